@@ -1,0 +1,45 @@
+// Package object holds the few words that every Kubernetes-facing package of
+// this module shares: what an object is, what its key is, and when two
+// received copies state the same thing.
+//
+// The public packages re-export [Object] as an alias, so that none of them has
+// to import another one for it.
+package object
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is what an API server stores and an informer caches: a value with
+// type information and object metadata. Every generated API type satisfies it
+// as a pointer (*corev1.Pod), and so do *unstructured.Unstructured and
+// *metav1.PartialObjectMetadata.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// KeyOf returns the identity of an object within its resource: namespace and
+// name. The namespace of a cluster-scoped object is empty.
+func KeyOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// SameVersion reports whether a and b are copies of one stored version of one
+// object: the UID and the resourceVersion are equal, and the resourceVersion is
+// not empty. The API server changes the resourceVersion on every write, so two
+// such copies have the same content.
+func SameVersion(a, b metav1.Object) bool {
+	rv := a.GetResourceVersion()
+	return rv != "" && rv == b.GetResourceVersion() && a.GetUID() == b.GetUID()
+}
+
+// IsNil reports whether o holds no object: a nil interface or a nil pointer of
+// one of the pointer types that satisfy [Object]. Comparing with the zero value
+// of T finds nil pointers, which comparing with nil does not.
+func IsNil[T Object](o T) bool {
+	var zero T
+	return any(o) == any(zero)
+}
