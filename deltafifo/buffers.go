@@ -1,0 +1,66 @@
+package deltafifo
+
+const (
+	firstSlots = 16  // what the first delta allocates
+	idleSlots  = 512 // the largest buffer that an idle queue keeps
+)
+
+// buffers is a double buffer: producers fill one while the consumer works on
+// the other, and then they are exchanged. In a steady state nothing is
+// allocated, as both have grown to what is needed.
+//
+//	producers ──▶ [ fill: d d d d · · · · ]          take: fill ⇄ spare
+//	consumer  ◀── [ in process: d d d · · ]          recycle: cleared, becomes spare
+//
+// The spare one is touched by the consumer alone; fill is guarded by the mutex
+// of the queue.
+type buffers[T Object] struct {
+	fill  []Delta[T]
+	spare []Delta[T]
+	// busy is a fading memory of how long batches are: the last length, or half
+	// of what it was before. A buffer far larger than that is let go.
+	busy int
+}
+
+// next returns the slot of the next delta. The slot is zero.
+func (b *buffers[T]) next() *Delta[T] {
+	n := len(b.fill)
+	if n == cap(b.fill) {
+		// append grows large slices by a quarter, which copies each delta four
+		// times on the way; doubling copies it once.
+		grown := make([]Delta[T], n, max(firstSlots, 2*n))
+		copy(grown, b.fill)
+		b.fill = grown
+	}
+	b.fill = b.fill[:n+1]
+	return &b.fill[n]
+}
+
+// take exchanges the buffers and returns the filled one. The slots between its
+// length and its capacity are zero and must remain so.
+func (b *buffers[T]) take() []Delta[T] {
+	batch := b.fill
+	b.fill, b.spare = b.spare, nil
+	return batch
+}
+
+// recycle clears the batch, so that it holds on to no object, and keeps its
+// memory if that is in proportion to what is used.
+func (b *buffers[T]) recycle(batch []Delta[T]) {
+	clear(batch)
+	b.busy = max(len(batch), b.busy/2)
+	if c := cap(batch); c <= idleSlots || c <= 4*b.busy {
+		b.spare = batch[:0]
+	}
+}
+
+// trim is called when the consumer finds nothing to do. A burst may have been
+// the last thing for hours, so that only small buffers are kept.
+func (b *buffers[T]) trim() {
+	if cap(b.fill) > idleSlots {
+		b.fill = nil
+	}
+	if cap(b.spare) > idleSlots {
+		b.spare = nil
+	}
+}
