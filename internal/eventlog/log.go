@@ -1,0 +1,182 @@
+package eventlog
+
+import "sync"
+
+const (
+	// minChunk and maxChunk bound the number of entries in a chunk that the log
+	// sizes itself. Small at first, so that an idle log is small; a batch larger
+	// than maxChunk gets a chunk of its own size.
+	minChunk = 8
+	maxChunk = 256
+	// wakeInline is how many readers Append wakes by itself; more are woken by a
+	// goroutine, so that the writer is not held up by them.
+	wakeInline = 4
+)
+
+// Log is an append-only sequence of entries of type E, with a state of type S
+// after each batch. Make one with [New]. All methods may be called concurrently.
+type Log[E, S any] struct {
+	mu      sync.Mutex
+	tail    *chunk[E, S] // never nil
+	end     uint64       // the position after the last entry
+	state   S            // the state after the last batch
+	cursors map[*Cursor[E, S]]struct{}
+	parked  []*Cursor[E, S] // those that wait for an append
+	epoch   uint64          // incremented when parked is emptied
+	spare   []*Cursor[E, S] // a used slice, to be used again for parked
+	closed  bool
+}
+
+// chunk is a stretch of the log. Its entries are in a slice of their own, so
+// that a reader that holds a run of them does not hold the chunks after it.
+type chunk[E, S any] struct {
+	first   uint64 // the position of entries[0]
+	entries []E    // not reallocated while it has any: what was handed out stays where it is
+	after   S      // the state after the last entry; set when next is
+	next    *chunk[E, S]
+}
+
+// New returns an empty log whose state is initial.
+func New[E, S any](initial S) *Log[E, S] {
+	return &Log[E, S]{
+		state:   initial,
+		tail:    &chunk[E, S]{},
+		cursors: map[*Cursor[E, S]]struct{}{},
+		epoch:   1,
+	}
+}
+
+// Append adds a batch of entries and publishes the state that results from it.
+// The slice is copied. A batch without entries only replaces the state, and
+// wakes nobody. After Close, Append does nothing.
+func (l *Log[E, S]) Append(batch []E, state S) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	before := l.state
+	l.state = state
+	if len(batch) == 0 {
+		l.mu.Unlock()
+		return
+	}
+	if len(l.cursors) == 0 { // nobody will ever read it
+		l.end += uint64(len(batch))
+		l.tail.first = l.end
+		l.mu.Unlock()
+		return
+	}
+	l.makeRoom(len(batch), before)
+	l.tail.entries = append(l.tail.entries, batch...)
+	l.end += uint64(len(batch))
+	waiting := l.takeParked()
+	l.mu.Unlock()
+	l.wake(waiting)
+}
+
+// makeRoom makes sure that n more entries fit into the tail. The state before
+// them is that at the end of a tail that has to be left behind.
+func (l *Log[E, S]) makeRoom(n int, before S) {
+	t := l.tail
+	if len(t.entries)+n <= cap(t.entries) {
+		return
+	}
+	if size := max(n, minChunk, min(2*cap(t.entries), maxChunk)); len(t.entries) == 0 {
+		t.entries = make([]E, 0, size)
+	} else {
+		t.after = before
+		t.next = &chunk[E, S]{first: l.end, entries: make([]E, 0, size)}
+		l.tail = t.next
+	}
+	l.detachSlow(uint64(n))
+}
+
+// detachSlow lets go of the cursors that n more entries would put beyond their
+// limit. It runs when a chunk is begun, so limits are rounded up to a chunk.
+// A cursor that has nothing to read yet is never slow, however large the batch.
+func (l *Log[E, S]) detachSlow(n uint64) {
+	for c := range l.cursors {
+		if c.limit > 0 && c.pos < l.end && l.end+n-c.pos > uint64(c.limit) {
+			c.detached, c.chunk = true, nil
+		}
+	}
+}
+
+// takeParked empties the list of waiting cursors and returns it. The new epoch
+// tells each of them that it is no longer in the list.
+func (l *Log[E, S]) takeParked() []*Cursor[E, S] {
+	waiting := l.parked
+	if len(waiting) > 0 {
+		l.parked, l.spare = l.spare[:0], nil
+		l.epoch++
+	}
+	return waiting
+}
+
+func (l *Log[E, S]) wake(waiting []*Cursor[E, S]) {
+	switch n := len(waiting); {
+	case n == 0:
+	case n <= wakeInline:
+		l.wakeAll(waiting)
+	default:
+		go l.wakeAll(waiting)
+	}
+}
+
+func (l *Log[E, S]) wakeAll(waiting []*Cursor[E, S]) {
+	for i, c := range waiting {
+		c.wake()
+		waiting[i] = nil
+	}
+	l.mu.Lock()
+	if cap(l.spare) < cap(waiting) {
+		l.spare = waiting[:0]
+	}
+	l.mu.Unlock()
+}
+
+// State returns the state after the last batch.
+func (l *Log[E, S]) State() S {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state
+}
+
+// End returns the position after the last entry: the number of entries that
+// were ever appended.
+func (l *Log[E, S]) End() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
+
+// Close ends the log: further appends do nothing, the cursors are told so, and
+// the waiting ones are woken to learn it. What they have not read is dropped.
+// The state stays readable.
+func (l *Log[E, S]) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.tail = &chunk[E, S]{first: l.end}
+	for c := range l.cursors {
+		c.chunk = nil
+	}
+	waiting := l.takeParked()
+	l.mu.Unlock()
+	l.wake(waiting)
+}
+
+// forget clears the entries that everybody has read, once all cursors wait:
+// otherwise the tail would keep old objects alive until it is full. No reader
+// has a run in hand then, and all of them stand at the end of the tail.
+func (l *Log[E, S]) forget() {
+	t := l.tail
+	if len(l.parked) < len(l.cursors) {
+		return
+	}
+	if cap(t.entries) > maxChunk { // made for one large batch
+		t.entries = nil
+	}
+	clear(t.entries)
+	t.entries, t.first = t.entries[:0], l.end
+}
