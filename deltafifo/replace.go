@@ -1,0 +1,130 @@
+package deltafifo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/informerkit/informerkit/internal/object"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Replace states the whole collection, as the result of a list: it appends a
+// Replaced delta for each object in objs and, for each object that is queued,
+// in process or known but not in objs, a Deleted tombstone with the last state
+// that was seen. All of it becomes visible to the consumer at once.
+//
+//	listed              ▶ Replaced, also behind a queued Deleted: it was created anew
+//	queued, not listed  ▶ Deleted(tombstone of the newest delta), unless that is a Deleted
+//	in process, "       ▶ the same
+//	known, "            ▶ Deleted(tombstone of the known object)
+//
+// Objects come in the order of the list, then tombstones: queued ones in queue
+// order, known ones in the order of the store. The slice objs is not kept. If
+// one of its objects cannot be queued, nothing is, and the error says which.
+// Otherwise Replace is like Add.
+func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	deltas := make([]Delta[T], len(objs))
+	listed := make(map[types.NamespacedName]struct{}, len(objs))
+	for i, obj := range objs {
+		key, obj, err := q.receive("Replace", obj)
+		if err != nil {
+			return fmt.Errorf("object %d of %d: %w", i+1, len(objs), err)
+		}
+		deltas[i] = Delta[T]{Type: Replaced, Key: key, Object: obj, ResourceVersion: resourceVersion}
+		listed[key] = struct{}{}
+	}
+
+	if err := q.enter(ctx); err != nil {
+		return err
+	}
+	n := 0
+	defer func() { q.leave(n) }()
+	// KnownObjects is user code: whatever it does, it does before the first
+	// delta is queued.
+	deltas = q.vanished(deltas, listed)
+	for _, d := range deltas {
+		n += q.append(d)
+	}
+	q.populate(true)
+	return nil
+}
+
+// vanished appends a tombstone to deltas for each object that exists for the
+// consumer and is not listed.
+func (q *DeltaFIFO[T]) vanished(deltas []Delta[T], listed map[types.NamespacedName]struct{}) []Delta[T] {
+	bury := func(key types.NamespacedName, last T) {
+		deltas = append(deltas, Delta[T]{Type: Deleted, Key: key, Object: last, FinalStateUnknown: true})
+	}
+	for key := range q.queue.all() {
+		if _, ok := listed[key]; ok {
+			continue
+		}
+		if newest := q.items[key].Newest(); newest.Type != Deleted {
+			bury(key, newest.Object)
+		}
+	}
+	if q.known == nil {
+		return deltas
+	}
+	if q.flying && q.inFlight.Type != Deleted {
+		key := q.inFlight.Key
+		_, isListed := listed[key]
+		_, isQueued := q.items[key]
+		if !isListed && !isQueued {
+			bury(key, q.inFlight.Object)
+		}
+	}
+	for obj := range q.idle() {
+		key := object.KeyOf(obj)
+		if _, ok := listed[key]; !ok {
+			bury(key, obj)
+		}
+	}
+	return deltas
+}
+
+// Resync appends a Sync delta for each known object of which nothing is queued
+// or in process, so that the consumer looks at each object again. It does
+// nothing without KnownObjects. Otherwise it is like Add.
+func (q *DeltaFIFO[T]) Resync(ctx context.Context) error {
+	if err := q.enter(ctx); err != nil {
+		return err
+	}
+	n := 0
+	defer func() { q.leave(n) }()
+	if q.known == nil {
+		return nil
+	}
+	var deltas []Delta[T]
+	for obj := range q.idle() {
+		deltas = append(deltas, Delta[T]{Type: Sync, Key: object.KeyOf(obj), Object: obj})
+	}
+	for _, d := range deltas {
+		n += q.append(d)
+	}
+	return nil
+}
+
+// idle yields the known objects of which nothing is queued or in process.
+func (q *DeltaFIFO[T]) idle() func(yield func(T) bool) {
+	return func(yield func(T) bool) {
+		for obj := range q.known.All() {
+			if object.IsNil(obj) {
+				continue
+			}
+			key := object.KeyOf(obj)
+			if q.flying && q.inFlight.Key == key {
+				continue
+			}
+			if _, queued := q.items[key]; queued {
+				continue
+			}
+			if !yield(obj) {
+				return
+			}
+		}
+	}
+}
