@@ -1,0 +1,117 @@
+package exampleapp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const goodKubeconfig = `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://127.0.0.1:6443"}}]
+users: [{name: u, user: {token: t}}]
+`
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+	return name
+}
+
+func TestWrongUseIsOneLineAndStatus2(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"unknown flag":            {[]string{"-foo"}, "-foo (-h lists the flags)"},
+		"argument":                {[]string{"please"}, `unexpected argument "please"`},
+		"two clusters":            {[]string{"-kubeconfig", "x", "-in-cluster"}, "give one"},
+		"once on a cluster":       {[]string{"-once", "-kubeconfig", "x"}, "leave out -kubeconfig"},
+		"no workers":              {[]string{"-workers", "0"}, "at least 1"},
+		"not a number":            {[]string{"-workers", "many"}, `invalid value "many"`},
+		"not in a cluster":        {[]string{"-in-cluster"}, "-in-cluster: unable to load in-cluster configuration"},
+		"no such kubeconfig":      {[]string{"-kubeconfig", "/does/not/exist"}, "-kubeconfig /does/not/exist: no such file or directory"},
+		"garbage as a kubeconfig": {[]string{"-kubeconfig", file(t, "<html>no</html>")}, "-kubeconfig "},
+		"kubeconfig of nothing":   {[]string{"-kubeconfig", file(t, "")}, "names no cluster"},
+		"a directory":             {[]string{"-kubeconfig", t.TempDir()}, "-kubeconfig "},
+		"context that is not there": {
+			[]string{"-kubeconfig", file(t, strings.Replace(goodKubeconfig, "current-context: c", "current-context: d", 1))}, "specified context: d",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			status := Run(context.Background(), "demo", "A demo.", tc.args, &out, &errs, func(context.Context, *Env) error {
+				t.Error("must not run")
+				return nil
+			})
+			assert.Equal(t, 2, status)
+			assert.Contains(t, errs.String(), tc.says)
+			assert.True(t, strings.HasPrefix(errs.String(), "demo: "), errs.String())
+			assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "one line: %s", errs.String())
+			assert.Empty(t, out.String())
+		})
+	}
+}
+
+func TestStatusTellsHowTheExampleEnded(t *testing.T) {
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	for name, tc := range map[string]struct {
+		ctx    context.Context
+		args   []string
+		err    error
+		status int
+	}{
+		"converged":                    {context.Background(), []string{"-once"}, nil, 0},
+		"failed":                       {context.Background(), []string{"-once"}, errors.New("not\nconverged"), 1},
+		"stopped by a signal":          {stopped, nil, context.Canceled, 0},
+		"stopped before it converged":  {stopped, []string{"-once"}, context.Canceled, 1},
+		"cancelled for another reason": {context.Background(), nil, context.Canceled, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs bytes.Buffer
+			status := Run(tc.ctx, "demo", "", tc.args, &bytes.Buffer{}, &errs, func(context.Context, *Env) error { return tc.err })
+			assert.Equal(t, tc.status, status)
+			assert.Equal(t, tc.status, strings.Count(errs.String(), "\n"), "a failure is told in one line: %s", errs.String())
+		})
+	}
+}
+
+func TestKubeconfigLeadsToItsCluster(t *testing.T) {
+	status := Run(context.Background(), "demo", "", []string{"-kubeconfig", file(t, goodKubeconfig), "-namespace", "here"},
+		&bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+			assert.False(t, env.Embedded())
+			assert.Equal(t, "https://127.0.0.1:6443", env.Config.Host)
+			assert.Equal(t, "t", env.Config.BearerToken)
+			assert.Equal(t, "here", env.Namespace)
+			return nil
+		})
+	assert.Zero(t, status)
+}
+
+func TestKubeconfigVariableIsIgnored(t *testing.T) {
+	t.Setenv("KUBECONFIG", file(t, goodKubeconfig))
+	Run(context.Background(), "demo", "", nil, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		assert.True(t, env.Embedded(), "an example writes only to a cluster it was given")
+		return nil
+	})
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	var errs bytes.Buffer
+	assert.Zero(t, Run(context.Background(), "demo", "A demo.", []string{"-h"}, &bytes.Buffer{}, &errs, nil))
+	for _, flag := range []string{"A demo.", "-once", "-kubeconfig", "-in-cluster", "-namespace", "-workers", "-v"} {
+		assert.Contains(t, errs.String(), flag)
+	}
+}
