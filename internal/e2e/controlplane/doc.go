@@ -3,12 +3,12 @@
 // kube-controller-manager), built from their Go modules and run as child
 // processes on 127.0.0.1.
 //
-//	            ┌───────────── control plane ─────────────┐
-//	 test ──────▶ kube-apiserver ──gRPC──▶ etcd           │
-//	  │  HTTPS  │   ▲                      ▲             │
-//	  │         │   └─ controller-manager  │             │
-//	  └─────────┼── Compact, StopAPIServer ┘             │
-//	            └─────────────────────────────────────────┘
+//	           ┌───────────── control plane ─────────────┐
+//	test ──────▶ kube-apiserver ──gRPC──▶ etcd           │
+//	 │  HTTPS  │   ▲                      ▲             │
+//	 │         │   └─ controller-manager  │             │
+//	 └─────────┼── Compact, StopAPIServer ┘             │
+//	           └─────────────────────────────────────────┘
 //
 // A fake API server does what its author believes Kubernetes does. Tests against
 // this one find out whether that is true.
