@@ -1,0 +1,182 @@
+package deltafifo
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// thing is the object of most tests: metadata and nothing else.
+type thing = *metav1.PartialObjectMetadata
+
+// newThing returns a version of an object: "ns/name" or "name", and what makes
+// this state of it different from others.
+func newThing(key, version string) thing {
+	ns, name, ok := strings.Cut(key, "/")
+	if !ok {
+		ns, name = "", key
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, ResourceVersion: version}}
+}
+
+func keyNamed(key string) types.NamespacedName {
+	obj := newThing(key, "")
+	return types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
+}
+
+// producer is what a reflector writes into.
+type producer interface {
+	Add(ctx context.Context, obj thing) error
+	Update(ctx context.Context, obj thing) error
+	Delete(ctx context.Context, obj thing) error
+	Replace(ctx context.Context, objs []thing, rv string) error
+	Bookmark(ctx context.Context, rv string) error
+	DeleteFinalStateUnknown(ctx context.Context, tombstone DeletedFinalStateUnknown[thing]) error
+}
+
+// face is what both faces, and the reference models, have in common.
+type face interface {
+	producer
+	pop(ctx context.Context, process func([]Delta[thing]) error) error
+	HasSynced() bool
+	Synced() <-chan struct{}
+	Len() int
+	Close()
+}
+
+// classic is what the classic face has in addition.
+type classic interface {
+	face
+	AddIfNotPresent(deltas Deltas[thing]) error
+	Resync(ctx context.Context) error
+	Get(obj thing) (Deltas[thing], bool)
+	GetByKey(key types.NamespacedName) (Deltas[thing], bool)
+	List() []Deltas[thing]
+	ListKeys() []types.NamespacedName
+}
+
+type batchFace struct{ *BatchFIFO[thing] }
+
+func (f batchFace) pop(ctx context.Context, process func([]Delta[thing]) error) error {
+	return f.PopBatch(ctx, process)
+}
+
+type classicFace struct{ *DeltaFIFO[thing] }
+
+func (f classicFace) pop(ctx context.Context, process func([]Delta[thing]) error) error {
+	if process == nil {
+		return f.Pop(ctx, nil)
+	}
+	return f.Pop(ctx, func(deltas Deltas[thing]) error { return process(deltas) })
+}
+
+// store is a consumer's store that can be looked into while it is written.
+type store struct {
+	mu   sync.Mutex
+	objs map[types.NamespacedName]thing
+}
+
+func newStore(objs ...thing) *store {
+	s := &store{objs: map[types.NamespacedName]thing{}}
+	s.set(objs...)
+	return s
+}
+
+func (s *store) set(objs ...thing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, obj := range objs {
+		s.objs[keyNamed(obj.Namespace+"/"+obj.Name)] = obj
+	}
+}
+
+func (s *store) Get(key types.NamespacedName) (thing, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	obj, ok := s.objs[key]
+	return obj, ok
+}
+
+// All yields in key order, so that the outcome of a test does not depend on
+// the order of a map.
+func (s *store) All() iter.Seq[thing] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(s.objs), func(a, b types.NamespacedName) int {
+		return strings.Compare(a.String(), b.String())
+	})
+	objs := make([]thing, len(keys))
+	for i, key := range keys {
+		objs[i] = s.objs[key]
+	}
+	return slices.Values(objs)
+}
+
+// apply does what an informer does with deltas.
+func (s *store) apply(deltas []Delta[thing]) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range deltas {
+		switch {
+		case d.Type == Deleted:
+			delete(s.objs, d.Key)
+		case d.Type == Replaced && d.Object == nil:
+			clear(s.objs)
+			for _, obj := range d.Objects {
+				s.objs[types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}] = obj
+			}
+		case d.Type != Bookmark:
+			s.objs[d.Key] = d.Object
+		}
+	}
+	return nil
+}
+
+// versions returns what is stored, as key → version.
+func (s *store) versions() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := map[string]string{}
+	for key, obj := range s.objs {
+		m[key.String()] = obj.ResourceVersion
+	}
+	return m
+}
+
+// describe writes deltas the way the tests state them:
+// "Added web@1, Deleted(tombstone) db@2, Replaced [a@1 b@2]@7, Bookmark @8".
+func describe(deltas []Delta[thing]) string {
+	name := func(obj thing) string {
+		if obj == nil {
+			return "nil"
+		}
+		return strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/") + "@" + obj.ResourceVersion
+	}
+	var out []string
+	for _, d := range deltas {
+		switch {
+		case d.Type == Bookmark:
+			out = append(out, "Bookmark @"+d.ResourceVersion)
+		case d.Type == Replaced && d.Object == nil:
+			var objs []string
+			for _, obj := range d.Objects {
+				objs = append(objs, name(obj))
+			}
+			out = append(out, fmt.Sprintf("Replaced %v@%s", objs, d.ResourceVersion))
+		case d.FinalStateUnknown && d.Object == nil:
+			out = append(out, fmt.Sprintf("%s(tombstone) %s nil", d.Type, strings.TrimPrefix(d.Key.String(), "/")))
+		case d.FinalStateUnknown:
+			out = append(out, fmt.Sprintf("%s(tombstone) %s", d.Type, name(d.Object)))
+		default:
+			out = append(out, fmt.Sprintf("%s %s", d.Type, name(d.Object)))
+		}
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,289 @@
+package deltafifo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// patience is how long, in the fake time of a bubble, a call may wait.
+const patience = time.Second
+
+var errBatch = errors.New("cannot apply this")
+
+// history is one sequence of operations, made on a real queue and on the model
+// of it, that compares every outcome. The sequence is encoded in bytes, so that
+// both a seeded source and a fuzzer can write it.
+type history struct {
+	t        *testing.T
+	data     []byte
+	real     face
+	model    *model
+	known    *store
+	version  int
+	last     Deltas[thing] // what was popped last, for AddIfNotPresent
+	popDepth int
+}
+
+// newHistory reads from data which queue to build.
+func newHistory(t *testing.T, data []byte) *history {
+	h := &history{t: t, data: data}
+	shape := h.byte()
+	limit := Unbounded
+	if shape&1 != 0 {
+		limit = 1 + int(shape>>4)%8
+	}
+	isClassic := shape&2 != 0
+	if isClassic && shape&4 != 0 {
+		h.known = newStore()
+		h.known.set(newThing("x/known", "0"), newThing("a", "0"))
+	}
+	h.model = newModel(isClassic, h.known, limit)
+	if !isClassic {
+		h.real = batchFace{NewBatch[thing](BatchOptions{Limit: limit})}
+		return h
+	}
+	opts := Options[thing]{Limit: limit}
+	if h.known != nil {
+		opts.KnownObjects = h.known
+	}
+	h.real = classicFace{New(opts)}
+	return h
+}
+
+func (h *history) byte() byte {
+	if len(h.data) == 0 {
+		return 0
+	}
+	b := h.data[0]
+	h.data = h.data[1:]
+	return b
+}
+
+// object returns a new version of one of eight objects, in three namespaces.
+func (h *history) object(b byte) thing {
+	h.version++
+	return newThing([]string{"a", "b", "x/a", "x/b", "x/c", "y/a", "y/b/c", "z"}[b%8], strconv.Itoa(h.version))
+}
+
+func (h *history) run() {
+	for len(h.data) > 0 {
+		h.step()
+	}
+	h.both("Close", func(f face, _ context.Context) error { f.Close(); return nil })
+	for h.model.Len() > 0 {
+		h.pop(0)
+	}
+	h.pop(0)
+}
+
+// step makes the next operation.
+func (h *history) step() {
+	op, arg := h.byte(), h.byte()
+	switch op % 16 {
+	case 0, 1:
+		obj := h.object(arg)
+		h.both("Add", func(f face, ctx context.Context) error { return f.Add(ctx, obj) })
+	case 2, 3, 4:
+		obj := h.object(arg)
+		h.both("Update", func(f face, ctx context.Context) error { return f.Update(ctx, obj) })
+	case 5, 6:
+		obj := h.object(arg)
+		h.both("Delete", func(f face, ctx context.Context) error { return f.Delete(ctx, obj) })
+	case 7:
+		tombstone := DeletedFinalStateUnknown[thing]{Key: keyNamed([]string{"a", "x/b", "y/b", "none"}[arg%4])}
+		if arg&4 != 0 {
+			tombstone.Object = newThing(tombstone.Key.String(), "?")
+		}
+		h.both("DeleteFinalStateUnknown", func(f face, ctx context.Context) error { return f.DeleteFinalStateUnknown(ctx, tombstone) })
+	case 8:
+		var objs []thing
+		for i := range byte(8) {
+			if arg&(1<<i) != 0 {
+				objs = append(objs, h.object(i))
+			}
+		}
+		h.both("Replace", func(f face, ctx context.Context) error { return f.Replace(ctx, slices.Clone(objs), "list") })
+	case 9:
+		h.both("Bookmark", func(f face, ctx context.Context) error { return f.Bookmark(ctx, strconv.Itoa(int(arg))) })
+	case 10:
+		h.classic("Resync", func(f classic, ctx context.Context) error { return f.Resync(ctx) })
+	case 11:
+		deltas := slices.Clone(h.last)
+		h.classic("AddIfNotPresent", func(f classic, _ context.Context) error { return f.AddIfNotPresent(deltas) })
+	case 12:
+		h.garbage(arg)
+	default:
+		h.pop(arg)
+	}
+}
+
+// garbage makes a write that has to fail.
+func (h *history) garbage(arg byte) {
+	switch arg % 4 {
+	case 0:
+		h.both("Add(nil)", func(f face, ctx context.Context) error { return f.Add(ctx, nil) })
+	case 1:
+		h.both("Delete(nameless)", func(f face, ctx context.Context) error { return f.Delete(ctx, newThing("x/", "1")) })
+	case 2:
+		h.both("Replace with a nil object", func(f face, ctx context.Context) error {
+			return f.Replace(ctx, []thing{newThing("a", "bad"), nil}, "list")
+		})
+	case 3:
+		h.both("ended context", func(f face, _ context.Context) error {
+			ended, cancel := context.WithCancel(h.t.Context())
+			cancel()
+			return f.Add(ended, newThing("a", "never"))
+		})
+	}
+}
+
+// both makes one operation on the queue and on the model, and compares what
+// they return, how long they take, and the state afterwards.
+func (h *history) both(name string, op func(f face, ctx context.Context) error) {
+	h.t.Helper()
+	measure := func(f face) (error, time.Duration) {
+		ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+		defer cancel()
+		start := time.Now()
+		err := op(f, ctx)
+		return err, time.Since(start)
+	}
+	wantErr, wantTook := measure(h.model)
+	gotErr, gotTook := measure(h.real)
+	if wantErr == nil {
+		require.NoError(h.t, gotErr, name)
+	} else {
+		require.ErrorIs(h.t, gotErr, wantErr, name)
+	}
+	require.Equal(h.t, wantTook, gotTook, "%s: time waited", name)
+	h.compare(name)
+}
+
+func (h *history) classic(name string, op func(f classic, ctx context.Context) error) {
+	h.t.Helper()
+	if !h.model.isClassic {
+		return
+	}
+	h.both(name, func(f face, ctx context.Context) error { return op(f.(classic), ctx) })
+}
+
+func (h *history) compare(after string) {
+	h.t.Helper()
+	require.Equal(h.t, h.model.Len(), h.real.Len(), "Len after %s", after)
+	require.Equal(h.t, h.model.HasSynced(), h.real.HasSynced(), "HasSynced after %s", after)
+	if real, ok := h.real.(classic); ok {
+		require.Equal(h.t, h.model.ListKeys(), real.ListKeys(), "ListKeys after %s", after)
+		require.Equal(h.t, h.model.List(), real.List(), "List after %s", after)
+		want, wantOK := h.model.Get(newThing("a", ""))
+		got, gotOK := real.GetByKey(types.NamespacedName{Name: "a"})
+		require.Equal(h.t, wantOK, gotOK, "GetByKey after %s", after)
+		require.Equal(h.t, want, got, "GetByKey after %s", after)
+	}
+}
+
+// pop pops from both, interleaved so that further operations are made while
+// both are processing, and ends processing in one of three ways.
+func (h *history) pop(arg byte) {
+	h.t.Helper()
+	if h.popDepth > 0 {
+		h.both("Pop within Pop", func(f face, ctx context.Context) error {
+			return f.pop(ctx, func([]Delta[thing]) error { return nil })
+		})
+		return
+	}
+	h.popDepth++
+	defer func() { h.popDepth-- }()
+
+	popOne := func(f face, process func([]Delta[thing]) error) (err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("panic: %v", r)
+			}
+		}()
+		ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+		defer cancel()
+		return f.pop(ctx, process)
+	}
+	outcome, nested := arg%8, int(arg>>3)%4
+	end := func() error {
+		switch outcome {
+		case 0:
+			return errBatch
+		case 1:
+			panic("process")
+		}
+		return nil
+	}
+	var wantErr error
+	gotErr := popOne(h.real, func(got []Delta[thing]) error {
+		wantErr = popOne(h.model, func(want []Delta[thing]) error {
+			require.Equal(h.t, describe(want), describe(got), "popped")
+			require.Equal(h.t, want, got, "popped")
+			if h.model.isClassic {
+				h.last = slices.Clone(got)
+			}
+			h.compare("taking")
+			for range nested {
+				h.step()
+			}
+			if h.known != nil && outcome > 1 {
+				_ = h.known.apply(got)
+			}
+			return end()
+		})
+		return end()
+	})
+	if wantErr == nil && gotErr != nil {
+		// Nothing was handed over: then the model must have nothing either.
+		wantErr = popOne(h.model, func(want []Delta[thing]) error {
+			h.t.Errorf("the model hands over %s, the queue says %v", describe(want), gotErr)
+			return nil
+		})
+	}
+	if wantErr == nil {
+		require.NoError(h.t, gotErr, "Pop")
+	} else {
+		require.EqualError(h.t, gotErr, wantErr.Error(), "Pop")
+	}
+	h.compare("Pop")
+}
+
+func TestBothFacesBehaveLikeTheModelInRandomHistories(t *testing.T) {
+	t.Parallel()
+	rnd := newRand(t)
+	n := 3000
+	if testing.Short() {
+		n = 300
+	}
+	for range n {
+		data := make([]byte, 2*rnd.IntN(80)+1)
+		for i := range data {
+			data[i] = byte(rnd.Uint32())
+		}
+		synctest.Test(t, func(t *testing.T) { newHistory(t, data).run() })
+		if t.Failed() {
+			t.Fatalf("history: %x", data)
+		}
+	}
+}
+
+func FuzzBothFacesBehaveLikeTheModel(f *testing.F) {
+	for shape := range byte(8) {
+		f.Add([]byte{shape | 0x20, 0, 0, 2, 1, 8, 7, 5, 0, 13, 0x1a, 2, 2, 11, 0, 10, 0, 9, 3, 13, 8, 0, 1, 14, 1})
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 400 {
+			return
+		}
+		synctest.Test(t, func(t *testing.T) { newHistory(t, data).run() })
+	})
+}
