@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -131,6 +132,18 @@ func (cp *ControlPlane) Compact(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("controlplane: compacting etcd: %w", err)
 	}
 	return revision, nil
+}
+
+// Logs returns the last lines that the programs have logged, for the report of a
+// failed test.
+func (cp *ControlPlane) Logs() string {
+	var all strings.Builder
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager"} {
+		if path := cp.dir.join(name + ".log"); exists(path) {
+			fmt.Fprintf(&all, "--- %s\n%s", name, tailOfFile(path))
+		}
+	}
+	return all.String()
 }
 
 // Stop ends all programs and removes their data. The second call does nothing.

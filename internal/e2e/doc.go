@@ -1,0 +1,26 @@
+// Package e2e runs the library against a real kube-apiserver and etcd.
+//
+//	go -C internal/e2e test -timeout 30m ./...
+//
+// builds both from their Go modules the first time (about four minutes on two
+// cores; follow it in .bin/build.log, or do it beforehand with
+// go -C internal/e2e run ./cmd/controlplane -build), starts them on 127.0.0.1, and
+// leaves nothing behind but the built programs. Neither containers nor a cluster
+// nor any download but that of Go modules is needed.
+//
+// What is found out here is whether the embedded API server of informertest, and
+// with it every other test of the library, has the right idea of Kubernetes:
+//
+//   - conformance_test.go: the expectations that the embedded server meets are those
+//     that the real one meets.
+//   - informer_test.go: an informer's cache ends up equal to the server's list.
+//   - reflector_*_test.go: restarts, compaction, refused WatchLists, versions from the
+//     future, no watch cache, 50,000 objects.
+//   - replicaset_test.go: the example controller does its work.
+//   - controlplane_test.go: the control plane of these tests keeps its own promises.
+//
+// The tests share one control plane with default settings and give themselves
+// namespaces of their own in it. Those that restart it, compact its storage or need
+// other settings start a second one and do not run in parallel, so that there are
+// never more than two.
+package e2e
