@@ -1,0 +1,290 @@
+package indexer
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"k8s.io/apimachinery/pkg/types"
+	rvutil "k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// Batch is a set of writes that become visible together, with Commit, or not at
+// all. It holds the indexer's writer lock from [Indexer.Batch] until Commit or
+// Discard, and belongs to one goroutine.
+//
+// `defer b.Discard()` right after Batch is the safe idiom: after Commit it does
+// nothing.
+type Batch[T Object] struct {
+	ix    *Indexer[T]
+	next  *Snapshot[T] // nil once the batch has ended
+	dirty bool
+}
+
+// Batch waits for the batch before to end, and starts one on the current state.
+func (ix *Indexer[T]) Batch() *Batch[T] {
+	ix.writer.Lock()
+	next := *ix.Snapshot()
+	next.gen++
+	return &Batch[T]{ix: ix, next: &next}
+}
+
+// Commit publishes the writes and ends the batch. It returns the snapshot that
+// readers see from now on; if nothing was written, the one they saw before.
+func (b *Batch[T]) Commit() *Snapshot[T] {
+	s := b.next
+	if s == nil {
+		return b.ix.Snapshot()
+	}
+	b.next = nil
+	if b.dirty {
+		b.ix.current.Store(s)
+	} else {
+		s = b.ix.Snapshot()
+	}
+	b.ix.writer.Unlock()
+	return s
+}
+
+// Discard ends the batch without a trace of it.
+func (b *Batch[T]) Discard() {
+	if b.next != nil {
+		b.next = nil
+		b.ix.writer.Unlock()
+	}
+}
+
+// Get returns the object with that key as the batch has it so far.
+func (b *Batch[T]) Get(key types.NamespacedName) (T, bool) {
+	if b.next == nil {
+		var zero T
+		return zero, false
+	}
+	return b.next.Get(key)
+}
+
+// Len returns the number of objects that the batch has so far.
+func (b *Batch[T]) Len() int {
+	if b.next == nil {
+		return 0
+	}
+	return b.next.Len()
+}
+
+// All iterates over the objects that the batch has at the time of the call;
+// writing to the batch meanwhile does not disturb the iteration.
+func (b *Batch[T]) All() iter.Seq[T] {
+	if b.next == nil {
+		return func(func(T) bool) {}
+	}
+	frozen := *b.next
+	b.next.gen++ // what exists now belongs to the iteration: later writes copy
+	return frozen.All()
+}
+
+// ResourceVersion returns the resourceVersion that Commit will publish.
+func (b *Batch[T]) ResourceVersion() string {
+	if b.next == nil {
+		return ""
+	}
+	return b.next.rv
+}
+
+// SetResourceVersion states the version of the resource that the batch brings
+// the store to. It reports whether it was adopted: an empty version is ignored,
+// and so is one that is older than the current one, if both are numbers.
+// Versions that cannot be compared are adopted.
+func (b *Batch[T]) SetResourceVersion(rv string) bool {
+	if b.next == nil || rv == "" {
+		return false
+	}
+	if c, err := rvutil.CompareResourceVersion(rv, b.next.rv); err == nil && c < 0 {
+		return false
+	}
+	if b.next.rv != rv {
+		b.next.rv = rv
+		b.dirty = true
+	}
+	return true
+}
+
+// Set stores an object in place of the one with its key, if there is one, and
+// returns that. It fails, and changes nothing, if the object is nil or has no
+// name. Setting the very pointer that is stored changes nothing.
+func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
+	switch {
+	case b.next == nil:
+		return old, false, ErrBatchEnded
+	case object.IsNil(obj):
+		return old, false, ErrNilObject
+	}
+	key := object.KeyOf(obj)
+	if key.Name == "" {
+		return old, false, fmt.Errorf("%w (namespace %q)", ErrNoName, key.Namespace)
+	}
+	old, existed = b.set(key, obj)
+	return old, existed, nil
+}
+
+func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
+	s := b.next
+	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
+	sp, ok := s.spaces.Find(hs, func(sp *space[T]) bool { return sp.name == key.Namespace })
+	if ok {
+		if old, existed = sp.get(hn, key.Name); existed && identical(old, obj) {
+			return old, true
+		}
+	}
+	b.dirty = true
+	sp = s.ownSpace(sp, key.Namespace, hs)
+	sp.objs.Put(s.gen, hn, obj, func(o T) bool { return o.GetName() == key.Name }, s.shared.hashName)
+	if !existed {
+		s.n++
+	}
+	h := joinHash(hs, hn)
+	b.reindex(entry[T]{old, h, existed}, entry[T]{obj, h, true})
+	return old, existed
+}
+
+// Delete removes the object with that key and returns it. On a batch that has
+// ended it removes nothing.
+func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
+	s := b.next
+	if s == nil {
+		return old, false
+	}
+	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
+	isSpace := func(sp *space[T]) bool { return sp.name == key.Namespace }
+	sp, ok := s.spaces.Find(hs, isSpace)
+	if !ok {
+		return old, false
+	}
+	if old, existed = sp.get(hn, key.Name); !existed {
+		return old, false
+	}
+	b.dirty = true
+	if sp.objs.Len() == 1 {
+		s.spaces.Remove(s.gen, hs, isSpace)
+	} else {
+		sp = s.ownSpace(sp, key.Namespace, hs)
+		sp.objs.Remove(s.gen, hn, func(o T) bool { return o.GetName() == key.Name })
+	}
+	s.n--
+	h := joinHash(hs, hn)
+	b.reindex(entry[T]{old, h, true}, entry[T]{})
+	return old, true
+}
+
+// ownSpace returns the namespace to edit, which is sp or, if that is nil, new.
+func (s *Snapshot[T]) ownSpace(sp *space[T], name string, h uint64) *space[T] {
+	switch {
+	case sp == nil:
+		sp = &space[T]{name: name, gen: s.gen}
+	case sp.gen == s.gen:
+		return sp
+	default:
+		sp = &space[T]{name: sp.name, gen: s.gen, objs: sp.objs}
+	}
+	s.spaces.Put(s.gen, h, sp, func(o *space[T]) bool { return o.name == name },
+		func(o *space[T]) uint64 { return s.shared.hasher.str(o.name) })
+	return sp
+}
+
+func (sh *shared[T]) hashName(o T) uint64 { return sh.hasher.str(o.GetName()) }
+
+// reindex brings every index from the old version of an object to the new one.
+func (b *Batch[T]) reindex(before, after entry[T]) {
+	s := b.next
+	for i, t := range s.tables {
+		own := t.own(s.gen)
+		if own != t {
+			b.ownTables()
+			s.tables[i] = own
+		}
+		own.change(s.gen, before, after)
+	}
+}
+
+// ownTables makes the list of tables the batch's own.
+func (b *Batch[T]) ownTables() {
+	if cur := b.ix.Snapshot().tables; &cur[0] == &b.next.tables[0] {
+		b.next.tables = append(make([]table[T], 0, len(cur)), cur...)
+	}
+}
+
+// ReplaceResult counts what a Replace did.
+type ReplaceResult struct {
+	Added, Updated, Deleted, Unchanged int
+}
+
+// Replace makes the batch hold exactly objs. Objects of which the same version
+// (UID and resourceVersion) is stored keep their pointer and cost nothing. An
+// object that is nil or has no name is left out and reported; the error joins
+// all of those, and everything else has been replaced nevertheless. If a key
+// occurs twice, the last one wins.
+func (b *Batch[T]) Replace(objs []T) (ReplaceResult, error) {
+	if b.next == nil {
+		return ReplaceResult{}, ErrBatchEnded
+	}
+	return b.replace(objs, b.All())
+}
+
+// ReplaceNamespace is [Batch.Replace] for the objects of one namespace; objects
+// of others are left out and reported. It lets one store follow several lists.
+func (b *Batch[T]) ReplaceNamespace(namespace string, objs []T) (ReplaceResult, error) {
+	if b.next == nil {
+		return ReplaceResult{}, ErrBatchEnded
+	}
+	mine := make([]T, 0, len(objs))
+	var errs []error
+	for _, o := range objs {
+		if !object.IsNil(o) && o.GetNamespace() != namespace {
+			errs = append(errs, fmt.Errorf("indexer: %s is not in namespace %q", object.KeyOf(o), namespace))
+			continue
+		}
+		mine = append(mine, o)
+	}
+	frozen := *b.next
+	b.next.gen++
+	res, err := b.replace(mine, frozen.ByNamespace(namespace))
+	return res, errors.Join(append(errs, err)...)
+}
+
+func (b *Batch[T]) replace(objs []T, before iter.Seq[T]) (ReplaceResult, error) {
+	var res ReplaceResult
+	var errs []error
+	listed := make(map[types.NamespacedName]struct{}, len(objs))
+	for i, o := range objs {
+		if object.IsNil(o) {
+			errs = append(errs, fmt.Errorf("%w (number %d of the list)", ErrNilObject, i))
+			continue
+		}
+		key := object.KeyOf(o)
+		if key.Name == "" {
+			errs = append(errs, fmt.Errorf("%w (namespace %q, number %d of the list)", ErrNoName, key.Namespace, i))
+			continue
+		}
+		listed[key] = struct{}{}
+		if old, ok := b.next.Get(key); ok && object.SameVersion(old, o) {
+			res.Unchanged++
+			continue
+		}
+		if _, existed := b.set(key, o); existed {
+			res.Updated++
+		} else {
+			res.Added++
+		}
+	}
+	for o := range before {
+		key := object.KeyOf(o)
+		if _, ok := listed[key]; ok {
+			continue
+		}
+		if _, existed := b.Delete(key); existed {
+			res.Deleted++
+		}
+	}
+	return res, errors.Join(errs...)
+}

@@ -1,0 +1,114 @@
+package indexer
+
+import (
+	"iter"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/internal/pmap"
+)
+
+// ChangeType tells what happened to an object between two snapshots.
+type ChangeType string
+
+// The three things that can happen.
+const (
+	Added   ChangeType = "Added"
+	Updated ChangeType = "Updated"
+	Deleted ChangeType = "Deleted"
+)
+
+// Change is one difference between two snapshots. Old is set unless the type is
+// Added, New unless it is Deleted.
+type Change[T Object] struct {
+	Type     ChangeType
+	Key      types.NamespacedName
+	Old, New T
+}
+
+// Diff iterates over what distinguishes new from old: each key once, in no
+// particular order. Steps in between are not seen; an object that was deleted
+// and created again is Updated, with two UIDs. A nil snapshot is an empty one.
+//
+// Snapshots of one indexer share what did not change, and shared parts are
+// skipped: the cost follows the difference, not the store. Snapshots of two
+// indexers may be compared too, which visits every object.
+func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
+	return func(yield func(Change[T]) bool) {
+		switch {
+		case old == new:
+		case old == nil || new == nil || old.shared != new.shared:
+			diffSlow(old, new, yield)
+		default:
+			diffSpaces(old, new, yield)
+		}
+	}
+}
+
+func diffSpaces[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
+	sh := old.shared
+	objects := pmap.Compare[T]{
+		Hash:    sh.hashName,
+		SameKey: func(a, b T) bool { return a.GetName() == b.GetName() },
+		Equal:   identical[T],
+	}
+	spaces := pmap.Compare[*space[T]]{
+		Hash:    func(s *space[T]) uint64 { return sh.hasher.str(s.name) },
+		SameKey: func(a, b *space[T]) bool { return a.name == b.name },
+		Equal:   func(a, b *space[T]) bool { return a.objs.Same(b.objs) },
+	}
+	pmap.Diff(old.spaces, new.spaces, spaces, func(d pmap.Delta[*space[T]]) bool {
+		var a, b pmap.Trie[T]
+		if d.HasOld {
+			a = d.Old.objs
+		}
+		if d.HasNew {
+			b = d.New.objs
+		}
+		return pmap.Diff(a, b, objects, func(d pmap.Delta[T]) bool {
+			switch {
+			case !d.HasOld:
+				return yield(Change[T]{Type: Added, Key: object.KeyOf(d.New), New: d.New})
+			case !d.HasNew:
+				return yield(Change[T]{Type: Deleted, Key: object.KeyOf(d.Old), Old: d.Old})
+			default:
+				return yield(Change[T]{Type: Updated, Key: object.KeyOf(d.New), Old: d.Old, New: d.New})
+			}
+		})
+	})
+}
+
+func diffSlow[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
+	if old != nil {
+		for o := range old.All() {
+			key := object.KeyOf(o)
+			c := Change[T]{Type: Deleted, Key: key, Old: o}
+			if new != nil {
+				if n, ok := new.Get(key); ok {
+					if identical(o, n) {
+						continue
+					}
+					c.Type, c.New = Updated, n
+				}
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}
+	if new == nil {
+		return
+	}
+	for n := range new.All() {
+		key := object.KeyOf(n)
+		if old != nil {
+			if _, ok := old.Get(key); ok {
+				continue
+			}
+		}
+		if !yield(Change[T]{Type: Added, Key: key, New: n}) {
+			return
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package indexer
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Errors that tell what a caller did wrong; test for them with errors.Is.
+var (
+	// ErrNilObject is returned for a nil object.
+	ErrNilObject = errors.New("indexer: object is nil")
+	// ErrNoName is returned for an object without a name; generateName must have
+	// been resolved by the API server before an object can be stored.
+	ErrNoName = errors.New("indexer: object has no metadata.name")
+	// ErrBatchEnded is returned by a write to a batch after Commit or Discard.
+	ErrBatchEnded = errors.New("indexer: batch has been committed or discarded; start another with Batch")
+	// ErrIndexExists is returned when an index of that name is registered already.
+	ErrIndexExists = errors.New("indexer: an index of this name is registered already")
+	// ErrIndexNotFound is returned when an index is not registered.
+	ErrIndexNotFound = errors.New("indexer: index is not registered; pass it to New or AddIndex")
+)
+
+// Options configure an [Indexer]. The zero value is a store without indexes
+// that reports nothing.
+type Options[T Object] struct {
+	// Indexes are kept up to date from the start. More can be added while the
+	// indexer is in use, see [Indexer.AddIndex].
+	Indexes []IndexDefinition[T]
+
+	// MaxIndexValues is how many values one index may have for one object
+	// before that object is left out of that index; 0 means 10,000.
+	MaxIndexValues int
+
+	// Logger is told of index functions that fail; nil discards.
+	Logger *slog.Logger
+}
+
+const defaultMaxIndexValues = 10_000
+
+// Indexer is an indexed store of the objects of one resource.
+//
+// One goroutine at a time writes, through a [Batch]. Any number read, and
+// readers never lock and never wait: they load one pointer to an immutable
+// [Snapshot]. All methods may be called from any goroutine.
+//
+// Objects are shared with all readers: treat what you get as immutable, and do
+// not change an object after Set. DeepCopy before writing.
+type Indexer[T Object] struct {
+	writer  sync.Mutex
+	current atomic.Pointer[Snapshot[T]]
+	shared  *shared[T]
+}
+
+// shared is what all snapshots of one indexer have in common.
+type shared[T Object] struct {
+	hasher    hasher
+	log       *slog.Logger
+	maxValues int
+}
+
+// New returns an empty indexer. It fails if two indexes have the same name, if
+// one is nil, or if an option is negative.
+func New[T Object](o Options[T]) (*Indexer[T], error) {
+	if o.MaxIndexValues < 0 {
+		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
+	}
+	sh := &shared[T]{hasher: hasher{maphash.MakeSeed()}, log: o.Logger, maxValues: o.MaxIndexValues}
+	if sh.log == nil {
+		sh.log = slog.New(slog.DiscardHandler)
+	}
+	if sh.maxValues == 0 {
+		sh.maxValues = defaultMaxIndexValues
+	}
+	ix := &Indexer[T]{shared: sh}
+	ix.current.Store(&Snapshot[T]{shared: sh})
+	for _, def := range o.Indexes {
+		if err := ix.AddIndex(def); err != nil {
+			return nil, err
+		}
+	}
+	return ix, nil
+}
+
+// Snapshot returns the current state. It costs one atomic load; the snapshot
+// stays valid, and unchanged, for as long as somebody holds it.
+func (ix *Indexer[T]) Snapshot() *Snapshot[T] { return ix.current.Load() }
+
+// Get returns the object with that key. See [Snapshot.Get].
+func (ix *Indexer[T]) Get(key types.NamespacedName) (T, bool) { return ix.Snapshot().Get(key) }
+
+// Len returns the number of objects.
+func (ix *Indexer[T]) Len() int { return ix.Snapshot().Len() }
+
+// All iterates over the objects that are stored at the time of the call.
+func (ix *Indexer[T]) All() iter.Seq[T] { return ix.Snapshot().All() }
+
+// ByNamespace iterates over the objects of a namespace, as of the call.
+func (ix *Indexer[T]) ByNamespace(namespace string) iter.Seq[T] {
+	return ix.Snapshot().ByNamespace(namespace)
+}
+
+// ResourceVersion returns the resourceVersion of the current snapshot.
+func (ix *Indexer[T]) ResourceVersion() string { return ix.Snapshot().ResourceVersion() }
+
+// AddIndex registers an index and fills it from what is stored. It may be
+// called while the indexer is in use: most of the work is done on a snapshot,
+// and writers wait only while the changes since then are caught up with.
+// Snapshots taken before do not have the index.
+func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
+	if isNilDefinition(def) {
+		return errors.New("indexer: index is nil; make one with NewIndex")
+	}
+	if err := def.check(); err != nil {
+		return err
+	}
+	built := ix.Snapshot()
+	if built.find(def.Name()) >= 0 {
+		return fmt.Errorf("%w: %q", ErrIndexExists, def.Name())
+	}
+	t := def.newTable(ix.shared)
+	gen := built.gen + 1
+	for o := range built.All() {
+		t.change(gen, entry[T]{}, ix.shared.entry(o))
+	}
+
+	ix.writer.Lock()
+	defer ix.writer.Unlock()
+	cur := ix.Snapshot()
+	if cur.find(def.Name()) >= 0 {
+		return fmt.Errorf("%w: %q", ErrIndexExists, def.Name())
+	}
+	gen = max(gen, cur.gen+1)
+	for c := range Diff(built, cur) {
+		t.change(gen, ix.shared.entryIf(c.Old, c.Type != Added), ix.shared.entryIf(c.New, c.Type != Deleted))
+	}
+	next := *cur
+	next.gen = gen
+	next.tables = append(append(make([]table[T], 0, len(cur.tables)+1), cur.tables...), t)
+	ix.current.Store(&next)
+	return nil
+}
+
+// RemoveIndex drops the index of that name; its memory is freed with the last
+// snapshot that has it.
+func (ix *Indexer[T]) RemoveIndex(name string) error {
+	ix.writer.Lock()
+	defer ix.writer.Unlock()
+	cur := ix.Snapshot()
+	i := cur.find(name)
+	if i < 0 {
+		return fmt.Errorf("%w: %q", ErrIndexNotFound, name)
+	}
+	next := *cur
+	next.tables = append(append(make([]table[T], 0, len(cur.tables)-1), cur.tables[:i]...), cur.tables[i+1:]...)
+	ix.current.Store(&next)
+	return nil
+}

@@ -1,0 +1,100 @@
+package indexer
+
+import (
+	"iter"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Select iterates over the objects whose labels match the selector; nil matches
+// all. If a label index ([LabelIndex]) is registered for a key of which the
+// selector requires values, only the objects with such a value are looked at.
+func (s *Snapshot[T]) Select(selector labels.Selector) iter.Seq[T] {
+	if selector == nil || selector.Empty() {
+		return s.All()
+	}
+	return func(yield func(T) bool) {
+		p := s.plan(selector, s.n)
+		if p == nil {
+			s.All()(matching(selector, yield))
+			return
+		}
+		p.each(matching(selector, yield))
+	}
+}
+
+// SelectInNamespace is [Snapshot.Select] within one namespace. It uses a label
+// index only if that leaves fewer objects to look at than the namespace has.
+func (s *Snapshot[T]) SelectInNamespace(namespace string, selector labels.Selector) iter.Seq[T] {
+	if selector == nil || selector.Empty() {
+		return s.ByNamespace(namespace)
+	}
+	return func(yield func(T) bool) {
+		match := matching(selector, yield)
+		p := s.plan(selector, s.NamespaceLen(namespace))
+		if p == nil {
+			s.ByNamespace(namespace)(match)
+			return
+		}
+		p.each(func(o T) bool { return o.GetNamespace() != namespace || match(o) })
+	}
+}
+
+// matching passes on the objects that match.
+func matching[T Object](selector labels.Selector, yield func(T) bool) func(T) bool {
+	return func(o T) bool { return !selector.Matches(labels.Set(o.GetLabels())) || yield(o) }
+}
+
+// labelPlan is a way to reach all objects that can match: those that have one
+// of some values of an indexed label.
+type labelPlan[T Object] struct {
+	table  *indexTable[T, string]
+	s      *Snapshot[T]
+	values []string
+}
+
+func (p *labelPlan[T]) each(yield func(T) bool) {
+	for _, v := range p.values {
+		if g, _ := p.table.find(v); g != nil && !g.each(yield) {
+			return
+		}
+	}
+}
+
+// plan returns the cheapest way that looks at fewer than limit objects, or nil.
+func (s *Snapshot[T]) plan(selector labels.Selector, limit int) (best *labelPlan[T]) {
+	reqs, selectable := selector.Requirements()
+	if !selectable {
+		return &labelPlan[T]{s: s}
+	}
+	for i := range reqs {
+		switch reqs[i].Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+		default:
+			continue
+		}
+		t := s.labelTable(reqs[i].Key())
+		if t == nil {
+			continue
+		}
+		values, n := reqs[i].ValuesUnsorted(), 0
+		for _, v := range values {
+			n += t.len(s, v)
+		}
+		if n < limit {
+			best, limit = &labelPlan[T]{table: t, s: s, values: values}, n
+		}
+	}
+	return best
+}
+
+// labelTable returns the index of the label with that key, or nil.
+func (s *Snapshot[T]) labelTable(key string) *indexTable[T, string] {
+	for _, t := range s.tables {
+		if t, ok := t.(*indexTable[T, string]); ok && t.state.index.kind == byLabel && t.state.index.label == key {
+			return t
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package indexer
+
+import (
+	"iter"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/pmap"
+)
+
+// Snapshot is the state of an [Indexer] at one point in time: objects, indexes
+// and resourceVersion belong together. It is immutable, and safe for any number
+// of goroutines. Iterations are in no particular order.
+type Snapshot[T Object] struct {
+	shared *shared[T]
+	spaces pmap.Trie[*space[T]]
+	tables []table[T] // in the order of registration
+	rv     string
+	n      int
+	gen    uint64 // of the batch that made it
+}
+
+// space holds the objects of one namespace, by name. Objects are grouped like
+// that because the namespace is what everybody asks for: the grouping is the
+// namespace index, and it costs nothing.
+type space[T Object] struct {
+	name string
+	gen  uint64
+	objs pmap.Trie[T]
+}
+
+// Get returns the object with that key. It takes no lock and allocates nothing.
+func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
+	sp, ok := s.space(key.Namespace)
+	if !ok {
+		var zero T
+		return zero, false
+	}
+	return sp.get(s.shared.hasher.str(key.Name), key.Name)
+}
+
+func (s *Snapshot[T]) space(namespace string) (*space[T], bool) {
+	return s.spaces.Find(s.shared.hasher.str(namespace), func(sp *space[T]) bool { return sp.name == namespace })
+}
+
+func (sp *space[T]) get(h uint64, name string) (T, bool) {
+	return sp.objs.Find(h, func(o T) bool { return o.GetName() == name })
+}
+
+// Len returns the number of objects.
+func (s *Snapshot[T]) Len() int { return s.n }
+
+// NamespaceLen returns the number of objects in a namespace.
+func (s *Snapshot[T]) NamespaceLen(namespace string) int {
+	if sp, ok := s.space(namespace); ok {
+		return sp.objs.Len()
+	}
+	return 0
+}
+
+// All iterates over all objects, without allocating per object.
+func (s *Snapshot[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		s.spaces.Each(func(sp *space[T]) bool { return sp.objs.Each(yield) })
+	}
+}
+
+// ByNamespace iterates over the objects of a namespace; the empty namespace has
+// the cluster-scoped ones. No index is needed for it.
+func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if sp, ok := s.space(namespace); ok {
+			sp.objs.Each(yield)
+		}
+	}
+}
+
+// Namespaces iterates over the namespaces that have objects.
+func (s *Snapshot[T]) Namespaces() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		s.spaces.Each(func(sp *space[T]) bool { return yield(sp.name) })
+	}
+}
+
+// ResourceVersion returns the version of the resource that the snapshot states,
+// as the writer set it; empty before that. See [Batch.SetResourceVersion].
+func (s *Snapshot[T]) ResourceVersion() string { return s.rv }
+
+// find returns the position of the index of that name, or -1.
+func (s *Snapshot[T]) find(name string) int {
+	for i, t := range s.tables {
+		if t.definition().Name() == name {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,234 @@
+package indexer
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/internal/pmap"
+)
+
+// table is the state of one index within one snapshot.
+type table[T Object] interface {
+	definition() IndexDefinition[T]
+	// own returns the table if the batch gen made it, else a copy to edit.
+	own(gen uint64) table[T]
+	// change replaces the object before by after; either may be missing. It
+	// calls the index function, and never panics.
+	change(gen uint64, before, after entry[T])
+	// failures iterates over the objects that are not in the index.
+	failures() iter.Seq2[types.NamespacedName, error]
+}
+
+// entry is an object with the hash of its key.
+type entry[T Object] struct {
+	obj  T
+	hash uint64
+	ok   bool
+}
+
+func (sh *shared[T]) entry(o T) entry[T] {
+	return entry[T]{obj: o, hash: sh.hasher.key(object.KeyOf(o)), ok: true}
+}
+
+func (sh *shared[T]) entryIf(o T, ok bool) entry[T] {
+	if !ok {
+		return entry[T]{}
+	}
+	return sh.entry(o)
+}
+
+// indexTable maps each value to the group of objects that have it.
+type indexTable[T Object, K comparable] struct {
+	state  *indexState[T, K]
+	gen    uint64
+	groups pmap.Trie[*group[T, K]]
+	failed pmap.Trie[*failure]
+}
+
+// indexState is what all versions of a table share. The scratch space belongs
+// to the writer.
+type indexState[T Object, K comparable] struct {
+	index    *Index[T, K]
+	shared   *shared[T]
+	old, new []K
+}
+
+// failure records why an object is missing from an index.
+type failure struct {
+	key types.NamespacedName
+	err error
+}
+
+func (t *indexTable[T, K]) definition() IndexDefinition[T] { return t.state.index }
+
+func (t *indexTable[T, K]) own(gen uint64) table[T] {
+	if t.gen == gen {
+		return t
+	}
+	c := *t
+	c.gen = gen
+	return &c
+}
+
+func (t *indexTable[T, K]) change(gen uint64, before, after entry[T]) {
+	st := t.state
+	if st.index.kind == byNamespace {
+		return // the primary structure answers it
+	}
+	t.gen = gen
+	st.old, st.new = st.old[:0], st.new[:0]
+	var err error
+	if before.ok && !t.recover(gen, before) {
+		if st.old, err = st.call(st.old, before.obj); err != nil {
+			st.old = st.old[:0]
+			t.sweep(gen, before.obj, err)
+		}
+	}
+	if after.ok {
+		if st.new, err = st.call(st.new, after.obj); err != nil {
+			st.new = st.new[:0]
+			t.fail(gen, after, err)
+		}
+	}
+	t.move(gen, before, after)
+	clear(st.old)
+	clear(st.new)
+}
+
+// move brings the groups from st.old to st.new.
+func (t *indexTable[T, K]) move(gen uint64, before, after entry[T]) {
+	st := t.state
+	lost := false
+	for _, k := range st.old {
+		if slices.Contains(st.new, k) {
+			continue
+		}
+		lost = !t.remove(gen, k, before) || lost
+	}
+	for _, k := range st.new {
+		if slices.Contains(st.old, k) {
+			if t.replace(gen, k, before, after) {
+				continue
+			}
+			lost = true
+		}
+		t.add(gen, k, after)
+	}
+	if lost {
+		t.sweep(gen, before.obj, errChangedValues)
+	}
+}
+
+var errChangedValues = fmt.Errorf("the function tells other values than before for the same object")
+
+// sweep removes obj wherever it is. It is needed only if the index function
+// does not tell the same values twice for the same object.
+func (t *indexTable[T, K]) sweep(gen uint64, obj T, err error) {
+	st := t.state
+	key := object.KeyOf(obj)
+	st.shared.log.Warn("indexer: an object was changed after it was stored, or an index function is not a function of the object",
+		"index", st.index.name, "object", key.String(), "err", err)
+	var in []K
+	t.groups.Each(func(g *group[T, K]) bool {
+		g.each(func(o T) bool {
+			if identical(o, obj) {
+				in = append(in, g.key)
+				return false
+			}
+			return true
+		})
+		return true
+	})
+	for _, k := range in {
+		t.removeSlow(gen, k, obj)
+	}
+}
+
+// call runs the index function; whatever it does wrong becomes an error.
+func (st *indexState[T, K]) call(dst []K, obj T) (vals []K, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			vals, err = dst, fmt.Errorf("index function panicked: %v", r)
+		}
+	}()
+	if vals, err = st.index.values(dst, obj); err != nil {
+		return dst, err
+	}
+	if len(vals) > st.shared.maxValues {
+		return dst, fmt.Errorf("index function returned %d values, MaxIndexValues is %d", len(vals), st.shared.maxValues)
+	}
+	return dedupe(vals)
+}
+
+// dedupe removes values that occur twice, and rejects those that can never be
+// found again (NaN) or cannot be compared at all, which panics.
+func dedupe[K comparable](vals []K) ([]K, error) {
+	const few = 16
+	out := vals[:0]
+	var seen map[K]struct{}
+	if len(vals) > few {
+		seen = make(map[K]struct{}, len(vals))
+	}
+	for _, k := range vals {
+		if k != k {
+			return vals, fmt.Errorf("index function returned a value that does not equal itself: %v", k)
+		}
+		if seen == nil {
+			if slices.Contains(out, k) {
+				continue
+			}
+		} else {
+			if _, dup := seen[k]; dup {
+				continue
+			}
+			seen[k] = struct{}{}
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// fail records that an object is missing from the index.
+func (t *indexTable[T, K]) fail(gen uint64, e entry[T], err error) {
+	st := t.state
+	f := &failure{key: object.KeyOf(e.obj), err: err}
+	t.failed.Put(gen, e.hash, f, func(o *failure) bool { return o.key == f.key },
+		func(o *failure) uint64 { return st.shared.hasher.key(o.key) })
+	st.shared.log.Warn("indexer: object is missing from an index", "index", st.index.name, "object", f.key.String(), "err", err)
+}
+
+// recover forgets that an object was missing and reports whether it was.
+func (t *indexTable[T, K]) recover(gen uint64, e entry[T]) bool {
+	if t.failed.Len() == 0 {
+		return false
+	}
+	key := object.KeyOf(e.obj)
+	_, was := t.failed.Remove(gen, e.hash, func(o *failure) bool { return o.key == key })
+	return was
+}
+
+func (t *indexTable[T, K]) failures() iter.Seq2[types.NamespacedName, error] {
+	return func(yield func(types.NamespacedName, error) bool) {
+		t.failed.Each(func(f *failure) bool { return yield(f.key, f.err) })
+	}
+}
+
+func (t *indexTable[T, K]) find(k K) (*group[T, K], uint64) {
+	h := hashValue(t.state.shared.hasher, k)
+	g, _ := t.groups.Find(h, func(g *group[T, K]) bool { return g.key == k })
+	return g, h
+}
+
+// IndexFailures iterates over the objects that are missing from the index of
+// that name because its function failed, with the reason.
+func (s *Snapshot[T]) IndexFailures(name string) (iter.Seq2[types.NamespacedName, error], error) {
+	i := s.find(name)
+	if i < 0 {
+		return nil, fmt.Errorf("%w: %q", ErrIndexNotFound, name)
+	}
+	return s.tables[i].failures(), nil
+}
