@@ -1,0 +1,219 @@
+package workqueue
+
+import (
+	"hash/maphash"
+	"math"
+	"sync"
+	"time"
+)
+
+// engine is what all three queues are made of: the states of entry.go, moved
+// about under one lock. The exported types only name its operations.
+//
+// No user code (group and class functions, metrics, limiters) runs while the
+// lock is held, so nothing a user does can deadlock the queue, and the hash of
+// an item and the time are computed before the lock is taken.
+type engine[T comparable] struct {
+	opts  Options[T]
+	seed  maphash.Seed
+	start time.Time // times inside the engine are nanoseconds since then
+	timed bool      // whether requests need the time they were made at
+
+	mu      sync.Mutex
+	table   table[T]
+	free    freeList[T]
+	order   order[T]
+	running entryList[T] // the one handed out first comes first
+	waiters waiters
+	marks   marks
+
+	delays deadlines[T]
+	timer  *time.Timer // nil until something is delayed
+	armed  int64       // when the timer fires, maxTime if it does not
+
+	shuttingDown bool
+	drain        *drain // what those who wait for the drain wait for, or nil
+
+	latest     int64 // the latest time seen under the lock
+	startedSum int64 // sum of startedAt of the running entries
+	count      counters
+}
+
+// counters are the numbers behind [Stats].
+type counters struct {
+	running, again int
+	added, retried uint64
+	dropped        uint64
+}
+
+const maxTime = math.MaxInt64
+
+func newEngine[T comparable](opts Options[T]) *engine[T] {
+	e := &engine[T]{
+		opts:  opts,
+		seed:  maphash.MakeSeed(),
+		start: time.Now(),
+		timed: opts.Metrics != nil || len(opts.Budgets) > 1,
+		order: newOrder[T](opts.Budgets, opts.Group != nil),
+		armed: maxTime,
+	}
+	e.marks.init()
+	return e
+}
+
+func (q *engine[T]) hash(item T) uint64 { return maphash.Comparable(q.seed, item) }
+
+// now is the current time; it is read without the lock.
+func (q *engine[T]) now() int64 { return int64(time.Since(q.start)) }
+
+// requestTime is now, if anybody wants to know when a request was made.
+func (q *engine[T]) requestTime() int64 {
+	if q.timed {
+		return q.now()
+	}
+	return 0
+}
+
+// observe makes the times that were read before the lock was taken monotonic
+// in the order in which the lock was taken.
+func (q *engine[T]) observe(now int64) int64 {
+	q.latest = max(q.latest, now)
+	return q.latest
+}
+
+// request is an item together with what has to be known about it before the
+// lock is taken.
+type request[T comparable] struct {
+	item  T
+	hash  uint64
+	group string
+	class int
+}
+
+func (q *engine[T]) request(item T) request[T] {
+	r := request[T]{item: item, hash: q.hash(item)}
+	if q.opts.Group != nil {
+		r.group = q.opts.Group(item)
+	}
+	if q.opts.Class != nil {
+		r.class = max(0, q.opts.Class(item))
+	}
+	return r
+}
+
+func (q *engine[T]) add(r request[T]) {
+	now := q.requestTime()
+	q.mu.Lock()
+	added := q.addLocked(&r, now)
+	w := q.waiters.next(q.order.n)
+	q.mu.Unlock()
+	w.wake()
+	if added && q.opts.Metrics != nil {
+		q.opts.Metrics.Added(1)
+	}
+}
+
+// addLocked asks for r's item to be handed out as soon as possible, and
+// reports whether that made a request that was not there before.
+func (q *engine[T]) addLocked(r *request[T], now int64) bool {
+	if q.shuttingDown {
+		return false
+	}
+	now = q.observe(now)
+	e := q.table.findOrInsert(r.hash, r.item, &q.free)
+	class := q.order.clamp(r.class)
+	switch {
+	case e.queued:
+		if len(q.order.classes) > 1 {
+			q.order.raise(e, class, now)
+		}
+		return false
+	case e.again:
+		e.class = q.order.moreUrgent(e.class, class)
+		return false
+	case e.delayed():
+		// The request that was to come later comes now, and only now.
+		q.delays.remove(e)
+		e.class = q.order.moreUrgent(e.class, class)
+	default:
+		e.class = class
+	}
+	e.groupName = r.group
+	q.ask(e, now)
+	return true
+}
+
+// ask makes a request out of an entry that has none: it is queued, or queued
+// again once it is done.
+func (q *engine[T]) ask(e *entry[T], now int64) {
+	q.count.added++
+	e.queuedAt = now
+	e.mark = q.marks.enter()
+	if e.running {
+		e.again = true
+		q.count.again++
+		return
+	}
+	q.order.push(e, now)
+}
+
+// takeLocked hands out the next queued entry; there must be one.
+func (q *engine[T]) takeLocked(now int64) *entry[T] {
+	e := q.order.pop()
+	e.running = true
+	e.startedAt = q.observe(now)
+	e.runMark, e.mark = e.mark, nil
+	q.running.pushBack(e)
+	q.startedSum += e.startedAt
+	q.count.running++
+	return e
+}
+
+// done ends the processing of item, if it was being processed. With forget,
+// its count of retries starts anew.
+func (q *engine[T]) done(item T, forget bool) {
+	hash := q.hash(item)
+	now := q.requestTime()
+	q.mu.Lock()
+	e := q.table.find(hash, item)
+	if e == nil || !e.running {
+		q.mu.Unlock()
+		return
+	}
+	if forget {
+		e.retries = 0
+	}
+	startedAt := e.startedAt
+	q.doneLocked(e, now)
+	w := q.waiters.next(q.order.n)
+	drained := q.drainedLocked()
+	q.mu.Unlock()
+	w.wake()
+	drained.end()
+	if q.opts.Metrics != nil {
+		q.opts.Metrics.Finished(time.Duration(max(0, now-startedAt)))
+	}
+}
+
+func (q *engine[T]) doneLocked(e *entry[T], now int64) {
+	q.running.remove(e)
+	e.running = false
+	q.startedSum -= e.startedAt
+	q.count.running--
+	q.marks.leave(e.runMark)
+	e.runMark = nil
+	switch {
+	case e.again:
+		e.again = false
+		q.count.again--
+		q.order.push(e, q.observe(now))
+	case !e.delayed():
+		q.discard(e)
+	}
+}
+
+// discard forgets an entry that is in none of the states.
+func (q *engine[T]) discard(e *entry[T]) {
+	q.table.remove(e)
+	q.free.put(e, q.table.n)
+}

@@ -1,0 +1,175 @@
+package workqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// ProcessOptions configures [ProcessWith]. The zero value is one worker that
+// retries for ever.
+type ProcessOptions[T comparable] struct {
+	// Workers is how many items are processed at once; 0 means 1.
+	Workers int
+
+	// MaxAttempts is after how many failures in a row an item is dropped; 0
+	// means never.
+	MaxAttempts int
+
+	// ItemTimeout, if not 0, ends the context of each item after so long.
+	ItemTimeout time.Duration
+
+	// CapturePanics makes a panic of the function a failure of the item, as a
+	// [PanicError]. Otherwise it crashes the program, as panics do.
+	CapturePanics bool
+
+	// Drain makes the end of the context a [Queue.ShutDownWithDrain]: what is
+	// queued then is processed before ProcessWith returns.
+	Drain bool
+
+	// StopTimeout is how long running items (with Drain, queued ones too) may
+	// go on undisturbed once the context is done. Then their contexts are
+	// cancelled and ProcessWith returns [ErrStopTimeout] without waiting any
+	// more. 0 means that their contexts are cancelled at once (with Drain,
+	// never) and that ProcessWith waits for them, however long they take.
+	StopTimeout time.Duration
+
+	// Logger gets a warning for each failure and an error for each item that
+	// is dropped. Nil discards them.
+	Logger *slog.Logger
+
+	// OnOutcome, if set, is called by the worker after each item, before the
+	// item is done.
+	OnOutcome func(Outcome[T])
+}
+
+// ErrStopTimeout is returned by [ProcessWith] when items were still running at
+// the end of [ProcessOptions].StopTimeout.
+var ErrStopTimeout = errors.New("workqueue: items were still running at the end of the stop timeout")
+
+// Leftovers is what [ProcessWith] leaves behind. The items are not in the queue
+// any more.
+type Leftovers[T comparable] struct {
+	Queued  []T // not handed out again; among them those interrupted by the stop
+	Delayed []T // waiting for a delay to end when the context ended
+	Running []T // still being processed at the end of the stop timeout
+}
+
+// Process runs fn for the items of q, up to workers at a time, until ctx is done
+// or q is shut down and empty. It is [ProcessWith] with nothing but the number
+// of workers set: when ctx is done, the contexts of running items are
+// cancelled, q is shut down, and Process returns when all calls of fn have
+// returned. What is left in the queue is dropped. The error is not nil only if
+// the arguments are wrong.
+func Process[T comparable](ctx context.Context, q *RateLimitingQueue[T], workers int, fn func(context.Context, T) error) error {
+	if workers < 1 {
+		return fmt.Errorf("workqueue: %d workers; at least 1 is needed", workers)
+	}
+	_, err := ProcessWith(ctx, q, ProcessOptions[T]{Workers: workers}, fn)
+	return err
+}
+
+// ProcessWith takes items from q, runs fn for each, and does what its result
+// asks for:
+//
+//	nil                forget the item's failures
+//	RequeueAfter(d)    forget them, and add the item again after d
+//	Terminal(err)      forget them; the item is given up
+//	any other error    AddRateLimited; after MaxAttempts failures, give it up
+//
+// It returns when ctx is done, after stopping as the options say, or when q is
+// shut down by somebody else and empty. In the first case it shuts q down and
+// returns what was left in it. The context that fn gets carries the values of
+// ctx. An fn that calls [runtime.Goexit] ends its worker.
+func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) error) (Leftovers[T], error) {
+	p, err := newProcessor(q, opts, fn)
+	if err != nil {
+		return Leftovers[T]{}, err
+	}
+	return p.run(ctx)
+}
+
+// processor is one call of ProcessWith.
+type processor[T comparable] struct {
+	ProcessOptions[T]
+	q      *RateLimitingQueue[T]
+	fn     func(context.Context, T) error
+	takes  context.Context // done: take no more items
+	itemsC context.Context // parent of the items' contexts
+
+	mu          sync.Mutex
+	interrupted []T
+}
+
+func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) error) (*processor[T], error) {
+	switch {
+	case q == nil:
+		return nil, errors.New("workqueue: ProcessWith needs a queue, it got nil")
+	case fn == nil:
+		return nil, errors.New("workqueue: ProcessWith needs a function, it got nil")
+	case opts.Workers < 0, opts.MaxAttempts < 0, opts.ItemTimeout < 0, opts.StopTimeout < 0:
+		return nil, errors.New("workqueue: Workers, MaxAttempts, ItemTimeout and StopTimeout must not be negative")
+	}
+	opts.Workers = max(1, opts.Workers)
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &processor[T]{ProcessOptions: opts, q: q, fn: fn}, nil
+}
+
+func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
+	var stopItems context.CancelFunc
+	p.itemsC, stopItems = context.WithCancel(context.WithoutCancel(ctx))
+	defer stopItems()
+	p.takes = ctx
+	if p.Drain {
+		p.takes = context.WithoutCancel(ctx)
+	}
+
+	var workers sync.WaitGroup
+	for range p.Workers {
+		workers.Go(p.work)
+	}
+	finished := make(chan struct{})
+	go func() {
+		workers.Wait()
+		close(finished)
+	}()
+
+	select {
+	case <-finished: // somebody else has shut the queue down
+		if ctx.Err() == nil {
+			return Leftovers[T]{}, nil
+		}
+	case <-ctx.Done():
+	}
+	return p.stop(finished, stopItems)
+}
+
+// stop ends the processing as the options say.
+func (p *processor[T]) stop(finished <-chan struct{}, stopItems func()) (Leftovers[T], error) {
+	left := Leftovers[T]{Delayed: p.q.engine.shutDownTakingDelayed()}
+	var timeout <-chan time.Time
+	if p.StopTimeout > 0 {
+		t := time.NewTimer(p.StopTimeout)
+		defer t.Stop()
+		timeout = t.C
+	} else if !p.Drain {
+		stopItems()
+	}
+	var err error
+	select {
+	case <-finished:
+	case <-timeout:
+		stopItems()
+		err = ErrStopTimeout
+	}
+	left.Queued, left.Running = p.q.engine.takeAll()
+	p.mu.Lock()
+	left.Queued = append(p.interrupted, left.Queued...)
+	p.mu.Unlock()
+	return left, err
+}

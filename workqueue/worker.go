@@ -1,0 +1,96 @@
+package workqueue
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+)
+
+// work is one worker's loop.
+func (p *processor[T]) work() {
+	for {
+		item, ok := p.q.Get(p.takes)
+		if !ok {
+			return
+		}
+		p.one(item)
+	}
+}
+
+// one processes one item. Whatever fn does, the item is done afterwards.
+func (p *processor[T]) one(item T) {
+	forget := false
+	defer func() { p.q.engine.done(item, forget) }()
+	began := time.Now()
+	err := p.call(item)
+	o := Outcome[T]{Item: item, Err: err, Took: time.Since(began), Attempt: 1 + p.q.engine.retriesOf(item)}
+	o.Action, o.After = classify(err)
+	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts {
+		o.Action = Dropped
+	}
+	if o.Action == Retried && p.q.ShuttingDown() {
+		o.Action = Interrupted
+	}
+	switch o.Action {
+	case Succeeded, Dropped:
+		p.q.limiter.Forget(item)
+		forget = true
+	case Requeued:
+		o.Err = nil
+		p.q.limiter.Forget(item)
+		forget = true
+		p.q.AddAfter(item, o.After)
+	case Retried:
+		p.q.AddRateLimited(item)
+	case Interrupted:
+		p.mu.Lock()
+		p.interrupted = append(p.interrupted, item)
+		p.mu.Unlock()
+	}
+	p.report(o)
+}
+
+// call runs fn with the context of one item.
+func (p *processor[T]) call(item T) (err error) {
+	ctx := p.itemsC
+	if p.ItemTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.ItemTimeout)
+		defer cancel()
+	}
+	if p.CapturePanics {
+		defer func() {
+			if v := recover(); v != nil {
+				err = &PanicError{Value: v, Stack: debug.Stack()}
+			}
+		}()
+	}
+	return p.fn(ctx, item)
+}
+
+func (p *processor[T]) report(o Outcome[T]) {
+	switch o.Action {
+	case Retried, Interrupted:
+		p.Logger.Warn("processing failed", p.attrs(o)...)
+	case Dropped:
+		p.Logger.Error("processing failed, item dropped", p.attrs(o)...)
+	}
+	if p.OnOutcome != nil {
+		p.OnOutcome(o)
+	}
+}
+
+func (p *processor[T]) attrs(o Outcome[T]) []any {
+	attrs := []any{
+		slog.String("queue", p.q.engine.opts.Name),
+		slog.Any("item", o.Item),
+		slog.Int("attempt", o.Attempt),
+		slog.String("action", o.Action.String()),
+		slog.Any("error", o.Err),
+	}
+	if p, ok := o.Err.(*PanicError); ok {
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	}
+	return attrs
+}
