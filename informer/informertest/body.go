@@ -1,0 +1,113 @@
+package informertest
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// maxBody is the size of the largest body that is read, as in the API server.
+const maxBody = 3 << 20
+
+// converter turns unstructured objects into Go types.
+var converter = runtime.DefaultUnstructuredConverter
+
+// readBody reads a request's body and media type; no Content-Type means JSON.
+func readBody(w http.ResponseWriter, r *http.Request) (body []byte, media string, err error) {
+	media = mediaJSON
+	if header := r.Header.Get("Content-Type"); header != "" {
+		if media, _, err = mime.ParseMediaType(header); err != nil {
+			return nil, "", errUnsupportedMedia(header, mediaJSON)
+		}
+	}
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		if _, tooLarge := err.(*http.MaxBytesError); tooLarge {
+			return nil, "", apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+		}
+		return nil, "", apierrors.NewBadRequest("reading the body: " + err.Error())
+	}
+	return body, media, nil
+}
+
+// decodeObject reads the object that a create or update sends to a path.
+func decodeObject(body []byte, media string, res Resource, t target) (*unstructured.Unstructured, error) {
+	if media != mediaJSON {
+		return nil, errUnsupportedMedia(media, mediaJSON)
+	}
+	content := map[string]any{}
+	if err := utiljson.Unmarshal(body, &content); err != nil {
+		return nil, apierrors.NewBadRequest("the object provided is unrecognized (must be of type " + res.Kind + "): " + err.Error())
+	}
+	return checkObject(&unstructured.Unstructured{Object: content}, res, t)
+}
+
+// checkObject refuses an object that does not fit the path it is sent to, and
+// completes what the path states.
+func checkObject(obj *unstructured.Unstructured, res Resource, t target) (*unstructured.Unstructured, error) {
+	want := res.gvk(t.version)
+	if got := obj.GroupVersionKind(); obj.GetKind() != "" || obj.GetAPIVersion() != "" {
+		if got.GroupVersion() != want.GroupVersion() {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion()))
+		}
+		if got.Kind != want.Kind {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, want.Kind))
+		}
+	}
+	var typed metav1.PartialObjectMetadata
+	if err := converter.FromUnstructured(map[string]any{"metadata": metadataOf(obj)}, &typed); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: metadata: %v", want.Kind, t.version, want.Kind, err))
+	}
+	if _, ok := obj.Object["metadata"].(map[string]any); !ok {
+		obj.Object["metadata"] = map[string]any{}
+	}
+	switch {
+	case res.ClusterScoped:
+		obj.SetNamespace("")
+	case obj.GetNamespace() == "":
+		obj.SetNamespace(t.namespace)
+	case obj.GetNamespace() != t.namespace:
+		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	if t.name != "" {
+		if obj.GetName() == "" {
+			obj.SetName(t.name)
+		}
+		if obj.GetName() != t.name {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), t.name))
+		}
+	}
+	return obj, nil
+}
+
+// metadataOf returns the metadata of an object, which may be of any type at
+// all, as something to be converted.
+func metadataOf(obj *unstructured.Unstructured) any {
+	if m := obj.Object["metadata"]; m != nil {
+		return m
+	}
+	return map[string]any{}
+}
+
+// decodeDeleteOptions reads the options of a delete from body and query; those
+// in the body win, as in the API server.
+func (p parameters) decodeDeleteOptions(r *http.Request, body []byte, media string) (metav1.DeleteOptions, error) {
+	var del metav1.DeleteOptions
+	if len(body) == 0 {
+		return del, p.decode(r.URL.Query(), &del)
+	}
+	if media != mediaJSON {
+		return del, errUnsupportedMedia(media, mediaJSON)
+	}
+	if err := utiljson.Unmarshal(body, &del); err != nil {
+		return del, apierrors.NewBadRequest("the body is not a DeleteOptions: " + err.Error())
+	}
+	return del, nil
+}

@@ -1,0 +1,167 @@
+package informertest
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// crdGroup is the group of CustomResourceDefinitions.
+const crdGroup = "apiextensions.k8s.io"
+
+// isCRD reports whether objects of the resource define further resources.
+func isCRD(res Resource) bool { return res.Group == crdGroup && res.Kind == "CustomResourceDefinition" }
+
+// definition is the part of a CustomResourceDefinition that the server acts on.
+// Schemas are accepted and not enforced.
+type definition struct {
+	Spec struct {
+		Group string `json:"group"`
+		Scope string `json:"scope"`
+		Names struct {
+			Kind       string   `json:"kind"`
+			ListKind   string   `json:"listKind"`
+			Plural     string   `json:"plural"`
+			Singular   string   `json:"singular"`
+			ShortNames []string `json:"shortNames"`
+			Categories []string `json:"categories"`
+		} `json:"names"`
+		Versions []struct {
+			Name         string `json:"name"`
+			Served       bool   `json:"served"`
+			Storage      bool   `json:"storage"`
+			Subresources struct {
+				Status *struct{} `json:"status"`
+			} `json:"subresources"`
+			SelectableFields []struct {
+				JSONPath string `json:"jsonPath"`
+			} `json:"selectableFields"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+// parseDefinition reads the resource that a CustomResourceDefinition describes.
+// The storage version, if served, comes first.
+func parseDefinition(obj *unstructured.Unstructured) (Resource, field.ErrorList) {
+	var def definition
+	spec := field.NewPath("spec")
+	if err := converter.FromUnstructured(map[string]any{"spec": obj.Object["spec"]}, &def); err != nil {
+		return Resource{}, field.ErrorList{field.Invalid(spec, nil, err.Error())}
+	}
+	names := def.Spec.Names
+	res := Resource{
+		Group: def.Spec.Group, Kind: names.Kind, ListKind: names.ListKind, Plural: names.Plural, Singular: names.Singular,
+		ShortNames: names.ShortNames, Categories: names.Categories,
+		ClusterScoped: def.Spec.Scope == "Cluster", RequireResourceVersion: true,
+	}
+	for _, v := range def.Spec.Versions {
+		if v.Served && v.Storage {
+			res.Versions = append([]string{v.Name}, res.Versions...)
+		} else if v.Served {
+			res.Versions = append(res.Versions, v.Name)
+		}
+		res.StatusSubresource = res.StatusSubresource || v.Subresources.Status != nil
+		for _, f := range v.SelectableFields {
+			res.SelectableFields = append(res.SelectableFields, strings.TrimPrefix(f.JSONPath, "."))
+		}
+	}
+	var errs field.ErrorList
+	require := func(value string, path *field.Path) {
+		if value == "" {
+			errs = append(errs, field.Required(path, ""))
+		}
+	}
+	require(res.Group, spec.Child("group"))
+	require(res.Kind, spec.Child("names", "kind"))
+	require(res.Plural, spec.Child("names", "plural"))
+	if len(def.Spec.Versions) == 0 {
+		errs = append(errs, field.Required(spec.Child("versions"), "must have exactly one version marked as storage version"))
+	}
+	if def.Spec.Scope != "Cluster" && def.Spec.Scope != "Namespaced" {
+		errs = append(errs, field.NotSupported(spec.Child("scope"), def.Spec.Scope, []string{"Cluster", "Namespaced"}))
+	}
+	if want := res.Plural + "." + res.Group; len(errs) == 0 && obj.GetName() != want {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), obj.GetName(), fmt.Sprintf("must be spec.names.plural+\".\"+spec.group")))
+	}
+	if len(errs) > 0 || len(res.Versions) == 0 {
+		return res, errs
+	}
+	res, err := res.complete()
+	if err != nil {
+		errs = append(errs, field.Invalid(spec.Child("names"), names.Kind, err.Error()))
+	}
+	return res, errs
+}
+
+// beforeCreateLocked completes an object whose kind means something to the
+// server itself, or refuses it.
+func (s *store) beforeCreateLocked(res Resource, obj *unstructured.Unstructured) error {
+	if !isCRD(res) {
+		return nil
+	}
+	defined, errs := parseDefinition(obj)
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(res.gvk("").GroupKind(), obj.GetName(), errs)
+	}
+	// A cluster's controllers accept the names a moment later; here it is at once.
+	condition := func(kind, reason, message string) map[string]any {
+		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now().Format("2006-01-02T15:04:05Z")}
+	}
+	names, _, _ := unstructured.NestedMap(obj.Object, "spec", "names")
+	obj.Object["status"] = map[string]any{
+		"acceptedNames":  names,
+		"storedVersions": toAny(defined.Versions[:min(1, len(defined.Versions))]),
+		"conditions": []any{
+			condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+			condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+		},
+	}
+	return nil
+}
+
+// beforeUpdateLocked refuses an update whose kind means something to the server
+// and that it could not act on.
+func (s *store) beforeUpdateLocked(res Resource, obj *unstructured.Unstructured) error {
+	if !isCRD(res) {
+		return nil
+	}
+	if _, errs := parseDefinition(obj); len(errs) > 0 {
+		return apierrors.NewInvalid(res.gvk("").GroupKind(), obj.GetName(), errs)
+	}
+	return nil
+}
+
+// afterWriteLocked acts on an object that was stored.
+func (s *store) afterWriteLocked(c *collection, obj *unstructured.Unstructured) {
+	if !isCRD(c.res) {
+		return
+	}
+	if res, errs := parseDefinition(obj); len(errs) == 0 && len(res.Versions) > 0 {
+		s.registerLocked(res)
+	}
+}
+
+// afterRemoveLocked acts on an object that has gone.
+func (s *store) afterRemoveLocked(c *collection, last *version) error {
+	if isCRD(c.res) {
+		plural, group, _ := strings.Cut(last.name, ".")
+		s.unregisterLocked(Resource{Group: group, Plural: plural}.groupResource())
+		return nil
+	}
+	if !c.res.ClusterScoped {
+		return s.finishNamespaceLocked(last.namespace)
+	}
+	return nil
+}
+
+// toAny turns a list of strings into one of an unstructured object.
+func toAny(list []string) []any {
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = v
+	}
+	return out
+}

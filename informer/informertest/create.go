@@ -1,0 +1,168 @@
+package informertest
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// nameAttempts is how often a generateName is tried before giving up.
+const nameAttempts = 8
+
+// writeOptions are what all writes have in common.
+type writeOptions struct {
+	// dryRun computes the result and stores nothing.
+	dryRun bool
+	// trusted marks writes by the Go side, for the convenience of tests: status
+	// is written together with the rest, and namespaces need not exist.
+	trusted bool
+	// subresource is "" or "status".
+	subresource string
+}
+
+// create stores a new object and returns it as stored. It takes ownership of obj.
+func (s *store) create(c *collection, obj *unstructured.Unstructured, opts writeOptions) (*version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	res := c.res
+	if obj.GetResourceVersion() != "" && obj.GetResourceVersion() != "0" {
+		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+	}
+	if err := s.namespaceForCreateLocked(res, obj.GetNamespace(), obj.GetName(), opts); err != nil {
+		return nil, err
+	}
+	prepareCreate(res, obj, opts)
+	obj.SetUID(s.ids.uid())
+	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
+	if generated {
+		obj.SetName(s.ids.name(obj.GetGenerateName()))
+		for range nameAttempts {
+			if _, taken := c.items[res.key(obj.GetNamespace(), obj.GetName())]; !taken {
+				break
+			}
+			obj.SetName(s.ids.name(obj.GetGenerateName()))
+		}
+	}
+	if errs := validate(res, obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(res.gvk("").GroupKind(), obj.GetName(), errs)
+	}
+	if old, ok := c.items[res.key(obj.GetNamespace(), obj.GetName())]; ok {
+		if generated {
+			return nil, apierrors.NewGenerateNameConflict(res.groupResource(), old.name, 1)
+		}
+		return nil, apierrors.NewAlreadyExists(res.groupResource(), old.name)
+	}
+	if err := s.beforeCreateLocked(res, obj); err != nil {
+		return nil, err
+	}
+	return s.commitLocked(c, nil, obj, opts)
+}
+
+// prepareCreate sets what the server decides about a new object and wipes what
+// a client may not.
+func prepareCreate(res Resource, obj *unstructured.Unstructured, opts writeOptions) {
+	obj.SetCreationTimestamp(now())
+	obj.SetDeletionTimestamp(nil)
+	obj.SetDeletionGracePeriodSeconds(nil)
+	unstructured.RemoveNestedField(obj.Object, "metadata", "selfLink")
+	if res.NoGeneration {
+		unstructured.RemoveNestedField(obj.Object, "metadata", "generation")
+	} else {
+		obj.SetGeneration(1)
+	}
+	if res.StatusSubresource && !opts.trusted {
+		delete(obj.Object, "status")
+	}
+	switch {
+	case res.Group != "":
+	case res.Kind == "Namespace":
+		setIfAbsent(obj, "Active", "status", "phase")
+		setIfAbsent(obj, []any{"kubernetes"}, "spec", "finalizers")
+		labels := obj.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["kubernetes.io/metadata.name"] = obj.GetName()
+		obj.SetLabels(labels)
+	case res.Kind == "Pod":
+		setIfAbsent(obj, "Pending", "status", "phase")
+	}
+}
+
+// setIfAbsent writes a value at a path that holds none. Where the path leads
+// through something other than objects, nothing is written.
+func setIfAbsent(obj *unstructured.Unstructured, value any, path ...string) {
+	if _, found, err := unstructured.NestedFieldNoCopy(obj.Object, path...); err == nil && !found {
+		_ = unstructured.SetNestedField(obj.Object, value, path...)
+	}
+}
+
+// namespaceForCreateLocked refuses objects in a namespace that does not exist
+// or is being deleted. The Go side gets a missing namespace made.
+func (s *store) namespaceForCreateLocked(res Resource, namespace, name string, opts writeOptions) error {
+	if res.ClusterScoped || namespace == "" {
+		return nil
+	}
+	spaces, ok := s.collections[namespaces]
+	if !ok {
+		return nil
+	}
+	ns, ok := spaces.items[namespace]
+	switch {
+	case !ok && opts.trusted:
+		obj := &unstructured.Unstructured{Object: map[string]any{}}
+		obj.SetName(namespace)
+		prepareCreate(spaces.res, obj, opts)
+		obj.SetUID(s.ids.uid())
+		_, err := s.commitLocked(spaces, nil, obj, opts)
+		return err
+	case !ok:
+		return apierrors.NewNotFound(namespaces, namespace)
+	case ns.deleting:
+		err := apierrors.NewForbidden(res.groupResource(), name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
+			Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", namespace), Field: "metadata.namespace",
+		})
+		return err
+	}
+	return nil
+}
+
+// validate checks the metadata of an object that is to be stored.
+func validate(res Resource, obj *unstructured.Unstructured) field.ErrorList {
+	name := validation.NameIsDNSSubdomain
+	switch {
+	case res.Group == "" && res.Kind == "Namespace":
+		name = validation.NameIsDNSLabel
+	case res.Group == "rbac.authorization.k8s.io":
+		name = func(string, bool) []string { return nil } // any path segment
+	}
+	return validation.ValidateObjectMetaAccessor(obj, !res.ClusterScoped, name, field.NewPath("metadata"))
+}
+
+// commitLocked writes obj as the successor of old, under the next revision.
+func (s *store) commitLocked(c *collection, old *version, obj *unstructured.Unstructured, opts writeOptions) (*version, error) {
+	if opts.dryRun {
+		// The object of a dry run has no version, or keeps the one it has.
+		if old == nil {
+			obj.SetResourceVersion("")
+			return newVersion(c.res, obj, 0)
+		}
+		obj.SetResourceVersion(formatRV(old.rv))
+		return newVersion(c.res, obj, old.rv)
+	}
+	rv := s.rv + 1
+	obj.SetResourceVersion(formatRV(rv))
+	v, err := newVersion(c.res, obj, rv)
+	if err != nil {
+		return nil, err
+	}
+	s.recordLocked(c, change{rv: rv, old: old, new: v})
+	s.afterWriteLocked(c, obj)
+	return v, nil
+}

@@ -1,0 +1,108 @@
+package informertest
+
+import (
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// delete removes an object, or marks it as being deleted while finalizers are
+// left. removed tells which; v is the last state.
+func (s *store) delete(c *collection, namespace, name string, del metav1.DeleteOptions, opts writeOptions) (v *version, removed bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, ok := c.items[c.res.key(namespace, name)]
+	if !ok {
+		return nil, false, apierrors.NewNotFound(c.res.groupResource(), name)
+	}
+	return s.deleteLocked(c, old, del, opts)
+}
+
+func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptions, opts writeOptions) (*version, bool, error) {
+	res := c.res
+	if p := del.Preconditions; p != nil {
+		if p.UID != nil && string(*p.UID) != old.uid {
+			return nil, false, errPrecondition(res.groupResource(), old.name, "UID", string(*p.UID), old.uid)
+		}
+		if p.ResourceVersion != nil && *p.ResourceVersion != formatRV(old.rv) {
+			return nil, false, errPrecondition(res.groupResource(), old.name, "ResourceVersion", *p.ResourceVersion, formatRV(old.rv))
+		}
+	}
+	obj, err := old.object(res, res.Versions[0])
+	if err != nil {
+		return nil, false, err
+	}
+	finalizers := propagationFinalizers(obj.GetFinalizers(), del)
+	if len(finalizers) == 0 && !hasContent(res) {
+		return old, true, s.removeLocked(c, old, opts)
+	}
+	if old.deleting && slices.Equal(finalizers, obj.GetFinalizers()) {
+		return old, false, nil // it is on its way already
+	}
+	obj.SetFinalizers(finalizers)
+	if !old.deleting {
+		deleted := now()
+		obj.SetDeletionTimestamp(&deleted)
+		if !hasContent(res) {
+			zero := int64(0)
+			obj.SetDeletionGracePeriodSeconds(&zero)
+		}
+		if g := obj.GetGeneration(); g != 0 {
+			obj.SetGeneration(g + 1)
+		}
+	}
+	if hasContent(res) {
+		_ = unstructured.SetNestedField(obj.Object, "Terminating", "status", "phase")
+	}
+	v, err := s.commitLocked(c, old, obj, opts)
+	if err != nil || opts.dryRun {
+		return v, false, err
+	}
+	if hasContent(res) {
+		return v, false, s.emptyNamespaceLocked(v.name)
+	}
+	return v, false, nil
+}
+
+// propagationFinalizers are the finalizers of an object whose deletion was asked
+// for: those it has, and the one by which the garbage collector learns of the
+// propagation policy.
+func propagationFinalizers(have []string, del metav1.DeleteOptions) []string {
+	policy := metav1.DeletePropagationBackground
+	switch {
+	case del.PropagationPolicy != nil:
+		policy = *del.PropagationPolicy
+	case del.OrphanDependents != nil && *del.OrphanDependents:
+		policy = metav1.DeletePropagationOrphan
+	case slices.Contains(have, metav1.FinalizerOrphanDependents):
+		policy = metav1.DeletePropagationOrphan
+	case slices.Contains(have, metav1.FinalizerDeleteDependents):
+		policy = metav1.DeletePropagationForeground
+	}
+	next := slices.DeleteFunc(slices.Clone(have), func(f string) bool {
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
+	switch policy {
+	case metav1.DeletePropagationOrphan:
+		next = append(next, metav1.FinalizerOrphanDependents)
+	case metav1.DeletePropagationForeground:
+		next = append(next, metav1.FinalizerDeleteDependents)
+	}
+	return next
+}
+
+// removeLocked takes an object out of the store. Its last event shows the state
+// as it was stored, dated by the deletion.
+func (s *store) removeLocked(c *collection, old *version, opts writeOptions) error {
+	if opts.dryRun {
+		return nil
+	}
+	last, err := old.at(c.res, s.rv+1)
+	if err != nil {
+		return err
+	}
+	s.recordLocked(c, change{rv: last.rv, old: old, last: last})
+	return s.afterRemoveLocked(c, last)
+}

@@ -1,0 +1,93 @@
+package informertest
+
+import (
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// statusOf returns the body that states an error to a client.
+func statusOf(err error) metav1.Status {
+	st, ok := err.(apierrors.APIStatus)
+	if !ok {
+		st = apierrors.NewInternalError(err)
+	}
+	status := st.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return status
+}
+
+// errUnknownPath is the answer for a path that names nothing.
+func errUnknownPath() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusNotFound,
+		Reason:  metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource",
+		Details: &metav1.StatusDetails{},
+	}}
+}
+
+// errExpiredWatch is what a watch from a forgotten version gets, as an event.
+func errExpiredWatch(rv, compacted uint64) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", rv, compacted))
+}
+
+// errExpiredList is the answer to a list at a forgotten version.
+func errExpiredList() error {
+	return apierrors.NewResourceExpired("The provided resource version is no longer available: it has been compacted.")
+}
+
+// errExpiredContinue is the answer to a continue token whose version is
+// forgotten. Like the API server's it carries a token with which a client that
+// accepts an inconsistent list may go on.
+func errExpiredContinue(next string) error {
+	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
+		"Start a new list without the continue parameter, or use the continue token of this response to go on with an inconsistent one.")
+	err.ErrStatus.ListMeta.Continue = next
+	return err
+}
+
+// errTooLarge is the answer to a version that the server has not reached.
+func errTooLarge(rv, current uint64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", rv, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeResourceVersionTooLarge,
+		Message: "Too large resource version",
+	}}
+	return err
+}
+
+// errModified is the conflict of optimistic locking.
+func errModified(gr schema.GroupResource, name string) error {
+	return apierrors.NewConflict(gr, name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+}
+
+// errPrecondition is the conflict of a UID or resourceVersion that a request
+// insists on.
+func errPrecondition(gr schema.GroupResource, name, field, want, have string) error {
+	return apierrors.NewConflict(gr, name, fmt.Errorf("Precondition failed: %s in precondition: %v, %s in object meta: %v", field, want, field, have)) //nolint:revive,staticcheck // the API server's words
+}
+
+// errUnsupportedMedia is the answer to a body of a kind that is not understood.
+func errUnsupportedMedia(got, supported string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusUnsupportedMediaType,
+		Reason:  metav1.StatusReasonUnsupportedMediaType,
+		Message: fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", got, supported),
+	}}
+}
+
+// errNotAcceptable is the answer to an Accept header that cannot be met.
+func errNotAcceptable(supported string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusNotAcceptable,
+		Reason:  metav1.StatusReasonNotAcceptable,
+		Message: "only the following media types are accepted: " + supported,
+	}}
+}

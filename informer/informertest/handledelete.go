@@ -1,0 +1,81 @@
+package informertest
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func (cl *call) delete() error {
+	del, opts, err := cl.deleteOptions()
+	if err != nil {
+		return err
+	}
+	v, removed, err := cl.server.store.delete(cl.c, cl.target.namespace, cl.target.name, del, opts)
+	if err != nil {
+		return err
+	}
+	if !removed {
+		return cl.respond(http.StatusOK, v)
+	}
+	return writeJSON(cl.w, http.StatusOK, metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusSuccess,
+		Details:  &metav1.StatusDetails{Name: v.name, Group: cl.res.Group, Kind: cl.res.Plural, UID: types.UID(v.uid)},
+	})
+}
+
+// deleteCollection deletes what the selectors leave, and lists it.
+func (cl *call) deleteCollection() error {
+	del, opts, err := cl.deleteOptions()
+	if err != nil {
+		return err
+	}
+	q, err := cl.server.params.listQuery(cl.r.URL.Query(), true)
+	if err != nil {
+		return err
+	}
+	sel, err := parseSelection(cl.res, cl.target.namespace, "", q.LabelSelector, q.FieldSelector)
+	if err != nil {
+		return err
+	}
+	p, err := cl.server.store.deleteCollection(cl.c, sel, del, opts)
+	if err != nil {
+		return err
+	}
+	return cl.view.writeList(cl.w, p)
+}
+
+// deleteOptions reads and validates the options of a deletion.
+func (cl *call) deleteOptions() (metav1.DeleteOptions, writeOptions, error) {
+	body, media, err := readBody(cl.w, cl.r)
+	if err != nil {
+		return metav1.DeleteOptions{}, writeOptions{}, err
+	}
+	del, err := cl.server.params.decodeDeleteOptions(cl.r, body, media)
+	if err != nil {
+		return del, writeOptions{}, err
+	}
+	if errs := validation.ValidateDeleteOptions(&del); len(errs) > 0 {
+		return del, writeOptions{}, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
+	}
+	return del, writeOptions{dryRun: len(del.DryRun) > 0}, nil
+}
+
+// deleteCollection deletes the selected objects and returns their last states.
+func (s *store) deleteCollection(c *collection, sel selection, del metav1.DeleteOptions, opts writeOptions) (page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := page{items: c.selectLocked(sel)}
+	for _, v := range p.items {
+		if _, _, err := s.deleteLocked(c, v, del, opts); err != nil && !apierrors.IsNotFound(err) {
+			return page{}, err
+		}
+	}
+	p.rv = s.rv
+	return p, nil
+}

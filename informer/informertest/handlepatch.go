@@ -1,0 +1,79 @@
+package informertest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// supportedPatches are the media types of patches, for error messages.
+const supportedPatches = string(types.JSONPatchType) + ", " + string(types.MergePatchType)
+
+func (cl *call) patch() error {
+	body, media, err := readBody(cl.w, cl.r)
+	if err != nil {
+		return err
+	}
+	var opts metav1.PatchOptions
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return err
+	}
+	apply, err := cl.patcher(types.PatchType(media), body)
+	if err != nil {
+		return err
+	}
+	return cl.write(len(opts.DryRun) > 0, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		old.SetGroupVersionKind(cl.res.gvk(cl.target.version))
+		patched, err := apply(old.Object)
+		if err != nil {
+			return nil, err
+		}
+		content, ok := patched.(map[string]any)
+		if !ok {
+			return nil, apierrors.NewBadRequest("the patch leaves no object")
+		}
+		return checkObject(&unstructured.Unstructured{Object: content}, cl.res, cl.target)
+	})
+}
+
+// patcher returns the function that carries out a patch. The function owns the
+// document it is given.
+func (cl *call) patcher(media types.PatchType, body []byte) (func(map[string]any) (any, error), error) {
+	switch media {
+	case types.MergePatchType:
+		var patch any
+		if err := utiljson.Unmarshal(body, &patch); err != nil {
+			return nil, apierrors.NewBadRequest("error decoding patch: " + err.Error())
+		}
+		members, ok := patch.(map[string]any)
+		if !ok {
+			return nil, apierrors.NewBadRequest("error decoding patch: a merge patch must be an object")
+		}
+		return func(doc map[string]any) (any, error) { return mergePatch(doc, members), nil }, nil
+	case types.JSONPatchType:
+		var ops []patchOperation
+		if err := json.Unmarshal(body, &ops); err != nil {
+			return nil, apierrors.NewBadRequest("error decoding patch: " + err.Error())
+		}
+		if len(ops) > maxPatchOperations {
+			return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(ops)))
+		}
+		return func(doc map[string]any) (any, error) { return cl.applyJSONPatch(doc, ops) }, nil
+	}
+	return nil, errUnsupportedMedia(string(media), supportedPatches)
+}
+
+// applyJSONPatch carries out a JSON patch; one that does not fit the object is
+// the client's mistake.
+func (cl *call) applyJSONPatch(doc map[string]any, ops []patchOperation) (any, error) {
+	patched, err := applyPatch(doc, ops)
+	if err != nil {
+		return nil, apierrors.NewGenericServerResponse(422, "", cl.res.groupResource(), cl.target.name, err.Error(), 0, false)
+	}
+	return patched, nil
+}

@@ -1,0 +1,265 @@
+package informertest
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// ServeHTTP implements http.Handler. It lets the server be reached in ways
+// other than its own listener; Close does not wait for requests made so.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := s.route(w, r); err != nil {
+		writeStatus(w, statusOf(err))
+	}
+}
+
+// route answers the request, or returns the error to answer with.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) error {
+	if t, ok := parsePath(r.URL.Path); ok {
+		if t.resource == "" {
+			return s.discovery(w, r, t)
+		}
+		return s.serveResource(w, r, t)
+	}
+	switch r.URL.Path {
+	case "/version":
+		return writeJSON(w, http.StatusOK, serverVersion())
+	case "/healthz", "/livez", "/readyz":
+		_, err := w.Write([]byte("ok"))
+		return err
+	}
+	return errUnknownPath()
+}
+
+// call is a request to a resource on its way through the server.
+type call struct {
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	target target
+	c      *collection
+	res    Resource
+	view   view
+}
+
+// serveResource answers a request for objects.
+func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target) error {
+	c, res, ok := s.store.lookup(t.group, t.version, t.resource)
+	if !ok || t.namespace != "" && res.ClusterScoped || !servesSubresource(res, t.subresource) {
+		return errUnknownPath()
+	}
+	verb := verbOf(r, t)
+	s.log.add(Request{
+		Verb: verb, Group: t.group, Version: t.version, Resource: t.resource, Namespace: t.namespace, Name: t.name,
+		Subresource: t.subresource, Query: r.URL.RawQuery, UserAgent: r.UserAgent(), Time: time.Now(),
+	})
+	vw, err := negotiate(r, res, t.version)
+	if err != nil {
+		return err
+	}
+	cl := &call{s, w, r, t, c, res, vw}
+	if !res.ClusterScoped && t.namespace == "" && (t.name != "" || verb == "create" || verb == "deletecollection") {
+		return errUnknownPath()
+	}
+	switch verb {
+	case "get":
+		return cl.get()
+	case "list":
+		return cl.list()
+	case "watch":
+		return cl.watch()
+	case "create":
+		return cl.create()
+	case "update":
+		return cl.update()
+	case "patch":
+		return cl.patch()
+	case "delete":
+		return cl.delete()
+	case "deletecollection":
+		return cl.deleteCollection()
+	}
+	return apierrors.NewMethodNotSupported(res.groupResource(), r.Method)
+}
+
+// servesSubresource reports whether the resource has the subresource.
+func servesSubresource(res Resource, name string) bool {
+	return name == "" || name == "status" && res.StatusSubresource
+}
+
+// verbOf names what a request does, as RBAC rules do; empty if it makes no sense.
+func verbOf(r *http.Request, t target) string {
+	named := t.name != ""
+	switch {
+	case r.Method == http.MethodGet && isWatch(r):
+		return "watch"
+	case r.Method == http.MethodGet && named:
+		return "get"
+	case r.Method == http.MethodGet:
+		return "list"
+	case r.Method == http.MethodPost && !named:
+		return "create"
+	case r.Method == http.MethodPut && named:
+		return "update"
+	case r.Method == http.MethodPatch && named:
+		return "patch"
+	case r.Method == http.MethodDelete && t.subresource != "":
+		return ""
+	case r.Method == http.MethodDelete && named:
+		return "delete"
+	case r.Method == http.MethodDelete:
+		return "deletecollection"
+	}
+	return ""
+}
+
+// isWatch reports whether a GET asks for a watch.
+func isWatch(r *http.Request) bool {
+	switch r.URL.Query().Get("watch") {
+	case "", "0", "false":
+		return false
+	}
+	return true
+}
+
+func (cl *call) get() error {
+	var opts metav1.GetOptions
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return err
+	}
+	rv, err := parseRV(opts.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	s := cl.server.store
+	if err := s.await(cl.r.Context(), rv, cl.server.opts.FreshnessTimeout); err != nil {
+		return err
+	}
+	v, err := s.get(cl.c, cl.target.namespace, cl.target.name)
+	if err != nil {
+		return err
+	}
+	return cl.respond(http.StatusOK, v)
+}
+
+func (cl *call) list() error {
+	q, err := cl.server.params.listQuery(cl.r.URL.Query(), !cl.server.opts.DisableWatchList)
+	if err != nil {
+		return err
+	}
+	sel, err := parseSelection(cl.res, cl.target.namespace, "", q.LabelSelector, q.FieldSelector)
+	if err != nil {
+		return err
+	}
+	p, err := cl.server.store.list(cl.r.Context(), cl.c, sel, q, cl.server.opts)
+	if err != nil {
+		return err
+	}
+	return cl.view.writeList(cl.w, p)
+}
+
+func (cl *call) watch() error {
+	q, err := cl.server.params.listQuery(cl.r.URL.Query(), !cl.server.opts.DisableWatchList)
+	if err != nil {
+		return err
+	}
+	sel, err := parseSelection(cl.res, cl.target.namespace, cl.target.name, q.LabelSelector, q.FieldSelector)
+	if err != nil {
+		return err
+	}
+	rv, err := parseRV(q.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	cl.w.Header().Set("Content-Type", mediaJSON)
+	wt := &watcher{
+		store: cl.server.store, c: cl.c, sel: sel, view: cl.view, out: cl.w,
+		flush: http.NewResponseController(cl.w).Flush,
+	}
+	// Past this point errors are events, or the end of a broken connection.
+	_ = wt.serve(cl.r.Context(), cl.server.closing, q, rv, cl.server.opts)
+	return nil
+}
+
+func (cl *call) create() error {
+	body, media, err := readBody(cl.w, cl.r)
+	if err != nil {
+		return err
+	}
+	var opts metav1.CreateOptions
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return err
+	}
+	obj, err := decodeObject(body, media, cl.res, cl.target)
+	if err != nil {
+		return err
+	}
+	v, err := cl.server.store.create(cl.c, obj, writeOptions{dryRun: len(opts.DryRun) > 0})
+	if err != nil {
+		return err
+	}
+	return cl.respond(http.StatusCreated, v)
+}
+
+func (cl *call) update() error {
+	body, media, err := readBody(cl.w, cl.r)
+	if err != nil {
+		return err
+	}
+	var opts metav1.UpdateOptions
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return err
+	}
+	obj, err := decodeObject(body, media, cl.res, cl.target)
+	if err != nil {
+		return err
+	}
+	return cl.write(len(opts.DryRun) > 0, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return obj, nil })
+}
+
+// write carries out an update or patch and responds with the outcome.
+func (cl *call) write(dryRun bool, modify func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) error {
+	opts := writeOptions{dryRun: dryRun, subresource: cl.target.subresource}
+	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, opts, modify)
+	if err != nil {
+		return err
+	}
+	return cl.respond(http.StatusOK, v)
+}
+
+// respond sends one object.
+func (cl *call) respond(code int, v *version) error {
+	body, err := cl.view.object(v)
+	if err != nil {
+		return err
+	}
+	cl.w.Header().Set("Content-Type", mediaJSON)
+	cl.w.WriteHeader(code)
+	_, _ = cl.w.Write(append(body, '\n')) // a client that has gone needs no answer
+	return nil
+}
+
+// writeJSON sends any value.
+func writeJSON(w http.ResponseWriter, code int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", mediaJSON)
+	w.WriteHeader(code)
+	_, _ = w.Write(append(body, '\n'))
+	return nil
+}
+
+// writeStatus sends an error.
+func writeStatus(w http.ResponseWriter, status metav1.Status) {
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", formatRV(uint64(status.Details.RetryAfterSeconds)))
+	}
+	_ = writeJSON(w, int(status.Code), status)
+}

@@ -1,0 +1,76 @@
+package informertest
+
+import (
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// accepted is one media range of an Accept header.
+type accepted struct {
+	media  string
+	params map[string]string
+	weight float64
+}
+
+// parseAccept reads an Accept header, most wanted first. Ranges that cannot be
+// read are left out.
+func parseAccept(header string) []accepted {
+	var list []accepted
+	for part := range strings.SplitSeq(header, ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		weight := 1.0
+		if q, ok := params["q"]; ok {
+			if weight, err = strconv.ParseFloat(q, 64); err != nil || weight <= 0 {
+				continue
+			}
+		}
+		list = append(list, accepted{media, params, weight})
+	}
+	slices.SortStableFunc(list, func(a, b accepted) int {
+		switch {
+		case a.weight > b.weight:
+			return -1
+		case a.weight < b.weight:
+			return 1
+		}
+		return 0
+	})
+	return list
+}
+
+// negotiate chooses the view that the Accept header asks for. Tables are not
+// served: a client that asks for one gets the objects themselves.
+func negotiate(r *http.Request, res Resource, version string) (view, error) {
+	vw := view{res: res, version: version}
+	header := strings.Join(r.Header.Values("Accept"), ",")
+	if header == "" {
+		return vw, nil
+	}
+	table := false
+	for _, a := range parseAccept(header) {
+		if a.media != mediaJSON && a.media != "application/*" && a.media != "*/*" {
+			continue
+		}
+		switch a.params["as"] {
+		case "":
+			return vw, nil
+		case "PartialObjectMetadata", "PartialObjectMetadataList":
+			if a.params["g"] == "meta.k8s.io" && a.params["v"] == "v1" {
+				vw.partial = true
+				return vw, nil
+			}
+		case "Table":
+			table = true
+		}
+	}
+	if table {
+		return vw, nil
+	}
+	return vw, errNotAcceptable(mediaJSON)
+}

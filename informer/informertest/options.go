@@ -1,0 +1,72 @@
+package informertest
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Options configure a [Server]. The zero value is a server on a loopback port
+// that behaves like a current API server with its watch cache.
+type Options struct {
+	// InMemory serves over connections in memory instead of a loopback port.
+	// Only Config's clients reach such a server. It may be used within a
+	// testing/synctest bubble, in which it must also be created and closed.
+	InMemory bool
+
+	// Resources are served besides the built-in ones; one of the same group and
+	// plural name replaces a built-in.
+	Resources []Resource
+
+	// Scheme enables application/vnd.kubernetes.protobuf for the kinds that are
+	// registered in it with generated types, such as those of
+	// k8s.io/client-go/kubernetes/scheme. Without one, and for all other kinds,
+	// protobuf is refused with 406 and only JSON is served.
+	Scheme *runtime.Scheme
+
+	// Seed determines UIDs and generated names.
+	Seed uint64
+
+	// HistoryLength is how many events of each resource are kept at least for
+	// watches and for lists at a past version; a quarter more may be kept. Older
+	// versions are answered with 410. 0 means 10,000.
+	HistoryLength int
+
+	// BookmarkInterval is the time between two bookmarks on a watch that asked
+	// for them. Another one is sent two seconds before the watch times out. 0
+	// means one minute, as in the API server; negative sends none but the one
+	// that ends the initial events.
+	BookmarkInterval time.Duration
+
+	// WatchTimeout ends watches that state no timeoutSeconds. 0 means 30 minutes.
+	WatchTimeout time.Duration
+
+	// FreshnessTimeout is how long a list, get or watch waits for a
+	// resourceVersion that the server has not reached. 0 means 3 seconds, as in
+	// the API server.
+	FreshnessTimeout time.Duration
+
+	// DisableWatchList refuses sendInitialEvents with 422, as servers do whose
+	// WatchList feature is off.
+	DisableWatchList bool
+
+	// PaginateFromCache applies limit also to lists at resourceVersion "0", as a
+	// server without watch cache does. Normally such lists are complete.
+	PaginateFromCache bool
+}
+
+// withDefaults returns the options with every zero replaced by its meaning.
+func (o Options) withDefaults() Options {
+	setDefault(&o.HistoryLength, 10_000)
+	setDefault(&o.BookmarkInterval, time.Minute)
+	setDefault(&o.WatchTimeout, 30*time.Minute)
+	setDefault(&o.FreshnessTimeout, 3*time.Second)
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

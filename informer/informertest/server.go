@@ -1,0 +1,148 @@
+package informertest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// Server is an API server within the process. Create one with [NewServer] or
+// [Start] and close it when done.
+//
+// All methods may be called from any goroutine.
+type Server struct {
+	opts   Options
+	store  *store
+	params parameters
+	log    requestLog
+
+	http     *http.Server
+	listener net.Listener
+	client   *http.Transport // of an in-memory server only
+
+	// closing is closed first of all by Close and ends the watches; the group
+	// counts everything that runs for the server.
+	closing   chan struct{}
+	closeOnce sync.Once
+	running   sync.WaitGroup
+}
+
+// NewServer starts a server that has the built-in resources, those of the
+// options and the namespaces of a new cluster (default, kube-system,
+// kube-public, kube-node-lease). It fails if no loopback port can be had or if
+// a resource is described incompletely.
+func NewServer(opts Options) (*Server, error) {
+	s := &Server{opts: opts.withDefaults(), params: newParameters(), closing: make(chan struct{})}
+	s.store = newStore(s.opts)
+	for _, b := range builtins {
+		res, err := b.resource().complete()
+		if err != nil {
+			return nil, err
+		}
+		s.store.register(res)
+	}
+	for _, res := range opts.Resources {
+		if err := s.Register(res); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		if err := s.store.createNamespace(name); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.listen(); err != nil {
+		return nil, err
+	}
+	s.http = &http.Server{Handler: s, ConnState: s.connState, ErrorLog: silent()}
+	s.running.Go(func() { _ = s.http.Serve(s.listener) }) // ends with ErrServerClosed
+	return s, nil
+}
+
+// TB is the part of testing.TB that [Start] needs.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// Start is [NewServer] for a test: it fails the test if the server cannot be
+// started, and closes the server when the test ends.
+//
+// In a synctest bubble call it with the *testing.T of the bubble.
+func Start(tb TB, opts Options) *Server {
+	tb.Helper()
+	s, err := NewServer(opts)
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Register adds a resource, or describes a present one anew and keeps its
+// objects.
+func (s *Server) Register(res Resource) error {
+	res, err := res.complete()
+	if err != nil {
+		return err
+	}
+	s.store.register(res)
+	return nil
+}
+
+// Config returns a new configuration for clients of the server, to be changed at
+// will. Clients are not rate limited.
+func (s *Server) Config() *rest.Config {
+	cfg := &rest.Config{Host: s.URL(), QPS: -1}
+	if s.client != nil {
+		cfg.Transport = s.client
+	}
+	return cfg
+}
+
+// URL returns the base URL, such as "http://127.0.0.1:34567". That of an
+// in-memory server means something to Config's clients only.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Close ends all watches, breaks all connections, and returns when nothing of
+// the server runs any more. It may be called more than once.
+func (s *Server) Close() {
+	s.closeOnce.Do(func() {
+		close(s.closing)
+		_ = s.http.Close() // closes sockets; there is nobody to tell
+		if s.client != nil {
+			s.client.CloseIdleConnections()
+		}
+	})
+	s.running.Wait()
+}
+
+// connState counts the goroutines that net/http runs per connection.
+func (s *Server) connState(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.running.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.running.Done()
+	}
+}
+
+// listen opens the listener that the options ask for.
+func (s *Server) listen() error {
+	if !s.opts.InMemory {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		s.listener = l
+		return err
+	}
+	l := newPipeListener()
+	s.listener = l
+	s.client = &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx) },
+		MaxIdleConnsPerHost: 16,
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package informertest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// store holds every collection behind one lock and one revision counter, as
+// etcd does. The lock is never held while anything blocks.
+type store struct {
+	mu          sync.Mutex
+	rv          uint64 // of the last write, to whatever collection
+	history     int    // events kept per collection
+	collections map[schema.GroupResource]*collection
+	ids         *identity
+	// advanced is closed, and replaced, by each write to any collection.
+	advanced chan struct{}
+}
+
+// newStore returns a store with no resources.
+func newStore(opts Options) *store {
+	return &store{
+		rv:          1,
+		history:     opts.HistoryLength,
+		collections: map[schema.GroupResource]*collection{},
+		ids:         newIdentity(opts.Seed),
+		advanced:    make(chan struct{}),
+	}
+}
+
+// recordLocked gives a change, which carries the next revision, to history.
+func (s *store) recordLocked(c *collection, ch change) {
+	s.rv = ch.rv
+	c.recordLocked(ch, s.history)
+	close(s.advanced)
+	s.advanced = make(chan struct{})
+}
+
+// orderedLocked returns the collections in the order of their names.
+func (s *store) orderedLocked() []*collection {
+	all := slices.Collect(maps.Values(s.collections))
+	slices.SortFunc(all, func(a, b *collection) int {
+		return cmp.Or(strings.Compare(a.res.Group, b.res.Group), strings.Compare(a.res.Plural, b.res.Plural))
+	})
+	return all
+}
+
+// register adds a collection, or changes the description of one that exists
+// and keeps its objects.
+func (s *store) register(res Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.registerLocked(res)
+}
+
+func (s *store) registerLocked(res Resource) {
+	if c, ok := s.collections[res.groupResource()]; ok {
+		c.res = res
+		return
+	}
+	s.collections[res.groupResource()] = &collection{
+		res:       res,
+		items:     map[string]*version{},
+		compacted: s.rv,
+		changed:   make(chan struct{}),
+		gone:      make(chan struct{}),
+	}
+}
+
+// unregisterLocked removes a collection with its objects and ends its watches.
+func (s *store) unregisterLocked(gr schema.GroupResource) {
+	if c, ok := s.collections[gr]; ok {
+		delete(s.collections, gr)
+		close(c.gone)
+	}
+}
+
+// lookup finds the collection that a resource of an API version names, and its
+// present description.
+func (s *store) lookup(group, version, resource string) (*collection, Resource, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.collections[schema.GroupResource{Group: group, Resource: resource}]
+	if !ok || !c.res.serves(version) {
+		return nil, Resource{}, false
+	}
+	return c, c.res, true
+}
+
+// get returns the latest state of an object.
+func (s *store) get(c *collection, namespace, name string) (*version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := c.items[c.res.key(namespace, name)]
+	if !ok {
+		return nil, apierrors.NewNotFound(c.res.groupResource(), name)
+	}
+	return v, nil
+}
+
+// revision returns the resourceVersion of the last write.
+func (s *store) revision() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rv
+}
+
+// compact forgets the history of all collections: lists at, and watches from,
+// any version before the present one are answered with 410.
+func (s *store) compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.collections {
+		c.compactLocked(s.rv)
+	}
+}

@@ -1,0 +1,149 @@
+package informertest
+
+import (
+	"bytes"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// update replaces the stored state by what modify makes of it. modify is called
+// with the lock held, gets a copy of its own, and may return that copy. A write
+// that changes nothing keeps the resourceVersion and raises no event.
+func (s *store) update(c *collection, namespace, name string, opts writeOptions, modify func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) (*version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	res := c.res
+	old, ok := c.items[res.key(namespace, name)]
+	if !ok {
+		return nil, apierrors.NewNotFound(res.groupResource(), name)
+	}
+	oldObj, err := old.object(res, res.Versions[0])
+	if err != nil {
+		return nil, err
+	}
+	obj, err := modify(oldObj.DeepCopy())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPreconditions(res, old, obj); err != nil {
+		return nil, err
+	}
+	obj = prepareUpdate(res, oldObj, obj, opts)
+	if errs := validateUpdate(res, oldObj, obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(res.gvk("").GroupKind(), name, errs)
+	}
+	if err := s.beforeUpdateLocked(res, obj); err != nil {
+		return nil, err
+	}
+	obj.SetResourceVersion(formatRV(old.rv))
+	same, err := newVersion(res, obj, old.rv)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(same.bare, old.bare) {
+		return old, nil
+	}
+	if same.finished() {
+		// The last finalizer has gone: the update is carried out as the deletion.
+		return same, s.removeLocked(c, old, opts)
+	}
+	return s.commitLocked(c, old, obj, opts)
+}
+
+// checkPreconditions compares what the new object says about the one it is to
+// replace.
+func checkPreconditions(res Resource, old *version, obj *unstructured.Unstructured) error {
+	if uid := string(obj.GetUID()); uid != "" && uid != old.uid {
+		return errPrecondition(res.groupResource(), old.name, "UID", uid, old.uid)
+	}
+	switch rv := obj.GetResourceVersion(); {
+	case rv == "" || rv == "0":
+		if res.RequireResourceVersion {
+			return apierrors.NewInvalid(res.gvk("").GroupKind(), old.name, field.ErrorList{
+				field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
+			})
+		}
+	case rv != formatRV(old.rv):
+		return errModified(res.groupResource(), old.name)
+	}
+	return nil
+}
+
+// prepareUpdate returns what is to be stored: the parts of obj that the endpoint
+// may change, over the old state.
+func prepareUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOptions) *unstructured.Unstructured {
+	if opts.subresource == "status" {
+		next := old.DeepCopy()
+		copyMember(obj, next, "status")
+		// Built-in kinds let the status endpoint change labels, annotations and
+		// finalizers too; custom resources do not.
+		if !res.RequireResourceVersion {
+			next.SetLabels(obj.GetLabels())
+			next.SetAnnotations(obj.GetAnnotations())
+			next.SetFinalizers(obj.GetFinalizers())
+		}
+		return next
+	}
+	if res.StatusSubresource && !opts.trusted {
+		copyMember(old, obj, "status")
+	}
+	keepSystemMetadata(old, obj)
+	if !res.NoGeneration && !sameSpec(res, old, obj) {
+		obj.SetGeneration(old.GetGeneration() + 1)
+	}
+	return obj
+}
+
+// copyMember makes a top-level member of to equal that of from, absent or not.
+func copyMember(from, to *unstructured.Unstructured, name string) {
+	if v, ok := from.Object[name]; ok {
+		to.Object[name] = v
+	} else {
+		delete(to.Object, name)
+	}
+}
+
+// keepSystemMetadata restores the fields that only the server writes.
+func keepSystemMetadata(old, obj *unstructured.Unstructured) {
+	obj.SetName(old.GetName())
+	obj.SetNamespace(old.GetNamespace())
+	obj.SetUID(old.GetUID())
+	obj.SetCreationTimestamp(old.GetCreationTimestamp())
+	obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	unstructured.RemoveNestedField(obj.Object, "metadata", "selfLink")
+	unstructured.RemoveNestedField(obj.Object, "metadata", "generation")
+	if g := old.GetGeneration(); g != 0 {
+		obj.SetGeneration(g)
+	}
+	// generateName is history once the name is made.
+	obj.SetGenerateName(old.GetGenerateName())
+}
+
+// sameSpec reports whether an update leaves the generation alone: whether only
+// metadata, and status if that is a subresource, differ.
+func sameSpec(res Resource, old, obj *unstructured.Unstructured) bool {
+	significant := func(u *unstructured.Unstructured) map[string]any {
+		m := map[string]any{}
+		for k, v := range u.Object {
+			if k != "metadata" && k != "apiVersion" && k != "kind" && (k != "status" || !res.StatusSubresource) {
+				m[k] = v
+			}
+		}
+		return m
+	}
+	return reflect.DeepEqual(significant(old), significant(obj))
+}
+
+// validateUpdate checks the metadata of an update.
+func validateUpdate(res Resource, old, obj *unstructured.Unstructured) field.ErrorList {
+	errs := validate(res, obj)
+	if old.GetDeletionTimestamp() != nil {
+		errs = append(errs, validation.ValidateNoNewFinalizers(obj.GetFinalizers(), old.GetFinalizers(), field.NewPath("metadata", "finalizers"))...)
+	}
+	return errs
+}

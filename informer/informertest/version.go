@@ -1,0 +1,110 @@
+package informertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// version is one immutable stored state of an object: its JSON, and beside it
+// what lists and watches select by. JSON is kept rather than a decoded tree: it
+// is several times smaller, and what most requests want to see.
+type version struct {
+	rv              uint64
+	key             string
+	namespace, name string
+	uid             string
+	labels          labels.Set
+	fields          fields.Set
+	// deleting tells that deletion was asked for, held that a finalizer is left.
+	deleting, held bool
+	// bare is the object without apiVersion and kind, which are written in
+	// front of it as the request wants to see them. It always holds metadata
+	// and hence at least one member.
+	bare []byte
+}
+
+// newVersion freezes an object. The object's resourceVersion must be rv.
+func newVersion(res Resource, obj *unstructured.Unstructured, rv uint64) (*version, error) {
+	bare := make(map[string]any, len(obj.Object))
+	for k, v := range obj.Object {
+		if k != "apiVersion" && k != "kind" {
+			bare[k] = v
+		}
+	}
+	raw, err := json.Marshal(bare)
+	if err != nil {
+		return nil, fmt.Errorf("informertest: encode %s %s/%s: %w", res.Kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	return &version{
+		rv:        rv,
+		key:       res.key(obj.GetNamespace(), obj.GetName()),
+		namespace: obj.GetNamespace(),
+		name:      obj.GetName(),
+		uid:       string(obj.GetUID()),
+		labels:    obj.GetLabels(),
+		fields:    selectableFields(res, obj),
+		deleting:  obj.GetDeletionTimestamp() != nil,
+		held:      len(obj.GetFinalizers()) > 0 || hasContent(res) && len(namespaceFinalizers(obj)) > 0,
+		bare:      raw,
+	}, nil
+}
+
+// selectableFields extracts what a field selector may ask for. A path that
+// leads nowhere counts as the empty string, as in the API server.
+func selectableFields(res Resource, obj *unstructured.Unstructured) fields.Set {
+	set := fields.Set{"metadata.name": obj.GetName()}
+	if !res.ClusterScoped {
+		set["metadata.namespace"] = obj.GetNamespace()
+	}
+	for _, path := range res.SelectableFields {
+		v, _, _ := unstructured.NestedFieldNoCopy(obj.Object, strings.Split(path, ".")...)
+		switch v := v.(type) {
+		case nil, map[string]any, []any:
+			set[path] = ""
+		default:
+			set[path] = fmt.Sprint(v)
+		}
+	}
+	return set
+}
+
+// object decodes the version as an object of the given API version. The result
+// is the caller's own.
+func (v *version) object(res Resource, apiVersion string) (*unstructured.Unstructured, error) {
+	obj := map[string]any{}
+	if err := utiljson.Unmarshal(v.bare, &obj); err != nil {
+		return nil, fmt.Errorf("informertest: decode stored %s %s: %w", res.Kind, v.key, err)
+	}
+	u := &unstructured.Unstructured{Object: obj}
+	u.SetGroupVersionKind(res.gvk(apiVersion))
+	return u, nil
+}
+
+// at returns the same state with another resourceVersion: the object of a
+// DELETED event is the last state, dated by the deletion.
+func (v *version) at(res Resource, rv uint64) (*version, error) {
+	obj, err := v.object(res, res.Versions[0])
+	if err != nil {
+		return nil, err
+	}
+	obj.SetResourceVersion(formatRV(rv))
+	return newVersion(res, obj, rv)
+}
+
+// matches reports whether the version is selected.
+func (v *version) matches(sel selection) bool {
+	return (sel.namespace == "" || sel.namespace == v.namespace) && sel.labels.Matches(v.labels) && sel.fields.Matches(v.fields)
+}
+
+// finished reports whether nothing holds up the removal of a deleted object.
+func (v *version) finished() bool { return v.deleting && !v.held }
+
+// formatRV writes a resourceVersion as clients see it.
+func formatRV(rv uint64) string { return strconv.FormatUint(rv, 10) }
