@@ -1,0 +1,89 @@
+package reflector
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// errorBody is how many bytes of an error answer are read.
+const errorBody = 64 << 10
+
+// answerError returns the error that an HTTP answer stands for, or nil if it is
+// a good answer in an encoding that can be read.
+func answerError(resp *http.Response, gr schema.GroupResource) error {
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	good := resp.StatusCode == http.StatusOK
+	if good && (mediaType == "" || strings.HasSuffix(mediaType, "json") || strings.HasPrefix(mediaType, mimeProto)) {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
+	if status, ok := parseStatus(body); ok {
+		if status.Code == 0 {
+			status.Code = int32(resp.StatusCode)
+		}
+		if s := retryAfter(resp); s > 0 {
+			if status.Details == nil {
+				status.Details = &metav1.StatusDetails{}
+			}
+			status.Details.RetryAfterSeconds = int32(s)
+		}
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	if good || looksLikeHTML(mediaType, body) {
+		return &notAPIError{code: resp.StatusCode, mediaType: mediaType, html: looksLikeHTML(mediaType, body)}
+	}
+	text := strings.TrimSpace(string(body[:min(len(body), 300)]))
+	return apierrors.NewGenericServerResponse(resp.StatusCode, "GET", gr, "", text, retryAfter(resp), true)
+}
+
+// parseStatus reads the Status that API servers answer errors with, in JSON or
+// protobuf.
+func parseStatus(body []byte) (metav1.Status, bool) {
+	var status metav1.Status
+	if bytes.HasPrefix(body, protoMagic) {
+		tm, raw, err := unwrapProto(body)
+		return status, err == nil && tm.kind == "Status" && unmarshalProto(&status, raw) == nil
+	}
+	err := json.Unmarshal(body, &status)
+	return status, err == nil && status.Kind == "Status" && status.Status != metav1.StatusSuccess
+}
+
+func looksLikeHTML(mediaType string, body []byte) bool {
+	return mediaType == "text/html" || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
+}
+
+// retryAfter returns the seconds that the server wants to be left alone, in
+// either form of the header; 0 if it does not say.
+func retryAfter(resp *http.Response) int {
+	h := resp.Header.Get("Retry-After")
+	if s, err := strconv.Atoi(h); err == nil && s > 0 {
+		return min(s, int(maxRetryAfter/time.Second))
+	}
+	if t, err := http.ParseTime(h); err == nil {
+		if d := time.Until(t); d > 0 {
+			return min(int(d/time.Second)+1, int(maxRetryAfter/time.Second))
+		}
+	}
+	return 0
+}
+
+func isProto(resp *http.Response) bool {
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), mimeProto)
+}
+
+// drain closes a body after reading a little of what is left, so that the
+// connection of a short answer can be used again.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 16<<10)
+	_ = body.Close()
+}

@@ -1,0 +1,309 @@
+package reflector
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ErrorClass sorts what can go wrong by what can be done about it.
+type ErrorClass string
+
+// The classes of errors.
+const (
+	// ClassNone is the class of nil.
+	ClassNone ErrorClass = ""
+	// ClassRefused: nothing listens at the server's address.
+	ClassRefused ErrorClass = "refused"
+	// ClassNetwork: the connection could not be made for another reason
+	// (name resolution, routing) or broke (reset, truncated answer).
+	ClassNetwork ErrorClass = "network"
+	// ClassTLS: the two sides do not trust or understand each other.
+	ClassTLS ErrorClass = "tls"
+	// ClassTimeout: no answer, or no next part of it, in time; or the server
+	// says so (504).
+	ClassTimeout ErrorClass = "timeout"
+	// ClassUnauthorized: 401, the credentials are missing, wrong or expired.
+	ClassUnauthorized ErrorClass = "unauthorized"
+	// ClassForbidden: 403, a role is missing.
+	ClassForbidden ErrorClass = "forbidden"
+	// ClassNotFound: 404, the server does not know the resource (yet).
+	ClassNotFound ErrorClass = "not found"
+	// ClassExpired: 410, the resourceVersion has been compacted away.
+	ClassExpired ErrorClass = "expired"
+	// ClassFuture: the server has not reached the resourceVersion, which
+	// happens when it was restored from a backup.
+	ClassFuture ErrorClass = "resourceVersion too large"
+	// ClassThrottled: 429.
+	ClassThrottled ErrorClass = "throttled"
+	// ClassServer: 5xx.
+	ClassServer ErrorClass = "server error"
+	// ClassRejected: any other 4xx; the server does not accept the request.
+	ClassRejected ErrorClass = "rejected"
+	// ClassNotAPI: the answer is not that of an API server (HTML, for one).
+	ClassNotAPI ErrorClass = "not an API server"
+	// ClassDecode: the answer or an object in it could not be decoded.
+	ClassDecode ErrorClass = "decode"
+	// ClassTransform: a transform returned an error or panicked.
+	ClassTransform ErrorClass = "transform"
+	// ClassNoBookmark: the bookmark that ends the initial events did not come.
+	ClassNoBookmark ErrorClass = "no bookmark"
+	// ClassIdle: a watch was silent, or open, for too long.
+	ClassIdle ErrorClass = "idle"
+	// ClassClosed: the server ended a watch in an orderly way; it is an error
+	// only if that happens soon after it began.
+	ClassClosed ErrorClass = "closed"
+	// ClassSink: the sink did not take a change over.
+	ClassSink ErrorClass = "sink"
+	// ClassQuarantine: a watch was ended to list anew what has been lost with
+	// objects that could not be decoded or transformed. It is not an error.
+	ClassQuarantine ErrorClass = "quarantine"
+	// ClassOther: an error of a source that is none of the above.
+	ClassOther ErrorClass = "other"
+)
+
+// Errors that the Reflector finds by itself.
+var (
+	errShortWatch = errors.New("the watch ended soon after it began; is something between here and the API server closing connections?")
+	errNoAnswer   = errors.New("no answer in time")
+	errStalled    = errors.New("the answer stalled")
+	errIdle       = errors.New("the watch was silent for too long; the connection may be half-open")
+	errOverdue    = errors.New("the server did not end the watch at the time agreed")
+	errNoProgress = errors.New("the initial events stopped before the bookmark that ends them")
+	errNoBookmark = errors.New("the bookmark that ends the initial events did not come in time")
+	errRelistDue  = errors.New("objects are quarantined: the collection is read anew")
+	errCutShort   = errors.New("the watch ended before the bookmark that ends the initial events")
+)
+
+// Classify sorts an error of a [ListerWatcher], a [Sink] or a [Reflector].
+func Classify(err error) ErrorClass {
+	if err == nil {
+		return ClassNone
+	}
+	var (
+		sink   *SinkError
+		object *ObjectError
+		decode *decodeError
+		event  *unknownEventError
+		notAPI *notAPIError
+		status apierrors.APIStatus
+	)
+	switch {
+	case errors.As(err, &sink):
+		return ClassSink
+	case errors.As(err, &object):
+		return object.Class
+	case errors.Is(err, errNoProgress), errors.Is(err, errNoBookmark), errors.Is(err, errCutShort):
+		return ClassNoBookmark
+	case errors.Is(err, errIdle), errors.Is(err, errOverdue):
+		return ClassIdle
+	case errors.Is(err, errShortWatch), err == io.EOF: //nolint:errorlint // wrapped, it is a broken connection
+		return ClassClosed
+	case errors.Is(err, errRelistDue):
+		return ClassQuarantine
+	case errors.Is(err, errNoAnswer), errors.Is(err, errStalled):
+		return ClassTimeout
+	case errors.As(err, &status):
+		return classifyStatus(err, status.Status())
+	case errors.As(err, &notAPI):
+		return ClassNotAPI
+	case errors.As(err, &decode), errors.As(err, &event):
+		return ClassDecode
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ClassRefused
+	case isTLS(err):
+		return ClassTLS
+	case isTimeout(err):
+		return ClassTimeout
+	case isNetwork(err):
+		return ClassNetwork
+	}
+	return ClassOther
+}
+
+func classifyStatus(err error, s metav1.Status) ErrorClass {
+	switch {
+	case isFuture(err, s):
+		return ClassFuture
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return ClassExpired
+	case apierrors.IsUnauthorized(err):
+		return ClassUnauthorized
+	case apierrors.IsForbidden(err):
+		return ClassForbidden
+	case apierrors.IsNotFound(err):
+		return ClassNotFound
+	case apierrors.IsTooManyRequests(err):
+		return ClassThrottled
+	case apierrors.IsTimeout(err):
+		return ClassTimeout
+	case s.Code >= 500, apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsServerTimeout(err):
+		return ClassServer
+	case s.Code >= 400:
+		return ClassRejected
+	}
+	return ClassServer
+}
+
+// isFuture recognises the three forms in which servers have said that a
+// resourceVersion is ahead of them: a cause type since 1.18.6, a cause message
+// from 1.17.0, and before that only the message of a timeout.
+func isFuture(err error, s metav1.Status) bool {
+	const text = "Too large resource version"
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return true
+	}
+	if !apierrors.IsTimeout(err) {
+		return false
+	}
+	if s.Details != nil {
+		for _, cause := range s.Details.Causes {
+			if cause.Message == text {
+				return true
+			}
+		}
+	}
+	return strings.Contains(s.Message, text)
+}
+
+func isTLS(err error) bool {
+	var (
+		verify  *tls.CertificateVerificationError
+		record  tls.RecordHeaderError
+		alert   tls.AlertError
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+		invalid x509.CertificateInvalidError
+	)
+	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
+		errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid) ||
+		errors.Is(err, http.ErrSchemeMismatch)
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+}
+
+func isNetwork(err error) bool {
+	var (
+		op  *net.OpError
+		dns *net.DNSError
+		u   *url.Error
+	)
+	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &u) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		strings.Contains(err.Error(), "http2: ")
+}
+
+// RequestError says which request failed, why, and where it helps what to do
+// about it. It wraps the cause, so that the predicates of
+// k8s.io/apimachinery/pkg/api/errors work on it.
+type RequestError struct {
+	// Verb is list or watch.
+	Verb string
+	// Resource and Namespace say what was asked for.
+	Resource  schema.GroupVersionResource
+	Namespace string
+	// Server is the scheme and address of the server.
+	Server string
+	// Err is the cause.
+	Err error
+}
+
+// Error is one line that ends with advice.
+func (e *RequestError) Error() string {
+	what := e.Resource.GroupResource().String()
+	if e.Namespace != "" {
+		what += " in namespace " + e.Namespace
+	}
+	msg := fmt.Sprintf("cannot %s %s at %s: %v", e.Verb, what, e.Server, cause(e.Err))
+	if advice := e.advice(); advice != "" {
+		msg += ": " + advice
+	}
+	return msg
+}
+
+// Unwrap returns the cause.
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// cause leaves out what net/http puts in front of an error: the method and the
+// URL with all its parameters.
+func cause(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func (e *RequestError) advice() string {
+	switch Classify(e.Err) {
+	case ClassRefused:
+		return "is the API server running, and is this its address?"
+	case ClassNetwork, ClassTimeout:
+		return "is the server reachable from here?"
+	case ClassTLS:
+		return "check the scheme of the address, and the CA and the server name in the configuration"
+	case ClassUnauthorized:
+		return "the credentials in the configuration are missing, wrong or expired"
+	case ClassForbidden:
+		role := "ClusterRole"
+		if e.Namespace != "" {
+			role = "Role"
+		}
+		return fmt.Sprintf("add the verbs list and watch on %s to the %s of this user", e.Resource.GroupResource(), role)
+	case ClassNotFound:
+		return fmt.Sprintf("the server does not serve %s; is the CustomResourceDefinition installed, and are version and plural name right?", e.Resource.GroupVersion().WithResource(e.Resource.Resource).String())
+	case ClassNotAPI:
+		return "is this the address of an API server?"
+	}
+	return ""
+}
+
+// notAPIError is an answer that no API server gives.
+type notAPIError struct {
+	code      int
+	mediaType string
+	html      bool
+}
+
+func (e *notAPIError) Error() string {
+	if e.html {
+		return fmt.Sprintf("the server answered with HTML (HTTP status %d) instead of JSON", e.code)
+	}
+	return fmt.Sprintf("the server answered with %q (HTTP status %d) instead of JSON", e.mediaType, e.code)
+}
+
+// decodeError is an answer that is not what it should be.
+type decodeError struct{ err error }
+
+func (e *decodeError) Error() string { return "cannot decode the answer: " + e.err.Error() }
+func (e *decodeError) Unwrap() error { return e.err }
+
+// SinkError says that the sink did not take a change over.
+type SinkError struct {
+	// Op is the method of the Sink: Add, Update, Delete, Replace or Bookmark.
+	Op string
+	// Err is what it returned.
+	Err error
+}
+
+// Error names the method.
+func (e *SinkError) Error() string { return fmt.Sprintf("sink: %s: %v", e.Op, e.Err) }
+
+// Unwrap returns what the sink returned.
+func (e *SinkError) Unwrap() error { return e.Err }

@@ -1,0 +1,152 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// FromFuncs returns a source made of the two functions that every generated
+// clientset offers:
+//
+//	pods := client.CoreV1().Pods("default")
+//	lw := reflector.FromFuncs[*corev1.Pod](pods.List, pods.Watch)
+//
+// The items of the list that list returns are copied out of it one by one, so
+// that an object kept for long does not keep the whole list in memory. A list
+// made in this way is in memory as a whole; that of [NewResource] is not.
+//
+// Fake clientsets ignore sendInitialEvents, so the Reflector does not ask for
+// it, unless [Options].Sync says so.
+func FromFuncs[T Object, L runtime.Object](
+	list func(ctx context.Context, opts metav1.ListOptions) (L, error),
+	watch func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error),
+) ListerWatcher[T] {
+	return &funcs[T, L]{list: list, watch: watch}
+}
+
+type funcs[T Object, L runtime.Object] struct {
+	list  func(context.Context, metav1.ListOptions) (L, error)
+	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+func (f *funcs[T, L]) validate() error {
+	if f.list == nil || f.watch == nil {
+		return errors.New("reflector: FromFuncs needs a list and a watch function")
+	}
+	return nil
+}
+
+// List implements [ListerWatcher].
+func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+	if err := f.validate(); err != nil {
+		return metav1.ListMeta{}, err
+	}
+	list, err := f.list(ctx, opts)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	acc, err := meta.ListAccessor(list)
+	if err != nil {
+		return metav1.ListMeta{}, &decodeError{fmt.Errorf("the list function returned a %T: %w", list, err)}
+	}
+	n := 0
+	err = meta.EachListItemWithAlloc(list, func(o runtime.Object) error {
+		obj, err := typed[T](o, n)
+		n++
+		return each(obj, err)
+	})
+	return metav1.ListMeta{
+		ResourceVersion: acc.GetResourceVersion(), Continue: acc.GetContinue(), RemainingItemCount: acc.GetRemainingItemCount(),
+	}, err
+}
+
+// Watch implements [ListerWatcher].
+func (f *funcs[T, L]) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	opts.Watch = true
+	w, err := f.watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return nil, &decodeError{errors.New("the watch function returned neither a watch nor an error")}
+	}
+	return &funcStream[T]{ctx: ctx, w: w, closed: make(chan struct{})}, nil
+}
+
+// typed finds objects that are not a T, or nil, or nameless.
+func typed[T Object](o runtime.Object, position int) (T, error) {
+	var none T
+	obj, ok := o.(T)
+	switch {
+	case !ok:
+		return none, objectError(identity{}, position, fmt.Errorf("it is a %T, not a %T", o, none))
+	case any(obj) == any(none):
+		return none, objectError(identity{}, position, errors.New("it is nil"))
+	case obj.GetName() == "":
+		return none, objectError(identity{}, position, errors.New("it has no name"))
+	}
+	return obj, nil
+}
+
+// funcStream reads a watch.Interface.
+type funcStream[T Object] struct {
+	ctx    context.Context //nolint:containedctx // the life of one watch
+	w      watch.Interface
+	n      int
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Next implements [Stream].
+func (s *funcStream[T]) Next() (Event[T], error) {
+	var ev watch.Event
+	select {
+	case <-s.ctx.Done():
+		return Event[T]{}, context.Cause(s.ctx)
+	case <-s.closed:
+		return Event[T]{}, errors.New("the stream is closed")
+	case e, ok := <-s.w.ResultChan():
+		if !ok {
+			return Event[T]{}, io.EOF
+		}
+		ev = e
+	}
+	position := s.n
+	s.n++
+	switch ev.Type {
+	case watch.Error:
+		return Event[T]{}, apierrors.FromObject(ev.Object)
+	case watch.Bookmark:
+		acc, err := meta.Accessor(ev.Object)
+		if err != nil {
+			return Event[T]{}, &decodeError{fmt.Errorf("a BOOKMARK event without metadata: %w", err)}
+		}
+		return bookmark[T](acc), nil
+	case watch.Added, watch.Modified, watch.Deleted:
+		obj, err := typed[T](ev.Object, position)
+		return event(ev.Type, obj, err)
+	default:
+		return Event[T]{Type: ev.Type}, nil
+	}
+}
+
+// Close implements [Stream].
+func (s *funcStream[T]) Close() error {
+	s.once.Do(func() {
+		close(s.closed)
+		s.w.Stop()
+	})
+	return nil
+}

@@ -1,0 +1,133 @@
+package reflector
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// State is where a [Reflector] is.
+type State string
+
+// The states. The usual path is
+//
+//	New → Connecting → Listing or Streaming → Synced → Watching → Connecting → Watching …
+//
+// with Degraded in between after a failure, and Stopped at the end.
+const (
+	// StateNew: Run has not been called.
+	StateNew State = "New"
+	// StateConnecting: a request has been sent, the answer has not begun.
+	StateConnecting State = "Connecting"
+	// StateListing: the answer to a LIST is being read.
+	StateListing State = "Listing"
+	// StateStreaming: the initial events of a WatchList are being read.
+	StateStreaming State = "Streaming"
+	// StateSynced: the sink has the collection; it is not being watched yet.
+	StateSynced State = "Synced"
+	// StateWatching: changes arrive as they happen.
+	StateWatching State = "Watching"
+	// StateDegraded: the last attempt failed, the next one waits for its time.
+	StateDegraded State = "Degraded"
+	// StateStopped: Run has returned.
+	StateStopped State = "Stopped"
+)
+
+// Health says where a [Reflector] is and how it got there. It is a copy.
+type Health struct {
+	// State is the present one, since Since.
+	State State
+	Since time.Time
+	// Synced says that the sink has had the whole collection, at LastSync most
+	// recently.
+	Synced   bool
+	LastSync time.Time
+	// LastError is the most recent failure, at LastErrorTime; it stays after
+	// recovery. A reflector that is not synced and has failed has one.
+	LastError      error
+	LastErrorClass ErrorClass
+	LastErrorTime  time.Time
+	// DegradedSince is when the present trouble began: the first failure after
+	// which no watch has run for a healthy period. It is zero if there is none.
+	DegradedSince time.Time
+	// ConsecutiveFailures counts the failures since then.
+	ConsecutiveFailures int
+	// NextAttempt is the end of the present wait, in StateDegraded.
+	NextAttempt time.Time
+	// ResourceVersion is the point up to which the sink has been told.
+	ResourceVersion string
+	// LastEvent is when the last event or bookmark arrived.
+	LastEvent time.Time
+	// Lists, WatchLists and Watches count requests: pages of lists, watches
+	// with initial events, watches without.
+	Lists, WatchLists, Watches int
+	// Reconnects counts the ends of watches, and failures to start one, by
+	// reason.
+	Reconnects map[ErrorClass]int
+	// WatchListRefusedUntil is until when LIST is used because WatchList has
+	// failed.
+	WatchListRefusedUntil time.Time
+	// Quarantined counts the objects that could not be decoded or transformed
+	// so far. Quarantine holds the ones for which that is still so, at most 100.
+	Quarantined int
+	Quarantine  []*ObjectError
+}
+
+// Degraded says whether there is trouble at present, and for how long there
+// has been.
+func (h Health) Degraded() (reason ErrorClass, since time.Time, degraded bool) {
+	if h.DegradedSince.IsZero() {
+		return ClassNone, time.Time{}, false
+	}
+	return h.LastErrorClass, h.DegradedSince, true
+}
+
+// status is the health that Run writes and anybody reads.
+type status struct {
+	mu sync.Mutex
+	h  Health
+}
+
+func (s *status) read() Health {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.h
+	h.Reconnects = maps.Clone(h.Reconnects)
+	h.Quarantine = slices.Clone(h.Quarantine)
+	return h
+}
+
+func (s *status) update(f func(h *Health)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.h)
+}
+
+// setState enters a state and tells whoever wants to know.
+func (r *Reflector[T]) setState(to State) {
+	var from State
+	r.status.update(func(h *Health) {
+		from = h.State
+		if from == to {
+			return
+		}
+		h.State, h.Since = to, time.Now()
+		if to != StateDegraded {
+			h.NextAttempt = time.Time{}
+		}
+	})
+	if from == to {
+		return
+	}
+	r.opts.Metrics.StateChanged(from, to)
+	r.log.Debug("state changed", "from", from, "to", to)
+	if r.opts.OnStateChange != nil {
+		r.opts.OnStateChange(r.Health())
+	}
+}
+
+// healed forgets the failures: things have been well for long enough.
+func (s *status) healed() {
+	s.update(func(h *Health) { h.ConsecutiveFailures, h.DegradedSince = 0, time.Time{} })
+}

@@ -1,0 +1,285 @@
+package reflector
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxValue bounds the size in bytes of one object on the wire. etcd refuses
+// objects above 1.5 MiB by default, so whatever exceeds this is not an object
+// of an API server, and must not fill the memory.
+const maxValue = 64 << 20
+
+var errTooLarge = fmt.Errorf("the answer holds an object of more than %d MiB", maxValue>>20)
+
+// lexer finds the bounds of JSON values in a stream without decoding them, so
+// that a list or a watch is decoded value by value, and each value only once.
+// It checks no more than it needs for that; whoever decodes a value finds what
+// is wrong inside it.
+type lexer struct {
+	src  io.Reader
+	buf  []byte // buf[pos:] is read and not consumed
+	pos  int
+	keep int // fill preserves buf[keep:], keep <= pos
+	err  error
+}
+
+func newLexer(src io.Reader) *lexer {
+	return &lexer{src: src, buf: make([]byte, 0, 16<<10)}
+}
+
+// lexBytes returns a lexer of a value that is in memory.
+func lexBytes(b []byte) *lexer { return &lexer{buf: b, err: io.EOF} }
+
+// fill reads more behind buf, moving buf[keep:] to the front first.
+func (l *lexer) fill() error {
+	if l.err != nil {
+		return l.err
+	}
+	if l.keep > 0 {
+		n := copy(l.buf, l.buf[l.keep:])
+		l.buf, l.pos, l.keep = l.buf[:n], l.pos-l.keep, 0
+	}
+	if len(l.buf) == cap(l.buf) {
+		if len(l.buf) >= maxValue {
+			return errTooLarge
+		}
+		l.buf = append(make([]byte, 0, 2*cap(l.buf)), l.buf...)
+	}
+	for range 100 {
+		n, err := l.src.Read(l.buf[len(l.buf):cap(l.buf)])
+		l.buf = l.buf[:len(l.buf)+n]
+		if err != nil {
+			l.err = err
+		}
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// peek skips white space and returns the next byte without consuming it. It
+// returns io.EOF at the end of the stream.
+func (l *lexer) peek() (byte, error) {
+	for {
+		for ; l.pos < len(l.buf); l.pos++ {
+			switch c := l.buf[l.pos]; c {
+			case ' ', '\t', '\n', '\r':
+			default:
+				return c, nil
+			}
+		}
+		l.keep = l.pos
+		if err := l.fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// expect consumes the byte c.
+func (l *lexer) expect(c byte) error {
+	got, err := l.peek()
+	if err != nil {
+		return midValue(err)
+	}
+	if got != c {
+		return fmt.Errorf("invalid JSON: %q instead of %q", got, c)
+	}
+	l.pos++
+	return nil
+}
+
+// value consumes the next value and returns its bytes, which are valid until
+// the next call. It returns io.EOF if there is none.
+func (l *lexer) value() ([]byte, error) {
+	c, err := l.peek()
+	if err != nil {
+		return nil, err
+	}
+	l.keep = l.pos
+	switch c {
+	case '{', '[':
+		err = l.compound()
+	case '"':
+		l.pos++
+		err = l.str()
+	case '}', ']', ',', ':':
+		return nil, fmt.Errorf("invalid JSON: %q instead of a value", c)
+	default:
+		err = l.literal()
+	}
+	if err != nil {
+		return nil, midValue(err)
+	}
+	v := l.buf[l.keep:l.pos]
+	l.keep = l.pos
+	return v, nil
+}
+
+// compound consumes an object or array, the opening bracket included.
+func (l *lexer) compound() error {
+	for depth := 0; ; {
+		for l.pos < len(l.buf) {
+			c := l.buf[l.pos]
+			l.pos++
+			switch c {
+			case '"':
+				if err := l.str(); err != nil {
+					return err
+				}
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return nil
+				}
+			}
+		}
+		if err := l.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// str consumes the rest of a string whose opening quote is consumed.
+func (l *lexer) str() error {
+	start := l.pos - l.keep // relative, because fill moves the bytes
+	for {
+		i := bytes.IndexByte(l.buf[l.pos:], '"')
+		if i < 0 {
+			l.pos = len(l.buf)
+			if err := l.fill(); err != nil {
+				return err
+			}
+			continue
+		}
+		l.pos += i + 1
+		// The quote is part of the string if an odd number of backslashes
+		// precedes it.
+		n := 0
+		for j := l.pos - 2; j >= l.keep+start && l.buf[j] == '\\'; j-- {
+			n++
+		}
+		if n%2 == 0 {
+			return nil
+		}
+	}
+}
+
+// literal consumes a number, true, false or null (or garbage of that shape).
+func (l *lexer) literal() error {
+	for {
+		for ; l.pos < len(l.buf); l.pos++ {
+			switch l.buf[l.pos] {
+			case ' ', '\t', '\n', '\r', ',', ':', '{', '}', '[', ']', '"':
+				return nil
+			}
+		}
+		if err := l.fill(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// fields consumes an object and calls fn for every field, with the value not
+// yet consumed. fn must consume exactly the value.
+func (l *lexer) fields(fn func(name string) error) error {
+	if err := l.expect('{'); err != nil {
+		return err
+	}
+	if c, err := l.peek(); err != nil {
+		return midValue(err)
+	} else if c == '}' {
+		l.pos++
+		return nil
+	}
+	for {
+		if c, err := l.peek(); err != nil {
+			return midValue(err)
+		} else if c != '"' {
+			return fmt.Errorf("invalid JSON: %q instead of a field name", c)
+		}
+		raw, err := l.value()
+		if err != nil {
+			return err
+		}
+		var name string
+		if err := json.Unmarshal(raw, &name); err != nil {
+			return fmt.Errorf("invalid JSON: %w", err)
+		}
+		if err := l.expect(':'); err != nil {
+			return err
+		}
+		if err := fn(name); err != nil {
+			return midValue(err)
+		}
+		if more, err := l.more('}'); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// elements consumes an array and calls fn for every element, with its bytes. A
+// null counts as an empty array.
+func (l *lexer) elements(fn func(raw []byte) error) error {
+	if c, err := l.peek(); err != nil {
+		return midValue(err)
+	} else if c == 'n' {
+		raw, err := l.value()
+		if err == nil && string(raw) != "null" {
+			err = fmt.Errorf("invalid JSON: %.20q instead of an array", raw)
+		}
+		return err
+	}
+	if err := l.expect('['); err != nil {
+		return err
+	}
+	if c, err := l.peek(); err != nil {
+		return midValue(err)
+	} else if c == ']' {
+		l.pos++
+		return nil
+	}
+	for {
+		raw, err := l.value()
+		if err != nil {
+			return midValue(err)
+		}
+		if err := fn(raw); err != nil {
+			return err
+		}
+		if more, err := l.more(']'); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// more consumes the comma that announces another member, or the end bracket.
+func (l *lexer) more(end byte) (bool, error) {
+	c, err := l.peek()
+	switch {
+	case err != nil:
+		return false, midValue(err)
+	case c != ',' && c != end:
+		return false, fmt.Errorf("invalid JSON: %q instead of ',' or %q", c, end)
+	}
+	l.pos++
+	return c == ',', nil
+}
+
+// midValue is the error for a stream that ends where it must not.
+func midValue(err error) error {
+	if err == io.EOF { //nolint:errorlint // io.Reader promises the bare value
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,145 @@
+package reflector
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// synchronize reads the whole collection and gives it to the sink. If it did so
+// by way of a WatchList it returns the watch, which goes on.
+func (r *Reflector[T]) synchronize(ctx context.Context) (*liveStream[T], ending) {
+	if r.useWatchList() {
+		live, end, fallback := r.watchList(ctx)
+		if !fallback {
+			return live, end
+		}
+	}
+	return nil, r.listAll(ctx)
+}
+
+// listAll is the LIST way.
+func (r *Reflector[T]) listAll(ctx context.Context) ending {
+	start := time.Now()
+	round := newRound(r.known)
+	meta, err := r.pages(ctx, round)
+	if lost := r.notePosition(err); lost && err != nil && !r.pos.lost {
+		// The server does not know our resourceVersion: ask for what it has.
+		r.pos.lost = true
+		round = newRound(r.known)
+		meta, err = r.pages(ctx, round)
+	}
+	if err == nil {
+		err = r.replace(ctx, round, meta.ResourceVersion)
+	}
+	r.opts.Metrics.Listed(time.Since(start), len(round.objs), Classify(err))
+	if err != nil {
+		return failed(OpList, err)
+	}
+	return ending{}
+}
+
+// notePosition reports whether err says that the resourceVersion asked for is
+// not to be had.
+func (r *Reflector[T]) notePosition(err error) bool {
+	switch Classify(err) {
+	case ClassExpired, ClassFuture:
+		return true
+	}
+	return false
+}
+
+// pages makes the requests of one list. Several pages have the
+// resourceVersion of the first.
+func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListMeta, error) {
+	first := r.pos.list(r.opts.PageSize)
+	opts := first
+	var result metav1.ListMeta
+	for page := 0; ; page++ {
+		meta, err := r.page(ctx, opts, round)
+		if err != nil {
+			if page == 0 || Classify(err) != ClassExpired {
+				return result, err
+			}
+			// The token is too old: all in one piece then.
+			round.reset()
+			opts = first
+			opts.Limit, opts.Continue = 0, ""
+			return r.page(ctx, opts, round)
+		}
+		if page == 0 {
+			result = meta
+		}
+		if meta.Continue == "" {
+			break
+		}
+		if first.ResourceVersion == "0" && r.opts.PageSize == 0 {
+			r.pos.uncached = true
+		}
+		opts.Continue = meta.Continue
+		opts.ResourceVersion, opts.ResourceVersionMatch = "", "" // the token holds them
+	}
+	result.Continue = ""
+	return result, nil
+}
+
+// page makes one request.
+func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, round *round[T]) (metav1.ListMeta, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	dog := newDeadline(cancel)
+	defer dog.stop()
+	dog.set(r.opts.AnswerTimeout, errNoAnswer)
+
+	r.setState(StateConnecting)
+	r.status.update(func(h *Health) { h.Lists++ })
+	first := true
+	meta, err := r.lw.List(ctx, opts, func(obj T, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if first {
+			first = false
+			r.setState(StateListing)
+			dog.set(r.opts.AnswerTimeout, errStalled)
+		} else {
+			dog.extend(r.opts.AnswerTimeout)
+		}
+		if err != nil {
+			return round.refuse(err)
+		}
+		round.put(obj)
+		return nil
+	})
+	return meta, because(ctx, err)
+}
+
+// replace gives a collection to the sink.
+func (r *Reflector[T]) replace(ctx context.Context, round *round[T], rv string) error {
+	objs := round.finish()
+	n := len(objs)
+	if err := r.sink.Replace(ctx, objs, rv); err != nil {
+		return &SinkError{Op: "Replace", Err: err}
+	}
+	r.pos.synced(rv)
+	now := time.Now()
+	r.status.update(func(h *Health) { h.Synced, h.LastSync, h.ResourceVersion = true, now, rv })
+	r.requarantine(round.bad)
+	r.setState(StateSynced)
+	r.log.Info("synced", "objects", n, "resourceVersion", rv, "quarantined", len(round.bad))
+	return nil
+}
+
+// samePointer returns what the sink has of obj if it is the same version.
+func samePointer[T Object](known Known[T], obj T) T {
+	if known == nil {
+		return obj
+	}
+	if old, ok := known.Known(object.KeyOf(obj)); ok && !object.IsNil(old) && object.SameVersion(old, obj) {
+		return old
+	}
+	return obj
+}

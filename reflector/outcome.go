@@ -1,0 +1,71 @@
+package reflector
+
+// phase is what Run does next.
+type phase string
+
+const (
+	phaseSync  phase = "read the collection" // LIST or WatchList
+	phaseWatch phase = "watch"               // from the last resourceVersion
+)
+
+// maxRewatches is how many watches in a row may fail without getting further
+// in the history before the collection is read anew, in case the trouble is
+// with the resourceVersion. Refusals to connect, and requests to slow down, say
+// nothing about it, and a list would only add to the load.
+const maxRewatches = 3
+
+// ending says how a phase ended. The zero value is success.
+type ending struct {
+	op    Op
+	class ErrorClass
+	err   error
+	// orderly says that there is no failure: the server ended a watch that
+	// ran for a healthy period, or the client did.
+	orderly bool
+	// advanced says that the phase has got further in the history.
+	advanced bool
+}
+
+func failed(op Op, err error) ending {
+	return ending{op: op, class: Classify(err), err: err}
+}
+
+// phaseAfter is the outcome table: what follows which ending.
+func (r *Reflector[T]) phaseAfter(end ending) phase {
+	switch {
+	case end.op == OpList || end.op == OpWatchList:
+		return phaseSync
+	case !r.pos.resumable():
+		// A watch from nowhere repeats what exists and keeps quiet about what
+		// is gone.
+		return phaseSync
+	case end.class == ClassQuarantine:
+		return phaseSync
+	case end.orderly:
+		return phaseWatch
+	}
+	switch end.class {
+	case ClassRefused, ClassThrottled:
+		return phaseWatch
+	case ClassNetwork, ClassTLS, ClassTimeout, ClassIdle, ClassClosed, ClassSink:
+	case ClassServer:
+		// The answer 5xx to a request is the trouble of whoever answered. In
+		// a stream it concerns this watch: an object that can no longer be
+		// read, for one, which only a list gets rid of.
+		if end.op == OpStream {
+			return phaseSync
+		}
+	case ClassDecode:
+		// Broken bytes may be whole the next time; an unknown event stays one.
+		if end.op != OpStream || isUnknownEvent(end.err) {
+			return phaseSync
+		}
+	default:
+		return phaseSync
+	}
+	if r.rewatches++; r.rewatches > maxRewatches {
+		r.rewatches = 0
+		return phaseSync
+	}
+	return phaseWatch
+}

@@ -1,0 +1,87 @@
+package reflector
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxQuarantine bounds how many quarantined objects Health names.
+const maxQuarantine = 100
+
+// maxRetryShift bounds how often the wait before a relist doubles.
+const maxRetryShift = 6
+
+// quarantine plans the relist that makes up for lost events.
+type quarantine struct {
+	retry time.Duration // the first wait
+	shift int           // how often it has doubled
+	due   time.Time     // when to relist; zero if no event is lost
+}
+
+// lose notes that an event could not be delivered.
+func (q *quarantine) lose() {
+	if q.due.IsZero() {
+		q.due = time.Now().Add(q.retry << q.shift)
+	}
+}
+
+// relisted notes that the collection was read anew, which makes up for every
+// loss so far.
+func (q *quarantine) relisted() {
+	if q.due.IsZero() {
+		q.shift = 0
+	} else {
+		q.shift = min(q.shift+1, maxRetryShift)
+	}
+	q.due = time.Time{}
+}
+
+// report tells about an object that could not be decoded or transformed.
+func (r *Reflector[T]) report(oe *ObjectError) {
+	r.status.update(func(h *Health) {
+		h.Quarantined++
+		h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool {
+			return oe.Key.Name != "" && o.Key == oe.Key
+		})
+		if len(h.Quarantine) < maxQuarantine {
+			h.Quarantine = append(h.Quarantine, oe)
+		}
+	})
+	r.opts.Metrics.Quarantined(oe.Class)
+	r.log.Warn("object quarantined", "key", oe.Key, "resourceVersion", oe.ResourceVersion, "position", oe.Position, "err", oe.Err)
+	if r.opts.OnQuarantine != nil {
+		r.opts.OnQuarantine(oe)
+	}
+}
+
+// requarantine replaces the quarantine by the objects that a list has found
+// unreadable.
+func (r *Reflector[T]) requarantine(bad []*ObjectError) {
+	r.quarantine.relisted()
+	r.status.update(func(h *Health) { h.Quarantine = nil })
+	for _, oe := range bad {
+		r.report(oe)
+	}
+}
+
+// release takes an object out of the quarantine after good news of it.
+func (r *Reflector[T]) release(key types.NamespacedName) {
+	r.status.update(func(h *Health) {
+		if len(h.Quarantine) > 0 {
+			h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool { return o.Key == key })
+		}
+	})
+}
+
+// asObjectError makes sure of the type of a per-object error; sources of users
+// may use any.
+func asObjectError(err error) *ObjectError {
+	var oe *ObjectError
+	if errors.As(err, &oe) {
+		return oe
+	}
+	return &ObjectError{Class: ClassDecode, Err: err}
+}

@@ -1,0 +1,233 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Encoding says how objects travel.
+type Encoding string
+
+const (
+	// EncodingAuto asks for protobuf where T can be decoded from it (the
+	// generated built-in types and *metav1.PartialObjectMetadata), with JSON
+	// as the second choice; for other types it asks for JSON.
+	EncodingAuto Encoding = ""
+	// EncodingJSON asks for JSON only.
+	EncodingJSON Encoding = "json"
+	// EncodingProtobuf asks for protobuf only. Servers refuse it for custom
+	// resources with 406, unless T is *metav1.PartialObjectMetadata.
+	EncodingProtobuf Encoding = "protobuf"
+)
+
+// ResourceOptions narrow down what [NewResource] reads. The zero value reads
+// all objects of the resource, in all namespaces.
+type ResourceOptions struct {
+	// Namespace, if not empty, is the only one that is read.
+	Namespace string
+	// LabelSelector and FieldSelector are in the form of kubectl's -l and
+	// --field-selector; empty selects everything.
+	LabelSelector string
+	FieldSelector string
+	// Encoding is how objects travel; the zero value chooses.
+	Encoding Encoding
+}
+
+// NewResource returns a source that reads the resource gvr of the API server
+// that cfg describes.
+//
+// T may be a pointer to a generated type such as *corev1.Pod, to a struct of
+// your own that holds the fields you care for (with metav1.TypeMeta and
+// metav1.ObjectMeta embedded as usual, and a DeepCopyObject method), an
+// *unstructured.Unstructured, or a *metav1.PartialObjectMetadata, for which the
+// server sends metadata only. No scheme is needed and nothing is converted: the
+// bytes are decoded into T. Unlike client-go's typed clients, apiVersion and
+// kind are always set.
+//
+// The authentication, TLS, proxy, dial and transport settings of cfg apply;
+// its Timeout, QPS, Burst and RateLimiter do not: a watch must not time out,
+// and the Reflector paces itself.
+//
+// The error is about cfg or the options; no request is made.
+func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts ResourceOptions) (ListerWatcher[T], error) {
+	if cfg == nil {
+		return nil, errors.New("reflector: NewResource needs a rest.Config; read one with clientcmd or rest.InClusterConfig")
+	}
+	if gvr.Resource == "" || gvr.Version == "" {
+		return nil, fmt.Errorf("reflector: %q is not a complete resource: version and plural name are needed", gvr.String())
+	}
+	if _, err := labels.Parse(opts.LabelSelector); err != nil {
+		return nil, fmt.Errorf("reflector: label selector %q: %w", opts.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
+		return nil, fmt.Errorf("reflector: field selector %q: %w", opts.FieldSelector, err)
+	}
+	codec, err := newCodec[T](gvr.GroupVersion().String())
+	if err != nil {
+		return nil, err
+	}
+	r := &resource[T]{codec: codec, gvr: gvr, opts: opts}
+	if r.listAccept, r.watchAccept, err = accept(codec, opts.Encoding); err != nil {
+		return nil, err
+	}
+	if r.client, r.url, err = connectTo(cfg, gvr, opts.Namespace); err != nil {
+		return nil, fmt.Errorf("reflector: %s: %w", gvr.GroupResource(), err)
+	}
+	return r, nil
+}
+
+// connectTo returns the client and the URL of the collection.
+func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace string) (*http.Client, *url.URL, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = 0
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	gv := gvr.GroupVersion()
+	cfg.GroupVersion = &gv
+	cfg.APIPath = "/apis"
+	if gv.Group == "" {
+		cfg.APIPath = "/api"
+	}
+	base, prefix, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := []string{"/", base.Path, prefix}
+	if namespace != "" {
+		parts = append(parts, "namespaces", namespace)
+	}
+	u := *base
+	u.Path = path.Join(append(parts, gvr.Resource)...)
+	return client, &u, nil
+}
+
+const (
+	mimeJSON  = "application/json"
+	mimeProto = "application/vnd.kubernetes.protobuf"
+)
+
+// accept returns the Accept headers for lists and for watches.
+func accept[T Object](c *codec[T], e Encoding) (list, watch string, err error) {
+	var mimes []string
+	switch {
+	case e == EncodingJSON, e == EncodingAuto && !c.protobuf():
+		mimes = []string{mimeJSON}
+	case e == EncodingAuto:
+		mimes = []string{mimeProto, mimeJSON}
+	case e == EncodingProtobuf && c.protobuf():
+		mimes = []string{mimeProto}
+	case e == EncodingProtobuf:
+		return "", "", fmt.Errorf("reflector: %s cannot be decoded from protobuf; leave Encoding unset", c.elem)
+	default:
+		return "", "", fmt.Errorf("reflector: unknown encoding %q", e)
+	}
+	as := func(kind string) (out string) {
+		for _, m := range mimes {
+			out += ", " + m
+			if c.metadataOnly {
+				out += ";as=" + kind + ";g=meta.k8s.io;v=v1"
+			}
+		}
+		return out[2:]
+	}
+	return as("PartialObjectMetadataList"), as("PartialObjectMetadata"), nil
+}
+
+// resource reads one collection over HTTP.
+type resource[T Object] struct {
+	codec                   *codec[T]
+	gvr                     schema.GroupVersionResource
+	opts                    ResourceOptions
+	client                  *http.Client
+	url                     *url.URL
+	listAccept, watchAccept string
+}
+
+// SupportsWatchList says that the server may know sendInitialEvents.
+func (r *resource[T]) SupportsWatchList() bool { return true }
+
+// String names the collection for logs.
+func (r *resource[T]) String() string {
+	if r.opts.Namespace == "" {
+		return r.gvr.GroupResource().String()
+	}
+	return r.gvr.GroupResource().String() + " in namespace " + r.opts.Namespace
+}
+
+// get sends one request and returns the answer if it is a good one.
+func (r *resource[T]) get(ctx context.Context, verb string, opts metav1.ListOptions, accept string) (*http.Response, error) {
+	u := *r.url
+	u.RawQuery = r.query(opts).Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, r.failed(verb, err)
+	}
+	req.Header.Set("Accept", accept)
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return nil, r.failed(verb, err)
+	}
+	if err := answerError(resp, r.gvr.GroupResource()); err != nil {
+		drain(resp.Body)
+		return nil, r.failed(verb, err)
+	}
+	return resp, nil
+}
+
+func (r *resource[T]) failed(verb string, err error) error {
+	return &RequestError{Verb: verb, Resource: r.gvr, Namespace: r.opts.Namespace, Server: r.url.Scheme + "://" + r.url.Host, Err: err}
+}
+
+func (r *resource[T]) query(o metav1.ListOptions) url.Values {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("labelSelector", both(r.opts.LabelSelector, o.LabelSelector))
+	set("fieldSelector", both(r.opts.FieldSelector, o.FieldSelector))
+	set("resourceVersion", o.ResourceVersion)
+	set("resourceVersionMatch", string(o.ResourceVersionMatch))
+	set("continue", o.Continue)
+	if o.Limit > 0 {
+		q.Set("limit", strconv.FormatInt(o.Limit, 10))
+	}
+	if o.Watch {
+		q.Set("watch", "true")
+	}
+	if o.AllowWatchBookmarks {
+		q.Set("allowWatchBookmarks", "true")
+	}
+	if o.TimeoutSeconds != nil {
+		q.Set("timeoutSeconds", strconv.FormatInt(*o.TimeoutSeconds, 10))
+	}
+	if o.SendInitialEvents != nil {
+		q.Set("sendInitialEvents", strconv.FormatBool(*o.SendInitialEvents))
+	}
+	return q
+}
+
+// both joins two selectors: an object must match each.
+func both(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
+}

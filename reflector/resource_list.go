@@ -1,0 +1,217 @@
+package reflector
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// List implements [ListerWatcher]: the body is decoded object by object while
+// it arrives.
+func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+	resp, err := r.get(ctx, "list", opts, r.listAccept)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	defer drain(resp.Body)
+	var callback error // what each returned is passed on as it is
+	guarded := func(obj T, err error) error {
+		callback = each(obj, err)
+		return callback
+	}
+	var meta metav1.ListMeta
+	if isProto(resp) {
+		meta, err = r.codec.listProto(resp.Body, guarded)
+	} else {
+		meta, err = r.codec.listJSON(resp.Body, guarded)
+	}
+	switch {
+	case callback != nil:
+		return meta, callback
+	case err != nil:
+		return meta, r.failed("list", brokenBody(ctx, err))
+	}
+	return meta, nil
+}
+
+// listJSON decodes a list whose fields may come in any order: kinds known to
+// the server send apiVersion and kind first, custom resources send items first.
+func (c *codec[T]) listJSON(body io.Reader, each func(T, error) error) (metav1.ListMeta, error) {
+	var (
+		l    = newLexer(body)
+		meta metav1.ListMeta
+		list typeMeta
+		want = c.expected()
+		n    int
+		seen bool // items
+	)
+	err := l.fields(func(name string) error {
+		if name == "items" {
+			seen = true
+			if err := c.checkList(list, &want); err != nil {
+				return err
+			}
+			return l.elements(func(raw []byte) error {
+				obj, err := c.decodeJSON(raw, want, n)
+				if err != nil && !isObjectError(err) {
+					return err
+				}
+				n++
+				return each(obj, err)
+			})
+		}
+		raw, err := l.value()
+		if err != nil {
+			return err
+		}
+		switch name {
+		case "apiVersion":
+			err = json.Unmarshal(raw, &list.apiVersion)
+		case "kind":
+			err = json.Unmarshal(raw, &list.kind)
+		case "metadata":
+			err = json.Unmarshal(raw, &meta)
+		}
+		return err
+	})
+	if err == nil {
+		err = c.checkList(list, &want)
+	}
+	if err == nil && list.kind == "" && !seen {
+		err = errors.New("the answer is JSON, but not a list")
+	}
+	return meta, err
+}
+
+// listProto decodes a list message: field 1 is the metadata, field 2 repeats
+// per item, in all API types.
+func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.ListMeta, error) {
+	var (
+		br   = bufio.NewReaderSize(body, 64<<10)
+		meta metav1.ListMeta
+		want = c.expected()
+		n    int
+	)
+	magic := make([]byte, len(protoMagic))
+	if _, err := io.ReadFull(br, magic); err != nil {
+		return meta, midValue(err)
+	}
+	if !bytes.Equal(magic, protoMagic) {
+		return meta, fmt.Errorf("%w: no k8s prefix", errProto)
+	}
+	w := &wireReader{r: br, left: math.MaxUint64}
+	var list typeMeta
+	for {
+		if _, err := br.Peek(1); err == io.EOF { //nolint:errorlint // bufio returns the bare value
+			break
+		}
+		num, kind, size, err := w.field()
+		if err != nil {
+			return meta, err
+		}
+		switch {
+		case kind != 2:
+		case num == 1:
+			b, err := w.take(size)
+			if err != nil {
+				return meta, err
+			}
+			if list, err = parseTypeMeta(b); err != nil {
+				return meta, err
+			}
+			if err := c.checkList(list, &want); err != nil {
+				return meta, err
+			}
+		case num == 2:
+			outer := w.left - size
+			w.left = size
+			if meta, err = c.itemsProto(w, want, &n, each); err != nil {
+				return meta, err
+			}
+			w.left = outer
+		default:
+			if err := w.skip(size); err != nil {
+				return meta, err
+			}
+		}
+	}
+	if list.kind == "" {
+		return meta, io.ErrUnexpectedEOF
+	}
+	return meta, nil
+}
+
+func (c *codec[T]) itemsProto(w *wireReader, want typeMeta, n *int, each func(T, error) error) (meta metav1.ListMeta, err error) {
+	for w.left > 0 {
+		num, kind, size, err := w.field()
+		if err != nil {
+			return meta, err
+		}
+		if kind != 2 {
+			continue
+		}
+		b, err := w.take(size)
+		if err != nil {
+			return meta, err
+		}
+		switch num {
+		case 1:
+			if err := unmarshalProto(&meta, b); err != nil {
+				return meta, err
+			}
+		case 2:
+			obj, err := c.decodeProto(b, typeMeta{}, want, *n)
+			*n++
+			if err := each(obj, err); err != nil {
+				return meta, err
+			}
+		}
+	}
+	return meta, nil
+}
+
+// checkList recognises answers that are no list of the resource and learns the
+// kind of its objects.
+func (c *codec[T]) checkList(list typeMeta, want *typeMeta) error {
+	switch {
+	case list.kind == "":
+		return nil // not yet seen
+	case list.kind == "Table":
+		return errors.New("the answer is a Table for human readers, not a list: a proxy has changed the Accept header")
+	case list.kind == "Status":
+		return errors.New("the answer is a Status, not a list")
+	case c.metadataOnly && list.kind == "PartialObjectMetadataList":
+		return nil
+	case !strings.HasSuffix(list.kind, "List") || list.apiVersion != "" && list.apiVersion != want.apiVersion && list.kind != "List":
+		return fmt.Errorf("the answer is a %s %s, not a list of %s objects", list.apiVersion, list.kind, want.apiVersion)
+	}
+	if kind := strings.TrimSuffix(list.kind, "List"); kind != "" && !c.metadataOnly {
+		c.learn(kind)
+		want.kind = kind
+	}
+	return nil
+}
+
+func isObjectError(err error) bool {
+	var oe *ObjectError
+	return errors.As(err, &oe)
+}
+
+// brokenBody is the error for an answer that began well and could not be read
+// to its end.
+func brokenBody(ctx context.Context, err error) error {
+	var status apierrors.APIStatus
+	if ctx.Err() != nil || errors.As(err, &status) || isNetwork(err) {
+		return err
+	}
+	return &decodeError{err}
+}

@@ -1,0 +1,233 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// overdue is how long after the agreed end of a watch the client ends it.
+const overdue = 30 * time.Second
+
+// unknownEventError is an event that says something this package does not know.
+type unknownEventError struct{ typ watch.EventType }
+
+func (e *unknownEventError) Error() string {
+	return fmt.Sprintf("the server sent an event of the unknown type %q", string(e.typ))
+}
+
+func isUnknownEvent(err error) bool {
+	var u *unknownEventError
+	return errors.As(err, &u)
+}
+
+// liveStream is a stream with its deadlines.
+type liveStream[T Object] struct {
+	Stream[T]
+	ctx    context.Context //nolint:containedctx // the life of one watch
+	cancel context.CancelCauseFunc
+	silent *deadline // the stream brings nothing
+	late   *deadline // the stream does not end
+	unhook func() bool
+	start  time.Time
+	events int
+	// unordered says that the events so far may be synthetic ones, in no order
+	// of resourceVersions, so that none of them is a point to resume from.
+	unordered bool
+}
+
+// connect starts a watch.
+func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions) (*liveStream[T], error) {
+	seconds := int64((r.opts.WatchTimeout + time.Second - 1) / time.Second)
+	seconds += rand.Int64N(seconds + 1)
+	opts.TimeoutSeconds = &seconds
+
+	s := &liveStream[T]{start: time.Now(), unordered: opts.ResourceVersion == "" || opts.ResourceVersion == "0"}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.silent, s.late = newDeadline(s.cancel), newDeadline(s.cancel)
+	s.silent.set(r.opts.AnswerTimeout, errNoAnswer)
+
+	r.setState(StateConnecting)
+	var err error
+	if s.Stream, err = r.lw.Watch(s.ctx, opts); err == nil && s.Stream == nil {
+		err = errors.New("the source returned neither a stream nor an error")
+	}
+	if err != nil {
+		err = because(s.ctx, err)
+		s.silent.stop()
+		s.cancel(nil)
+		return nil, err
+	}
+	s.silent.stop()
+	s.late.set(time.Duration(seconds)*time.Second+overdue, errOverdue)
+	// Whatever ends the context ends a Next that does not look at it.
+	s.unhook = context.AfterFunc(s.ctx, func() { _ = s.Close() })
+	return s, nil
+}
+
+// next waits for an event.
+func (s *liveStream[T]) next() (Event[T], error) {
+	ev, err := s.Next()
+	if err != nil {
+		return ev, because(s.ctx, err)
+	}
+	s.events++
+	return ev, nil
+}
+
+// end frees what the stream holds.
+func (s *liveStream[T]) end() {
+	s.silent.stop()
+	s.late.stop()
+	s.unhook()
+	_ = s.Close()
+	s.cancel(nil)
+}
+
+// follow delivers the events of a watch until it ends: of live, or of one
+// started here if live is nil.
+func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
+	start := time.Now()
+	if live == nil {
+		r.status.update(func(h *Health) { h.Watches++ })
+		var err error
+		if live, err = r.connect(ctx, r.pos.watch()); err != nil {
+			end := failed(OpWatch, err)
+			r.opts.Metrics.Watched(time.Since(start), 0, end.class)
+			return end
+		}
+	}
+	defer live.end()
+	// A stream that comes from a WatchList is healthy from when it is followed,
+	// so that a server which ends each one after the initial events is seen to.
+	healthy := time.AfterFunc(r.opts.Backoff.Healthy, r.status.healed)
+	defer healthy.Stop()
+
+	before := r.pos.rv
+	r.setState(StateWatching)
+	err := r.deliver(ctx, live)
+	if ctx.Err() != nil {
+		return ending{op: OpStream, err: ctx.Err()}
+	}
+	end := failed(OpStream, err)
+	end.advanced = r.pos.rv != before
+	if lived := time.Since(start); lived >= r.opts.Backoff.Healthy {
+		r.status.healed()
+		end.advanced = true
+		end.orderly = end.class == ClassClosed || end.class == ClassIdle
+	} else if end.class == ClassClosed {
+		end.err = errShortWatch
+	}
+	end.orderly = end.orderly || end.class == ClassQuarantine
+	r.opts.Metrics.Watched(time.Since(live.start), live.events, end.class)
+	return end
+}
+
+// deliver passes events on until the stream ends, which is always with an
+// error; io.EOF stands for an orderly end.
+func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
+	relist := newDeadline(live.cancel)
+	defer relist.stop()
+	if due := r.quarantine.due; !due.IsZero() {
+		relist.set(max(time.Until(due), 1), errRelistDue)
+	}
+	live.silent.set(r.opts.IdleTimeout, errIdle)
+	for {
+		ev, err := live.next()
+		if err != nil {
+			return err
+		}
+		live.silent.extend(r.opts.IdleTimeout)
+		r.opts.Metrics.Received(ev.Type)
+		lost := !r.quarantine.due.IsZero()
+		// Under the context of Run: a sink that blocks for long may outlive the
+		// stream, and still take the event over.
+		if err := r.apply(ctx, ev); err != nil {
+			return err
+		}
+		if !lost && !r.quarantine.due.IsZero() {
+			relist.set(time.Until(r.quarantine.due), errRelistDue)
+		}
+		r.advance(live, ev)
+	}
+}
+
+// advance notes how far the sink has been told.
+func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T]) {
+	if live.unordered && ev.Type != watch.Added {
+		live.unordered = false
+	}
+	now := time.Now()
+	r.status.update(func(h *Health) {
+		h.LastEvent = now
+		if !live.unordered && ev.ResourceVersion != "" {
+			h.ResourceVersion = ev.ResourceVersion
+		}
+	})
+	if !live.unordered && ev.ResourceVersion != "" {
+		r.pos.rv = ev.ResourceVersion
+	}
+}
+
+// apply gives one event to the sink. A change that the sink does not take over
+// ends the watch, which is then started anew from before it.
+func (r *Reflector[T]) apply(ctx context.Context, ev Event[T]) error {
+	if ev.Err != nil {
+		return r.salvage(ctx, ev)
+	}
+	var op string
+	var err error
+	switch ev.Type {
+	case watch.Added:
+		op, err = "Add", r.sink.Add(ctx, ev.Object)
+	case watch.Modified:
+		op, err = "Update", r.sink.Update(ctx, ev.Object)
+	case watch.Deleted:
+		op, err = "Delete", r.sink.Delete(ctx, ev.Object)
+	case watch.Bookmark:
+		if ev.ResourceVersion == "" {
+			return nil
+		}
+		op, err = "Bookmark", r.sink.Bookmark(ctx, ev.ResourceVersion)
+	default:
+		return &unknownEventError{ev.Type}
+	}
+	if err != nil {
+		return &SinkError{Op: op, Err: err}
+	}
+	if ev.Type != watch.Bookmark {
+		r.release(object.KeyOf(ev.Object))
+	}
+	return nil
+}
+
+// salvage makes the best of an event whose object is unreadable: a deletion
+// needs no more than the key, if the sink still has the object; any other event
+// is lost until the next list, which is scheduled.
+func (r *Reflector[T]) salvage(ctx context.Context, ev Event[T]) error {
+	oe := asObjectError(ev.Err)
+	if ev.Type == watch.Deleted && r.known != nil && oe.Key.Name != "" {
+		if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {
+			if err := r.sink.Delete(ctx, old); err != nil {
+				return &SinkError{Op: "Delete", Err: err}
+			}
+			r.report(oe)
+			r.release(oe.Key)
+			return nil
+		}
+	}
+	r.report(oe)
+	r.quarantine.lose()
+	return nil
+}
+
+// isEOF reports an orderly end.
+func isEOF(err error) bool { return errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) }

@@ -1,0 +1,162 @@
+package reflector
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// bulkRate is the number of new objects per second at which initial events are
+// taken for those of a large collection rather than for ordinary life on a
+// server that will never say that they are over.
+const bulkRate = 100
+
+// maxCutShort is how many streams of initial events in a row may break before a
+// LIST is used instead.
+const maxCutShort = 2
+
+// useWatchList says whether to ask for initial events.
+func (r *Reflector[T]) useWatchList() bool {
+	switch r.opts.Sync {
+	case SyncList:
+		return false
+	case SyncAuto:
+		if w, ok := r.lw.(watchLister); !ok || !w.SupportsWatchList() {
+			return false
+		}
+	}
+	return !time.Now().Before(r.Health().WatchListRefusedUntil)
+}
+
+// watchList reads the collection as the initial events of a watch, which goes
+// on and is returned. If fallback is true, a LIST is to be used now.
+func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end ending, fallback bool) {
+	start := time.Now()
+	live, n, answered, err := r.initialEvents(ctx)
+	if lost := r.notePosition(err); lost && !r.pos.lost {
+		r.pos.lost = true
+		live, n, answered, err = r.initialEvents(ctx)
+	}
+	r.opts.Metrics.Listed(time.Since(start), n, Classify(err))
+	if err == nil {
+		r.cutShort = 0
+		return live, ending{}, false
+	}
+	end = failed(OpWatchList, err)
+	if ctx.Err() != nil {
+		return nil, end, false
+	}
+	switch end.class {
+	case ClassRefused, ClassThrottled, ClassTLS, ClassUnauthorized, ClassNotFound, ClassNotAPI, ClassSink, ClassExpired:
+		// A LIST would fare no better.
+		return nil, end, false
+	case ClassNetwork, ClassClosed, ClassTimeout, ClassDecode, ClassFuture, ClassServer:
+		if end.class == ClassServer && answered {
+			// Accepted, and then not able to: etcd is too old for it.
+			r.refused()
+			break
+		}
+		if r.cutShort++; r.cutShort <= maxCutShort {
+			return nil, end, false
+		}
+		r.cutShort = 0
+	case ClassForbidden:
+		// Perhaps only watching is; a list is better than nothing.
+	default:
+		r.refused()
+	}
+	r.noteRefusal(end)
+	return nil, end, true
+}
+
+// refused remembers that the server does not do WatchList.
+func (r *Reflector[T]) refused() {
+	until := time.Now().Add(r.opts.RefusalMemory)
+	r.status.update(func(h *Health) { h.WatchListRefusedUntil = until })
+}
+
+// noteRefusal tells why LIST is used, without counting it as a failure.
+func (r *Reflector[T]) noteRefusal(end ending) {
+	r.status.update(func(h *Health) {
+		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, time.Now()
+	})
+	r.log.Warn("using LIST instead of WatchList", "class", end.class, "err", end.err)
+}
+
+// initialEvents reads the initial events of one watch and gives them to the
+// sink. It says how many objects there were, and whether the server had
+// accepted the request.
+func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], n int, answered bool, err error) {
+	r.status.update(func(h *Health) { h.WatchLists++ })
+	live, err = r.connect(ctx, r.pos.watchList())
+	if err != nil {
+		return nil, 0, false, err
+	}
+	defer func() {
+		if err != nil {
+			live.end()
+			live = nil
+		}
+	}()
+	r.setState(StateStreaming)
+	round := newEventRound(r.known)
+	rv, err := r.collect(live, round)
+	if err != nil {
+		if isEOF(err) {
+			err = errCutShort
+		}
+		return live, len(round.index), true, err
+	}
+	n = len(round.index)
+	if err := r.replace(ctx, round, rv); err != nil {
+		return live, n, true, err
+	}
+	// From here on the order is that of the history.
+	live.unordered = false
+	return live, n, true, nil
+}
+
+// collect reads events into round up to the bookmark that ends the initial
+// ones, and returns its resourceVersion.
+func (r *Reflector[T]) collect(live *liveStream[T], round *round[T]) (string, error) {
+	live.silent.set(r.opts.ProgressTimeout, errNoProgress)
+	whole := r.completion(live)
+	defer whole.stop()
+	for {
+		ev, err := live.next()
+		if err != nil {
+			return "", err
+		}
+		r.opts.Metrics.Received(ev.Type)
+		switch {
+		case ev.Type == watch.Bookmark && ev.InitialEventsEnd:
+			live.silent.stop()
+			return ev.ResourceVersion, nil
+		case ev.Type == watch.Bookmark:
+			continue
+		case ev.Err != nil:
+			oe := asObjectError(ev.Err)
+			if ev.Type == watch.Deleted {
+				round.remove(oe.Key)
+				continue
+			}
+			if err := round.refuse(oe); err != nil {
+				return "", err
+			}
+		case ev.Type == watch.Added, ev.Type == watch.Modified:
+			if !round.put(ev.Object) {
+				continue
+			}
+		case ev.Type == watch.Deleted:
+			round.remove(object.KeyOf(ev.Object))
+			continue
+		default:
+			return "", &unknownEventError{ev.Type}
+		}
+		whole.fresh.Add(1)
+		live.silent.extend(r.opts.ProgressTimeout)
+	}
+}
