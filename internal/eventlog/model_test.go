@@ -1,0 +1,96 @@
+package eventlog
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var seed = flag.Uint64("seed", 0, "the seed of the random histories; 0 chooses one")
+
+// reader is what a cursor must see according to the model: all entries from at.
+type reader struct {
+	c     *Cursor[int, int]
+	limit int
+	at    int
+}
+
+// TestRandomHistories compares the log with a plain slice of everything that was
+// ever appended, the state of which is its length.
+func TestRandomHistories(t *testing.T) {
+	t.Parallel()
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("seed %d; repeat with -args -seed=%d", s, s)
+	rnd := rand.New(rand.NewPCG(s, 0))
+	for range 300 {
+		history(t, rnd)
+	}
+}
+
+func history(t *testing.T, rnd *rand.Rand) {
+	t.Helper()
+	l := New[int](0)
+	total := 0
+	var readers []*reader
+	for range 200 {
+		switch op := rnd.IntN(10); {
+		case op < 4:
+			batch := make([]int, rnd.IntN(20))
+			if rnd.IntN(20) == 0 {
+				batch = make([]int, rnd.IntN(1000))
+			}
+			for i := range batch {
+				batch[i] = total
+				total++
+			}
+			l.Append(batch, total)
+		case op < 5 && len(readers) < 10:
+			r := &reader{limit: rnd.IntN(3) * 300}
+			var ok bool
+			r.c, r.at, ok = l.Join(r.limit, func() {})
+			require.True(t, ok)
+			require.Equal(t, total, r.at)
+			readers = append(readers, r)
+		case len(readers) == 0:
+		case op < 6:
+			i := rnd.IntN(len(readers))
+			readers[i].c.Leave()
+			_, _, status := readers[i].c.Next()
+			require.Equal(t, Closed, status)
+			readers = append(readers[:i], readers[i+1:]...)
+		default:
+			readers[rnd.IntN(len(readers))].next(t, total)
+		}
+	}
+	require.Equal(t, total, l.State())
+	require.Equal(t, uint64(total), l.End())
+}
+
+func (r *reader) next(t *testing.T, total int) {
+	t.Helper()
+	lag := r.c.Lag()
+	run, state, status := r.c.Next()
+	switch status {
+	case Run:
+		for _, v := range run {
+			require.Equal(t, r.at, v)
+			r.at++
+		}
+		require.Equal(t, r.at, state, "the state is that after the run")
+	case Detached:
+		require.Positive(t, r.limit, "a cursor without limit is never detached")
+		require.Equal(t, total, state)
+		require.Greater(t, lag, r.limit)
+		r.at = total
+	case Parked:
+		require.Equal(t, total, r.at, "nothing may be left when a cursor parks")
+	case Closed:
+		require.Fail(t, "closed")
+	}
+	require.Equal(t, total-r.at, r.c.Lag())
+}
