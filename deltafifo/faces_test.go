@@ -14,7 +14,9 @@ import (
 )
 
 // thing is the object of most tests: metadata and nothing else.
-type thing = *metav1.PartialObjectMetadata
+type thing = *thingValue
+
+type thingValue = metav1.PartialObjectMetadata
 
 // newThing returns a version of an object: "ns/name" or "name", and what makes
 // this state of it different from others.

@@ -1,0 +1,228 @@
+package deltafifo
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func newBatchFace() batchFace {
+	return batchFace{NewBatch[thing](BatchOptions{})}
+}
+
+func TestBatchIsEverythingPendingHoweverMuchAndWhateverKind(t *testing.T) {
+	t.Parallel()
+	q := newBatchFace()
+	ctx := t.Context()
+	require.NoError(t, q.Add(ctx, newThing("a", "1")))
+	require.NoError(t, q.Update(ctx, newThing("a", "2")))
+	require.NoError(t, q.Bookmark(ctx, "3"))
+	require.NoError(t, q.Replace(ctx, []thing{newThing("b", "4"), newThing("a", "2")}, "5"))
+	require.NoError(t, q.Delete(ctx, newThing("b", "6")))
+	require.NoError(t, q.Replace(ctx, nil, "7"))
+	require.NoError(t, q.Bookmark(ctx, "8"))
+	require.NoError(t, q.DeleteFinalStateUnknown(ctx, DeletedFinalStateUnknown[thing]{Key: keyNamed("x/y")}))
+	assert.Equal(t, "Added a@1, Updated a@2, Bookmark @3, Replaced [b@4 a@2]@5, Deleted b@6, "+
+		"Replaced []@7, Bookmark @8, Deleted(tombstone) x/y nil", describe(popOnce(t, q)))
+
+	for i := range 10_000 {
+		require.NoError(t, q.Update(ctx, newThing("a", strconv.Itoa(i))))
+	}
+	assert.Len(t, popOnce(t, q), 10_000)
+}
+
+func TestReplaceIsOneDeltaThatKeepsTheSlice(t *testing.T) {
+	t.Parallel()
+	q := newBatchFace()
+	objs := []thing{newThing("a", "1"), newThing("b", "1")}
+	require.NoError(t, q.Replace(t.Context(), objs, "7"))
+	assert.Equal(t, 1, q.Len())
+	batch := popOnce(t, q)
+	assert.Equal(t, []Delta[thing]{{Type: Replaced, Objects: objs, ResourceVersion: "7"}}, batch)
+	assert.Same(t, &objs[0], &batch[0].Objects[0], "no copy of the list is made")
+}
+
+func TestReplaceCountsAsOneDeltaAgainstTheLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := batchFace{NewBatch[thing](BatchOptions{Limit: 2})}
+		long := make([]thing, 100)
+		for i := range long {
+			long[i] = newThing(strconv.Itoa(i), "1")
+		}
+		require.NoError(t, q.Replace(t.Context(), long, "1"))
+		require.NoError(t, q.Add(t.Context(), newThing("a", "2")))
+		for _, barrier := range []func() error{
+			func() error { return q.Replace(context.Background(), long, "3") },
+			func() error { return q.Bookmark(context.Background(), "3") },
+		} {
+			waiting := blockProducers(1, func(int) error { return barrier() })
+			assert.Equal(t, 2, q.Len())
+			assert.Len(t, popOnce(t, q), 2)
+			require.NoError(t, <-waiting)
+			require.NoError(t, q.Add(t.Context(), newThing("a", "4")))
+		}
+	})
+}
+
+func TestDeleteOfAnUnknownObjectIsHandedOver(t *testing.T) {
+	t.Parallel()
+	q := newBatchFace()
+	require.NoError(t, q.Delete(t.Context(), newThing("never-seen", "1")))
+	assert.Equal(t, "Deleted never-seen@1", describe(popOnce(t, q)))
+}
+
+func TestEmptyReplaceIsABarrierThatHasToBeProcessed(t *testing.T) {
+	t.Parallel()
+	q := newBatchFace()
+	require.NoError(t, q.Replace(t.Context(), nil, "1"))
+	assert.False(t, q.HasSynced(), "the consumer may hold objects that it has to drop")
+	popOnce(t, q)
+	assert.True(t, q.HasSynced())
+}
+
+func TestBookmarkDoesNotCompleteTheInitialState(t *testing.T) {
+	t.Parallel()
+	q := newBatchFace()
+	require.NoError(t, q.Bookmark(t.Context(), "1"))
+	popOnce(t, q)
+	assert.False(t, q.HasSynced())
+}
+
+func TestFailedListIsNoInitialStateButTheNextOneIs(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	fail := map[string]func(batchFace){
+		"error": func(q batchFace) {
+			assert.Equal(t, boom, q.PopBatch(t.Context(), func([]Delta[thing]) error { return boom }))
+		},
+		"panic": func(q batchFace) {
+			assert.Panics(t, func() { _ = q.PopBatch(t.Context(), func([]Delta[thing]) error { panic(boom) }) })
+		},
+	}
+	for name, fail := range fail {
+		t.Run(name, func(t *testing.T) {
+			q := newBatchFace()
+			require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "1")}, "1"))
+			fail(q)
+			require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
+			popOnce(t, q)
+			assert.False(t, q.HasSynced(), "b is not the whole collection")
+			require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "3")}, "3"))
+			popOnce(t, q)
+			assert.True(t, q.HasSynced())
+		})
+	}
+}
+
+func TestConsumerMayDoWhatItLikesWithTheBatch(t *testing.T) {
+	t.Parallel()
+	q := newBatchFace()
+	for round := range 5 {
+		for i := range 5 {
+			require.NoError(t, q.Add(t.Context(), newThing(strconv.Itoa(i), strconv.Itoa(round))))
+		}
+		require.NoError(t, q.PopBatch(t.Context(), func(batch []Delta[thing]) error {
+			require.Len(t, batch, 5)
+			for i, d := range batch {
+				require.Equal(t, Delta[thing]{Type: Added, Key: keyNamed(strconv.Itoa(i)), Object: newThing(strconv.Itoa(i), strconv.Itoa(round))}, d)
+			}
+			_ = append(batch, Delta[thing]{Type: Bookmark, ResourceVersion: "from the consumer"})
+			batch[0], batch[4] = batch[4], Delta[thing]{Type: Deleted}
+			return nil
+		}))
+	}
+}
+
+func TestZeroLimitIsADefaultAndNegativeIsNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		bounded, unbounded := newBatchFace(), batchFace{NewBatch[thing](BatchOptions{Limit: Unbounded})}
+		obj := newThing("a", "1")
+		for range DefaultLimit {
+			require.NoError(t, bounded.Update(t.Context(), obj))
+			require.NoError(t, unbounded.Update(t.Context(), obj))
+		}
+		require.NoError(t, unbounded.Update(t.Context(), obj))
+		waiting := blockProducers(1, func(int) error { return bounded.Update(context.Background(), obj) })
+		assert.Equal(t, DefaultLimit, bounded.Len())
+		bounded.Close()
+		assert.ErrorIs(t, <-waiting, ErrClosed)
+	})
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for _, size := range []int{1, 10, idleSlots} {
+		q := newBatchFace()
+		obj := newThing("ns/a", "1")
+		process := func([]Delta[thing]) error { return nil }
+		allocs := testing.AllocsPerRun(100, func() {
+			for range size {
+				_ = q.Update(t.Context(), obj)
+			}
+			_ = q.PopBatch(t.Context(), process)
+		})
+		assert.Zero(t, allocs, "batches of %d", size)
+	}
+}
+
+func TestProcessedObjectsCanBeCollected(t *testing.T) {
+	t.Parallel()
+	for name, newQueue := range map[string]maker{"batch": implementations["batch"], "classic": implementations["classic"]} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue(Unbounded, newStore())
+			var refs []weak.Pointer[thingValue]
+			write := func(obj thing, write func(context.Context, thing) error) {
+				refs = append(refs, weak.Make(obj))
+				require.NoError(t, write(t.Context(), obj))
+			}
+			for i := range 100 {
+				write(newThing(strconv.Itoa(i), "1"), q.Add)
+				write(newThing(strconv.Itoa(i), "2"), q.Update)
+			}
+			write(newThing("0", "3"), q.Delete)
+			write(newThing("listed", "4"), func(ctx context.Context, obj thing) error { return q.Replace(ctx, []thing{obj}, "4") })
+			for q.Len() > 0 {
+				require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error { return nil }))
+			}
+			for range 3 {
+				runtime.GC()
+			}
+			for i, ref := range refs {
+				assert.Nil(t, ref.Value(), "object %d is still reachable", i)
+			}
+			runtime.KeepAlive(q)
+		})
+	}
+}
+
+func TestBuffersShrinkAfterABurst(t *testing.T) {
+	t.Parallel()
+	q := batchFace{NewBatch[thing](BatchOptions{Limit: Unbounded})}
+	burst := func(n int) {
+		for range n {
+			require.NoError(t, q.Update(t.Context(), newThing("a", "1")))
+		}
+		popOnce(t, q)
+	}
+	held := func() int { return cap(q.buf.fill) + cap(q.buf.spare) }
+
+	burst(100_000)
+	assert.GreaterOrEqual(t, held(), 100_000, "a burst may be followed by another")
+	for range 20 {
+		burst(10)
+	}
+	assert.LessOrEqual(t, held(), 2*idleSlots, "busy, but with small batches")
+
+	burst(100_000)
+	q.Close()
+	assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrClosed)
+	assert.LessOrEqual(t, held(), 2*idleSlots, "the consumer found nothing to do")
+}
