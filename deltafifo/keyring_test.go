@@ -1,0 +1,49 @@
+package deltafifo
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestKeyringIsAQueue(t *testing.T) {
+	t.Parallel()
+	rnd := newRand(t)
+	var ring keyring
+	want := []types.NamespacedName{}
+	for i := range 100_000 {
+		grow := i/10_000%2 == 0 // so that it also shrinks
+		if len(want) == 0 || rnd.IntN(10) < 3 || grow && rnd.IntN(10) < 7 {
+			key := types.NamespacedName{Name: strconv.Itoa(i)}
+			ring.push(key)
+			want = append(want, key)
+		} else {
+			require.Equal(t, want[0], ring.pop())
+			want = want[1:]
+		}
+		require.Equal(t, len(want), ring.len)
+		if i%1000 == 0 {
+			require.Equal(t, want, slices.AppendSeq([]types.NamespacedName{}, ring.all()))
+		}
+	}
+	for ring.len > 0 {
+		ring.pop()
+	}
+	assert.LessOrEqual(t, len(ring.slots), idleSlots)
+}
+
+func TestClassicFaceShrinksAfterABurst(t *testing.T) {
+	t.Parallel()
+	q := classicFace{New(Options[thing]{Limit: Unbounded})}
+	for i := range 10_000 {
+		require.NoError(t, q.Add(t.Context(), newThing(strconv.Itoa(i), "1")))
+	}
+	assert.Equal(t, 10_000, q.peak)
+	drain(t, q, nil)
+	assert.Zero(t, q.peak, "the map has been replaced")
+	assert.LessOrEqual(t, len(q.queue.slots), idleSlots)
+}
