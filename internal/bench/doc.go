@@ -1,0 +1,56 @@
+// Package bench measures work that two sides do in the same way, side by side.
+//
+// The command cmd/compare does so for this library and its peers: client-go,
+// controller-runtime, go-memdb and statedb. Package rows says what the work is.
+//
+//	go -C internal/bench run ./cmd/compare            # everything
+//	go -C internal/bench run ./cmd/compare -quick     # the most telling rows
+//	go -C internal/bench run ./cmd/compare -list      # what there is
+//	go -C internal/bench run ./cmd/compare -run 'queue: add'
+//
+// # How it measures
+//
+//		compare ──┬── run ──▶ process of our side    │ ours │      │ ours │
+//		          │                                  └──────┘      └──────┘      ─▶ time
+//		          └── run ──▶ process of their side         │theirs│      │theirs│
+//
+//	 1. Each side of a row has a process of its own, the same binary run again, so
+//	    that neither pays for the garbage, the heap or the goroutines of the other.
+//	 2. The runs of both sides alternate. A machine that is slow for a while, or
+//	    shared, is slow for both; the ratio is the median over pairs of neighbours.
+//	 3. Setting up is not measured, and garbage is collected before each run. What
+//	    a side does in the background during a run is measured.
+//	 4. A figure is the median of its runs. The noise of a ratio is the range that
+//	    holds the true median with a confidence of nine in ten, as far as the number
+//	    of runs allows that, but never less than ±5%. A target is missed if all of
+//	    that range is on the wrong side of it.
+//	 5. Allocations are those of the whole process during a run. They hardly vary
+//	    and have no allowance for noise.
+//	 6. For memory, every run has a process of its own: what is alive after it, less
+//	    what was alive before, heap and stacks.
+//
+// # What is fair
+//
+// Both sides work on the same objects under the same keys in the same order, and
+// each does it in the way that its documentation recommends. In particular:
+//
+//   - client-go has its default feature gates, and its queues are created without
+//     a name, which is how its metrics are off. Ours has none configured either.
+//   - Where client-go's users go through a lister, so does the row: the lister
+//     joins namespace and name to a key, and converts the results.
+//   - Listing means to visit every object's pointer without reading the object.
+//     To read them costs both the same, and would only hide the difference.
+//   - A list of client-go is a slice that the caller may keep and sort. Where that
+//     is the purpose, slices.Collect has to be added to our side.
+//   - go-memdb and statedb are general databases. They get one table with indexes
+//     of the same keys. Their objects are the same pods.
+//
+// # What is not measured
+//
+//   - DeltaFIFO with known objects and resync: both sides spend their time in the
+//     store, which has rows of its own.
+//   - Queue metrics: the sinks differ too much to be the same work.
+//   - Readers in a tight loop, more of them than cores, against no readers: what
+//     they take from the writer then is the cores, not the lock. Where readers are
+//     compared with none they read at a fixed rate.
+package bench

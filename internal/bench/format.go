@@ -1,0 +1,108 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+)
+
+// format writes a figure of the row for people.
+func (r Row) format(v float64) string {
+	switch {
+	case r.Measure == Time && r.Rate:
+		return scaled(1e9/v, "/s", 1000, "", "k", "M", "G")
+	case r.Measure == Time || r.Measure == Latency:
+		return scaled(v, "s", 1000, " n", " µ", " m", " ")
+	case r.Measure == LiveHeap || r.Measure == Memory:
+		return bytes(v)
+	default:
+		return fmt.Sprintf("%.2f", v)
+	}
+}
+
+func bytes(v float64) string { return scaled(v, "B", 1000, " ", " k", " M", " G") }
+
+// scaled writes v with three digits and the prefix that suits it.
+func scaled(v float64, unit string, step float64, prefixes ...string) string {
+	for len(prefixes) > 1 && (v >= step*0.9995 || v <= -step*0.9995) {
+		v /= step
+		prefixes = prefixes[1:]
+	}
+	digits := 0
+	switch {
+	case v < 0.995 && v > -0.995 && v != 0, v < 9.995 && v > -9.995:
+		digits = 2
+	case v < 99.95 && v > -99.95:
+		digits = 1
+	}
+	return fmt.Sprintf("%.*f%s%s", digits, v, prefixes[0], unit)
+}
+
+// count writes a number of things per unit: a whole number if it is close to it.
+func count(v float64) string {
+	if v > -0.02 && v < 0.02 {
+		return "0"
+	}
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
+}
+
+// describe writes what one side has shown.
+func (r Row) describe(o Outcome) string {
+	parts := []string{r.format(o.Figure.mid)}
+	switch r.Measure {
+	case Time:
+		parts = append(parts, count(o.Allocs)+" allocs")
+		if r.Want.Bytes.set {
+			parts = append(parts, bytes(o.Bytes))
+		}
+	case LiveHeap:
+		if o.Goroutines >= 0.02 || r.Want.Goroutines.set {
+			parts = append(parts, count(o.Goroutines)+" goroutines")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// target writes what the row asks for.
+func (r Row) target() string {
+	var parts []string
+	w := r.Want
+	if w.Ratio > 0 {
+		parts = append(parts, fmt.Sprintf("≥ %s×", trim(w.Ratio)))
+	}
+	parts = append(parts, w.Figure.describe("", r.format)...)
+	parts = append(parts, w.Allocs.describe(" allocs", count)...)
+	parts = append(parts, w.Bytes.describe("", bytes)...)
+	parts = append(parts, w.Goroutines.describe(" goroutines", count)...)
+	return strings.Join(parts, ", ")
+}
+
+// ratio writes the ratio and its noise.
+func (r Result) ratio() string {
+	iv := r.Ratio
+	return fmt.Sprintf("%s× ±%.0f%%", trim(iv.mid), 100*max(iv.high-iv.mid, iv.mid-iv.low)/iv.mid)
+}
+
+func trim(v float64) string {
+	switch {
+	case v >= 99.5:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 9.95:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
+	}
+}
+
+// verdict writes what came out.
+func (r Result) verdict() string {
+	switch {
+	case len(r.Misses) > 0:
+		return "MISSED: " + strings.Join(r.Misses, ", ")
+	case r.Noisy:
+		return "within noise"
+	case r.Row.Want == Target{}:
+		return ""
+	default:
+		return "ok"
+	}
+}

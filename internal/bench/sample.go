@@ -1,0 +1,82 @@
+package bench
+
+import (
+	"runtime"
+	"time"
+)
+
+// Sample is the outcome of one run, per unit of the row.
+type Sample struct {
+	// Figure is what the row compares.
+	Figure float64 `json:"figure"`
+	// Allocs and Bytes were allocated during the run by the whole process.
+	Allocs float64 `json:"allocs"`
+	Bytes  float64 `json:"bytes"`
+	// Goroutines were left by the run.
+	Goroutines float64 `json:"goroutines"`
+}
+
+// take does one run of n repetitions and returns its outcome and duration.
+func take(row Row, s Subject, n int) (Sample, time.Duration) {
+	if s.Before != nil {
+		s.Before()
+	}
+	var before, after runtime.MemStats
+	settle(&before)
+	goroutines := runtime.NumGoroutine()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	s.Run(n)
+	elapsed := time.Since(start)
+	runtime.ReadMemStats(&after)
+	units := float64(n) * row.units()
+	sample := Sample{
+		Allocs:     float64(after.Mallocs-before.Mallocs) / units,
+		Bytes:      float64(after.TotalAlloc-before.TotalAlloc) / units,
+		Goroutines: float64(runtime.NumGoroutine()-goroutines) / units,
+	}
+	switch row.Measure {
+	case Time:
+		sample.Figure = float64(elapsed) / units
+	case LiveHeap:
+		settle(&after)
+		sample.Figure = (live(&after) - live(&before)) / units
+		sample.Goroutines = float64(runtime.NumGoroutine()-goroutines) / units
+	default:
+		sample.Figure = s.Value()
+	}
+	if s.After != nil {
+		s.After()
+	}
+	return sample, elapsed
+}
+
+// settle collects garbage, so that no run pays for that of another one, and
+// what is found alive is alive. The second collection frees what finalizers and
+// pools had kept over the first.
+func settle(m *runtime.MemStats) {
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(m)
+}
+
+func live(m *runtime.MemStats) float64 { return float64(m.HeapAlloc) + float64(m.StackInuse) }
+
+// calibrate returns the number of repetitions that take at least d. It runs the
+// subject, which warms it up.
+func calibrate(row Row, s Subject, d time.Duration) int {
+	if row.Repeat > 0 {
+		return row.Repeat
+	}
+	d = max(d, row.Time)
+	for n := 1; ; {
+		_, elapsed := take(row, s, n)
+		if elapsed >= d*9/10 || n >= 1e9 {
+			return n
+		}
+		// As many as should fill d and a bit, but never a leap: the first
+		// repetitions say little about the later ones.
+		guess := int(1.1 * float64(n) * float64(d) / float64(max(elapsed, time.Microsecond)))
+		n = max(n+1, min(guess, 20*n))
+	}
+}
