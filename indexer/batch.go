@@ -131,18 +131,22 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
 	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
-	sp, ok := s.spaces.Find(hs, func(sp *space[T]) bool { return sp.name == key.Namespace })
-	if ok {
-		if old, existed = sp.get(hn, key.Name); existed && identical(old, obj) {
+	named := func(r record[T]) bool { return r.name == key.Name }
+	sp := s.editSpace(key.Namespace, hs)
+	if sp == nil {
+		sp = s.addSpace(key.Namespace, hs)
+	} else if r := sp.objs.Edit(s.gen, hn, named); r != nil {
+		if old = r.obj; identical(old, obj) {
 			return old, true
 		}
+		*r = record[T]{key.Name, obj}
+		existed = true
 	}
-	b.dirty = true
-	sp = s.ownSpace(sp, key.Namespace, hs)
-	sp.objs.Put(s.gen, hn, obj, func(o T) bool { return o.GetName() == key.Name }, s.shared.hashName)
 	if !existed {
+		sp.objs.Put(s.gen, hn, record[T]{key.Name, obj}, named, s.shared.hashRecord)
 		s.n++
 	}
+	b.dirty = true
 	h := joinHash(hs, hn)
 	b.reindex(entry[T]{old, h, existed}, entry[T]{obj, h, true})
 	return old, existed
@@ -156,43 +160,41 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 		return old, false
 	}
 	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
-	isSpace := func(sp *space[T]) bool { return sp.name == key.Namespace }
-	sp, ok := s.spaces.Find(hs, isSpace)
-	if !ok {
+	sp := s.editSpace(key.Namespace, hs)
+	if sp == nil {
 		return old, false
 	}
-	if old, existed = sp.get(hn, key.Name); !existed {
+	r, existed := sp.objs.Remove(s.gen, hn, func(r record[T]) bool { return r.name == key.Name })
+	if !existed {
 		return old, false
 	}
 	b.dirty = true
-	if sp.objs.Len() == 1 {
-		s.spaces.Remove(s.gen, hs, isSpace)
-	} else {
-		sp = s.ownSpace(sp, key.Namespace, hs)
-		sp.objs.Remove(s.gen, hn, func(o T) bool { return o.GetName() == key.Name })
+	if s.n--; sp.objs.Len() == 0 {
+		s.spaces.Remove(s.gen, hs, func(o *space[T]) bool { return o.name == key.Namespace })
 	}
-	s.n--
-	h := joinHash(hs, hn)
-	b.reindex(entry[T]{old, h, true}, entry[T]{})
-	return old, true
+	b.reindex(entry[T]{r.obj, joinHash(hs, hn), true}, entry[T]{})
+	return r.obj, true
 }
 
-// ownSpace returns the namespace to edit, which is sp or, if that is nil, new.
-func (s *Snapshot[T]) ownSpace(sp *space[T], name string, h uint64) *space[T] {
-	switch {
-	case sp == nil:
-		sp = &space[T]{name: name, gen: s.gen}
-	case sp.gen == s.gen:
-		return sp
-	default:
-		sp = &space[T]{name: sp.name, gen: s.gen, objs: sp.objs}
+// editSpace returns the namespace for the batch to edit, or nil.
+func (s *Snapshot[T]) editSpace(name string, h uint64) *space[T] {
+	at := s.spaces.Edit(s.gen, h, func(sp *space[T]) bool { return sp.name == name })
+	if at == nil {
+		return nil
 	}
-	s.spaces.Put(s.gen, h, sp, func(o *space[T]) bool { return o.name == name },
-		func(o *space[T]) uint64 { return s.shared.hasher.str(o.name) })
+	if sp := *at; sp.gen != s.gen {
+		*at = &space[T]{name: sp.name, gen: s.gen, objs: sp.objs}
+	}
+	return *at
+}
+
+func (s *Snapshot[T]) addSpace(name string, h uint64) *space[T] {
+	sp := &space[T]{name: name, gen: s.gen}
+	s.spaces.Put(s.gen, h, sp, never, func(o *space[T]) uint64 { return s.shared.hasher.str(o.name) })
 	return sp
 }
 
-func (sh *shared[T]) hashName(o T) uint64 { return sh.hasher.str(o.GetName()) }
+func (sh *shared[T]) hashRecord(r record[T]) uint64 { return sh.hasher.str(r.name) }
 
 // reindex brings every index from the old version of an object to the new one.
 func (b *Batch[T]) reindex(before, after entry[T]) {

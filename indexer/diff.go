@@ -48,10 +48,10 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 
 func diffSpaces[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 	sh := old.shared
-	objects := pmap.Compare[T]{
-		Hash:    sh.hashName,
-		SameKey: func(a, b T) bool { return a.GetName() == b.GetName() },
-		Equal:   identical[T],
+	objects := pmap.Compare[record[T]]{
+		Hash:    sh.hashRecord,
+		SameKey: func(a, b record[T]) bool { return a.name == b.name },
+		Equal:   func(a, b record[T]) bool { return identical(a.obj, b.obj) },
 	}
 	spaces := pmap.Compare[*space[T]]{
 		Hash:    func(s *space[T]) uint64 { return sh.hasher.str(s.name) },
@@ -59,22 +59,25 @@ func diffSpaces[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 		Equal:   func(a, b *space[T]) bool { return a.objs.Same(b.objs) },
 	}
 	pmap.Diff(old.spaces, new.spaces, spaces, func(d pmap.Delta[*space[T]]) bool {
-		var a, b pmap.Trie[T]
+		var a, b pmap.Trie[record[T]]
+		namespace := ""
 		if d.HasOld {
-			a = d.Old.objs
+			namespace, a = d.Old.name, d.Old.objs
 		}
 		if d.HasNew {
-			b = d.New.objs
+			namespace, b = d.New.name, d.New.objs
 		}
-		return pmap.Diff(a, b, objects, func(d pmap.Delta[T]) bool {
+		return pmap.Diff(a, b, objects, func(d pmap.Delta[record[T]]) bool {
+			c := Change[T]{Type: Updated, Old: d.Old.obj, New: d.New.obj}
+			name := d.New.name
 			switch {
 			case !d.HasOld:
-				return yield(Change[T]{Type: Added, Key: object.KeyOf(d.New), New: d.New})
+				c.Type = Added
 			case !d.HasNew:
-				return yield(Change[T]{Type: Deleted, Key: object.KeyOf(d.Old), Old: d.Old})
-			default:
-				return yield(Change[T]{Type: Updated, Key: object.KeyOf(d.New), Old: d.Old, New: d.New})
+				c.Type, name = Deleted, d.Old.name
 			}
+			c.Key = types.NamespacedName{Namespace: namespace, Name: name}
+			return yield(c)
 		})
 	})
 }

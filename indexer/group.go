@@ -33,16 +33,19 @@ func (g *group[T, K]) each(yield func(T) bool) bool {
 	return g.objs.Each(yield)
 }
 
-// edit returns the group to edit in the batch gen, having put it in place.
-func (t *indexTable[T, K]) edit(gen uint64, g *group[T, K], h uint64) *group[T, K] {
-	if g.gen == gen {
-		return g
+// edit returns the group of k for the batch gen to edit, or nil.
+func (t *indexTable[T, K]) edit(gen uint64, k K, h uint64) *group[T, K] {
+	at := t.groups.Edit(gen, h, func(g *group[T, K]) bool { return g.key == k })
+	if at == nil {
+		return nil
 	}
-	c := *g
-	c.gen = gen
-	c.small = slices.Clone(g.small)
-	t.put(gen, &c, h)
-	return &c
+	if g := *at; g.gen != gen {
+		c := *g
+		c.gen = gen
+		c.small = slices.Clone(g.small)
+		*at = &c
+	}
+	return *at
 }
 
 func (t *indexTable[T, K]) put(gen uint64, g *group[T, K], h uint64) {
@@ -55,44 +58,37 @@ func (t *indexTable[T, K]) hashGroup(g *group[T, K]) uint64 {
 
 // add puts an object into the group of k.
 func (t *indexTable[T, K]) add(gen uint64, k K, e entry[T]) {
-	g, h := t.find(k)
-	if g == nil {
+	h := hashValue(t.state.shared.hasher, k)
+	g := t.edit(gen, k, h)
+	switch {
+	case g == nil:
 		t.put(gen, &group[T, K]{key: k, gen: gen, small: []T{e.obj}}, h)
 		return
+	case g.objs.Len() == 0 && len(g.small) < smallGroup:
+		g.small = append(g.small, e.obj)
+		return
 	}
-	g = t.edit(gen, g, h)
-	if g.objs.Len() == 0 {
-		if len(g.small) < smallGroup {
-			g.small = append(g.small, e.obj)
-			return
-		}
-		for _, o := range g.small {
-			g.objs.Put(gen, t.hashObject(o), o, never[T], t.hashObject)
-		}
-		g.small = nil
+	for _, o := range g.small {
+		g.objs.Put(gen, t.hashObject(o), o, never, t.hashObject)
 	}
-	g.objs.Put(gen, e.hash, e.obj, never[T], t.hashObject)
+	g.small = nil
+	g.objs.Put(gen, e.hash, e.obj, never, t.hashObject)
 }
 
 // remove takes an object out of the group of k; it reports false if it is not there.
 func (t *indexTable[T, K]) remove(gen uint64, k K, e entry[T]) bool {
-	g, h := t.find(k)
+	h := hashValue(t.state.shared.hasher, k)
+	g := t.edit(gen, k, h)
 	if g == nil {
 		return false
 	}
-	i, ok := g.locate(e)
-	switch {
-	case !ok:
-		return false
-	case g.len() == 1:
-		t.groups.Remove(gen, h, func(o *group[T, K]) bool { return o.key == k })
-		return true
-	}
-	g = t.edit(gen, g, h)
-	if i >= 0 {
+	if i := slices.IndexFunc(g.small, e.is); i >= 0 {
 		g.small = slices.Delete(g.small, i, i+1)
-	} else {
-		g.objs.Remove(gen, e.hash, e.is)
+	} else if _, ok := g.objs.Remove(gen, e.hash, e.is); !ok {
+		return false
+	}
+	if g.len() == 0 {
+		t.groups.Remove(gen, h, func(o *group[T, K]) bool { return o.key == k })
 	}
 	return true
 }
@@ -100,41 +96,32 @@ func (t *indexTable[T, K]) remove(gen uint64, k K, e entry[T]) bool {
 // replace puts a new version in the place of an old one, in the group of k; it
 // reports false if the old one is not there.
 func (t *indexTable[T, K]) replace(gen uint64, k K, before, after entry[T]) bool {
-	g, h := t.find(k)
+	g := t.edit(gen, k, hashValue(t.state.shared.hasher, k))
 	if g == nil {
 		return false
 	}
-	i, ok := g.locate(before)
-	if !ok {
+	if i := slices.IndexFunc(g.small, before.is); i >= 0 {
+		g.small[i] = after.obj
+		return true
+	}
+	at := g.objs.Edit(gen, before.hash, before.is)
+	if at == nil {
 		return false
 	}
-	g = t.edit(gen, g, h)
-	if i >= 0 {
-		g.small[i] = after.obj
-	} else {
-		g.objs.Put(gen, after.hash, after.obj, before.is, t.hashObject)
-	}
+	*at = after.obj
 	return true
-}
-
-// locate finds an object: its position in small, or -1 if it is in objs.
-func (g *group[T, K]) locate(e entry[T]) (int, bool) {
-	if i := slices.IndexFunc(g.small, e.is); i >= 0 {
-		return i, true
-	}
-	_, ok := g.objs.Find(e.hash, e.is)
-	return -1, ok
 }
 
 // removeSlow takes obj out of the group of k although the hash it was stored
 // under is not known any more, by building the group anew.
 func (t *indexTable[T, K]) removeSlow(gen uint64, k K, obj T) {
-	g, h := t.find(k)
+	h := hashValue(t.state.shared.hasher, k)
+	g := t.find(k)
 	c := &group[T, K]{key: k, gen: gen}
 	if g.len()-1 > smallGroup {
 		g.each(func(o T) bool {
 			if !identical(o, obj) {
-				c.objs.Put(gen, t.hashObject(o), o, never[T], t.hashObject)
+				c.objs.Put(gen, t.hashObject(o), o, never, t.hashObject)
 			}
 			return true
 		})
@@ -159,14 +146,14 @@ func (t *indexTable[T, K]) hashObject(o T) uint64 {
 
 func (e entry[T]) is(o T) bool { return identical(o, e.obj) }
 
-func never[T Object](T) bool { return false }
+func never[V any](V) bool { return false }
 
 func (t *indexTable[T, K]) each(s *Snapshot[T], k K, yield func(T) bool) {
 	if t.state.index.kind == byNamespace {
 		s.ByNamespace(any(k).(string))(yield)
 		return
 	}
-	if g, _ := t.find(k); g != nil {
+	if g := t.find(k); g != nil {
 		g.each(yield)
 	}
 }
@@ -175,7 +162,7 @@ func (t *indexTable[T, K]) len(s *Snapshot[T], k K) int {
 	if t.state.index.kind == byNamespace {
 		return s.NamespaceLen(any(k).(string))
 	}
-	if g, _ := t.find(k); g != nil {
+	if g := t.find(k); g != nil {
 		return g.len()
 	}
 	return 0

@@ -56,7 +56,7 @@ type labelPlan[T Object] struct {
 
 func (p *labelPlan[T]) each(yield func(T) bool) {
 	for _, v := range p.values {
-		if g, _ := p.table.find(v); g != nil && !g.each(yield) {
+		if g := p.table.find(v); g != nil && !g.each(yield) {
 			return
 		}
 	}

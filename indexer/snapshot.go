@@ -26,7 +26,15 @@ type Snapshot[T Object] struct {
 type space[T Object] struct {
 	name string
 	gen  uint64
-	objs pmap.Trie[T]
+	objs pmap.Trie[record[T]]
+}
+
+// record is an object with its name. The name is in the object too; but looking
+// there for it would cost a look-up one more cache miss, which is most of what a
+// look-up costs.
+type record[T Object] struct {
+	name string
+	obj  T
 }
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
@@ -44,7 +52,12 @@ func (s *Snapshot[T]) space(namespace string) (*space[T], bool) {
 }
 
 func (sp *space[T]) get(h uint64, name string) (T, bool) {
-	return sp.objs.Find(h, func(o T) bool { return o.GetName() == name })
+	r, ok := sp.objs.Find(h, func(r record[T]) bool { return r.name == name })
+	return r.obj, ok
+}
+
+func (sp *space[T]) each(yield func(T) bool) bool {
+	return sp.objs.Each(func(r record[T]) bool { return yield(r.obj) })
 }
 
 // Len returns the number of objects.
@@ -61,7 +74,7 @@ func (s *Snapshot[T]) NamespaceLen(namespace string) int {
 // All iterates over all objects, without allocating per object.
 func (s *Snapshot[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		s.spaces.Each(func(sp *space[T]) bool { return sp.objs.Each(yield) })
+		s.spaces.Each(func(sp *space[T]) bool { return sp.each(yield) })
 	}
 }
 
@@ -70,7 +83,7 @@ func (s *Snapshot[T]) All() iter.Seq[T] {
 func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if sp, ok := s.space(namespace); ok {
-			sp.objs.Each(yield)
+			sp.each(yield)
 		}
 	}
 }

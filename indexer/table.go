@@ -217,10 +217,10 @@ func (t *indexTable[T, K]) failures() iter.Seq2[types.NamespacedName, error] {
 	}
 }
 
-func (t *indexTable[T, K]) find(k K) (*group[T, K], uint64) {
+func (t *indexTable[T, K]) find(k K) *group[T, K] {
 	h := hashValue(t.state.shared.hasher, k)
 	g, _ := t.groups.Find(h, func(g *group[T, K]) bool { return g.key == k })
-	return g, h
+	return g
 }
 
 // IndexFailures iterates over the objects that are missing from the index of

@@ -2,6 +2,54 @@ package pmap
 
 import "unsafe"
 
+// Edit returns the place of the value with hash h that eq accepts, for the
+// batch to overwrite, or nil if there is none. The new value must have the same
+// hash. The place belongs to the batch until it ends. For gen see [Trie.Put].
+func (t *Trie[V]) Edit(gen, h uint64, eq func(V) bool) *V {
+	if t.root == nil {
+		return nil
+	}
+	if t.size&1 != 0 {
+		l := (*leaf[V])(t.root)
+		i := l.find(tagOf(h), eq)
+		if i < 0 {
+			return nil
+		}
+		l = l.own(gen)
+		t.root = unsafe.Pointer(l)
+		return &l.vals[i]
+	}
+	n := (*inner)(t.root).own(gen)
+	t.root = unsafe.Pointer(n)
+	for base := uint(0); ; {
+		i := h >> (topShift - base) & (fan - 1)
+		if n.isLeaf(i) {
+			l := (*leaf[V])(n.kids[i])
+			at := l.find(tagOf(h), eq)
+			if at < 0 {
+				return nil
+			}
+			own := l.own(gen)
+			setLeaf(n, i, base, own)
+			return &own.vals[at]
+		}
+		base += fanBits
+		if base > topShift {
+			c := (*chain[V])(n.kids[i]).own(gen)
+			n.kids[i] = unsafe.Pointer(c)
+			for at := range c.vals {
+				if eq(c.vals[at]) {
+					return &c.vals[at]
+				}
+			}
+			return nil
+		}
+		next := (*inner)(n.kids[i]).own(gen)
+		n.kids[i] = unsafe.Pointer(next)
+		n = next
+	}
+}
+
 // Put stores v in place of the value with hash h that eq accepts, or adds it,
 // and returns what it replaced. hash computes the hash of any value; it is
 // called when a full leaf has to be divided.
@@ -38,10 +86,7 @@ func (t *Trie[V]) Put(gen, h uint64, v V, eq func(V) bool, hash func(V) uint64) 
 			at := l.find(tagOf(h), eq)
 			if at >= 0 || l.len() < leafCap {
 				own := l.own(gen)
-				if own != l {
-					span := uint64(fan) >> (l.prefix() - base)
-					n.put(i&^(span-1), span, unsafe.Pointer(own), true)
-				}
+				setLeaf(n, i, base, own)
 				return t.putLeaf(own, at, h, v)
 			}
 			deepen(n, l, i, base, gen, hash)
@@ -54,6 +99,19 @@ func (t *Trie[V]) Put(gen, h uint64, v V, eq func(V) bool, hash func(V) uint64) 
 		next := (*inner)(n.kids[i]).own(gen)
 		n.kids[i] = unsafe.Pointer(next)
 		n = next
+	}
+}
+
+// setLeaf makes l the leaf in slot i of n and in the neighbours it covers.
+func setLeaf[V any](n *inner, i uint64, base uint, l *leaf[V]) {
+	p := unsafe.Pointer(l)
+	if n.kids[i] == p {
+		return
+	}
+	span := uint64(fan) >> (l.prefix() - base)
+	start := i &^ (span - 1)
+	for j := start; j < start+span; j++ {
+		n.kids[j&(fan-1)] = p
 	}
 }
 
@@ -158,8 +216,7 @@ func removeInner[V any](n *inner, base uint, gen, h uint64, eq func(V) bool) {
 		l := (*leaf[V])(n.kids[i])
 		own := l.own(gen)
 		own.remove(own.find(tagOf(h), eq))
-		span := uint64(fan) >> (l.prefix() - base)
-		n.put(i&^(span-1), span, unsafe.Pointer(own), true)
+		setLeaf(n, i, base, own)
 	case base+fanBits > topShift:
 		c := (*chain[V])(n.kids[i]).own(gen)
 		c.remove(eq)

@@ -13,12 +13,12 @@ const (
 
 	// leafCap is how many values one leaf holds. A leaf that would exceed it is
 	// split by one more bit of the hash.
-	leafCap = 8
+	leafCap = 6
 
 	// mergeAt is the number of values at or below which two sibling leaves
 	// become one. It is below leafCap so that a value that comes and goes does
 	// not split and merge the same leaf for ever.
-	mergeAt = 6
+	mergeAt = 4
 
 	// topShift moves the first fanBits of a hash to the bottom. Hashes are
 	// consumed from the top, so the trie is in numeric order of the hashes.
@@ -44,7 +44,7 @@ type inner struct {
 // memory of one value.
 type leaf[V any] struct {
 	meta uint64 // gen<<16 | prefix<<8 | n
-	tags uint64 // byte i belongs to vals[i]
+	tags uint64 // byte i belongs to vals[i]; there are fewer than eight
 	vals [leafCap]V
 }
 
