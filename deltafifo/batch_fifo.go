@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -27,9 +28,10 @@ type BatchOptions struct {
 type BatchFIFO[T Object] struct {
 	gate
 	buf        buffers[T]
-	everListed bool // Replace has been called
-	listed     bool // a Replaced is among the pending deltas
-	written    bool // an Added, Updated, Deleted or Replaced is among them
+	idle       *time.Timer // of the consumer; nil until there was a burst
+	everListed bool        // Replace has been called
+	listed     bool        // a Replaced is among the pending deltas
+	written    bool        // an Added, Updated, Deleted or Replaced is among them
 }
 
 // NewBatch returns an empty queue.
@@ -89,7 +91,7 @@ func (q *BatchFIFO[T]) DeleteFinalStateUnknown(ctx context.Context, tombstone De
 func (q *BatchFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion string) error {
 	for i, obj := range objs {
 		if _, err := keyOf("Replace", obj); err != nil {
-			return fmt.Errorf("object %d of %d: %w", i+1, len(objs), err)
+			return fmt.Errorf("%w (object %d of %d)", err, i+1, len(objs))
 		}
 	}
 	if err := q.enter(ctx); err != nil {
@@ -160,10 +162,7 @@ func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[
 		return err
 	}
 	q.mu.Lock()
-	if q.pending == 0 {
-		q.buf.trim()
-	}
-	if err := q.await(ctx); err != nil {
+	if err := q.awaitBatch(ctx); err != nil {
 		return err
 	}
 	batch := q.buf.take()
@@ -180,6 +179,30 @@ func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[
 		q.processed(listed)
 	}
 	return err
+}
+
+// awaitBatch waits until something is pending. If that takes long it lets go of
+// the memory of a burst. The mutex must be locked, and is still locked when
+// awaitBatch returns without error.
+func (q *BatchFIFO[T]) awaitBatch(ctx context.Context) error {
+	var idle <-chan time.Time
+	if q.pending == 0 && q.buf.large() {
+		if q.idle == nil {
+			q.idle = time.NewTimer(idleAfter)
+		} else {
+			q.idle.Reset(idleAfter)
+		}
+		defer q.idle.Stop()
+		idle = q.idle.C
+	}
+	for {
+		some, err := q.await(ctx, idle)
+		if some || err != nil {
+			return err
+		}
+		q.buf.trim()
+		idle = nil
+	}
 }
 
 // processed notes that a batch of changes was processed without error. The

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"time"
 	"weak"
 
 	"github.com/stretchr/testify/assert"
@@ -205,24 +206,34 @@ func TestProcessedObjectsCanBeCollected(t *testing.T) {
 
 func TestBuffersShrinkAfterABurst(t *testing.T) {
 	t.Parallel()
-	q := batchFace{NewBatch[thing](BatchOptions{Limit: Unbounded})}
-	burst := func(n int) {
-		for range n {
-			require.NoError(t, q.Update(t.Context(), newThing("a", "1")))
+	synctest.Test(t, func(t *testing.T) {
+		q := batchFace{NewBatch[thing](BatchOptions{Limit: Unbounded})}
+		obj := newThing("a", "1")
+		burst := func(n int) {
+			for range n {
+				require.NoError(t, q.Update(t.Context(), obj))
+			}
+			popOnce(t, q)
 		}
-		popOnce(t, q)
-	}
-	held := func() int { return cap(q.buf.fill) + cap(q.buf.spare) }
+		held := func() int { return cap(q.buf.fill) + cap(q.buf.spare) }
 
-	burst(100_000)
-	assert.GreaterOrEqual(t, held(), 100_000, "a burst may be followed by another")
-	for range 20 {
-		burst(10)
-	}
-	assert.LessOrEqual(t, held(), 2*idleSlots, "busy, but with small batches")
+		burst(100_000)
+		assert.GreaterOrEqual(t, held(), 100_000, "a burst may be followed by another")
+		for range 200 {
+			burst(10)
+		}
+		assert.LessOrEqual(t, held(), 2*idleSlots, "busy, but with small batches")
 
-	burst(100_000)
-	q.Close()
-	assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrClosed)
-	assert.LessOrEqual(t, held(), 2*idleSlots, "the consumer found nothing to do")
+		for range 3 { // the timer works more than once
+			burst(100_000)
+			waiting := blockProducers(1, func(int) error { return q.pop(context.Background(), func([]Delta[thing]) error { return nil }) })
+			time.Sleep(idleAfter - 1)
+			assert.GreaterOrEqual(t, held(), 100_000, "not yet idle")
+			time.Sleep(1)
+			synctest.Wait()
+			assert.LessOrEqual(t, held(), 2*idleSlots, "idle")
+			require.NoError(t, q.Update(t.Context(), obj))
+			require.NoError(t, <-waiting)
+		}
+	})
 }

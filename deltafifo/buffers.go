@@ -1,8 +1,11 @@
 package deltafifo
 
+import "time"
+
 const (
-	firstSlots = 16  // what the first delta allocates
-	idleSlots  = 512 // the largest buffer that an idle queue keeps
+	firstSlots = 16          // what the first delta allocates
+	idleSlots  = 512         // the largest buffer that an idle queue keeps
+	idleAfter  = time.Second // how long a consumer waits until the queue is idle
 )
 
 // buffers is a double buffer: producers fill one while the consumer works on
@@ -17,8 +20,9 @@ const (
 type buffers[T Object] struct {
 	fill  []Delta[T]
 	spare []Delta[T]
-	// busy is a fading memory of how long batches are: the last length, or half
-	// of what it was before. A buffer far larger than that is let go.
+	// busy is a fading memory of how long batches are: it rises at once and falls
+	// by 1/64 with each shorter batch. A buffer far larger than that, as some 90
+	// short batches after a burst, is let go.
 	busy int
 }
 
@@ -48,14 +52,20 @@ func (b *buffers[T]) take() []Delta[T] {
 // memory if that is in proportion to what is used.
 func (b *buffers[T]) recycle(batch []Delta[T]) {
 	clear(batch)
-	b.busy = max(len(batch), b.busy/2)
+	b.busy = max(len(batch), b.busy-b.busy/64-1)
 	if c := cap(batch); c <= idleSlots || c <= 4*b.busy {
 		b.spare = batch[:0]
 	}
 }
 
-// trim is called when the consumer finds nothing to do. A burst may have been
-// the last thing for hours, so that only small buffers are kept.
+// large reports whether trim would do something.
+func (b *buffers[T]) large() bool {
+	return cap(b.fill) > idleSlots || cap(b.spare) > idleSlots
+}
+
+// trim is called when the consumer has had nothing to do for a while. A burst
+// may have been the last thing for hours, so only small buffers are kept. The
+// fill buffer must be empty.
 func (b *buffers[T]) trim() {
 	if cap(b.fill) > idleSlots {
 		b.fill = nil

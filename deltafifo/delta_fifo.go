@@ -68,7 +68,8 @@ type DeltaFIFO[T Object] struct {
 
 	items map[types.NamespacedName]Deltas[T] // no list is empty
 	queue keyring                            // the keys of items
-	peak  int                                // the most keys in items since it was made
+	size  int                                // the most keys in items since it was made
+	peak  int                                // the most keys in items since it was empty
 
 	// inFlight is the newest delta of the object in process, if flying. Between
 	// its removal from items and its appearance in the store the object would
@@ -251,6 +252,7 @@ func (q *DeltaFIFO[T]) push(key types.NamespacedName) {
 	q.queue.push(key)
 	q.pushed++
 	q.peak = max(q.peak, q.queue.len)
+	q.size = max(q.size, q.peak)
 }
 
 // populate notes a write that has been queued; see the fields it sets.

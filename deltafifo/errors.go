@@ -24,6 +24,7 @@ var (
 	// was queued.
 	ErrInvalidObject = errors.New("nothing was queued")
 
+	errNotMade   = errors.New("deltafifo: the queue was not created by New or NewBatch")
 	errNoProcess = errors.New("deltafifo: the process function is nil; nothing was taken")
 )
 

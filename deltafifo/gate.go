@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // whoever waits has said so under the same mutex.
 type gate struct {
 	mu      sync.Mutex
-	limit   int // always positive
+	limit   int // positive; 0 in a queue that was not made by its constructor
 	pending int // deltas that wait for the consumer
 	closed  bool
 
@@ -66,6 +67,10 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 	g.mu.Lock()
 	for g.pending >= g.limit && !g.closed {
+		if g.limit == 0 {
+			g.mu.Unlock()
+			return errNotMade
+		}
 		g.blocked++
 		g.mu.Unlock()
 		var err error
@@ -103,20 +108,28 @@ func (g *gate) leave(n int) {
 	g.mu.Unlock()
 }
 
-// await waits until something is pending. The mutex must be locked, and is
-// still locked when await returns without error.
-func (g *gate) await(ctx context.Context) error {
+// await waits until something is pending, and reports that, or until idle
+// fires. The mutex must be locked, and is still locked when await returns
+// without error.
+func (g *gate) await(ctx context.Context, idle <-chan time.Time) (bool, error) {
 	for g.pending == 0 {
-		if g.closed {
+		switch {
+		case g.closed:
 			g.mu.Unlock()
-			return ErrClosed
+			return false, ErrClosed
+		case g.limit == 0:
+			g.mu.Unlock()
+			return false, errNotMade
 		}
 		g.waiting = true
 		g.mu.Unlock()
 		var err error
+		isIdle := false
 		select {
 		case <-g.ready:
 		case <-g.closing:
+		case <-idle:
+			isIdle = true
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -124,10 +137,13 @@ func (g *gate) await(ctx context.Context) error {
 		g.waiting = false
 		if err != nil {
 			g.mu.Unlock()
-			return err
+			return false, err
+		}
+		if isIdle {
+			return g.pending > 0, nil
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // taken accounts for n deltas that the consumer has removed. The mutex must be
@@ -142,7 +158,7 @@ func (g *gate) taken(n int) {
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.closed {
+	if !g.closed && g.limit != 0 {
 		g.closed = true
 		close(g.closing)
 	}

@@ -34,7 +34,7 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(deltas Deltas[T]) e
 		return err
 	}
 	q.mu.Lock()
-	if err := q.await(ctx); err != nil {
+	if _, err := q.await(ctx, nil); err != nil {
 		return err
 	}
 	deltas := q.shift()
@@ -49,9 +49,13 @@ func (q *DeltaFIFO[T]) shift() Deltas[T] {
 	key := q.queue.pop()
 	deltas := q.items[key]
 	delete(q.items, key)
-	if len(q.items) == 0 && q.peak > idleSlots {
-		// A map never shrinks: after a burst it would keep its size for ever.
-		q.items, q.peak = map[types.NamespacedName]Deltas[T]{}, 0
+	if len(q.items) == 0 {
+		// A map never shrinks. One that was made for a burst is replaced when
+		// it has turned out to be far too large for what came since.
+		if q.size > idleSlots && q.peak < q.size/4 {
+			q.items, q.size = map[types.NamespacedName]Deltas[T]{}, 0
+		}
+		q.peak = 0
 	}
 	q.inFlight, q.flying = deltas.Newest(), true
 	q.taken(len(deltas))

@@ -31,7 +31,7 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 	for i, obj := range objs {
 		key, obj, err := q.receive("Replace", obj)
 		if err != nil {
-			return fmt.Errorf("object %d of %d: %w", i+1, len(objs), err)
+			return fmt.Errorf("%w (object %d of %d)", err, i+1, len(objs))
 		}
 		deltas[i] = Delta[T]{Type: Replaced, Key: key, Object: obj, ResourceVersion: resourceVersion}
 		listed[key] = struct{}{}
