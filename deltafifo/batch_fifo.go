@@ -4,18 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 )
-
-// BatchOptions configures a [BatchFIFO]. The zero value is good.
-type BatchOptions struct {
-	// Limit is the number of pending deltas beyond which producers wait for the
-	// consumer; a Replace and a Bookmark count as one each. 0 means
-	// [DefaultLimit], any negative number [Unbounded]. What the consumer is
-	// processing does not count, so that up to twice the limit can be held.
-	Limit int
-}
 
 // BatchFIFO is the batch face: a queue of changes in arrival order across all
 // objects, emptied as a whole.
@@ -234,10 +223,3 @@ func (q *BatchFIFO[T]) Len() int { return q.len() }
 // [ErrClosed]. What is pending can still be popped. Close may be called more
 // than once, and from anywhere.
 func (q *BatchFIFO[T]) Close() { q.close() }
-
-func (d DeletedFinalStateUnknown[T]) check() error {
-	if d.Key == (types.NamespacedName{}) || d.Key.Name == "" {
-		return fmt.Errorf("deltafifo: DeleteFinalStateUnknown: the key %q has no name: %w", d.Key, ErrInvalidObject)
-	}
-	return nil
-}

@@ -2,48 +2,10 @@ package deltafifo
 
 import (
 	"context"
-	"fmt"
-	"iter"
 	"slices"
 
-	"github.com/informerkit/informerkit/internal/object"
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// KnownObjects is the consumer's store, as far as a [DeltaFIFO] has to look
-// into it. An indexer and a snapshot of one satisfy it.
-//
-// Its methods are called with the queue locked: they must not call the queue,
-// and must be safe for use while the consumer writes to the store.
-type KnownObjects[T Object] interface {
-	// Get returns the object that the store holds under key.
-	Get(key types.NamespacedName) (T, bool)
-	// All yields what the store holds, in any order, each object once.
-	All() iter.Seq[T]
-}
-
-// Options configures a [DeltaFIFO]. The zero value is good for a consumer that
-// keeps no store.
-type Options[T Object] struct {
-	// KnownObjects is the consumer's store. The consumer must apply what it
-	// pops to that store before process returns. With it, Delete is propagated
-	// for objects that are only in the store, Replace finds the ones that
-	// vanished, and Resync has something to hand over. Nil means that the
-	// consumer remembers nothing.
-	KnownObjects KnownObjects[T]
-
-	// Transform, if not nil, is applied once to each object given to Add,
-	// Update, Delete and Replace, before it is queued, and without a lock held.
-	// It may modify the object that it is given or return another one, of the
-	// same namespace and name. If it fails, so does the write.
-	Transform func(T) (T, error)
-
-	// Limit is the number of pending deltas beyond which producers wait for the
-	// consumer. 0 means [DefaultLimit], any negative number [Unbounded]. A
-	// Replace or Resync is admitted as a whole when there is room for one
-	// delta, so that up to its size more than the limit can be held.
-	Limit int
-}
 
 // DeltaFIFO is the classic face: a queue of objects that have changed, each
 // with the list of its changes.
@@ -197,24 +159,6 @@ func (q *DeltaFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
 	return nil
 }
 
-// receive validates an object that comes from outside and transforms it.
-func (q *DeltaFIFO[T]) receive(op string, obj T) (types.NamespacedName, T, error) {
-	key, err := keyOf(op, obj)
-	if err != nil || q.transform == nil {
-		return key, obj, err
-	}
-	out, err := q.transform(obj)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("deltafifo: %s %s: transform: %w", op, key, err)
-	case object.IsNil(out):
-		err = fmt.Errorf("deltafifo: %s %s: transform returned nil: %w", op, key, ErrInvalidObject)
-	case object.KeyOf(out) != key:
-		err = fmt.Errorf("deltafifo: %s %s: transform returned %s, but must keep namespace and name: %w", op, key, object.KeyOf(out), ErrInvalidObject)
-	}
-	return key, out, err
-}
-
 // exists reports whether the consumer has, or is going to have, the object.
 func (q *DeltaFIFO[T]) exists(key types.NamespacedName) bool {
 	if _, queued := q.items[key]; queued {
@@ -295,20 +239,3 @@ func (q *DeltaFIFO[T]) Len() int { return q.len() }
 // [ErrClosed]. What is pending can still be popped. Close may be called more
 // than once, and from anywhere.
 func (q *DeltaFIFO[T]) Close() { q.close() }
-
-func (d Deltas[T]) check() error {
-	if len(d) == 0 {
-		return fmt.Errorf("deltafifo: AddIfNotPresent: no deltas: %w", ErrInvalidObject)
-	}
-	for _, delta := range d {
-		switch {
-		case delta.Key.Name == "":
-			return fmt.Errorf("deltafifo: AddIfNotPresent: the key %q of a delta has no name: %w", delta.Key, ErrInvalidObject)
-		case delta.Key != d[0].Key:
-			return fmt.Errorf("deltafifo: AddIfNotPresent: deltas of %s and of %s: %w", d[0].Key, delta.Key, ErrInvalidObject)
-		case object.IsNil(delta.Object) && !delta.FinalStateUnknown:
-			return fmt.Errorf("deltafifo: AddIfNotPresent: a delta of %s has no object: %w", delta.Key, ErrInvalidObject)
-		}
-	}
-	return nil
-}

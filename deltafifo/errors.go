@@ -1,12 +1,6 @@
 package deltafifo
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/informerkit/informerkit/internal/object"
-	"k8s.io/apimachinery/pkg/types"
-)
+import "errors"
 
 var (
 	// ErrClosed is returned by a write to a closed queue, and by a pop from a
@@ -27,15 +21,3 @@ var (
 	errNotMade   = errors.New("deltafifo: the queue was not created by New or NewBatch")
 	errNoProcess = errors.New("deltafifo: the process function is nil; nothing was taken")
 )
-
-// keyOf returns the key of obj, or says what is wrong with it.
-func keyOf[T Object](op string, obj T) (types.NamespacedName, error) {
-	if object.IsNil(obj) {
-		return types.NamespacedName{}, fmt.Errorf("deltafifo: %s: the object is nil: %w", op, ErrInvalidObject)
-	}
-	key := object.KeyOf(obj)
-	if key.Name == "" {
-		return types.NamespacedName{}, fmt.Errorf("deltafifo: %s: the object of type %T in namespace %q has no name: %w", op, obj, key.Namespace, ErrInvalidObject)
-	}
-	return key, nil
-}

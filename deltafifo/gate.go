@@ -8,15 +8,6 @@ import (
 	"time"
 )
 
-const (
-	// DefaultLimit is the number of pending deltas beyond which producers wait
-	// if the options do not say otherwise.
-	DefaultLimit = 16384
-	// Unbounded as a limit lets producers never wait. What is pending is then
-	// bounded only by memory.
-	Unbounded = -1
-)
-
 // gate is where producers wait for room and the consumer waits for work. Both
 // faces are a gate plus a data structure that its mutex guards.
 //
