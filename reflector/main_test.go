@@ -1,0 +1,9 @@
+package reflector_test
+
+import (
+	"testing"
+
+	"github.com/informerkit/informerkit/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }

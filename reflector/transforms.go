@@ -1,0 +1,123 @@
+package reflector
+
+import (
+	"slices"
+	"strings"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StripManagedFields is a function for [Transform] that drops
+// metadata.managedFields, the record of who has set which field: a good part of
+// most objects, and of no use to most controllers.
+//
+//	lw = reflector.Transform(lw, reflector.StripManagedFields[*corev1.Pod])
+func StripManagedFields[T Object](obj T) (T, error) {
+	if obj.GetManagedFields() != nil {
+		obj.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// KeepMetadata returns a function for [Transform] that drops all labels and
+// annotations but those named, and the managed fields. A name that ends with
+// "/" stands for all that begin with it.
+func KeepMetadata[T Object](labels, annotations []string) func(T) (T, error) {
+	return func(obj T) (T, error) {
+		if kept, changed := keep(obj.GetLabels(), labels); changed {
+			obj.SetLabels(kept)
+		}
+		if kept, changed := keep(obj.GetAnnotations(), annotations); changed {
+			obj.SetAnnotations(kept)
+		}
+		return StripManagedFields(obj)
+	}
+}
+
+// keep makes a new map, because a Go map does not shrink.
+func keep(m map[string]string, names []string) (kept map[string]string, changed bool) {
+	wanted := func(key string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return key == name || strings.HasSuffix(name, "/") && strings.HasPrefix(key, name)
+		})
+	}
+	n := 0
+	for k := range m {
+		if wanted(k) {
+			n++
+		}
+	}
+	if n == len(m) {
+		return m, false
+	}
+	if n > 0 {
+		kept = make(map[string]string, n)
+	}
+	for k, v := range m {
+		if wanted(k) {
+			kept[k] = v
+		}
+	}
+	return kept, true
+}
+
+// InternStrings is a function for [Transform] that keeps one copy of each
+// string that objects tend to share: namespaces, label keys and values,
+// annotation keys, finalizers, and the owner references' types and names. A
+// copy that no object uses any more is freed.
+func InternStrings[T Object](obj T) (T, error) {
+	if ns := obj.GetNamespace(); ns != "" {
+		obj.SetNamespace(intern(ns))
+	}
+	if m := obj.GetLabels(); len(m) > 0 {
+		obj.SetLabels(internMap(m, true))
+	}
+	if m := obj.GetAnnotations(); len(m) > 0 {
+		obj.SetAnnotations(internMap(m, false))
+	}
+	if f := obj.GetFinalizers(); len(f) > 0 {
+		for i := range f {
+			f[i] = intern(f[i])
+		}
+		obj.SetFinalizers(f)
+	}
+	if refs := obj.GetOwnerReferences(); len(refs) > 0 {
+		for i := range refs {
+			internOwner(&refs[i])
+		}
+		obj.SetOwnerReferences(refs)
+	}
+	return obj, nil
+}
+
+func internOwner(ref *metav1.OwnerReference) {
+	ref.APIVersion, ref.Kind, ref.Name = intern(ref.APIVersion), intern(ref.Kind), intern(ref.Name)
+}
+
+func internMap(m map[string]string, values bool) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		if values {
+			v = intern(v)
+		}
+		out[intern(k)] = v
+	}
+	return out
+}
+
+func intern(s string) string { return unique.Make(s).Value() }
+
+// Chain returns a function for [Transform] that applies fns one after the other
+// and ends at the first error.
+func Chain[T Object](fns ...func(T) (T, error)) func(T) (T, error) {
+	return func(obj T) (T, error) {
+		for _, fn := range fns {
+			var err error
+			if obj, err = fn(obj); err != nil {
+				return obj, err
+			}
+		}
+		return obj, nil
+	}
+}
