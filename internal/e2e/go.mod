@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/informerkit/informerkit => ../..
 
 require (
+	github.com/informerkit/informerkit v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

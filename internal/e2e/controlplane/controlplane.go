@@ -134,6 +134,23 @@ func (cp *ControlPlane) Compact(ctx context.Context) (int64, error) {
 	return revision, nil
 }
 
+// Reset gives the control plane an empty storage at the same address, as if it had
+// been restored from a backup of its first moment: resourceVersions start again, and
+// those that clients have lie in the future.
+func (cp *ControlPlane) Reset(ctx context.Context) error {
+	if err := errors.Join(cp.KillAPIServer(), cp.etcd.kill()); err != nil {
+		return fmt.Errorf("controlplane: %w", err)
+	}
+	if err := os.RemoveAll(cp.dir.join(etcdData)); err != nil {
+		return fmt.Errorf("controlplane: %w", err)
+	}
+	var err error
+	if cp.etcd, err = startEtcd(ctx, cp.paths[0], cp.dir); err != nil {
+		return fmt.Errorf("controlplane: %w", err)
+	}
+	return cp.StartAPIServer(ctx)
+}
+
 // Logs returns the last lines that the programs have logged, for the report of a
 // failed test.
 func (cp *ControlPlane) Logs() string {

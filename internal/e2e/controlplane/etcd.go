@@ -10,6 +10,9 @@ import (
 	"strconv"
 )
 
+// etcdData is the folder of etcd's files in the data folder.
+const etcdData = "etcd"
+
 // etcdServer is a running etcd of one member.
 type etcdServer struct {
 	*process
@@ -28,7 +31,7 @@ func startEtcd(ctx context.Context, path string, dir *dataDir) (*etcdServer, err
 	}
 	p, err := startProcess("etcd", path, []string{
 		"--name=e2e",
-		"--data-dir=" + dir.join("etcd"),
+		"--data-dir=" + dir.join(etcdData),
 		"--listen-client-urls=" + clients, "--advertise-client-urls=" + clients,
 		"--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers,
 		"--initial-cluster=e2e=" + peers,
