@@ -17,7 +17,7 @@ func (q *engine[T]) addAll(items []T) {
 }
 
 func (q *engine[T]) addChunk(requests []request[T]) {
-	now := q.requestTime()
+	now := q.timeIfKept()
 	added := 0
 	q.mu.Lock()
 	for i := range requests {

@@ -21,15 +21,15 @@ func (d *deadlines[T]) len() int { return len(d.items) }
 // first returns the earliest entry; there must be one.
 func (d *deadlines[T]) first() *entry[T] { return d.items[0].entry }
 
-// add inserts e, which must not be in the heap, at e.readyAt.
+// add inserts e, which must not be in the heap, at e.at.
 func (d *deadlines[T]) add(e *entry[T]) {
 	d.items = append(d.items, deadline[T]{})
-	d.up(len(d.items)-1, deadline[T]{e.readyAt, e})
+	d.up(len(d.items)-1, deadline[T]{e.at, e})
 }
 
-// advance restores the order after e.readyAt was moved to an earlier time.
+// advance restores the order after e.at was moved to an earlier time.
 func (d *deadlines[T]) advance(e *entry[T]) {
-	d.up(int(e.heapPos), deadline[T]{e.readyAt, e})
+	d.up(int(e.heapPos), deadline[T]{e.at, e})
 }
 
 // remove takes e, which must be in the heap, out of it.

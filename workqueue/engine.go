@@ -17,7 +17,7 @@ type engine[T comparable] struct {
 	opts  Options[T]
 	seed  maphash.Seed
 	start time.Time // times inside the engine are nanoseconds since then
-	timed bool      // whether requests need the time they were made at
+	timed bool      // whether to keep the times of requests and hand-overs
 
 	mu      sync.Mutex
 	table   table[T]
@@ -53,7 +53,7 @@ func newEngine[T comparable](opts Options[T]) *engine[T] {
 		opts:  opts,
 		seed:  maphash.MakeSeed(),
 		start: time.Now(),
-		timed: opts.Metrics != nil || len(opts.Budgets) > 1,
+		timed: opts.Times || opts.Metrics != nil || len(opts.Budgets) > 1,
 		order: newOrder[T](opts.Budgets, opts.Group != nil),
 		armed: maxTime,
 	}
@@ -61,13 +61,14 @@ func newEngine[T comparable](opts Options[T]) *engine[T] {
 	return e
 }
 
-func (q *engine[T]) hash(item T) uint64 { return maphash.Comparable(q.seed, item) }
+func (q *engine[T]) hash(item T) uint32 { return uint32(maphash.Comparable(q.seed, item)) }
 
 // now is the current time; it is read without the lock.
 func (q *engine[T]) now() int64 { return int64(time.Since(q.start)) }
 
-// requestTime is now, if anybody wants to know when a request was made.
-func (q *engine[T]) requestTime() int64 {
+// timeIfKept is now in a queue that keeps times, else 0. Reading the clock costs
+// about as much as all the rest of an operation.
+func (q *engine[T]) timeIfKept() int64 {
 	if q.timed {
 		return q.now()
 	}
@@ -85,7 +86,7 @@ func (q *engine[T]) observe(now int64) int64 {
 // lock is taken.
 type request[T comparable] struct {
 	item  T
-	hash  uint64
+	hash  uint32
 	group string
 	class int
 }
@@ -102,7 +103,7 @@ func (q *engine[T]) request(item T) request[T] {
 }
 
 func (q *engine[T]) add(r request[T]) {
-	now := q.requestTime()
+	now := q.timeIfKept()
 	q.mu.Lock()
 	added := q.addLocked(&r, now)
 	w := q.waiters.next(q.order.n)
@@ -138,9 +139,20 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 	default:
 		e.class = class
 	}
-	e.groupName = r.group
+	q.setGroup(e, r)
 	q.ask(e, now)
 	return true
+}
+
+// setGroup notes the group of a request that e is going to be.
+func (q *engine[T]) setGroup(e *entry[T], r *request[T]) {
+	if !q.order.grouped {
+		return
+	}
+	if e.member == nil {
+		e.member = new(member[T])
+	}
+	e.member.name = r.group
 }
 
 // ask makes a request out of an entry that has none: it is queued, or queued
@@ -173,7 +185,7 @@ func (q *engine[T]) takeLocked(now int64) *entry[T] {
 // its count of retries starts anew.
 func (q *engine[T]) done(item T, forget bool) {
 	hash := q.hash(item)
-	now := q.requestTime()
+	now := q.timeIfKept()
 	q.mu.Lock()
 	e := q.table.find(hash, item)
 	if e == nil || !e.running {

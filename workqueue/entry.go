@@ -16,29 +16,26 @@ package workqueue
 //	             └──────── AddAfter (both at once until Done)
 type entry[T comparable] struct {
 	item  T
-	hash  uint64
 	chain *entry[T] // next entry of the same bucket of the table
 
 	// Links of the list the entry is in: its class while queued, the running
 	// items while running. It is never in both.
 	next, prev *entry[T]
+	member     *member[T] // its place in a fair group; nil without groups
 
-	// Links and owner within a fair group while queued; nil without groups.
-	groupNext, groupPrev *entry[T]
-	group                *group[T]
-	groupName            string // as the user's function gave it when the request was made
-
-	mark    *mark // the mark this request counts for, while queued or again
+	mark    *mark // the mark that the request queued or again counts for
 	runMark *mark // the same for the request being processed
 
-	due       int64 // while queued with classes: when its waiting budget ends
+	// at is when the delay ends while delayed, and when the waiting budget ends
+	// while queued in a queue with classes. It is never both.
+	at        int64
 	queuedAt  int64 // when the request that is queued or again was made; see engine.timed
-	startedAt int64 // when it was handed out
-	readyAt   int64 // while delayed: when the delay ends
+	startedAt int64 // when it was handed out; see engine.timed
 
+	hash    uint32
 	heapPos int32  // position in the deadlines, noHeapPos when not delayed
-	class   int32  // class of the pending request, else of the last one
 	retries uint32 // rate-limited adds since the last Forget or success
+	class   uint16 // class of the pending request, else of the last one
 	queued  bool   // waiting to be handed out
 	running bool   // handed out and not Done
 	again   bool   // running, and to be queued once more when Done
@@ -105,7 +102,12 @@ func (f *freeList[T]) put(e *entry[T], inUse int) {
 		f.head, f.n = f.head.chain, f.n-1 // one too many: drop one, and e as well
 		return
 	}
-	// Clearing the item lets whatever it points to be collected.
-	*e = entry[T]{heapPos: noHeapPos, chain: f.head}
+	// Clearing the item lets whatever it points to be collected. All else that
+	// matters was reset on the way out of the states.
+	var none T
+	e.item, e.retries, e.chain = none, 0, f.head
+	if e.member != nil {
+		e.member.name = ""
+	}
 	f.head, f.n = e, f.n+1
 }

@@ -23,12 +23,12 @@ type Item[T comparable] struct {
 	// without having left the queue or having been forgotten.
 	Retries int
 	// QueuedSince is when the pending request was made. It is zero if none is
-	// queued, and in a queue with neither metrics nor classes, which does not
-	// keep the time.
+	// queued, and in a queue that does not keep times, see [Options].Times.
 	QueuedSince time.Time
 	// DelayedUntil is when the delay ends; zero if the item is not delayed.
 	DelayedUntil time.Time
-	// RunningSince is when the item was handed out; zero if it is not running.
+	// RunningSince is when the item was handed out. It is zero if the item is
+	// not running, and in a queue that does not keep times.
 	RunningSince time.Time
 	// Again says that the item is running and will be queued when done.
 	Again bool
@@ -61,17 +61,19 @@ func (q *engine[T]) inspect(e *entry[T]) Item[T] {
 	item := Item[T]{
 		Item:    e.item,
 		Class:   int(e.class),
-		Group:   e.groupName,
 		Retries: int(e.retries),
 		Again:   e.again,
+	}
+	if e.member != nil {
+		item.Group = e.member.name
 	}
 	if q.timed && (e.queued || e.again) {
 		item.QueuedSince = at(e.queuedAt)
 	}
 	if e.delayed() {
-		item.DelayedUntil = at(e.readyAt)
+		item.DelayedUntil = at(e.at)
 	}
-	if e.running {
+	if q.timed && e.running {
 		item.RunningSince = at(e.startedAt)
 	}
 	return item

@@ -46,6 +46,9 @@ type Stats struct {
 	// Dropped is how many delayed items were dropped by a shutdown.
 	Dropped uint64
 
+	// The durations are 0 in a queue that does not keep times, see
+	// [Options].Times.
+
 	// UnfinishedWork is the sum of the times that the running items have been
 	// running for (workqueue_unfinished_work_seconds).
 	UnfinishedWork time.Duration
@@ -62,16 +65,16 @@ func (q *Queue[T]) Stats() Stats {
 	defer e.mu.Unlock()
 	now = e.observe(now)
 	s := Stats{
-		Queued:         e.order.n,
-		Again:          e.count.again,
-		Delayed:        e.delays.len(),
-		Running:        e.count.running,
-		Added:          e.count.added,
-		Retried:        e.count.retried,
-		Dropped:        e.count.dropped,
-		UnfinishedWork: time.Duration(int64(e.count.running)*now - e.startedSum),
+		Queued:  e.order.n,
+		Again:   e.count.again,
+		Delayed: e.delays.len(),
+		Running: e.count.running,
+		Added:   e.count.added,
+		Retried: e.count.retried,
+		Dropped: e.count.dropped,
 	}
-	if first := e.running.head; first != nil {
+	if first := e.running.head; first != nil && e.timed {
+		s.UnfinishedWork = time.Duration(int64(e.count.running)*now - e.startedSum)
 		s.LongestRunning = time.Duration(now - first.startedAt)
 	}
 	return s

@@ -32,6 +32,11 @@ type Options[T comparable] struct {
 	// the same item.
 	Group func(T) string
 
+	// Times makes the queue keep when items were added and handed out, for
+	// [Queue.Inspect] and the durations in [Queue.Stats]. It costs a look at the
+	// clock per Add and per Get. Classes and metrics need the times and imply it.
+	Times bool
+
 	// Metrics, if set, is told what happens to the items.
 	Metrics Metrics
 }

@@ -32,8 +32,16 @@ type class[T comparable] struct {
 // group is the entries of one class that belong to one fair group.
 type group[T comparable] struct {
 	name       string
-	head, tail *entry[T] // linked through groupNext and groupPrev
+	head, tail *entry[T] // linked through member.next and member.prev
 	next, prev *group[T] // ring of turns; next also links free groups
+}
+
+// member is the place of an entry in its group. Only queues with groups have
+// them; they stay with their entries for reuse.
+type member[T comparable] struct {
+	name       string // as the user's function gave it when the request was made
+	group      *group[T]
+	next, prev *entry[T]
 }
 
 func newOrder[T comparable](budgets []time.Duration, grouped bool) order[T] {
@@ -45,12 +53,12 @@ func newOrder[T comparable](budgets []time.Duration, grouped bool) order[T] {
 }
 
 // clamp turns what the user gave as a class into one that exists.
-func (o *order[T]) clamp(class int) int32 {
-	return int32(min(max(class, 0), len(o.classes)-1))
+func (o *order[T]) clamp(class int) uint16 {
+	return uint16(min(max(class, 0), len(o.classes)-1))
 }
 
 // moreUrgent returns the class with the smaller budget.
-func (o *order[T]) moreUrgent(a, b int32) int32 {
+func (o *order[T]) moreUrgent(a, b uint16) uint16 {
 	if o.classes[b].budget < o.classes[a].budget {
 		return b
 	}
@@ -58,7 +66,7 @@ func (o *order[T]) moreUrgent(a, b int32) int32 {
 }
 
 // dueAt returns when the budget of an entry of that class, arriving now, ends.
-func (o *order[T]) dueAt(class int32, now int64) int64 {
+func (o *order[T]) dueAt(class uint16, now int64) int64 {
 	budget := o.classes[class].budget
 	if due := now + budget; due >= now {
 		return due
@@ -71,7 +79,7 @@ func (o *order[T]) dueAt(class int32, now int64) int64 {
 func (o *order[T]) push(e *entry[T], now int64) {
 	c := &o.classes[e.class]
 	if len(o.classes) > 1 {
-		e.due = o.dueAt(e.class, now)
+		e.at = o.dueAt(e.class, now)
 	}
 	e.queued = true
 	c.pushBack(e)
@@ -85,7 +93,7 @@ func (o *order[T]) push(e *entry[T], now int64) {
 func (o *order[T]) pop() *entry[T] {
 	c := &o.classes[0]
 	for i := 1; i < len(o.classes); i++ {
-		if x := &o.classes[i]; x.head != nil && (c.head == nil || x.head.due < c.head.due) {
+		if x := &o.classes[i]; x.head != nil && (c.head == nil || x.head.at < c.head.at) {
 			c = x
 		}
 	}
@@ -102,16 +110,16 @@ func (o *order[T]) pop() *entry[T] {
 func (o *order[T]) remove(e *entry[T]) {
 	c := &o.classes[e.class]
 	c.entryList.remove(e)
-	if e.group != nil {
-		o.leaveGroup(c, e)
+	if o.grouped {
+		o.leaveGroup(c, e.member)
 	}
 	e.queued = false
 	o.n--
 }
 
 // raise moves a queued entry to another class if it is due earlier there.
-func (o *order[T]) raise(e *entry[T], class int32, now int64) {
-	if class == e.class || o.dueAt(class, now) >= e.due {
+func (o *order[T]) raise(e *entry[T], class uint16, now int64) {
+	if class == e.class || o.dueAt(class, now) >= e.at {
 		return
 	}
 	o.remove(e)
@@ -120,9 +128,9 @@ func (o *order[T]) raise(e *entry[T], class int32, now int64) {
 }
 
 func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
-	g := c.groups[e.groupName]
+	g := c.groups[e.member.name]
 	if g == nil {
-		g = o.newGroup(e.groupName)
+		g = o.newGroup(e.member.name)
 		if c.groups == nil {
 			c.groups = make(map[string]*group[T])
 		}
@@ -135,28 +143,29 @@ func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
 			g.prev.next, g.next.prev = g, g
 		}
 	}
-	e.group, e.groupNext, e.groupPrev = g, nil, g.tail
+	m := e.member
+	m.group, m.next, m.prev = g, nil, g.tail
 	if g.tail == nil {
 		g.head = e
 	} else {
-		g.tail.groupNext = e
+		g.tail.member.next = e
 	}
 	g.tail = e
 }
 
-func (o *order[T]) leaveGroup(c *class[T], e *entry[T]) {
-	g := e.group
-	if e.groupPrev == nil {
-		g.head = e.groupNext
+func (o *order[T]) leaveGroup(c *class[T], m *member[T]) {
+	g := m.group
+	if m.prev == nil {
+		g.head = m.next
 	} else {
-		e.groupPrev.groupNext = e.groupNext
+		m.prev.member.next = m.next
 	}
-	if e.groupNext == nil {
-		g.tail = e.groupPrev
+	if m.next == nil {
+		g.tail = m.prev
 	} else {
-		e.groupNext.groupPrev = e.groupPrev
+		m.next.member.prev = m.prev
 	}
-	e.group, e.groupNext, e.groupPrev = nil, nil, nil
+	m.group, m.next, m.prev = nil, nil, nil
 	if g.head != nil {
 		return
 	}

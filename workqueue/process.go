@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -97,11 +98,12 @@ type processor[T comparable] struct {
 	ProcessOptions[T]
 	q      *RateLimitingQueue[T]
 	fn     func(context.Context, T) error
-	takes  context.Context // done: take no more items
-	itemsC context.Context // parent of the items' contexts
+	// Contexts live here only for the duration of run.
+	takes context.Context // done: take no more items
+	items context.Context // parent of the items' contexts
 
-	mu          sync.Mutex
-	interrupted []T
+	mu   sync.Mutex
+	left Leftovers[T] // what the queue did not take back
 }
 
 func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) error) (*processor[T], error) {
@@ -122,12 +124,15 @@ func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T],
 
 func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 	var stopItems context.CancelFunc
-	p.itemsC, stopItems = context.WithCancel(context.WithoutCancel(ctx))
+	p.items, stopItems = context.WithCancel(context.WithoutCancel(ctx))
 	defer stopItems()
-	p.takes = ctx
+	takes := ctx
 	if p.Drain {
-		p.takes = context.WithoutCancel(ctx)
+		takes = context.WithoutCancel(ctx)
 	}
+	var stopTaking context.CancelFunc
+	p.takes, stopTaking = context.WithCancel(takes)
+	defer stopTaking()
 
 	var workers sync.WaitGroup
 	for range p.Workers {
@@ -142,16 +147,16 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 	select {
 	case <-finished: // somebody else has shut the queue down
 		if ctx.Err() == nil {
-			return Leftovers[T]{}, nil
+			return p.left, nil
 		}
 	case <-ctx.Done():
 	}
-	return p.stop(finished, stopItems)
+	return p.stop(finished, stopTaking, stopItems)
 }
 
 // stop ends the processing as the options say.
-func (p *processor[T]) stop(finished <-chan struct{}, stopItems func()) (Leftovers[T], error) {
-	left := Leftovers[T]{Delayed: p.q.engine.shutDownTakingDelayed()}
+func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func()) (Leftovers[T], error) {
+	delayed := p.q.engine.shutDownTakingDelayed()
 	var timeout <-chan time.Time
 	if p.StopTimeout > 0 {
 		t := time.NewTimer(p.StopTimeout)
@@ -164,12 +169,16 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopItems func()) (Leftove
 	select {
 	case <-finished:
 	case <-timeout:
+		stopTaking()
 		stopItems()
 		err = ErrStopTimeout
 	}
-	left.Queued, left.Running = p.q.engine.takeAll()
+	queued, running := p.q.engine.takeAll()
 	p.mu.Lock()
-	left.Queued = append(p.interrupted, left.Queued...)
-	p.mu.Unlock()
-	return left, err
+	defer p.mu.Unlock()
+	return Leftovers[T]{
+		Queued:  append(slices.Clone(p.left.Queued), queued...),
+		Delayed: append(slices.Clone(p.left.Delayed), delayed...),
+		Running: running,
+	}, err
 }

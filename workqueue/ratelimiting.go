@@ -23,10 +23,10 @@ func NewRateLimiting[T comparable](limiter RateLimiter[T], opts Options[T]) *Rat
 // processing failed. After a shutdown it does nothing.
 func (q *RateLimitingQueue[T]) AddRateLimited(item T) { q.retry(item) }
 
-// retry is AddRateLimited; it returns how often in a row the item was retried.
-func (q *RateLimitingQueue[T]) retry(item T) int {
+// retry is AddRateLimited; it returns false if the queue is shut down.
+func (q *RateLimitingQueue[T]) retry(item T) bool {
 	if q.ShuttingDown() {
-		return 0
+		return false // without using up what the limiter has to give
 	}
 	return q.engine.addAfter(q.engine.request(item), q.limiter.When(item), true)
 }

@@ -7,13 +7,13 @@ import "time"
 const releaseBatch = 256
 
 // addAfter asks for the item to be handed out once d has passed, and returns
-// how often in a row it was asked to be retried if retry is set.
-func (q *engine[T]) addAfter(r request[T], d time.Duration, retry bool) (retries int) {
+// false if the queue is shut down. With retry, it counts as a retry.
+func (q *engine[T]) addAfter(r request[T], d time.Duration, retry bool) bool {
 	now := q.now()
 	q.mu.Lock()
 	if q.shuttingDown {
 		q.mu.Unlock()
-		return 0
+		return false
 	}
 	now = q.observe(now)
 	var added bool
@@ -24,7 +24,6 @@ func (q *engine[T]) addAfter(r request[T], d time.Duration, retry bool) (retries
 		if retry {
 			q.count.retried++
 			e.retries++
-			retries = int(e.retries)
 		}
 		added = q.delayLocked(e, &r, now, d)
 	}
@@ -39,7 +38,7 @@ func (q *engine[T]) addAfter(r request[T], d time.Duration, retry bool) (retries
 			m.Added(1)
 		}
 	}
-	return retries
+	return true
 }
 
 // delayLocked asks for e after d and reports whether it asked at once.
@@ -50,7 +49,7 @@ func (q *engine[T]) delayLocked(e *entry[T], r *request[T], now int64, d time.Du
 	if !e.running && !e.delayed() {
 		e.class = q.order.clamp(r.class) // else it keeps the class it has
 	}
-	e.groupName = r.group
+	q.setGroup(e, r)
 	if d <= 0 {
 		if e.delayed() {
 			q.delays.remove(e)
@@ -64,10 +63,10 @@ func (q *engine[T]) delayLocked(e *entry[T], r *request[T], now int64, d time.Du
 	}
 	switch {
 	case !e.delayed():
-		e.readyAt = at
+		e.at = at
 		q.delays.add(e)
-	case at < e.readyAt:
-		e.readyAt = at
+	case at < e.at:
+		e.at = at
 		q.delays.advance(e)
 	}
 	q.arm(now)
@@ -81,7 +80,7 @@ func (q *engine[T]) arm(now int64) {
 	if q.delays.len() == 0 {
 		return
 	}
-	at := q.delays.first().readyAt
+	at := q.delays.first().at
 	if at >= q.armed {
 		return
 	}
@@ -103,7 +102,7 @@ func (q *engine[T]) release() {
 		q.mu.Lock()
 		now = q.observe(now)
 		q.armed = maxTime
-		for added < releaseBatch && q.delays.len() > 0 && q.delays.first().readyAt <= now {
+		for added < releaseBatch && q.delays.len() > 0 && q.delays.first().at <= now {
 			e := q.delays.first()
 			q.delays.remove(e)
 			q.ask(e, now)

@@ -25,8 +25,8 @@ const segmentSize = 64
 type segment[T comparable] [segmentSize]*entry[T]
 
 // bucket returns the head of the chain that holds the items with that hash.
-func (t *table[T]) bucket(hash uint64) **entry[T] {
-	b := hash & t.mask
+func (t *table[T]) bucket(hash uint32) **entry[T] {
+	b := uint64(hash) & t.mask
 	if b >= t.buckets {
 		b &= t.mask >> 1
 	}
@@ -34,7 +34,7 @@ func (t *table[T]) bucket(hash uint64) **entry[T] {
 }
 
 // find returns the entry of item, or nil.
-func (t *table[T]) find(hash uint64, item T) *entry[T] {
+func (t *table[T]) find(hash uint32, item T) *entry[T] {
 	if t.n == 0 {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (t *table[T]) find(hash uint64, item T) *entry[T] {
 }
 
 // findOrInsert returns the entry of item; a missing one comes from free.
-func (t *table[T]) findOrInsert(hash uint64, item T, free *freeList[T]) *entry[T] {
+func (t *table[T]) findOrInsert(hash uint32, item T, free *freeList[T]) *entry[T] {
 	if t.segments == nil {
 		t.segments = append(t.segments, new(segment[T]))
 		t.buckets, t.mask = segmentSize, 2*segmentSize-1
@@ -94,7 +94,7 @@ func (t *table[T]) grow() {
 	to := &t.segments[b/segmentSize][b%segmentSize]
 	p := &t.segments[from/segmentSize][from%segmentSize]
 	for e := *p; e != nil; e = *p {
-		if e.hash&t.mask != b {
+		if uint64(e.hash)&t.mask != b {
 			p = &e.chain
 			continue
 		}

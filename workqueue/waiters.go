@@ -106,14 +106,14 @@ func (q *engine[T]) get(ctx context.Context) (item T, ok bool) {
 	if ctx.Err() != nil {
 		return item, false
 	}
-	now := q.now()
+	now := q.timeIfKept()
 	q.mu.Lock()
 	if q.order.n == 0 {
 		if q.shuttingDown || !q.wait(ctx) {
 			q.mu.Unlock()
 			return item, false
 		}
-		now = q.now()
+		now = q.timeIfKept()
 	}
 	e := q.takeLocked(now)
 	item = e.item // e may be recycled as soon as the lock is released

@@ -29,31 +29,34 @@ func (p *processor[T]) one(item T) {
 	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts {
 		o.Action = Dropped
 	}
-	if o.Action == Retried && p.q.ShuttingDown() {
-		o.Action = Interrupted
+	if o.Action == Retried {
+		if !p.q.retry(item) {
+			o.Action = Interrupted
+			p.leave(&p.left.Queued, item)
+		}
+	} else {
+		p.q.limiter.Forget(item)
+		forget = true
 	}
-	switch o.Action {
-	case Succeeded, Dropped:
-		p.q.limiter.Forget(item)
-		forget = true
-	case Requeued:
+	if o.Action == Requeued {
 		o.Err = nil
-		p.q.limiter.Forget(item)
-		forget = true
-		p.q.AddAfter(item, o.After)
-	case Retried:
-		p.q.AddRateLimited(item)
-	case Interrupted:
-		p.mu.Lock()
-		p.interrupted = append(p.interrupted, item)
-		p.mu.Unlock()
+		if !p.q.engine.addAfter(p.q.engine.request(item), o.After, false) {
+			p.leave(&p.left.Delayed, item)
+		}
 	}
 	p.report(o)
 }
 
+// leave puts an item that the queue does not accept any more to the leftovers.
+func (p *processor[T]) leave(where *[]T, item T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*where = append(*where, item)
+}
+
 // call runs fn with the context of one item.
 func (p *processor[T]) call(item T) (err error) {
-	ctx := p.itemsC
+	ctx := p.items
 	if p.ItemTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.ItemTimeout)
