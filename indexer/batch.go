@@ -1,9 +1,9 @@
 package indexer
 
 import (
-	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	rvutil "k8s.io/apimachinery/pkg/util/resourceversion"
@@ -18,9 +18,11 @@ import (
 // `defer b.Discard()` right after Batch is the safe idiom: after Commit it does
 // nothing.
 type Batch[T Object] struct {
-	ix    *Indexer[T]
-	next  *Snapshot[T] // nil once the batch has ended
-	dirty bool
+	ix        *Indexer[T]
+	next      *Snapshot[T] // nil once the batch has ended
+	swaps     []swap[T]    // for the mutation detector, if there is one
+	dirty     bool
+	ownTables bool // next.tables is not shared with another snapshot
 }
 
 // Batch waits for the batch before to end, and starts one on the current state.
@@ -44,6 +46,7 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 	} else {
 		s = b.ix.Snapshot()
 	}
+	s.shared.mutations.commit(b.swaps)
 	b.ix.writer.Unlock()
 	return s
 }
@@ -79,9 +82,16 @@ func (b *Batch[T]) All() iter.Seq[T] {
 	if b.next == nil {
 		return func(func(T) bool) {}
 	}
+	return b.freeze().All()
+}
+
+// freeze returns the state of the batch as a snapshot that later writes of the
+// batch do not touch.
+func (b *Batch[T]) freeze() *Snapshot[T] {
 	frozen := *b.next
-	b.next.gen++ // what exists now belongs to the iteration: later writes copy
-	return frozen.All()
+	b.next.gen++ // what exists now is older: later writes copy it
+	b.ownTables = false
+	return &frozen
 }
 
 // ResourceVersion returns the resourceVersion that Commit will publish.
@@ -148,7 +158,7 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	}
 	b.dirty = true
 	h := joinHash(hs, hn)
-	b.reindex(entry[T]{old, h, existed}, entry[T]{obj, h, true})
+	b.changed(key, entry[T]{old, h, existed}, entry[T]{obj, h, true})
 	return old, existed
 }
 
@@ -172,7 +182,7 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	if s.n--; sp.objs.Len() == 0 {
 		s.spaces.Remove(s.gen, hs, func(o *space[T]) bool { return o.name == key.Namespace })
 	}
-	b.reindex(entry[T]{r.obj, joinHash(hs, hn), true}, entry[T]{})
+	b.changed(key, entry[T]{r.obj, joinHash(hs, hn), true}, entry[T]{})
 	return r.obj, true
 }
 
@@ -196,97 +206,21 @@ func (s *Snapshot[T]) addSpace(name string, h uint64) *space[T] {
 
 func (sh *shared[T]) hashRecord(r record[T]) uint64 { return sh.hasher.str(r.name) }
 
-// reindex brings every index from the old version of an object to the new one.
-func (b *Batch[T]) reindex(before, after entry[T]) {
+// changed brings every index from the old version of an object to the new one.
+func (b *Batch[T]) changed(key types.NamespacedName, before, after entry[T]) {
 	s := b.next
 	for i, t := range s.tables {
 		own := t.own(s.gen)
 		if own != t {
-			b.ownTables()
+			if !b.ownTables {
+				s.tables = slices.Clone(s.tables)
+				b.ownTables = true
+			}
 			s.tables[i] = own
 		}
 		own.change(s.gen, before, after)
 	}
-}
-
-// ownTables makes the list of tables the batch's own.
-func (b *Batch[T]) ownTables() {
-	if cur := b.ix.Snapshot().tables; &cur[0] == &b.next.tables[0] {
-		b.next.tables = append(make([]table[T], 0, len(cur)), cur...)
+	if s.shared.mutations != nil {
+		b.swaps = append(b.swaps, swap[T]{key, before, after})
 	}
-}
-
-// ReplaceResult counts what a Replace did.
-type ReplaceResult struct {
-	Added, Updated, Deleted, Unchanged int
-}
-
-// Replace makes the batch hold exactly objs. Objects of which the same version
-// (UID and resourceVersion) is stored keep their pointer and cost nothing. An
-// object that is nil or has no name is left out and reported; the error joins
-// all of those, and everything else has been replaced nevertheless. If a key
-// occurs twice, the last one wins.
-func (b *Batch[T]) Replace(objs []T) (ReplaceResult, error) {
-	if b.next == nil {
-		return ReplaceResult{}, ErrBatchEnded
-	}
-	return b.replace(objs, b.All())
-}
-
-// ReplaceNamespace is [Batch.Replace] for the objects of one namespace; objects
-// of others are left out and reported. It lets one store follow several lists.
-func (b *Batch[T]) ReplaceNamespace(namespace string, objs []T) (ReplaceResult, error) {
-	if b.next == nil {
-		return ReplaceResult{}, ErrBatchEnded
-	}
-	mine := make([]T, 0, len(objs))
-	var errs []error
-	for _, o := range objs {
-		if !object.IsNil(o) && o.GetNamespace() != namespace {
-			errs = append(errs, fmt.Errorf("indexer: %s is not in namespace %q", object.KeyOf(o), namespace))
-			continue
-		}
-		mine = append(mine, o)
-	}
-	frozen := *b.next
-	b.next.gen++
-	res, err := b.replace(mine, frozen.ByNamespace(namespace))
-	return res, errors.Join(append(errs, err)...)
-}
-
-func (b *Batch[T]) replace(objs []T, before iter.Seq[T]) (ReplaceResult, error) {
-	var res ReplaceResult
-	var errs []error
-	listed := make(map[types.NamespacedName]struct{}, len(objs))
-	for i, o := range objs {
-		if object.IsNil(o) {
-			errs = append(errs, fmt.Errorf("%w (number %d of the list)", ErrNilObject, i))
-			continue
-		}
-		key := object.KeyOf(o)
-		if key.Name == "" {
-			errs = append(errs, fmt.Errorf("%w (namespace %q, number %d of the list)", ErrNoName, key.Namespace, i))
-			continue
-		}
-		listed[key] = struct{}{}
-		if old, ok := b.next.Get(key); ok && object.SameVersion(old, o) {
-			res.Unchanged++
-			continue
-		}
-		if _, existed := b.set(key, o); existed {
-			res.Updated++
-		} else {
-			res.Added++
-		}
-	}
-	for o := range before {
-		key := object.KeyOf(o)
-		if _, ok := listed[key]; ok {
-			continue
-		}
-		if _, existed := b.Delete(key); existed {
-			res.Deleted++
-		}
-	}
-	return res, errors.Join(errs...)
 }

@@ -38,8 +38,12 @@ type Options[T Object] struct {
 	// before that object is left out of that index; 0 means 10,000.
 	MaxIndexValues int
 
-	// Logger is told of index functions that fail; nil discards.
+	// Logger is told of index functions that fail and of mutated objects; nil
+	// discards.
 	Logger *slog.Logger
+
+	// Mutations switches the detection of mutated objects on.
+	Mutations MutationOptions
 }
 
 const defaultMaxIndexValues = 10_000
@@ -63,6 +67,7 @@ type shared[T Object] struct {
 	hasher    hasher
 	log       *slog.Logger
 	maxValues int
+	mutations *detector[T] // nil if off; used under the writer lock only
 }
 
 // New returns an empty indexer. It fails if two indexes have the same name, if
@@ -71,12 +76,16 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if o.MaxIndexValues < 0 {
 		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
 	}
-	sh := &shared[T]{hasher: hasher{maphash.MakeSeed()}, log: o.Logger, maxValues: o.MaxIndexValues}
+	sh := &shared[T]{hasher: hasher{seed: maphash.MakeSeed()}, log: o.Logger, maxValues: o.MaxIndexValues}
 	if sh.log == nil {
 		sh.log = slog.New(slog.DiscardHandler)
 	}
 	if sh.maxValues == 0 {
 		sh.maxValues = defaultMaxIndexValues
+	}
+	var err error
+	if sh.mutations, err = newDetector[T](o.Mutations, sh.log); err != nil {
+		return nil, err
 	}
 	ix := &Indexer[T]{shared: sh}
 	ix.current.Store(&Snapshot[T]{shared: sh})

@@ -22,9 +22,12 @@ func sameKey[T Object](a, b T) bool {
 
 // hasher computes the hashes of one indexer. The seed is random, so that nobody
 // who chooses object names can choose collisions.
-type hasher struct{ seed maphash.Seed }
+type hasher struct {
+	seed maphash.Seed
+	drop uint64 // bits to clear: tests make collisions with it
+}
 
-func (h hasher) str(s string) uint64 { return maphash.String(h.seed, s) }
+func (h hasher) str(s string) uint64 { return maphash.String(h.seed, s) &^ h.drop }
 
 // key hashes a whole key, for sets that span namespaces.
 func (h hasher) key(k types.NamespacedName) uint64 {
@@ -36,4 +39,6 @@ func (h hasher) key(k types.NamespacedName) uint64 {
 func joinHash(namespace, name uint64) uint64 { return namespace*0x9e3779b97f4a7c15 + name }
 
 // hashValue hashes an index value.
-func hashValue[K comparable](h hasher, k K) uint64 { return maphash.Comparable(h.seed, k) }
+func hashValue[K comparable](h hasher, k K) uint64 {
+	return maphash.Comparable(h.seed, k) &^ h.drop
+}

@@ -1,0 +1,212 @@
+package indexer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// MutationOptions configure the detection of objects that somebody changed
+// after they were stored. Such a change is seen by all readers, is a data race,
+// and gets lost with the next version of the object.
+//
+// A sample of the stored objects is copied, and compared with its copy when the
+// object is replaced or deleted, now and then by Commit, and by
+// [Indexer.CheckMutations]. With sampling, a mutation that happens regularly is
+// found soon; for tests, watch every object.
+type MutationOptions struct {
+	// SampleEvery is how many stored objects come to one that is watched: 1
+	// watches each, 0 (the default) switches detection off.
+	SampleEvery int
+
+	// MaxObjects bounds how many objects are watched at a time, and with it the
+	// memory for the copies; 0 means 256. Beyond it the oldest is let go, after
+	// a last comparison.
+	MaxObjects int
+
+	// OnMutation, if set, is called for each mutated object, by the goroutine
+	// that writes and with the writer lock held; it must not write to the
+	// indexer. The Logger is told in any case.
+	OnMutation func(Mutation)
+}
+
+const defaultMaxMutationObjects = 256
+
+// Mutation reports an object that was changed after it was stored. Values are
+// left out on purpose: they may be secrets.
+type Mutation struct {
+	// Key is the key under which the object was stored.
+	Key types.NamespacedName
+	// ResourceVersion is that of the object when it was stored.
+	ResourceVersion string
+	// Path is the first field found to differ, such as
+	// `spec.containers[0].image` or `metadata.labels["a/b"]`.
+	Path string
+}
+
+// String tells what changed where.
+func (m Mutation) String() string {
+	return fmt.Sprintf("%s (resourceVersion %q): %s", m.Key, m.ResourceVersion, m.Path)
+}
+
+// detector watches a sample of the stored objects. All methods are called with
+// the writer lock held; a nil detector does nothing.
+type detector[T Object] struct {
+	opts    MutationOptions
+	log     *slog.Logger
+	stored  int // objects stored so far, for sampling
+	samples []sample[T]
+	at      map[types.NamespacedName]int // position in samples
+	next    int                          // sample to compare, and to let go, next
+}
+
+type sample[T Object] struct {
+	key  types.NamespacedName
+	rv   string
+	obj  T
+	copy runtime.Object
+}
+
+func newDetector[T Object](o MutationOptions, log *slog.Logger) (*detector[T], error) {
+	switch {
+	case o.SampleEvery < 0:
+		return nil, fmt.Errorf("indexer: Mutations.SampleEvery is %d, must not be negative", o.SampleEvery)
+	case o.MaxObjects < 0:
+		return nil, fmt.Errorf("indexer: Mutations.MaxObjects is %d, must not be negative", o.MaxObjects)
+	case o.SampleEvery == 0 && (o.MaxObjects != 0 || o.OnMutation != nil):
+		return nil, errors.New("indexer: Mutations has options, but SampleEvery is 0, which switches detection off; set it")
+	case o.SampleEvery == 0:
+		return nil, nil
+	}
+	if o.MaxObjects == 0 {
+		o.MaxObjects = defaultMaxMutationObjects
+	}
+	return &detector[T]{opts: o, log: log, at: map[types.NamespacedName]int{}}, nil
+}
+
+// swap is one write of a batch, for the detector: after took the place of
+// before; either may be missing.
+type swap[T Object] struct {
+	key           types.NamespacedName
+	before, after entry[T]
+}
+
+// commit takes note of what a batch wrote, and compares one sample.
+func (d *detector[T]) commit(swaps []swap[T]) {
+	if d == nil {
+		return
+	}
+	for _, s := range swaps {
+		if s.before.ok {
+			d.left(s.key, s.before.obj)
+		}
+		if s.after.ok {
+			d.came(s.key, s.after.obj)
+		}
+	}
+	d.step()
+}
+
+// left is told that obj is not stored any more.
+func (d *detector[T]) left(key types.NamespacedName, obj T) {
+	if i, ok := d.at[key]; ok && identical(d.samples[i].obj, obj) {
+		d.check(i)
+		d.drop(i)
+	}
+}
+
+// came is told that obj is stored now.
+func (d *detector[T]) came(key types.NamespacedName, obj T) {
+	if d.stored++; d.stored%d.opts.SampleEvery != 0 {
+		return
+	}
+	s := sample[T]{key: key, rv: obj.GetResourceVersion(), obj: obj}
+	if s.copy = d.deepCopy(key, obj); s.copy == nil {
+		return
+	}
+	i := len(d.samples)
+	if i < d.opts.MaxObjects {
+		d.samples = append(d.samples, sample[T]{})
+	} else {
+		i = d.next % len(d.samples)
+		d.next = i + 1
+		d.check(i)
+		delete(d.at, d.samples[i].key)
+	}
+	d.samples[i], d.at[key] = s, i
+}
+
+// deepCopy survives a DeepCopyObject that panics; the object is not watched then.
+func (d *detector[T]) deepCopy(key types.NamespacedName, obj T) (c runtime.Object) {
+	defer func() {
+		if r := recover(); r != nil {
+			c = nil
+			d.log.Warn("indexer: cannot watch an object for mutations, DeepCopyObject panicked", "object", key.String(), "panic", r)
+		}
+	}()
+	return obj.DeepCopyObject()
+}
+
+// step compares one sample, in turn.
+func (d *detector[T]) step() {
+	if len(d.samples) == 0 {
+		return
+	}
+	i := d.next % len(d.samples)
+	if d.next = i + 1; d.check(i) {
+		d.drop(i)
+	}
+}
+
+// all compares every sample and returns how many are mutated.
+func (d *detector[T]) all() (found int) {
+	if d == nil {
+		return 0
+	}
+	for i := len(d.samples) - 1; i >= 0; i-- {
+		if d.check(i) {
+			d.drop(i) // reported once
+			found++
+		}
+	}
+	return found
+}
+
+// check reports the sample if it was mutated.
+func (d *detector[T]) check(i int) bool {
+	s := d.samples[i]
+	path, same := firstDifference(s.copy, s.obj)
+	if same {
+		return false
+	}
+	m := Mutation{Key: s.key, ResourceVersion: s.rv, Path: path}
+	d.log.Error("indexer: a stored object was mutated; DeepCopy objects before changing them",
+		"object", m.Key.String(), "resourceVersion", m.ResourceVersion, "path", m.Path)
+	if d.opts.OnMutation != nil {
+		d.opts.OnMutation(m)
+	}
+	return true
+}
+
+func (d *detector[T]) drop(i int) {
+	delete(d.at, d.samples[i].key)
+	last := len(d.samples) - 1
+	if i != last {
+		d.samples[i] = d.samples[last]
+		d.at[d.samples[i].key] = i
+	}
+	d.samples[last] = sample[T]{}
+	d.samples = d.samples[:last]
+}
+
+// CheckMutations compares all watched objects with their copies now, waiting
+// for a running batch to end. It returns how many were mutated; each is
+// reported once. Without [Options].Mutations it returns 0.
+func (ix *Indexer[T]) CheckMutations() int {
+	ix.writer.Lock()
+	defer ix.writer.Unlock()
+	return ix.shared.mutations.all()
+}
