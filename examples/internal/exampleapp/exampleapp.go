@@ -118,7 +118,14 @@ func parse(name, about string, args []string, stdout, stderr io.Writer) (*Env, e
 	case env.Workers < 1:
 		return nil, fmt.Errorf("-workers %d: at least 1 is needed", env.Workers)
 	}
-	env.Log = newLog(stderr, *verbose)
+	level := slog.LevelInfo
+	switch {
+	case *verbose:
+		level = slog.LevelDebug
+	case *kubeconfig == "" && !*inCluster:
+		level = slog.LevelWarn // the story says what happens
+	}
+	env.Log = newLog(stderr, level)
 
 	var err error
 	switch {
@@ -158,16 +165,13 @@ func load(file string) (*rest.Config, error) {
 }
 
 // newLog returns a log of short lines: these go to a terminal, beside the story.
-func newLog(w io.Writer, verbose bool) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+func newLog(w io.Writer, level slog.Level) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {
 			return slog.String(slog.TimeKey, a.Value.Time().Format("15:04:05.000"))
 		}
 		return a
 	}}
-	if verbose {
-		opts.Level = slog.LevelDebug
-	}
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 

@@ -1,0 +1,21 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+func newQueue(name string) *workqueue.RateLimitingQueue[types.NamespacedName] {
+	return workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: name})
+}
+
+func process(ctx context.Context, q *workqueue.RateLimitingQueue[types.NamespacedName], log *slog.Logger,
+	fn func(context.Context, types.NamespacedName) error,
+) error {
+	_, err := workqueue.ProcessWith(ctx, q, workqueue.ProcessOptions[types.NamespacedName]{Workers: 4, Logger: log}, fn)
+	return err
+}

@@ -1,0 +1,128 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// claim returns the pods that belong to set. A pod belongs to the one object
+// that its controller reference names, and that reference should hold exactly
+// for the pods that the selector matches. So claim
+//
+//   - keeps a pod that refers to set and matches,
+//   - releases a pod that refers to set and no longer matches: somebody has
+//     relabelled it, to look at it in peace for instance,
+//   - adopts a pod that matches and refers to no controller.
+//
+// A pod that refers to another controller is left alone, whatever its labels.
+func (c *Controller) claim(ctx context.Context, set *api.ReplicaSet, selector labels.Selector) ([]*corev1.Pod, error) {
+	var (
+		owned  []*corev1.Pod
+		failed []error
+		live   = func() error { return c.stillLives(ctx, set) }
+	)
+	for pod := range c.pods.Snapshot().ByNamespace(set.Namespace) {
+		ref := metav1.GetControllerOf(pod)
+		matches := selector.Matches(labels.Set(pod.Labels))
+		switch {
+		case ref != nil && ref.UID != set.UID:
+			continue
+		case ref != nil && matches:
+			owned = append(owned, pod)
+		case ref != nil && set.DeletionTimestamp == nil:
+			if err := c.release(ctx, set, pod); err != nil {
+				failed = append(failed, err)
+			}
+		case ref == nil && matches && set.DeletionTimestamp == nil && isActive(pod):
+			// One look at the server is enough for all pods of this round.
+			if err := live(); err != nil {
+				return nil, err
+			}
+			live = func() error { return nil }
+			adopted, err := c.adopt(ctx, set, pod)
+			if err != nil {
+				failed = append(failed, err)
+			} else if adopted != nil {
+				owned = append(owned, adopted)
+			}
+		}
+	}
+	return owned, errors.Join(failed...)
+}
+
+// stillLives asks the API server, not the cache, whether set is still there
+// and not being deleted. Without it a stale cache could give an orphan to a
+// set that is gone, and the garbage collector would delete the orphan.
+func (c *Controller) stillLives(ctx context.Context, set *api.ReplicaSet) error {
+	fresh, err := c.setClient.Get(ctx, object.KeyOf(set))
+	if err != nil {
+		return fmt.Errorf("before adopting pods: %w", err)
+	}
+	if fresh.UID != set.UID || fresh.DeletionTimestamp != nil {
+		return fmt.Errorf("before adopting pods: %s/%s is being deleted or was replaced", set.Namespace, set.Name)
+	}
+	return nil
+}
+
+func (c *Controller) adopt(ctx context.Context, set *api.ReplicaSet, pod *corev1.Pod) (*corev1.Pod, error) {
+	adopted, err := c.patchOwners(ctx, pod, append(withoutOwner(pod.OwnerReferences, set.UID), controllerRef(set)))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil // gone in the meantime: nothing to adopt
+	case err != nil:
+		return nil, fmt.Errorf("adopt pod %s: %w", pod.Name, err)
+	}
+	c.trace(set, Adopted, pod.Name)
+	return adopted, seen(ctx, c.pods, adopted)
+}
+
+func (c *Controller) release(ctx context.Context, set *api.ReplicaSet, pod *corev1.Pod) error {
+	released, err := c.patchOwners(ctx, pod, withoutOwner(pod.OwnerReferences, set.UID))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("release pod %s: %w", pod.Name, err)
+	}
+	c.trace(set, Released, pod.Name)
+	return seen(ctx, c.pods, released)
+}
+
+// patchOwners replaces the owner references of a pod. The UID in the patch is a
+// precondition: the server refuses to apply it to a later pod of the same name.
+// So is the resourceVersion: a merge patch replaces the list as a whole, and
+// must not undo what somebody else has just written to it.
+func (c *Controller) patchOwners(ctx context.Context, pod *corev1.Pod, owners []metav1.OwnerReference) (*corev1.Pod, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "ownerReferences": owners,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return c.podClient.Patch(ctx, object.KeyOf(pod), types.MergePatchType, patch)
+}
+
+func controllerRef(set *api.ReplicaSet) metav1.OwnerReference {
+	return *metav1.NewControllerRef(set, api.GroupVersionKind)
+}
+
+func withoutOwner(refs []metav1.OwnerReference, uid types.UID) []metav1.OwnerReference {
+	kept := []metav1.OwnerReference{} // not nil: in a merge patch, null would mean something else
+	for _, ref := range refs {
+		if ref.UID != uid {
+			kept = append(kept, ref)
+		}
+	}
+	return kept
+}

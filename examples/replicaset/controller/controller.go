@@ -1,0 +1,168 @@
+// Package controller is the classic ReplicaSet controller: it keeps the wanted
+// number of pods running that match a selector.
+//
+// Read it in this order: controller.go wires two informers and a queue, events.go
+// turns events into keys, reconcile.go is the loop's body, claim.go decides which
+// pods belong to a set, scale.go creates and deletes, rank.go says which pods go
+// first, status.go counts.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/internal/restclient"
+	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// cacheLag is how long a reconcile waits for its own writes to reach the cache
+// before it gives up and is retried.
+const cacheLag = 30 * time.Second
+
+// stopTimeout is how long reconciles in progress may take to finish at the end.
+const stopTimeout = 5 * time.Second
+
+var podResource = corev1.SchemeGroupVersion.WithResource("pods")
+
+// Options configures New; the zero value serves all namespaces, silently.
+type Options struct {
+	// Namespace restricts the controller to one namespace.
+	Namespace string
+	// Log gets what goes wrong; nil discards it.
+	Log *slog.Logger
+	// Trace, if set, is called with each thing that the controller does. It may
+	// be called from several goroutines at once.
+	Trace func(Step)
+}
+
+// Controller keeps the pods of all ReplicaSets at their desired number.
+type Controller struct {
+	pods  *informer.Informer[*corev1.Pod]
+	sets  *informer.Informer[*api.ReplicaSet]
+	queue *workqueue.RateLimitingQueue[types.NamespacedName]
+
+	podClient *restclient.Client[*corev1.Pod]
+	setClient *restclient.Client[*api.ReplicaSet]
+
+	doomed uidSet
+	log    *slog.Logger
+	traced func(Step)
+}
+
+// New returns a controller for the API server that cfg reaches. It makes no
+// request yet.
+func New(cfg *rest.Config, opts Options) (*Controller, error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Trace == nil {
+		opts.Trace = func(Step) {}
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c := &Controller{log: opts.Log, traced: opts.Trace}
+
+	var err error
+	if c.podClient, err = restclient.New[*corev1.Pod](cfg, podResource, scheme); err != nil {
+		return nil, err
+	}
+	if c.setClient, err = restclient.New[*api.ReplicaSet](cfg, api.GroupVersionResource, scheme); err != nil {
+		return nil, err
+	}
+
+	// The two caches. That of the pods holds only those with the label of this
+	// example: on a cluster with many others it stays small.
+	podSource, err := reflector.NewResource[*corev1.Pod](cfg, podResource, reflector.ResourceOptions{
+		Namespace: opts.Namespace, LabelSelector: api.Label + "=" + api.LabelValue,
+	})
+	if err != nil {
+		return nil, err
+	}
+	setSource, err := reflector.NewResource[*api.ReplicaSet](cfg, api.GroupVersionResource, reflector.ResourceOptions{
+		Namespace: opts.Namespace,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.pods, err = informer.New(podSource, informer.Options[*corev1.Pod]{Name: "pods", Logger: opts.Log}); err != nil {
+		return nil, err
+	}
+	if c.sets, err = informer.New(setSource, informer.Options[*api.ReplicaSet]{Name: "replicasets", Logger: opts.Log}); err != nil {
+		return nil, err
+	}
+
+	c.queue = workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "replicaset"})
+	return c, c.addHandlers()
+}
+
+// Pods returns the informer of the pods that the controller sees.
+func (c *Controller) Pods() *informer.Informer[*corev1.Pod] { return c.pods }
+
+// Sets returns the informer of the ReplicaSets.
+func (c *Controller) Sets() *informer.Informer[*api.ReplicaSet] { return c.sets }
+
+// Run works until ctx ends and returns when everything it started has ended:
+// the reconciles in progress finish, what was queued is left for the next start.
+// It may be called once.
+func (c *Controller) Run(ctx context.Context, workers int) error {
+	// If one informer gives up, the other one and the workers must not go on.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	var running sync.WaitGroup
+	run := func(f func(context.Context) error) {
+		running.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	run(c.pods.Run)
+	run(c.sets.Run)
+	defer running.Wait()
+	defer cancel(nil) // deferred last, so before the wait
+
+	// A worker that starts before both caches are filled would see sets without
+	// their pods, and create them all again.
+	if err := informer.WaitForSync(ctx, c.pods, c.sets); err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+			return cause
+		}
+		return fmt.Errorf("waiting for the caches: %w", err)
+	}
+	c.log.Info("caches are synced", "replicasets", c.sets.Snapshot().Len(), "pods", c.pods.Snapshot().Len(), "workers", workers)
+
+	// A failed reconcile is logged and retried after 5 ms, then 10, 20, …
+	_, err := workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
+		Workers: workers, StopTimeout: stopTimeout, Logger: c.log,
+	}, c.reconcile)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// seen returns once the cache has reached the state that obj, the answer to a
+// write, is part of.
+func seen[T informer.Object](ctx context.Context, cache *informer.Informer[T], obj T) error {
+	ctx, cancel := context.WithTimeout(ctx, cacheLag)
+	defer cancel()
+	if err := cache.WaitForResourceVersion(ctx, obj.GetResourceVersion()); err != nil {
+		return fmt.Errorf("waiting for %s to reach the cache: %w", obj.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// Action names one thing that the controller did.
+type Action string
+
+// The actions.
+const (
+	Created  Action = "created"
+	Deleted  Action = "deleted"
+	Adopted  Action = "adopted"
+	Released Action = "released"
+)
+
+// Step is one thing that the controller did, for those who want to watch it.
+type Step struct {
+	Action Action
+	Set    types.NamespacedName
+	Pod    string
+}
+
+func (c *Controller) trace(set *api.ReplicaSet, action Action, pod string) {
+	c.traced(Step{Action: action, Set: object.KeyOf(set), Pod: pod})
+}

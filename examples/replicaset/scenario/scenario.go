@@ -1,0 +1,273 @@
+// Package scenario plays a short story with one ReplicaSet and tells whether
+// the controller did what the story asks for.
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/internal/cluster"
+	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/examples/replicaset/controller"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/internal/restclient"
+)
+
+// Options configures Play; the zero value plays in namespace default, silently.
+type Options struct {
+	// Namespace in which the story takes place; it must exist.
+	Namespace string
+	// Patience is how long one step may take to converge; zero means 10 s.
+	Patience time.Duration
+	// Say gets the lines of the story.
+	Say func(who, format string, args ...any)
+	// Stay keeps the controller at work after the story, until the context ends.
+	Stay bool
+	// Log gets what goes wrong underneath.
+	Log *slog.Logger
+}
+
+// Play runs the controller and the story on the API server of cfg, on which the
+// kind must be installed, and returns nil if every step converged. What the
+// controller did, it tells while it does it.
+func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
+	if opts.Namespace == "" {
+		opts.Namespace = metav1.NamespaceDefault
+	}
+	if opts.Patience == 0 {
+		opts.Patience = 10 * time.Second
+	}
+	if opts.Say == nil {
+		opts.Say = func(string, string, ...any) {}
+	}
+	s, err := newStory(cfg, opts)
+	if err != nil {
+		return err
+	}
+
+	// The controller and the rest of the cluster run beside the story; whichever
+	// of the three fails ends the other two.
+	ctx, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{}, 2)
+	for _, part := range []func(context.Context) error{
+		s.cluster.Run,
+		func(ctx context.Context) error { return s.controller.Run(ctx, 4) },
+	} {
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			if err := part(ctx); err != nil {
+				cancel(err)
+			}
+		}()
+	}
+	err = s.play(ctx)
+	if err == nil && opts.Stay {
+		s.Say("story", "the end; the controller goes on")
+		<-ctx.Done()
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	cancel(nil)
+	<-ended
+	<-ended
+	return err
+}
+
+type story struct {
+	Options
+	controller *controller.Controller
+	cluster    *cluster.Cluster
+	sets       *restclient.Client[*api.ReplicaSet]
+	pods       *restclient.Client[*corev1.Pod]
+	key        types.NamespacedName
+	changed    chan struct{} // has an element when one of the two caches has changed
+}
+
+func newStory(cfg *rest.Config, opts Options) (*story, error) {
+	s := &story{
+		Options: opts,
+		key:     types.NamespacedName{Namespace: opts.Namespace, Name: "web"},
+		changed: make(chan struct{}, 1),
+	}
+	scheme := runtime.NewScheme()
+	err := errors.Join(corev1.AddToScheme(scheme), api.AddToScheme(scheme))
+	if err != nil {
+		return nil, err
+	}
+	if s.sets, err = restclient.New[*api.ReplicaSet](cfg, api.GroupVersionResource, scheme); err != nil {
+		return nil, err
+	}
+	if s.pods, err = restclient.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), scheme); err != nil {
+		return nil, err
+	}
+	if s.cluster, err = cluster.New(cfg, cluster.Options{
+		Namespace: opts.Namespace, Owners: api.GroupVersionResource, OwnerKind: api.Kind, Log: opts.Log, Say: s.Say,
+	}); err != nil {
+		return nil, err
+	}
+	s.controller, err = controller.New(cfg, controller.Options{
+		Namespace: opts.Namespace, Log: opts.Log,
+		Trace: func(step controller.Step) { s.Say("controller", "%s pod %s", step.Action, step.Pod) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	wake := func() {
+		select {
+		case s.changed <- struct{}{}:
+		default: // the story has not looked yet since the last change
+		}
+	}
+	_, errSets := s.controller.Sets().AddHandler(informer.HandlerFuncs[*api.ReplicaSet]{
+		AddFunc:    func(*api.ReplicaSet) { wake() },
+		UpdateFunc: func(_, _ *api.ReplicaSet) { wake() },
+		DeleteFunc: func(*api.ReplicaSet) { wake() },
+	}, informer.HandlerOptions{Name: "story"})
+	_, errPods := s.controller.Pods().AddHandler(informer.HandlerFuncs[*corev1.Pod]{
+		AddFunc:    func(*corev1.Pod) { wake() },
+		UpdateFunc: func(_, _ *corev1.Pod) { wake() },
+		DeleteFunc: func(*corev1.Pod) { wake() },
+	}, informer.HandlerOptions{Name: "story"})
+	return s, errors.Join(errSets, errPods)
+}
+
+func (s *story) play(ctx context.Context) error {
+	for _, step := range []struct {
+		says string
+		do   func(context.Context) error
+		want int // pods, all of them ready
+	}{
+		{"create ReplicaSet web with 3 replicas", s.create(3), 3},
+		{"scale web up to 5", s.scale(5), 5},
+		{"delete one of its pods", s.kill, 5},
+		{"scale web down to 2", s.scale(2), 2},
+		{"delete ReplicaSet web", s.delete, 0},
+	} {
+		s.Say("you", "%s", step.says)
+		start := time.Now()
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.says, err)
+		}
+		if err := s.converge(ctx, step.want); err != nil {
+			return fmt.Errorf("%s: %w", step.says, err)
+		}
+		took := time.Since(start).Round(time.Millisecond)
+		if step.want == 0 {
+			s.Say("story", "converged after %v: the set and its pods are gone", took)
+		} else {
+			s.Say("story", "converged after %v: %d pods, all ready", took, step.want)
+		}
+	}
+	return nil
+}
+
+func (s *story) create(replicas int32) func(context.Context) error {
+	return func(ctx context.Context) error {
+		labels := map[string]string{"app": s.key.Name}
+		_, err := s.sets.Create(ctx, &api.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name},
+			Spec: appsv1.ReplicaSetSpec{
+				Replicas: &replicas,
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "registry.k8s.io/pause:3.10"}}},
+				},
+			},
+		})
+		return err
+	}
+}
+
+func (s *story) scale(replicas int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := s.sets.Patch(ctx, s.key, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+		return err
+	}
+}
+
+// kill deletes a pod of the set, as a node that dies does, and returns when the
+// controller's cache shows that: the state before looks converged, too.
+func (s *story) kill(ctx context.Context) error {
+	pods := s.active()
+	if len(pods) == 0 {
+		return errors.New("there is none")
+	}
+	victim := object.KeyOf(pods[0])
+	if err := s.pods.Delete(ctx, victim, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	s.Say("server", "deleted pod %s", victim.Name)
+	return s.until(ctx, func() bool {
+		pod, err := s.controller.Pods().Lister().Get(victim.Namespace, victim.Name)
+		return apierrors.IsNotFound(err) || err == nil && pod.DeletionTimestamp != nil
+	}, func() string { return fmt.Sprintf("pod %s is still in the cache", victim.Name) })
+}
+
+func (s *story) delete(ctx context.Context) error {
+	return s.sets.Delete(ctx, s.key, metav1.DeleteOptions{})
+}
+
+// converge waits until the set has want pods, all of them ready, and its status
+// says so; with none wanted, until the set is gone as well.
+func (s *story) converge(ctx context.Context, want int) error {
+	return s.until(ctx, func() bool {
+		set, err := s.controller.Sets().Lister().Get(s.key.Namespace, s.key.Name)
+		if want == 0 {
+			return apierrors.IsNotFound(err) && len(s.active()) == 0
+		}
+		return err == nil && set.Replicas() == want && set.Status.ObservedGeneration == set.Generation &&
+			int(set.Status.Replicas) == want && int(set.Status.ReadyReplicas) == want &&
+			len(s.active()) == want && ready(s.active()) == want
+	}, func() string {
+		return fmt.Sprintf("wanted %d pods, all ready; there are %d, of which %d are ready", want, len(s.active()), ready(s.active()))
+	})
+}
+
+func ready(pods []*corev1.Pod) (n int) {
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *story) until(ctx context.Context, done func() bool, problem func() string) error {
+	timeout := time.NewTimer(s.Patience)
+	defer timeout.Stop()
+	for !done() {
+		select {
+		case <-s.changed:
+		case <-timeout.C:
+			return fmt.Errorf("not converged after %v: %s", s.Patience, problem())
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// active returns the pods of the set that are not being deleted.
+func (s *story) active() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for pod := range s.controller.Pods().Snapshot().ByNamespace(s.key.Namespace) {
+		if ref := metav1.GetControllerOf(pod); ref != nil && ref.Name == s.key.Name && pod.DeletionTimestamp == nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}

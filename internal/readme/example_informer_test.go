@@ -1,0 +1,53 @@
+package readme_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+func Example_informer() {
+	server, err := informertest.NewServer(informertest.Options{}) // or your cluster
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	_ = server.Create(&corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "colours"},
+	})
+
+	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(),
+		corev1.SchemeGroupVersion.WithResource("configmaps"), reflector.ResourceOptions{Namespace: "default"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	configMaps, err := informer.New(source, informer.Options[*corev1.ConfigMap]{})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go configMaps.Run(ctx)
+	if err := informer.WaitForSync(ctx, configMaps); err != nil {
+		log.Fatal(err) // names what is not synced, and why
+	}
+
+	for event := range configMaps.Events(ctx) { // or AddHandler, for callbacks
+		fmt.Println(event.Type, event.Key)
+		break
+	}
+	colours, err := configMaps.Lister().Get("default", "colours") // from the cache, without a lock
+	fmt.Println(colours.Name, err)
+	// Output:
+	// Added default/colours
+	// colours <nil>
+}
