@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,6 +11,9 @@ import (
 type deadline struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
+	// held is set while what is waited for cannot happen. A deadline that
+	// passes meanwhile has no effect until it is extended.
+	held atomic.Bool
 }
 
 // newDeadline returns a deadline that is not running.
@@ -21,7 +25,11 @@ func newDeadline(cancel context.CancelCauseFunc) *deadline {
 func (d *deadline) set(after time.Duration, cause error) {
 	d.stop()
 	if after > 0 {
-		d.timer = time.AfterFunc(after, func() { d.cancel(cause) })
+		d.timer = time.AfterFunc(after, func() {
+			if !d.held.Load() {
+				d.cancel(cause)
+			}
+		})
 	}
 }
 

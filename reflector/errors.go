@@ -105,11 +105,11 @@ func Classify(err error) ErrorClass {
 		return ClassSink
 	case errors.As(err, &object):
 		return object.Class
-	case errors.Is(err, errNoProgress), errors.Is(err, errNoBookmark), errors.Is(err, errCutShort):
+	case errors.Is(err, errNoProgress), errors.Is(err, errNoBookmark):
 		return ClassNoBookmark
 	case errors.Is(err, errIdle), errors.Is(err, errOverdue):
 		return ClassIdle
-	case errors.Is(err, errShortWatch), err == io.EOF: //nolint:errorlint // wrapped, it is a broken connection
+	case errors.Is(err, errShortWatch), errors.Is(err, errCutShort), err == io.EOF: //nolint:errorlint // wrapped, it is a broken connection
 		return ClassClosed
 	case errors.Is(err, errRelistDue):
 		return ClassQuarantine

@@ -379,3 +379,8 @@ type (
 	httpWriter  = http.ResponseWriter
 	httpRequest = http.Request
 )
+
+type (
+	flusher   = http.Flusher
+	configMap = corev1.ConfigMap
+)

@@ -145,8 +145,9 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 		if err != nil {
 			return err
 		}
-		live.silent.extend(r.opts.IdleTimeout)
 		r.opts.Metrics.Received(ev.Type)
+		// A sink that blocks holds up the reading: the silence is our own.
+		live.silent.held.Store(true)
 		lost := !r.quarantine.due.IsZero()
 		// Under the context of Run: a sink that blocks for long may outlive the
 		// stream, and still take the event over.
@@ -157,6 +158,8 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 			relist.set(time.Until(r.quarantine.due), errRelistDue)
 		}
 		r.advance(live, ev)
+		live.silent.held.Store(false)
+		live.silent.extend(r.opts.IdleTimeout)
 	}
 }
 

@@ -1,0 +1,111 @@
+package reflector_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// TestRunEndsAtOnceFromEveryState cancels a reflector in each state it can be
+// in for long.
+func TestRunEndsAtOnceFromEveryState(t *testing.T) {
+	halfList := func(w httpWriter, r *httpRequest, _ int) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","items":[` + cm("a", "1") + `,`))
+		w.(flusher).Flush()
+		hang(r)
+	}
+	hung := func(_ httpWriter, r *httpRequest, _ int) { hang(r) }
+	for name, c := range map[string]struct {
+		s     *scripted
+		opts  reflector.Options
+		block bool
+		state reflector.State
+	}{
+		"connecting to list":      {s: &scripted{list: hung}, opts: listMode, state: reflector.StateConnecting},
+		"listing":                 {s: &scripted{list: halfList}, opts: listMode, state: reflector.StateListing},
+		"connecting to watchlist": {s: &scripted{watchList: hung}, state: reflector.StateConnecting},
+		"streaming": {s: &scripted{watchList: func(w httpWriter, r *httpRequest, _ int) {
+			send(w, "ADDED", cm("a", "1"))
+			hang(r)
+		}}, state: reflector.StateStreaming},
+		"connecting to watch": {s: &scripted{list: lists("1"), watch: hung}, opts: listMode, state: reflector.StateConnecting},
+		"watching":            {s: &scripted{list: lists("1"), watch: quiet}, opts: listMode, state: reflector.StateWatching},
+		"watching after watchlist": {s: &scripted{watchList: func(w httpWriter, r *httpRequest, _ int) {
+			send(w, "BOOKMARK", bookmark("1", true))
+			hang(r)
+		}}, state: reflector.StateWatching},
+		"backing off":           {s: &scripted{list: fails(500, "")}, opts: listMode, state: reflector.StateDegraded},
+		"backing off watchlist": {s: &scripted{watchList: fails(429, "")}, state: reflector.StateDegraded},
+		"told to come back later": {s: &scripted{list: func(w httpWriter, _ *httpRequest, _ int) {
+			w.Header().Set("Retry-After", "100")
+			status(w, 429, "", "")
+		}}, opts: listMode, state: reflector.StateDegraded},
+		"told to wait by policy": {s: &scripted{list: fails(404, "")}, opts: reflector.Options{
+			Sync:   reflector.SyncList,
+			Policy: func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(time.Hour) },
+		}, state: reflector.StateDegraded},
+		"blocked in Replace": {s: &scripted{list: lists("1", cm("a", "1"))}, opts: listMode, block: true, state: reflector.StateListing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				sink := newRecorder()
+				if c.block {
+					sink.block = make(chan struct{})
+				}
+				r := run(t, c.s.source(t), sink, c.opts)
+				after(5 * time.Second)
+				require.Equal(t, c.state, r.Health().State)
+				begin := time.Now()
+				r.cancel()
+				require.NoError(t, <-r.done)
+				require.Less(t, time.Since(begin), 100*time.Millisecond)
+				require.Equal(t, reflector.StateStopped, r.Health().State)
+			})
+		})
+	}
+}
+
+func TestRunEndsWhileDialling(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{}
+		cfg := s.config(t)
+		cfg.Transport = nil
+		cfg.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			// net/http lets a dial go on that nobody waits for any more.
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+			}
+			return nil, context.DeadlineExceeded
+		}
+		lw, err := reflector.NewResource[*configMap](cfg, configMaps, reflector.ResourceOptions{})
+		require.NoError(t, err)
+		r := run(t, lw, newRecorder(), listMode)
+		after(5 * time.Second)
+		require.Equal(t, reflector.StateConnecting, r.Health().State)
+		begin := time.Now()
+		r.cancel()
+		require.NoError(t, <-r.done)
+		require.Less(t, time.Since(begin), 100*time.Millisecond)
+		after(time.Minute)
+	})
+}
+
+func TestRunWithACancelledContextDoesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("1")}
+		r, err := reflector.New(s.source(t), newRecorder(), reflector.Options{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.NoError(t, r.Run(ctx))
+		require.Empty(t, s.asked())
+		require.ErrorContains(t, r.Run(context.Background()), "Run was called before")
+	})
+}

@@ -1,0 +1,159 @@
+package reflector_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+func cmObject(name, rv string) corev1.ConfigMap {
+	return corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid", ResourceVersion: rv}}
+}
+
+func listOf(items ...corev1.ConfigMap) func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) {
+	return func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) {
+		return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: items}, nil
+	}
+}
+
+func noWatch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return watch.NewFake(), nil
+}
+
+func TestFunctionsAreASource(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fake := watch.NewFakeWithChanSize(10, false)
+		var listed, watched metav1.ListOptions
+		lw := reflector.FromFuncs[*configMap](
+			func(ctx context.Context, o metav1.ListOptions) (*corev1.ConfigMapList, error) {
+				listed = o
+				return listOf(cmObject("a", "1"))(ctx, o)
+			},
+			func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				watched = o
+				return fake, nil
+			})
+		sink := newRecorder()
+		r := run(t, lw, sink, reflector.Options{})
+		b, c := cmObject("b", "11"), cmObject("a", "12")
+		fake.Add(&b)
+		fake.Modify(&c)
+		fake.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}})
+		fake.Delete(&b)
+		fake.Action(watch.Bookmark, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
+		after(time.Second)
+		require.Equal(t, []string{"replace [a@1] @10", "add b@11", "update a@12", "delete b@11", "bookmark @20"}, sink.calls())
+		require.Equal(t, "0", listed.ResourceVersion)
+		require.Equal(t, "10", watched.ResourceVersion)
+		require.True(t, watched.Watch)
+		require.Equal(t, 1, r.Health().Quarantined)
+		require.ErrorContains(t, r.Health().Quarantine[0], "it is a *v1.Pod, not a *v1.ConfigMap")
+		r.cancel()
+		require.NoError(t, <-r.done)
+		require.True(t, fake.IsStopped())
+	})
+}
+
+func TestErrorEventsOfFunctionsAreFailures(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var fakes []*watch.FakeWatcher
+		lw := reflector.FromFuncs[*configMap](listOf(), func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			fakes = append(fakes, watch.NewFakeWithChanSize(1, false))
+			return fakes[len(fakes)-1], nil
+		})
+		r := run(t, lw, newRecorder(), reflector.Options{})
+		after(time.Second)
+		gone := apierrors.NewResourceExpired("too old").ErrStatus
+		fakes[0].Error(&gone)
+		after(2 * time.Second)
+		require.Equal(t, reflector.ClassExpired, r.Health().LastErrorClass)
+		require.Equal(t, 2, r.Health().Lists)
+		require.True(t, fakes[0].IsStopped())
+		fakes[1].Error(&corev1.Pod{})
+		after(3 * time.Second)
+		require.Len(t, fakes, 3)
+	})
+}
+
+func TestAKeptItemDoesNotPinItsList(t *testing.T) {
+	t.Parallel()
+	list := &corev1.ConfigMapList{Items: []corev1.ConfigMap{cmObject("a", "1"), cmObject("b", "2")}}
+	lw := reflector.FromFuncs[*configMap](func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) { return list, nil }, noWatch)
+	i := 0
+	_, err := lw.List(context.Background(), metav1.ListOptions{}, func(obj *configMap, err error) error {
+		require.NoError(t, err)
+		require.Equal(t, list.Items[i].Name, obj.Name)
+		require.NotSame(t, &list.Items[i], obj)
+		i++
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, i)
+}
+
+func TestUnusableArgumentsAreRefused(t *testing.T) {
+	t.Parallel()
+	good := reflector.FromFuncs[*configMap](listOf(), noWatch)
+	for name, f := range map[string]func() error{
+		"no source":   func() error { _, err := reflector.New[*configMap](nil, newRecorder(), reflector.Options{}); return err },
+		"no sink":     func() error { _, err := reflector.New(good, nil, reflector.Options{}); return err },
+		"no list":     func() error { return newErr(reflector.FromFuncs[*configMap, *corev1.ConfigMapList](nil, noWatch)) },
+		"no watch":    func() error { return newErr(reflector.FromFuncs[*configMap](listOf(), nil)) },
+		"no function": func() error { return newErr(reflector.Transform[*configMap, *configMap](good, nil)) },
+		"nothing to transform": func() error {
+			return newErr(reflector.Transform(nil, reflector.StripManagedFields[*configMap]))
+		},
+		"transform of unusable": func() error {
+			return newErr(reflector.Transform(reflector.FromFuncs[*configMap](listOf(), nil), reflector.StripManagedFields[*configMap]))
+		},
+		"sync mode":         func() error { return newErr(good, reflector.Options{Sync: "quickly"}) },
+		"negative page":     func() error { return newErr(good, reflector.Options{PageSize: -1}) },
+		"two backoffs":      func() error { return newErr(good, twoBackoffs) },
+		"shrinking backoff": func() error { return newErr(good, reflector.Options{Backoff: reflector.Backoff{Factor: 0.5}}) },
+		"negative backoff":  func() error { return newErr(good, reflector.Options{Backoff: reflector.Backoff{Initial: -1}}) },
+		"max below initial": func() error {
+			return newErr(good, reflector.Options{Backoff: reflector.Backoff{Initial: time.Second, Max: 1}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.ErrorContains(t, f(), "reflector: ")
+		})
+	}
+}
+
+var twoBackoffs = reflector.Options{
+	Backoff: reflector.Backoff{Initial: 1}, BackoffFunc: func(reflector.Failure) time.Duration { return 1 },
+}
+
+func newErr(lw reflector.ListerWatcher[*configMap], opts ...reflector.Options) error {
+	_, err := reflector.New(lw, newRecorder(), append(opts, reflector.Options{})[0])
+	return err
+}
+
+func TestFunctionsThatReturnNonsenseAreFailures(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		lw := reflector.FromFuncs[*configMap](
+			func(context.Context, metav1.ListOptions) (runtime.Object, error) { return &corev1.ConfigMap{}, nil }, noWatch)
+		r := run(t, lw, newRecorder(), reflector.Options{})
+		after(time.Second / 2)
+		require.Equal(t, reflector.ClassDecode, r.Health().LastErrorClass)
+	})
+	t.Run("nil watch", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			lw := reflector.FromFuncs[*configMap](listOf(), func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, nil })
+			r := run(t, lw, newRecorder(), reflector.Options{})
+			after(time.Second / 2)
+			require.Equal(t, reflector.ClassDecode, r.Health().LastErrorClass)
+		})
+	})
+}

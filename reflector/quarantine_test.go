@@ -1,0 +1,313 @@
+package reflector_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// badCM is a ConfigMap whose data cannot be decoded.
+func badCM(name, rv string) string {
+	return strings.Replace(cm(name, rv), `"data":{`, `"data":{"x":[1],`, 1)
+}
+
+func TestOneBadObjectInAListDoesNotHoldUpTheOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var told []*reflector.ObjectError
+		s := &scripted{list: lists("10", cm("a", "1"), badCM("b", "2"), cm("c", "3"), `{"metadata":{"namespace":"ns"}}`, `7`, `null`), watch: quiet}
+		sink := newRecorder()
+		r := run(t, s.source(t), sink, reflector.Options{
+			Sync: reflector.SyncList, OnQuarantine: func(oe *reflector.ObjectError) { told = append(told, oe) },
+		})
+		after(0)
+		require.Equal(t, []string{"replace [a@1 c@3] @10"}, sink.calls())
+		h := r.Health()
+		require.Equal(t, reflector.StateWatching, h.State)
+		require.Equal(t, 4, h.Quarantined)
+		require.Equal(t, told, h.Quarantine)
+		b := h.Quarantine[0]
+		require.Equal(t, "ns/b", b.Key.String())
+		require.Equal(t, "uid-b", string(b.UID))
+		require.Equal(t, "2", b.ResourceVersion)
+		require.Equal(t, 1, b.Position)
+		require.Equal(t, reflector.ClassDecode, b.Class)
+		require.ErrorContains(t, b, "decode: object ns/b: ")
+		require.ErrorContains(t, h.Quarantine[1], "object at position 3: it has no name")
+		require.Equal(t, 4, h.Quarantine[2].Position)
+		// Nothing was lost that another list could bring back any sooner.
+		after(5 * time.Minute)
+		require.Equal(t, 1, r.Health().Lists)
+	})
+}
+
+func TestABadEventIsMadeUpForByAList(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{
+			list: inTurn(lists("10", cm("a", "1"), cm("b", "2")), lists("20", cm("a", "1"), cm("b", "11"))),
+			watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
+				send(w, "MODIFIED", badCM("b", "11"))
+				send(w, "ADDED", cm("c", "12"))
+				hang(r)
+			}, quiet),
+		}
+		sink := newRecorder()
+		r := run(t, s.source(t), sink, listMode)
+		after(time.Second)
+		require.Equal(t, []string{"replace [a@1 b@2] @10", "add c@12"}, sink.calls(), "the others flow")
+		require.Len(t, r.Health().Quarantine, 1)
+		require.Equal(t, reflector.StateWatching, r.Health().State)
+		after(58 * time.Second)
+		require.Len(t, s.asked(), 2)
+		after(2 * time.Second)
+		require.Equal(t, "replace [a@1 b@11] @20", sink.calls()[2])
+		require.Equal(t, "list@0 watch@10 list@12 watch@20", s.verbs())
+		h := r.Health()
+		require.Empty(t, h.Quarantine)
+		require.Equal(t, 1, h.Quarantined)
+		require.Equal(t, 1, h.Reconnects[reflector.ClassQuarantine])
+		require.Zero(t, h.ConsecutiveFailures)
+	})
+}
+
+func TestBadEventsMakeListsRarer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+			for {
+				send(w, "MODIFIED", badCM("b", "11"))
+				if !linger(r, time.Second) {
+					return
+				}
+			}
+		}}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(63*time.Minute + 30*time.Second) // 1+2+4+8+16+32 minutes
+		require.Equal(t, 7, r.Health().Lists)
+		after(65 * time.Minute) // and 64 from then on
+		require.Equal(t, 8, r.Health().Lists)
+	})
+}
+
+func TestABadObjectKeepsItsLastGoodVersion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{
+			list: inTurn(lists("10", cm("a", "1"), cm("b", "2")), lists("20", badCM("a", "12"), cm("b", "2"))),
+			watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
+				send(w, "MODIFIED", badCM("a", "12"))
+				hang(r)
+			}, func(w httpWriter, r *httpRequest, _ int) {
+				linger(r, 2*time.Second)
+				send(w, "DELETED", badCM("a", "21"))
+				hang(r)
+			}),
+		}
+		sink := newRecorder()
+		r := run(t, s.source(t), knowing{sink}, listMode)
+		after(61 * time.Second)
+		require.Equal(t, []string{"replace [a@1 b@2] @10", "replace [a@1 b@2] @20"}, sink.calls())
+		require.Len(t, r.Health().Quarantine, 1)
+		after(3 * time.Second)
+		require.Equal(t, "b@2", sink.holds(), "a deletion needs the key only")
+		require.Empty(t, r.Health().Quarantine)
+		after(time.Hour)
+		require.Equal(t, 2, r.Health().Lists, "so nothing was lost")
+	})
+}
+
+func TestAGoodVersionEndsTheQuarantine(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10", badCM("a", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
+			linger(r, time.Second)
+			send(w, "MODIFIED", cm("a", "11"))
+			hang(r)
+		}}
+		sink := newRecorder()
+		r := run(t, s.source(t), sink, listMode)
+		after(0)
+		require.Len(t, r.Health().Quarantine, 1)
+		after(2 * time.Second)
+		require.Empty(t, r.Health().Quarantine)
+		require.Equal(t, "a@11", sink.holds())
+	})
+}
+
+func TestTheQuarantineIsBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var items []string
+		for range 300 {
+			items = append(items, `{}`)
+		}
+		s := &scripted{list: lists("10", items...), watch: quiet}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(0)
+		require.Len(t, r.Health().Quarantine, 100)
+		require.Equal(t, 300, r.Health().Quarantined)
+	})
+}
+
+func TestObjectsOfAWrongTypeAreQuarantined(t *testing.T) {
+	typed := func(apiVersion, kind string) string {
+		return `{"apiVersion":"` + apiVersion + `","kind":"` + kind + `",` + cm("x", "11")[1:]
+	}
+	for name, object := range map[string]string{
+		"table":         typed("meta.k8s.io/v1", "Table"),
+		"other kind":    typed("v1", "Secret"),
+		"other version": typed("v2", "ConfigMap"),
+		"nameless":      `{"metadata":{"resourceVersion":"11"}}`,
+		"wrong name":    `{"metadata":{"name":{},"namespace":"ns","resourceVersion":"11"}}`,
+		"string":        `"hello"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{list: lists("10", cm("a", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
+					send(w, "ADDED", object)
+					send(w, "ADDED", typed("v1", "ConfigMap"))
+					hang(r)
+				}}
+				sink := newRecorder()
+				r := run(t, s.source(t), sink, listMode)
+				after(time.Second)
+				require.Equal(t, []string{"replace [a@1] @10", "add x@11"}, sink.calls())
+				require.Equal(t, 1, r.Health().Quarantined)
+			})
+		})
+	}
+}
+
+func TestATransformThatFailsOrPanicsIsQuarantined(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: inTurn(lists("10", cm("a", "1"), cm("error", "2"), cm("panic", "3"), cm("nil", "4"), cm("z", "5")), lists("30", cm("a", "1"))),
+			watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
+				send(w, "ADDED", cm("error", "11"))
+				send(w, "ADDED", cm("c", "12"))
+				hang(r)
+			}, quiet)}
+		lw := reflector.Transform(s.source(t), func(o *configMap) (*configMap, error) {
+			switch o.Name {
+			case "error":
+				return o, errBroken
+			case "panic":
+				panic("oh")
+			case "nil":
+				return nil, nil
+			}
+			return o, nil
+		})
+		sink := newRecorder()
+		r := run(t, lw, sink, listMode)
+		after(time.Second)
+		require.Equal(t, []string{"replace [a@1 z@5] @10", "add c@12"}, sink.calls())
+		h := r.Health()
+		require.Equal(t, 4, h.Quarantined)
+		require.Len(t, h.Quarantine, 3)
+		for _, oe := range h.Quarantine {
+			require.Equal(t, reflector.ClassTransform, oe.Class)
+			require.Equal(t, "ns", oe.Key.Namespace)
+		}
+		require.ErrorContains(t, h.Quarantine[0], "the transform panicked: oh")
+		after(time.Minute)
+		require.Empty(t, r.Health().Quarantine, "the lost event led to a list")
+	})
+}
+
+func TestASinkErrorDeliversTheSameChangeAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		events := func(w httpWriter, r *httpRequest, _ int) {
+			for _, rv := range []string{"11", "12", "13"} {
+				if rv > r.URL.Query().Get("resourceVersion") {
+					send(w, "ADDED", cm("o"+rv, rv))
+				}
+			}
+			hang(r)
+		}
+		s := &scripted{list: lists("10"), watch: events}
+		sink := newRecorder()
+		n := map[string]int{}
+		sink.fail = func(op string) error {
+			if n[op]++; n[op] == 1 {
+				return errBroken
+			}
+			return nil
+		}
+		r := run(t, s.source(t), sink, listMode)
+		after(time.Minute)
+		require.Equal(t, []string{"replace [] @10", "add o11@11", "add o12@12", "add o13@13"}, sink.calls())
+		h := r.Health()
+		require.Equal(t, reflector.ClassSink, h.LastErrorClass)
+		require.ErrorIs(t, h.LastError, errBroken)
+		require.EqualError(t, h.LastError, "sink: Add: broken")
+		require.Equal(t, 2, h.Lists)
+	})
+}
+
+func TestASinkThatNeverTakesAnEventGetsTheCollectionAnew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: inTurn(lists("10"), lists("20", cm("a", "11"))), watch: func(w httpWriter, r *httpRequest, _ int) {
+			if r.URL.Query().Get("resourceVersion") == "10" {
+				send(w, "ADDED", cm("a", "11"))
+			}
+			hang(r)
+		}}
+		sink := newRecorder()
+		sink.fail = func(op string) error {
+			if strings.HasPrefix(op, "add") {
+				return errBroken
+			}
+			return nil
+		}
+		run(t, s.source(t), sink, listMode)
+		after(time.Minute)
+		require.Equal(t, "a@11", sink.holds())
+	})
+}
+
+func TestAPanicOfTheSinkIsNotSwallowed(t *testing.T) {
+	t.Parallel()
+	lw := reflector.FromFuncs[*configMap](listOf(cmObject("a", "1")), noWatch)
+	sink := newRecorder()
+	sink.fail = func(string) error { panic("sink") }
+	r, err := reflector.New(lw, sink, reflector.Options{})
+	require.NoError(t, err)
+	require.PanicsWithValue(t, "sink", func() { _ = r.Run(context.Background()) })
+}
+
+func TestASlowSinkIsNotTakenForAnIdleWatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+			if r.URL.Query().Get("resourceVersion") == "10" {
+				send(w, "ADDED", cm("a", "11"))
+				send(w, "ADDED", cm("b", "12"))
+			}
+			hang(r)
+		}}
+		sink := newRecorder()
+		sink.fail = func(op string) error {
+			if strings.HasPrefix(op, "add a") {
+				<-time.After(7 * time.Minute)
+			}
+			return nil
+		}
+		r := run(t, s.source(t), sink, listMode)
+		after(8 * time.Minute)
+		require.Equal(t, "replace [] @10 add a@11 add b@12", strings.Join(sink.calls(), " "))
+		require.Zero(t, r.Health().ConsecutiveFailures)
+	})
+}
+
+var _ error = (*reflector.ObjectError)(nil)
+
+func TestObjectErrorUnwraps(t *testing.T) {
+	t.Parallel()
+	oe := &reflector.ObjectError{Err: errBroken, Class: reflector.ClassDecode}
+	require.True(t, errors.Is(oe, errBroken))
+	require.Equal(t, reflector.ClassDecode, reflector.Classify(oe))
+	oe.Key.Name = "cluster-scoped"
+	require.EqualError(t, oe, "decode: object cluster-scoped: broken")
+	_ = metav1.ObjectMeta{}
+}
