@@ -1,7 +1,7 @@
 package pmap
 
 import (
-	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// item is a value with a key, a hash chosen by the test, and a version.
+// item is a value with a key and a version.
 type item struct {
 	key int
 	ver int
@@ -48,170 +48,264 @@ func seed(t testing.TB) uint64 {
 	return s
 }
 
-// machine drives a trie and a Go map through the same operations.
+// versioned is what all persistent maps of this package have in common; they
+// are driven through the same operations as a Go map.
+type versioned interface {
+	len() int
+	find(k int) (*item, bool)
+	put(gen uint64, v *item) (*item, bool)
+	edit(gen uint64, v *item) (*item, bool) // overwrite if present
+	remove(gen uint64, k int) (*item, bool)
+	each(func(*item) bool) bool
+	snapshot() versioned
+}
+
+var implementations = map[string]func(hash func(int) uint64) versioned{
+	"trie":  func(h func(int) uint64) versioned { return &trieMap{hash: h} },
+	"btree": func(h func(int) uint64) versioned { return &btreeMap{btree{hash: h}} },
+}
+
+type trieMap struct {
+	Trie[*item]
+	hash func(int) uint64
+}
+
+func (m *trieMap) len() int                     { return m.Len() }
+func (m *trieMap) hashOf(i *item) uint64        { return m.hash(i.key) }
+func (m *trieMap) each(f func(*item) bool) bool { return m.Each(f) }
+func (m *trieMap) snapshot() versioned          { c := *m; return &c }
+
+func (m *trieMap) find(k int) (*item, bool) {
+	return m.Find(m.hash(k), func(i *item) bool { return i.key == k })
+}
+
+func (m *trieMap) put(gen uint64, v *item) (*item, bool) {
+	return m.Put(gen, m.hash(v.key), v, func(i *item) bool { return i.key == v.key }, m.hashOf)
+}
+
+func (m *trieMap) edit(gen uint64, v *item) (*item, bool) {
+	at := m.Edit(gen, m.hash(v.key), func(i *item) bool { return i.key == v.key })
+	if at == nil {
+		return nil, false
+	}
+	old := *at
+	*at = v
+	return old, true
+}
+
+func (m *trieMap) remove(gen uint64, k int) (*item, bool) {
+	return m.Remove(gen, m.hash(k), func(i *item) bool { return i.key == k })
+}
+
+type btreeMap struct{ btree }
+
+func (m *btreeMap) len() int            { return m.n }
+func (m *btreeMap) snapshot() versioned { c := *m; return &c }
+func (m *btreeMap) edit(gen uint64, v *item) (*item, bool) {
+	if _, ok := m.find(v.key); !ok {
+		return nil, false
+	}
+	return m.put(gen, v)
+}
+
+// machine drives a persistent map and a Go map through the same operations.
 type machine struct {
 	t    testing.TB
-	hash func(int) uint64
 	gen  uint64
-	trie Trie[*item]
+	m    versioned
 	want map[int]*item
 }
 
-func (m *machine) hashOf(i *item) uint64 { return m.hash(i.key) }
-
-func (m *machine) put(k, ver int) {
-	v := &item{k, ver}
-	old, ok := m.trie.Put(m.gen, m.hash(k), v, func(i *item) bool { return i.key == k }, m.hashOf)
-	w, had := m.want[k]
-	require.Equal(m.t, had, ok)
-	require.Same(m.t, w, old)
-	m.want[k] = v
-}
-
-func (m *machine) remove(k int) {
-	old, ok := m.trie.Remove(m.gen, m.hash(k), func(i *item) bool { return i.key == k })
-	w, had := m.want[k]
-	require.Equal(m.t, had, ok)
-	require.Same(m.t, w, old)
-	delete(m.want, k)
-}
-
-func (m *machine) compare() Compare[*item] {
-	return Compare[*item]{
-		Hash:    m.hashOf,
-		SameKey: func(a, b *item) bool { return a.key == b.key },
-		Equal:   func(a, b *item) bool { return a == b },
+// same fails the test if an operation on the map and on the model differ. It is
+// called millions of times, which require.Equal is too slow for.
+func (m *machine) same(op string, k int, got *item, ok bool) {
+	if w, had := m.want[k]; got != w || ok != had {
+		m.t.Fatalf("%s %d: got %v, %v, want %v, %v", op, k, got, ok, w, had)
 	}
 }
 
+func (m *machine) put(k, ver int) {
+	v := &item{k, ver}
+	got, ok := m.m.put(m.gen, v)
+	m.same("put", k, got, ok)
+	m.want[k] = v
+}
+
+func (m *machine) edit(k, ver int) {
+	v := &item{k, ver}
+	got, ok := m.m.edit(m.gen, v)
+	m.same("edit", k, got, ok)
+	if ok {
+		m.want[k] = v
+	}
+}
+
+func (m *machine) remove(k int) {
+	got, ok := m.m.remove(m.gen, k)
+	m.same("remove", k, got, ok)
+	delete(m.want, k)
+}
+
+func (m *machine) find(k int) {
+	got, ok := m.m.find(k)
+	m.same("find", k, got, ok)
+}
+
+// version is a state to come back to.
+type version struct {
+	m    versioned
+	want map[int]*item
+}
+
+func (m *machine) version() version {
+	m.gen++ // the batch ends: what it made stays as it is
+	return version{m.m.snapshot(), maps.Clone(m.want)}
+}
+
 // check compares a whole version with the model.
-func check(t testing.TB, hash func(int) uint64, trie Trie[*item], want map[int]*item) {
-	require.Equal(t, len(want), trie.Len())
+func (v version) check(t testing.TB) {
+	require.Equal(t, len(v.want), v.m.len())
 	n := 0
-	trie.Each(func(i *item) bool {
-		if want[i.key] != i {
-			t.Fatalf("iteration yields %v, want %v", i, want[i.key])
+	v.m.each(func(i *item) bool {
+		if v.want[i.key] != i {
+			t.Fatalf("iteration yields %v, want %v", i, v.want[i.key])
 		}
 		n++
 		return true
 	})
-	require.Equal(t, len(want), n, "each value once")
-	for k, w := range want {
-		v, ok := trie.Find(hash(k), func(i *item) bool { return i.key == k })
-		if !ok || v != w {
-			t.Fatalf("key %d: got %v, want %v", k, v, w)
+	require.Equal(t, len(v.want), n, "each value once")
+	for k, w := range v.want {
+		if got, ok := v.m.find(k); !ok || got != w {
+			t.Fatalf("key %d: got %v, want %v", k, got, w)
 		}
 	}
 }
 
-// diffs applies a diff to a copy of the old model and expects the new one.
-func checkDiff(t testing.TB, c Compare[*item], a, b Trie[*item], old, want map[int]*item) {
-	got := make(map[int]*item, len(old))
-	for k, v := range old {
-		got[k] = v
+// checkDiff expects the diff from v to w to be what their models say.
+func checkDiff(t testing.TB, v, w version) {
+	a, ok := v.m.(*trieMap)
+	if !ok {
+		return
 	}
+	got := maps.Clone(v.want)
 	seen := map[int]bool{}
-	Diff(a, b, c, func(d Delta[*item]) bool {
+	Diff(a.Trie, w.m.(*trieMap).Trie, Compare[*item]{
+		Hash:    a.hashOf,
+		SameKey: func(x, y *item) bool { return x.key == y.key },
+		Equal:   func(x, y *item) bool { return x == y },
+	}, func(d Delta[*item]) bool {
 		k := 0
-		if d.HasOld {
+		switch {
+		case d.HasOld && v.want[d.Old.key] != d.Old:
+			t.Fatalf("diff: old is %v, want %v", d.Old, v.want[d.Old.key])
+		case d.HasOld && d.HasNew && d.Old == d.New:
+			t.Fatalf("diff: %v did not change", d.Old)
+		case d.HasOld:
 			k = d.Old.key
-			require.Same(t, old[k], d.Old)
 			delete(got, k)
-		} else {
-			k = d.New.key
-			require.NotContains(t, old, k)
+		case v.want[d.New.key] != nil:
+			t.Fatalf("diff: %v is not new", d.New)
 		}
 		if d.HasNew {
-			require.Equal(t, k, d.New.key)
-			require.NotSame(t, d.Old, d.New)
+			k = d.New.key
 			got[k] = d.New
 		}
-		require.False(t, seen[k], "key %d yielded twice", k)
+		if seen[k] {
+			t.Fatalf("diff: key %d twice", k)
+		}
 		seen[k] = true
 		return true
 	})
-	require.Equal(t, want, got)
+	require.True(t, maps.Equal(got, w.want), "applying the diff to the old version gives the new one")
 }
 
-type version struct {
-	trie Trie[*item]
-	want map[int]*item
-}
-
-func TestTrieBehavesLikeAGoMapAndOldVersionsStay(t *testing.T) {
+func TestMapsBehaveLikeAGoMapAndOldVersionsStay(t *testing.T) {
 	t.Parallel()
-	ops := 60_000
+	ops := 300_000
 	if testing.Short() {
-		ops = 5_000
+		ops = 20_000
 	}
-	for name, hash := range hashes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := rand.New(rand.NewPCG(seed(t), 1))
-			keys := 2_000
-			if name == "constant" || name == "lowbit" || name == "16values" {
-				keys = 60
-			}
-			m := &machine{t: t, hash: hash, gen: 1, want: map[int]*item{}}
-			var kept []version
-			for i := range ops {
-				// Phases that grow and shrink the trie, so that every size is met.
-				grow := i/(ops/6)%2 == 0
-				k := r.IntN(keys)
-				if (r.IntN(4) != 0) == grow {
-					m.put(k, i)
-				} else {
-					m.remove(k)
+	for impl, make := range implementations {
+		for name, hash := range hashes {
+			t.Run(impl+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				keys := 3_000
+				if name == "constant" || name == "lowbit" || name == "16values" {
+					keys = 80
 				}
-				if r.IntN(20) == 0 { // end of a batch
-					m.gen++
-				}
-				if r.IntN(ops/40) == 0 {
-					cp := make(map[int]*item, len(m.want))
-					for k, v := range m.want {
-						cp[k] = v
-					}
-					kept = append(kept, version{m.trie, cp})
-					m.gen++
-				}
-			}
-			kept = append(kept, version{m.trie, m.want})
-			for i, v := range kept {
-				check(t, hash, v.trie, v.want)
-				o := kept[r.IntN(len(kept))]
-				checkDiff(t, m.compare(), v.trie, o.trie, v.want, o.want)
-				if i > 0 {
-					checkDiff(t, m.compare(), kept[i-1].trie, v.trie, kept[i-1].want, v.want)
-				}
-			}
-			for k := range m.want {
-				m.remove(k)
-			}
-			require.Zero(t, m.trie)
-		})
+				r := rand.New(rand.NewPCG(seed(t), 1))
+				runModel(t, r, &machine{t: t, gen: 1, m: make(hash), want: map[int]*item{}}, ops, keys)
+			})
+		}
 	}
 }
 
-func ExampleTrie() {
-	type user struct{ name, mail string }
-	hash := func(u user) uint64 { return uint64(len(u.name)) } // any function of the key
-	put := func(t *Trie[user], gen uint64, u user) {
-		t.Put(gen, hash(u), u, func(o user) bool { return o.name == u.name }, hash)
+func runModel(t *testing.T, r *rand.Rand, m *machine, ops, keys int) {
+	kept := []version{m.version()}
+	for i := range ops {
+		k := r.IntN(keys)
+		// Phases that grow and that shrink, so that every size is met.
+		grow := i/(ops/6)%2 == 0
+		switch n := r.IntN(8); {
+		case n == 0:
+			m.find(k)
+		case n == 1:
+			m.edit(k, i)
+		case (n < 7) == grow:
+			m.put(k, i)
+		default:
+			m.remove(k)
+		}
+		if r.IntN(20) == 0 { // end of a batch
+			m.gen++
+		}
+		if r.IntN(ops/40) == 0 {
+			kept = append(kept, m.version())
+		}
 	}
+	kept = append(kept, m.version())
+	for i, v := range kept {
+		v.check(t)
+		checkDiff(t, v, kept[max(i-1, 0)])
+		checkDiff(t, kept[max(i-1, 0)], v)
+		checkDiff(t, v, kept[r.IntN(len(kept))])
+	}
+	for k := range maps.Clone(m.want) {
+		m.remove(k)
+	}
+	require.Zero(t, m.m.len())
+	require.True(t, m.m.each(func(*item) bool { return false }), "nothing to iterate over")
+}
 
-	var v1 Trie[user]
-	put(&v1, 1, user{"ann", "ann@a"})
-	put(&v1, 1, user{"bob", "bob@b"})
-	v2 := v1 // a snapshot
-	put(&v2, 2, user{"ann", "ann@x"})
-
-	Diff(v1, v2, Compare[user]{
-		Hash:    hash,
-		SameKey: func(a, b user) bool { return a.name == b.name },
-		Equal:   func(a, b user) bool { return a == b },
-	}, func(d Delta[user]) bool {
-		fmt.Println(d.Old.mail, "became", d.New.mail)
-		return true
+func FuzzTrieBehavesLikeAGoMap(f *testing.F) {
+	f.Add(uint8(0), []byte{0, 1, 0, 2, 64, 1, 128, 0, 0, 3})
+	f.Add(uint8(4), []byte{0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 128, 1, 64, 2})
+	names := []string{"mixed", "identity", "shifted", "16values", "constant", "lowbit", "sparse"}
+	f.Fuzz(func(t *testing.T, hash uint8, prog []byte) {
+		m := &machine{t: t, gen: 1, m: &trieMap{hash: hashes[names[int(hash)%len(names)]]}, want: map[int]*item{}}
+		kept := []version{m.version()}
+		for i := 0; i+1 < len(prog); i += 2 {
+			k := int(prog[i]&7)<<8 | int(prog[i+1])
+			switch prog[i] >> 5 {
+			case 0, 1, 2:
+				m.put(k, i)
+			case 3:
+				m.edit(k, i)
+			case 4, 5:
+				m.remove(k)
+			case 6:
+				m.gen++
+			case 7:
+				if len(kept) < 20 {
+					kept = append(kept, m.version())
+				}
+			}
+		}
+		kept = append(kept, m.version())
+		for i, v := range kept {
+			v.check(t)
+			checkDiff(t, kept[0], v)
+			checkDiff(t, v, kept[len(kept)-1-i])
+		}
 	})
-	// Output: ann@a became ann@x
 }

@@ -1,0 +1,207 @@
+package pmap
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func mixed() *trieMap { return &trieMap{hash: hashes["mixed"]} }
+
+func filled(n int) *trieMap {
+	m := mixed()
+	for k := range n {
+		m.put(1, &item{key: k})
+	}
+	return m
+}
+
+func TestReadersSeeWholeVersionsWhileTheWriterGoesOn(t *testing.T) {
+	t.Parallel()
+	const keys = 500
+	var current atomic.Pointer[trieMap]
+	current.Store(mixed())
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				m := current.Load()
+				first, n := -1, 0
+				m.each(func(i *item) bool {
+					if first < 0 {
+						first = i.ver
+					}
+					if i.ver != first {
+						t.Errorf("versions %d and %d in one version of the map", first, i.ver)
+					}
+					n++
+					return true
+				})
+				if n != m.len() {
+					t.Errorf("%d values, len is %d", n, m.len())
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	// Each batch rewrites all keys, half of them twice, and drops some.
+	for gen := uint64(1); gen <= 200; gen++ {
+		next := *current.Load()
+		for k := range keys {
+			next.put(gen, &item{k, -1})
+		}
+		for k := range keys {
+			if k%10 == int(gen%10) {
+				next.remove(gen, k)
+			} else {
+				next.edit(gen, &item{k, int(gen)})
+			}
+		}
+		current.Store(&next)
+	}
+	close(done)
+	wg.Wait()
+}
+
+func TestDiffCostsAsMuchAsTheChange(t *testing.T) {
+	t.Parallel()
+	const n = 100_000
+	a := filled(n)
+	for _, changed := range []int{0, 1, 100, 1000} {
+		b := a.snapshot().(*trieMap)
+		for k := range changed {
+			b.edit(2, &item{k * 97, 1})
+		}
+		looked, found := 0, 0
+		Diff(a.Trie, b.Trie, Compare[*item]{
+			Hash:    a.hashOf,
+			SameKey: func(x, y *item) bool { return x.key == y.key },
+			Equal:   func(x, y *item) bool { looked++; return x == y },
+		}, func(Delta[*item]) bool { found++; return true })
+		require.Equal(t, changed, found)
+		require.LessOrEqual(t, looked, leafCap*changed, "values compared for %d changes", changed)
+	}
+}
+
+func TestDiffStopsWhenAskedTo(t *testing.T) {
+	t.Parallel()
+	a, b := mixed(), filled(1000)
+	n := 0
+	c := Compare[*item]{
+		Hash:    a.hashOf,
+		SameKey: func(x, y *item) bool { return x.key == y.key },
+		Equal:   func(x, y *item) bool { return x == y },
+	}
+	stop := func(Delta[*item]) bool { n++; return n < 3 }
+	require.False(t, Diff(a.Trie, b.Trie, c, stop))
+	require.Equal(t, 3, n)
+	n = 0
+	require.False(t, Diff(b.Trie, a.Trie, c, stop))
+	require.Equal(t, 3, n)
+}
+
+func TestEachStopsWhenAskedTo(t *testing.T) {
+	t.Parallel()
+	for name, hash := range hashes {
+		m := &trieMap{hash: hash}
+		for k := range 60 {
+			m.put(1, &item{key: k})
+		}
+		n := 0
+		require.False(t, m.each(func(*item) bool { n++; return n < 40 }), name)
+		require.Equal(t, 40, n, name)
+	}
+}
+
+func TestSameOrderEachTime(t *testing.T) {
+	t.Parallel()
+	m := filled(1000)
+	var a, b []*item
+	m.each(func(i *item) bool { a = append(a, i); return true })
+	m.each(func(i *item) bool { b = append(b, i); return true })
+	require.Equal(t, a, b)
+}
+
+func TestReadingAllocatesNothing(t *testing.T) {
+	m := filled(10_000)
+	sum := 0
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		for k := range 1000 {
+			if v, ok := m.find(k); ok {
+				sum += v.key
+			}
+		}
+		m.each(func(i *item) bool { sum += i.key; return true })
+	}))
+}
+
+func TestRemovingWhatIsNotThereCopiesNothing(t *testing.T) {
+	t.Parallel()
+	m := filled(1000)
+	before := m.Trie
+	_, ok := m.remove(2, -1)
+	require.False(t, ok)
+	require.Equal(t, before, m.Trie)
+}
+
+func TestTrieShrinksAgain(t *testing.T) {
+	t.Parallel()
+	m := filled(10_000)
+	for k := range 9_995 {
+		m.remove(2, k)
+	}
+	nodes := countNodes(m.Trie)
+	require.LessOrEqual(t, nodes, 8, "5 of 10,000 values need few nodes")
+}
+
+// countNodes counts leaves and inner nodes.
+func countNodes[V any](t Trie[V]) int {
+	if t.root == nil || t.size&1 != 0 {
+		return 1
+	}
+	var count func(n *inner, base uint) int
+	count = func(n *inner, base uint) int {
+		sum := 1
+		for i := uint64(0); i < fan; i += spanAt[V](n, i, base) {
+			if n.isLeaf(i) {
+				sum++
+			} else {
+				sum += count((*inner)(n.kids[i]), base+fanBits)
+			}
+		}
+		return sum
+	}
+	return count((*inner)(t.root), 0)
+}
+
+func ExampleTrie() {
+	type user struct{ name, mail string }
+	hash := func(u user) uint64 { return uint64(len(u.name)) } // any function of the key
+	put := func(t *Trie[user], gen uint64, u user) {
+		t.Put(gen, hash(u), u, func(o user) bool { return o.name == u.name }, hash)
+	}
+
+	var v1 Trie[user]
+	put(&v1, 1, user{"ann", "ann@a"})
+	put(&v1, 1, user{"bob", "bob@b"})
+	v2 := v1 // a snapshot
+	put(&v2, 2, user{"ann", "ann@x"})
+
+	Diff(v1, v2, Compare[user]{
+		Hash:    hash,
+		SameKey: func(a, b user) bool { return a.name == b.name },
+		Equal:   func(a, b user) bool { return a == b },
+	}, func(d Delta[user]) bool {
+		fmt.Println(d.Old.mail, "became", d.New.mail)
+		return true
+	})
+	// Output: ann@a became ann@x
+}
