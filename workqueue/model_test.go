@@ -1,0 +1,371 @@
+package workqueue_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// The random tests drive a queue and the model below with the same operations
+// and demand the same answers. The model is written to be obviously right: it
+// keeps slices and maps and searches them.
+
+type modelItem struct {
+	item    int
+	class   int
+	due     time.Time
+	request int // identifies the request, for marks
+}
+
+type model struct {
+	budgets []time.Duration
+	grouped bool
+
+	queued  []modelItem       // in order of arrival in their class
+	turns   map[int][]int     // by class: the groups with queued items, next turn first
+	running map[int]modelItem // by item
+	again   map[int]modelItem
+	delayed map[int]modelItem // due is the end of the delay
+
+	requests int
+	open     map[int]bool // requests not processed
+	shut     bool
+	stats    workqueue.Stats
+}
+
+func newModel(opts workqueue.Options[int]) *model {
+	m := &model{budgets: opts.Budgets, grouped: opts.Group != nil}
+	if len(m.budgets) == 0 {
+		m.budgets = []time.Duration{0}
+	}
+	m.turns, m.open = map[int][]int{}, map[int]bool{}
+	m.running, m.again, m.delayed = map[int]modelItem{}, map[int]modelItem{}, map[int]modelItem{}
+	return m
+}
+
+func modelGroup(item int) int { return item % 5 }
+func modelClass(item int) int { return item / 3 % 4 }
+
+func (m *model) clamp(class int) int { return min(max(class, 0), len(m.budgets)-1) }
+
+func (m *model) moreUrgent(a, b int) int {
+	if m.budgets[b] < m.budgets[a] {
+		return b
+	}
+	return a
+}
+
+func (m *model) find(item int) int {
+	return slices.IndexFunc(m.queued, func(q modelItem) bool { return q.item == item })
+}
+
+func (m *model) push(x modelItem, now time.Time) {
+	x.due = now.Add(m.budgets[x.class])
+	m.queued = append(m.queued, x)
+	if g := modelGroup(x.item); m.grouped && !slices.Contains(m.turns[x.class], g) {
+		m.turns[x.class] = append(m.turns[x.class], g)
+	}
+}
+
+func (m *model) unqueue(i int) modelItem {
+	x := m.queued[i]
+	m.queued = slices.Delete(m.queued, i, i+1)
+	more := slices.ContainsFunc(m.queued, func(q modelItem) bool {
+		return q.class == x.class && modelGroup(q.item) == modelGroup(x.item)
+	})
+	if m.grouped && !more {
+		m.turns[x.class] = slices.DeleteFunc(m.turns[x.class], func(g int) bool { return g == modelGroup(x.item) })
+	}
+	return x
+}
+
+func (m *model) ask(item, class int, now time.Time) {
+	m.stats.Added++
+	m.requests++
+	x := modelItem{item: item, class: class, request: m.requests}
+	m.open[x.request] = true
+	if _, running := m.running[item]; running {
+		m.again[item] = x
+		return
+	}
+	m.push(x, now)
+}
+
+func (m *model) add(item, class int, now time.Time) {
+	if m.shut {
+		return
+	}
+	class = m.clamp(class)
+	if i := m.find(item); i >= 0 {
+		if now.Add(m.budgets[class]).Before(m.queued[i].due) {
+			x := m.unqueue(i)
+			x.class = class
+			m.push(x, now)
+		}
+		return
+	}
+	if x, ok := m.again[item]; ok {
+		x.class = m.moreUrgent(x.class, class)
+		m.again[item] = x
+		return
+	}
+	if d, ok := m.delayed[item]; ok {
+		delete(m.delayed, item)
+		class = m.moreUrgent(d.class, class)
+	}
+	m.ask(item, class, now)
+}
+
+func (m *model) addAfter(item, class int, d time.Duration, now time.Time) {
+	if m.shut {
+		return
+	}
+	if d <= 0 {
+		m.add(item, class, now)
+		return
+	}
+	if _, again := m.again[item]; again || m.find(item) >= 0 {
+		return
+	}
+	class = m.clamp(class)
+	if r, ok := m.running[item]; ok {
+		class = r.class
+	}
+	x := modelItem{item: item, class: class, due: now.Add(d)}
+	if old, ok := m.delayed[item]; ok {
+		x.class = old.class
+		if !x.due.Before(old.due) {
+			return
+		}
+	}
+	m.delayed[item] = x
+}
+
+// release queues what became due up to now, in the order of the deadlines.
+func (m *model) release(now time.Time) {
+	for {
+		var first *modelItem
+		for _, x := range m.delayed {
+			if !x.due.After(now) && (first == nil || x.due.Before(first.due)) {
+				first = &x
+			}
+		}
+		if first == nil {
+			return
+		}
+		delete(m.delayed, first.item)
+		m.ask(first.item, first.class, first.due)
+	}
+}
+
+func (m *model) take() int {
+	class := -1
+	var due time.Time
+	for c := range m.budgets {
+		for _, x := range m.queued {
+			if x.class == c && (class < 0 || x.due.Before(due)) {
+				class, due = c, x.due
+			}
+		}
+	}
+	i := slices.IndexFunc(m.queued, func(x modelItem) bool {
+		return x.class == class && (!m.grouped || modelGroup(x.item) == m.turns[class][0])
+	})
+	if m.grouped {
+		m.turns[class] = append(m.turns[class][1:], m.turns[class][0])
+	}
+	x := m.unqueue(i)
+	m.running[x.item] = x
+	return x.item
+}
+
+func (m *model) done(item int, now time.Time) {
+	r, ok := m.running[item]
+	if !ok {
+		return
+	}
+	delete(m.running, item)
+	delete(m.open, r.request)
+	if x, ok := m.again[item]; ok {
+		delete(m.again, item)
+		m.push(x, now)
+	}
+}
+
+func (m *model) shutDown() {
+	if !m.shut {
+		m.stats.Dropped += uint64(len(m.delayed))
+		clear(m.delayed)
+		m.shut = true
+	}
+}
+
+func (m *model) wantStats() workqueue.Stats {
+	s := m.stats
+	s.Queued, s.Again, s.Delayed, s.Running = len(m.queued), len(m.again), len(m.delayed), len(m.running)
+	return s
+}
+
+// freeDelay returns a delay that ends when no other does: among equal
+// deadlines the order is not promised.
+func (m *model) freeDelay(r *rand.Rand, now time.Time) time.Duration {
+	for {
+		d := time.Duration(r.Int64N(int64(20 * time.Second)))
+		clash := false
+		for _, x := range m.delayed {
+			clash = clash || x.due.Equal(now.Add(d))
+		}
+		if !clash {
+			return d
+		}
+	}
+}
+
+type modelMark struct {
+	reached  <-chan struct{}
+	requests []int
+}
+
+func modelConfigs() map[string]workqueue.Options[int] {
+	group := func(item int) string { return fmt.Sprint(modelGroup(item)) }
+	budgets := []time.Duration{0, 5 * time.Second, time.Second, time.Minute}
+	return map[string]workqueue.Options[int]{
+		"fifo":               {},
+		"fifo with times":    {Times: true},
+		"classes":            {Budgets: budgets, Class: modelClass},
+		"groups":             {Group: group},
+		"groups and classes": {Budgets: budgets, Group: group},
+	}
+}
+
+func TestQueueBehavesLikeTheModel(t *testing.T) {
+	t.Parallel()
+	for name, opts := range modelConfigs() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRand(t)
+			for ops := *opsFlag; ops > 0; ops -= 2000 {
+				synctest.Test(t, func(t *testing.T) { playAgainstModel(t, r, opts, min(ops, 2000)) })
+			}
+		})
+	}
+}
+
+func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], ops int) {
+	q := workqueue.NewDelaying(opts)
+	m := newModel(opts)
+	items := 1 + r.IntN(60)
+	var marks []modelMark
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	for range ops {
+		item, class, now := r.IntN(items), r.IntN(5), time.Now()
+		own := 0
+		if opts.Class != nil {
+			own = modelClass(item)
+		}
+		switch op := r.IntN(100); {
+		case op < 20:
+			q.Add(item)
+			m.add(item, own, now)
+		case op < 30:
+			q.AddClass(item, class)
+			m.add(item, class, now)
+		case op < 33:
+			batch := []int{item, r.IntN(items), item}
+			q.AddAll(batch)
+			for _, x := range batch {
+				own := 0
+				if opts.Class != nil {
+					own = modelClass(x)
+				}
+				m.add(x, own, now)
+			}
+		case op < 45:
+			d := m.freeDelay(r, now) - time.Second
+			q.AddAfter(item, d)
+			m.addAfter(item, own, d, now)
+		case op < 65:
+			if len(m.queued) == 0 {
+				_, ok := q.Get(done)
+				require.False(t, ok)
+				break
+			}
+			got, ok := q.Get(t.Context())
+			require.True(t, ok)
+			require.Equal(t, m.take(), got)
+		case op < 88:
+			q.Done(item) // often a stray one
+			m.done(item, now)
+		case op < 90:
+			mark := modelMark{reached: q.Mark()}
+			for id := range m.open {
+				mark.requests = append(mark.requests, id)
+			}
+			marks = append(marks, mark)
+		case op < 99:
+			advance(time.Duration(r.Int64N(int64(3 * time.Second))))
+			m.release(time.Now())
+		default:
+			if r.IntN(10) == 0 {
+				q.ShutDown()
+				m.shutDown()
+			}
+		}
+		require.Equal(t, m.wantStats(), withoutDurations(q.Stats()))
+		marks = checkMarks(t, m, marks)
+	}
+	finishModel(t, q, m)
+	checkMarks(t, m, marks)
+}
+
+// finishModel drains the queue and compares the rest.
+func finishModel(t *testing.T, q *workqueue.DelayingQueue[int], m *model) {
+	drained := make(chan error, 1)
+	go func() { drained <- q.ShutDownWithDrain(t.Context()) }()
+	synctest.Wait()
+	m.shutDown()
+	for len(m.queued)+len(m.running) > 0 {
+		for len(m.queued) > 0 {
+			require.Equal(t, m.take(), mustGet(t, q))
+		}
+		running := make([]int, 0, len(m.running))
+		for item := range m.running {
+			running = append(running, item)
+		}
+		for _, item := range running {
+			q.Done(item)
+			m.done(item, time.Now())
+		}
+	}
+	require.NoError(t, <-drained)
+	require.Equal(t, m.wantStats(), withoutDurations(q.Stats()))
+}
+
+// checkMarks compares all marks and returns those still to be reached.
+func checkMarks(t *testing.T, m *model, marks []modelMark) []modelMark {
+	return slices.DeleteFunc(marks, func(k modelMark) bool {
+		want := !slices.ContainsFunc(k.requests, func(id int) bool { return m.open[id] })
+		select {
+		case <-k.reached:
+			require.True(t, want, "a mark was reached too early")
+		default:
+			require.False(t, want, "a mark was not reached")
+		}
+		return want
+	})
+}
+
+func withoutDurations(s workqueue.Stats) workqueue.Stats {
+	s.UnfinishedWork, s.LongestRunning = 0, 0
+	return s
+}

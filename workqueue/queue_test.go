@@ -1,0 +1,408 @@
+package workqueue_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+func TestItemsComeInOrderOfArrival(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[int]{})
+	var want []int
+	for i := range 1000 {
+		q.Add(i)
+		want = append(want, i)
+	}
+	assert.Equal(t, 1000, q.Len())
+	assert.Equal(t, want, takeAll(t, q))
+}
+
+func TestAddsBeforeGetCollapse(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[string]{})
+	q.AddAll([]string{"a", "b", "a"})
+	q.Add("b")
+	assert.Equal(t, []string{"a", "b"}, takeAll(t, q))
+}
+
+func TestAddDuringProcessingComesBackAfterDone(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[string]{})
+	q.Add("a")
+	a := mustGet(t, q)
+	q.Add("a")
+	q.Add("a")
+	assert.Zero(t, q.Len(), "an item was offered twice at once")
+	q.Done(a)
+	assert.Equal(t, []string{"a"}, takeAll(t, q))
+}
+
+func TestStrayDoneIsIgnored(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[string]{})
+	q.Done("never added")
+	q.Add("a")
+	q.Done("a") // queued, not taken: must not queue it a second time
+	require.Equal(t, 1, q.Len())
+
+	a := mustGet(t, q)
+	q.Add("a")
+	q.Done(a)
+	q.Done(a) // done already, queued again: the same
+	require.Equal(t, 1, q.Len())
+	mustGet(t, q)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, ok := q.Get(ctx)
+	assert.False(t, ok, "the same item was handed out twice at once")
+}
+
+func TestGetEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[string]{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, ok := q.Get(ctx)
+		assert.False(t, ok)
+		assert.Equal(t, time.Minute, time.Since(began))
+
+		q.Add("a")
+		_, ok = q.Get(ctx)
+		assert.False(t, ok, "Get with a context that is done took an item")
+		assert.Equal(t, 1, q.Len())
+	})
+}
+
+// An item added while the only waiter is being cancelled must reach the next.
+func TestCancelledWaiterPassesItsWakeUpOn(t *testing.T) {
+	t.Parallel()
+	for range 2000 {
+		q := workqueue.New(workqueue.Options[int]{})
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan int, 2)
+		var wg sync.WaitGroup
+		for _, c := range []context.Context{ctx, t.Context()} {
+			wg.Go(func() {
+				if item, ok := q.Get(c); ok {
+					got <- item
+				}
+			})
+		}
+		wg.Go(cancel)
+		wg.Go(func() { q.Add(1) })
+		require.Equal(t, 1, <-got)
+		q.ShutDown()
+		wg.Wait()
+	}
+}
+
+func TestGetAfterShutDownHandsOutWhatIsQueued(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[string]{})
+	q.Add("a")
+	assert.False(t, q.ShuttingDown())
+	q.ShutDown()
+	assert.True(t, q.ShuttingDown())
+	q.Add("b")
+	q.AddAll([]string{"c"})
+	assert.Equal(t, "a", mustGet(t, q))
+	q.Add("a")
+	_, ok := q.Get(t.Context())
+	assert.False(t, ok)
+	q.Done("a")
+	assert.Zero(t, q.Len(), "an add after the shutdown was accepted")
+}
+
+func TestDoneQueuesAgainAfterShutDown(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[string]{})
+	q.Add("a")
+	a := mustGet(t, q)
+	q.Add("a")
+	q.ShutDown()
+	q.Done(a)
+	assert.Equal(t, "a", mustGet(t, q))
+}
+
+func TestDrainWaitsForQueuedAndRunning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[string]{})
+		q.AddAll([]string{"running", "again", "queued"})
+		mustGet(t, q)
+		mustGet(t, q)
+		q.Add("again")
+
+		var ended atomic.Int32
+		for range 3 { // any number may wait
+			go func() {
+				assert.NoError(t, q.ShutDownWithDrain(t.Context()))
+				ended.Add(1)
+			}()
+		}
+		for _, step := range []func(){
+			func() { q.Done("running") },
+			func() { q.Done("again") },
+			func() { assert.Equal(t, "queued", mustGet(t, q)) },
+			func() { q.Done("queued") },
+			func() { assert.Equal(t, "again", mustGet(t, q)) },
+		} {
+			synctest.Wait()
+			require.Zero(t, ended.Load(), "the drain ended with %+v", q.Stats())
+			step()
+		}
+		q.Done("again")
+		synctest.Wait()
+		assert.EqualValues(t, 3, ended.Load())
+		assert.NoError(t, q.ShutDownWithDrain(t.Context()), "a drain of an empty queue")
+	})
+}
+
+func TestDrainEndsWithTheContextOrShutDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[string]{})
+		q.Add("a")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, assert.AnError)
+		defer cancel()
+		assert.ErrorIs(t, q.ShutDownWithDrain(ctx), assert.AnError)
+		assert.True(t, q.ShuttingDown())
+
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { errs <- q.ShutDownWithDrain(t.Context()) }()
+		}
+		synctest.Wait()
+		q.ShutDown()
+		assert.ErrorIs(t, <-errs, workqueue.ErrDrainEnded)
+		assert.ErrorIs(t, <-errs, workqueue.ErrDrainEnded)
+
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
+		assert.NoError(t, q.ShutDownWithDrain(t.Context()))
+	})
+}
+
+func TestShutDownWakesEveryWaiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[string]{})
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				_, ok := q.Get(t.Context())
+				assert.False(t, ok)
+			})
+		}
+		synctest.Wait()
+		q.ShutDown()
+		wg.Wait()
+	})
+}
+
+// Wake-ups are invitations; a burst must still end up with every worker busy.
+func TestBurstEngagesEveryWaitingWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[int]{})
+		var taken atomic.Int32
+		for range 8 {
+			go func() {
+				_, ok := q.Get(t.Context())
+				assert.True(t, ok)
+				taken.Add(1)
+			}()
+		}
+		synctest.Wait()
+		q.AddAll([]int{1, 2, 3})
+		synctest.Wait()
+		assert.EqualValues(t, 3, taken.Load())
+		for i := 4; i <= 8; i++ {
+			q.Add(i)
+		}
+		synctest.Wait()
+		assert.EqualValues(t, 8, taken.Load())
+	})
+}
+
+func TestProducersAndConsumersEndWithAnEmptyQueue(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[int]{})
+	var producers, consumers sync.WaitGroup
+	var busy [100]atomic.Int32
+	for p := range 50 {
+		producers.Go(func() {
+			for i := range 200 {
+				q.Add((p + i) % 100)
+			}
+		})
+	}
+	for range 10 {
+		consumers.Go(func() {
+			for {
+				item, ok := q.Get(t.Context())
+				if !ok {
+					return
+				}
+				assert.EqualValues(t, 1, busy[item].Add(1), "an item was processed twice at once")
+				runtime.Gosched()
+				busy[item].Add(-1)
+				q.Done(item)
+			}
+		})
+	}
+	producers.Wait()
+	require.NoError(t, q.ShutDownWithDrain(t.Context()))
+	consumers.Wait()
+	assert.Equal(t, 0, q.Len())
+	assert.Zero(t, q.Stats().Running)
+}
+
+func TestProcessedPointerIsCollectable(t *testing.T) {
+	t.Parallel()
+	type object struct{ payload [1024]byte }
+	q := workqueue.New(workqueue.Options[*object]{})
+	collected := make(chan struct{})
+	func() {
+		o := new(object)
+		runtime.AddCleanup(o, func(struct{}) { close(collected) }, struct{}{})
+		q.Add(o)
+		q.Done(mustGet(t, q))
+	}()
+	for {
+		runtime.GC()
+		select {
+		case <-collected:
+			runtime.KeepAlive(q)
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+func TestItemsOfAnyComparableType(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[any]{})
+	q.AddAll([]any{1, "1", 1.0, nil, [2]int{1, 2}, 1, nil})
+	assert.Equal(t, []any{1, "1", 1.0, nil, [2]int{1, 2}}, takeAll(t, q))
+	assert.Panics(t, func() { q.Add([]int{1}) }, "a slice is not comparable")
+	assert.Zero(t, q.Len())
+	q.Add("still usable")
+	assert.Equal(t, 1, q.Len())
+}
+
+func TestMarkIsReachedWhenEverythingBeforeItWasProcessed(t *testing.T) {
+	t.Parallel()
+	reached := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	q := workqueue.New(workqueue.Options[string]{})
+	assert.True(t, reached(q.Mark()), "nothing to wait for")
+	q.AddAll([]string{"a", "b"})
+	first := q.Mark()
+	same := q.Mark()
+	q.Add("c")
+	second := q.Mark()
+	q.Add("a") // counted before
+
+	a, b := mustGet(t, q), mustGet(t, q)
+	q.Add("b") // once more: not the first mark's business
+	q.Done(b)
+	third := q.Mark()
+	assert.False(t, reached(first), "a is still running")
+	q.Done(a)
+	assert.True(t, reached(first))
+	assert.True(t, reached(same))
+	assert.False(t, reached(second))
+	c := mustGet(t, q)
+	assert.Equal(t, "c", c)
+	q.Done(c)
+	assert.True(t, reached(second))
+	assert.False(t, reached(third), "b was asked for again before the third mark")
+	takeAll(t, q)
+	assert.True(t, reached(third))
+}
+
+func TestIdleQueueNeedsNoGoroutine(t *testing.T) {
+	before := runtime.NumGoroutine()
+	queues := make([]*workqueue.RateLimitingQueue[string], 100)
+	for i := range queues {
+		queues[i] = workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{})
+		queues[i].AddAfter("a", math.MaxInt64)
+		queues[i].AddRateLimited("b")
+	}
+	// Timers that fire run a goroutine for a moment; 100 queues would leave 100.
+	require.Less(t, runtime.NumGoroutine(), before+50)
+	runtime.KeepAlive(queues)
+}
+
+func TestGarbageOptionsMeanTheNearestSensible(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[string]{
+		Budgets: []time.Duration{-time.Hour, math.MaxInt64},
+		Class:   func(string) int { return -7 },
+	})
+	q.AddClass("low", 99)
+	q.AddClass("lowest", math.MaxInt)
+	q.AddClass("high", math.MinInt)
+	q.Add("by function")
+	assert.Equal(t, []string{"high", "by function", "low", "lowest"}, takeAll(t, q))
+
+	assert.Panics(t, func() { _, _ = q.Get(nil) }) //nolint:staticcheck // that is the point
+	q.Add("a")
+	assert.Equal(t, 1, q.Len(), "the queue is unusable after a panic")
+}
+
+func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
+	t.Parallel()
+	bad := func(s string) {
+		if s == "bad" {
+			panic("bad item")
+		}
+	}
+	q := workqueue.NewDelaying(workqueue.Options[string]{
+		Group: func(s string) string { bad(s); return "" },
+		Class: func(s string) int { bad(s); return 0 },
+	})
+	for name, f := range map[string]func(){
+		"Add":      func() { q.Add("bad") },
+		"AddAll":   func() { q.AddAll([]string{"good", "bad"}) },
+		"AddAfter": func() { q.AddAfter("bad", time.Second) },
+	} {
+		assert.Panics(t, f, name)
+	}
+	q.Add("good")
+	assert.Equal(t, []string{"good"}, takeAll(t, q.Queue))
+}
+
+func TestAddAllOfManyKeepsTheirOrder(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New(workqueue.Options[string]{})
+	var items []string
+	for i := range 1000 {
+		items = append(items, fmt.Sprint(i))
+	}
+	q.AddAll(items)
+	q.AddAll(nil)
+	assert.Equal(t, items, takeAll(t, q))
+}
