@@ -101,11 +101,10 @@ func (q *DeltaFIFO[T]) Bookmark(ctx context.Context, _ string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return ErrClosed
+	if err := q.open(); err != nil {
+		return err
 	}
+	q.mu.Unlock()
 	return nil
 }
 
@@ -117,10 +116,8 @@ func (q *DeltaFIFO[T]) AddIfNotPresent(deltas Deltas[T]) error {
 	if err := deltas.check(); err != nil {
 		return err
 	}
-	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
-		return ErrClosed
+	if err := q.open(); err != nil {
+		return err
 	}
 	n := 0
 	key := deltas[0].Key

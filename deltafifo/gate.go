@@ -85,6 +85,21 @@ func (g *gate) enter(ctx context.Context) error {
 	return nil
 }
 
+// open locks the mutex for a call that never waits, or says why the queue takes
+// nothing. If it returns an error the mutex is not locked.
+func (g *gate) open() error {
+	g.mu.Lock()
+	switch {
+	case g.limit == 0:
+		g.mu.Unlock()
+		return errNotMade
+	case g.closed:
+		g.mu.Unlock()
+		return ErrClosed
+	}
+	return nil
+}
+
 // leave accounts for n deltas that were added since enter, wakes whom that
 // concerns and unlocks the mutex.
 func (g *gate) leave(n int) {

@@ -155,15 +155,15 @@ func (m *model) Replace(ctx context.Context, objs []thing, rv string) error {
 }
 
 func (m *model) Resync(ctx context.Context) error {
+	if m.known == nil {
+		return m.Bookmark(ctx, "")
+	}
 	if err := m.when(ctx, func() bool { return m.closed || m.limit < 0 || len(m.log) < m.limit }); err != nil {
 		return err
 	}
 	defer m.unlock()
 	if m.closed {
 		return ErrClosed
-	}
-	if m.known == nil {
-		return nil
 	}
 	for obj := range m.known.All() {
 		key := object.KeyOf(obj)

@@ -90,14 +90,14 @@ func (q *DeltaFIFO[T]) vanished(deltas []Delta[T], listed map[types.NamespacedNa
 // or in process, so that the consumer looks at each object again. It does
 // nothing without KnownObjects. Otherwise it is like Add.
 func (q *DeltaFIFO[T]) Resync(ctx context.Context) error {
+	if q.known == nil {
+		return q.Bookmark(ctx, "") // neither waits nor queues anything
+	}
 	if err := q.enter(ctx); err != nil {
 		return err
 	}
 	n := 0
 	defer func() { q.leave(n) }()
-	if q.known == nil {
-		return nil
-	}
 	var deltas []Delta[T]
 	for obj := range q.idle() {
 		deltas = append(deltas, Delta[T]{Type: Sync, Key: object.KeyOf(obj), Object: obj})
