@@ -1,0 +1,157 @@
+package informer
+
+import (
+	"time"
+
+	"github.com/informerkit/informerkit/deltafifo"
+	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// applier turns batches of deltas into a new snapshot and the events that lead
+// to it. It is guarded by the informer's applying mutex.
+type applier[T Object] struct {
+	inf     *Informer[T]
+	batch   *indexer.Batch[T]
+	records []record[T] // of the batch in progress; used again
+	now     int64
+	counts  EventCounts
+}
+
+// apply applies one batch of a source: first the cache, with all its indexes,
+// then the log, so that a handler finds in the cache what it is told of.
+func (inf *Informer[T]) apply(s *source[T], deltas []deltafifo.Delta[T]) {
+	inf.applying.Lock()
+	defer inf.applying.Unlock()
+	begin := time.Now()
+	a := &inf.applier
+	a.now, a.counts = begin.UnixNano(), EventCounts{}
+	a.batch = inf.store.Batch()
+	for i := range deltas {
+		a.one(s, &deltas[i])
+	}
+	a.publish()
+	if m := inf.metrics; m != nil {
+		m.Applied(a.counts, time.Since(begin))
+	}
+}
+
+func (a *applier[T]) one(s *source[T], d *deltafifo.Delta[T]) {
+	switch d.Type {
+	case deltafifo.Added, deltafifo.Updated:
+		a.set(d.Object)
+		s.rv = d.Object.GetResourceVersion()
+	case deltafifo.Deleted:
+		a.delete(d)
+		if !object.IsNil(d.Object) {
+			s.rv = d.Object.GetResourceVersion()
+		}
+	case deltafifo.Replaced:
+		a.replace(s, d.Objects)
+		s.rv = d.ResourceVersion
+	case deltafifo.Bookmark:
+		s.rv = d.ResourceVersion
+	}
+}
+
+// set stores a state. Whether that is an Added or an Updated is decided by what
+// is in the cache, not by what the server called it. A state that is there
+// already is not an event.
+func (a *applier[T]) set(obj T) {
+	key := object.KeyOf(obj)
+	old, known := a.batch.Get(key)
+	if known && object.SameVersion(old, obj) {
+		return
+	}
+	if _, _, err := a.batch.Set(obj); err != nil {
+		a.inf.log.Warn("an object is not cached", "object", key, "error", err)
+		return
+	}
+	e := Event[T]{Key: key, New: obj, Origin: Watch}
+	if !known {
+		e.Type = Added
+		a.add(e)
+		return
+	}
+	e.Old = old
+	tellUpdate(e, a.add)
+}
+
+// delete removes an object. One that is not in the cache has never been told of,
+// or is known to be gone, so there is no event.
+func (a *applier[T]) delete(d *deltafifo.Delta[T]) {
+	old, known := a.batch.Delete(d.Key)
+	if !known {
+		return
+	}
+	e := Event[T]{Type: Deleted, Key: d.Key, Old: old, Origin: Watch}
+	if d.FinalStateUnknown || object.IsNil(d.Object) || d.Object.GetUID() != old.GetUID() {
+		e.FinalStateUnknown = true
+	} else {
+		e.New = d.Object
+	}
+	a.add(e)
+}
+
+// replace makes the part of the cache that belongs to s equal to objs. What has
+// not changed keeps its place, so the two snapshots differ only in what has.
+func (a *applier[T]) replace(s *source[T], objs []T) {
+	from := a.commit()
+	var done indexer.ReplaceResult
+	var err error
+	if s.namespace == "" {
+		done, err = a.batch.Replace(objs)
+	} else {
+		done, err = a.batch.ReplaceNamespace(s.namespace, objs)
+	}
+	if err != nil {
+		a.inf.log.Warn("some objects of a list are not cached", "error", err)
+	}
+	a.counts.Lists++
+	a.counts.Added += done.Added
+	a.counts.Updated += done.Updated
+	a.counts.Deleted += done.Deleted
+
+	origin := Relist
+	if !s.listed {
+		s.listed, origin = true, InitialList
+	}
+	l := &leap[T]{from: from, to: a.commit(), origin: origin, synced: a.inf.allListed()}
+	a.records = append(a.records, record[T]{leap: l, at: a.now})
+}
+
+// commit makes a snapshot of what is applied so far, and goes on.
+func (a *applier[T]) commit() *indexer.Snapshot[T] {
+	a.batch.SetResourceVersion(a.inf.resourceVersion())
+	snap := a.batch.Commit()
+	a.batch = a.inf.store.Batch()
+	return snap
+}
+
+func (a *applier[T]) add(e Event[T]) bool {
+	a.records = append(a.records, record[T]{event: e, at: a.now})
+	a.counts.count(e.Type)
+	return true
+}
+
+// publish makes the batch visible: to readers, to waiters, to handlers.
+func (a *applier[T]) publish() {
+	inf := a.inf
+	a.batch.SetResourceVersion(inf.resourceVersion())
+	snap := a.batch.Commit()
+	a.batch = nil
+	synced := inf.allListed()
+	inf.events.Append(a.records, view[T]{snap: snap, synced: synced})
+	clear(a.records) // it must not keep objects alive
+	if a.records = a.records[:0]; cap(a.records) > maxScratch {
+		a.records = nil
+	}
+	if synced {
+		inf.noteSync()
+	}
+	inf.waiters.check(snap, synced)
+	a.counts.Objects = snap.Len()
+}
+
+// maxScratch is the number of records for which an applier keeps the memory.
+const maxScratch = 1024

@@ -1,0 +1,208 @@
+package informer
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+type pod = corev1.Pod
+
+// cluster is a collection of pods with a history, to be listed and watched
+// without HTTP. It keeps every object that it ever had.
+type cluster struct {
+	mu      sync.Mutex
+	rv      int
+	uid     int
+	objs    map[types.NamespacedName]*pod
+	history []reflector.Event[*pod]
+	start   int // the position of history[0]; older ones are compacted away
+	changed chan struct{}
+	cut     chan struct{} // closed to end the watches
+	listErr error
+	lists   int
+}
+
+func newCluster() *cluster {
+	return &cluster{rv: 100, start: 100, objs: map[types.NamespacedName]*pod{}, changed: make(chan struct{})}
+}
+
+// enter must be called in the synctest bubble that is going to use the cluster.
+func (c *cluster) enter() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed, c.cut = make(chan struct{}), make(chan struct{})
+}
+
+// write records a state. It is called with mu held.
+func (c *cluster) write(typ watch.EventType, p *pod) *pod {
+	c.rv++
+	p = p.DeepCopy()
+	p.ResourceVersion = strconv.Itoa(c.rv)
+	if typ == watch.Deleted {
+		delete(c.objs, object.KeyOf(p))
+	} else {
+		c.objs[object.KeyOf(p)] = p
+	}
+	c.history = append(c.history, reflector.Event[*pod]{Type: typ, Object: p, ResourceVersion: p.ResourceVersion})
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return p
+}
+
+// set creates or updates the pod ns/name, with a label that says n.
+func (c *cluster) set(ns, name string, n int) *pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, ok := c.objs[types.NamespacedName{Namespace: ns, Name: name}]
+	p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"n": strconv.Itoa(n)}}}
+	if ok {
+		p.UID = old.UID
+		return c.write(watch.Modified, p)
+	}
+	c.uid++
+	p.UID = types.UID("uid-" + strconv.Itoa(c.uid))
+	return c.write(watch.Added, p)
+}
+
+// remove deletes the pod ns/name; it returns nil if there is none.
+func (c *cluster) remove(ns, name string) *pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, ok := c.objs[types.NamespacedName{Namespace: ns, Name: name}]
+	if !ok {
+		return nil
+	}
+	return c.write(watch.Deleted, old)
+}
+
+// disconnect ends all watches; if compact is true they cannot be resumed.
+func (c *cluster) disconnect(compact bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if compact {
+		c.rv++
+		c.history, c.start = nil, c.rv
+	}
+	close(c.cut)
+	c.cut = make(chan struct{})
+}
+
+// fail makes lists and new watches fail with err until it is nil again.
+func (c *cluster) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listErr = err
+}
+
+func (c *cluster) get(key types.NamespacedName) *pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.objs[key]
+}
+
+func (c *cluster) state() map[types.NamespacedName]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := map[types.NamespacedName]string{}
+	for k, p := range c.objs {
+		m[k] = p.ResourceVersion
+	}
+	return m
+}
+
+// source reads one namespace, or all.
+type clusterSource struct {
+	*cluster
+	namespace string
+}
+
+func (c *cluster) source() reflector.ListerWatcher[*pod] { return &clusterSource{c, ""} }
+
+func (c *cluster) namespaced(ns string) reflector.ListerWatcher[*pod] { return &clusterSource{c, ns} }
+
+func (c *clusterSource) in(p *pod) bool { return c.namespace == "" || p.Namespace == c.namespace }
+
+func (c *clusterSource) List(_ context.Context, _ metav1.ListOptions, each func(*pod, error) error) (metav1.ListMeta, error) {
+	c.mu.Lock()
+	c.lists++
+	err, rv := c.listErr, c.rv
+	var objs []*pod
+	for _, p := range c.objs {
+		if c.in(p) {
+			objs = append(objs, p)
+		}
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	for _, p := range objs {
+		if err := each(p.DeepCopy(), nil); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
+	return metav1.ListMeta{ResourceVersion: strconv.Itoa(rv)}, nil
+}
+
+func (c *clusterSource) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*pod], error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from, _ := strconv.Atoi(opts.ResourceVersion)
+	switch {
+	case c.listErr != nil:
+		return nil, c.listErr
+	case from < c.start:
+		return nil, apierrors.NewResourceExpired("too old")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	return &clusterStream{c: c, ctx: ctx, cancel: cancel, at: from, cut: c.cut}, nil
+}
+
+type clusterStream struct {
+	c      *clusterSource
+	ctx    context.Context
+	cancel context.CancelFunc
+	at     int
+	cut    chan struct{}
+}
+
+func (s *clusterStream) Next() (reflector.Event[*pod], error) {
+	for {
+		s.c.mu.Lock()
+		changed := s.c.changed
+		if s.at < s.c.start {
+			s.c.mu.Unlock()
+			return reflector.Event[*pod]{}, apierrors.NewResourceExpired("too old")
+		}
+		for s.at < s.c.rv {
+			e := s.c.history[s.at-s.c.start]
+			s.at++
+			if s.c.in(e.Object) {
+				s.c.mu.Unlock()
+				e.Object = e.Object.DeepCopy()
+				return e, nil
+			}
+		}
+		s.c.mu.Unlock()
+		select {
+		case <-changed:
+		case <-s.cut:
+			return reflector.Event[*pod]{}, io.EOF
+		case <-s.ctx.Done():
+			return reflector.Event[*pod]{}, s.ctx.Err()
+		}
+	}
+}
+
+func (s *clusterStream) Close() error { s.cancel(); return nil }

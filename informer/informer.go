@@ -1,0 +1,250 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/internal/eventlog"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+var (
+	// ErrStopped is returned, or wrapped, when an informer has stopped and what
+	// was asked for can therefore not happen any more.
+	ErrStopped = errors.New("informer: it has stopped; make a new one")
+	// ErrRunning is returned by a second Run.
+	ErrRunning = errors.New("informer: Run was called before; an informer runs once")
+)
+
+// Informer keeps a cache of one collection of objects equal to the API server's,
+// and tells handlers what changes. Make one with [New]; all methods may be
+// called from any goroutine.
+type Informer[T Object] struct {
+	name     string
+	opts     Options[T]
+	log      *slog.Logger
+	resource schema.GroupResource
+	store    *indexer.Indexer[T]
+	empty    *indexer.Snapshot[T]
+	events   *eventLog[T]
+	metrics  InformerMetrics
+	waiters  waiters[T]
+
+	applying sync.Mutex // serialises the sources' batches
+	applier  applier[T]
+
+	started  atomic.Bool
+	synced   chan struct{}
+	syncOnce sync.Once
+	stopped  chan struct{} // closed when nothing will change any more
+	done     chan struct{} // closed when Run has returned
+
+	mu        sync.Mutex
+	sources   []*source[T]
+	handlers  map[*delivery[T]]struct{}
+	joined    int       // handlers that were ever added
+	begin     time.Time // when Run was called
+	syncAfter time.Duration
+	closed    bool // no more handlers
+}
+
+// New returns an informer of the collection that lw reads. It makes no request
+// before Run.
+func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T], error) {
+	if lw == nil {
+		return nil, errors.New("informer: the ListerWatcher is nil; make one with reflector.NewResource or reflector.FromFuncs")
+	}
+	inf, err := newInformer(opts)
+	if err != nil {
+		return nil, err
+	}
+	if inf.resource.Resource == "" {
+		inf.resource = resourceOf(lw, inf.name)
+	}
+	s, err := newSource(inf, "", lw)
+	if err != nil {
+		return nil, fmt.Errorf("informer %q: %w", inf.name, err)
+	}
+	inf.sources = append(inf.sources, s)
+	return inf, nil
+}
+
+// newInformer returns an informer that has no source yet.
+func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
+	inf := &Informer[T]{
+		name:     opts.Name,
+		opts:     opts,
+		log:      opts.Logger,
+		resource: opts.Resource,
+		synced:   make(chan struct{}),
+		stopped:  make(chan struct{}),
+		done:     make(chan struct{}),
+		handlers: map[*delivery[T]]struct{}{},
+	}
+	if inf.name == "" {
+		inf.name = typeName[T]()
+	}
+	if inf.log == nil {
+		inf.log = slog.New(slog.DiscardHandler)
+	}
+	inf.log = inf.log.With("informer", inf.name)
+	if opts.Indexer.Logger == nil {
+		opts.Indexer.Logger = inf.log
+	}
+	var err error
+	if inf.store, err = indexer.New(opts.Indexer); err != nil {
+		return nil, fmt.Errorf("informer %q: %w", inf.name, err)
+	}
+	inf.empty = inf.store.Snapshot()
+	if opts.Seed != nil {
+		b := inf.store.Batch()
+		for obj := range opts.Seed {
+			if _, _, err := b.Set(obj); err != nil {
+				inf.log.Warn("an object of the seed is not cached", "error", err)
+			}
+		}
+		b.Commit()
+	}
+	inf.applier.inf = inf
+	inf.events = eventlog.New[record[T]](view[T]{snap: inf.store.Snapshot()})
+	if opts.Metrics != nil {
+		inf.metrics = opts.Metrics.Informer(inf.name)
+	}
+	return inf, nil
+}
+
+// typeName returns "Pod" for *corev1.Pod.
+func typeName[T any]() string {
+	t := reflect.TypeFor[T]()
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name()
+}
+
+// resourceOf returns the resource that lw says it reads, or else a guess.
+func resourceOf(lw any, name string) schema.GroupResource {
+	if r, ok := lw.(interface {
+		GroupVersionResource() schema.GroupVersionResource
+	}); ok {
+		return r.GroupVersionResource().GroupResource()
+	}
+	return schema.GroupResource{Resource: strings.ToLower(name)}
+}
+
+// Name returns the informer's name.
+func (inf *Informer[T]) Name() string { return inf.name }
+
+// Run lists, watches, applies and notifies until ctx ends. Then no new call of a
+// handler starts, Run waits for those that are running, and returns nil. What
+// handlers had not been told by then they never are. The cache stays readable.
+//
+// An informer runs once; a second Run returns [ErrRunning]. Any other error
+// means that the source cannot be reflected at all.
+func (inf *Informer[T]) Run(ctx context.Context) error {
+	if inf.started.Swap(true) {
+		return ErrRunning
+	}
+	defer close(inf.done)
+	inf.mu.Lock()
+	inf.begin = time.Now()
+	sources := inf.sources
+	inf.mu.Unlock()
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(sources))
+	var wg sync.WaitGroup
+	for i, s := range sources[1:] {
+		wg.Go(func() {
+			errs[i+1] = s.run(ctx, inf.apply)
+			cancel()
+		})
+	}
+	errs[0] = sources[0].run(ctx, inf.apply)
+	cancel()
+	wg.Wait()
+	inf.stop()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("informer %q: %w", inf.name, err)
+	}
+	return nil
+}
+
+// stop ends everything that depends on the informer, and waits for handlers.
+func (inf *Informer[T]) stop() {
+	inf.events.Close()
+	inf.mu.Lock()
+	inf.closed = true
+	handlers := make([]*delivery[T], 0, len(inf.handlers))
+	for d := range inf.handlers {
+		handlers = append(handlers, d)
+	}
+	inf.mu.Unlock()
+	close(inf.stopped)
+	for _, d := range handlers {
+		d.stop()
+	}
+	for _, d := range handlers {
+		<-d.gone
+	}
+	if inf.metrics != nil {
+		inf.metrics.Close()
+	}
+}
+
+// AddHandler adds a handler, at any time before the informer stops. It is told
+// first of every object in the cache, as an [Added] of the origin [InitialList],
+// then of what changes, with neither a gap nor a repetition. Nobody else is held
+// up by it.
+//
+// It fails with [ErrStopped], or because of impossible options.
+func (inf *Informer[T]) AddHandler(h Handler[T], opts HandlerOptions) (*Registration, error) {
+	if h == nil {
+		return nil, errors.New("informer: the handler is nil")
+	}
+	inf.mu.Lock()
+	inf.joined++
+	n := inf.joined
+	inf.mu.Unlock()
+	if err := opts.complete(n); err != nil {
+		return nil, err
+	}
+	d := newDelivery(inf, h, opts)
+	inf.mu.Lock()
+	ok := !inf.closed && d.join(inf.events, opts.Bound, d.kick)
+	if ok {
+		inf.handlers[d] = struct{}{}
+	}
+	inf.mu.Unlock()
+	if !ok {
+		return nil, fmt.Errorf("adding handler %q to informer %q: %w", opts.Name, inf.name, ErrStopped)
+	}
+	d.kick()
+	return &Registration{d: d, name: opts.Name, synced: d.synced, gone: d.gone}, nil
+}
+
+// forget takes a delivery that is over off the list.
+func (inf *Informer[T]) forget(d *delivery[T]) {
+	inf.mu.Lock()
+	defer inf.mu.Unlock()
+	delete(inf.handlers, d)
+}
+
+// Snapshot returns the cache as it is now, for any number of consistent reads.
+// It takes no lock and never changes.
+func (inf *Informer[T]) Snapshot() *indexer.Snapshot[T] { return inf.store.Snapshot() }
+
+// Indexer returns the cache. It is for reading and for adding indexes: what is
+// written to it directly, handlers are not told of.
+func (inf *Informer[T]) Indexer() *indexer.Indexer[T] { return inf.store }

@@ -1,0 +1,46 @@
+package informer
+
+import "time"
+
+// Metrics makes a recorder for each informer. Package informer/prometheus has
+// one; the interface is small enough to write another.
+type Metrics interface {
+	// Informer is called once, by New, for an informer of that name.
+	Informer(name string) InformerMetrics
+}
+
+// InformerMetrics records the measurements of one informer. The methods are
+// called from the informer's own goroutine and must not block. What changes
+// with time rather than with events (lag per handler, age of the cache, length
+// of the queue, reconnects) is in [Informer.Health], to be read when somebody
+// asks.
+type InformerMetrics interface {
+	// Applied records that a batch was applied to the cache and logged.
+	Applied(counts EventCounts, took time.Duration)
+	// Synced records how long the first list took, from the call of Run.
+	Synced(after time.Duration)
+	// Close is called when the informer has stopped: its series should end.
+	Close()
+}
+
+// EventCounts says what a batch consisted of.
+type EventCounts struct {
+	// Added, Updated and Deleted count changes of the cache, those found by a
+	// list included.
+	Added, Updated, Deleted int
+	// Lists counts the results of lists, first or later.
+	Lists int
+	// Objects is how many objects the cache has after the batch.
+	Objects int
+}
+
+func (c *EventCounts) count(t EventType) {
+	switch t {
+	case Added:
+		c.Added++
+	case Updated:
+		c.Updated++
+	case Deleted:
+		c.Deleted++
+	}
+}

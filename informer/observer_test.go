@@ -1,0 +1,155 @@
+package informer
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// observer is a handler that checks the promises about what one handler is told,
+// and keeps the view of the world that follows from it.
+type observer struct {
+	t   testing.TB
+	inf *Informer[*pod]
+
+	running sync.Mutex // held during OnEvent
+
+	mu     sync.Mutex
+	view   map[types.NamespacedName]*pod
+	events []Event[*pod]
+	each   func(Event[*pod]) // called during OnEvent, if set
+}
+
+func observe(t testing.TB, inf *Informer[*pod]) *observer {
+	return &observer{t: t, inf: inf, view: map[types.NamespacedName]*pod{}}
+}
+
+func (o *observer) OnEvent(e Event[*pod]) {
+	if !o.running.TryLock() {
+		o.t.Errorf("promise 2: a call began during another one: %v", describe(e))
+		return
+	}
+	defer o.running.Unlock()
+	if err := o.check(e); err != nil {
+		o.t.Errorf("%v: %v", describe(e), err)
+	}
+	o.mu.Lock()
+	if e.Type == Deleted {
+		delete(o.view, e.Key)
+	} else {
+		o.view[e.Key] = e.New
+	}
+	o.events = append(o.events, e)
+	each := o.each
+	o.mu.Unlock()
+	if each != nil {
+		each(e)
+	}
+}
+
+func (o *observer) check(e Event[*pod]) error {
+	o.mu.Lock()
+	known, ok := o.view[e.Key]
+	o.mu.Unlock()
+	switch {
+	case e.Key.Name == "" || e.Origin == 0:
+		return fmt.Errorf("the event is incomplete")
+	case e.Type == Added && ok:
+		return fmt.Errorf("promise 3: added, but it is known as %s", known.ResourceVersion)
+	case e.Type != Added && !ok:
+		return fmt.Errorf("promise 4: the handler has not been told of the object")
+	case e.Type != Added && !object.SameVersion(e.Old, known):
+		return fmt.Errorf("promise 3: Old is %s, but New of the event before was %s", e.Old.ResourceVersion, known.ResourceVersion)
+	case e.Type == Updated && e.Old.UID != e.New.UID:
+		return fmt.Errorf("promise 5: an update from UID %s to %s", e.Old.UID, e.New.UID)
+	case e.Type == Updated && e.Origin != Resync && object.SameVersion(e.Old, e.New):
+		return fmt.Errorf("promise 6: an update that changes nothing")
+	case e.Type == Deleted && (e.New == nil) != e.FinalStateUnknown:
+		return fmt.Errorf("New must be set exactly if the final state is known")
+	case e.Type == Added && e.Old != nil:
+		return fmt.Errorf("added with an old state")
+	}
+	return o.checkCache(e)
+}
+
+// checkCache checks that the cache is at the event or further.
+func (o *observer) checkCache(e Event[*pod]) error {
+	if o.inf == nil {
+		return nil
+	}
+	cached, ok := o.inf.Snapshot().Get(e.Key)
+	switch {
+	case e.Type != Deleted && !ok:
+		if !atLeast(o.inf.Snapshot().ResourceVersion(), e.New.ResourceVersion) {
+			return fmt.Errorf("promise 1: the cache does not have it yet")
+		}
+	case e.Type != Deleted && !atLeast(cached.ResourceVersion, e.New.ResourceVersion):
+		return fmt.Errorf("promise 1: the cache is at %s, the event at %s", cached.ResourceVersion, e.New.ResourceVersion)
+	case e.Type == Deleted && ok && cached.UID == e.Old.UID:
+		return fmt.Errorf("promise 1: the cache still has it")
+	}
+	return nil
+}
+
+// state is the observer's view: keys and resourceVersions.
+func (o *observer) state() map[types.NamespacedName]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m := map[types.NamespacedName]string{}
+	for k, p := range o.view {
+		m[k] = p.ResourceVersion
+	}
+	return m
+}
+
+// take returns the events since the last call, described.
+func (o *observer) take() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []string
+	for _, e := range o.events {
+		all = append(all, describe(e))
+	}
+	o.events = nil
+	return all
+}
+
+func (o *observer) len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.events)
+}
+
+// describe returns, for example, "Added a/x 1 InitialList".
+func describe(e Event[*pod]) string {
+	s := fmt.Sprintf("%v %s", e.Type, e.Key)
+	if e.Type == Updated {
+		s += " " + e.Old.Labels["n"] + "→"
+	} else {
+		s += " "
+	}
+	s += e.Object().Labels["n"] + " " + e.Origin.String()
+	if e.FinalStateUnknown {
+		s += " unseen"
+	}
+	return s
+}
+
+// requireSame fails unless cache, observers and cluster agree.
+func requireSame(t testing.TB, c *cluster, inf *Informer[*pod], all ...*observer) {
+	t.Helper()
+	want := c.state()
+	got := map[types.NamespacedName]string{}
+	for p := range inf.Snapshot().All() {
+		got[object.KeyOf(p)] = p.ResourceVersion
+	}
+	require.Equal(t, want, got, "cache")
+	for i, o := range all {
+		require.Equal(t, want, o.state(), "observer %d", i)
+	}
+}

@@ -1,0 +1,176 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/deltafifo"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// source feeds the cache from one collection: a reflector, and the queue of
+// changes between it and whoever applies them. An informer has one source, or
+// one per namespace.
+type source[T Object] struct {
+	// namespace is the part of the cache that a list of this source states as a
+	// whole; empty: all of it.
+	namespace string
+	reflector *reflector.Reflector[T]
+	queue     *deltafifo.BatchFIFO[T]
+	sink      *sink[T]
+
+	// Guarded by the informer's applying mutex.
+	rv     string // how far the source's changes are applied
+	listed bool   // its first list is applied
+}
+
+func newSource[T Object](inf *Informer[T], namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
+	s := &source[T]{
+		namespace: namespace,
+		queue:     deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: inf.opts.QueueLimit}),
+	}
+	s.sink = &sink[T]{BatchFIFO: s.queue, inf: inf}
+	s.sink.drained.L = &s.sink.mu
+	if inf.opts.Transform != nil {
+		lw = reflector.Transform(lw, inf.opts.Transform)
+	}
+	opts := inf.opts.Reflector
+	if opts.Logger == nil {
+		opts.Logger = inf.log
+	}
+	if opts.Name == "" {
+		opts.Name = inf.name
+	}
+	r, err := reflector.New[T](lw, s.sink, opts)
+	s.reflector = r
+	return s, err
+}
+
+// run reflects and applies until ctx ends.
+func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Delta[T])) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		err := s.reflector.Run(ctx)
+		s.queue.Close() // what is queued is applied, and then PopBatch returns
+		ended <- err
+	}()
+	process := func(batch []deltafifo.Delta[T]) error {
+		apply(s, batch)
+		s.sink.applied(len(batch))
+		return nil
+	}
+	for {
+		if err := s.queue.PopBatch(ctx, process); err != nil {
+			break
+		}
+	}
+	cancel()
+	s.sink.end()
+	err := <-ended
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return err
+}
+
+// sink is what the reflector writes to: the queue, and the cache behind it for
+// what is known already.
+type sink[T Object] struct {
+	*deltafifo.BatchFIFO[T]
+	inf *Informer[T]
+
+	mu      sync.Mutex
+	drained sync.Cond
+	pending int // changes that were queued and are not applied
+	over    bool
+}
+
+// queued counts a change before it is queued, or takes it back if that failed.
+func (s *sink[T]) queued(n int) {
+	s.mu.Lock()
+	s.pending += n
+	s.mu.Unlock()
+}
+
+func (s *sink[T]) applied(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending -= n; s.pending == 0 {
+		s.drained.Broadcast()
+	}
+}
+
+// end lets go of a reflector that waits in Known.
+func (s *sink[T]) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.drained.Broadcast()
+}
+
+func (s *sink[T]) count(write func() error) error {
+	s.queued(1)
+	err := write()
+	if err != nil {
+		s.applied(1)
+	}
+	return err
+}
+
+// Add, Update, Delete, Replace and Bookmark make a [reflector.Sink].
+
+func (s *sink[T]) Add(ctx context.Context, obj T) error {
+	return s.count(func() error { return s.BatchFIFO.Add(ctx, obj) })
+}
+
+func (s *sink[T]) Update(ctx context.Context, obj T) error {
+	return s.count(func() error { return s.BatchFIFO.Update(ctx, obj) })
+}
+
+func (s *sink[T]) Delete(ctx context.Context, obj T) error {
+	return s.count(func() error { return s.BatchFIFO.Delete(ctx, obj) })
+}
+
+func (s *sink[T]) Replace(ctx context.Context, objs []T, rv string) error {
+	return s.count(func() error { return s.BatchFIFO.Replace(ctx, objs, rv) })
+}
+
+func (s *sink[T]) Bookmark(ctx context.Context, rv string) error {
+	return s.count(func() error { return s.BatchFIFO.Bookmark(ctx, rv) })
+}
+
+// Known makes a [reflector.Known]. The cache lags behind the queue, so it waits
+// until everything queued is applied: else a relist could bring back the state
+// before a queued change. Nothing is queued in the meantime, as the reflector,
+// which calls this, is the only producer; so this waits once per list.
+func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
+	s.mu.Lock()
+	for s.pending > 0 && !s.over {
+		s.drained.Wait()
+	}
+	s.mu.Unlock()
+	return s.inf.store.Snapshot().Get(key)
+}
+
+// unsynced says why the first list has not been applied yet.
+func (s *source[T]) unsynced() error {
+	if s.queue.HasSynced() {
+		return nil
+	}
+	h := s.reflector.Health()
+	where := ""
+	if s.namespace != "" {
+		where = fmt.Sprintf("namespace %q: ", s.namespace)
+	}
+	if h.LastError == nil {
+		return fmt.Errorf("%sthe reflector is %s since %s", where, h.State, h.Since.Format(time.TimeOnly))
+	}
+	return fmt.Errorf("%sthe reflector is %s after %d failures, the last one being: %w", where, h.State, h.ConsecutiveFailures, h.LastError)
+}

@@ -1,0 +1,146 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Syncable is what [WaitForSync] can wait for: an [Informer], a [Registration],
+// or a [Factory].
+type Syncable interface {
+	// Synced returns a channel that is closed when it is synced.
+	Synced() <-chan struct{}
+	// Done returns a channel that is closed when it has ended, so that if it is
+	// not synced it never will be.
+	Done() <-chan struct{}
+	// Unsynced returns an error that names it and says why it is not synced; nil
+	// if it is.
+	Unsynced() error
+}
+
+// NotSyncedError says what [WaitForSync] waited for in vain.
+type NotSyncedError struct {
+	// Cause is why the waiting ended: the context's cause, or [ErrStopped].
+	Cause error
+	// Unsynced has an error for each thing that was not synced, with its name,
+	// its state, and the last thing that went wrong.
+	Unsynced []error
+}
+
+// Error lists everything that is not synced.
+func (e *NotSyncedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "informer: %v before everything was synced: ", e.Cause)
+	for i, err := range e.Unsynced {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause and the errors of what was not synced.
+func (e *NotSyncedError) Unwrap() []error { return append([]error{e.Cause}, e.Unsynced...) }
+
+// WaitForSync waits until everything is synced and returns nil. If ctx ends
+// first, or one of the things ends without ever having synced, it returns a
+// [*NotSyncedError] that names each one that is not synced, and why. It does not
+// poll.
+func WaitForSync(ctx context.Context, all ...Syncable) error {
+	for _, s := range all {
+		var cause error
+		select {
+		case <-s.Synced():
+			continue
+		case <-s.Done():
+			if isClosed(s.Synced()) {
+				continue
+			}
+			cause = ErrStopped
+		case <-ctx.Done():
+			cause = context.Cause(ctx)
+		}
+		err := &NotSyncedError{Cause: cause}
+		for _, s := range all {
+			if why := s.Unsynced(); why != nil {
+				err.Unsynced = append(err.Unsynced, why)
+			}
+		}
+		if len(err.Unsynced) > 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// Synced returns a channel that is closed when the cache has had the contents of
+// the first list: that of each namespace, if there are several. Handlers may not
+// have been told yet: for those see [Registration.Synced].
+func (inf *Informer[T]) Synced() <-chan struct{} { return inf.synced }
+
+// HasSynced reports whether the channel of Synced is closed.
+func (inf *Informer[T]) HasSynced() bool { return isClosed(inf.synced) }
+
+// Done returns a channel that is closed when Run has returned.
+func (inf *Informer[T]) Done() <-chan struct{} { return inf.done }
+
+// Unsynced returns why the informer is not synced yet, or nil if it is.
+func (inf *Informer[T]) Unsynced() error {
+	if inf.HasSynced() {
+		return nil
+	}
+	if !inf.started.Load() {
+		return fmt.Errorf("informer %q is not running: call Run", inf.name)
+	}
+	inf.mu.Lock()
+	defer inf.mu.Unlock()
+	var whys []error
+	for _, s := range inf.sources {
+		if why := s.unsynced(); why != nil {
+			whys = append(whys, why)
+		}
+	}
+	if isClosed(inf.stopped) {
+		whys = append(whys, ErrStopped)
+	}
+	return fmt.Errorf("informer %q is not synced: %w", inf.name, errors.Join(whys...))
+}
+
+// why is the reason for a handler not to be synced.
+func (d *delivery[T]) why() error {
+	switch err := d.inf.Unsynced(); {
+	case err != nil:
+		return fmt.Errorf("handler %q is not synced: %w", d.name, err)
+	case d.dead.Load():
+		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", d.name)
+	default:
+		return fmt.Errorf("handler %q is not synced: it has been told of %d objects so far", d.name, d.stats.told.Load())
+	}
+}
+
+// allListed reports whether the first list of every source is applied.
+func (inf *Informer[T]) allListed() bool {
+	for _, s := range inf.sources {
+		if !s.listed {
+			return false
+		}
+	}
+	return true
+}
+
+// noteSync marks the informer as synced.
+func (inf *Informer[T]) noteSync() {
+	inf.syncOnce.Do(func() {
+		inf.mu.Lock()
+		inf.syncAfter = time.Since(inf.begin)
+		inf.mu.Unlock()
+		close(inf.synced)
+		if inf.metrics != nil {
+			inf.metrics.Synced(inf.syncAfter)
+		}
+	})
+}
