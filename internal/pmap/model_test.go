@@ -284,8 +284,12 @@ func FuzzTrieBehavesLikeAGoMap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, hash uint8, prog []byte) {
 		m := &machine{t: t, gen: 1, m: &trieMap{hash: hashes[names[int(hash)%len(names)]]}, want: map[int]*item{}}
 		kept := []version{m.version()}
+		prog = prog[:min(len(prog), 1<<12)]
 		for i := 0; i+1 < len(prog); i += 2 {
 			k := int(prog[i]&7)<<8 | int(prog[i+1])
+			if hash%7 > 2 { // long chains are slow, and no different from short ones
+				k %= 50
+			}
 			switch prog[i] >> 5 {
 			case 0, 1, 2:
 				m.put(k, i)
