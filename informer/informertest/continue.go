@@ -9,7 +9,7 @@ import (
 
 // continueToken is where a list goes on. Clients must treat its form as opaque.
 type continueToken struct {
-	rv    uint64 // 0: the latest state
+	rv    uint64 // 0: the latest state, when the one it was is lost
 	start string // the first key that may follow
 }
 
@@ -19,13 +19,17 @@ const continueVersion = "meta.k8s.io/v1"
 // tokenForm is the JSON within a token.
 type tokenForm struct {
 	Version string `json:"v"`
-	RV      uint64 `json:"rv"`
+	RV      int64  `json:"rv"` // -1 for the latest
 	Start   string `json:"start"`
 }
 
 // String encodes the token.
 func (t continueToken) String() string {
-	b, _ := json.Marshal(tokenForm{continueVersion, t.rv, t.start}) // strings and a number always have a JSON form
+	form := tokenForm{continueVersion, int64(t.rv), t.start}
+	if t.rv == 0 {
+		form.RV = -1
+	}
+	b, _ := json.Marshal(form) // strings and a number always have a JSON form
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -45,5 +49,11 @@ func parseContinue(s string) (continueToken, error) {
 	if form.Start == "" {
 		return continueToken{}, errors.New("token names no key")
 	}
-	return continueToken{form.RV, form.Start}, nil
+	switch {
+	case form.RV == -1:
+		return continueToken{start: form.Start}, nil
+	case form.RV <= 0:
+		return continueToken{}, errors.New("token names no version")
+	}
+	return continueToken{uint64(form.RV), form.Start}, nil
 }

@@ -1,7 +1,6 @@
 package informertest
 
 import (
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +30,7 @@ func (s *store) create(c *collection, obj *unstructured.Unstructured, opts write
 	defer s.mu.Unlock()
 	res := c.res
 	if obj.GetResourceVersion() != "" && obj.GetResourceVersion() != "0" {
-		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+		return nil, errVersionOnCreate()
 	}
 	if err := s.namespaceForCreateLocked(res, obj.GetNamespace(), obj.GetName(), opts); err != nil {
 		return nil, err

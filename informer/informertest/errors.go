@@ -61,6 +61,16 @@ func errTooLarge(rv, current uint64) error {
 	return err
 }
 
+// errVersionOnCreate is the answer to a new object that states a version. The
+// API server has no better name for it either.
+func errVersionOnCreate() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Message: "resourceVersion should not be set on objects to be created",
+	}}
+}
+
 // errModified is the conflict of optimistic locking.
 func errModified(gr schema.GroupResource, name string) error {
 	return apierrors.NewConflict(gr, name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))

@@ -39,7 +39,7 @@ func (cl *call) deleteCollection() error {
 	if err != nil {
 		return err
 	}
-	sel, err := parseSelection(cl.res, cl.target.namespace, "", q.LabelSelector, q.FieldSelector)
+	sel, err := parseSelection(cl.res, cl.target.namespace, q.LabelSelector, q.FieldSelector)
 	if err != nil {
 		return err
 	}

@@ -96,10 +96,10 @@ func servesSubresource(res Resource, name string) bool {
 func verbOf(r *http.Request, t target) string {
 	named := t.name != ""
 	switch {
-	case r.Method == http.MethodGet && isWatch(r):
-		return "watch"
 	case r.Method == http.MethodGet && named:
 		return "get"
+	case r.Method == http.MethodGet && isWatch(r):
+		return "watch"
 	case r.Method == http.MethodGet:
 		return "list"
 	case r.Method == http.MethodPost && !named:
@@ -152,7 +152,7 @@ func (cl *call) list() error {
 	if err != nil {
 		return err
 	}
-	sel, err := parseSelection(cl.res, cl.target.namespace, "", q.LabelSelector, q.FieldSelector)
+	sel, err := parseSelection(cl.res, cl.target.namespace, q.LabelSelector, q.FieldSelector)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (cl *call) watch() error {
 	if err != nil {
 		return err
 	}
-	sel, err := parseSelection(cl.res, cl.target.namespace, cl.target.name, q.LabelSelector, q.FieldSelector)
+	sel, err := parseSelection(cl.res, cl.target.namespace, q.LabelSelector, q.FieldSelector)
 	if err != nil {
 		return err
 	}

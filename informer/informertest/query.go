@@ -47,8 +47,12 @@ func (p parameters) listQuery(query url.Values, watchList bool) (listQuery, erro
 		Continue:             q.Continue,
 		SendInitialEvents:    q.SendInitialEvents,
 	}
+	// A watch at no particular version begins with initial events as well.
+	internalversion.SetListOptionsDefaults(&internal, watchList)
 	if errs := validation.ValidateListOptions(&internal, watchList); len(errs) > 0 {
 		return q, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 	}
+	q.SendInitialEvents = internal.SendInitialEvents
+	q.ResourceVersionMatch = internal.ResourceVersionMatch
 	return q, nil
 }

@@ -22,9 +22,8 @@ func selectEverything() selection {
 // filtered reports whether selectors narrow the selection.
 func (s selection) filtered() bool { return !s.labels.Empty() || !s.fields.Empty() }
 
-// parseSelection reads the selectors of a request. name, if set, is that of the
-// one object the path names.
-func parseSelection(res Resource, namespace, name, labelSelector, fieldSelector string) (selection, error) {
+// parseSelection reads the selectors of a request.
+func parseSelection(res Resource, namespace, labelSelector, fieldSelector string) (selection, error) {
 	sel := selectEverything()
 	sel.namespace = namespace
 	var err error
@@ -39,13 +38,6 @@ func parseSelection(res Resource, namespace, name, labelSelector, fieldSelector 
 			return sel, apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: field label not supported: %s",
 				res.gvk(res.Versions[0]).GroupVersion().WithResource(res.Plural).String(), labelSelector, fieldSelector, r.Field))
 		}
-	}
-	if name != "" {
-		only := fields.OneTermEqualSelector("metadata.name", name)
-		if want, exact := sel.fields.RequiresExactMatch("metadata.name"); exact && want != name {
-			return sel, apierrors.NewBadRequest(fmt.Sprintf("fieldSelector metadata.name=%s does not match the requested name %s", want, name))
-		}
-		sel.fields = fields.AndSelectors(sel.fields, only)
 	}
 	return sel, nil
 }

@@ -107,21 +107,25 @@ func copyMember(from, to *unstructured.Unstructured, name string) {
 	}
 }
 
-// keepSystemMetadata restores the fields that only the server writes.
+// keepSystemMetadata restores the fields that only the server writes, where a
+// client may leave them out or be wrong about them.
 func keepSystemMetadata(old, obj *unstructured.Unstructured) {
-	obj.SetName(old.GetName())
-	obj.SetNamespace(old.GetNamespace())
-	obj.SetUID(old.GetUID())
+	if obj.GetUID() == "" {
+		obj.SetUID(old.GetUID())
+	}
 	obj.SetCreationTimestamp(old.GetCreationTimestamp())
-	obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	if old.GetDeletionTimestamp() != nil {
+		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	}
+	if obj.GetDeletionGracePeriodSeconds() == nil {
+		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
 	unstructured.RemoveNestedField(obj.Object, "metadata", "selfLink")
 	unstructured.RemoveNestedField(obj.Object, "metadata", "generation")
 	if g := old.GetGeneration(); g != 0 {
 		obj.SetGeneration(g)
 	}
-	// generateName is history once the name is made.
-	obj.SetGenerateName(old.GetGenerateName())
+	obj.SetResourceVersion(old.GetResourceVersion())
 }
 
 // sameSpec reports whether an update leaves the generation alone: whether only
@@ -141,9 +145,5 @@ func sameSpec(res Resource, old, obj *unstructured.Unstructured) bool {
 
 // validateUpdate checks the metadata of an update.
 func validateUpdate(res Resource, old, obj *unstructured.Unstructured) field.ErrorList {
-	errs := validate(res, obj)
-	if old.GetDeletionTimestamp() != nil {
-		errs = append(errs, validation.ValidateNoNewFinalizers(obj.GetFinalizers(), old.GetFinalizers(), field.NewPath("metadata", "finalizers"))...)
-	}
-	return errs
+	return append(validate(res, obj), validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata"))...)
 }

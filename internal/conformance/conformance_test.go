@@ -1,0 +1,27 @@
+package conformance_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/conformance"
+	"github.com/informerkit/informerkit/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+func TestTheEmbeddedServerConforms(t *testing.T) {
+	for name, opts := range map[string]informertest.Options{
+		"Loopback": {FreshnessTimeout: 100 * time.Millisecond},
+		"InMemory": {FreshnessTimeout: 100 * time.Millisecond, InMemory: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := informertest.Start(t, opts)
+			conformance.Run(t, s.Config(), conformance.Options{
+				Compact: func(context.Context) error { s.Compact(); return nil },
+			})
+		})
+	}
+}
