@@ -66,8 +66,8 @@
 //     change not yet seen. An object that is queued does not move; one that
 //     comes again after it was popped goes to the back.
 //  2. Once. Every change that was accepted is handed over exactly once. The
-//     classic face omits two: a Deleted that follows a Deleted, and the Delete
-//     of an object of which the consumer has not heard.
+//     classic face omits three: a Deleted that follows a Deleted, the Delete of
+//     an object of which the consumer has not heard, and bookmarks.
 //  3. Barriers. In the batch face a Replace and a Bookmark are one delta each,
 //     at their place in the order.
 //  4. Whole. A write is queued completely or, if it returns an error, not at

@@ -25,7 +25,7 @@ var errBatch = errors.New("cannot apply this")
 type history struct {
 	t        *testing.T
 	data     []byte
-	real     face
+	queue    face
 	model    *model
 	known    *store
 	version  int
@@ -48,14 +48,14 @@ func newHistory(t *testing.T, data []byte) *history {
 	}
 	h.model = newModel(isClassic, h.known, limit)
 	if !isClassic {
-		h.real = batchFace{NewBatch[thing](BatchOptions{Limit: limit})}
+		h.queue = batchFace{NewBatch[thing](BatchOptions{Limit: limit})}
 		return h
 	}
 	opts := Options[thing]{Limit: limit}
 	if h.known != nil {
 		opts.KnownObjects = h.known
 	}
-	h.real = classicFace{New(opts)}
+	h.queue = classicFace{New(opts)}
 	return h
 }
 
@@ -150,15 +150,15 @@ func (h *history) garbage(arg byte) {
 // they return, how long they take, and the state afterwards.
 func (h *history) both(name string, op func(f face, ctx context.Context) error) {
 	h.t.Helper()
-	measure := func(f face) (error, time.Duration) {
+	measure := func(f face) (time.Duration, error) {
 		ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 		defer cancel()
 		start := time.Now()
 		err := op(f, ctx)
-		return err, time.Since(start)
+		return time.Since(start), err
 	}
-	wantErr, wantTook := measure(h.model)
-	gotErr, gotTook := measure(h.real)
+	wantTook, wantErr := measure(h.model)
+	gotTook, gotErr := measure(h.queue)
 	if wantErr == nil {
 		require.NoError(h.t, gotErr, name)
 	} else {
@@ -178,13 +178,13 @@ func (h *history) classic(name string, op func(f classic, ctx context.Context) e
 
 func (h *history) compare(after string) {
 	h.t.Helper()
-	require.Equal(h.t, h.model.Len(), h.real.Len(), "Len after %s", after)
-	require.Equal(h.t, h.model.HasSynced(), h.real.HasSynced(), "HasSynced after %s", after)
-	if real, ok := h.real.(classic); ok {
-		require.Equal(h.t, h.model.ListKeys(), real.ListKeys(), "ListKeys after %s", after)
-		require.Equal(h.t, h.model.List(), real.List(), "List after %s", after)
+	require.Equal(h.t, h.model.Len(), h.queue.Len(), "Len after %s", after)
+	require.Equal(h.t, h.model.HasSynced(), h.queue.HasSynced(), "HasSynced after %s", after)
+	if q, ok := h.queue.(classic); ok {
+		require.Equal(h.t, h.model.ListKeys(), q.ListKeys(), "ListKeys after %s", after)
+		require.Equal(h.t, h.model.List(), q.List(), "List after %s", after)
 		want, wantOK := h.model.Get(newThing("a", ""))
-		got, gotOK := real.GetByKey(types.NamespacedName{Name: "a"})
+		got, gotOK := q.GetByKey(types.NamespacedName{Name: "a"})
 		require.Equal(h.t, wantOK, gotOK, "GetByKey after %s", after)
 		require.Equal(h.t, want, got, "GetByKey after %s", after)
 	}
@@ -224,7 +224,7 @@ func (h *history) pop(arg byte) {
 		return nil
 	}
 	var wantErr error
-	gotErr := popOne(h.real, func(got []Delta[thing]) error {
+	gotErr := popOne(h.queue, func(got []Delta[thing]) error {
 		wantErr = popOne(h.model, func(want []Delta[thing]) error {
 			require.Equal(h.t, describe(want), describe(got), "popped")
 			require.Equal(h.t, want, got, "popped")
