@@ -241,10 +241,7 @@ func identifyJSON(raw []byte) identity {
 func identifyProto(raw []byte) identity {
 	meta, _ := bytesField(raw, 1)
 	str := func(field int) string {
-		b, err := bytesField(meta, field)
-		if err != nil {
-			return ""
-		}
+		b, _ := bytesField(meta, field)
 		return string(b)
 	}
 	return identity{

@@ -57,13 +57,13 @@ func nextField(msg []byte) (f wireField, rest []byte, err error) {
 }
 
 // bytesField returns the last length-delimited field with the number num of a
-// message in memory, or nil.
+// message in memory, or nil. With an error comes what was found before it.
 func bytesField(msg []byte, num int) ([]byte, error) {
 	var out []byte
 	for len(msg) > 0 {
 		f, rest, err := nextField(msg)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		if f.num == num && f.kind == 2 {
 			out = f.data

@@ -280,23 +280,24 @@ func TestAPanicOfTheSinkIsNotSwallowed(t *testing.T) {
 func TestASlowSinkIsNotTakenForAnIdleWatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
-			if r.URL.Query().Get("resourceVersion") == "10" {
-				send(w, "ADDED", cm("a", "11"))
-				send(w, "ADDED", cm("b", "12"))
-			}
+			send(w, "ADDED", cm("a", "11"))
+			send(w, "ADDED", cm("b", "12"))
 			hang(r)
 		}}
 		sink := newRecorder()
 		sink.fail = func(op string) error {
 			if strings.HasPrefix(op, "add a") {
-				<-time.After(7 * time.Minute)
+				<-time.After(time.Hour / 10)
 			}
 			return nil
 		}
-		r := run(t, s.source(t), sink, listMode)
-		after(8 * time.Minute)
+		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, WatchTimeout: time.Hour})
+		after(10 * time.Minute)
 		require.Equal(t, "replace [] @10 add a@11 add b@12", strings.Join(sink.calls(), " "))
 		require.Zero(t, r.Health().ConsecutiveFailures)
+		require.Len(t, s.asked(), 2)
+		after(2 * time.Minute)
+		require.Equal(t, 1, r.Health().Reconnects[reflector.ClassIdle], "the silence after it counts")
 	})
 }
 

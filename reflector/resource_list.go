@@ -100,6 +100,7 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 		meta metav1.ListMeta
 		want = c.expected()
 		n    int
+		seen bool // the list itself
 	)
 	magic := make([]byte, len(protoMagic))
 	if _, err := io.ReadFull(br, magic); err != nil {
@@ -132,6 +133,7 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 				return meta, err
 			}
 		case num == 2:
+			seen = true
 			outer := w.left - size
 			w.left = size
 			if meta, err = c.itemsProto(w, want, &n, each); err != nil {
@@ -144,7 +146,7 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 			}
 		}
 	}
-	if list.kind == "" {
+	if list.kind == "" || !seen {
 		return meta, io.ErrUnexpectedEOF
 	}
 	return meta, nil

@@ -222,10 +222,10 @@ func (r *Reflector[T]) salvage(ctx context.Context, ev Event[T]) error {
 			if err := r.sink.Delete(ctx, old); err != nil {
 				return &SinkError{Op: "Delete", Err: err}
 			}
-			r.report(oe)
-			r.release(oe.Key)
-			return nil
 		}
+		r.report(oe)
+		r.release(oe.Key)
+		return nil
 	}
 	r.report(oe)
 	r.quarantine.lose()

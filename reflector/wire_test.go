@@ -1,0 +1,263 @@
+package reflector
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// envelope encodes an object as API servers do.
+func envelope(t testing.TB, kind string, m interface{ Marshal() ([]byte, error) }) []byte {
+	raw, err := m.Marshal()
+	require.NoError(t, err)
+	u := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}
+	b, err := u.Marshal()
+	require.NoError(t, err)
+	return append(bytes.Clone(protoMagic), b...)
+}
+
+// frame encodes a watch event.
+func frame(t testing.TB, typ watch.EventType, object []byte) []byte {
+	ev := metav1.WatchEvent{Type: string(typ), Object: runtime.RawExtension{Raw: object}}
+	b, err := ev.Marshal()
+	require.NoError(t, err)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
+}
+
+func samplePods(n int) *corev1.PodList {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10", Continue: "more"}}
+	for i := range n {
+		list.Items = append(list.Items, corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: fmt.Sprint("pod-", i), UID: "u", ResourceVersion: fmt.Sprint(i + 1),
+				Labels: map[string]string{"a": "b"},
+			},
+			Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		})
+	}
+	return list
+}
+
+// collectAll gathers what a list hands over.
+func collectAll[T Object](objs *[]T, errs *[]error) func(T, error) error {
+	return func(o T, err error) error {
+		if err != nil {
+			*errs = append(*errs, err)
+		} else {
+			*objs = append(*objs, o)
+		}
+		return nil
+	}
+}
+
+func TestProtobufAndJSONDecodeAlike(t *testing.T) {
+	t.Parallel()
+	list := samplePods(3)
+	body, err := json.Marshal(list)
+	require.NoError(t, err)
+	body = append([]byte(`{"kind":"PodList","apiVersion":"v1",`), body[1:]...)
+
+	c, err := newCodec[*corev1.Pod]("v1")
+	require.NoError(t, err)
+	var fromJSON, fromProto []*corev1.Pod
+	var errs []error
+	meta, err := c.listJSON(bytes.NewReader(body), collectAll(&fromJSON, &errs))
+	require.NoError(t, err)
+	require.Equal(t, list.ListMeta, meta)
+	meta, err = c.listProto(bytes.NewReader(envelope(t, "PodList", list)), collectAll(&fromProto, &errs))
+	require.NoError(t, err)
+	require.Equal(t, list.ListMeta, meta)
+	require.Empty(t, errs)
+	require.Equal(t, fromJSON, fromProto)
+	require.Equal(t, "v1 Pod", fromProto[0].APIVersion+" "+fromProto[0].Kind)
+	fromProto[0].TypeMeta = metav1.TypeMeta{}
+	require.Equal(t, list.Items[0], *fromProto[0])
+}
+
+func TestProtobufWatchEvents(t *testing.T) {
+	t.Parallel()
+	c, err := newCodec[*corev1.Pod]("v1")
+	require.NoError(t, err)
+	pod := samplePods(1).Items[0]
+	end := corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+	status := &metav1.Status{Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old"}
+	var stream []byte
+	stream = append(stream, frame(t, watch.Added, envelope(t, "Pod", &pod))...)
+	stream = append(stream, frame(t, watch.Modified, envelope(t, "Secret", &corev1.Secret{ObjectMeta: pod.ObjectMeta}))...)
+	stream = append(stream, frame(t, watch.Bookmark, envelope(t, "Pod", &end))...)
+	stream = append(stream, frame(t, "RENAMED", envelope(t, "Pod", &pod))...)
+	stream = append(stream, frame(t, watch.Error, envelope(t, "Status", status))...)
+	next := protoFrames(bytes.NewReader(stream), c)
+
+	ev, err := next()
+	require.NoError(t, err)
+	require.Equal(t, watch.Added, ev.Type)
+	require.Equal(t, "1", ev.ResourceVersion)
+	require.Equal(t, pod.Spec, ev.Object.Spec)
+	require.Equal(t, "Pod", ev.Object.Kind)
+	ev, err = next()
+	require.NoError(t, err)
+	require.ErrorContains(t, ev.Err, "it is a v1 Secret, not a v1 Pod")
+	ev, err = next()
+	require.NoError(t, err)
+	require.True(t, ev.InitialEventsEnd)
+	require.Equal(t, "9", ev.ResourceVersion)
+	ev, err = next()
+	require.NoError(t, err)
+	require.Equal(t, watch.EventType("RENAMED"), ev.Type)
+	_, err = next()
+	require.Equal(t, ClassExpired, Classify(err))
+	_, err = next()
+	require.Equal(t, io.EOF, err)
+
+	for cut := 1; cut < len(stream); cut++ {
+		next := protoFrames(bytes.NewReader(stream[:cut]), c)
+		for err = nil; err == nil || Classify(err) == ClassExpired; _, err = next() {
+		}
+		require.ErrorIs(t, midValue(err), io.ErrUnexpectedEOF)
+	}
+}
+
+func TestProtobufListCutShortIsNotTakenForWhole(t *testing.T) {
+	t.Parallel()
+	c, err := newCodec[*corev1.Pod]("v1")
+	require.NoError(t, err)
+	// Without the trailing fields, which say nothing.
+	body := envelope(t, "PodList", samplePods(2))
+	whole := bytes.TrimSuffix(body, []byte("\x1a\x00\x22\x00"))
+	for cut := range len(whole) {
+		_, err := c.listProto(bytes.NewReader(whole[:cut]), func(*corev1.Pod, error) error { return nil })
+		require.Error(t, err, "cut at %d of %d", cut, len(whole))
+	}
+}
+
+func TestABadProtobufItemIsHandedOverAsAnError(t *testing.T) {
+	t.Parallel()
+	c, err := newCodec[*corev1.Pod]("v1")
+	require.NoError(t, err)
+	list := samplePods(2)
+	raw, err := list.Items[0].Marshal()
+	require.NoError(t, err)
+	bad := append(raw, 0x12, 0x05, 0xff) // a spec longer than the message
+	msg := append([]byte{0x0a, 0x00, 0x12}, binary.AppendUvarint(nil, uint64(len(bad)))...)
+	msg = append(msg, bad...)
+	good, err := list.Items[1].Marshal()
+	require.NoError(t, err)
+	msg = append(append(append(msg, 0x12), binary.AppendUvarint(nil, uint64(len(good)))...), good...)
+	var objs []*corev1.Pod
+	var errs []error
+	_, err = c.listProto(bytes.NewReader(envelope(t, "PodList", marshaled(msg))), collectAll(&objs, &errs))
+	require.NoError(t, err)
+	require.Len(t, errs, 1)
+	require.Equal(t, "ns/pod-0", errs[0].(*ObjectError).Key.String())
+	require.Len(t, objs, 1)
+}
+
+type marshaled []byte
+
+func (m marshaled) Marshal() ([]byte, error) { return m, nil }
+
+// FuzzProtoList and FuzzProtoWatch look for panics and endless loops.
+func FuzzProtoList(f *testing.F) {
+	f.Add(envelope(f, "PodList", samplePods(2)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := newCodec[*corev1.Pod]("v1")
+		require.NoError(t, err)
+		n := 0
+		_, _ = c.listProto(bytes.NewReader(data), func(o *corev1.Pod, err error) error {
+			n++
+			require.True(t, (o == nil) == (err != nil))
+			return nil
+		})
+		require.LessOrEqual(t, n, len(data))
+	})
+}
+
+func FuzzProtoWatch(f *testing.F) {
+	pod := samplePods(1).Items[0]
+	f.Add(frame(f, watch.Added, envelope(f, "Pod", &pod)))
+	f.Add(frame(f, watch.Error, envelope(f, "Status", &metav1.Status{Code: 410})))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := newCodec[*corev1.Pod]("v1")
+		require.NoError(t, err)
+		next := protoFrames(bytes.NewReader(data), c)
+		for range len(data) {
+			if _, err := next(); err != nil && Classify(err) != ClassServer {
+				break
+			}
+		}
+	})
+}
+
+// FuzzJSONList compares a list with what encoding/json makes of it.
+func FuzzJSONList(f *testing.F) {
+	f.Add([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":""}},7,null]}`))
+	f.Add([]byte(`{"items":[{"metadata":{"name":"a"}}],"kind":"ConfigMapList"}`))
+	f.Add([]byte(`{"items":null,"kind":"ConfigMapList"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := newCodec[*corev1.ConfigMap]("v1")
+		require.NoError(t, err)
+		n := 0
+		meta, err := c.listJSON(bytes.NewReader(data), func(o *corev1.ConfigMap, err error) error {
+			n++
+			require.True(t, (o == nil) == (err != nil))
+			return nil
+		})
+		var want struct {
+			Items    []json.RawMessage `json:"items"`
+			Metadata metav1.ListMeta   `json:"metadata"`
+		}
+		if err != nil || json.Unmarshal(data, &want) != nil || strings.Count(strings.ToLower(string(data)), "items") != 1 || strings.Contains(string(data), `\`) ||
+			strings.Count(strings.ToLower(string(data)), "metadata") > 1 {
+			return
+		}
+		require.Equal(t, len(want.Items), n)
+		_ = meta
+	})
+}
+
+// FuzzJSONWatch looks for panics, and for events that are neither good nor bad.
+func FuzzJSONWatch(f *testing.F) {
+	f.Add([]byte(`{"type":"ADDED","object":{"metadata":{"name":"a"}}}` + "\n" + `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}`))
+	f.Add([]byte(`{"type":"ERROR","object":{"code":410}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := newCodec[*unstructured.Unstructured]("v1")
+		require.NoError(t, err)
+		next := jsonFrames(bytes.NewReader(data), c)
+		for range len(data) {
+			ev, err := next()
+			if err != nil {
+				break
+			}
+			switch ev.Type {
+			case watch.Added, watch.Modified, watch.Deleted:
+				require.True(t, (ev.Object == nil) == (ev.Err != nil))
+				if ev.Err == nil {
+					require.NotEmpty(t, ev.Object.GetName())
+				}
+			}
+		}
+	})
+}
+
+func TestWireReaderStaysWithinItsMessage(t *testing.T) {
+	t.Parallel()
+	w := &wireReader{r: bufio.NewReader(bytes.NewReader([]byte{0x12, 0x7f, 1, 2, 3})), left: 5}
+	_, _, _, err := w.field()
+	require.ErrorIs(t, err, errProto)
+	require.ErrorIs(t, w.skip(100), io.ErrUnexpectedEOF)
+	_, err = w.take(100)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
