@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,6 +58,7 @@ type Controller struct {
 	setClient *restclient.Client[*api.ReplicaSet]
 
 	doomed uidSet
+	ran    atomic.Bool
 	log    *slog.Logger
 	traced func(Step)
 }
@@ -117,8 +119,11 @@ func (c *Controller) Sets() *informer.Informer[*api.ReplicaSet] { return c.sets 
 
 // Run works until ctx ends and returns when everything it started has ended:
 // the reconciles in progress finish, what was queued is left for the next start.
-// It may be called once.
+// It may be called once: informers and queues do not start again.
 func (c *Controller) Run(ctx context.Context, workers int) error {
+	if c.ran.Swap(true) {
+		return errors.New("controller: Run may be called only once; make a new Controller")
+	}
 	// If one informer gives up, the other one and the workers must not go on.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -1,0 +1,363 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/leaktest"
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// bench runs the controller on an API server in a bubble, in which time passes
+// only when everybody waits: settle returns when the controller has nothing
+// left to do.
+type bench struct {
+	*testing.T
+	server *informertest.Server
+	c      *Controller
+	log    *bytes.Buffer
+	mu     sync.Mutex
+	steps  []Step
+	ran    chan error
+	stop   context.CancelFunc
+}
+
+// inBubble runs test with a controller at work. tweak may change the
+// configuration of the controller's client.
+func inBubble(t *testing.T, tweak func(*rest.Config), test func(b *bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		server, err := informertest.NewServer(informertest.Options{
+			InMemory: true,
+			Resources: []informertest.Resource{{
+				Group: api.Group, Versions: []string{api.Version}, Plural: api.Resource, Kind: api.Kind, StatusSubresource: true,
+			}},
+		})
+		require.NoError(t, err)
+		defer server.Close()
+		cfg := rest.CopyConfig(server.Config())
+		if tweak != nil {
+			tweak(cfg)
+		}
+		b := &bench{T: t, server: server, log: &bytes.Buffer{}, ran: make(chan error, 1)}
+		b.c, err = New(cfg, Options{
+			Log: slog.New(slog.NewTextHandler(b.log, nil)),
+			Trace: func(s Step) {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.steps = append(b.steps, s)
+			},
+		})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		b.stop = stop
+		go func() { b.ran <- b.c.Run(ctx, 2) }()
+		b.settle()
+		test(b)
+		stop()
+		require.ErrorIs(t, <-b.ran, context.Canceled)
+	})
+}
+
+// settle waits until nothing more happens without the clock, and for the short
+// delays of retries.
+func (b *bench) settle() {
+	b.Helper()
+	for range 10 {
+		pass(10 * time.Millisecond)
+	}
+}
+
+func (b *bench) create(obj object.Object) {
+	b.Helper()
+	require.NoError(b, b.server.Create(obj))
+	b.settle()
+}
+
+// pass lets the bubble's clock go on by d, and what is due then happen.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// pods returns the pods that a set controls, by name.
+func (b *bench) pods(owner types.UID) (pods []*corev1.Pod) {
+	b.Helper()
+	all, err := b.server.List(podResource, "default", nil)
+	require.NoError(b, err)
+	for _, u := range all {
+		pod := &corev1.Pod{}
+		raw, err := json.Marshal(u)
+		require.NoError(b, err)
+		require.NoError(b, json.Unmarshal(raw, pod))
+		if ref := metav1.GetControllerOf(pod); ref == nil && owner == "" || ref != nil && ref.UID == owner {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+func (b *bench) set(name string) *api.ReplicaSet {
+	b.Helper()
+	u, err := b.server.Get(api.GroupVersionResource, "default", name)
+	require.NoError(b, err)
+	raw, err := json.Marshal(u)
+	require.NoError(b, err)
+	set := &api.ReplicaSet{}
+	require.NoError(b, json.Unmarshal(raw, set))
+	return set
+}
+
+func (b *bench) actions() (out []Action) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.steps {
+		out = append(out, s.Action)
+	}
+	b.steps = nil
+	return out
+}
+
+func (b *bench) scale(name string, replicas int64) {
+	b.Helper()
+	require.NoError(b, b.server.Modify(api.GroupVersionResource, "default", name, func(u *unstructured.Unstructured) {
+		require.NoError(b, unstructured.SetNestedField(u.Object, replicas, "spec", "replicas"))
+	}))
+	b.settle()
+}
+
+func newSet(name string, replicas int32) *api.ReplicaSet {
+	set := testSet(replicas)
+	set.TypeMeta = metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: api.Kind}
+	set.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: name}
+	return set
+}
+
+func newOrphan(name string, labels map[string]string) *corev1.Pod {
+	pod := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{api.Label: api.LabelValue}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	for k, v := range labels {
+		pod.Labels[k] = v
+	}
+	return pod
+}
+
+func TestSetGetsExactlyItsPods(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.create(newSet("web", 7))
+		set := b.set("web")
+		assert.Len(b, b.pods(set.UID), 7)
+		assert.Equal(b, slices.Repeat([]Action{Created}, 7), b.actions(), "none was created twice, none deleted")
+		assert.EqualValues(b, 7, set.Status.Replicas)
+		assert.Equal(b, set.Generation, set.Status.ObservedGeneration)
+
+		b.scale("web", 2)
+		assert.Len(b, b.pods(set.UID), 2)
+		assert.Equal(b, slices.Repeat([]Action{Deleted}, 5), b.actions())
+
+		b.scale("web", 0)
+		assert.Empty(b, b.pods(set.UID))
+		assert.EqualValues(b, 0, b.set("web").Status.Replicas)
+		assert.NotContains(b, b.log.String(), "level=WARN", "the controller does not stumble over its own writes")
+		assert.Zero(b, len(b.c.doomed.uids), "nothing is remembered of deleted pods once they are gone")
+	})
+}
+
+func TestPodThatDisappearsIsReplaced(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.create(newSet("web", 3))
+		set := b.set("web")
+		b.actions()
+		victim := b.pods(set.UID)[1]
+		require.NoError(b, b.server.Delete(podResource, "default", victim.Name))
+		b.settle()
+		assert.Len(b, b.pods(set.UID), 3)
+		assert.Equal(b, []Action{Created}, b.actions())
+	})
+}
+
+func TestFinishedPodIsReplacedAndLeftAlone(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.create(newSet("web", 2))
+		set := b.set("web")
+		b.actions()
+		failed := b.pods(set.UID)[0].Name
+		require.NoError(b, b.server.Modify(podResource, "default", failed, func(u *unstructured.Unstructured) {
+			require.NoError(b, unstructured.SetNestedField(u.Object, "Failed", "status", "phase"))
+		}))
+		b.settle()
+		assert.Len(b, b.pods(set.UID), 3)
+		assert.Equal(b, []Action{Created}, b.actions())
+	})
+}
+
+func TestMatchingOrphanIsAdopted(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.create(newOrphan("stray", map[string]string{"app": "web"}))
+		b.create(newOrphan("other", map[string]string{"app": "db"}))
+		b.create(newSet("web", 2))
+		set := b.set("web")
+		assert.Equal(b, []Action{Adopted, Created}, b.actions())
+		assert.Len(b, b.pods(set.UID), 2)
+		orphans := b.pods("")
+		require.Len(b, orphans, 1)
+		assert.Equal(b, "other", orphans[0].Name)
+
+		b.create(newOrphan("one-too-many", map[string]string{"app": "web"}))
+		assert.Equal(b, []Action{Adopted, Deleted}, b.actions())
+		assert.Len(b, b.pods(set.UID), 2)
+	})
+}
+
+func TestPodOfAnotherControllerIsNotTouched(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		pod := newOrphan("theirs", map[string]string{"app": "web"})
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "other", Controller: &yes}}
+		b.create(pod)
+		b.create(newSet("web", 1))
+		assert.Equal(b, []Action{Created}, b.actions())
+		assert.Len(b, b.pods("other"), 1)
+	})
+}
+
+func TestRelabelledPodIsReleasedAndReplaced(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.create(newSet("web", 2))
+		set := b.set("web")
+		b.actions()
+		name := b.pods(set.UID)[0].Name
+		require.NoError(b, b.server.Modify(podResource, "default", name, func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{"app": "debugging", api.Label: api.LabelValue})
+		}))
+		b.settle()
+		assert.Equal(b, []Action{Released, Created}, b.actions())
+		assert.Len(b, b.pods(set.UID), 2)
+		orphans := b.pods("")
+		require.Len(b, orphans, 1)
+		assert.Equal(b, name, orphans[0].Name)
+	})
+}
+
+func TestSetThatCannotBeServedMakesNoPodsAndSaysWhy(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		set := newSet("web", 3)
+		set.Spec.Template.Labels = map[string]string{"app": "db"}
+		b.create(set)
+		assert.Empty(b, b.actions())
+		assert.Contains(b, b.log.String(), "does not match the labels of spec.template")
+	})
+}
+
+// refusing answers POSTs of pods with 403 while it is on, and counts them.
+type refusing struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	on   bool
+	n    int
+}
+
+func (r *refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if req.Method == http.MethodPost && r.on {
+		r.n++
+		return nil, errors.New("exceeded quota")
+	}
+	return r.next.RoundTrip(req)
+}
+
+func TestRefusedCreateIsTriedOnceAndAgainLater(t *testing.T) {
+	quota := &refusing{on: true}
+	inBubble(t, func(cfg *rest.Config) {
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			quota.next = next
+			return quota
+		})
+	}, func(b *bench) {
+		b.create(newSet("web", 100))
+		quota.mu.Lock()
+		asked := quota.n
+		quota.on = false
+		quota.mu.Unlock()
+		assert.Less(b, asked, 10, "one request per attempt, not one per pod")
+		assert.Positive(b, asked)
+		assert.Contains(b, b.log.String(), "exceeded quota")
+
+		pass(time.Second) // the backoff by now
+		b.settle()
+		assert.Len(b, b.pods(b.set("web").UID), 100)
+	})
+}
+
+func TestAvailabilityIsToldWhenItsTimeHasCome(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		set := newSet("web", 1)
+		set.Spec.MinReadySeconds = 30
+		b.create(set)
+		pod := b.pods(b.set("web").UID)[0]
+		require.NoError(b, b.server.Modify(podResource, "default", pod.Name, func(u *unstructured.Unstructured) {
+			require.NoError(b, unstructured.SetNestedField(u.Object, map[string]any{
+				"phase": "Running",
+				"conditions": []any{map[string]any{
+					"type": "Ready", "status": "True", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+				}},
+			}, "status"))
+		}))
+		b.settle()
+		assert.EqualValues(b, 1, b.set("web").Status.ReadyReplicas)
+		assert.EqualValues(b, 0, b.set("web").Status.AvailableReplicas)
+		pass(30 * time.Second) // no event tells of this moment
+		b.settle()
+		assert.EqualValues(b, 1, b.set("web").Status.AvailableReplicas)
+	})
+}
+
+func TestManySetsConvergeTogether(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		names := strings.Fields("a b c d e f g h i j k l")
+		for _, name := range names {
+			set := newSet(name, 5)
+			set.Spec.Selector.MatchLabels = map[string]string{"app": name}
+			set.Spec.Template.Labels = map[string]string{"app": name}
+			require.NoError(b, b.server.Create(set))
+		}
+		b.settle()
+		for _, name := range names {
+			set := b.set(name)
+			assert.Len(b, b.pods(set.UID), 5, name)
+			assert.EqualValues(b, 5, set.Status.Replicas, name)
+		}
+		assert.Len(b, b.actions(), 5*len(names))
+	})
+}
+
+func TestSecondRunIsRefused(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		assert.ErrorContains(b, b.c.Run(b.Context(), 1), "only once")
+	})
+}
