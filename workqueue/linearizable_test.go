@@ -58,42 +58,41 @@ func (s itemState) after(k opKind) itemState {
 // leaves it absent, as it is once the queue was drained.
 func linearizable(history []histOp) bool {
 	slices.SortFunc(history, func(a, b histOp) int { return int(a.call - b.call) })
-	// Operations before first are all placed; of those after it, only the few
-	// that overlap with it can be: they are the bits of ahead.
 	type position struct {
-		first int
-		ahead uint64
-		state itemState
+		placed [6]uint64 // a bit for each operation
+		state  itemState
 	}
 	seen := map[position]bool{}
-	var search func(p position) bool
-	search = func(p position) bool {
-		for p.first < len(history) && p.ahead&1 != 0 {
-			p.first, p.ahead = p.first+1, p.ahead>>1
+	var search func(p position, first int) bool
+	search = func(p position, first int) bool {
+		placed := func(i int) bool { return p.placed[i/64]>>(i%64)&1 != 0 }
+		for first < len(history) && placed(first) {
+			first++
 		}
-		if p.first == len(history) {
+		if first == len(history) {
 			return p.state == absent
 		}
 		if seen[p] {
 			return false
 		}
 		seen[p] = true
-		soonest := history[p.first].ended // of the operations not placed yet
-		for i := p.first; i < len(history) && i-p.first < 64 && history[i].call <= soonest; i++ {
-			bit := uint64(1) << (i - p.first)
-			if p.ahead&bit != 0 {
+		// Whatever was called before the first return of all that are not
+		// placed yet may come next.
+		soonest := history[first].ended
+		for i := first; i < len(history) && history[i].call <= soonest; i++ {
+			if placed(i) {
 				continue
 			}
 			soonest = min(soonest, history[i].ended)
-			if next := p.state.after(history[i].kind); next != impossible {
-				if search(position{p.first, p.ahead | bit, next}) {
-					return true
-				}
+			next := position{p.placed, p.state.after(history[i].kind)}
+			next.placed[i/64] |= 1 << (i % 64)
+			if next.state != impossible && search(next, first) {
+				return true
 			}
 		}
 		return false
 	}
-	return search(position{})
+	return search(position{}, 0)
 }
 
 func TestCheckerOfHistoriesKnowsGoodFromBad(t *testing.T) {
