@@ -1,0 +1,148 @@
+package workqueue
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The parts that the exported types hide have properties of their own.
+
+func TestTableBehavesLikeAMapWhileGrowingAndShrinking(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	var tab table[int]
+	var free freeList[int]
+	want := map[int]*entry[int]{}
+	hash := func(i int) uint32 { return uint32(i*2654435761) ^ uint32(i>>3) }
+	for step := range 200_000 {
+		item := r.IntN(5000)
+		grow := step/20_000%2 == 0
+		if grow || r.IntN(4) == 0 {
+			e := tab.findOrInsert(hash(item), item, &free)
+			if old := want[item]; old != nil {
+				require.Same(t, old, e)
+			}
+			want[item] = e
+		} else if e := tab.find(hash(item), item); e != nil {
+			require.Same(t, want[item], e)
+			tab.remove(e)
+			free.put(e, tab.n)
+			delete(want, item)
+		} else {
+			require.Nil(t, want[item])
+		}
+		require.Equal(t, len(want), tab.n)
+		require.LessOrEqual(t, uint64(tab.n), max(tab.buckets, segmentSize))
+	}
+	for item, e := range want {
+		require.Same(t, e, tab.find(hash(item), item))
+		tab.remove(e)
+		free.put(e, tab.n)
+	}
+	assert.EqualValues(t, segmentSize, tab.buckets, "an empty table kept its buckets")
+	assert.LessOrEqual(t, free.n, freeListSlack+1, "an empty queue kept its entries")
+}
+
+func TestTableSurvivesEqualHashes(t *testing.T) {
+	t.Parallel()
+	var tab table[int]
+	var free freeList[int]
+	for i := range 500 {
+		tab.findOrInsert(7, i, &free)
+	}
+	for i := range 500 {
+		e := tab.find(7, i)
+		require.Equal(t, i, e.item)
+		tab.remove(e)
+		require.Nil(t, tab.find(7, i))
+	}
+}
+
+func TestDeadlinesComeInOrder(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	var d deadlines[int]
+	in := map[*entry[int]]bool{}
+	check := func() {
+		for i, x := range d.items {
+			require.EqualValues(t, i, x.entry.heapPos)
+			require.Equal(t, x.entry.at, x.at)
+			if i > 0 {
+				require.LessOrEqual(t, d.items[(i-1)/heapArity].at, x.at)
+			}
+		}
+	}
+	for step := range 5000 {
+		switch r.IntN(5) {
+		case 0, 1:
+			e := &entry[int]{heapPos: noHeapPos, at: r.Int64N(1000)}
+			d.add(e)
+			in[e] = true
+		case 2:
+			for e := range in {
+				e.at -= r.Int64N(500)
+				d.advance(e)
+				break
+			}
+		case 3:
+			for e := range in {
+				d.remove(e)
+				delete(in, e)
+				require.False(t, e.delayed())
+				break
+			}
+		default:
+			if d.len() > 0 {
+				e := d.first()
+				for other := range in {
+					require.LessOrEqual(t, e.at, other.at)
+				}
+				d.remove(e)
+				delete(in, e)
+			}
+		}
+		if step%50 == 0 {
+			check()
+		}
+	}
+	for d.len() > 0 {
+		d.remove(d.first())
+	}
+	assert.LessOrEqual(t, cap(d.items), heapMinCap*4)
+}
+
+func TestExpiredFailuresAreFreed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := Exponential[int](ExponentialOptions{Max: time.Minute, IdleAfter: time.Minute}).(*exponential[int])
+		for i := range 10_000 {
+			l.When(i)
+			<-time.After(time.Second)
+		}
+		// Two minutes' worth of items, not everything that ever failed.
+		assert.LessOrEqual(t, len(l.failures.counts), 122)
+	})
+}
+
+// A burst must not leave its memory behind.
+func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
+	t.Parallel()
+	q := New(Options[int]{Group: func(i int) string { return string(rune(i)) }})
+	for i := range 100_000 {
+		q.Add(i)
+	}
+	for q.Len() > 0 {
+		item, _ := q.Get(t.Context())
+		q.Done(item)
+	}
+	e := q.engine
+	assert.Len(t, e.table.segments, 1)
+	assert.LessOrEqual(t, cap(e.table.segments), 128)
+	assert.LessOrEqual(t, e.free.n, freeListSlack+1)
+	assert.LessOrEqual(t, e.order.nFreeGroups, maxFreeGroups)
+}
