@@ -132,12 +132,12 @@ func typeName[T any]() string {
 	return t.Name()
 }
 
-// resourceOf returns the resource that lw says it reads, or else a guess.
+// resourceOf returns the resource that the name of lw says it reads, as that of
+// reflector.NewResource does ("deployments.apps in namespace prod"), or a guess.
 func resourceOf(lw any, name string) schema.GroupResource {
-	if r, ok := lw.(interface {
-		GroupVersionResource() schema.GroupVersionResource
-	}); ok {
-		return r.GroupVersionResource().GroupResource()
+	if s, ok := lw.(fmt.Stringer); ok {
+		resource, _, _ := strings.Cut(s.String(), " ")
+		return schema.ParseGroupResource(resource)
 	}
 	return schema.GroupResource{Resource: strings.ToLower(name)}
 }

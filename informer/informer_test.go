@@ -25,12 +25,12 @@ type world struct {
 
 // inWorld runs f in a bubble with a running informer of c that has had the time
 // to sync, and stops the informer afterwards.
-func inWorld(t *testing.T, c *cluster, opts Options[*pod], f func(w *world)) {
+func inWorld(t *testing.T, c *cluster, opts Options[*pod], f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, c, opts)
 		w.run()
-		f(w)
+		f(t, w)
 		w.stop()
 	})
 }
@@ -76,7 +76,7 @@ func TestCacheAndHandlersFollowTheServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	c.set("a", "x", 1)
-	inWorld(t, c, Options[*pod]{}, func(w *world) {
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
 		o, r := w.join(HandlerOptions{})
 		assert.True(t, w.inf.HasSynced())
 		assert.True(t, r.HasSynced())
@@ -111,7 +111,7 @@ func TestHandlerAddedBeforeRunIsToldOfTheFirstList(t *testing.T) {
 
 func TestRunTwiceFails(t *testing.T) {
 	t.Parallel()
-	inWorld(t, newCluster(), Options[*pod]{}, func(w *world) {
+	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
 		require.ErrorIs(t, w.inf.Run(t.Context()), ErrRunning)
 		w.stop()
 		require.ErrorIs(t, w.inf.Run(t.Context()), ErrRunning)
@@ -122,7 +122,7 @@ func TestStoppedInformerKeepsItsCacheAndRefusesHandlers(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	c.set("a", "x", 1)
-	inWorld(t, c, Options[*pod]{}, func(w *world) {
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
 		_, r := w.join(HandlerOptions{})
 		w.stop()
 		<-r.Done()
@@ -233,7 +233,7 @@ func TestTransformIsAppliedToWhatIsStored(t *testing.T) {
 		p.Annotations = map[string]string{"seen": "yes"}
 		return p, nil
 	}}
-	inWorld(t, c, opts, func(w *world) {
+	inWorld(t, c, opts, func(t *testing.T, w *world) {
 		w.set("a", "y", 1)
 		synctest.Wait()
 		for p := range w.inf.Snapshot().All() {
@@ -247,7 +247,7 @@ func TestErrorOfTheSourceIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	c.fail(errors.New("boom"))
-	inWorld(t, c, Options[*pod]{Name: "pods"}, func(w *world) {
+	inWorld(t, c, Options[*pod]{Name: "pods"}, func(t *testing.T, w *world) {
 		err := w.inf.Unsynced()
 		require.ErrorContains(t, err, `"pods"`)
 		require.ErrorContains(t, err, "boom")

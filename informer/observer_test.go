@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -153,3 +154,21 @@ func requireSame(t testing.TB, c *cluster, inf *Informer[*pod], all ...*observer
 		require.Equal(t, want, o.state(), "observer %d", i)
 	}
 }
+
+func objKey(ns, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: ns, Name: name}
+}
+
+func goexit() { runtime.Goexit() }
+
+// healthOf returns the health of the handler of that name.
+func healthOf(inf *Informer[*pod], name string) HandlerHealth {
+	for _, h := range inf.Health().Handlers {
+		if h.Name == name {
+			return h
+		}
+	}
+	return HandlerHealth{}
+}
+
+func overflowsOf(inf *Informer[*pod], name string) uint64 { return healthOf(inf, name).Overflows }
