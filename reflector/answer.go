@@ -81,9 +81,6 @@ func isProto(resp *http.Response) bool {
 	return strings.HasPrefix(resp.Header.Get("Content-Type"), mimeProto)
 }
 
-// drain closes a body after reading a little of what is left, so that the
-// connection of a short answer can be used again.
-func drain(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, 16<<10)
-	_ = body.Close()
-}
+// drain reads what is left of a good answer, little as it is, so that its
+// connection can be used again.
+func drain(body io.Reader) { _, _ = io.CopyN(io.Discard, body, 16<<10) }

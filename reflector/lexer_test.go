@@ -77,7 +77,7 @@ func FuzzSplitFrame(f *testing.F) {
 			Type   string
 			Object json.RawMessage
 		}
-		if json.Unmarshal(data, &want) != nil || want.Type == "" || caseFolded(data) {
+		if json.Unmarshal(data, &want) != nil || want.Type == "" || ambiguous(data, "type", "object") {
 			return // anything goes but a panic
 		}
 		require.NoError(t, err)
@@ -86,12 +86,16 @@ func FuzzSplitFrame(f *testing.F) {
 	})
 }
 
-// caseFolded reports whether data may use what encoding/json does with field
-// names in other cases, and with ones that come twice.
-func caseFolded(data []byte) bool {
-	lower := bytes.ToLower(data)
-	return bytes.Count(lower, []byte("type")) != 1 || bytes.Count(lower, []byte("object")) != 1 ||
-		bytes.Count(data, []byte(`"type"`)) != 1 || bytes.Count(data, []byte(`"object"`)) != 1 || bytes.Contains(data, []byte(`\u`)) || bytes.ContainsRune(data, 'ſ')
+// ambiguous reports whether data may use field names in other cases, escaped, or
+// twice, of which encoding/json has its own opinion.
+func ambiguous(data []byte, names ...string) bool {
+	lower := strings.ToLower(string(data))
+	for _, name := range names {
+		if n := strings.Count(lower, name); n > 1 || n != strings.Count(string(data), `"`+name+`"`) {
+			return true
+		}
+	}
+	return bytes.ContainsAny(data, `\ſK`)
 }
 
 func TestLexerCopesWithValuesLargerThanItsBuffer(t *testing.T) {

@@ -184,7 +184,7 @@ func (r *resource[T]) get(ctx context.Context, verb string, opts metav1.ListOpti
 		return nil, r.failed(verb, err)
 	}
 	if err := answerError(resp, r.gvr.GroupResource()); err != nil {
-		drain(resp.Body)
+		_ = resp.Body.Close()
 		return nil, r.failed(verb, err)
 	}
 	return resp, nil

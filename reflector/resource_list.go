@@ -22,7 +22,7 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	defer drain(resp.Body)
+	defer resp.Body.Close()
 	var callback error // what each returned is passed on as it is
 	guarded := func(obj T, err error) error {
 		callback = each(obj, err)
@@ -40,6 +40,7 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	case err != nil:
 		return meta, r.failed("list", brokenBody(ctx, err))
 	}
+	drain(resp.Body)
 	return meta, nil
 }
 
