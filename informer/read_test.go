@@ -1,0 +1,205 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestListerReadsTheCache(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.set("a", "x", 1)
+	c.set("a", "y", 2)
+	c.set("b", "x", 1)
+	opts := Options[*pod]{Resource: schema.GroupResource{Group: "g", Resource: "pods"}}
+	inWorld(t, c, opts, func(t *testing.T, w *world) {
+		l := w.inf.Lister()
+		p, err := l.Get("a", "y")
+		require.NoError(t, err)
+		assert.Equal(t, "2", p.Labels["n"])
+		_, err = l.Get("b", "y")
+		assert.True(t, apierrors.IsNotFound(err))
+		assert.EqualError(t, err, `pods.g "y" not found`)
+		_, err = l.Namespace("b").Get("y")
+		assert.True(t, apierrors.IsNotFound(err))
+
+		one := labels.SelectorFromSet(labels.Set{"n": "1"})
+		assert.Len(t, slices.Collect(l.List(nil)), 3)
+		assert.Len(t, slices.Collect(l.List(labels.Everything())), 3)
+		assert.Len(t, slices.Collect(l.List(one)), 2)
+		assert.Len(t, slices.Collect(l.Namespace("a").List(nil)), 2)
+		assert.Len(t, slices.Collect(l.Namespace("a").List(one)), 1)
+		assert.Empty(t, slices.Collect(l.Namespace("c").List(nil)))
+	})
+}
+
+func TestEventsYieldsWhatAHandlerIsTold(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.set("a", "x", 1)
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
+		o := observe(t, w.inf)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for e := range w.inf.Events(ctx) {
+				o.OnEvent(e)
+			}
+		}()
+		synctest.Wait()
+		w.set("a", "y", 1)
+		w.remove("a", "x")
+		synctest.Wait()
+		assert.Equal(t, []string{"Added a/x 1 InitialList", "Added a/y 1 Watch", "Deleted a/x 1 Watch"}, o.take())
+		cancel()
+		<-ended
+
+		n := 0
+		for range w.inf.Events(t.Context()) {
+			n++
+			break
+		}
+		assert.Equal(t, 1, n)
+		go func() {
+			for range w.inf.Events(t.Context()) {
+				n++
+			}
+			n = -1
+		}()
+		synctest.Wait()
+		w.stop()
+		synctest.Wait()
+		assert.Equal(t, -1, n, "the sequence ends with the informer")
+		for range w.inf.Events(t.Context()) {
+			assert.Fail(t, "an event after the end")
+		}
+	})
+}
+
+func TestWaitForResourceVersionReadsYourWrites(t *testing.T) {
+	t.Parallel()
+	inWorld(t, newCluster(), Options[*pod]{Name: "pods"}, func(t *testing.T, w *world) {
+		for n := range 20 {
+			p := w.set("a", "x", n)
+			require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), p.ResourceVersion))
+			got, err := w.inf.Lister().Get("a", "x")
+			require.NoError(t, err)
+			assert.Equal(t, p.ResourceVersion, got.ResourceVersion)
+		}
+		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), "no-number"))
+		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), ""))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := w.inf.WaitForResourceVersion(ctx, "9999")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, `"9999"`)
+
+		ended := make(chan error, 1)
+		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "9999") }()
+		synctest.Wait()
+		require.NoError(t, w.inf.sources[0].sink.Bookmark(t.Context(), "10000"))
+		require.NoError(t, <-ended, "a bookmark is progress too")
+
+		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "99999") }()
+		synctest.Wait()
+		w.stop()
+		require.ErrorIs(t, <-ended, ErrStopped)
+		assert.Zero(t, w.inf.waiters.n.Load())
+	})
+}
+
+func TestWaitForDeletedWaitsForThatObject(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	p := c.set("a", "x", 1)
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
+		key := objKey("a", "x")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, w.inf.WaitForDeleted(ctx, key, p.UID), context.DeadlineExceeded)
+		require.NoError(t, w.inf.WaitForDeleted(t.Context(), key, "another"))
+		require.NoError(t, w.inf.WaitForDeleted(t.Context(), objKey("a", "none"), ""))
+
+		ended, all := make(chan error, 1), make(chan error, 1)
+		go func() { ended <- w.inf.WaitForDeleted(t.Context(), key, p.UID) }()
+		go func() { all <- w.inf.WaitForDeleted(t.Context(), key, "") }()
+		synctest.Wait()
+		w.disconnect(true)
+		w.remove("a", "x")
+		w.set("a", "x", 2) // another one takes the name before the cache sees it
+		require.NoError(t, <-ended)
+		synctest.Wait()
+		assert.Empty(t, all, "there is still one of that name")
+		w.remove("a", "x")
+		require.NoError(t, <-all)
+	})
+}
+
+func TestAtLeastComparesNumbersOfAnyLength(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		have, want string
+		yes        bool
+	}{
+		{"10", "9", true}, {"9", "10", false}, {"9", "9", true}, {"", "1", false}, {"1", "", true},
+		{"123456789012345678901234567890", "99", true}, {"007", "8", false}, {"08", "8", true},
+		{"x", "1", true}, {"1", "x", true}, {"", "x", true},
+	} {
+		assert.Equal(t, test.yes, atLeast(test.have, test.want), "%v", test)
+	}
+}
+
+func TestWaitForSyncNamesWhoIsNotSyncedAndWhy(t *testing.T) {
+	t.Parallel()
+	good, bad := newCluster(), newCluster()
+	bad.fail(apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no role")))
+	synctest.Test(t, func(t *testing.T) {
+		w1, w2 := newWorld(t, good, Options[*pod]{Name: "pods"}), newWorld(t, bad, Options[*pod]{Name: "secrets"})
+		good.set("a", "x", 1)
+		_, slow := w1.join(HandlerOptions{Name: "never-done"})
+		idle, err := New(good.source(), Options[*pod]{Name: "idle"})
+		require.NoError(t, err)
+		gate := make(chan struct{})
+		_, ok := w1.join(HandlerOptions{Name: "fine"})
+		stuck := w1.add(HandlerFunc[*pod](func(Event[*pod]) { <-gate }), HandlerOptions{Name: "stuck"})
+		w1.run()
+		w2.run()
+		require.NoError(t, WaitForSync(t.Context(), w1.inf, ok, slow))
+		require.NoError(t, WaitForSync(t.Context()))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err = WaitForSync(ctx, w1.inf, w2.inf, stuck, idle)
+		var not *NotSyncedError
+		require.ErrorAs(t, err, &not)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.True(t, apierrors.IsForbidden(not.Unsynced[0]), "%v", not.Unsynced[0])
+		require.Len(t, not.Unsynced, 3)
+		for i, parts := range [][]string{{`"secrets"`, "no role"}, {`"stuck"`}, {`"idle"`, "call Run"}} {
+			for _, part := range parts {
+				assert.ErrorContains(t, not.Unsynced[i], part)
+				assert.ErrorContains(t, err, part)
+			}
+		}
+
+		w2.stop()
+		err = WaitForSync(t.Context(), w1.inf, w2.inf)
+		require.ErrorIs(t, err, ErrStopped, "waiting for what has stopped ends at once")
+		close(gate)
+		require.NoError(t, WaitForSync(t.Context(), stuck))
+		w1.stop()
+		require.NoError(t, WaitForSync(t.Context(), w1.inf, stuck), "synced stays synced")
+	})
+}
