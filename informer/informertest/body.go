@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -19,20 +20,28 @@ const maxBody = 3 << 20
 // converter turns unstructured objects into Go types.
 var converter = runtime.DefaultUnstructuredConverter
 
-// readBody reads a request's body and media type; no Content-Type means JSON.
-func readBody(w http.ResponseWriter, r *http.Request) (body []byte, media string, err error) {
+// body reads the request's body and media type; no Content-Type means JSON.
+// Protobuf is turned into JSON.
+func (cl *call) body() (body []byte, media string, err error) {
 	media = mediaJSON
-	if header := r.Header.Get("Content-Type"); header != "" {
+	if header := cl.r.Header.Get("Content-Type"); header != "" {
 		if media, _, err = mime.ParseMediaType(header); err != nil {
 			return nil, "", errUnsupportedMedia(header, mediaJSON)
 		}
 	}
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err = io.ReadAll(http.MaxBytesReader(cl.w, cl.r.Body, maxBody))
 	if err != nil {
-		if _, tooLarge := err.(*http.MaxBytesError); tooLarge {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
 			return nil, "", apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 		}
 		return nil, "", apierrors.NewBadRequest("reading the body: " + err.Error())
+	}
+	if media == mediaProtobuf && len(body) > 0 {
+		if body, err = decodeProto(cl.server.opts.Scheme, body); err != nil {
+			return nil, "", apierrors.NewBadRequest("decoding protobuf: " + err.Error())
+		}
+		media = mediaJSON
 	}
 	return body, media, nil
 }

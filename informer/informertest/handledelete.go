@@ -52,7 +52,7 @@ func (cl *call) deleteCollection() error {
 
 // deleteOptions reads and validates the options of a deletion.
 func (cl *call) deleteOptions() (metav1.DeleteOptions, writeOptions, error) {
-	body, media, err := readBody(cl.w, cl.r)
+	body, media, err := cl.body()
 	if err != nil {
 		return metav1.DeleteOptions{}, writeOptions{}, err
 	}

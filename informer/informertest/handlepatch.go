@@ -15,7 +15,7 @@ import (
 const supportedPatches = string(types.JSONPatchType) + ", " + string(types.MergePatchType)
 
 func (cl *call) patch() error {
-	body, media, err := readBody(cl.w, cl.r)
+	body, media, err := cl.body()
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target)
 		Verb: verb, Group: t.group, Version: t.version, Resource: t.resource, Namespace: t.namespace, Name: t.name,
 		Subresource: t.subresource, Query: r.URL.RawQuery, UserAgent: r.UserAgent(), Time: time.Now(),
 	})
-	vw, err := negotiate(r, res, t.version)
+	vw, err := negotiate(r, res, t.version, s.opts.Scheme)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,10 @@ func (cl *call) watch() error {
 	if err != nil {
 		return err
 	}
-	cl.w.Header().Set("Content-Type", mediaJSON)
+	cl.w.Header().Set("Content-Type", cl.view.media())
+	if cl.view.proto {
+		cl.w.Header().Set("Content-Type", mediaProtobuf+";stream=watch")
+	}
 	wt := &watcher{
 		store: cl.server.store, c: cl.c, sel: sel, view: cl.view, out: cl.w,
 		flush: http.NewResponseController(cl.w).Flush,
@@ -187,7 +190,7 @@ func (cl *call) watch() error {
 }
 
 func (cl *call) create() error {
-	body, media, err := readBody(cl.w, cl.r)
+	body, media, err := cl.body()
 	if err != nil {
 		return err
 	}
@@ -207,7 +210,7 @@ func (cl *call) create() error {
 }
 
 func (cl *call) update() error {
-	body, media, err := readBody(cl.w, cl.r)
+	body, media, err := cl.body()
 	if err != nil {
 		return err
 	}
@@ -238,9 +241,9 @@ func (cl *call) respond(code int, v *version) error {
 	if err != nil {
 		return err
 	}
-	cl.w.Header().Set("Content-Type", mediaJSON)
+	cl.w.Header().Set("Content-Type", cl.view.media())
 	cl.w.WriteHeader(code)
-	_, _ = cl.w.Write(append(body, '\n')) // a client that has gone needs no answer
+	_, _ = cl.w.Write(body) // a client that has gone needs no answer
 	return nil
 }
 

@@ -138,7 +138,11 @@ func parseRV(s string) (uint64, error) {
 
 // writeList sends a page object by object, without building the whole body.
 func (vw view) writeList(w http.ResponseWriter, p page) error {
-	meta, err := json.Marshal(metav1.ListMeta{ResourceVersion: formatRV(p.rv), Continue: p.next, RemainingItemCount: p.remaining})
+	listMeta := metav1.ListMeta{ResourceVersion: formatRV(p.rv), Continue: p.next, RemainingItemCount: p.remaining}
+	if vw.proto {
+		return vw.writeProtoList(w, listMeta, p.items)
+	}
+	meta, err := json.Marshal(listMeta)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // accepted is one media range of an Accept header.
@@ -46,22 +49,29 @@ func parseAccept(header string) []accepted {
 
 // negotiate chooses the view that the Accept header asks for. Tables are not
 // served: a client that asks for one gets the objects themselves.
-func negotiate(r *http.Request, res Resource, version string) (view, error) {
-	vw := view{res: res, version: version}
+func negotiate(r *http.Request, res Resource, version string, scheme *runtime.Scheme) (view, error) {
+	vw := view{res: res, version: version, scheme: scheme}
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "" {
 		return vw, nil
 	}
 	table := false
 	for _, a := range parseAccept(header) {
-		if a.media != mediaJSON && a.media != "application/*" && a.media != "*/*" {
+		switch a.media {
+		case mediaJSON, "application/*", "*/*":
+			vw.proto = false
+		case mediaProtobuf:
+			vw.proto = true
+		default:
 			continue
 		}
 		switch a.params["as"] {
 		case "":
-			return vw, nil
+			if !vw.proto || canProto(scheme, res.gvk(version)) {
+				return vw, nil
+			}
 		case "PartialObjectMetadata", "PartialObjectMetadataList":
-			if a.params["g"] == "meta.k8s.io" && a.params["v"] == "v1" {
+			if a.params["g"] == metav1.GroupName && a.params["v"] == "v1" {
 				vw.partial = true
 				return vw, nil
 			}
@@ -69,8 +79,9 @@ func negotiate(r *http.Request, res Resource, version string) (view, error) {
 			table = true
 		}
 	}
+	vw.proto = false
 	if table {
 		return vw, nil
 	}
-	return vw, errNotAcceptable(mediaJSON)
+	return vw, errNotAcceptable(mediaJSON + ", " + mediaProtobuf)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -24,6 +25,8 @@ type version struct {
 	fields          fields.Set
 	// deleting tells that deletion was asked for, held that a finalizer is left.
 	deleting, held bool
+	// proto remembers the protobuf message of the object, once one was asked for.
+	proto atomic.Pointer[[]byte]
 	// bare is the object without apiVersion and kind, which are written in
 	// front of it as the request wants to see them. It always holds metadata
 	// and hence at least one member.

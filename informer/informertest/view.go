@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -15,11 +16,21 @@ const (
 )
 
 // view is how one request wants to see the objects of a collection: in which
-// API version, in full or only their metadata.
+// API version, in full or only their metadata, in JSON or protobuf.
 type view struct {
 	res     Resource
 	version string
 	partial bool
+	proto   bool
+	scheme  *runtime.Scheme // of the kinds that have a protobuf form
+}
+
+// media is the Content-Type of the view.
+func (vw view) media() string {
+	if vw.proto {
+		return mediaProtobuf
+	}
+	return mediaJSON
 }
 
 // types returns the kind and apiVersion that objects are shown with.
@@ -41,8 +52,20 @@ func (vw view) listTypes() metav1.TypeMeta {
 	return t
 }
 
-// object is the JSON of one object.
+// object is the encoding of one object.
 func (vw view) object(v *version) ([]byte, error) {
+	if !vw.proto {
+		return vw.jsonOf(v)
+	}
+	message, err := vw.protoOf(v)
+	if err != nil {
+		return nil, err
+	}
+	return envelope(vw.types(), message), nil
+}
+
+// jsonOf is the JSON of one object.
+func (vw view) jsonOf(v *version) ([]byte, error) {
 	bare, err := vw.members(v)
 	if err != nil {
 		return nil, err
@@ -57,7 +80,7 @@ func (vw view) item(v *version) ([]byte, error) {
 	if !vw.partial && !vw.res.RequireResourceVersion {
 		return v.bare, nil
 	}
-	return vw.object(v)
+	return vw.jsonOf(v)
 }
 
 // members is the JSON of what the view shows of an object, without its types.
@@ -93,8 +116,11 @@ func quote(s string) []byte {
 	return b
 }
 
-// event is the JSON of one event of a watch.
-func event(typ watch.EventType, object []byte) []byte {
+// event is the encoding of one event of a watch.
+func (vw view) event(typ watch.EventType, object []byte) []byte {
+	if vw.proto {
+		return protoEvent(typ, object)
+	}
 	var b bytes.Buffer
 	b.Grow(len(object) + 40)
 	b.WriteString(`{"type":"`)
@@ -105,13 +131,28 @@ func event(typ watch.EventType, object []byte) []byte {
 	return b.Bytes()
 }
 
-// bookmark is the JSON of the object of a BOOKMARK event: an object of the kind
+// status is the encoding of the object of an ERROR event.
+func (vw view) status(err error) ([]byte, error) {
+	status := statusOf(err)
+	if !vw.proto {
+		return json.Marshal(status)
+	}
+	message, err := status.Marshal()
+	return envelope(status.TypeMeta, message), err
+}
+
+// bookmark is the encoding of the object of a BOOKMARK event: an object of the kind
 // with nothing but a version, and the mark of the end of initial events.
-func (vw view) bookmark(rv uint64, initialEventsEnd bool) []byte {
+func (vw view) bookmark(rv uint64, initialEventsEnd bool) ([]byte, error) {
 	meta := map[string]any{"resourceVersion": formatRV(rv), "creationTimestamp": nil}
 	if initialEventsEnd {
 		meta["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
 	}
 	bare, _ := json.Marshal(map[string]any{"metadata": meta}) // maps of strings always have a JSON form
-	return withTypes(vw.types(), bare)
+	object := withTypes(vw.types(), bare)
+	if !vw.proto {
+		return object, nil
+	}
+	message, err := vw.message(object)
+	return envelope(vw.types(), message), err
 }

@@ -2,7 +2,6 @@ package informertest
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -30,7 +29,7 @@ type watcher struct {
 
 // send writes one event. The client sees it after the next flush at the latest.
 func (w *watcher) send(typ watch.EventType, object []byte) error {
-	_, err := w.out.Write(event(typ, object))
+	_, err := w.out.Write(w.view.event(typ, object))
 	return err
 }
 
@@ -46,9 +45,18 @@ func (w *watcher) sendVersion(typ watch.EventType, v *version) error {
 // sendError writes an ERROR event, the only way to say something after the
 // header of the response is sent.
 func (w *watcher) sendError(err error) {
-	if object, encodeErr := json.Marshal(statusOf(err)); encodeErr == nil {
+	if object, encodeErr := w.view.status(err); encodeErr == nil {
 		_ = w.send(watch.Error, object) // the watch ends anyway
 	}
+}
+
+// sendBookmark writes a bookmark at the cursor.
+func (w *watcher) sendBookmark(initialEventsEnd bool) error {
+	object, err := w.view.bookmark(w.rv, initialEventsEnd)
+	if err != nil {
+		return err
+	}
+	return w.send(watch.Bookmark, object)
 }
 
 // sendChange writes what a change means to this watch: an object that comes to
@@ -118,7 +126,7 @@ func (w *watcher) follow(ctx context.Context, closing <-chan struct{}, timeout, 
 		// say so. A watch from the future stays there.
 		w.rv = max(w.rv, current)
 		if due {
-			if err := w.send(watch.Bookmark, w.view.bookmark(w.rv, false)); err != nil {
+			if err := w.sendBookmark(false); err != nil {
 				return err
 			}
 		}
@@ -170,7 +178,7 @@ func (w *watcher) serve(ctx context.Context, closing <-chan struct{}, q listQuer
 			return err
 		}
 		if q.sendInitialEvents() && q.AllowWatchBookmarks {
-			if err := w.send(watch.Bookmark, w.view.bookmark(w.rv, true)); err != nil {
+			if err := w.sendBookmark(true); err != nil {
 				return err
 			}
 		}

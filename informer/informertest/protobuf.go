@@ -1,0 +1,163 @@
+package informertest
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// protoMagic begins every protobuf object; an envelope (runtime.Unknown) with
+// the kind and the object's own message follows.
+const protoMagic = "k8s\x00"
+
+// protoMessage is what generated API types implement.
+type protoMessage interface{ Marshal() ([]byte, error) }
+
+// canProto reports whether objects of a kind have a protobuf form.
+func canProto(scheme *runtime.Scheme, gvk schema.GroupVersionKind) bool {
+	if scheme == nil || !scheme.Recognizes(gvk) {
+		return false
+	}
+	obj, err := scheme.New(gvk)
+	if err != nil {
+		return false
+	}
+	_, ok := obj.(protoMessage)
+	return ok
+}
+
+// message is the protobuf message of an object that is given as JSON.
+func (vw view) message(object []byte) ([]byte, error) {
+	var into runtime.Object = &metav1.PartialObjectMetadata{}
+	if !vw.partial {
+		var err error
+		if into, err = vw.scheme.New(vw.res.gvk(vw.version)); err != nil {
+			return nil, err
+		}
+	}
+	if err := json.Unmarshal(object, into); err != nil {
+		return nil, fmt.Errorf("informertest: a stored %s does not fit its Go type %T: %w", vw.res.Kind, into, err)
+	}
+	m, ok := into.(protoMessage)
+	if !ok {
+		return nil, fmt.Errorf("informertest: %T has no protobuf form", into)
+	}
+	return m.Marshal()
+}
+
+// protoOf is the protobuf message of a stored version, without an envelope.
+// That of a whole object in its first version is remembered: making it costs
+// far more than sending it.
+func (vw view) protoOf(v *version) ([]byte, error) {
+	remember := !vw.partial && vw.version == vw.res.Versions[0]
+	if p := v.proto.Load(); p != nil && remember {
+		return *p, nil
+	}
+	object, err := vw.jsonOf(v)
+	if err != nil {
+		return nil, err
+	}
+	message, err := vw.message(object)
+	if err == nil && remember {
+		v.proto.Store(&message)
+	}
+	return message, err
+}
+
+// envelope wraps a message.
+func envelope(t metav1.TypeMeta, message []byte) []byte {
+	types := appendField(nil, 1, []byte(t.APIVersion))
+	types = appendField(types, 2, []byte(t.Kind))
+	return appendField(appendField([]byte(protoMagic), 1, types), 2, message)
+}
+
+// appendField appends a length-delimited field.
+func appendField(b []byte, number int, content []byte) []byte {
+	return append(appendHead(b, number, len(content)), content...)
+}
+
+// appendHead appends the tag and length of a length-delimited field.
+func appendHead(b []byte, number, length int) []byte {
+	b = binary.AppendUvarint(b, uint64(number)<<3|2)
+	return binary.AppendUvarint(b, uint64(length))
+}
+
+// protoEvent is a frame with one event of a watch.
+func protoEvent(typ watch.EventType, object []byte) []byte {
+	ev := appendField(make([]byte, 4), 1, []byte(typ))
+	ev = appendField(ev, 2, appendField(nil, 1, object))
+	binary.BigEndian.PutUint32(ev, uint32(len(ev)-4)) //nolint:gosec // bodies are limited to megabytes
+	return ev
+}
+
+// writeProtoList sends a list item by item: all lists of the API are a
+// metadata field, 1, and repeated items, 2.
+func (vw view) writeProtoList(w http.ResponseWriter, meta metav1.ListMeta, items []*version) error {
+	head, err := meta.Marshal()
+	if err != nil {
+		return err
+	}
+	list := appendField(nil, 1, head)
+	size := len(list)
+	messages := make([][]byte, len(items))
+	for i, v := range items {
+		if messages[i], err = vw.protoOf(v); err != nil {
+			return err
+		}
+		size += len(appendHead(nil, 2, len(messages[i]))) + len(messages[i])
+	}
+	t := vw.listTypes()
+	types := appendField(appendField(nil, 1, []byte(t.APIVersion)), 2, []byte(t.Kind))
+	out := append(appendHead(appendField([]byte(protoMagic), 1, types), 2, size), list...)
+	w.Header().Set("Content-Type", mediaProtobuf)
+	if _, err := w.Write(out); err != nil {
+		return err
+	}
+	for _, m := range messages {
+		if _, err := w.Write(appendHead(nil, 2, len(m))); err != nil {
+			return err
+		}
+		if _, err := w.Write(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeProto turns a protobuf body into the JSON of the same object. The kinds
+// that options are sent as are always known.
+func decodeProto(scheme *runtime.Scheme, body []byte) ([]byte, error) {
+	var unknown runtime.Unknown
+	if len(body) < len(protoMagic) || string(body[:len(protoMagic)]) != protoMagic {
+		return nil, fmt.Errorf("the body does not begin as a protobuf object does")
+	}
+	if err := unknown.Unmarshal(body[len(protoMagic):]); err != nil {
+		return nil, err
+	}
+	gvk := schema.FromAPIVersionAndKind(unknown.APIVersion, unknown.Kind)
+	var into runtime.Object = &metav1.DeleteOptions{}
+	if gvk.Kind != "DeleteOptions" {
+		if !canProto(scheme, gvk) {
+			return nil, fmt.Errorf("kind %s is not in Options.Scheme", gvk)
+		}
+		var err error
+		if into, err = scheme.New(gvk); err != nil {
+			return nil, err
+		}
+	}
+	message, ok := into.(interface{ Unmarshal([]byte) error })
+	if !ok {
+		return nil, fmt.Errorf("%T has no protobuf form", into)
+	}
+	if err := message.Unmarshal(unknown.Raw); err != nil {
+		return nil, err
+	}
+	into.GetObjectKind().SetGroupVersionKind(gvk)
+	return json.Marshal(into)
+}
