@@ -1,3 +1,134 @@
 // Package workqueue holds the keys of things that need work, hands each to one
-// worker at a time, and retries those that failed.
+// worker at a time, and retries those that failed. It knows nothing about
+// Kubernetes and imports only the standard library and golang.org/x/time/rate.
+//
+// # Why controllers queue keys
+//
+// A controller is told about every change of every object, but what it has to
+// do depends on the state of the world now, not on the change. So it does not
+// queue changes. It queues the key of what changed, and whoever takes the key
+// looks up the present state. That makes three hard problems easy:
+//
+//   - Bursts. Fifty changes of one object are one key in the queue, and one
+//     look at the outcome.
+//   - Rivals. While a worker has a key, no other worker is given the same one.
+//     Two workers never write the same object at the same time, without any
+//     lock in the controller.
+//   - Failures. To try again is to add the key again, later. Nothing is lost
+//     if the object changed in between: the next attempt sees that.
+//
+// # The picture
+//
+//	        AddRateLimited ──▶ limiter says for how long
+//	                                │
+//	        AddAfter ───────────────▼──────────┐
+//	                          delayed items    │ one timer
+//	                                │ time is up
+//	  Add, AddAll ─▶ ┌──────────────▼──────────────┐
+//	                 │ class 0   a ─ b ─ c         │      Get
+//	                 │ class 1   d ─ e             │ ───────────▶ running ──▶ Done
+//	                 └──────▲──────────────────────┘                 │
+//	                        └── added again while it was running ────┘
+//
+// There are three queues, each a layer on the one before: [Queue] has Add, Get
+// and Done; [DelayingQueue] has AddAfter as well; [RateLimitingQueue] works out
+// the delay by itself. All of it is one data structure: an item has one record
+// which says whether it is queued, running, delayed, or several of these, and
+// one lock guards all records. Read entry.go, engine.go and release.go, in this
+// order, to see all there is.
+//
+// # Use
+//
+//	q := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{})
+//	// … handlers of an informer call q.Add(key) …
+//	err := workqueue.Process(ctx, q, 4, func(ctx context.Context, key types.NamespacedName) error {
+//		pod, ok := pods.Get(key.Namespace, key.Name) // the present state
+//		if !ok {
+//			return nil // deleted meanwhile
+//		}
+//		return reconcile(ctx, pod) // an error: comes again, later and later
+//	})
+//
+// [Process] replaces the loop around Get and Done that every controller used to
+// copy. [ProcessWith] has more to choose: how often to try, for how long, what
+// to do with panics, how to stop.
+//
+// # Promises
+//
+//  1. An item is in at most one pair of hands: between the Get that returned it
+//     and the Done for it, no other Get returns it.
+//  2. No add is lost: after Add, the item will be handed out (again), unless
+//     the queue is shut down already.
+//  3. Adds collapse: however many come before the item is handed out, it is
+//     handed out once for all of them.
+//  4. Items are handed out in order of arrival. With classes
+//     ([Options].Budgets), no item is handed out while one that was due earlier
+//     is queued; so an item waits at most its class's budget plus the
+//     processing of what was due before it, and no class starves another. With
+//     groups ([Options].Group), the groups of a class take turns, one item
+//     each, and an item waits for at most one item of every other group per
+//     item ahead of it in its own.
+//  5. An item has at most one request pending, and it is the earliest: of
+//     several delays the shortest remaining counts, Add replaces any delay, and
+//     a delay is ignored if the item is queued. A delayed item is never handed
+//     out early.
+//  6. Done of an item that nobody holds changes nothing.
+//  7. Add, AddAll, AddAfter, AddRateLimited and Done never wait for a consumer.
+//     Get waits until there is an item, its context is done, or the queue is
+//     shut down and nothing is queued.
+//  8. After a shutdown nothing is accepted, what is queued is still handed out,
+//     and what is delayed is dropped and counted in [Stats].Dropped.
+//     [Queue.ShutDownWithDrain] returns nil only when nothing is queued and
+//     nothing running. Any number may wait for it, each with its own context,
+//     and ShutDown releases them all.
+//  9. A channel from [Queue.Mark] is closed as soon as everything that was
+//     queued or running when it was made has been processed once, and not before.
+//  10. A queue has no goroutine. A timer exists while something is delayed;
+//     the runtime starts a goroutine for the moment in which it fires.
+//  11. No user code (limiters, metrics, Class and Group functions) runs while
+//     the queue is locked. It may call the queue.
+//
+// # When things go wrong
+//
+//	the function of Process fails         AddRateLimited; after MaxAttempts failures, given up
+//	it returns Terminal(err)              given up at once
+//	it panics                             crashes the program, or with CapturePanics a failure
+//	it never returns                      ItemTimeout ends its context; Stats.LongestRunning tells
+//	the context of Process ends           items' contexts end, or go on for StopTimeout; leftovers returned
+//	Forget is never called                limiters forget items that have not failed for a while
+//	Done is never called                  the item is never handed out again; Inspect shows it
+//	a limiter's delay would overflow      it saturates at its maximum
+//	a Class out of range                  the nearest class
+//	a Group or Class function panics      the panic reaches the caller of Add, the queue is unchanged
+//	an item of dynamic type not           Add panics, the queue is unchanged
+//	comparable, in a Queue[any]
+//	the zero value of a queue is used     panics; use the constructors
+//
+// # What differs from client-go
+//
+// The names and the rules are those that users of k8s.io/client-go/util/workqueue
+// know. On purpose, these differ: a drain waits for queued items too, and any
+// number of goroutines may wait for one; a stray Done cannot make the same item
+// run twice at once; Add cancels a pending delay; Get takes a context and
+// returns ok where client-go returns shutdown; a class of items, and Mark, have
+// no counterpart.
+//
+// # Cost
+//
+// Add, Get and Done take the lock once, look the item up at most once and
+// allocate nothing once as many items have been in the queue as are now; the
+// lock is held for some tens of nanoseconds. AddAfter costs a place in a heap of
+// the delayed items besides, O(log n), and setting the timer if it is the first
+// to end. The table of items grows and shrinks one bucket at a time, so no
+// operation is slow because there are many items. An item takes 96 bytes plus
+// its own size while it is queued, delayed or running, and 8 for its bucket. An
+// idle queue takes about 1 KB.
+//
+// A worker that finds the queue empty parks, and the last to park is the first to
+// be woken. When many items arrive at once, workers wake each other one after
+// the other, so that a short burst does not stir up all of them.
+//
+// Timekeeping is off by default: a look at the clock would cost as much as a
+// third of all the rest. [Options].Times turns it on; classes and metrics imply
+// it.
 package workqueue

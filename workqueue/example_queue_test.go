@@ -1,0 +1,93 @@
+package workqueue_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// However often a key is added, a worker gets it once; if it is added while the
+// worker is busy with it, once more afterwards.
+func Example() {
+	ctx := context.Background()
+	q := workqueue.New(workqueue.Options[string]{})
+	q.Add("default/web")
+	q.Add("default/web")
+	q.Add("default/db")
+	q.ShutDown() // what is queued is still handed out
+
+	for {
+		key, ok := q.Get(ctx)
+		if !ok {
+			break
+		}
+		fmt.Println("working on", key)
+		q.Done(key)
+	}
+	// Output:
+	// working on default/web
+	// working on default/db
+}
+
+// A controller that wants to know when it has seen everything once adds all it
+// knows, and waits for a mark.
+func ExampleQueue_Mark() {
+	ctx := context.Background()
+	q := workqueue.New(workqueue.Options[string]{})
+	q.AddAll([]string{"default/web", "default/db"})
+	initial := q.Mark()
+
+	go func() {
+		for key, ok := q.Get(ctx); ok; key, ok = q.Get(ctx) {
+			q.Done(key)
+		}
+	}()
+	<-initial
+	fmt.Println("the initial work is done")
+	q.ShutDown()
+	// Output: the initial work is done
+}
+
+// Class 0 comes first, but an item of class 1 never waits longer than a minute
+// for it. Within a class, namespaces take turns.
+func ExampleOptions() {
+	type key struct{ Namespace, Name string }
+	q := workqueue.New(workqueue.Options[key]{
+		Budgets: []time.Duration{0, time.Minute},
+		Group:   func(k key) string { return k.Namespace },
+	})
+	q.AddClass(key{"noisy", "a"}, 1)
+	q.AddClass(key{"noisy", "b"}, 1)
+	q.AddClass(key{"quiet", "c"}, 1)
+	q.Add(key{"noisy", "urgent"})
+
+	for q.Len() > 0 {
+		k, _ := q.Get(context.Background())
+		fmt.Println(k.Namespace, k.Name)
+		q.Done(k)
+	}
+	// Output:
+	// noisy urgent
+	// noisy a
+	// quiet c
+	// noisy b
+}
+
+// A drain waits until workers have finished everything that was added.
+func ExampleQueue_ShutDownWithDrain() {
+	ctx := context.Background()
+	q := workqueue.New(workqueue.Options[int]{})
+	sum := 0
+	go func() {
+		for n, ok := q.Get(ctx); ok; n, ok = q.Get(ctx) {
+			sum += n
+			q.Done(n)
+		}
+	}()
+	q.AddAll([]int{1, 2, 3})
+	err := q.ShutDownWithDrain(ctx)
+	fmt.Println(sum, err)
+	// Output: 6 <nil>
+}

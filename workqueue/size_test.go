@@ -1,0 +1,18 @@
+package workqueue
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The sizes that the package documentation states.
+func TestMemoryPerItemAndPerQueue(t *testing.T) {
+	t.Parallel()
+	type key struct{ namespace, name string }
+	assert.EqualValues(t, 96, unsafe.Sizeof(entry[key]{})-unsafe.Sizeof(key{}))
+	idle := unsafe.Sizeof(engine[key]{}) + unsafe.Sizeof(segment[key]{}) + unsafe.Sizeof(class[key]{}) + unsafe.Sizeof(mark{})
+	assert.LessOrEqual(t, idle, uintptr(1200))
+	t.Logf("an idle queue takes %d bytes", idle)
+}
