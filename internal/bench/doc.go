@@ -1,7 +1,7 @@
 // Package bench measures work that two sides do in the same way, side by side.
 //
 // The command cmd/compare does so for this library and its peers: client-go,
-// controller-runtime, go-memdb and statedb. Package rows says what the work is.
+// controller-runtime and go-memdb. Package rows says what the work is.
 //
 //	go -C internal/bench run ./cmd/compare            # everything
 //	go -C internal/bench run ./cmd/compare -quick     # the most telling rows
@@ -42,11 +42,14 @@
 //     To read them costs both the same, and would only hide the difference.
 //   - A list of client-go is a slice that the caller may keep and sort. Where that
 //     is the purpose, slices.Collect has to be added to our side.
-//   - go-memdb and statedb are general databases. They get one table with indexes
-//     of the same keys. Their objects are the same pods.
+//   - go-memdb is a general database. It gets one table with indexes of the same
+//     keys. Its objects are the same pods.
 //
 // # What is not measured
 //
+//   - cilium/statedb: one of the modules that it needs is not in the checksum
+//     database that this module was made with, and nothing is built here that
+//     could not be verified.
 //   - DeltaFIFO with known objects and resync: both sides spend their time in the
 //     store, which has rows of its own.
 //   - Queue metrics: the sinks differ too much to be the same work.

@@ -23,7 +23,6 @@ var peers = []string{
 	"k8s.io/client-go",
 	"sigs.k8s.io/controller-runtime",
 	"github.com/hashicorp/go-memdb",
-	"github.com/cilium/statedb",
 }
 
 // ThisHost looks around.

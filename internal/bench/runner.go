@@ -14,6 +14,10 @@ type Runner struct {
 	Rounds int
 	// Time is the duration of a run, where a row does not fix the repetitions.
 	Time time.Duration
+	// CPU compares processor time where rows compare time. It says less: neither
+	// waiting nor what runs in parallel is seen. But it can be measured on a
+	// machine that others use.
+	CPU bool
 	// Command returns a command that calls [Serve] for one side of the row.
 	Command func(ctx context.Context, row Row, ours bool) *exec.Cmd
 }
@@ -95,6 +99,9 @@ func (c *contestant) run(ctx context.Context) error {
 	a, err := c.child.ask(order{Run: c.repeat})
 	if err != nil {
 		return err
+	}
+	if c.r.CPU && c.row.Measure == Time {
+		a.Sample.Figure = a.Sample.CPU
 	}
 	c.samples = append(c.samples, a.Sample)
 	if c.row.fresh() {

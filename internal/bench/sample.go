@@ -12,6 +12,8 @@ type Sample struct {
 	// Allocs and Bytes were allocated during the run by the whole process.
 	Allocs float64 `json:"allocs"`
 	Bytes  float64 `json:"bytes"`
+	// CPU is the processor time of the whole process, in nanoseconds.
+	CPU float64 `json:"cpu"`
 	// Goroutines were left by the run.
 	Goroutines float64 `json:"goroutines"`
 }
@@ -25,14 +27,15 @@ func take(row Row, s Subject, n int) (Sample, time.Duration) {
 	settle(&before)
 	goroutines := runtime.NumGoroutine()
 	runtime.ReadMemStats(&before)
-	start := time.Now()
+	used, start := cpuTime(), time.Now()
 	s.Run(n)
-	elapsed := time.Since(start)
+	elapsed, used := time.Since(start), cpuTime()-used
 	runtime.ReadMemStats(&after)
 	units := float64(n) * row.units()
 	sample := Sample{
 		Allocs:     float64(after.Mallocs-before.Mallocs) / units,
 		Bytes:      float64(after.TotalAlloc-before.TotalAlloc) / units,
+		CPU:        float64(used) / units,
 		Goroutines: float64(runtime.NumGoroutine()-goroutines) / units,
 	}
 	switch row.Measure {

@@ -26,12 +26,18 @@ func queueRows() []bench.Row {
 	}{{1, 1, 2, false}, {1, 8, 2, true}, {1, 64, 1.6, false}, {8, 1, 1.6, false}, {8, 8, 1.6, false}, {8, 64, 1.6, false}} {
 		rows = append(rows, compareQueues(bench.Row{
 			Area: "queue", Work: fmt.Sprintf("add+get+done, %s, %s", count(c.producers, "producer"), count(c.workers, "worker")),
-			Does: fmt.Sprintf("Producers add %d different keys while workers get them and are done with them; a unit is a key.", passKeys),
-			Per:  passKeys, Quick: c.quick,
+			Does: "Producers add 1,000 different keys while workers get them and are done with them, again and again; a unit is a key.",
+			Per:  1000, Quick: c.quick,
 			Want: bench.Target{Ratio: c.ratio, Allocs: bench.AtMost(0)},
-		}, pass(c.producers, c.workers)))
+		}, pass(1000, c.producers, c.workers)))
 	}
-	return append(rows,
+	burst := compareQueues(bench.Row{
+		Area: "queue", Work: "bursts of 20k, 8 producers, 8 workers",
+		Does: "The same with 20,000 keys at a time: a backlog builds up, and is worked off; a unit is a key.",
+		Per:  20_000,
+		Want: bench.Target{Ratio: 1},
+	}, pass(20_000, 8, 8))
+	return append(rows, burst,
 		addLatencyRow(),
 		delayAndDrainRow(), delayRow(), rateLimitRow(),
 		priorityRow(), priorityDrainRow(),
@@ -66,15 +72,12 @@ func cycle(q queue) bench.Subject {
 	}}
 }
 
-// passKeys is how many keys go through the queue in one repetition of pass. It
-// is a backlog that a busy controller may well have.
-const passKeys = 20_000
-
-// pass sends every key through the queue once. Each is added once only, so that
-// no add collapses with another one, however far the producers are ahead.
-func pass(producers, workers int) func(queue) bench.Subject {
+// pass sends each of size keys through the queue once. No add collapses with
+// another one, however far the producers are ahead, as the next pass begins when
+// the last key is done.
+func pass(size, producers, workers int) func(queue) bench.Subject {
 	return func(q queue) bench.Subject {
-		ks := keys(passKeys)
+		ks := keys(size)
 		var left atomic.Int64
 		finished := make(chan struct{}, 1)
 		for range workers {
@@ -93,7 +96,7 @@ func pass(producers, workers int) func(queue) bench.Subject {
 		}
 		return bench.Subject{Run: func(n int) {
 			for range n {
-				left.Store(passKeys)
+				left.Store(int64(size))
 				for p := range producers {
 					go func() {
 						for i := p; i < len(ks); i += producers {

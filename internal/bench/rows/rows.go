@@ -14,7 +14,6 @@ const (
 	clientGo          = "client-go"
 	controllerRuntime = "controller-runtime"
 	memDB             = "go-memdb"
-	stateDB           = "statedb"
 )
 
 // All returns every row, in the order of the table.

@@ -70,12 +70,13 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 
 // options are the command line.
 type options struct {
-	quick, list, json, markdown bool
-	run                         *regexp.Regexp
-	rounds                      int
-	time                        time.Duration
-	profile                     string
-	child, side                 string
+	quick, list, json, markdown, cpu bool
+
+	run         *regexp.Regexp
+	rounds      int
+	time        time.Duration
+	profile     string
+	child, side string
 }
 
 func parse(args []string) (options, error) {
@@ -85,6 +86,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.list, "list", false, "print what there is to measure, and measure nothing")
 	flags.BoolVar(&o.json, "json", false, "print JSON, with every sample")
 	flags.BoolVar(&o.markdown, "markdown", false, "print the table in Markdown")
+	flags.BoolVar(&o.cpu, "cpu", false, "compare processor time instead of wall-clock time, for a machine that is shared")
 	flags.IntVar(&o.rounds, "rounds", 0, "runs of each side (default 9, or 5 with -quick)")
 	flags.DurationVar(&o.time, "time", 0, "duration of a run (default 200ms, or 100ms with -quick)")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of each side of each row into this directory")
@@ -132,7 +134,7 @@ func measure(ctx context.Context, opts options, selected []bench.Row) ([]bench.R
 	if err != nil {
 		return nil, err
 	}
-	runner := bench.Runner{Rounds: opts.rounds, Time: opts.time}
+	runner := bench.Runner{Rounds: opts.rounds, Time: opts.time, CPU: opts.cpu}
 	runner.Command = func(ctx context.Context, row bench.Row, ours bool) *exec.Cmd {
 		args := []string{"-child", row.Name(), "-side", pick(ours, "ours", "theirs")}
 		if opts.profile != "" {
@@ -164,7 +166,8 @@ func write(out io.Writer, opts options, results []bench.Result) error {
 	case opts.markdown:
 		bench.WriteMarkdown(out, results)
 	default:
-		fmt.Fprintf(out, "%s\nmedian of %d runs each, alternating; ratio is theirs over ours, more than 1 is better\n\n", host, opts.rounds)
+		fmt.Fprintf(out, "%s\n%s, median of %d runs each, alternating; ratio is theirs over ours, more than 1 is better\n\n",
+			host, pick(opts.cpu, "processor time", "wall-clock time"), opts.rounds)
 		bench.WriteTable(out, results)
 	}
 	return nil
