@@ -75,7 +75,7 @@ func descendMap(a, b reflect.Value, path string) string {
 			if equalValues(x, y) {
 				continue
 			}
-			if _, simple := k.Interface().(string); simple && isIdentifier(k.String()) {
+			if k.Kind() == reflect.String && isIdentifier(k.String()) {
 				return descend(x, y, path+"."+k.String())
 			}
 			return descend(x, y, fmt.Sprintf("%s[%q]", path, fmt.Sprint(k.Interface())))

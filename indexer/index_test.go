@@ -1,0 +1,339 @@
+package indexer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestIndexFollowsItsValues(t *testing.T) {
+	t.Parallel()
+	x := ports()
+	ix := newIndexer(t, x)
+	s := set(t, ix, withPorts(newPod("a", "1"), 80, 443), withPorts(newPod("a", "2"), 80), newPod("a", "3"))
+	require.Equal(t, []string{"a/1", "a/2"}, by(t, s, x, 80))
+	require.Equal(t, []int{80, 443}, values(t, s, x))
+
+	s = set(t, ix, withPorts(newPod("a", "1"), 443, 8080), withPorts(newPod("a", "3"), 80, 80))
+	require.Equal(t, []string{"a/2", "a/3"}, by(t, s, x, 80))
+	require.Equal(t, []string{"a/1"}, by(t, s, x, 443))
+	require.Equal(t, []int{80, 443, 8080}, values(t, s, x))
+
+	b := ix.Batch()
+	b.Delete(key("a", "1"))
+	b.Delete(key("a", "3"))
+	s = b.Commit()
+	require.Equal(t, []int{80}, values(t, s, x), "values without objects are gone")
+	require.Empty(t, by(t, s, x, 443))
+}
+
+func TestIndexHoldsTheNewestVersion(t *testing.T) {
+	t.Parallel()
+	app := LabelIndex[*pod]("app")
+	ix := newIndexer(t, app)
+	set(t, ix, numbered(500)...)
+	next := numbered(500)
+	s := set(t, ix, next...)
+	seq, err := ByIndex(s, app, "app-2")
+	require.NoError(t, err)
+	n := 0
+	for p := range seq {
+		require.True(t, slices.Contains(next, p))
+		n++
+	}
+	require.Equal(t, 100, n)
+}
+
+func TestBuiltInIndexes(t *testing.T) {
+	t.Parallel()
+	namespace, owner, app := NamespaceIndex[*pod](), OwnerUIDIndex[*pod](), LabelIndex[*pod]("app")
+	ix := newIndexer(t, namespace, owner, app)
+	p, q := newPod("a", "p", "app", "web"), newPod("b", "q", "app", "")
+	p.OwnerReferences = []metav1.OwnerReference{{UID: "x"}, {UID: "y"}}
+	q.OwnerReferences = []metav1.OwnerReference{{UID: "x"}}
+	s := set(t, ix, p, q, newPod("b", "r"))
+	require.Equal(t, []string{"b/q", "b/r"}, by(t, s, namespace, "b"))
+	require.Equal(t, []string{"a", "b"}, values(t, s, namespace))
+	require.Equal(t, []string{"a/p", "b/q"}, by(t, s, owner, "x"))
+	require.Equal(t, []string{"a/p"}, by(t, s, owner, "y"))
+	require.Equal(t, []types.UID{"x", "y"}, values(t, s, owner))
+	require.Equal(t, []string{"b/q"}, by(t, s, app, ""), "an empty value is a value, no label is none")
+	require.Equal(t, []string{"", "web"}, values(t, s, app))
+}
+
+func TestIndexValuesMayBeOfAnyComparableType(t *testing.T) {
+	t.Parallel()
+	type place struct {
+		node string
+		host bool
+	}
+	x := NewIndex("place", func(p *pod) ([]place, error) {
+		return []place{{p.Spec.NodeName, p.Spec.HostNetwork}}, nil
+	})
+	byIface := NewIndex("any", func(p *pod) ([]any, error) { return []any{p.Name, len(p.Name)}, nil })
+	ix := newIndexer(t, x, byIface)
+	s := set(t, ix, numbered(70)...)
+	require.Len(t, by(t, s, x, place{"node-3", false}), 10)
+	require.Empty(t, by(t, s, x, place{"node-3", true}))
+	require.Equal(t, []string{"ns-4/pod-4"}, by(t, s, byIface, any("pod-4")))
+	require.Len(t, by(t, s, byIface, any(5)), 10)
+}
+
+func TestUnknownIndexIsAnError(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t, LabelIndex[*pod]("app"))
+	other := LabelIndex[*pod]("app") // the same name, but not the same index
+	_, err := ByIndex(ix.Snapshot(), other, "x")
+	require.ErrorIs(t, err, ErrIndexNotFound)
+	_, err = IndexValues(ix.Snapshot(), other)
+	require.ErrorIs(t, err, ErrIndexNotFound)
+	_, err = IndexLen(ix.Snapshot(), other, "x")
+	require.ErrorIs(t, err, ErrIndexNotFound)
+	_, err = ByIndex[*pod, string](ix.Snapshot(), nil, "x")
+	require.ErrorIs(t, err, ErrIndexNotFound)
+	_, err = ix.Snapshot().IndexFailures("nope")
+	require.ErrorIs(t, err, ErrIndexNotFound)
+	require.ErrorIs(t, ix.RemoveIndex("nope"), ErrIndexNotFound)
+	require.ErrorIs(t, ix.AddIndex(other), ErrIndexExists)
+	require.Error(t, ix.AddIndex(nil))
+}
+
+// failing runs an index that misbehaves for the pod "bad", before and after
+// others are stored, and expects that only this index misses only that pod.
+func failing[K comparable](t *testing.T, good K, bad func() ([]K, error)) (reason error) {
+	var log bytes.Buffer
+	x := NewIndex("picky", func(p *pod) ([]K, error) {
+		if p.Name == "bad" {
+			return bad()
+		}
+		return []K{good}, nil
+	})
+	app := LabelIndex[*pod]("app")
+	ix, err := New(Options[*pod]{
+		Indexes: []IndexDefinition[*pod]{x, app},
+		Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	require.NoError(t, err)
+	s := set(t, ix, newPod("a", "1", "app", "w"), newPod("a", "bad", "app", "w"), newPod("a", "2", "app", "w"))
+	require.Equal(t, 3, s.Len())
+	require.Equal(t, []string{"a/1", "a/2"}, by(t, s, x, good))
+	require.Len(t, by(t, s, app, "w"), 3)
+	require.Contains(t, log.String(), "a/bad")
+
+	bads, err := s.IndexFailures("picky")
+	require.NoError(t, err)
+	n := 0
+	for k, err := range bads {
+		require.Equal(t, key("a", "bad"), k)
+		reason = err
+		n++
+	}
+	require.Equal(t, 1, n)
+
+	// An update keeps it out, a delete clears the record.
+	s = set(t, ix, newPod("a", "bad", "app", "v"))
+	require.Equal(t, []string{"a/1", "a/2"}, by(t, s, x, good))
+	require.Equal(t, []string{"a/bad"}, by(t, s, app, "v"))
+	b := ix.Batch()
+	b.Delete(key("a", "bad"))
+	s = b.Commit()
+	bads, err = s.IndexFailures("picky")
+	require.NoError(t, err)
+	for range bads {
+		t.Error("a deleted object still fails")
+	}
+	require.Equal(t, []string{"a/1", "a/2"}, by(t, s, x, good))
+	return reason
+}
+
+func TestFailingIndexFunctionIsolatesTheObject(t *testing.T) {
+	t.Parallel()
+	require.ErrorIs(t, failing(t, "v", func() ([]string, error) { return nil, errUnwilling }), errUnwilling)
+	require.ErrorIs(t, failing(t, "v", func() ([]string, error) { return []string{"v"}, errUnwilling }), errUnwilling)
+	require.ErrorContains(t, failing(t, "v", func() ([]string, error) { panic("boom") }), "boom")
+	require.ErrorContains(t, failing(t, "v", func() ([]string, error) { panic(errors.New("boom")) }), "boom")
+	require.ErrorContains(t, failing(t, 1.5, func() ([]float64, error) { return []float64{math.NaN()}, nil }), "equal itself")
+	require.ErrorContains(t, failing[any](t, 1, func() ([]any, error) { return []any{[]int{1}}, nil }), "panicked")
+	require.ErrorContains(t, failing[any](t, 1, func() ([]any, error) { return []any{1, []int{1}}, nil }), "panicked")
+	require.ErrorContains(t, failing(t, -1, func() ([]int, error) { return make([]int, 1_000_000), nil }), "MaxIndexValues")
+}
+
+func TestObjectIsIndexedAgainOnceItsFunctionSucceeds(t *testing.T) {
+	t.Parallel()
+	x := ports()
+	ix := newIndexer(t, x)
+	bad := withPorts(newPod("a", "1"), 80)
+	bad.Annotations = map[string]string{"index": "panic"}
+	s := set(t, ix, bad)
+	require.Empty(t, by(t, s, x, 80))
+	s = set(t, ix, withPorts(newPod("a", "1"), 80))
+	require.Equal(t, []string{"a/1"}, by(t, s, x, 80))
+	s = set(t, ix, bad)
+	require.Empty(t, by(t, s, x, 80))
+	require.Empty(t, values(t, s, x))
+}
+
+func TestManyValuesOfOneObject(t *testing.T) {
+	t.Parallel()
+	many := NewIndex("many", func(p *pod) ([]int, error) {
+		n, _ := strconv.Atoi(p.Name)
+		vals := make([]int, 0, 2*n)
+		for i := range n {
+			vals = append(vals, i, i) // and each twice
+		}
+		return vals, nil
+	})
+	ix := newIndexer(t, many)
+	s := set(t, ix, newPod("a", "5000"), newPod("b", "10"))
+	require.Len(t, values(t, s, many), 5000)
+	require.Len(t, by(t, s, many, 9), 2)
+	require.Len(t, by(t, s, many, 10), 1)
+	b := ix.Batch()
+	b.Delete(key("a", "5000"))
+	s = b.Commit()
+	require.Len(t, values(t, s, many), 10)
+}
+
+// An index function that is not a function of the object, and an object that is
+// changed after it was stored, look the same: what the index tells about the old
+// version is not what it told before. The index must recover from both.
+func TestIndexRecoversFromChangedObjects(t *testing.T) {
+	t.Parallel()
+	for name, mutate := range map[string]func(*pod){
+		"label":     func(p *pod) { p.Labels["app"] = "other" },
+		"name":      func(p *pod) { p.Name = "renamed" },
+		"namespace": func(p *pod) { p.Namespace = "moved" },
+		"all":       func(p *pod) { p.Name = "renamed"; p.Namespace = ""; p.Labels["app"] = "other" },
+	} {
+		for _, n := range []int{3, 200} { // a small group and a large one
+			var log bytes.Buffer
+			app := LabelIndex[*pod]("app")
+			ix, err := New(Options[*pod]{Indexes: []IndexDefinition[*pod]{app}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			require.NoError(t, err)
+			pods := make([]*pod, n)
+			for i := range pods {
+				pods[i] = newPod("a", fmt.Sprint("p", i), "app", "web")
+			}
+			set(t, ix, pods...)
+			mutate(pods[0])
+			mutate(pods[1])
+
+			s := set(t, ix, newPod("a", "p0", "app", "web"))
+			got, ok := s.Get(key("a", "p0"))
+			require.True(t, ok, name)
+			require.NotSame(t, pods[0], got)
+			n0, err := IndexLen(s, app, "web")
+			require.NoError(t, err)
+			require.Equal(t, n, n0, "%s: the new version, and the mutated other one", name)
+
+			b := ix.Batch()
+			_, existed := b.Delete(key("a", "p1"))
+			require.True(t, existed, name)
+			s = b.Commit()
+			require.Equal(t, n-1, s.Len())
+			require.Len(t, by(t, s, app, "web"), n-1, name)
+			require.Equal(t, []string{"web"}, values(t, s, app), name)
+			if name != "name" && name != "namespace" { // else the values are still right
+				require.Contains(t, log.String(), "changed after it was stored", name)
+			}
+
+			b = ix.Batch()
+			_, err = b.Replace(nil)
+			require.NoError(t, err)
+			require.Empty(t, values(t, b.Commit(), app), name)
+		}
+	}
+}
+
+// What cannot be noticed is a value that the function does not tell any more:
+// the index keeps the mutated version under it. The store itself is not fooled.
+func TestMutationNeverConfusesTheStoreItself(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t, LabelIndex[*pod]("app"))
+	pods := numbered(200)
+	set(t, ix, pods...)
+	for _, p := range pods {
+		*p = pod{}
+	}
+	b := ix.Batch()
+	defer b.Discard()
+	for _, p := range numbered(200) {
+		old, existed, err := b.Set(p)
+		require.NoError(t, err)
+		require.True(t, existed)
+		require.Empty(t, old.Name)
+	}
+	s := b.Commit()
+	require.Equal(t, 200, s.Len())
+	require.Len(t, names(s.ByNamespace("ns-4")), 20)
+	for _, p := range numbered(200) {
+		got, ok := s.Get(key(p.Namespace, p.Name))
+		require.True(t, ok)
+		require.Equal(t, p.Name, got.Name)
+	}
+}
+
+func TestIndexesComeAndGoWhileTheStoreIsWritten(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	pods := numbered(300)
+	set(t, ix, pods...)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			b := ix.Batch()
+			p := pods[i%len(pods)]
+			if i/len(pods)%2 == 0 {
+				b.Delete(key(p.Namespace, p.Name))
+			} else if _, _, err := b.Set(p); err != nil {
+				t.Error(err)
+			}
+			b.Commit()
+		}
+	})
+	app := LabelIndex[*pod]("app")
+	for range 50 {
+		require.NoError(t, ix.AddIndex(app))
+		s := ix.Snapshot()
+		want := map[string]int{}
+		for p := range s.All() {
+			want[p.Labels["app"]]++
+		}
+		for v, n := range want {
+			require.Len(t, by(t, s, app, v), n)
+		}
+		require.Len(t, values(t, s, app), len(want))
+		require.NoError(t, ix.RemoveIndex(app.Name()))
+		_, err := ByIndex(ix.Snapshot(), app, "app-1")
+		require.ErrorIs(t, err, ErrIndexNotFound)
+		_, err = ByIndex(s, app, "app-1")
+		require.NoError(t, err, "a snapshot keeps its indexes")
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func TestIndexFunctionMayReadTheIndexer(t *testing.T) {
+	t.Parallel()
+	var ix *Indexer[*pod]
+	x := NewIndex("len", func(*pod) ([]int, error) { return []int{ix.Len()}, nil })
+	ix = newIndexer(t, x)
+	s := set(t, ix, newPod("a", "1"), newPod("a", "2"))
+	require.Equal(t, []string{"a/1", "a/2"}, by(t, s, x, 0), "it sees what was published before the batch")
+}

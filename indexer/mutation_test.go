@@ -1,0 +1,191 @@
+package indexer
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func watched(t testing.TB, o MutationOptions) (ix *Indexer[*pod], found *[]Mutation, log *bytes.Buffer) {
+	found, log = new([]Mutation), new(bytes.Buffer)
+	o.OnMutation = func(m Mutation) { *found = append(*found, m) }
+	ix, err := New(Options[*pod]{Mutations: o, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	require.NoError(t, err)
+	return ix, found, log
+}
+
+func TestMutationIsReportedOnceWithObjectAndPath(t *testing.T) {
+	t.Parallel()
+	ix, found, log := watched(t, MutationOptions{SampleEvery: 1})
+	pods := numbered(10)
+	set(t, ix, pods...)
+	require.Zero(t, ix.CheckMutations())
+	pods[3].Labels["app"] = "secret"
+	pods[4].Spec.NodeName = "elsewhere"
+	require.Equal(t, 2, ix.CheckMutations())
+	require.Zero(t, ix.CheckMutations())
+	require.ElementsMatch(t, []Mutation{
+		{Key: key("ns-3", "pod-3"), ResourceVersion: "4", Path: "metadata.labels.app"},
+		{Key: key("ns-4", "pod-4"), ResourceVersion: "5", Path: "spec.nodeName"},
+	}, *found)
+	require.Contains(t, log.String(), "ns-3/pod-3")
+	require.NotContains(t, log.String(), "secret", "values may be secrets")
+}
+
+func TestMutatedObjectIsComparedBeforeItLeaves(t *testing.T) {
+	t.Parallel()
+	ix, found, _ := watched(t, MutationOptions{SampleEvery: 1})
+	pods := numbered(3)
+	set(t, ix, pods...)
+	pods[0].Spec.Hostname = "x"
+	pods[1].Spec.Hostname = "x"
+	pods[1].Name = "renamed" // also then it is found under its key
+	set(t, ix, newPod("ns-0", "pod-0"))
+	b := ix.Batch()
+	b.Delete(key("ns-1", "pod-1"))
+	b.Commit()
+	require.Len(t, *found, 2)
+	require.Equal(t, "spec.hostname", (*found)[0].Path)
+	require.Equal(t, key("ns-1", "pod-1"), (*found)[1].Key)
+	require.Contains(t, (*found)[1].String(), "metadata.name")
+}
+
+func TestCommitsFindMutationsByAndBy(t *testing.T) {
+	t.Parallel()
+	ix, found, _ := watched(t, MutationOptions{SampleEvery: 1})
+	pods := numbered(20)
+	set(t, ix, pods...)
+	pods[7].Spec.Hostname = "x"
+	for i := 0; i < 40 && len(*found) == 0; i++ {
+		ix.Batch().Commit()
+	}
+	require.Len(t, *found, 1)
+}
+
+func TestWatchedObjectsAreSampledAndBounded(t *testing.T) {
+	t.Parallel()
+	ix, found, _ := watched(t, MutationOptions{SampleEvery: 3, MaxObjects: 10})
+	pods := numbered(300)
+	set(t, ix, pods[:9]...)
+	require.Len(t, ix.shared.mutations.samples, 3)
+	set(t, ix, pods...)
+	require.Len(t, ix.shared.mutations.samples, 10)
+	require.Len(t, ix.shared.mutations.at, 10)
+	for _, p := range pods {
+		p.Spec.Hostname = "x"
+	}
+	require.Equal(t, 10, ix.CheckMutations())
+	require.Len(t, *found, 10)
+}
+
+func TestDiscardedObjectsAreNotWatched(t *testing.T) {
+	t.Parallel()
+	ix, found, _ := watched(t, MutationOptions{SampleEvery: 1})
+	p := newPod("a", "b")
+	b := ix.Batch()
+	_, _, err := b.Set(p)
+	require.NoError(t, err)
+	b.Discard()
+	p.Spec.Hostname = "the caller's own again"
+	require.Zero(t, ix.CheckMutations())
+	require.Empty(t, *found)
+}
+
+func TestObjectThatCannotBeCopiedIsNotWatched(t *testing.T) {
+	t.Parallel()
+	ix, err := New(Options[*uncopyable]{Mutations: MutationOptions{SampleEvery: 1}})
+	require.NoError(t, err)
+	b := ix.Batch()
+	_, _, err = b.Set(&uncopyable{newPod("a", "b")})
+	require.NoError(t, err)
+	require.Equal(t, 1, b.Commit().Len())
+	require.Zero(t, ix.CheckMutations())
+}
+
+type uncopyable struct{ *pod }
+
+func (*uncopyable) DeepCopyObject() runtime.Object { panic("no copies") }
+
+func TestFirstDifferenceNamesTheField(t *testing.T) {
+	t.Parallel()
+	full := func() *pod {
+		p := withPorts(newPod("a", "b", "app", "w", "a.b/c", "d"), 80, 81)
+		p.Spec.Containers[1].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1")}
+		p.Spec.SecurityContext = &corev1.PodSecurityContext{}
+		p.Status.StartTime = &metav1.Time{}
+		p.OwnerReferences = []metav1.OwnerReference{{UID: "x"}}
+		return p
+	}
+	for want, change := range map[string]func(*pod){
+		"":                         func(*pod) {},
+		"kind":                     func(p *pod) { p.Kind = "Pod" },
+		"metadata.name":            func(p *pod) { p.Name = "c" },
+		"metadata.labels.app":      func(p *pod) { p.Labels["app"] = "x" },
+		`metadata.labels["a.b/c"]`: func(p *pod) { delete(p.Labels, "a.b/c") },
+		"metadata.labels.new":      func(p *pod) { p.Labels["new"] = "" },
+		"metadata.annotations.x":   func(p *pod) { p.Annotations = map[string]string{"x": ""} },
+		"spec.containers":          func(p *pod) { p.Spec.Containers = p.Spec.Containers[:1] },
+		"spec.containers[1].image": func(p *pod) { p.Spec.Containers[1].Image = "x" },
+		"spec.containers[0].ports[0].containerPort": func(p *pod) { p.Spec.Containers[0].Ports[0].ContainerPort = 1 },
+		"spec.containers[1].resources.requests.cpu": func(p *pod) { p.Spec.Containers[1].Resources.Requests["cpu"] = resource.MustParse("2") },
+		"spec.securityContext":                      func(p *pod) { p.Spec.SecurityContext = nil },
+		"spec.securityContext.runAsNonRoot":         func(p *pod) { p.Spec.SecurityContext.RunAsNonRoot = new(bool) },
+		"status.startTime":                          func(p *pod) { p.Status.StartTime = new(metav1.Now()) },
+		"metadata.ownerReferences[0].uid":           func(p *pod) { p.OwnerReferences[0].UID = "y" },
+	} {
+		p := full()
+		change(p)
+		path, same := firstDifference(full(), p)
+		require.Equal(t, want, path)
+		require.Equal(t, want == "", same)
+	}
+	// The same quantity, written differently, and empty for nil.
+	p := full()
+	p.Spec.Containers[1].Resources.Requests["cpu"] = resource.MustParse("1000m")
+	p.Finalizers = []string{}
+	_, same := firstDifference(full(), p)
+	require.True(t, same)
+}
+
+func TestFirstDifferenceOfUnstructuredObjects(t *testing.T) {
+	t.Parallel()
+	obj := func(replicas any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{"replicas": replicas, "list": []any{map[string]any{"a": int64(1)}}},
+		}}
+	}
+	for want, b := range map[string]*unstructured.Unstructured{
+		"Object.spec.replicas": obj(int64(2)),
+		"Object.spec":          {Object: map[string]any{"spec": "text"}},
+	} {
+		path, same := firstDifference(obj(int64(1)), b)
+		require.False(t, same)
+		require.Equal(t, want, path)
+	}
+	_, same := firstDifference(obj(int64(1)), obj(int64(1)))
+	require.True(t, same)
+}
+
+// Types with unexported fields cannot be compared semantically.
+func TestFirstDifferenceOfOpaqueTypes(t *testing.T) {
+	t.Parallel()
+	type opaque struct {
+		Name   string `json:"name"`
+		hidden int
+	}
+	_, same := firstDifference(&opaque{"a", 1}, &opaque{"a", 1})
+	require.True(t, same)
+	path, same := firstDifference(&opaque{"a", 1}, &opaque{"a", 2})
+	require.False(t, same)
+	require.Empty(t, path, fmt.Sprintf("%v", path))
+	path, _ = firstDifference(&opaque{"a", 1}, &opaque{"b", 2})
+	require.Equal(t, "name", path)
+}

@@ -1,0 +1,70 @@
+package indexer
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// spy counts how many objects a selector is shown.
+type spy struct {
+	labels.Selector
+	looked *int
+}
+
+func (s spy) Matches(l labels.Labels) bool {
+	*s.looked++
+	return s.Selector.Matches(l)
+}
+
+func TestSelectorLooksOnlyAtWhatAnIndexLeaves(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t, LabelIndex[*pod]("app"), LabelIndex[*pod]("tier"))
+	pods := numbered(1000) // 200 per app, 100 per namespace
+	for i, p := range pods {
+		p.Labels["tier"] = "back"
+		if i < 20 {
+			p.Labels["tier"] = "front"
+		}
+	}
+	s := set(t, ix, pods...)
+	for _, c := range []struct {
+		namespace, selector string
+		found, looked       int
+	}{
+		{"", "app=app-1", 200, 200},
+		{"", "app in (app-1,app-2)", 400, 400},
+		{"", "app in (app-1,app-2),app!=app-2", 200, 400},
+		{"", "tier=front,app=app-1", 10, 20}, // the smaller of the two
+		{"", "app=nobody", 0, 0},
+		{"", "app", 1000, 1000}, // needs every value
+		{"", "app!=app-1", 800, 1000},
+		{"", "unindexed=x", 0, 1000},
+		{"ns-3", "app=app-1", 20, 100}, // the namespace is smaller than the index
+		{"ns-3", "tier=front", 2, 2},   // looked at: those in the namespace
+		{"ns-3", "app=nobody", 0, 0},
+		{"nowhere", "app=app-1", 0, 0},
+	} {
+		sel, err := labels.Parse(c.selector)
+		require.NoError(t, err)
+		looked := 0
+		seq := s.Select(spy{sel, &looked})
+		if c.namespace != "" {
+			seq = s.SelectInNamespace(c.namespace, spy{sel, &looked})
+		}
+		require.Equal(t, c.found, count(seq), "%+v", c)
+		require.LessOrEqual(t, looked, c.looked, "%+v", c)
+	}
+}
+
+func TestSelectorsThatSelectAllOrNothing(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t, LabelIndex[*pod]("app"))
+	s := set(t, ix, numbered(30)...)
+	require.Equal(t, 30, count(s.Select(nil)))
+	require.Equal(t, 30, count(s.Select(labels.Everything())))
+	require.Equal(t, 3, count(s.SelectInNamespace("ns-1", nil)))
+	require.Zero(t, count(s.Select(labels.Nothing())))
+	require.Zero(t, count(s.SelectInNamespace("ns-1", labels.Nothing())))
+}
