@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -404,14 +405,23 @@ func randomPod(r *rand.Rand, serial int) *pod {
 	return p
 }
 
+// state is a committed state of a store, and what it should be.
+type state struct {
+	want *model
+	got  reader
+}
+
+// sorted makes the order of the model's answers repeatable.
+func sorted(seq iter.Seq[*pod]) iter.Seq[*pod] {
+	return slices.Values(slices.SortedFunc(seq, func(a, b *pod) int {
+		return strings.Compare(object.KeyOf(a).String(), object.KeyOf(b).String())
+	}))
+}
+
 // conform drives a store and the model through random operations, and compares
 // every committed state, also long after.
 func conform(t *testing.T, r *rand.Rand, s store, steps int) {
 	m := &model{pods: map[types.NamespacedName]*pod{}}
-	type state struct {
-		want *model
-		got  reader
-	}
 	var kept []state
 	for i := range steps {
 		switch op := r.IntN(40); {
@@ -424,11 +434,11 @@ func conform(t *testing.T, r *rand.Rand, s store, steps int) {
 			m.remove(k)
 			s.remove(k)
 		case op == 30:
-			pods := relist(r, m.All(), i)
+			pods := relist(r, sorted(m.All()), i)
 			m.replace(pods)
 			s.replace(pods)
 		case op == 31:
-			pods := relist(r, m.ByNamespace("n2"), i)
+			pods := relist(r, sorted(m.ByNamespace("n2")), i)
 			pods = slices.DeleteFunc(pods, func(p *pod) bool { return p.Namespace != "n2" })
 			m.replaceNamespace("n2", pods)
 			s.replaceNamespace("n2", pods)
@@ -479,7 +489,7 @@ func relist(r *rand.Rand, now iter.Seq[*pod], serial int) []*pod {
 	for range r.IntN(3) {
 		pods = append(pods, randomPod(r, serial))
 	}
-	slices.SortFunc(pods, func(a, b *pod) int { return r.IntN(3) - 1 })
+	r.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
 	if len(pods) > 0 && r.IntN(3) == 0 {
 		pods = append(pods, pods[0])
 	}
