@@ -61,6 +61,7 @@ func TestPromise2CallsOfOneHandlerAreSequential(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		assert.GreaterOrEqual(t, o.len(), 40)
 	})
 }
@@ -101,6 +102,7 @@ func TestPromise4NoEventForAnObjectThatTheHandlerDoesNotKnow(t *testing.T) {
 		p := w.set("a", "never-seen", 1)
 		w.remove("a", "never-seen")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		assert.Equal(t, []string{"Added a/x 1 InitialList"}, o.take())
 
 		// A deletion that the server reports, of an object that is not cached.
@@ -121,6 +123,7 @@ func TestPromise5AnotherUIDIsADeleteAndAnAdd(t *testing.T) {
 		w.remove("a", "x")
 		w.set("a", "x", 2)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		assert.Equal(t, []string{"Deleted a/x 1 Relist unseen", "Added a/x 2 Relist"}, o.take())
 
 		other := w.get(object.KeyOf(o.view[objKey("a", "x")])).DeepCopy()
@@ -145,6 +148,7 @@ func TestPromise6RelistThatChangesNothingDeliversNothing(t *testing.T) {
 			w.disconnect(true)
 			time.Sleep(time.Minute)
 		}
+		synctest.Wait()
 		assert.GreaterOrEqual(t, w.lists, 4)
 		assert.Empty(t, o.take())
 		for range indexer.Diff(before, w.inf.Snapshot()) {
@@ -173,6 +177,7 @@ func TestPromise7EveryViewBecomesTheServersState(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(3 * time.Hour)
+		synctest.Wait()
 		requireSame(t, w.cluster, w.inf, fast, slow, lossless)
 		assert.Less(t, slow.len(), fast.len()/2)
 		assert.Positive(t, overflowsOf(w.inf, "handler-2"))

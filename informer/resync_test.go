@@ -62,6 +62,7 @@ func TestResyncOfASlowHandlerTellsWhatItKnows(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		requireSame(t, c, w.inf, o)
 		resyncs := 0
 		for _, e := range o.events {
@@ -83,6 +84,7 @@ func TestResyncEndsWithTheRegistration(t *testing.T) {
 		assert.Equal(t, 6, o.len())
 		r.Remove()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		assert.Equal(t, 6, o.len())
 	})
 }
