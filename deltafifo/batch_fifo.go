@@ -207,8 +207,8 @@ func (q *BatchFIFO[T]) processed(listed bool) {
 }
 
 // HasSynced reports whether the initial state has been processed: whether
-// process has returned without error from a batch with a Replaced or, if
-// Replace has never been called, from any change at all. A Bookmark is no
+// process has returned without error from a batch with a Replaced or, as long
+// as no Replaced has ever been queued, from any change at all. A Bookmark is no
 // change. Once true it stays true.
 func (q *BatchFIFO[T]) HasSynced() bool { return q.hasSynced() }
 
