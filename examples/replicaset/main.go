@@ -57,7 +57,7 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	env.Log.Info("serving ReplicaSets of group examples.informerkit.dev; install them with: kubectl apply -f examples/replicaset/api/crd.yaml",
+	env.Log.Info("serving replicasets.examples.informerkit.dev (the kind is defined in examples/replicaset/api/crd.yaml)",
 		"server", env.Config.Host, "workers", env.Workers)
 	return c.Run(ctx, env.Workers)
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,6 +17,8 @@ func newQueue(name string) *workqueue.RateLimitingQueue[types.NamespacedName] {
 func process(ctx context.Context, q *workqueue.RateLimitingQueue[types.NamespacedName], log *slog.Logger,
 	fn func(context.Context, types.NamespacedName) error,
 ) error {
-	_, err := workqueue.ProcessWith(ctx, q, workqueue.ProcessOptions[types.NamespacedName]{Workers: 4, Logger: log}, fn)
+	_, err := workqueue.ProcessWith(ctx, q, workqueue.ProcessOptions[types.NamespacedName]{
+		Workers: 4, StopTimeout: 5 * time.Second, Logger: log,
+	}, fn)
 	return err
 }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/examples/internal/exampleapp"
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
+	var out, errs bytes.Buffer
+	status := exampleapp.Run(t.Context(), "replicaset", "", []string{"-once"}, &out, &errs, run)
+	assert.Zero(t, status, errs.String())
+	assert.Empty(t, errs.String(), "a story that goes well needs no log")
+	for _, line := range []string{
+		"create ReplicaSet web with 3 replicas", "3 pods, all ready",
+		"scale web up to 5", "5 pods, all ready",
+		"delete one of its pods",
+		"scale web down to 2", "2 pods, all ready",
+		"delete ReplicaSet web", "the set and its pods are gone",
+		"the end: every step converged",
+	} {
+		assert.Contains(t, out.String(), line)
+	}
+	assert.Equal(t, 6, strings.Count(out.String(), "controller  created"), out.String())
+	assert.Equal(t, 3, strings.Count(out.String(), "controller  deleted"), out.String())
+	assert.Equal(t, 2, strings.Count(out.String(), "collector   deleted"), out.String())
+}
+
+func TestStoryThatIsInterruptedHasNotConverged(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &watcher{word: "scale web up", seen: cancel}
+	var errs bytes.Buffer
+	assert.Equal(t, 1, exampleapp.Run(ctx, "replicaset", "", []string{"-once"}, out, &errs, run))
+	assert.Equal(t, "replicaset: interrupted before the scenario ended\n", errs.String())
+}
+
+func TestWithoutOnceTheControllerGoesOnUntilItIsStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &watcher{word: "the controller goes on", seen: cancel}
+	var errs bytes.Buffer
+	assert.Zero(t, exampleapp.Run(ctx, "replicaset", "", nil, out, &errs, run))
+	assert.Empty(t, errs.String())
+}
+
+// Each problem is told in one line that says what to do, and the example goes
+// on trying: all of these may be mended while it runs.
+func TestProblemWithTheClusterIsTold(t *testing.T) {
+	withoutKind := informertest.Start(t, informertest.Options{})
+	for name, tc := range map[string]struct {
+		server http.HandlerFunc
+		url    string
+		says   string
+	}{
+		"nobody listens": {url: "http://127.0.0.1:1", says: "is the API server running, and is this its address?"},
+		"unknown kind":   {url: withoutKind.URL(), says: "CustomResourceDefinition"},
+		"a web server": {
+			server: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = fmt.Fprint(w, "<html>Welcome</html>")
+			},
+			says: "is this the address of an API server?",
+		},
+		"forbidden": {
+			server: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"pods is forbidden"}`)
+			},
+			says: "add the verbs list and watch",
+		},
+		"unauthorized": {
+			server: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`)
+			},
+			says: "credentials",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.server != nil {
+				server := httptest.NewServer(tc.server)
+				defer server.Close()
+				tc.url = server.URL
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			errs := &watcher{word: tc.says, seen: cancel} // stops the example when it has said it
+			status := exampleapp.Run(ctx, "replicaset", "", []string{"-kubeconfig", kubeconfig(t, tc.url)}, &bytes.Buffer{}, errs, run)
+			assert.Zero(t, status, "asked to stop, it does so cleanly: %s", errs)
+			assert.Contains(t, errs.String(), tc.says)
+		})
+	}
+}
+
+func kubeconfig(t *testing.T, url string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(name, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: %q}}]
+users: [{name: u, user: {token: t}}]
+`, url), 0o600))
+	return name
+}
+
+// watcher is a buffer that calls seen when word has been written to it.
+type watcher struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	word string
+	seen func()
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, err := w.buf.Write(p)
+	if strings.Contains(w.buf.String(), w.word) {
+		w.seen()
+	}
+	return n, err
+}
+
+func (w *watcher) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
