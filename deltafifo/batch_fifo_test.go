@@ -215,7 +215,11 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 			}
 			popOnce(t, q)
 		}
-		held := func() int { return cap(q.buf.fill) + cap(q.buf.spare) }
+		held := func() int {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			return cap(q.buf.fill) + cap(q.buf.spare)
+		}
 
 		burst(100_000)
 		assert.GreaterOrEqual(t, held(), 100_000, "a burst may be followed by another")
