@@ -68,6 +68,11 @@ func (c *collection) recordLocked(ch change, history int) {
 		c.compacted = c.events[drop-1].rv
 		c.events = slices.Clone(c.events[drop:])
 	}
+	c.wakeLocked()
+}
+
+// wakeLocked lets the watches look for what is new.
+func (c *collection) wakeLocked() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -77,9 +82,7 @@ func (c *collection) compactLocked(rv uint64) {
 	c.events = slices.Clone(c.events[c.afterLocked(rv):])
 	c.compacted = max(c.compacted, rv)
 	c.sorted = nil
-	// A watch that is behind has to learn that it is lost.
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.wakeLocked() // a watch that is behind has to learn that it is lost
 }
 
 // afterLocked returns the index of the first event past rv.

@@ -38,7 +38,7 @@ func (s *Server) discovery(w http.ResponseWriter, r *http.Request, t target) err
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
 			Versions: []string{"v1"},
 			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
-				{ClientCIDR: "0.0.0.0/0", ServerAddress: s.listener.Addr().String()},
+				{ClientCIDR: "0.0.0.0/0", ServerAddress: s.address},
 			},
 		})
 	case t.root == "apis" && t.group == "":

@@ -45,6 +45,7 @@ type call struct {
 	c      *collection
 	res    Resource
 	view   view
+	tamper *tamper // of a watch that meets with a fault
 }
 
 // serveResource answers a request for objects.
@@ -54,18 +55,27 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target)
 		return errUnknownPath()
 	}
 	verb := verbOf(r, t)
-	s.log.add(Request{
+	request := Request{
 		Verb: verb, Group: t.group, Version: t.version, Resource: t.resource, Namespace: t.namespace, Name: t.name,
 		Subresource: t.subresource, Query: r.URL.RawQuery, UserAgent: r.UserAgent(), Time: time.Now(),
-	})
+	}
+	s.log.add(request)
 	vw, err := negotiate(r, res, t.version, s.opts.Scheme)
 	if err != nil {
 		return err
 	}
-	cl := &call{s, w, r, t, c, res, vw}
+	cl := &call{server: s, w: w, r: r, target: t, c: c, res: res, view: vw}
 	if !res.ClusterScoped && t.namespace == "" && (t.name != "" || verb == "create" || verb == "deletecollection") {
 		return errUnknownPath()
 	}
+	if answered, err := cl.meet(request); answered || err != nil {
+		return err
+	}
+	return cl.serve(verb)
+}
+
+// serve carries the request out.
+func (cl *call) serve(verb string) error {
 	switch verb {
 	case "get":
 		return cl.get()
@@ -84,7 +94,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target)
 	case "deletecollection":
 		return cl.deleteCollection()
 	}
-	return apierrors.NewMethodNotSupported(res.groupResource(), r.Method)
+	return apierrors.NewMethodNotSupported(cl.res.groupResource(), cl.r.Method)
 }
 
 // servesSubresource reports whether the resource has the subresource.
@@ -182,10 +192,12 @@ func (cl *call) watch() error {
 	}
 	wt := &watcher{
 		store: cl.server.store, c: cl.c, sel: sel, view: cl.view, out: cl.w,
-		flush: http.NewResponseController(cl.w).Flush,
+		flush: http.NewResponseController(cl.w).Flush, hang: cl.hang, tamper: cl.tamper,
 	}
 	// Past this point errors are events, or the end of a broken connection.
-	_ = wt.serve(cl.r.Context(), cl.server.closing, q, rv, cl.server.opts)
+	if err := wt.serve(cl.r.Context(), cl.server.closing, q, rv, cl.server.opts); err == nil {
+		cl.tamper.finish(wt)
+	}
 	return nil
 }
 

@@ -11,3 +11,6 @@ func widget(name string) *unstructured.Unstructured {
 	u.SetName(name)
 	return u
 }
+
+// unstructuredObject shortens a name that tests write often.
+type unstructuredObject = unstructured.Unstructured

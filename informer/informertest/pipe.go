@@ -5,7 +5,10 @@ import (
 	"io"
 	"log"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
+	"syscall"
 )
 
 // pipeListener hands out connections in memory. They block on channels only,
@@ -14,6 +17,8 @@ type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
+	// refusing tells that the server pretends to be down.
+	refusing atomic.Bool
 }
 
 func newPipeListener() *pipeListener {
@@ -22,6 +27,9 @@ func newPipeListener() *pipeListener {
 
 // dial connects to the listener.
 func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
+	if l.refusing.Load() {
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: l.Addr(), Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
 	server, client := net.Pipe()
 	select {
 	case l.conns <- server:
@@ -32,6 +40,9 @@ func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
 		return nil, ctx.Err()
 	}
 }
+
+// refuse begins or ends the refusal of connections.
+func (l *pipeListener) refuse(yes bool) { l.refusing.Store(yes) }
 
 // Accept implements net.Listener.
 func (l *pipeListener) Accept() (net.Conn, error) {

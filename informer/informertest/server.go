@@ -18,10 +18,18 @@ type Server struct {
 	store  *store
 	params parameters
 	log    requestLog
+	faults faults
 
-	http     *http.Server
+	http    *http.Server
+	client  *http.Transport // of an in-memory server only
+	address string
+
+	pauseMu  sync.Mutex // guards the two
 	listener net.Listener
-	client   *http.Transport // of an in-memory server only
+	paused   bool
+
+	connMu sync.Mutex
+	conns  map[net.Conn]struct{}
 
 	// closing is closed first of all by Close and ends the watches; the group
 	// counts everything that runs for the server.
@@ -35,7 +43,7 @@ type Server struct {
 // kube-public, kube-node-lease). It fails if no loopback port can be had or if
 // a resource is described incompletely.
 func NewServer(opts Options) (*Server, error) {
-	s := &Server{opts: opts.withDefaults(), params: newParameters(), closing: make(chan struct{})}
+	s := &Server{opts: opts.withDefaults(), params: newParameters(), closing: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	s.store = newStore(s.opts)
 	for _, b := range builtins {
 		res, err := b.resource().complete()
@@ -58,8 +66,14 @@ func NewServer(opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.http = &http.Server{Handler: s, ConnState: s.connState, ErrorLog: silent()}
-	s.running.Go(func() { _ = s.http.Serve(s.listener) }) // ends with ErrServerClosed
+	s.address = s.listener.Addr().String()
+	s.serve(s.listener)
 	return s, nil
+}
+
+// serve accepts connections until the listener is closed.
+func (s *Server) serve(l net.Listener) {
+	s.running.Go(func() { _ = s.http.Serve(l) })
 }
 
 // TB is the part of testing.TB that [Start] needs.
@@ -106,7 +120,7 @@ func (s *Server) Config() *rest.Config {
 
 // URL returns the base URL, such as "http://127.0.0.1:34567". That of an
 // in-memory server means something to Config's clients only.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+func (s *Server) URL() string { return "http://" + s.address }
 
 // Close ends all watches, breaks all connections, and returns when nothing of
 // the server runs any more. It may be called more than once.
@@ -121,12 +135,17 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// connState counts the goroutines that net/http runs per connection.
-func (s *Server) connState(_ net.Conn, state http.ConnState) {
+// connState knows the connections and counts the goroutines that net/http runs
+// for them.
+func (s *Server) connState(conn net.Conn, state http.ConnState) {
+	s.connMu.Lock()
+	defer s.connMu.Unlock()
 	switch state {
 	case http.StateNew:
+		s.conns[conn] = struct{}{}
 		s.running.Add(1)
 	case http.StateClosed, http.StateHijacked:
+		delete(s.conns, conn)
 		s.running.Done()
 	}
 }

@@ -23,13 +23,25 @@ type watcher struct {
 	view  view
 	out   http.ResponseWriter
 	flush func() error
+	// hang waits for the client or the server to end; tamper may be nil.
+	hang   func()
+	tamper *tamper
 	// rv is the version up to which the client knows everything.
 	rv uint64
 }
 
 // send writes one event. The client sees it after the next flush at the latest.
 func (w *watcher) send(typ watch.EventType, object []byte) error {
-	_, err := w.out.Write(w.view.event(typ, object))
+	frame := w.view.event(typ, object)
+	if w.tamper != nil {
+		return w.tamper.send(w, typ, frame)
+	}
+	return w.write(frame)
+}
+
+// write writes bytes as they are.
+func (w *watcher) write(frame []byte) error {
+	_, err := w.out.Write(frame)
 	return err
 }
 
@@ -46,7 +58,7 @@ func (w *watcher) sendVersion(typ watch.EventType, v *version) error {
 // header of the response is sent.
 func (w *watcher) sendError(err error) {
 	if object, encodeErr := w.view.status(err); encodeErr == nil {
-		_ = w.send(watch.Error, object) // the watch ends anyway
+		_ = w.write(w.view.event(watch.Error, object)) // the watch ends anyway
 	}
 }
 
@@ -167,6 +179,9 @@ func newTimer(d time.Duration) *time.Timer {
 // serve answers a watch whose header may be sent. Errors from here on are events.
 func (w *watcher) serve(ctx context.Context, closing <-chan struct{}, q listQuery, rv uint64, opts Options) error {
 	if err := w.flush(); err != nil { // the header: the watch has begun
+		return err
+	}
+	if err := w.tamper.begin(w); err != nil {
 		return err
 	}
 	if err := w.start(ctx, q, rv, opts); err != nil {
