@@ -21,15 +21,22 @@ type applier[T Object] struct {
 // apply applies one batch of a source: first the cache, with all its indexes,
 // then the log, so that a handler finds in the cache what it is told of.
 func (inf *Informer[T]) apply(s *source[T], deltas []deltafifo.Delta[T]) {
+	inf.change(func(a *applier[T]) {
+		for i := range deltas {
+			a.one(s, &deltas[i])
+		}
+	})
+}
+
+// change makes one batch of changes, of which f applies each.
+func (inf *Informer[T]) change(f func(a *applier[T])) {
 	inf.applying.Lock()
 	defer inf.applying.Unlock()
 	begin := time.Now()
 	a := &inf.applier
 	a.now, a.counts = begin.UnixNano(), EventCounts{}
 	a.batch = inf.store.Batch()
-	for i := range deltas {
-		a.one(s, &deltas[i])
-	}
+	f(a)
 	a.publish()
 	if m := inf.metrics; m != nil {
 		m.Applied(a.counts, time.Since(begin))
@@ -141,6 +148,9 @@ func (a *applier[T]) publish() {
 	snap := a.batch.Commit()
 	a.batch = nil
 	synced := inf.allListed()
+	if synced && len(a.records) == 0 && !inf.HasSynced() { // nothing to tell, but that
+		a.records = append(a.records, record[T]{leap: &leap[T]{from: snap, to: snap, origin: InitialList, synced: true}, at: a.now})
+	}
 	inf.events.Append(a.records, view[T]{snap: snap, synced: synced})
 	clear(a.records) // it must not keep objects alive
 	if a.records = a.records[:0]; cap(a.records) > maxScratch {

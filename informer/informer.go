@@ -49,8 +49,13 @@ type Informer[T Object] struct {
 	stopped  chan struct{} // closed when nothing will change any more
 	done     chan struct{} // closed when Run has returned
 
+	// namespaced is whether there is one source per namespace, which may come
+	// and go, rather than a single one.
+	namespaced bool
+
 	mu        sync.Mutex
-	sources   []*source[T]
+	sources   []*source[T]       // written with applying held too
+	launch    func(s *source[T]) // not nil while Run is running sources
 	handlers  map[*delivery[T]]struct{}
 	joined    int       // handlers that were ever added
 	begin     time.Time // when Run was called
@@ -75,7 +80,7 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	if err != nil {
 		return nil, fmt.Errorf("informer %q: %w", inf.name, err)
 	}
-	inf.sources = append(inf.sources, s)
+	inf.sources = []*source[T]{s}
 	return inf, nil
 }
 
@@ -156,26 +161,19 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer close(inf.done)
-	inf.mu.Lock()
-	inf.begin = time.Now()
-	sources := inf.sources
-	inf.mu.Unlock()
-
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make([]error, len(sources))
-	var wg sync.WaitGroup
-	for i, s := range sources[1:] {
-		wg.Go(func() {
-			errs[i+1] = s.run(ctx, inf.apply)
-			cancel()
-		})
+	inf.mu.Lock()
+	inf.begin = time.Now()
+	inf.mu.Unlock()
+	var err error
+	if inf.namespaced {
+		err = inf.runSources(ctx)
+	} else {
+		err = inf.sources[0].run(ctx, inf.apply)
 	}
-	errs[0] = sources[0].run(ctx, inf.apply)
-	cancel()
-	wg.Wait()
 	inf.stop()
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return fmt.Errorf("informer %q: %w", inf.name, err)
 	}
 	return nil

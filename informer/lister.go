@@ -22,6 +22,8 @@ type Lister[T Object] struct {
 
 // Lister returns a view of the cache for reading.
 func (inf *Informer[T]) Lister() Lister[T] {
+	inf.mu.Lock()
+	defer inf.mu.Unlock()
 	return Lister[T]{store: inf.store, resource: inf.resource}
 }
 

@@ -24,6 +24,10 @@ type source[T Object] struct {
 	queue     *deltafifo.BatchFIFO[T]
 	sink      *sink[T]
 
+	// For a source that comes and goes: how to end it, and when it has ended.
+	cancel context.CancelFunc
+	ended  chan struct{}
+
 	// Guarded by the informer's applying mutex.
 	rv     string // how far the source's changes are applied
 	listed bool   // its first list is applied

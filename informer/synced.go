@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Syncable is what [WaitForSync] can wait for: an [Informer], a [Registration],
-// or a [Factory].
+// Syncable is what [WaitForSync] can wait for: an [Informer] or a
+// [Registration].
 type Syncable interface {
 	// Synced returns a channel that is closed when it is synced.
 	Synced() <-chan struct{}
@@ -96,6 +96,11 @@ func (inf *Informer[T]) Unsynced() error {
 	if !inf.started.Load() {
 		return fmt.Errorf("informer %q is not running: call Run", inf.name)
 	}
+	return fmt.Errorf("informer %q is not synced: %w", inf.name, inf.unlisted())
+}
+
+// unlisted says why the first list of some sources is not applied yet.
+func (inf *Informer[T]) unlisted() error {
 	inf.mu.Lock()
 	defer inf.mu.Unlock()
 	var whys []error
@@ -104,17 +109,17 @@ func (inf *Informer[T]) Unsynced() error {
 			whys = append(whys, why)
 		}
 	}
-	if isClosed(inf.stopped) {
+	if isClosed(inf.stopped) && len(whys) > 0 {
 		whys = append(whys, ErrStopped)
 	}
-	return fmt.Errorf("informer %q is not synced: %w", inf.name, errors.Join(whys...))
+	return errors.Join(whys...)
 }
 
 // why is the reason for a handler not to be synced.
 func (d *delivery[T]) why() error {
-	switch err := d.inf.Unsynced(); {
-	case err != nil:
-		return fmt.Errorf("handler %q is not synced: %w", d.name, err)
+	switch why := d.inf.unlisted(); {
+	case why != nil:
+		return fmt.Errorf("handler %q is not synced: informer %q: %w", d.name, d.inf.name, why)
 	case d.dead.Load():
 		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", d.name)
 	default:

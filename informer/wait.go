@@ -123,6 +123,9 @@ func (ws *waiters[T]) check(s *indexer.Snapshot[T], synced bool) {
 // resourceVersion returns how far the cache as a whole has got: the least
 // version among those of its sources. It is called with applying held.
 func (inf *Informer[T]) resourceVersion() string {
+	if len(inf.sources) == 0 {
+		return ""
+	}
 	rv := inf.sources[0].rv
 	for _, s := range inf.sources[1:] {
 		if !atLeast(s.rv, rv) {

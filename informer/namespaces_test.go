@@ -1,0 +1,159 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// namespacedWorld is a world whose informer reads the given namespaces.
+func namespacedWorld(t *testing.T, c *cluster, namespaces ...string) *world {
+	c.enter()
+	sources := map[string]reflector.ListerWatcher[*pod]{}
+	for _, ns := range namespaces {
+		sources[ns] = c.namespaced(ns)
+	}
+	inf, err := NewNamespaced(sources, Options[*pod]{Name: "pods"})
+	require.NoError(t, err)
+	return &world{cluster: c, t: t, inf: inf}
+}
+
+func TestSeveralNamespacesFeedOneCache(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := namespacedWorld(t, newCluster(), "a", "b")
+		w.set("a", "x", 1)
+		w.set("b", "x", 1)
+		w.set("c", "x", 1)
+		o, r := w.join(HandlerOptions{})
+		w.run()
+		assert.True(t, w.inf.HasSynced())
+		assert.True(t, r.HasSynced())
+		assert.ElementsMatch(t, []string{"Added a/x 1 InitialList", "Added b/x 1 InitialList"}, o.take())
+
+		w.disconnect(true) // a relist of one namespace must not touch the other
+		w.set("a", "y", 1)
+		w.remove("b", "x")
+		w.set("c", "y", 1)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.ElementsMatch(t, []string{"Added a/y 1 Relist", "Deleted b/x 1 Relist unseen"}, o.take())
+		w.stop()
+	})
+}
+
+func TestNamespacesComeAndGoWhileRunning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := namespacedWorld(t, newCluster())
+		w.set("a", "x", 1)
+		w.set("b", "x", 1)
+		o, r := w.join(HandlerOptions{})
+		w.run()
+		assert.True(t, w.inf.HasSynced(), "without a namespace there is nothing to wait for")
+		assert.True(t, r.HasSynced())
+
+		require.NoError(t, w.inf.AddNamespace("a", w.namespaced("a")))
+		synctest.Wait()
+		assert.Equal(t, []string{"Added a/x 1 InitialList"}, o.take())
+		require.NoError(t, w.inf.AddNamespace("b", w.namespaced("b")))
+		synctest.Wait()
+		assert.Equal(t, []string{"Added b/x 1 InitialList"}, o.take())
+		w.set("a", "x", 2)
+		synctest.Wait()
+		assert.Equal(t, []string{"Updated a/x 1→2 Watch"}, o.take())
+
+		assert.True(t, w.inf.RemoveNamespace("a"))
+		assert.False(t, w.inf.RemoveNamespace("a"))
+		synctest.Wait()
+		assert.Equal(t, []string{"Deleted a/x 2 Relist unseen"}, o.take())
+		w.set("a", "x", 3)
+		w.set("b", "x", 3)
+		synctest.Wait()
+		assert.Equal(t, []string{"Updated b/x 1→3 Watch"}, o.take())
+		require.NoError(t, w.inf.AddNamespace("a", w.namespaced("a")))
+		synctest.Wait()
+		assert.Equal(t, []string{"Added a/x 3 InitialList"}, o.take())
+		requireSame(t, w.cluster, w.inf, o)
+		w.stop()
+		require.ErrorIs(t, w.inf.AddNamespace("c", w.namespaced("c")), ErrStopped)
+	})
+}
+
+func TestLateHandlerWaitsForANamespaceThatWasAddedBeforeIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := namespacedWorld(t, newCluster(), "a")
+		w.run()
+		w.fail(errors.New("boom"))
+		require.NoError(t, w.inf.AddNamespace("b", w.namespaced("b")))
+		_, r := w.join(HandlerOptions{})
+		assert.False(t, r.HasSynced())
+		assert.True(t, w.inf.HasSynced())
+		assert.ErrorContains(t, r.Unsynced(), `namespace "b"`)
+		assert.ErrorContains(t, r.Unsynced(), "boom")
+		w.fail(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, r.HasSynced())
+		require.NoError(t, r.Unsynced())
+		w.stop()
+	})
+}
+
+func TestRemovingANamespaceThatNeverListedSyncsTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := namespacedWorld(t, newCluster(), "a", "b")
+		w.fail(errors.New("boom"))
+		_, r := w.join(HandlerOptions{})
+		w.run()
+		assert.False(t, w.inf.HasSynced())
+		assert.True(t, w.inf.RemoveNamespace("a"))
+		assert.True(t, w.inf.RemoveNamespace("b"))
+		synctest.Wait()
+		assert.True(t, w.inf.HasSynced())
+		assert.True(t, r.HasSynced())
+		w.stop()
+	})
+}
+
+func TestWaitForResourceVersionWaitsForEveryNamespace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := namespacedWorld(t, newCluster(), "a", "b")
+		w.run()
+		p := w.set("a", "x", 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, w.inf.WaitForResourceVersion(ctx, p.ResourceVersion), context.DeadlineExceeded)
+		for _, s := range w.inf.sources {
+			require.NoError(t, s.sink.Bookmark(t.Context(), p.ResourceVersion))
+		}
+		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), p.ResourceVersion))
+		w.stop()
+	})
+}
+
+func TestImpossibleNamespacesAreErrors(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	inf, err := New(c.source(), Options[*pod]{})
+	require.NoError(t, err)
+	require.Error(t, inf.AddNamespace("a", c.namespaced("a")), "it reads all of them")
+	assert.False(t, inf.RemoveNamespace("a"))
+	inf, err = NewNamespaced[*pod](nil, Options[*pod]{})
+	require.NoError(t, err)
+	require.Error(t, inf.AddNamespace("", c.source()))
+	require.Error(t, inf.AddNamespace("a", nil))
+	require.NoError(t, inf.AddNamespace("a", c.namespaced("a")))
+	require.ErrorContains(t, inf.AddNamespace("a", c.namespaced("a")), "before")
+	assert.True(t, inf.RemoveNamespace("a"))
+}
