@@ -19,16 +19,16 @@
 //
 // # The picture
 //
-//	        AddRateLimited ──▶ limiter says for how long
-//	                                │
-//	        AddAfter ───────────────▼──────────┐
-//	                          delayed items    │ one timer
-//	                                │ time is up
-//	  Add, AddAll ─▶ ┌──────────────▼──────────────┐
-//	                 │ class 0   a ─ b ─ c         │      Get
-//	                 │ class 1   d ─ e             │ ───────────▶ running ──▶ Done
-//	                 └──────▲──────────────────────┘                 │
-//	                        └── added again while it was running ────┘
+//	      AddRateLimited ──▶ limiter says for how long
+//	                              │
+//	      AddAfter ───────────────▼──────────┐
+//	                        delayed items    │ one timer
+//	                              │ time is up
+//	Add, AddAll ─▶ ┌──────────────▼──────────────┐
+//	               │ class 0   a ─ b ─ c         │      Get
+//	               │ class 1   d ─ e             │ ───────────▶ running ──▶ Done
+//	               └──────▲──────────────────────┘                 │
+//	                      └── added again while it was running ────┘
 //
 // There are three queues, each a layer on the one before: [Queue] has Add, Get
 // and Done; [DelayingQueue] has AddAfter as well; [RateLimitingQueue] works out

@@ -15,11 +15,10 @@ package workqueue
 //	             ▲                             │
 //	             └──────── AddAfter (both at once until Done)
 type entry[T comparable] struct {
-	item  T
-	chain *entry[T] // next entry of the same bucket of the table
+	item T
 
 	// Links of the list the entry is in: its class while queued, the running
-	// items while running. It is never in both.
+	// items while running, the free entries when not in use. It is never in two.
 	next, prev *entry[T]
 	member     *member[T] // its place in a fair group; nil without groups
 
@@ -83,29 +82,48 @@ type freeList[T comparable] struct {
 	n    int
 }
 
-// freeListSlack is how many free entries are kept however few are in use.
-const freeListSlack = 256
+const (
+	freeListSlack = 128 // how many free entries are kept however few are in use
+	entriesAtOnce = 16  // how many are allocated together while a queue fills up
+)
 
-func (f *freeList[T]) get() *entry[T] {
+// get returns an entry in its initial state. inUse is the number of entries
+// that are in use already.
+func (f *freeList[T]) get(inUse int) *entry[T] {
 	e := f.head
 	if e == nil {
-		return &entry[T]{heapPos: noHeapPos}
+		if inUse < freeListSlack {
+			return &entry[T]{heapPos: noHeapPos}
+		}
+		f.allocate()
+		e = f.head
 	}
-	f.head, f.n = e.chain, f.n-1
-	e.chain = nil
+	f.head, f.n = e.next, f.n-1
+	e.next = nil
 	return e
 }
 
-// put takes an entry back. inUse is the number of entries still alive.
+// allocate adds some entries that lie side by side in memory.
+func (f *freeList[T]) allocate() {
+	block := new([entriesAtOnce]entry[T])
+	for i := range block {
+		e := &block[len(block)-1-i]
+		e.heapPos, e.next = noHeapPos, f.head
+		f.head = e
+	}
+	f.n += len(block)
+}
+
+// put takes an entry back.
 func (f *freeList[T]) put(e *entry[T], inUse int) {
 	if f.n > max(freeListSlack, inUse) {
-		f.head, f.n = f.head.chain, f.n-1 // one too many: drop one, and e as well
+		f.head, f.n = f.head.next, f.n-1 // too many: drop one, and e as well
 		return
 	}
 	// Clearing the item lets whatever it points to be collected. All else that
 	// matters was reset on the way out of the states.
 	var none T
-	e.item, e.retries, e.chain = none, 0, f.head
+	e.item, e.retries, e.next = none, 0, f.head
 	if e.member != nil {
 		e.member.name = ""
 	}

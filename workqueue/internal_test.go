@@ -37,7 +37,7 @@ func TestTableBehavesLikeAMapWhileGrowingAndShrinking(t *testing.T) {
 			require.Nil(t, want[item])
 		}
 		require.Equal(t, len(want), tab.n)
-		require.LessOrEqual(t, uint64(tab.n), max(tab.buckets, segmentSize))
+		require.LessOrEqual(t, uint64(tab.n), perBucket*max(tab.buckets, segmentSize))
 	}
 	for item, e := range want {
 		require.Same(t, e, tab.find(hash(item), item))

@@ -96,8 +96,8 @@ func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opt
 // processor is one call of ProcessWith.
 type processor[T comparable] struct {
 	ProcessOptions[T]
-	q      *RateLimitingQueue[T]
-	fn     func(context.Context, T) error
+	q  *RateLimitingQueue[T]
+	fn func(context.Context, T) error
 	// Contexts live here only for the duration of run.
 	takes context.Context // done: take no more items
 	items context.Context // parent of the items' contexts

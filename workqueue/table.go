@@ -1,11 +1,11 @@
 package workqueue
 
-// table finds the entry of an item. It is a hash table of linked entries that
-// grows and shrinks by one bucket at a time (linear hashing), for three
-// reasons that a Go map cannot serve at once: an Add that misses can insert
-// where it has just looked, without a second look-up; the hash is computed
-// before the queue's lock is taken; and no operation ever pays for moving a
-// million entries while everybody else waits for the lock.
+// table finds the entry of an item. It is a hash table that grows and shrinks by
+// one bucket at a time (linear hashing), for three reasons that a Go map cannot
+// serve at once: an Add that misses inserts where it has just looked, without a
+// second look-up; the hash is computed before the queue's lock is taken; and no
+// operation ever pays for moving a million entries while everybody else waits
+// for the lock.
 //
 //	bucket:   0    1    2  │  3   │  4    5  (6 ...)
 //	          └── split ───┘      └─ new ──┘  comes next: bucket 2 splits into 2 and 6
@@ -19,18 +19,33 @@ type table[T comparable] struct {
 	n        int    // entries
 }
 
-// segmentSize is the number of buckets allocated at a time, a power of two.
-const segmentSize = 64
+// tableBucket is one cache line. It holds the hashes beside the entries, so that
+// looking for one item, or splitting a bucket, does not fetch the entries of
+// others from memory: with many items, that is what an operation costs.
+type tableBucket[T comparable] struct {
+	entries [bucketSize]*entry[T] // nil: free
+	hashes  [bucketSize]uint32
+	more    *tableBucket[T] // if the slots do not suffice; kept when it becomes empty
+	_       [8]byte
+}
 
-type segment[T comparable] [segmentSize]*entry[T]
+const (
+	bucketSize  = 4
+	perBucket   = 2  // entries per bucket above which the table grows
+	segmentSize = 16 // buckets allocated at a time, a power of two
+)
 
-// bucket returns the head of the chain that holds the items with that hash.
-func (t *table[T]) bucket(hash uint32) **entry[T] {
+type segment[T comparable] [segmentSize]tableBucket[T]
+
+func (t *table[T]) at(b uint64) *tableBucket[T] { return &t.segments[b/segmentSize][b%segmentSize] }
+
+// bucket returns the bucket for items with that hash.
+func (t *table[T]) bucket(hash uint32) *tableBucket[T] {
 	b := uint64(hash) & t.mask
 	if b >= t.buckets {
 		b &= t.mask >> 1
 	}
-	return &t.segments[b/segmentSize][b%segmentSize]
+	return t.at(b)
 }
 
 // find returns the entry of item, or nil.
@@ -38,9 +53,13 @@ func (t *table[T]) find(hash uint32, item T) *entry[T] {
 	if t.n == 0 {
 		return nil
 	}
-	for e := *t.bucket(hash); e != nil; e = e.chain {
-		if e.hash == hash && e.item == item {
-			return e
+	for b := t.bucket(hash); b != nil; b = b.more {
+		for i, h := range &b.hashes {
+			if h == hash {
+				if e := b.entries[i]; e != nil && e.item == item {
+					return e
+				}
+			}
 		}
 	}
 	return nil
@@ -52,33 +71,52 @@ func (t *table[T]) findOrInsert(hash uint32, item T, free *freeList[T]) *entry[T
 		t.segments = append(t.segments, new(segment[T]))
 		t.buckets, t.mask = segmentSize, 2*segmentSize-1
 	}
-	head := t.bucket(hash)
-	for e := *head; e != nil; e = e.chain {
-		if e.hash == hash && e.item == item {
-			return e
+	first := t.bucket(hash)
+	for b := first; b != nil; b = b.more {
+		for i, h := range &b.hashes {
+			if h == hash {
+				if e := b.entries[i]; e != nil && e.item == item {
+					return e
+				}
+			}
 		}
 	}
-	e := free.get()
-	e.item, e.hash, e.chain = item, hash, *head
-	*head = e
+	e := free.get(t.n)
+	e.item, e.hash = item, hash
+	first.put(e)
 	t.n++
-	if uint64(t.n) > t.buckets {
+	if uint64(t.n) > perBucket*t.buckets {
 		t.grow()
 	}
 	return e
 }
 
+// put stores e in a free slot.
+func (b *tableBucket[T]) put(e *entry[T]) {
+	for ; ; b = b.more {
+		for i := range &b.entries {
+			if b.entries[i] == nil {
+				b.entries[i], b.hashes[i] = e, e.hash
+				return
+			}
+		}
+		if b.more == nil {
+			b.more = new(tableBucket[T])
+		}
+	}
+}
+
 // remove takes e out of the table.
 func (t *table[T]) remove(e *entry[T]) {
-	p := t.bucket(e.hash)
-	for *p != e {
-		p = &(*p).chain
+	for b := t.bucket(e.hash); b != nil; b = b.more {
+		for i := range &b.entries {
+			if b.entries[i] == e {
+				b.entries[i] = nil
+			}
+		}
 	}
-	*p = e.chain
-	e.chain = nil
 	t.n--
-	// Two at a time, so that a queue being emptied shrinks as fast as it empties.
-	for i := 0; i < 2 && t.buckets > segmentSize && t.buckets > 2*uint64(t.n); i++ {
+	if t.buckets > segmentSize && uint64(t.n) < t.buckets*perBucket/4 {
 		t.shrink()
 	}
 }
@@ -90,16 +128,19 @@ func (t *table[T]) grow() {
 	if b%segmentSize == 0 {
 		t.segments = append(t.segments, new(segment[T]))
 	}
-	from := b & (t.mask >> 1)
-	to := &t.segments[b/segmentSize][b%segmentSize]
-	p := &t.segments[from/segmentSize][from%segmentSize]
-	for e := *p; e != nil; e = *p {
-		if uint64(e.hash)&t.mask != b {
-			p = &e.chain
-			continue
+	from, to := t.at(b&(t.mask>>1)), t.at(b)
+	old := *from
+	*from = tableBucket[T]{}
+	for o := &old; o != nil; o = o.more {
+		for i, e := range &o.entries {
+			switch {
+			case e == nil:
+			case uint64(o.hashes[i])&t.mask == b:
+				to.put(e)
+			default:
+				from.put(e)
+			}
 		}
-		*p = e.chain
-		e.chain, *to = *to, e
 	}
 	t.buckets++
 	if t.buckets > t.mask {
@@ -107,39 +148,36 @@ func (t *table[T]) grow() {
 	}
 }
 
-// shrink is the reverse of grow.
+// shrink is the reverse of grow, for four buckets: then there are two more
+// removals to go until the next time, so that the table shrinks as fast as it
+// can be emptied.
 func (t *table[T]) shrink() {
-	if t.buckets == t.mask/2+1 {
-		t.mask >>= 1
-	}
-	t.buckets--
-	b := t.buckets
-	from := &t.segments[b/segmentSize][b%segmentSize]
-	into := b & (t.mask >> 1)
-	p := &t.segments[into/segmentSize][into%segmentSize]
-	for *p != nil {
-		p = &(*p).chain
-	}
-	*p, *from = *from, nil
-	if b%segmentSize == 0 {
-		last := len(t.segments) - 1
-		t.segments[last] = nil
-		t.segments = t.segments[:last]
-		if cap(t.segments) > 64 && len(t.segments) < cap(t.segments)/4 {
-			t.segments = append(make([]*segment[T], 0, 2*len(t.segments)), t.segments...)
+	for range min(4, t.buckets-segmentSize) {
+		if t.buckets == t.mask/2+1 {
+			t.mask >>= 1
+		}
+		t.buckets--
+		b := t.buckets
+		from, into := t.at(b), t.at(b&(t.mask>>1))
+		for o := from; o != nil; o = o.more {
+			for _, e := range &o.entries {
+				if e != nil {
+					into.put(e)
+				}
+			}
+		}
+		*from = tableBucket[T]{}
+		if b%segmentSize == 0 {
+			t.dropSegment()
 		}
 	}
 }
 
-// all calls f for every entry, in no particular order.
-func (t *table[T]) all(f func(*entry[T])) {
-	for _, s := range t.segments {
-		for _, e := range s {
-			for e != nil {
-				next := e.chain // f may remove e
-				f(e)
-				e = next
-			}
-		}
+func (t *table[T]) dropSegment() {
+	last := len(t.segments) - 1
+	t.segments[last] = nil
+	t.segments = t.segments[:last]
+	if cap(t.segments) > 64 && len(t.segments) < cap(t.segments)/4 {
+		t.segments = append(make([]*segment[T], 0, 2*len(t.segments)), t.segments...)
 	}
 }
