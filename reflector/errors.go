@@ -206,7 +206,8 @@ func isNetwork(err error) bool {
 	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &u) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		strings.Contains(err.Error(), "http2: ")
+		// The errors of HTTP/2 have no exported types.
+		strings.Contains(err.Error(), "http2: ") || strings.Contains(err.Error(), "stream error: ")
 }
 
 // RequestError says which request failed, why, and where it helps what to do

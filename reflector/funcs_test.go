@@ -120,6 +120,8 @@ func TestUnusableArgumentsAreRefused(t *testing.T) {
 		"two backoffs":      func() error { return newErr(good, twoBackoffs) },
 		"shrinking backoff": func() error { return newErr(good, reflector.Options{Backoff: reflector.Backoff{Factor: 0.5}}) },
 		"negative backoff":  func() error { return newErr(good, reflector.Options{Backoff: reflector.Backoff{Initial: -1}}) },
+		"short watches":     func() error { return newErr(good, reflector.Options{WatchTimeout: time.Second}) },
+		"short silence":     func() error { return newErr(good, reflector.Options{IdleTimeout: time.Second}) },
 		"max below initial": func() error {
 			return newErr(good, reflector.Options{Backoff: reflector.Backoff{Initial: time.Second, Max: 1}})
 		},

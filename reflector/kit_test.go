@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -384,3 +386,6 @@ type (
 	flusher   = http.Flusher
 	configMap = corev1.ConfigMap
 )
+
+// quietLog is for servers whose errors are part of the test.
+func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }

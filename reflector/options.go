@@ -109,6 +109,11 @@ func (o Options) withDefaults() (Options, error) {
 	orDefault(&o.RefusalMemory, 30*time.Minute)
 	orDefault(&o.QuarantineRetry, time.Minute)
 	var err error
-	o.Backoff, err = o.Backoff.withDefaults()
-	return o, err
+	if o.Backoff, err = o.Backoff.withDefaults(); err != nil {
+		return o, err
+	}
+	if o.WatchTimeout < o.Backoff.Healthy || o.IdleTimeout > 0 && o.IdleTimeout < o.Backoff.Healthy {
+		return o, errors.New("reflector: WatchTimeout or IdleTimeout is below Backoff.Healthy: no watch would ever count as healthy")
+	}
+	return o, nil
 }

@@ -1,0 +1,114 @@
+package reflector_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+func TestTheStateMachineIsObservable(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{
+			list: inTurn(fails(503, ""), lists("10", cm("a", "1"))),
+			watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
+				begin(w)
+				linger(r, time.Minute)
+			}, quiet),
+		}
+		var states []reflector.State
+		metrics := &counting{}
+		var logged bytes.Buffer
+		r := run(t, s.source(t), newRecorder(), reflector.Options{
+			Sync: reflector.SyncList, Metrics: metrics, Name: "test",
+			OnStateChange: func(h reflector.Health) { states = append(states, h.State) },
+			Logger:        slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		after(2 * time.Minute)
+		r.cancel()
+		<-r.done
+		want := []reflector.State{
+			reflector.StateConnecting, reflector.StateDegraded,
+			reflector.StateConnecting, reflector.StateListing, reflector.StateSynced,
+			reflector.StateConnecting, reflector.StateWatching,
+			reflector.StateConnecting, reflector.StateWatching, reflector.StateStopped,
+		}
+		require.Equal(t, want, states)
+		require.Equal(t, want, metrics.states)
+		require.Equal(t, []string{"list 0 server error", "list 1 ", "watch 0 closed"}, metrics.log[:3])
+		require.Contains(t, logged.String(), `level=WARN msg="attempt failed" reflector=test op=list class="server error"`)
+		require.Contains(t, logged.String(), `level=INFO msg=synced reflector=test objects=1 resourceVersion=10`)
+		require.Contains(t, logged.String(), `level=DEBUG msg="state changed" reflector=test from=New to=Connecting`)
+	})
+}
+
+func TestHealthTellsWhenTheNextAttemptIs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: fails(500, "")}
+		r, err := reflector.New(s.source(t), newRecorder(), listMode)
+		require.NoError(t, err)
+		h := r.Health()
+		require.Equal(t, reflector.StateNew, h.State)
+		require.Empty(t, h.Reconnects)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		after(10 * time.Millisecond)
+		h = r.Health()
+		require.Equal(t, s.start, h.Since)
+		require.Equal(t, s.start, h.LastErrorTime)
+		wait := h.NextAttempt.Sub(s.start)
+		require.GreaterOrEqual(t, wait, 800*time.Millisecond)
+		after(wait - 11*time.Millisecond)
+		require.Len(t, s.asked(), 1)
+		after(time.Millisecond)
+		require.Len(t, s.asked(), 2)
+		cancel()
+		<-done
+		require.Zero(t, r.Health().NextAttempt)
+	})
+}
+
+func TestMetricsCountEvents(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
+			send(w, "BOOKMARK", bookmark("10", true))
+			send(w, "MODIFIED", badCM("a", "11"))
+			hang(r)
+		}, cm("a", "1"))}
+		metrics := &counting{}
+		r := run(t, s.source(t), newRecorder(), reflector.Options{Metrics: metrics})
+		after(time.Second)
+		require.Equal(t, "ADDED|BOOKMARK|list 1 |MODIFIED|quarantined decode", strings.Join(metrics.log, "|"))
+		require.Equal(t, s.start, r.Health().LastEvent)
+	})
+}
+
+// counting is a Metrics that writes down what it is told.
+type counting struct {
+	log    []string
+	states []reflector.State
+}
+
+func (c *counting) note(format string, args ...any) {
+	c.log = append(c.log, fmt.Sprintf(format, args...))
+}
+
+func (c *counting) Listed(_ time.Duration, n int, class reflector.ErrorClass) {
+	c.note("list %d %s", n, class)
+}
+
+func (c *counting) Watched(_ time.Duration, n int, class reflector.ErrorClass) {
+	c.note("watch %d %s", n, class)
+}
+func (c *counting) Received(typ watch.EventType)           { c.note("%s", typ) }
+func (c *counting) Quarantined(class reflector.ErrorClass) { c.note("quarantined %s", class) }
+func (c *counting) StateChanged(_, to reflector.State)     { c.states = append(c.states, to) }

@@ -1,0 +1,59 @@
+package reflector
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestListOptionsFollowTheRules(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pos   position
+		page  int64
+		rv    string
+		limit int64
+	}{
+		"first":                       {position{}, 0, "0", 500},
+		"relist":                      {position{rv: "7"}, 0, "7", 0},
+		"after an unknown version":    {position{rv: "7", lost: true}, 0, "", 500},
+		"first, unknown":              {position{lost: true}, 0, "", 500},
+		"explicit page":               {position{}, 9, "0", 9},
+		"explicit page, relist":       {position{rv: "7"}, 9, "7", 9},
+		"no watch cache":              {position{uncached: true}, 0, "0", 500},
+		"no watch cache, relist":      {position{rv: "7", uncached: true}, 0, "7", 500},
+		"no resourceVersion from it":  {position{rv: "0"}, 0, "0", 500},
+		"explicit beats the unpaged":  {position{rv: "7", uncached: true}, 3, "7", 3},
+		"explicit beats the fallback": {position{lost: true}, 3, "", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, metav1.ListOptions{ResourceVersion: c.rv, Limit: c.limit}, c.pos.list(c.page))
+		})
+	}
+}
+
+func TestWatchListOptionsFollowTheRules(t *testing.T) {
+	t.Parallel()
+	yes := true
+	want := metav1.ListOptions{
+		SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
+	}
+	require.Equal(t, want, (&position{}).watchList())
+	require.Equal(t, want, (&position{rv: "7", lost: true}).watchList())
+	want.ResourceVersion = "7"
+	require.Equal(t, want, (&position{rv: "7"}).watchList())
+}
+
+func TestPositionIsResumableOnlyAtAVersion(t *testing.T) {
+	t.Parallel()
+	p := position{lost: true}
+	require.False(t, p.resumable())
+	p.synced("0")
+	require.False(t, p.resumable())
+	p.synced("7")
+	require.True(t, p.resumable())
+	require.False(t, p.lost)
+	require.Equal(t, metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true}, p.watch())
+}

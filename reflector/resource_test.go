@@ -1,0 +1,299 @@
+package reflector_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// slim is a type of a user's own, with the fields that matter to it.
+type slim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Size int `json:"size"`
+	} `json:"spec"`
+}
+
+func (s *slim) DeepCopyObject() runtime.Object {
+	out := *s
+	out.ObjectMeta = *s.ObjectMeta.DeepCopy()
+	return &out
+}
+
+// listed reads a collection from a server on a loopback port that answers with
+// body, and returns the request it got.
+func listed[T reflector.Object](t *testing.T, body string, gvr schema.GroupVersionResource, opts reflector.ResourceOptions) ([]T, *http.Request) {
+	var got *http.Request
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, body)
+	}))
+	defer server.Close()
+	lw, err := reflector.NewResource[T](&rest.Config{Host: server.URL + "/prefix"}, gvr, opts)
+	require.NoError(t, err)
+	var out []T
+	_, err = lw.List(t.Context(), metav1.ListOptions{}, func(o T, err error) error {
+		require.NoError(t, err)
+		out = append(out, o)
+		return nil
+	})
+	require.NoError(t, err)
+	return out, got
+}
+
+const widgetList = `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"3"},"spec":{"size":7,"ratio":0.5}}],"kind":"WidgetList","metadata":{"resourceVersion":"10"}}`
+
+func TestUnstructuredObjects(t *testing.T) {
+	t.Parallel()
+	objs, req := listed[*unstructured.Unstructured](t, widgetList, widgets, reflector.ResourceOptions{Namespace: "ns"})
+	require.Equal(t, "/prefix/apis/example.com/v1/namespaces/ns/widgets", req.URL.Path)
+	require.Equal(t, "application/json", req.Header.Get("Accept"))
+	require.Len(t, objs, 1)
+	require.Equal(t, "Widget", objs[0].GetKind())
+	spec := objs[0].Object["spec"].(map[string]any)
+	require.Equal(t, map[string]any{"size": int64(7), "ratio": 0.5}, spec)
+}
+
+func TestUnstructuredItemsOfBuiltInListsGetTheirType(t *testing.T) {
+	t.Parallel()
+	body := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[` + cm("a", "1") + `]}`
+	objs, _ := listed[*unstructured.Unstructured](t, body, configMaps, reflector.ResourceOptions{})
+	require.Equal(t, "v1/ConfigMap", objs[0].GetAPIVersion()+"/"+objs[0].GetKind())
+}
+
+func TestObjectsOfAUsersOwnType(t *testing.T) {
+	t.Parallel()
+	objs, req := listed[*slim](t, widgetList, widgets, reflector.ResourceOptions{LabelSelector: "a=b", FieldSelector: "metadata.name!=x"})
+	require.Equal(t, "/prefix/apis/example.com/v1/widgets", req.URL.Path)
+	require.Equal(t, url.Values{"labelSelector": {"a=b"}, "fieldSelector": {"metadata.name!=x"}}, req.URL.Query())
+	require.Equal(t, 7, objs[0].Spec.Size)
+	require.Equal(t, "example.com/v1/Widget", objs[0].APIVersion+"/"+objs[0].Kind)
+}
+
+func TestMetadataOnlyObjects(t *testing.T) {
+	t.Parallel()
+	body := `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}`
+	objs, req := listed[*metav1.PartialObjectMetadata](t, body, configMaps, reflector.ResourceOptions{})
+	require.Equal(t, "/prefix/api/v1/configmaps", req.URL.Path)
+	require.Equal(t, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", req.Header.Get("Accept"))
+	require.Equal(t, "a", objs[0].Name)
+	// A server that sends whole objects is good enough.
+	objs, _ = listed[*metav1.PartialObjectMetadata](t, widgetList, widgets, reflector.ResourceOptions{Encoding: reflector.EncodingJSON})
+	require.Equal(t, "w", objs[0].Name)
+}
+
+func TestGeneratedTypesAskForProtobufFirst(t *testing.T) {
+	t.Parallel()
+	body := `{"kind":"ConfigMapList","apiVersion":"v1","items":null}`
+	_, req := listed[*corev1.ConfigMap](t, body, configMaps, reflector.ResourceOptions{})
+	require.Equal(t, "application/vnd.kubernetes.protobuf, application/json", req.Header.Get("Accept"))
+	_, req = listed[*corev1.ConfigMap](t, body, configMaps, reflector.ResourceOptions{Encoding: reflector.EncodingJSON})
+	require.Equal(t, "application/json", req.Header.Get("Accept"))
+	_, req = listed[*corev1.ConfigMap](t, body, configMaps, reflector.ResourceOptions{Encoding: reflector.EncodingProtobuf})
+	require.Equal(t, "application/vnd.kubernetes.protobuf", req.Header.Get("Accept"))
+	require.Contains(t, req.Header.Get("User-Agent"), "reflector.test")
+}
+
+func TestUnusableResourcesAreRefused(t *testing.T) {
+	t.Parallel()
+	good := &rest.Config{Host: "http://localhost"}
+	for name, f := range map[string]func() error{
+		"no config": func() error {
+			_, err := reflector.NewResource[*slim](nil, widgets, reflector.ResourceOptions{})
+			return err
+		},
+		"incomplete resource": func() error {
+			_, err := reflector.NewResource[*slim](good, schema.GroupVersionResource{Resource: "pods"}, reflector.ResourceOptions{})
+			return err
+		},
+		"label selector": func() error {
+			_, err := reflector.NewResource[*slim](good, widgets, reflector.ResourceOptions{LabelSelector: "a=="})
+			_, err2 := reflector.NewResource[*slim](good, widgets, reflector.ResourceOptions{LabelSelector: "!!"})
+			return errors.Join(err, err2)
+		},
+		"field selector": func() error {
+			_, err := reflector.NewResource[*slim](good, widgets, reflector.ResourceOptions{FieldSelector: "a"})
+			return err
+		},
+		"protobuf of a type without": func() error {
+			_, err := reflector.NewResource[*slim](good, widgets, reflector.ResourceOptions{Encoding: reflector.EncodingProtobuf})
+			return err
+		},
+		"unknown encoding": func() error {
+			_, err := reflector.NewResource[*slim](good, widgets, reflector.ResourceOptions{Encoding: "xml"})
+			return err
+		},
+		"interface type": func() error {
+			_, err := reflector.NewResource[reflector.Object](good, widgets, reflector.ResourceOptions{})
+			return err
+		},
+		"bad host": func() error {
+			_, err := reflector.NewResource[*slim](&rest.Config{Host: "http://a b"}, widgets, reflector.ResourceOptions{})
+			return err
+		},
+		"bad CA": func() error {
+			_, err := reflector.NewResource[*slim](&rest.Config{Host: "https://localhost", TLSClientConfig: rest.TLSClientConfig{CAFile: "/nowhere"}}, widgets, reflector.ResourceOptions{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.ErrorContains(t, f(), "reflector: ")
+		})
+	}
+}
+
+// firstError runs a reflector against cfg until it has failed once.
+func firstError(t *testing.T, cfg *rest.Config) error {
+	t.Helper()
+	lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, configMaps, reflector.ResourceOptions{Namespace: "ns"})
+	require.NoError(t, err)
+	r, err := reflector.New(lw, newRecorder(), reflector.Options{
+		Sync: reflector.SyncList, Policy: func(reflector.Failure) reflector.Decision { return reflector.Stop() },
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err = r.Run(ctx)
+	require.Error(t, err)
+	return err
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	t.Run("nobody listens", func(t *testing.T) {
+		t.Parallel()
+		server := httptest.NewServer(http.NotFoundHandler())
+		server.Close()
+		err := firstError(t, &rest.Config{Host: server.URL})
+		require.Equal(t, reflector.ClassRefused, reflector.Classify(err))
+		require.ErrorContains(t, err, "cannot list configmaps in namespace ns at "+server.URL)
+		require.ErrorContains(t, err, "is the API server running")
+	})
+	t.Run("unknown authority", func(t *testing.T) {
+		t.Parallel()
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = quietLog()
+		server.StartTLS()
+		defer server.Close()
+		err := firstError(t, &rest.Config{Host: server.URL})
+		require.Equal(t, reflector.ClassTLS, reflector.Classify(err))
+		require.ErrorContains(t, err, "check the scheme of the address, and the CA")
+	})
+	t.Run("TLS to a plain server", func(t *testing.T) {
+		t.Parallel()
+		server := httptest.NewServer(http.NotFoundHandler())
+		defer server.Close()
+		err := firstError(t, &rest.Config{Host: strings.Replace(server.URL, "http:", "https:", 1)})
+		require.Equal(t, reflector.ClassTLS, reflector.Classify(err))
+	})
+	t.Run("forbidden in a namespace", func(t *testing.T) {
+		t.Parallel()
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			status(w, 403, metav1.StatusReasonForbidden, `configmaps is forbidden: User "x" cannot list resource "configmaps"`)
+		}))
+		defer server.Close()
+		err := firstError(t, &rest.Config{Host: server.URL})
+		require.True(t, apierrors.IsForbidden(err))
+		require.ErrorContains(t, err, `User "x" cannot list resource "configmaps": add the verbs list and watch on configmaps to the Role of this user`)
+	})
+	t.Run("proxy error in plain text", func(t *testing.T) {
+		t.Parallel()
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "upstream gone", http.StatusBadGateway)
+		}))
+		defer server.Close()
+		err := firstError(t, &rest.Config{Host: server.URL})
+		require.Equal(t, reflector.ClassServer, reflector.Classify(err))
+		require.ErrorContains(t, err, "upstream gone")
+	})
+}
+
+func TestWatchTimeoutsAreSpreadBetweenOnceAndTwice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: fails(503, "")}
+		run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, WatchTimeout: 100*time.Second - 1})
+		after(time.Hour)
+		seen := map[string]bool{}
+		for _, q := range s.asked() {
+			if q.verb != "watch" {
+				require.Empty(t, q.query.Get("timeoutSeconds"))
+				continue
+			}
+			var seconds int
+			require.NoError(t, json.Unmarshal([]byte(q.query.Get("timeoutSeconds")), &seconds))
+			require.GreaterOrEqual(t, seconds, 100)
+			require.LessOrEqual(t, seconds, 200)
+			require.Equal(t, "true", q.query.Get("allowWatchBookmarks"))
+			seen[q.query.Get("timeoutSeconds")] = true
+		}
+		require.Greater(t, len(seen), 20)
+	})
+}
+
+func TestListsArePagedIfThereIsNoWatchCache(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		page := func(cont string, items ...string) answer {
+			return func(w httpWriter, _ *httpRequest, _ int) { writeList(w, "10", cont, items...) }
+		}
+		s := &scripted{
+			list:  inTurn(page("x", cm("a", "1")), page("", cm("b", "2")), page("y", cm("a", "1")), page("")),
+			watch: inTurn(fails(410, metav1.StatusReasonExpired), quiet),
+		}
+		sink := newRecorder()
+		run(t, s.source(t), sink, listMode)
+		after(10 * time.Second)
+		var got []string
+		for _, q := range s.asked() {
+			if q.verb == "list" {
+				got = append(got, fmt.Sprintf("rv=%s limit=%s continue=%s", q.rv(), q.query.Get("limit"), q.query.Get("continue")))
+			}
+		}
+		require.Equal(t, []string{
+			"rv=0 limit=500 continue=", "rv= limit=500 continue=x",
+			"rv=10 limit=500 continue=", "rv= limit=500 continue=y",
+		}, got)
+		require.Equal(t, []string{"replace [a@1 b@2] @10", "replace [a@1] @10"}, sink.calls())
+	})
+}
+
+func TestVersionsOfSyntheticEventsAreNoPointToResumeFrom(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("0"), watch: func(w httpWriter, r *httpRequest, _ int) {
+			send(w, "ADDED", cm("b", "9"))
+			send(w, "ADDED", cm("a", "5"))
+			linger(r, 30*time.Second)
+			send(w, "MODIFIED", cm("a", "11"))
+			hang(r)
+		}}
+		sink := newRecorder()
+		r := run(t, s.source(t), sink, listMode)
+		after(20 * time.Second)
+		require.Equal(t, "a@5 b@9", sink.holds())
+		require.Equal(t, "0", r.LastResourceVersion())
+		after(20 * time.Second)
+		require.Equal(t, "11", r.LastResourceVersion())
+	})
+}

@@ -1,0 +1,145 @@
+package reflector_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// tiny is what a projection leaves of a ConfigMap.
+type tiny struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	rv string
+}
+
+func (o *tiny) DeepCopyObject() runtime.Object { c := *o; return &c }
+
+func TestATransformRunsOncePerObjectAndMayChangeTheType(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
+			send(w, "BOOKMARK", bookmark("10", true))
+			send(w, "MODIFIED", cm("a", "11"))
+			send(w, "DELETED", cm("a", "12"))
+			hang(r)
+		}, cm("a", "1"), cm("b", "2"))}
+		var calls []string
+		lw := reflector.Transform(s.source(t), func(o *corev1.ConfigMap) (*tiny, error) {
+			calls = append(calls, o.Name+"@"+o.ResourceVersion)
+			return &tiny{rv: o.Data["rv"]}, nil // copies no metadata at all
+		})
+		sink := &tinySink{}
+		r, err := reflector.New(lw, sink, reflector.Options{})
+		require.NoError(t, err)
+		go func() { _ = r.Run(t.Context()) }()
+		after(time.Second)
+		require.Equal(t, []string{"a@1", "b@2", "a@11", "a@12"}, calls)
+		require.Equal(t, []string{"replace ns/a uid-a 1", "replace ns/b uid-b 2", "update ns/a uid-a 11", "delete ns/a uid-a 12"}, sink.log)
+		require.Equal(t, "12", r.LastResourceVersion())
+	})
+}
+
+func TestATransformCannotBreakTheIdentity(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10", cm("a", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
+			send(w, "MODIFIED", cm("a", "11"))
+			hang(r)
+		}}
+		lw := reflector.Transform(s.source(t), func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			o.ObjectMeta = metav1.ObjectMeta{Name: "renamed", ResourceVersion: "99"}
+			return o, nil
+		})
+		sink := newRecorder()
+		r := run(t, lw, sink, listMode)
+		after(time.Second)
+		require.Equal(t, []string{"replace [a@1] @10", "update a@11"}, sink.calls())
+		require.Equal(t, "uid-a", string(sink.state[keyOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})].UID))
+		require.Equal(t, "11", r.LastResourceVersion())
+	})
+}
+
+func TestClusterScopedObjectsKeepAnEmptyNamespace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		node := strings.Replace(cm("n", "1"), `"namespace":"ns",`, "", 1)
+		s := &scripted{list: lists("10", node), watch: quiet}
+		sink := newRecorder()
+		run(t, reflector.Transform(s.source(t), reflector.StripManagedFields[*configMap]), sink, listMode)
+		after(time.Second)
+		for k := range sink.state {
+			require.Equal(t, "/n", k.String())
+		}
+		require.Len(t, sink.state, 1)
+	})
+}
+
+func TestReadyMadeTransforms(t *testing.T) {
+	t.Parallel()
+	obj := func() *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace:       strings.Clone("ns"),
+			Labels:          map[string]string{strings.Clone("app"): strings.Clone("web"), "x": "y"},
+			Annotations:     map[string]string{"example.com/a": "1", "example.com/b": "2", "big": "..."},
+			Finalizers:      []string{strings.Clone("f")},
+			OwnerReferences: []metav1.OwnerReference{{Kind: strings.Clone("ReplicaSet"), Name: strings.Clone("web-1")}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "m"}},
+		}}
+	}
+	same := func(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
+
+	stripped, err := reflector.StripManagedFields(obj())
+	require.NoError(t, err)
+	require.Nil(t, stripped.ManagedFields)
+
+	kept, err := reflector.KeepMetadata[*corev1.Pod]([]string{"app"}, []string{"example.com/"})(obj())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"app": "web"}, kept.Labels)
+	require.Equal(t, map[string]string{"example.com/a": "1", "example.com/b": "2"}, kept.Annotations)
+	require.Nil(t, kept.ManagedFields)
+	bare, err := reflector.KeepMetadata[*corev1.Pod](nil, nil)(obj())
+	require.NoError(t, err)
+	require.Nil(t, bare.Labels)
+
+	chain := reflector.Chain(reflector.StripManagedFields[*corev1.Pod], reflector.InternStrings[*corev1.Pod])
+	a, err := chain(obj())
+	require.NoError(t, err)
+	b, err := chain(obj())
+	require.NoError(t, err)
+	require.Equal(t, a, b)
+	want := obj()
+	want.ManagedFields = nil
+	require.Equal(t, want, a)
+	require.True(t, same(a.Namespace, b.Namespace))
+	require.True(t, same(a.Labels["app"], b.Labels["app"]))
+	require.True(t, same(a.Finalizers[0], b.Finalizers[0]))
+	require.True(t, same(a.OwnerReferences[0].Name, b.OwnerReferences[0].Name))
+
+	_, err = reflector.Chain(func(*corev1.Pod) (*corev1.Pod, error) { return nil, errBroken }, reflector.StripManagedFields[*corev1.Pod])(obj())
+	require.ErrorIs(t, err, errBroken)
+}
+
+// tinySink is a sink of projections.
+type tinySink struct{ log []string }
+
+func (s *tinySink) note(op string, o *tiny) error {
+	s.log = append(s.log, op+" "+keyOf(o).String()+" "+string(o.UID)+" "+o.ResourceVersion)
+	return nil
+}
+func (s *tinySink) Add(_ context.Context, o *tiny) error    { return s.note("add", o) }
+func (s *tinySink) Update(_ context.Context, o *tiny) error { return s.note("update", o) }
+func (s *tinySink) Delete(_ context.Context, o *tiny) error { return s.note("delete", o) }
+func (s *tinySink) Bookmark(context.Context, string) error  { return nil }
+func (s *tinySink) Replace(_ context.Context, objs []*tiny, _ string) error {
+	for _, o := range objs {
+		_ = s.note("replace", o)
+	}
+	return nil
+}
