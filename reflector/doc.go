@@ -1,3 +1,181 @@
 // Package reflector mirrors one collection of an API server into a sink, and
 // keeps doing so until its context ends.
+//
+// # The problem
+//
+// A program that has to know all pods cannot ask for them again and again. The
+// API server offers something better: LIST answers with the whole collection
+// and the resourceVersion it stands for, WATCH with everything that happens
+// after a resourceVersion. One LIST, one WATCH that is started anew whenever it
+// ends, and a copy of the collection stays up to date at the cost of its
+// changes.
+//
+// The difficulty is in what goes wrong: servers restart, proxies hang up, the
+// history is compacted, a role is missing, one object of ten thousand cannot be
+// decoded. A reflector has an answer to each, and says what it is doing.
+//
+//	                         ┌────────────────────────────────────────────┐
+//	                         ▼                                            │
+//	New ──▶ Connecting ──▶ Listing   ──▶ Synced ──▶ Connecting ──▶ Watching
+//	            │      └─▶ Streaming ───────────────────────────────▲  │
+//	            ▼                                                      │
+//	         Degraded ◀──── any failure: say why, wait, try again ◀────┘
+//
+// Listing is the classic way. Streaming is WatchList: one WATCH that first sends
+// what exists, then a bookmark that says so, then the changes. It is easier on
+// the server and used where there is reason to hope that the server knows it.
+//
+// # Use
+//
+//	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+//	source, err := reflector.NewResource[*corev1.Pod](cfg, pods, reflector.ResourceOptions{})
+//	if err != nil { … }
+//	source = reflector.Transform(source, reflector.StripManagedFields[*corev1.Pod])
+//	r, err := reflector.New(source, sink, reflector.Options{Logger: slog.Default()})
+//	if err != nil { … }
+//	go r.Run(ctx)
+//	…
+//	if h := r.Health(); !h.Synced {
+//		log.Printf("no pods yet: %s since %v: %v", h.State, h.Since, h.LastError)
+//	}
+//
+// The sink is any type with the five methods of [Sink]: a queue, a store, a map.
+//
+// # Promises
+//
+//  1. The sink sees, per object, an ordered subsequence of its true states; a
+//     Replace states the whole collection. When all is quiet, the last state
+//     that it has seen is the server's. (TestSimulation)
+//  2. Nothing fails silently. Every failure is in [Health], with its class and
+//     since when, and in the log. An unsynced reflector can say why, in a line
+//     that tells what to do. (TestErrorsSayWhatToDo,
+//     TestTheStateMachineIsObservable)
+//  3. Nothing spins. Whatever the server does, it gets at most 10 requests in
+//     the first 10 seconds, and later two per 20 seconds. The waits shrink again
+//     only after a watch has run for a healthy period.
+//     (TestRapidFailuresAreSlowedDown, TestBackoffForgetsOnlyAfterAHealthyPeriod)
+//  4. Nothing hangs. A server that does not answer, stalls, never sends the
+//     bookmark that ends the initial events, or is no longer there at the other
+//     end of an open connection, is noticed by a deadline. A server without that
+//     bookmark costs 20 seconds at most before a LIST is used.
+//     (TestListThatStallsTimesOut, TestWatchListWithoutProgressFallsBackIn10s,
+//     TestSilentStreamIsTakenForHalfOpen)
+//  5. Run returns soon after its context ends, from every state.
+//     (TestRunEndsAtOnceFromEveryState)
+//  6. One bad object does not hold up the others. It is quarantined: reported,
+//     counted, kept in its last good version if the sink is [Known], and tried
+//     again with the next list; an event lost with it makes sure that there is
+//     one. (TestOneBadObjectInAListDoesNotHoldUpTheOthers,
+//     TestABadEventIsMadeUpForByAList, TestABadObjectKeepsItsLastGoodVersion)
+//  7. The resourceVersion never gets ahead of what the sink has taken over; an
+//     event that it refuses comes again. (TestASinkErrorDeliversTheSameChangeAgain)
+//  8. A list is decoded object by object while it arrives, and never held twice.
+//     On a relist an object whose UID and resourceVersion are unchanged keeps
+//     its pointer, if the sink is [Known].
+//     (TestARelistKeepsThePointersOfUnchangedObjects)
+//  9. A transform runs once per object received, and cannot break its identity.
+//     (TestATransformRunsOncePerObjectAndMayChangeTheType,
+//     TestATransformCannotBreakTheIdentity)
+//
+// # What happens when
+//
+// "Resume" is a watch from the last resourceVersion; "relist" is reading the
+// whole collection anew, by WatchList or LIST, at the last resourceVersion or
+// newer. "Back off" is a wait that grows from 0.8 s to 30 s with each failure in
+// a row. [Options].Policy can decide otherwise for each class of error.
+//
+//	reading the collection
+//	  refused                     back off, again                  TestListRefusedBacksOff
+//	  401                         back off, again                  TestListUnauthorizedBacksOff
+//	  403                         back off, again                  TestListForbiddenNamesTheMissingRole
+//	  404, CRD missing            back off, again                  TestListNotFoundAsksForTheCRD
+//	  other 4xx                   back off, again                  TestListRejectedBacksOff
+//	  429, 503 with Retry-After   wait as long as asked, again     TestListHonoursRetryAfter
+//	  5xx                         back off, again                  TestListServerErrorBacksOff
+//	  410, version too large      at once, without a version;      TestListAtAnUnknownVersionAsksForTheNewestAtOnce
+//	    (all three forms)         if that fails too: back off
+//	  410 for a further page      at once, in one piece            TestExpiredPageLeadsToAFullList
+//	  HTML                        back off, again                  TestListHTMLIsNotAnAPIServer
+//	  Table, no list, no JSON     back off, again                  TestListThatIsNoListIsADecodeError
+//	  body cut or truncated       back off, again                  TestListCutShortIsNotTakenForWhole
+//	                                                               TestListThatEndsEarlyIsNotTakenForWhole
+//	  no answer, or it stalls     after 1m: back off, again        TestListThatStallsTimesOut
+//	  an object is unreadable     quarantine it                    TestOneBadObjectInAListDoesNotHoldUpTheOthers
+//	  the sink refuses            back off, again                  TestASinkErrorDeliversTheSameChangeAgain
+//
+//	WatchList
+//	  refused, 429                back off, again                  TestWatchListThrottledOrRefusedRetriesWithoutAList
+//	  400, 405, 406, 422          LIST at once, for 30m            TestWatchListRefusedFallsBackAtOnce
+//	  accepted, then error 500    LIST at once, for 30m            TestWatchListAcceptedThenErrorFallsBackAtOnce
+//	  403                         LIST at once                     TestWatchListForbiddenFallsBackAtOnceAndIsTriedAgain
+//	  no new object for 10s       LIST at once, for 30m            TestWatchListWithoutProgressFallsBackIn10s
+//	                                                               TestWatchListUpdatesAloneAreNoProgress
+//	  no end after 20s            LIST at once, for 30m, unless    TestWatchListWithoutBookmarkFallsBackIn20sOnABusyServer
+//	                              still 100 new objects a second   TestWatchListOfALargeCollectionGetsItsTime
+//	  ends before the bookmark    back off, afresh;                TestWatchListCutShortStartsAfreshAndFallsBackAtTheThirdTime
+//	                              LIST at the third time
+//	  410, version too large      at once, without a version       TestWatchListAtAnUnknownVersionAsksForTheNewestAtOnce
+//
+//	starting a watch
+//	  refused                     back off, resume                 TestWatchRefusedResumes
+//	  429                         back off, resume                 TestWatchThrottledResumes
+//	  5xx                         back off, resume                 TestWatchServerErrorResumes
+//	  connection breaks           back off, resume                 TestWatchConnectionCutResumes
+//	  no answer                   after 1m: back off, resume       TestWatchWithoutAnswerResumes
+//	    these three, three times  back off, relist                 TestWatchThatNeverGetsFurtherRelistsAfterThree
+//	    without getting further
+//	  400, 401, 403, 404, 410     back off, relist                 TestWatchDeniedRelists
+//	  HTML                        back off, relist                 TestWatchAnsweredWithHTMLRelists
+//
+//	following a watch
+//	  closed after 10s or more    resume at once                   TestStreamClosedAfterAHealthyPeriodResumesAtOnce
+//	  closed sooner, whatever     back off, resume                 TestStreamClosedEarlyBacksOffAndResumes
+//	    events came before
+//	  connection cut              back off, resume                 TestStreamCutResumes
+//	  truncated event             back off, resume                 TestStreamTruncatedResumes
+//	  garbage                     back off, resume                 TestStreamOfGarbageResumes
+//	  ERROR 410                   back off, relist                 TestStreamExpiredRelistsFromTheLastVersion
+//	  ERROR version too large     back off, relist                 TestStreamAtAFutureVersionRelists
+//	  ERROR 429                   back off, resume                 TestStreamThrottledResumes
+//	  ERROR 500, store read error back off, relist                 TestStreamServerErrorRelists
+//	  ERROR without a Status      back off, relist                 TestStreamErrorWithoutAStatusIsAFailure
+//	  unknown type of event       back off, relist                 TestStreamWithAnUnknownEventTypeRelists
+//	  no event or bookmark        after 5m: resume at once         TestSilentStreamIsTakenForHalfOpen
+//	  not ended when agreed       after 30s: resume at once        TestStreamThatDoesNotEndInTimeIsEnded
+//	  an object is unreadable,    quarantine it, relist after 1m   TestABadEventIsMadeUpForByAList
+//	    of another type or        (doubling up to 64m while that   TestBadEventsMakeListsRarer
+//	    a Table, or its           goes on)                         TestObjectsOfAWrongTypeAreQuarantined
+//	    transform fails or panics                                  TestATransformThatFailsOrPanicsIsQuarantined
+//	  an unreadable deletion      deliver it, if the sink is Known TestABadObjectKeepsItsLastGoodVersion
+//	  the sink refuses            back off, resume before it;      TestASinkErrorDeliversTheSameChangeAgain
+//	                              after three times: relist        TestASinkThatNeverTakesAnEventGetsTheCollectionAnew
+//	  the sink blocks             wait for it                      TestASlowSinkIsNotTakenForAnIdleWatch
+//	  a collection without        relist, never resume             TestVersionsOfSyntheticEventsAreNoPointToResumeFrom
+//	    a resourceVersion, or 0
+//
+// A panic of a transform is a failure of that object. A panic of the sink, of a
+// callback or of a policy is not recovered.
+//
+// # Requests
+//
+// The first LIST asks for resourceVersion 0, whatever the server's watch cache
+// has; a relist for the last resourceVersion or newer, so that the sink does
+// not go back in time; and after the server has said that it does not know that
+// version, for the newest from a quorum of etcd. A WatchList asks for the newest
+// at first, and then as a LIST does. Pages have 500 objects where the server
+// reads from etcd; a list from its watch cache comes in one piece. Each watch
+// asks for bookmarks and for a random duration of 5 to 10 minutes.
+// (TestListOptionsFollowTheRules, TestWatchListOptionsFollowTheRules,
+// TestListsArePagedIfThereIsNoWatchCache,
+// TestWatchTimeoutsAreSpreadBetweenOnceAndTwice)
+//
+// # Cost
+//
+// A reflector is one goroutine, and what net/http needs for one connection. An
+// event is decoded once, from the bytes as they are in the read buffer. During a
+// first list the objects and one slice of pointers are in memory; during a
+// relist into a [Known] sink, the changed objects and that slice.
+// BenchmarkRelistLiveHeap measures the live heap at the end of a relist of
+// 10,000 objects with 1% changed: 1.02 times that of steady state, and 1.93
+// times with a sink that is not Known.
 package reflector

@@ -1,0 +1,30 @@
+package reflector_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryTestThatTheDocumentationNamesExists(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	var tests strings.Builder
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		require.NoError(t, err)
+		tests.Write(b)
+	}
+	named := regexp.MustCompile(`\b(Test|Benchmark)[A-Z]\w+`).FindAllString(string(doc), -1)
+	require.Greater(t, len(named), 50)
+	for _, name := range named {
+		require.Contains(t, tests.String(), "\nfunc "+name+"(")
+	}
+}
