@@ -1,3 +1,108 @@
 // Package informertest runs a Kubernetes API server inside a test, the way
 // net/http/httptest runs a web server.
+//
+// # The problem
+//
+// A controller talks to an API server through lists and watches, and most of
+// what goes wrong does so in between: a watch that resumes from a forgotten
+// version, a conflict, a finalizer, a list in pages, a bookmark that never comes.
+// A fake clientset knows none of that. A real API server knows all of it, but
+// takes seconds to start, runs on the wall clock, and fails only when it wants to.
+//
+// This server speaks the real protocol to any client, lives in the process, and
+// does as it is told:
+//
+//	 your client ── HTTP ──▶ routes ──▶ faults ──▶ store
+//	 (rest.Config)                        │        (objects, one counter of
+//	      ▲                               │         versions, the history)
+//	      └────── JSON, protobuf ─────────┴──── lists, watches ──┘
+//	                                                ▲
+//	 your test ── Create, Modify, Compact, Inject ──┘
+//
+// # Use
+//
+//	func TestController(t *testing.T) {
+//		server := informertest.Start(t, informertest.Options{})
+//		client := kubernetes.NewForConfigOrDie(server.Config())
+//		...
+//		server.Compact()                  // watches that resume get 410
+//		server.Inject(informertest.Fault{ // the next two lists are refused
+//			Verb: "list", Times: 2,
+//			Effect: informertest.Refuse(apierrors.NewTooManyRequests("busy", 1)),
+//		})
+//	}
+//
+// With [Options].InMemory connections are made in memory. Such a server works
+// inside a testing/synctest bubble: an hour of watching and its sixty bookmarks
+// take no time at all, and synctest.Wait returns when client and server both
+// have nothing left to do. Create and close it, and its clients, in the bubble.
+//
+// # What is served
+//
+// Discovery; get, list, watch, create, update, patch (JSON patch and merge
+// patch), delete and deletecollection; the status subresource; the common
+// built-in kinds, any [Resource] you describe, and custom resources whose
+// CustomResourceDefinition a client creates. Objects are shown as JSON, as
+// protobuf (see [Options].Scheme), or as metadata only.
+//
+// # Promises
+//
+//  1. What this server answers, a kube-apiserver 1.36 answers too: one suite of
+//     conformance tests passes on both. What is left out is listed below.
+//  2. All writes have one order. Each has a version of its own, taken from one
+//     counter; an object, a list, an event and a bookmark state such versions.
+//  3. A list shows the state at its version, and so do all its pages.
+//  4. A watch from a version shows each later change exactly once, in order, or
+//     ends with 410. A bookmark's version says that everything up to it was sent.
+//  5. A write that changes nothing has no version and raises no event.
+//  6. Equal seeds and equal requests give equal UIDs and names. Time comes from
+//     package time only.
+//  7. A watch costs a cursor: no buffer, and no goroutine but that of its HTTP
+//     request. A slow client holds up nobody and in the end gets 410.
+//  8. When Close returns, nothing of the server runs any more.
+//
+// # What is left out
+//
+// Validation, defaults and admission of the built-in kinds, and the schemas of
+// custom ones: apart from metadata, objects are stored as sent. Server-side
+// apply and strategic merge patches (415), tables, conversion between versions
+// other than of apiVersion itself, managed fields, authentication and
+// authorization, subresources other than status. No controller runs except that
+// CustomResourceDefinitions are established, and namespaces emptied and removed,
+// at once; nothing collects garbage, so that a finalizer for foreground or orphan
+// deletion stays until a test removes it. Pods are deleted at once, whatever their
+// grace period. A client that asks for a table gets the objects.
+//
+// # Faults
+//
+// [Server.Inject] makes chosen requests go wrong in one of these ways:
+//
+//	the request          Refuse, Respond, Drop, Delay, Stall
+//	the body of a list   CutBody, TruncateBody
+//	the end of a watch   EndWatch, BreakWatch, BreakWatchInside, TruncateWatch, StallWatch, FailWatch
+//	its events           GarbleWatch, ReplaceEvent, DuplicateEvents, ReorderEvents, SwallowBookmarks
+//
+// Others concern the server as a whole: [Server.Compact],
+// [Server.BreakConnections], [Server.Pause] and [Server.Resume],
+// [Server.Restart], [Server.RestartWithNewHistory]. [Server.InjectChaos] picks
+// faults at random, from a seed, and only such as a client must survive:
+//
+//	stop := server.InjectChaos(informertest.Chaos{Seed: seed, Rate: 0.3})
+//	...                       // write to the server, let the client follow
+//	stop()
+//	...                       // now the client must come to see the true state
+//
+// # Errors
+//
+// Requests are answered with the metav1.Status of a real API server, in the
+// stream of a watch as an ERROR event. The Go side returns the same errors, fit
+// for k8s.io/apimachinery/pkg/api/errors, and errors that begin with
+// "informertest:" for its own mistakes, such as a kind that is not served.
+//
+// # Cost
+//
+// A stored object is one JSON text; lists and watches send it without decoding.
+// [Options].HistoryLength bounds the history of each resource. The first list
+// after a write sorts the collection; the pages after it, and lists with no write
+// in between, do not.
 package informertest

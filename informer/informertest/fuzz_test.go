@@ -1,0 +1,176 @@
+package informertest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+func FuzzParsePath(f *testing.F) {
+	for _, p := range []string{
+		"/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1", "/api/v1/pods", "/api/v1/namespaces/default/pods/a/status",
+		"/api/v1/namespaces/default", "/api/v1/namespaces/default/status", "/apis/apps/v1/namespaces/x/deployments", "//", "", "api", "/api/v1/a/b/c/d",
+	} {
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		got, ok := parsePath(path)
+		if !ok {
+			return
+		}
+		// The parts are those of the path, in its order.
+		parts := []string{got.root, got.group, got.version}
+		if got.namespace != "" {
+			parts = append(parts, "namespaces", got.namespace)
+		}
+		parts = append(parts, got.resource, got.name, got.subresource)
+		var present []string
+		for _, p := range parts {
+			assert.NotContains(t, p, "/")
+			if p != "" {
+				present = append(present, p)
+			}
+		}
+		assert.Equal(t, strings.TrimSuffix(path, "/"), "/"+strings.Join(present, "/"))
+	})
+}
+
+func FuzzContinueToken(f *testing.F) {
+	f.Add(continueToken{rv: 5, start: "ns/a\x00"}.String())
+	f.Add(continueToken{start: "a"}.String())
+	f.Add("garbage")
+	f.Add("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiJhIn0")
+	f.Fuzz(func(t *testing.T, s string) {
+		token, err := parseContinue(s)
+		if err != nil {
+			return
+		}
+		require.NotEmpty(t, token.start)
+		again, err := parseContinue(token.String())
+		require.NoError(t, err)
+		assert.Equal(t, token, again)
+	})
+}
+
+func FuzzJSONPatch(f *testing.F) {
+	doc := `{"a":{"b":[1,2,{"c":null}]},"~/":"x","":0}`
+	for _, p := range []string{
+		`[{"op":"add","path":"/a/b/-","value":{"x":1}}]`, `[{"op":"remove","path":"/a/b/0"},{"op":"test","path":"/a/b/0","value":2.0}]`,
+		`[{"op":"move","from":"/a","path":"/a/b/0"}]`, `[{"op":"copy","from":"","path":"/a/b/1"}]`, `[{"op":"replace","path":"","value":[1]}]`,
+		`[{"op":"replace","path":"/~0~1","value":null},{"op":"add","path":"/","value":1}]`, `[{"op":"add","path":"/a/b/99","value":0}]`,
+		`[{"op":"add","path":"/a/b/-1","value":0}]`, `[{"op":"add","path":"/a/b/01","value":0}]`, `[{"op":"nonsense","path":"/a"}]`, `[{}]`, `null`,
+		`[{"op":"copy","from":"/a","path":"/a/b/0"},{"op":"copy","from":"/a","path":"/a/b/0"},{"op":"add","path":"/a/b/0/b/0","value":7}]`,
+	} {
+		f.Add(doc, p)
+	}
+	f.Fuzz(func(t *testing.T, doc, patch string) {
+		var ops []patchOperation
+		if len(patch) > 500 || json.Unmarshal([]byte(patch), &ops) != nil || len(ops) > 20 {
+			return // repeated copies grow exponentially, in the API server too
+		}
+		parsed := map[string]any{}
+		if utiljson.Unmarshal([]byte(doc), &parsed) != nil || parsed == nil {
+			return
+		}
+		out, err := applyPatch(runtime.DeepCopyJSON(parsed), ops)
+		if err != nil {
+			return
+		}
+		// The outcome is a tree: it can be encoded, and nothing in it is shared.
+		raw, err := json.Marshal(out)
+		require.NoError(t, err)
+		again, err := applyPatch(runtime.DeepCopyJSON(parsed), ops)
+		require.NoError(t, err)
+		rawAgain, err := json.Marshal(again)
+		require.NoError(t, err)
+		assert.Equal(t, string(raw), string(rawAgain))
+		if m, ok := out.(map[string]any); ok {
+			runtime.DeepCopyJSON(m)
+		}
+	})
+}
+
+func FuzzMergePatch(f *testing.F) {
+	f.Add(`{"a":{"b":1}}`, `{"a":{"b":null,"c":{"d":null}}}`)
+	f.Add(`{"a":[1]}`, `{"a":{"x":1}}`)
+	f.Fuzz(func(t *testing.T, doc, patch string) {
+		d, p := map[string]any{}, map[string]any{}
+		if utiljson.Unmarshal([]byte(doc), &d) != nil || utiljson.Unmarshal([]byte(patch), &p) != nil || d == nil || p == nil {
+			return
+		}
+		once := mergePatch(runtime.DeepCopyJSON(d), runtime.DeepCopyJSON(p))
+		first, err := json.Marshal(once)
+		require.NoError(t, err)
+		second, err := json.Marshal(mergePatch(once, runtime.DeepCopyJSON(p)))
+		require.NoError(t, err)
+		assert.Equal(t, string(first), string(second), "applying a merge patch twice is applying it once")
+	})
+}
+
+func FuzzSelectors(f *testing.F) {
+	f.Add("a=b,c!=d", "metadata.name=x")
+	f.Add("a in (b,c),!d", "spec.nodeName!=")
+	f.Add("(", "=")
+	pods, err := builtins[2].resource().complete()
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, labels, fields string) {
+		sel, err := parseSelection(pods, "ns", labels, fields)
+		if err != nil {
+			assert.EqualValues(t, http.StatusBadRequest, statusOf(err).Code)
+			return
+		}
+		(&version{namespace: "ns", labels: map[string]string{"a": "b"}}).matches(sel)
+	})
+}
+
+func FuzzAccept(f *testing.F) {
+	f.Add("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+	f.Add("application/vnd.kubernetes.protobuf;q=0.5, */*;q=0.1")
+	f.Fuzz(func(_ *testing.T, header string) {
+		parseAccept(header)
+	})
+}
+
+// FuzzRequests sends anything at all to the server; it must answer each request
+// with something, and go on.
+func FuzzRequests(f *testing.F) {
+	f.Add("GET", "/api/v1/pods?limit=1&labelSelector=a", "", "")
+	f.Add("POST", "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`, "application/json")
+	f.Add("PATCH", "/api/v1/namespaces/default", `[{"op":"add","path":"/metadata","value":1}]`, "application/json-patch+json")
+	f.Add("PUT", "/api/v1/namespaces/default", `{"metadata":{"name":"default","labels":5}}`, "")
+	f.Add("DELETE", "/api/v1/nodes?propagationPolicy=Orphan", `{}`, "application/json")
+	f.Add("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"a.b"},"spec":{"group":"b","scope":"Cluster","names":{"kind":"A","plural":"a"},"versions":[{"name":"v1","served":true,"storage":true}]}}`, "")
+	f.Add("POST", "/api/v1/namespaces/default/pods", "k8s\x00\x0a\x00", mediaProtobuf)
+	f.Fuzz(func(t *testing.T, method, target, body, media string) {
+		u, err := url.Parse(target)
+		if err != nil || u.Host != "" || u.Scheme != "" || isWatch(&http.Request{URL: u}) || u.Query().Has("resourceVersion") {
+			return // watches and versions from the future take their time
+		}
+		s, err := NewServer(Options{InMemory: true})
+		require.NoError(t, err)
+		defer s.Close()
+		r := &http.Request{Method: method, URL: u, Header: http.Header{}, Body: http.NoBody}
+		if body != "" {
+			r.Body = httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)).Body
+		}
+		if media != "" {
+			r.Header.Set("Content-Type", media)
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		assert.GreaterOrEqual(t, w.Code, 200)
+		if w.Code >= 400 {
+			var status struct{ Code int }
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &status), "%s", w.Body)
+			assert.Equal(t, w.Code, status.Code)
+		}
+	})
+}
