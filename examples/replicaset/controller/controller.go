@@ -124,22 +124,23 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	if c.ran.Swap(true) {
 		return errors.New("controller: Run may be called only once; make a new Controller")
 	}
-	// If one informer gives up, the other one and the workers must not go on.
+	// If one informer gives up, the workers must not go on.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
+	// The caches live on until the last reconcile has returned, since it may be
+	// waiting for its own writes to reach them.
+	caches, stopCaches := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	run := func(f func(context.Context) error) {
+	defer running.Wait()
+	defer stopCaches() // deferred last, so before the wait
+	for _, run := range []func(context.Context) error{c.pods.Run, c.sets.Run} {
 		running.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
+			if err := run(caches); err != nil && caches.Err() == nil {
 				cancel(err)
 			}
 		})
 	}
-	run(c.pods.Run)
-	run(c.sets.Run)
-	defer running.Wait()
-	defer cancel(nil) // deferred last, so before the wait
 
 	// A worker that starts before both caches are filled would see sets without
 	// their pods, and create them all again.
