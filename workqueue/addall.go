@@ -9,7 +9,8 @@ func (q *engine[T]) addAll(items []T) {
 	for len(items) > 0 {
 		n := min(len(items), addAllChunk)
 		for i, item := range items[:n] {
-			requests[i] = q.request(item)
+			requests[i] = request[T]{}
+			q.prepare(&requests[i], item)
 		}
 		q.addChunk(requests[:n])
 		items = items[n:]

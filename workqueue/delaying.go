@@ -24,5 +24,5 @@ func NewDelaying[T comparable](opts Options[T]) *DelayingQueue[T] {
 // With classes, an item that is running or delayed keeps its class, so that a
 // retry is as urgent as the first attempt. A delay of 0 or less is [Queue.Add].
 func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) {
-	q.engine.addAfter(q.engine.request(item), d, false)
+	q.engine.addAfter(item, d, false)
 }

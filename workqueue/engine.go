@@ -91,21 +91,21 @@ type request[T comparable] struct {
 	class int
 }
 
-func (q *engine[T]) request(item T) request[T] {
-	r := request[T]{item: item, hash: q.hash(item)}
+// prepare fills in r, which is zero, for item. It calls user code.
+func (q *engine[T]) prepare(r *request[T], item T) {
+	r.item, r.hash = item, q.hash(item)
 	if q.opts.Group != nil {
 		r.group = q.opts.Group(item)
 	}
 	if q.opts.Class != nil {
-		r.class = max(0, q.opts.Class(item))
+		r.class = q.opts.Class(item)
 	}
-	return r
 }
 
-func (q *engine[T]) add(r request[T]) {
+func (q *engine[T]) add(r *request[T]) {
 	now := q.timeIfKept()
 	q.mu.Lock()
-	added := q.addLocked(&r, now)
+	added := q.addLocked(r, now)
 	w := q.waiters.next(q.order.n)
 	q.mu.Unlock()
 	w.wake()
@@ -121,7 +121,7 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 		return false
 	}
 	now = q.observe(now)
-	e := q.table.findOrInsert(r.hash, r.item, &q.free)
+	e := q.table.findOrInsert(r.hash, &r.item, &q.free)
 	class := q.order.clamp(r.class)
 	switch {
 	case e.queued:
@@ -187,16 +187,17 @@ func (q *engine[T]) done(item T, forget bool) {
 	hash := q.hash(item)
 	now := q.timeIfKept()
 	q.mu.Lock()
-	e := q.table.find(hash, item)
-	if e == nil || !e.running {
+	slot := q.table.slot(hash, &item)
+	if slot == nil || !(*slot).running {
 		q.mu.Unlock()
 		return
 	}
+	e := *slot
 	if forget {
 		e.retries = 0
 	}
 	startedAt := e.startedAt
-	q.doneLocked(e, now)
+	q.doneLocked(e, slot, now)
 	w := q.waiters.next(q.order.n)
 	drained := q.drainedLocked()
 	q.mu.Unlock()
@@ -207,7 +208,7 @@ func (q *engine[T]) done(item T, forget bool) {
 	}
 }
 
-func (q *engine[T]) doneLocked(e *entry[T], now int64) {
+func (q *engine[T]) doneLocked(e *entry[T], slot **entry[T], now int64) {
 	q.running.remove(e)
 	e.running = false
 	q.startedSum -= e.startedAt
@@ -220,7 +221,8 @@ func (q *engine[T]) doneLocked(e *entry[T], now int64) {
 		q.count.again--
 		q.order.push(e, q.observe(now))
 	case !e.delayed():
-		q.discard(e)
+		q.table.clear(slot)
+		q.free.put(e, q.table.n)
 	}
 }
 

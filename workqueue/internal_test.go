@@ -23,12 +23,12 @@ func TestTableBehavesLikeAMapWhileGrowingAndShrinking(t *testing.T) {
 		item := r.IntN(5000)
 		grow := step/20_000%2 == 0
 		if grow || r.IntN(4) == 0 {
-			e := tab.findOrInsert(hash(item), item, &free)
+			e := tab.findOrInsert(hash(item), &item, &free)
 			if old := want[item]; old != nil {
 				require.Same(t, old, e)
 			}
 			want[item] = e
-		} else if e := tab.find(hash(item), item); e != nil {
+		} else if e := tab.find(hash(item), &item); e != nil {
 			require.Same(t, want[item], e)
 			tab.remove(e)
 			free.put(e, tab.n)
@@ -40,7 +40,7 @@ func TestTableBehavesLikeAMapWhileGrowingAndShrinking(t *testing.T) {
 		require.LessOrEqual(t, uint64(tab.n), perBucket*max(tab.buckets, segmentSize))
 	}
 	for item, e := range want {
-		require.Same(t, e, tab.find(hash(item), item))
+		require.Same(t, e, tab.find(hash(item), &item))
 		tab.remove(e)
 		free.put(e, tab.n)
 	}
@@ -53,13 +53,13 @@ func TestTableSurvivesEqualHashes(t *testing.T) {
 	var tab table[int]
 	var free freeList[int]
 	for i := range 500 {
-		tab.findOrInsert(7, i, &free)
+		tab.findOrInsert(7, &i, &free)
 	}
 	for i := range 500 {
-		e := tab.find(7, i)
+		e := tab.find(7, &i)
 		require.Equal(t, i, e.item)
 		tab.remove(e)
-		require.Nil(t, tab.find(7, i))
+		require.Nil(t, tab.find(7, &i))
 	}
 }
 

@@ -39,7 +39,7 @@ func (q *engine[T]) retriesOf(item T) int {
 	hash := q.hash(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.table.find(hash, item); e != nil {
+	if e := q.table.find(hash, &item); e != nil {
 		return int(e.retries)
 	}
 	return 0

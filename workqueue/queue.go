@@ -27,14 +27,19 @@ func New[T comparable](opts Options[T]) *Queue[T] {
 //
 // It panics if T is an interface type and item's dynamic type is not
 // comparable, as a map would.
-func (q *Queue[T]) Add(item T) { q.engine.add(q.engine.request(item)) }
+func (q *Queue[T]) Add(item T) {
+	var r request[T]
+	q.engine.prepare(&r, item)
+	q.engine.add(&r)
+}
 
 // AddClass is Add for an item of the given class; see [Options].Budgets. A class
 // that does not exist counts as the nearest that does.
 func (q *Queue[T]) AddClass(item T, class int) {
-	r := q.engine.request(item)
+	var r request[T]
+	q.engine.prepare(&r, item)
 	r.class = class
-	q.engine.add(r)
+	q.engine.add(&r)
 }
 
 // AddAll adds many items, in their order, at a smaller cost than one by one.

@@ -28,7 +28,7 @@ func (q *RateLimitingQueue[T]) retry(item T) bool {
 	if q.ShuttingDown() {
 		return false // without using up what the limiter has to give
 	}
-	return q.engine.addAfter(q.engine.request(item), q.limiter.When(item), true)
+	return q.engine.addAfter(item, q.limiter.When(item), true)
 }
 
 // Forget makes the limiter treat item as one that never failed. Call it when
@@ -48,7 +48,7 @@ func (q *engine[T]) forget(item T) {
 	hash := q.hash(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.table.find(hash, item); e != nil {
+	if e := q.table.find(hash, &item); e != nil {
 		e.retries = 0
 	}
 }

@@ -8,7 +8,9 @@ const releaseBatch = 256
 
 // addAfter asks for the item to be handed out once d has passed, and returns
 // false if the queue is shut down. With retry, it counts as a retry.
-func (q *engine[T]) addAfter(r request[T], d time.Duration, retry bool) bool {
+func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
+	var r request[T]
+	q.prepare(&r, item)
 	now := q.now()
 	q.mu.Lock()
 	if q.shuttingDown {
@@ -20,7 +22,7 @@ func (q *engine[T]) addAfter(r request[T], d time.Duration, retry bool) bool {
 	if d <= 0 && !retry {
 		added = q.addLocked(&r, now)
 	} else {
-		e := q.table.findOrInsert(r.hash, r.item, &q.free)
+		e := q.table.findOrInsert(r.hash, &r.item, &q.free)
 		if retry {
 			q.count.retried++
 			e.retries++

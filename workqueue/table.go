@@ -49,15 +49,24 @@ func (t *table[T]) bucket(hash uint32) *tableBucket[T] {
 }
 
 // find returns the entry of item, or nil.
-func (t *table[T]) find(hash uint32, item T) *entry[T] {
+func (t *table[T]) find(hash uint32, item *T) *entry[T] {
+	if s := t.slot(hash, item); s != nil {
+		return *s
+	}
+	return nil
+}
+
+// slot returns the place of item's entry, or nil. The place is valid until
+// something is inserted or removed.
+func (t *table[T]) slot(hash uint32, item *T) **entry[T] {
 	if t.n == 0 {
 		return nil
 	}
 	for b := t.bucket(hash); b != nil; b = b.more {
 		for i, h := range &b.hashes {
 			if h == hash {
-				if e := b.entries[i]; e != nil && e.item == item {
-					return e
+				if e := b.entries[i]; e != nil && e.item == *item {
+					return &b.entries[i]
 				}
 			}
 		}
@@ -66,7 +75,7 @@ func (t *table[T]) find(hash uint32, item T) *entry[T] {
 }
 
 // findOrInsert returns the entry of item; a missing one comes from free.
-func (t *table[T]) findOrInsert(hash uint32, item T, free *freeList[T]) *entry[T] {
+func (t *table[T]) findOrInsert(hash uint32, item *T, free *freeList[T]) *entry[T] {
 	if t.segments == nil {
 		t.segments = append(t.segments, new(segment[T]))
 		t.buckets, t.mask = segmentSize, 2*segmentSize-1
@@ -75,14 +84,14 @@ func (t *table[T]) findOrInsert(hash uint32, item T, free *freeList[T]) *entry[T
 	for b := first; b != nil; b = b.more {
 		for i, h := range &b.hashes {
 			if h == hash {
-				if e := b.entries[i]; e != nil && e.item == item {
+				if e := b.entries[i]; e != nil && e.item == *item {
 					return e
 				}
 			}
 		}
 	}
 	e := free.get(t.n)
-	e.item, e.hash = item, hash
+	e.item, e.hash = *item, hash
 	first.put(e)
 	t.n++
 	if uint64(t.n) > perBucket*t.buckets {
@@ -111,10 +120,16 @@ func (t *table[T]) remove(e *entry[T]) {
 	for b := t.bucket(e.hash); b != nil; b = b.more {
 		for i := range &b.entries {
 			if b.entries[i] == e {
-				b.entries[i] = nil
+				t.clear(&b.entries[i])
+				return
 			}
 		}
 	}
+}
+
+// clear takes the entry at a place that is in use out of the table.
+func (t *table[T]) clear(slot **entry[T]) {
+	*slot = nil
 	t.n--
 	if t.buckets > segmentSize && uint64(t.n) < t.buckets*perBucket/4 {
 		t.shrink()

@@ -40,7 +40,7 @@ func (p *processor[T]) one(item T) {
 	}
 	if o.Action == Requeued {
 		o.Err = nil
-		if !p.q.engine.addAfter(p.q.engine.request(item), o.After, false) {
+		if !p.q.engine.addAfter(item, o.After, false) {
 			p.leave(&p.left.Delayed, item)
 		}
 	}
