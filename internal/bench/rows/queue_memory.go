@@ -61,7 +61,6 @@ func itemRow(work, does string, add func(queue, key)) bench.Row {
 	return compareQueues(bench.Row{
 		Area: "queue", Work: work, Does: does,
 		Measure: bench.LiveHeap, Per: n, Repeat: 1,
-		Want: bench.Target{Ratio: 1},
 	}, func(q queue) bench.Subject {
 		ks := keys(n)
 		return bench.Subject{

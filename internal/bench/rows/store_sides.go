@@ -137,11 +137,7 @@ func (s clientGoAsStore) WriteAll(ps []*corev1.Pod) {
 }
 
 func (s clientGoAsStore) Replace(ps []*corev1.Pod) {
-	list := make([]any, len(ps))
-	for i, p := range ps {
-		list[i] = p
-	}
-	check(s.Indexer.Replace(list, ""))
+	check(s.Indexer.Replace(anys(ps), ""))
 }
 
 func (s clientGoAsStore) Get(k key) *corev1.Pod {
