@@ -61,8 +61,9 @@ type versioned interface {
 }
 
 var implementations = map[string]func(hash func(int) uint64) versioned{
-	"trie":  func(h func(int) uint64) versioned { return &trieMap{hash: h} },
-	"btree": func(h func(int) uint64) versioned { return &btreeMap{btree{hash: h}} },
+	"trie":   func(h func(int) uint64) versioned { return &trieMap{hash: h} },
+	"hashed": func(h func(int) uint64) versioned { return &hashedMap{hash: h} },
+	"btree":  func(h func(int) uint64) versioned { return &btreeMap{btree{hash: h}} },
 }
 
 type trieMap struct {
@@ -95,6 +96,53 @@ func (m *trieMap) edit(gen uint64, v *item) (*item, bool) {
 
 func (m *trieMap) remove(gen uint64, k int) (*item, bool) {
 	return m.Remove(gen, m.hash(k), func(i *item) bool { return i.key == k })
+}
+
+// hashedMap keeps the hash beside each value, so that dividing a leaf does not
+// need to compute it again; the package documentation tells what that costs.
+type hashedMap struct {
+	Trie[hashed]
+	hash func(int) uint64
+}
+
+type hashed struct {
+	hash uint64
+	*item
+}
+
+func is(k int) func(hashed) bool { return func(e hashed) bool { return e.key == k } }
+
+func (m *hashedMap) len() int            { return m.Len() }
+func (m *hashedMap) snapshot() versioned { c := *m; return &c }
+
+func (m *hashedMap) each(f func(*item) bool) bool {
+	return m.Each(func(e hashed) bool { return f(e.item) })
+}
+
+func (m *hashedMap) find(k int) (*item, bool) {
+	e, ok := m.Find(m.hash(k), is(k))
+	return e.item, ok
+}
+
+func (m *hashedMap) put(gen uint64, v *item) (*item, bool) {
+	h := m.hash(v.key)
+	e, ok := m.Put(gen, h, hashed{h, v}, is(v.key), func(e hashed) uint64 { return e.hash })
+	return e.item, ok
+}
+
+func (m *hashedMap) edit(gen uint64, v *item) (*item, bool) {
+	at := m.Edit(gen, m.hash(v.key), is(v.key))
+	if at == nil {
+		return nil, false
+	}
+	old := at.item
+	at.item = v
+	return old, true
+}
+
+func (m *hashedMap) remove(gen uint64, k int) (*item, bool) {
+	e, ok := m.Remove(gen, m.hash(k), is(k))
+	return e.item, ok
 }
 
 type btreeMap struct{ btree }
