@@ -30,15 +30,14 @@ var (
 // and tells handlers what changes. Make one with [New]; all methods may be
 // called from any goroutine.
 type Informer[T Object] struct {
-	name     string
-	opts     Options[T]
-	log      *slog.Logger
-	resource schema.GroupResource
-	store    *indexer.Indexer[T]
-	empty    *indexer.Snapshot[T]
-	events   *eventLog[T]
-	metrics  InformerMetrics
-	waiters  waiters[T]
+	name    string
+	opts    Options[T]
+	log     *slog.Logger
+	store   *indexer.Indexer[T]
+	empty   *indexer.Snapshot[T]
+	events  *eventLog[T]
+	metrics InformerMetrics
+	waiters waiters[T]
 
 	applying sync.Mutex // serialises the sources' batches
 	applier  applier[T]
@@ -73,9 +72,6 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	if err != nil {
 		return nil, err
 	}
-	if inf.resource.Resource == "" {
-		inf.resource = resourceOf(lw, inf.name)
-	}
 	s, err := newSource(inf, "", lw)
 	if err != nil {
 		return nil, fmt.Errorf("informer %q: %w", inf.name, err)
@@ -90,7 +86,6 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 		name:     opts.Name,
 		opts:     opts,
 		log:      opts.Logger,
-		resource: opts.Resource,
 		synced:   make(chan struct{}),
 		stopped:  make(chan struct{}),
 		done:     make(chan struct{}),
@@ -137,14 +132,22 @@ func typeName[T any]() string {
 	return t.Name()
 }
 
-// resourceOf returns the resource that the name of lw says it reads, as that of
-// reflector.NewResource does ("deployments.apps in namespace prod"), or a guess.
-func resourceOf(lw any, name string) schema.GroupResource {
-	if s, ok := lw.(fmt.Stringer); ok {
-		resource, _, _ := strings.Cut(s.String(), " ")
-		return schema.ParseGroupResource(resource)
+// resource returns the resource that is read: the one that the options or the
+// source name, as a source of reflector.NewResource does ("deployments.apps in
+// namespace prod"), or a guess.
+func (inf *Informer[T]) resource() schema.GroupResource {
+	if inf.opts.Resource.Resource != "" {
+		return inf.opts.Resource
 	}
-	return schema.GroupResource{Resource: strings.ToLower(name)}
+	inf.mu.Lock()
+	defer inf.mu.Unlock()
+	for _, s := range inf.sources {
+		if named, ok := s.lw.(fmt.Stringer); ok {
+			resource, _, _ := strings.Cut(named.String(), " ")
+			return schema.ParseGroupResource(resource)
+		}
+	}
+	return schema.GroupResource{Resource: strings.ToLower(inf.name)}
 }
 
 // Name returns the informer's name.

@@ -17,13 +17,11 @@ import (
 // object. The objects are shared and must not be modified.
 type Lister[T Object] struct {
 	store    *indexer.Indexer[T]
-	resource schema.GroupResource
+	resource func() schema.GroupResource
 }
 
 // Lister returns a view of the cache for reading.
 func (inf *Informer[T]) Lister() Lister[T] {
-	inf.mu.Lock()
-	defer inf.mu.Unlock()
 	return Lister[T]{store: inf.store, resource: inf.resource}
 }
 
@@ -33,7 +31,7 @@ func (inf *Informer[T]) Lister() Lister[T] {
 func (l Lister[T]) Get(namespace, name string) (T, error) {
 	obj, ok := l.store.Snapshot().Get(types.NamespacedName{Namespace: namespace, Name: name})
 	if !ok {
-		return obj, apierrors.NewNotFound(l.resource, name)
+		return obj, apierrors.NewNotFound(l.resource(), name)
 	}
 	return obj, nil
 }

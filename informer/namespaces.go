@@ -59,9 +59,6 @@ func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatche
 			return fmt.Errorf("informer %q: namespace %q was added before; remove it first", inf.name, namespace)
 		}
 	}
-	if inf.resource.Resource == "" {
-		inf.resource = resourceOf(lw, inf.name)
-	}
 	inf.sources = append(slices.Clone(inf.sources), s)
 	inf.events.Append(nil, view[T]{snap: inf.store.Snapshot()}) // for those who join now, not synced
 	if inf.launch != nil {

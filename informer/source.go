@@ -20,6 +20,7 @@ type source[T Object] struct {
 	// namespace is the part of the cache that a list of this source states as a
 	// whole; empty: all of it.
 	namespace string
+	lw        reflector.ListerWatcher[T]
 	reflector *reflector.Reflector[T]
 	queue     *deltafifo.BatchFIFO[T]
 	sink      *sink[T]
@@ -36,6 +37,7 @@ type source[T Object] struct {
 func newSource[T Object](inf *Informer[T], namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
 	s := &source[T]{
 		namespace: namespace,
+		lw:        lw,
 		queue:     deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: inf.opts.QueueLimit}),
 	}
 	s.sink = &sink[T]{BatchFIFO: s.queue, inf: inf}
@@ -54,6 +56,10 @@ func newSource[T Object](inf *Informer[T], namespace string, lw reflector.Lister
 	s.reflector = r
 	return s, err
 }
+
+// empty states that there are no objects. It is for the goroutine of the
+// reflector, like the methods of the sink.
+func (s *source[T]) empty(ctx context.Context) error { return s.sink.Replace(ctx, nil, "") }
 
 // run reflects and applies until ctx ends.
 func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Delta[T])) error {

@@ -1,0 +1,109 @@
+package informer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// maxDiscovery bounds what is read of one answer: the core group's has 20 kB.
+const maxDiscovery = 8 << 20
+
+// discovery asks an API server which resources it has.
+type discovery struct {
+	client *http.Client
+	base   *url.URL
+}
+
+func newDiscovery(cfg *rest.Config) (*discovery, error) {
+	cfg = rest.CopyConfig(cfg)
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	cfg.GroupVersion = &schema.GroupVersion{Version: "v1"} // for the defaults only
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &discovery{client: client, base: base}, nil
+}
+
+// find returns the resource whose kind is gvk's. If the server does not have it,
+// the error satisfies apierrors.IsNotFound.
+func (d *discovery) find(ctx context.Context, gvk schema.GroupVersionKind) (metav1.APIResource, error) {
+	return d.search(ctx, gvk.GroupVersion(), gvk.Kind, func(r *metav1.APIResource) bool { return r.Kind == gvk.Kind })
+}
+
+// has returns nil if the server has the resource, and an error that satisfies
+// apierrors.IsNotFound if it has not.
+func (d *discovery) has(ctx context.Context, gvr schema.GroupVersionResource) error {
+	_, err := d.search(ctx, gvr.GroupVersion(), gvr.Resource, func(r *metav1.APIResource) bool { return r.Name == gvr.Resource })
+	return err
+}
+
+func (d *discovery) search(ctx context.Context, gv schema.GroupVersion, name string, match func(*metav1.APIResource) bool) (metav1.APIResource, error) {
+	list, err := d.resources(ctx, gv)
+	if err != nil {
+		return metav1.APIResource{}, err
+	}
+	for _, r := range list.APIResources {
+		if !strings.Contains(r.Name, "/") && match(&r) {
+			return r, nil
+		}
+	}
+	return metav1.APIResource{}, notServed(gv, name)
+}
+
+// notServed is the error for what the server does not have.
+func notServed(gv schema.GroupVersion, name string) error {
+	err := apierrors.NewNotFound(schema.GroupResource{Group: gv.Group, Resource: name}, "")
+	err.ErrStatus.Message = fmt.Sprintf("the server does not serve %s in %s (yet); is its CustomResourceDefinition installed?", name, gv)
+	return err
+}
+
+// resources asks for the resources of one group and version.
+func (d *discovery) resources(ctx context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error) {
+	path := []string{"apis", gv.Group, gv.Version}
+	if gv.Group == "" {
+		path = []string{"api", gv.Version}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.JoinPath(path...).String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDiscovery))
+	if err != nil {
+		return nil, fmt.Errorf("reading the resources of %s: %w", gv, err)
+	}
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		return nil, notServed(gv, "anything")
+	case resp.StatusCode != http.StatusOK:
+		return nil, apierrors.NewGenericServerResponse(resp.StatusCode, "get",
+			schema.GroupResource{Group: gv.Group}, "", "asking for the resources of "+gv.String(), 0, false)
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("decoding the resources of %s; is this an API server? %w", gv, err)
+	}
+	return &list, nil
+}

@@ -1,0 +1,259 @@
+package informer
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerkit/informerkit/informer/informertest"
+)
+
+var (
+	podKind    = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	widgetKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	crdKind    = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	crds       = schema.GroupVersionResource{Group: crdKind.Group, Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+type untyped = *unstructured.Unstructured
+
+// object returns an object of a kind.
+func objectOf(gvk schema.GroupVersionKind, namespace, name string, fields map[string]any) untyped {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	for k, v := range fields {
+		u.Object[k] = v
+	}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// widgetDefinition returns the CustomResourceDefinition of Widget.
+func widgetDefinition() untyped {
+	return objectOf(crdKind, "", "widgets.example.com", map[string]any{"spec": map[string]any{
+		"group": "example.com", "scope": "Namespaced",
+		"names": map[string]any{"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"},
+		"versions": []any{map[string]any{
+			"name": "v1", "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		}},
+	}})
+}
+
+// inFactory runs f in a bubble with a server in memory and a factory for it.
+func inFactory(t *testing.T, opts FactoryOptions, f func(t *testing.T, s *informertest.Server, fac *Factory)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := informertest.Start(t, informertest.Options{InMemory: true})
+		opts.Scheme = runtime.NewScheme()
+		require.NoError(t, corev1.AddToScheme(opts.Scheme))
+		fac, err := NewFactory(s.Config(), opts)
+		require.NoError(t, err)
+		f(t, s, fac)
+		require.NoError(t, fac.Shutdown(t.Context()))
+		s.Close()
+	})
+}
+
+func createPod(t *testing.T, s *informertest.Server, namespace, name string) {
+	t.Helper()
+	require.NoError(t, s.Create(objectOf(podKind, namespace, name, map[string]any{
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}},
+	})))
+}
+
+func TestFactorySharesAnInformerUntilItsLastRelease(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		createPod(t, s, "default", "x")
+		one, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		two, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		assert.Same(t, one.Informer, two.Informer)
+		other, err := For(fac, ForOptions[*pod]{LabelSelector: "a=b"})
+		require.NoError(t, err)
+		assert.NotSame(t, one.Informer, other.Informer)
+
+		fac.Start(t.Context())
+		fac.Start(t.Context()) // has no effect
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		assert.Equal(t, 1, one.Snapshot().Len())
+		assert.Equal(t, 0, other.Snapshot().Len())
+
+		one.Release()
+		one.Release()
+		synctest.Wait()
+		assert.False(t, one.Health().Stopped, "it is still in use")
+		two.Release()
+		<-two.Done()
+
+		again, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		assert.NotSame(t, one.Informer, again.Informer)
+		require.NoError(t, fac.WaitForSync(t.Context()), "it was started at once")
+		_, err = again.Lister().Get("default", "y")
+		assert.EqualError(t, err, `pods "y" not found`)
+	})
+}
+
+func TestFactoryServesTypedUntypedAndMetadata(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		createPod(t, s, "default", "x")
+		fac.Start(t.Context())
+		typed, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		free, err := For(fac, ForOptions[untyped]{Kind: podKind})
+		require.NoError(t, err)
+		meta, err := For(fac, ForOptions[*metav1.PartialObjectMetadata]{Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}})
+		require.NoError(t, err)
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		for _, snap := range []interface{ Len() int }{typed.Snapshot(), free.Snapshot(), meta.Snapshot()} {
+			assert.Equal(t, 1, snap.Len())
+		}
+	})
+}
+
+func TestFactoryReadsOnlyItsNamespaces(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{Namespaces: []string{"b", "a", "b"}}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		for _, ns := range []string{"a", "b", "c"} {
+			createPod(t, s, ns, "x")
+		}
+		fac.Start(t.Context())
+		pods, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		spaces, err := For(fac, ForOptions[*corev1.Namespace]{AllNamespaces: true})
+		require.NoError(t, err)
+		wrong, err := For(fac, ForOptions[*corev1.Namespace]{})
+		require.NoError(t, err)
+		require.NoError(t, WaitForSync(t.Context(), pods, spaces))
+		assert.Equal(t, 2, pods.Snapshot().Len())
+		assert.GreaterOrEqual(t, spaces.Snapshot().Len(), 3)
+		synctest.Wait()
+		assert.ErrorContains(t, wrong.Unsynced(), "AllNamespaces")
+	})
+}
+
+func TestMissingResourceIsWaitedForAndAGoneOneEmptiesTheCache(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		fac.Start(t.Context())
+		widgets, err := For(fac, ForOptions[untyped]{Kind: widgetKind})
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.False(t, widgets.HasSynced())
+		assert.ErrorContains(t, widgets.Unsynced(), "CustomResourceDefinition")
+
+		for round := range 3 {
+			definition := widgetDefinition()
+			require.NoError(t, s.Create(definition))
+			require.NoError(t, s.Create(objectOf(widgetKind, "default", "w", nil)))
+			time.Sleep(absentRetry + time.Second)
+			synctest.Wait()
+			assert.True(t, widgets.HasSynced())
+			assert.Equal(t, 1, widgets.Snapshot().Len(), "round %d", round)
+
+			s.BreakConnections() // so that nobody sees the deletion of the objects
+			require.NoError(t, s.Delete(crds, "", "widgets.example.com"))
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			assert.Equal(t, 0, widgets.Snapshot().Len(), "round %d", round)
+		}
+	})
+}
+
+func TestServerThatForgetsAResourceForAWhileDoesNotEmptyTheCache(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		createPod(t, s, "default", "x")
+		fac.Start(t.Context())
+		pods, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		remove := s.Inject(informertest.Fault{
+			Resource: "pods", Times: -1, Effect: informertest.Respond(404, "text/plain", "404 page not found"),
+		})
+		s.BreakConnections()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, 1, pods.Snapshot().Len())
+		remove()
+		createPod(t, s, "default", "y")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, 2, pods.Snapshot().Len())
+	})
+}
+
+func TestShutdownWaitsForHandlersWithinItsContext(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		createPod(t, s, "default", "x")
+		pods, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		gate := make(chan struct{})
+		_, err = pods.AddHandler(HandlerFunc[*pod](func(Event[*pod]) { <-gate }), HandlerOptions{})
+		require.NoError(t, err)
+		fac.Start(t.Context())
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, fac.Shutdown(ctx), context.DeadlineExceeded)
+		close(gate)
+		require.NoError(t, fac.Shutdown(t.Context()))
+		_, err = For(fac, ForOptions[*pod]{})
+		require.ErrorIs(t, err, ErrStopped)
+		fac.Start(t.Context()) // has no effect
+	})
+}
+
+func TestImpossibleFactoryOptionsAreErrors(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		_, err := NewFactory(nil, FactoryOptions{})
+		require.Error(t, err)
+		_, err = NewFactory(s.Config(), FactoryOptions{Namespaces: []string{""}})
+		require.Error(t, err)
+		pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+		for name, opts := range map[string]ForOptions[untyped]{
+			"both":            {Kind: podKind, Resource: pods},
+			"none":            {},
+			"version only":    {Resource: schema.GroupVersionResource{Version: "v1"}},
+			"resource garble": {Resource: schema.GroupVersionResource{Resource: "pods"}},
+		} {
+			u, err := For(fac, opts)
+			if name == "resource garble" { // found out by the request
+				require.NoError(t, err)
+				fac.Start(t.Context())
+				synctest.Wait()
+				require.Error(t, u.Unsynced())
+				continue
+			}
+			require.Error(t, err, name)
+		}
+		drop := func(p *pod) (*pod, error) { return p, nil }
+		_, err = For(fac, ForOptions[*pod]{Transform: drop})
+		require.NoError(t, err)
+		_, err = For(fac, ForOptions[*pod]{Transform: drop})
+		require.NoError(t, err)
+		_, err = For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		_, err = For(fac, ForOptions[*pod]{Transform: func(p *pod) (*pod, error) { return p, nil }})
+		require.ErrorContains(t, err, "Variant")
+		_, err = For(fac, ForOptions[*pod]{Variant: "2", Transform: func(p *pod) (*pod, error) { return p, nil }})
+		require.NoError(t, err)
+	})
+}
