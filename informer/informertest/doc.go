@@ -12,12 +12,12 @@
 // This server speaks the real protocol to any client, lives in the process, and
 // does as it is told:
 //
-//	 your client ── HTTP ──▶ routes ──▶ faults ──▶ store
-//	 (rest.Config)                        │        (objects, one counter of
-//	      ▲                               │         versions, the history)
-//	      └────── JSON, protobuf ─────────┴──── lists, watches ──┘
-//	                                                ▲
-//	 your test ── Create, Modify, Compact, Inject ──┘
+//	your client ── HTTP ──▶ routes ──▶ faults ──▶ store
+//	(rest.Config)                        │        (objects, one counter of
+//	     ▲                               │         versions, the history)
+//	     └────── JSON, protobuf ─────────┴──── lists, watches ──┘
+//	                                               ▲
+//	your test ── Create, Modify, Compact, Inject ──┘
 //
 // # Use
 //

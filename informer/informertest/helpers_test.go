@@ -14,3 +14,11 @@ func widget(name string) *unstructured.Unstructured {
 
 // unstructuredObject shortens a name that tests write often.
 type unstructuredObject = unstructured.Unstructured
+
+// configmap is a config map of the default namespace.
+func configmap(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	u.SetNamespace("default")
+	u.SetName(name)
+	return u
+}
