@@ -2,9 +2,9 @@
 //
 //	go -C internal/e2e test -timeout 30m ./...
 //
-// builds both from their Go modules the first time (about four minutes on two
-// cores; follow it in .bin/build.log, or do it beforehand with
-// go -C internal/e2e run ./cmd/controlplane -build), starts them on 127.0.0.1, and
+// builds both, and the kube-controller-manager, from their Go modules the first time
+// (about five minutes on two cores; follow it in .bin/build.log, or do it beforehand with
+// go -C internal/e2e run ./cmd/controlplane -build -controller-manager), starts them on 127.0.0.1, and
 // leaves nothing behind but the built programs. Neither containers nor a cluster
 // nor any download but that of Go modules is needed.
 //
@@ -16,7 +16,8 @@
 //   - informer_test.go: an informer's cache ends up equal to the server's list.
 //   - reflector_*_test.go: restarts, compaction, refused WatchLists, versions from the
 //     future, no watch cache, 50,000 objects.
-//   - replicaset_test.go: the example controller does its work.
+//   - replicaset_test.go: the example controller does its work, also beside the built-in
+//     controller of the same name, and as a command.
 //   - controlplane_test.go: the control plane of these tests keeps its own promises.
 //
 // The tests share one control plane with default settings and give themselves

@@ -37,7 +37,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}()
 	// Building first, so that no test's time is spent on it.
-	if _, err := controlplane.Build(context.Background(), os.Stderr, controlplane.Etcd, controlplane.KubeAPIServer); err != nil {
+	_, err := controlplane.Build(context.Background(), os.Stderr,
+		controlplane.Etcd, controlplane.KubeAPIServer, controlplane.KubeControllerManager)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

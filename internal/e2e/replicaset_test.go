@@ -1,12 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
-	"strings"
-	"sync"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,150 +14,233 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/examples/replicaset/scenario"
-	"github.com/informerkit/informerkit/internal/restclient"
+	"github.com/informerkit/informerkit/internal/e2e/controlplane"
 )
 
-// The story that `go run ./examples/replicaset -once` plays on the embedded
-// server, on a real one. Its node and its garbage collector are stand-ins, since
-// a control plane without nodes has neither.
-func TestReplicaSetScenarioConverges(t *testing.T) {
+func TestReplicaSetStoryConverges(t *testing.T) {
+	t.Parallel()
 	cp := shared(t)
-	namespace := newNamespace(t, clientFor(t, cp))
-	require.NoError(t, scenario.Install(t.Context(), cp.Config()))
-
-	var mu sync.Mutex
-	var told strings.Builder
-	err := scenario.Play(t.Context(), cp.Config(), scenario.Options{
-		Namespace: namespace,
-		Patience:  time.Minute,
-		Say: func(who, format string, args ...any) {
-			mu.Lock()
-			defer mu.Unlock()
-			fmt.Fprintf(&told, "%-10s %s\n", who, fmt.Sprintf(format, args...))
-		},
-		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
-	require.NoError(t, err, told.String())
-	assert.Equal(t, 6, strings.Count(told.String(), "controller created"), told.String())
-	assert.Equal(t, 3, strings.Count(told.String(), "controller deleted"), told.String())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, scenario.Install(ctx, cp.Config()))
+	require.NoError(t, scenario.Play(ctx, cp.Config(), scenario.Options{
+		Namespace: newNamespace(t, clientFor(t, cp)),
+		Patience:  patience,
+		Say:       func(who, format string, args ...any) { t.Logf("%s: %s", who, fmt.Sprintf(format, args...)) },
+	}))
 }
 
-// Many sets are scaled and their pods deleted, by several writers at once and
-// while the controller is replaced by another one; then each set has what it
-// asks for, by the server's own word, and no pod is left over.
-func TestReplicaSetControllerConvergesAfterChaos(t *testing.T) {
-	cp := shared(t)
-	client := clientFor(t, cp)
-	namespace := newNamespace(t, client)
-	require.NoError(t, scenario.Install(t.Context(), cp.Config()))
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("chaos with -seed=%d", s)
-
-	scheme := runtime.NewScheme()
-	require.NoError(t, api.AddToScheme(scheme))
-	sets, err := restclient.New[*api.ReplicaSet](cp.Config(), api.GroupVersionResource, scheme)
-	require.NoError(t, err)
-
-	stop := runController(t, cp.Config(), namespace)
-	const count = 8
-	for i := range count {
-		createSet(t, sets, namespace, setName(i), 5)
-	}
-	var writers sync.WaitGroup
-	for w := range 4 {
-		writers.Go(func() { chaos(t, rand.New(rand.NewPCG(s, uint64(w))), client, sets, namespace, count, 60) })
-	}
-	writers.Wait()
-	stop()
-	stop = runController(t, cp.Config(), namespace)
-	defer stop()
-
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
-		require.NoError(c, err)
-		owned := map[types.UID]int{}
-		for i := range pods.Items {
-			ref := metav1.GetControllerOf(&pods.Items[i])
-			require.NotNil(c, ref)
-			owned[ref.UID]++
-		}
-		total := 0
-		for i := range count {
-			set, err := sets.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: setName(i)})
-			require.NoError(c, err)
-			assert.Equal(c, set.Replicas(), owned[set.UID], set.Name)
-			assert.EqualValues(c, set.Replicas(), set.Status.Replicas, set.Name)
-			assert.Equal(c, set.Generation, set.Status.ObservedGeneration, set.Name)
-			total += set.Replicas()
-		}
-		assert.Len(c, pods.Items, total, "no pod is left over")
-	}, time.Minute, 200*time.Millisecond)
+// replicaSets is what the tests below work with: a control plane that knows the
+// example's kind, a namespace, and clients.
+type replicaSets struct {
+	*testing.T
+	cp        *controlplane.ControlPlane
+	pods      kubernetes.Interface
+	sets      dynamic.ResourceInterface
+	namespace string
 }
 
-// runController starts the example's controller and returns what stops it.
-func runController(t *testing.T, cfg *rest.Config, namespace string) (stop func()) {
+// newReplicaSets installs the example's kind.
+func newReplicaSets(t *testing.T, cp *controlplane.ControlPlane) *replicaSets {
 	t.Helper()
-	c, err := controller.New(cfg, controller.Options{
-		Namespace: namespace, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
+	require.NoError(t, scenario.Install(t.Context(), cp.Config()))
+	pods := clientFor(t, cp)
+	namespace := newNamespace(t, pods)
+	sets, err := dynamic.NewForConfig(cp.Config())
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
+
+	return &replicaSets{T: t, cp: cp, pods: pods, sets: sets.Resource(api.GroupVersionResource).Namespace(namespace), namespace: namespace}
+}
+
+// control runs the example's controller until the test ends.
+func (r *replicaSets) control() {
+	r.Helper()
+	c, err := controller.New(r.cp.Config(), controller.Options{Namespace: r.namespace})
+	require.NoError(r, err)
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx, 4) }()
-	return func() {
+	r.Cleanup(func() {
 		cancel()
-		assert.ErrorIs(t, <-ended, context.Canceled)
+		assert.ErrorIs(r, <-ended, context.Canceled)
+	})
+}
+
+// podTemplate is what both kinds of replica sets make pods of.
+func podTemplate(app string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.test/image"}}},
 	}
 }
 
-func setName(i int) string { return fmt.Sprintf("set-%d", i) }
-
-func createSet(t *testing.T, sets *restclient.Client[*api.ReplicaSet], namespace, name string, replicas int32) {
-	t.Helper()
-	labels := map[string]string{"app": name}
-	_, err := sets.Create(t.Context(), &api.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+// create makes a set of the example's kind.
+func (r *replicaSets) create(name string, replicas int32) {
+	r.Helper()
+	set := &api.ReplicaSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: api.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: &replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.k8s.io/pause:3.10"}}},
-			},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+			Template: podTemplate(name),
 		},
-	})
-	require.NoError(t, err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+	require.NoError(r, err)
+	_, err = r.sets.Create(r.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	require.NoError(r, err)
 }
 
-// chaos scales sets and deletes pods at random.
-func chaos(t *testing.T, r *rand.Rand, client kubernetes.Interface, sets *restclient.Client[*api.ReplicaSet], namespace string, count, steps int) {
-	for range steps {
-		if r.IntN(2) == 0 {
-			key := types.NamespacedName{Namespace: namespace, Name: setName(r.IntN(count))}
-			_, err := sets.Patch(t.Context(), key, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, r.IntN(12)))
-			assert.NoError(t, err)
-			continue
-		}
-		pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
-		if !assert.NoError(t, err) || len(pods.Items) == 0 {
-			continue
-		}
-		victim := pods.Items[r.IntN(len(pods.Items))].Name
-		if err := client.CoreV1().Pods(namespace).Delete(t.Context(), victim, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
-			assert.NoError(t, err)
+// scale changes the number of pods that a set should have.
+func (r *replicaSets) scale(name string, replicas int) {
+	r.Helper()
+	_, err := r.sets.Patch(r.Context(), name, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
+	require.NoError(r, err)
+}
+
+// owned returns the active pods of the namespace that a controller of this API
+// version and name owns.
+func (r *replicaSets) owned(ctx context.Context, apiVersion, name string) ([]corev1.Pod, error) {
+	list, err := r.pods.CoreV1().Pods(r.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var owned []corev1.Pod
+	for _, pod := range list.Items {
+		ref := metav1.GetControllerOf(&pod)
+		if ref != nil && ref.APIVersion == apiVersion && ref.Name == name && pod.DeletionTimestamp == nil {
+			owned = append(owned, pod)
 		}
 	}
+	return owned, nil
+}
+
+// converge waits until a set has its pods, and its status says so.
+func (r *replicaSets) converge(name string, replicas int) {
+	r.Helper()
+	require.EventuallyWithT(r, func(c *assert.CollectT) {
+		pods, err := r.owned(r.Context(), api.GroupVersion.String(), name)
+		require.NoError(c, err)
+		assert.Len(c, pods, replicas)
+		set, err := r.sets.Get(r.Context(), name, metav1.GetOptions{})
+		require.NoError(c, err)
+		var got api.ReplicaSet
+		require.NoError(c, runtime.DefaultUnstructuredConverter.FromUnstructured(set.Object, &got))
+		assert.EqualValues(c, replicas, got.Status.Replicas)
+		assert.Equal(c, got.Generation, got.Status.ObservedGeneration)
+	}, patience, 50*time.Millisecond, "set %s did not get its %d pods", name, replicas)
+}
+
+// kill deletes n pods of a set.
+func (r *replicaSets) kill(name string, n int) {
+	r.Helper()
+	pods, err := r.owned(r.Context(), api.GroupVersion.String(), name)
+	require.NoError(r, err)
+	now := int64(0)
+	for _, pod := range pods[:n] {
+		require.NoError(r, r.pods.CoreV1().Pods(r.namespace).Delete(r.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}))
+	}
+}
+
+func TestReplicaSetsConvergeThroughARestartOfTheAPIServer(t *testing.T) {
+	r := newReplicaSets(t, dedicated(t, controlplane.Options{}))
+	r.control()
+	const sets, replicas = 5, 8
+	name := func(i int) string { return fmt.Sprintf("set-%d", i) }
+	for i := range sets {
+		r.create(name(i), replicas)
+	}
+	for i := range sets {
+		r.converge(name(i), replicas)
+	}
+	for i := range sets {
+		r.kill(name(i), 3)
+		r.scale(name(i), replicas-i)
+	}
+	require.NoError(t, r.cp.KillAPIServer()) // in the middle of it
+	require.NoError(t, r.cp.StartAPIServer(t.Context()))
+	for i := range sets {
+		r.converge(name(i), replicas-i)
+	}
+}
+
+func TestReplicaSetCommandServesTheClusterOfAKubeconfig(t *testing.T) {
+	r := newReplicaSets(t, dedicated(t, controlplane.Options{}))
+	kubeconfig, err := r.cp.Kubeconfig()
+	require.NoError(t, err)
+	command := filepath.Join(t.TempDir(), "replicaset")
+	out, err := exec.Command("go", "build", "-o", command, "github.com/informerkit/informerkit/examples/replicaset").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	var said bytes.Buffer
+	cmd := exec.Command(command, "-kubeconfig", kubeconfig)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	require.NoError(t, cmd.Start())
+	stopped := false
+	defer func() {
+		if !stopped {
+			assert.NoError(t, cmd.Process.Kill())
+			assert.Error(t, cmd.Wait())
+		}
+		t.Logf("it said:\n%s", said.String())
+	}()
+	r.create("web", 3)
+	r.converge("web", 3)
+
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	stopped = true
+	require.NoError(t, cmd.Wait(), "an interrupt is the ordinary end")
+}
+
+// The built-in controller of the same name works in the same namespace on pods with
+// the same labels, and the built-in garbage collector deletes the pods of a set that
+// is gone.
+func TestReplicaSetsWorkBesideTheBuiltInOnes(t *testing.T) {
+	r := newReplicaSets(t, dedicated(t, controlplane.Options{ControllerManager: true}))
+	r.control()
+	const replicas = 4
+	three := int32(3)
+	_, err := r.pods.AppsV1().ReplicaSets(r.namespace).Create(t.Context(), &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &three,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: podTemplate("web"),
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	r.create("web", replicas)
+
+	builtInConverges := func() {
+		t.Helper()
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			pods, err := r.owned(t.Context(), appsv1.SchemeGroupVersion.String(), "web")
+			require.NoError(c, err)
+			assert.Len(c, pods, int(three))
+		}, patience, 50*time.Millisecond, "the built-in set did not get its pods")
+	}
+	r.converge("web", replicas)
+	builtInConverges()
+	r.kill("web", 2)
+	r.converge("web", replicas)
+
+	require.NoError(t, r.sets.Delete(t.Context(), "web", metav1.DeleteOptions{}))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		pods, err := r.owned(t.Context(), api.GroupVersion.String(), "web")
+		require.NoError(c, err)
+		assert.Empty(c, pods)
+	}, patience, 50*time.Millisecond, "the garbage collector did not delete the pods of the set")
+	builtInConverges()
 }
