@@ -2,6 +2,7 @@ package informertest
 
 import (
 	"net"
+	"net/http"
 	"slices"
 )
 
@@ -39,7 +40,7 @@ func (s *Server) Resume() error {
 	defer s.pauseMu.Unlock()
 	select {
 	case <-s.closing:
-		return net.ErrClosed
+		return http.ErrServerClosed
 	default:
 	}
 	if !s.paused {
