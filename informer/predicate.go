@@ -1,0 +1,76 @@
+package informer
+
+import "maps"
+
+// Predicate chooses events. Unlike the function of a [FilterHandler], which
+// chooses objects, it makes a handler miss steps: Old is then not always the New
+// of the event that the handler was told before.
+type Predicate[T Object] func(Event[T]) bool
+
+// When returns a handler that tells next the events that p chooses.
+func When[T Object](p Predicate[T], next Handler[T]) Handler[T] {
+	return HandlerFunc[T](func(e Event[T]) {
+		if p(e) {
+			next.OnEvent(e)
+		}
+	})
+}
+
+// GenerationChanged chooses updates that change metadata.generation, which the
+// server increments when the specification changes but not when the status does;
+// and everything that is not an update. Kinds without a generation (such as
+// ConfigMap) have no updates then.
+func GenerationChanged[T Object]() Predicate[T] {
+	return updates(func(o, n T) bool { return o.GetGeneration() != n.GetGeneration() })
+}
+
+// LabelsChanged chooses updates that change the labels, and everything that is
+// not an update.
+func LabelsChanged[T Object]() Predicate[T] {
+	return updates(func(o, n T) bool { return !maps.Equal(o.GetLabels(), n.GetLabels()) })
+}
+
+// AnnotationsChanged chooses updates that change the annotations, and everything
+// that is not an update.
+func AnnotationsChanged[T Object]() Predicate[T] {
+	return updates(func(o, n T) bool { return !maps.Equal(o.GetAnnotations(), n.GetAnnotations()) })
+}
+
+// ResourceVersionChanged chooses all events but those of a resync, in which
+// nothing has changed.
+func ResourceVersionChanged[T Object]() Predicate[T] {
+	return updates(func(o, n T) bool { return o.GetResourceVersion() != n.GetResourceVersion() })
+}
+
+func updates[T Object](changed func(o, n T) bool) Predicate[T] {
+	return func(e Event[T]) bool { return e.Type != Updated || changed(e.Old, e.New) }
+}
+
+// And chooses the events that all of the predicates choose; without any, all.
+func And[T Object](all ...Predicate[T]) Predicate[T] {
+	return func(e Event[T]) bool {
+		for _, p := range all {
+			if !p(e) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// Or chooses the events that one of the predicates chooses; without any, none.
+func Or[T Object](all ...Predicate[T]) Predicate[T] {
+	return func(e Event[T]) bool {
+		for _, p := range all {
+			if p(e) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Not chooses the events that p does not.
+func Not[T Object](p Predicate[T]) Predicate[T] {
+	return func(e Event[T]) bool { return !p(e) }
+}

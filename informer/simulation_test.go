@@ -1,0 +1,188 @@
+package informer
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	simSeed = flag.Uint64("sim.seed", 0, "run the simulation with this seed only; 0 runs some random ones")
+	simRuns = flag.Int("sim.runs", 10, "how many random seeds to run the simulation with")
+)
+
+// TestSimulation runs an informer with handlers of every temper over a server
+// that changes, disconnects, compacts its history and fails, all of it chosen by
+// a seed. The observers check promises 1 to 6 with each event; when it is quiet
+// again every view must equal the server's state (promise 7), however and
+// whenever its handler joined (promise 8).
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	seeds := []uint64{*simSeed}
+	if *simSeed == 0 {
+		seeds = make([]uint64, *simRuns)
+		for i := range seeds {
+			seeds[i] = rand.Uint64()
+		}
+	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				t.Logf("repeat with -run TestSimulation -args -sim.seed=%d", seed)
+				(&simulation{t: t, rnd: rand.New(rand.NewPCG(seed, 0))}).run()
+			})
+		})
+	}
+}
+
+type simulation struct {
+	t        *testing.T
+	rnd      *rand.Rand
+	w        *world
+	handlers []*simHandler
+	removed  []*simHandler
+}
+
+// simHandler is an observer with its registration.
+type simHandler struct {
+	*observer
+	r    *Registration
+	left int // the number of events when it was removed
+}
+
+func (s *simulation) run() {
+	c := newCluster()
+	s.w = newWorld(s.t, c, Options[*pod]{QueueLimit: 1 + s.rnd.IntN(50)})
+	for range s.rnd.IntN(30) {
+		s.write()
+	}
+	for range s.rnd.IntN(4) {
+		s.join()
+	}
+	if s.rnd.IntN(4) == 0 {
+		c.fail(errors.New("not yet"))
+	}
+	s.w.run()
+	for range 300 {
+		s.step()
+	}
+	s.settle()
+	s.w.stop()
+}
+
+// step does one thing that may happen.
+func (s *simulation) step() {
+	switch n := s.rnd.IntN(100); {
+	case n < 70:
+		for range 1 + s.rnd.IntN(20) {
+			s.write()
+		}
+	case n < 76:
+		s.join()
+	case n < 80 && len(s.handlers) > 0:
+		s.leave(s.rnd.IntN(len(s.handlers)))
+	case n < 84:
+		s.w.disconnect(false)
+	case n < 88:
+		s.w.disconnect(true)
+	case n < 90:
+		s.w.fail(errors.New("trouble"))
+	case n < 94:
+		s.w.fail(nil)
+	default:
+		time.Sleep(time.Duration(s.rnd.IntN(5000)) * time.Millisecond)
+	}
+	if s.rnd.IntN(3) == 0 {
+		synctest.Wait()
+	}
+}
+
+// write changes one of 40 objects.
+func (s *simulation) write() {
+	ns, name := string(rune('a'+s.rnd.IntN(2))), fmt.Sprint(s.rnd.IntN(20))
+	switch s.rnd.IntN(10) {
+	case 0, 1:
+		s.w.remove(ns, name)
+	case 2: // another object takes the name
+		s.w.remove(ns, name)
+		s.w.set(ns, name, s.rnd.IntN(1000))
+	default:
+		s.w.set(ns, name, s.rnd.IntN(1000))
+	}
+}
+
+// join adds a handler of some temper.
+func (s *simulation) join() {
+	h := &simHandler{observer: observe(s.t, s.w.inf)}
+	opts := HandlerOptions{OnPanic: func(HandlerPanic) {}}
+	switch s.rnd.IntN(4) {
+	case 0:
+		opts.Overflow = Lossless
+	case 1:
+		opts.Bound = 1 + s.rnd.IntN(20)
+	}
+	if s.rnd.IntN(3) == 0 {
+		opts.ResyncPeriod = time.Duration(10+s.rnd.IntN(60)) * time.Second
+	}
+	pace := time.Duration(s.rnd.IntN(3)*s.rnd.IntN(100)) * time.Millisecond
+	panics := s.rnd.IntN(4) == 0
+	stallAt, stall := s.rnd.IntN(200), time.Duration(s.rnd.IntN(60))*time.Second
+	n := 0
+	h.each = func(Event[*pod]) {
+		if n++; n == stallAt {
+			time.Sleep(stall)
+		}
+		if pace > 0 {
+			time.Sleep(pace)
+		}
+		if panics && n%5 == 0 {
+			panic("a panic in a handler")
+		}
+	}
+	r, err := s.w.inf.AddHandler(h, opts)
+	require.NoError(s.t, err)
+	h.r = r
+	s.handlers = append(s.handlers, h)
+}
+
+// leave removes a handler, waiting for it or not.
+func (s *simulation) leave(i int) {
+	h := s.handlers[i]
+	s.handlers = append(s.handlers[:i], s.handlers[i+1:]...)
+	if s.rnd.IntN(2) == 0 {
+		require.NoError(s.t, h.r.RemoveAndWait(s.t.Context()))
+		h.left = h.len()
+	} else {
+		h.r.Remove()
+		h.left = h.len() + 1 // the call that is running
+	}
+	s.removed = append(s.removed, h)
+}
+
+// settle waits for quiet and compares everybody with the server.
+func (s *simulation) settle() {
+	s.w.fail(nil)
+	time.Sleep(2 * time.Minute) // the longest backoff is one
+	s.w.set("a", "last", 1)
+	time.Sleep(20 * time.Minute) // the slowest handler
+	synctest.Wait()
+	require.NoError(s.t, WaitForSync(s.t.Context(), s.w.inf))
+	for _, h := range s.handlers {
+		require.NoError(s.t, WaitForSync(s.t.Context(), h.r))
+		requireSame(s.t, s.w.cluster, s.w.inf, h.observer)
+	}
+	for _, h := range s.removed {
+		require.LessOrEqual(s.t, h.len(), h.left, "promise 9: an event after Remove")
+		<-h.r.Done()
+	}
+	for _, h := range s.w.inf.Health().Handlers {
+		require.Zero(s.t, h.Lag, h.Name)
+	}
+}
