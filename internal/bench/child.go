@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime/pprof"
+	"runtime"
 	"time"
 )
 
@@ -29,19 +29,21 @@ type answer struct {
 
 // Serve is the life of a child: it makes one side of the row ready and follows
 // orders until in ends. With a profile, the CPU profile of all that happens after
-// the set-up is written to that file.
+// the set-up, and the heap profile of what the last run has left, are written to
+// files whose names begin with it.
 func Serve(row Row, side Side, in io.Reader, out io.Writer, profile string) error {
-	subject := side.Setup()
 	if profile != "" {
-		f, err := os.Create(profile)
+		runtime.MemProfileRate = 1024
+	}
+	subject := side.Setup()
+	var settled func()
+	if profile != "" {
+		stop, err := profileCPU(profile + ".cpu.pprof")
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+		defer stop()
+		settled = func() { profileHeap(profile + ".heap.pprof") }
 	}
 	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	for {
@@ -55,7 +57,7 @@ func Serve(row Row, side Side, in io.Reader, out io.Writer, profile string) erro
 		if o.Calibrate > 0 {
 			a.Repeat = calibrate(row, subject, o.Calibrate)
 		} else {
-			a.Sample, _ = take(row, subject, o.Run)
+			a.Sample, _ = take(row, subject, o.Run, settled)
 		}
 		if err := answers.Encode(a); err != nil {
 			return fmt.Errorf("answering: %w", err)

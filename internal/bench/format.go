@@ -87,7 +87,7 @@ func trim(v float64) string {
 	case v >= 99.5:
 		return fmt.Sprintf("%.0f", v)
 	case v >= 9.95:
-		return fmt.Sprintf("%.1f", v)
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
 	default:
 		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
 	}

@@ -18,8 +18,10 @@ type Sample struct {
 	Goroutines float64 `json:"goroutines"`
 }
 
-// take does one run of n repetitions and returns its outcome and duration.
-func take(row Row, s Subject, n int) (Sample, time.Duration) {
+// take does one run of n repetitions and returns its outcome and duration. If
+// settled is not nil, it is called when what is left of the run has been measured
+// and is still there.
+func take(row Row, s Subject, n int, settled func()) (Sample, time.Duration) {
 	if s.Before != nil {
 		s.Before()
 	}
@@ -48,6 +50,9 @@ func take(row Row, s Subject, n int) (Sample, time.Duration) {
 	default:
 		sample.Figure = s.Value()
 	}
+	if settled != nil {
+		settled()
+	}
 	if s.After != nil {
 		s.After()
 	}
@@ -73,7 +78,7 @@ func calibrate(row Row, s Subject, d time.Duration) int {
 	}
 	d = max(d, row.Time)
 	for n := 1; ; {
-		_, elapsed := take(row, s, n)
+		_, elapsed := take(row, s, n, nil)
 		if elapsed >= d*9/10 || n >= 1e9 {
 			return n
 		}

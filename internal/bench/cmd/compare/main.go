@@ -89,7 +89,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.cpu, "cpu", false, "compare processor time instead of wall-clock time, for a machine that is shared")
 	flags.IntVar(&o.rounds, "rounds", 0, "runs of each side (default 9, or 5 with -quick)")
 	flags.DurationVar(&o.time, "time", 0, "duration of a run (default 200ms, or 100ms with -quick)")
-	flags.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of each side of each row into this directory")
+	flags.StringVar(&o.profile, "profile", "", "write CPU and heap profiles of each side of each row into this directory")
 	flags.StringVar(&o.child, "child", "", "measure one side of this row under the orders of a parent (internal)")
 	flags.StringVar(&o.side, "side", "", "which side a child measures: ours or theirs (internal)")
 	pattern := flags.String("run", "", "only rows whose name matches this regular expression")
@@ -138,7 +138,7 @@ func measure(ctx context.Context, opts options, selected []bench.Row) ([]bench.R
 	runner.Command = func(ctx context.Context, row bench.Row, ours bool) *exec.Cmd {
 		args := []string{"-child", row.Name(), "-side", pick(ours, "ours", "theirs")}
 		if opts.profile != "" {
-			args = append(args, "-cpuprofile", opts.profile)
+			args = append(args, "-profile", opts.profile)
 		}
 		return exec.CommandContext(ctx, self, args...)
 	}
@@ -183,7 +183,7 @@ func serve(opts options, in io.Reader, out io.Writer) error {
 		profile := ""
 		if opts.profile != "" {
 			file := regexp.MustCompile(`[^a-zA-Z0-9]+`).ReplaceAllString(row.Name(), "-")
-			profile = filepath.Join(opts.profile, strings.Trim(file, "-")+"."+opts.side+".pprof")
+			profile = filepath.Join(opts.profile, strings.Trim(file, "-")+"."+opts.side)
 		}
 		return bench.Serve(row, side, in, out, profile)
 	}

@@ -1,0 +1,34 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"runtime/pprof"
+)
+
+// profileCPU profiles until stop is called.
+func profileCPU(file string) (stop func(), err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
+}
+
+// profileHeap writes what is on the heap. A failure costs the profile only.
+func profileHeap(file string) {
+	f, err := os.Create(file)
+	if err == nil {
+		defer f.Close()
+		err = pprof.WriteHeapProfile(f)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "no heap profile:", err)
+	}
+}
