@@ -142,6 +142,9 @@
 //	  unknown type of event       back off, relist                 TestStreamWithAnUnknownEventTypeRelists
 //	  no event or bookmark        after 5m: resume at once         TestSilentStreamIsTakenForHalfOpen
 //	  not ended when agreed       after 30s: resume at once        TestStreamThatDoesNotEndInTimeIsEnded
+//	  ended in one of these ways, ask, by a LIST of one object,    TestSilenceFromARestoredServerLeadsToARelist
+//	    after 3m without getting  if the server knows the version;
+//	    any further               resume at once, or relist
 //	  an object is unreadable,    quarantine it, relist after 1m   TestABadEventIsMadeUpForByAList
 //	    of another type or        (doubling up to 64m while that   TestBadEventsMakeListsRarer
 //	    a Table, or its           goes on)                         TestObjectsOfAWrongTypeAreQuarantined

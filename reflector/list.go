@@ -5,8 +5,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/informerkit/informerkit/internal/object"
 )
 
 // synchronize reads the whole collection and gives it to the sink. If it did so
@@ -24,12 +22,12 @@ func (r *Reflector[T]) synchronize(ctx context.Context) (*liveStream[T], ending)
 // listAll is the LIST way.
 func (r *Reflector[T]) listAll(ctx context.Context) ending {
 	start := time.Now()
-	round := newRound(r.known)
+	round := r.newRound(false)
 	meta, err := r.pages(ctx, round)
-	if lost := r.notePosition(err); lost && err != nil && !r.pos.lost {
+	if r.pos.note(err) && !r.pos.lost {
 		// The server does not know our resourceVersion: ask for what it has.
 		r.pos.lost = true
-		round = newRound(r.known)
+		round = r.newRound(false)
 		meta, err = r.pages(ctx, round)
 	}
 	if err == nil {
@@ -40,16 +38,6 @@ func (r *Reflector[T]) listAll(ctx context.Context) ending {
 		return failed(OpList, err)
 	}
 	return ending{}
-}
-
-// notePosition reports whether err says that the resourceVersion asked for is
-// not to be had.
-func (r *Reflector[T]) notePosition(err error) bool {
-	switch Classify(err) {
-	case ClassExpired, ClassFuture:
-		return true
-	}
-	return false
 }
 
 // pages makes the requests of one list. Several pages have the
@@ -131,15 +119,4 @@ func (r *Reflector[T]) replace(ctx context.Context, round *round[T], rv string) 
 	r.setState(StateSynced)
 	r.log.Info("synced", "objects", n, "resourceVersion", rv, "quarantined", len(round.bad))
 	return nil
-}
-
-// samePointer returns what the sink has of obj if it is the same version.
-func samePointer[T Object](known Known[T], obj T) T {
-	if known == nil {
-		return obj
-	}
-	if old, ok := known.Known(object.KeyOf(obj)); ok && !object.IsNil(old) && object.SameVersion(old, obj) {
-		return old
-	}
-	return obj
 }

@@ -1,11 +1,17 @@
 package reflector
 
+import (
+	"context"
+	"time"
+)
+
 // phase is what Run does next.
 type phase string
 
 const (
 	phaseSync  phase = "read the collection" // LIST or WatchList
 	phaseWatch phase = "watch"               // from the last resourceVersion
+	phaseProbe phase = "probe"               // whether the server knows it
 )
 
 // maxRewatches is how many watches in a row may fail without getting further
@@ -13,6 +19,11 @@ const (
 // with the resourceVersion. Refusals to connect, and requests to slow down, say
 // nothing about it, and a list would only add to the load.
 const maxRewatches = 3
+
+// probeAfter is for how long a watch must have got no further for its
+// resourceVersion to be doubted. Where anything is ever written, bookmarks move
+// it about once a minute.
+const probeAfter = 3 * time.Minute
 
 // ending says how a phase ended. The zero value is success.
 type ending struct {
@@ -22,6 +33,8 @@ type ending struct {
 	// orderly says that there is no failure: the server ended a watch that
 	// ran for a healthy period, or the client did.
 	orderly bool
+	// mute says that a watch has run for minutes and got no further.
+	mute bool
 	// advanced says that the phase has got further in the history.
 	advanced bool
 }
@@ -41,6 +54,9 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 		return phaseSync
 	case end.class == ClassQuarantine:
 		return phaseSync
+	case end.orderly && end.mute:
+		// Servers are silent about a watch from the future.
+		return phaseProbe
 	case end.orderly:
 		return phaseWatch
 	}
@@ -65,6 +81,20 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 	}
 	if r.rewatches++; r.rewatches > maxRewatches {
 		r.rewatches = 0
+		return phaseSync
+	}
+	return phaseWatch
+}
+
+// probe asks whether the server knows the resourceVersion to resume from, and
+// returns what to do next. A server that was restored from a backup does not,
+// and says so to a list only.
+func (r *Reflector[T]) probe(ctx context.Context) phase {
+	nothing := &round[T]{}
+	_, err := r.page(ctx, r.pos.probe(), nothing)
+	if r.pos.note(err) {
+		r.log.Warn("the server does not know the resourceVersion of the watch", "resourceVersion", r.pos.rv, "err", err)
+		r.pos.lost = true
 		return phaseSync
 	}
 	return phaseWatch

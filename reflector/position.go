@@ -12,6 +12,10 @@ type position struct {
 	// lost says that the server does not know rv (any more, or yet), so that
 	// the collection has to be read without one, from a quorum.
 	lost bool
+	// rewritten says that the server's history ends before rv: it is not the
+	// one that rv belongs to, and its versions may be old numbers for new
+	// states.
+	rewritten bool
 	// uncached says that the server has paged a list that a watch cache would
 	// have answered in one piece, so there is none, and big answers hurt.
 	uncached bool
@@ -62,5 +66,23 @@ func (p *position) watch() metav1.ListOptions {
 	return metav1.ListOptions{ResourceVersion: p.rv, AllowWatchBookmarks: true}
 }
 
+// probe returns the options for a list that costs next to nothing and fails if
+// the server does not know rv.
+func (p *position) probe() metav1.ListOptions {
+	return metav1.ListOptions{ResourceVersion: p.rv, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, Limit: 1}
+}
+
+// note looks whether an error says that rv is not to be had.
+func (p *position) note(err error) (lost bool) {
+	switch Classify(err) {
+	case ClassFuture:
+		p.rewritten = true
+		return true
+	case ClassExpired:
+		return true
+	}
+	return false
+}
+
 // synced notes that the collection has been read as of rv.
-func (p *position) synced(rv string) { p.rv, p.lost = rv, false }
+func (p *position) synced(rv string) { p.rv, p.lost, p.rewritten = rv, false, false }

@@ -99,6 +99,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		case phaseWatch:
 			end = r.follow(ctx, live)
 			live = nil
+		case phaseProbe:
+			next = r.probe(ctx)
+			continue
 		}
 		if ctx.Err() != nil {
 			break

@@ -11,6 +11,7 @@ import (
 // round collects the objects of one reading of the collection.
 type round[T Object] struct {
 	known Known[T]
+	reuse bool // whether equal versions are equal states
 	objs  []T
 	bad   []*ObjectError
 	// index finds objects by key, for initial events, which may change and
@@ -19,18 +20,24 @@ type round[T Object] struct {
 	holes int // objects deleted: nil in objs
 }
 
-func newRound[T Object](known Known[T]) *round[T] { return &round[T]{known: known} }
-
-// newEventRound returns a round in which objects can be changed and removed.
-func newEventRound[T Object](known Known[T]) *round[T] {
-	return &round[T]{known: known, index: map[types.NamespacedName]int{}}
+// newRound returns an empty round: for a list, or for initial events.
+func (r *Reflector[T]) newRound(events bool) *round[T] {
+	out := &round[T]{known: r.known, reuse: r.known != nil && !r.pos.rewritten}
+	if events {
+		out.index = map[types.NamespacedName]int{}
+	}
+	return out
 }
 
 func (r *round[T]) reset() { r.objs, r.bad, r.holes = nil, nil, 0 }
 
 // put adds or replaces an object and reports whether its key is new.
 func (r *round[T]) put(obj T) bool {
-	obj = samePointer(r.known, obj)
+	if r.reuse {
+		if old, ok := r.known.Known(object.KeyOf(obj)); ok && !object.IsNil(old) && object.SameVersion(old, obj) {
+			obj = old
+		}
+	}
 	if r.index == nil {
 		r.objs = append(r.objs, obj)
 		return true

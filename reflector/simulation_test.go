@@ -86,11 +86,26 @@ func simulate(t *testing.T, seed uint64) {
 	}
 	r := run(t, lw, sink, opts)
 
+	calm := func() {}
+	if chance(0.5) {
+		calm = server.InjectChaos(informertest.Chaos{Seed: seed, Rate: rng.Float64() * 0.8, Stalls: chance(0.5), Longest: time.Minute})
+	}
+	if chance(0.1) {
+		server.Inject(informertest.Fault{Verb: "watch", Times: 1 + rng.IntN(20), Effect: informertest.DuplicateEvents()})
+	}
 	for range 40 + rng.IntN(80) {
 		mutate(t, server, rng)
 		switch {
 		case chance(0.05):
 			server.Compact()
+		case chance(0.03):
+			server.BreakConnections()
+		case chance(0.03):
+			server.Restart()
+		case chance(0.02):
+			require.NoError(t, server.Pause())
+			after(time.Duration(rng.Int64N(int64(5 * time.Minute))))
+			require.NoError(t, server.Resume())
 		case chance(0.3):
 			after(time.Duration(rng.Int64N(int64(20 * time.Second))))
 		case chance(0.02):
@@ -98,6 +113,12 @@ func simulate(t *testing.T, seed uint64) {
 		}
 	}
 	faults.stop()
+	calm()
+	server.ClearFaults()
+	if chance(0.1) {
+		checker.forget()
+		require.NoError(t, server.RestartWithNewHistory())
+	}
 	// Long enough for the longest wait, and for what has stalled to be noticed.
 	after(70 * time.Minute)
 
@@ -106,12 +127,12 @@ func simulate(t *testing.T, seed uint64) {
 	require.NoError(t, err)
 	for _, o := range objs {
 		if o.GetLabels()["sim"] == "yes" {
-			want[o.GetNamespace()+"/"+o.GetName()] = o.GetResourceVersion()
+			want[o.GetNamespace()+"/"+o.GetName()] = o.GetResourceVersion() + o.GetAnnotations()["n"]
 		}
 	}
 	got := map[string]string{}
 	for k, o := range checker.state {
-		got[k.String()] = o.ResourceVersion
+		got[k.String()] = o.ResourceVersion + o.Annotations["n"]
 	}
 	require.Equal(t, want, got, "%d faults, last error %v", faults.count, r.Health().LastError)
 	require.Equal(t, reflector.StateWatching, r.Health().State)
@@ -157,9 +178,18 @@ func (s *orderedKnowing) Known(key types.NamespacedName) (*corev1.ConfigMap, boo
 	return knowing{s.recorder}.Known(key)
 }
 
+// forget lets time begin anew.
+func (s *ordered) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.last)
+}
+
 func (s *ordered) see(o *corev1.ConfigMap) {
 	rv, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	require.NoError(s.t, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	require.GreaterOrEqual(s.t, rv, s.last[keyOf(o)], "%s went back in time", keyOf(o))
 	s.last[keyOf(o)] = rv
 }

@@ -121,6 +121,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 	end.advanced = r.pos.rv != before
 	if lived := time.Since(start); lived >= r.opts.Backoff.Healthy {
 		r.status.healed()
+		end.mute = !end.advanced && lived >= probeAfter
 		end.advanced = true
 		end.orderly = end.class == ClassClosed || end.class == ClassIdle
 	} else if end.class == ClassClosed {

@@ -36,7 +36,7 @@ func (r *Reflector[T]) useWatchList() bool {
 func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end ending, fallback bool) {
 	start := time.Now()
 	live, n, answered, err := r.initialEvents(ctx)
-	if lost := r.notePosition(err); lost && !r.pos.lost {
+	if r.pos.note(err) && !r.pos.lost {
 		r.pos.lost = true
 		live, n, answered, err = r.initialEvents(ctx)
 	}
@@ -102,7 +102,7 @@ func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], 
 		}
 	}()
 	r.setState(StateStreaming)
-	round := newEventRound(r.known)
+	round := r.newRound(true)
 	rv, err := r.collect(live, round)
 	if err != nil {
 		if isEOF(err) {
