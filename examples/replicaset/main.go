@@ -12,10 +12,11 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/informerkit/informerkit/examples/internal/exampleapp"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/examples/replicaset/scenario"
-	"github.com/informerkit/informerkit/informer/informertest"
 )
 
 func main() {
@@ -26,24 +27,12 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
 		return serve(ctx, env)
 	}
-	server, err := informertest.NewServer(informertest.Options{})
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-
-	story := exampleapp.NewStory(env.Out)
-	story.Say("server", "an embedded API server listens on %s", server.Config().Host)
-	if err := scenario.Install(ctx, server.Config()); err != nil {
-		return err
-	}
-	err = scenario.Play(ctx, server.Config(), scenario.Options{
-		Namespace: env.Namespace, Say: story.Say, Log: env.Log, Stay: !env.Once,
+	return env.Play(ctx, func(ctx context.Context, cfg *rest.Config, opts scenario.Options) error {
+		if err := scenario.Install(ctx, cfg); err != nil {
+			return err
+		}
+		return scenario.Play(ctx, cfg, opts)
 	})
-	if err == nil && env.Once {
-		story.Say("story", "the end: every step converged")
-	}
-	return err
 }
 
 // serve runs the controller on a cluster, where the sets are the user's.

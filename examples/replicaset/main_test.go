@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/informerkit/informerkit/examples/internal/exampleapp"
+	"github.com/informerkit/informerkit/examples/internal/exampletest"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/leaktest"
 )
@@ -45,7 +45,7 @@ func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
 
 func TestStoryThatIsInterruptedHasNotConverged(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	out := &watcher{word: "scale web up", seen: cancel}
+	out := &exampletest.Watcher{Word: "scale web up", Seen: cancel}
 	var errs bytes.Buffer
 	assert.Equal(t, 1, exampleapp.Run(ctx, "replicaset", "", []string{"-once"}, out, &errs, run))
 	assert.Equal(t, "replicaset: interrupted before the scenario ended\n", errs.String())
@@ -53,7 +53,7 @@ func TestStoryThatIsInterruptedHasNotConverged(t *testing.T) {
 
 func TestWithoutOnceTheControllerGoesOnUntilItIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	out := &watcher{word: "the controller goes on", seen: cancel}
+	out := &exampletest.Watcher{Word: "the controller goes on", Seen: cancel}
 	var errs bytes.Buffer
 	assert.Zero(t, exampleapp.Run(ctx, "replicaset", "", nil, out, &errs, run))
 	assert.Empty(t, errs.String())
@@ -102,7 +102,7 @@ func TestProblemWithTheClusterIsTold(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			errs := &watcher{word: tc.says, seen: cancel} // stops the example when it has said it
+			errs := &exampletest.Watcher{Word: tc.says, Seen: cancel} // stops the example when it has said it
 			status := exampleapp.Run(ctx, "replicaset", "", []string{"-kubeconfig", kubeconfig(t, tc.url)}, &bytes.Buffer{}, errs, run)
 			assert.Zero(t, status, "asked to stop, it does so cleanly: %s", errs)
 			assert.Contains(t, errs.String(), tc.says)
@@ -121,28 +121,4 @@ clusters: [{name: k, cluster: {server: %q}}]
 users: [{name: u, user: {token: t}}]
 `, url), 0o600))
 	return name
-}
-
-// watcher is a buffer that calls seen when word has been written to it.
-type watcher struct {
-	mu   sync.Mutex
-	buf  bytes.Buffer
-	word string
-	seen func()
-}
-
-func (w *watcher) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n, err := w.buf.Write(p)
-	if strings.Contains(w.buf.String(), w.word) {
-		w.seen()
-	}
-	return n, err
-}
-
-func (w *watcher) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.String()
 }

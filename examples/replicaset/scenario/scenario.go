@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/internal/cluster"
+	"github.com/informerkit/informerkit/examples/internal/play"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/informer"
@@ -26,64 +26,29 @@ import (
 )
 
 // Options configures Play; the zero value plays in namespace default, silently.
-type Options struct {
-	// Namespace in which the story takes place; it must exist.
-	Namespace string
-	// Patience is how long one step may take to converge; zero means 10 s.
-	Patience time.Duration
-	// Say gets the lines of the story.
-	Say func(who, format string, args ...any)
-	// Stay keeps the controller at work after the story, until the context ends.
-	Stay bool
-	// Log gets what goes wrong underneath.
-	Log *slog.Logger
-}
+type Options = play.Options
 
 // Play runs the controller and the story on the API server of cfg, on which the
 // kind must be installed, and returns nil if every step converged. What the
 // controller did, it tells while it does it.
 func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
-	if opts.Namespace == "" {
-		opts.Namespace = metav1.NamespaceDefault
-	}
-	if opts.Patience == 0 {
-		opts.Patience = 10 * time.Second
-	}
-	if opts.Say == nil {
-		opts.Say = func(string, string, ...any) {}
-	}
-	s, err := newStory(cfg, opts)
+	s, err := newStory(cfg, opts.WithDefaults())
 	if err != nil {
 		return err
 	}
 
 	// The controller and the rest of the cluster run beside the story; whichever
 	// of the three fails ends the other two.
-	ctx, cancel := context.WithCancelCause(ctx)
-	ended := make(chan struct{}, 2)
-	for _, part := range []func(context.Context) error{
-		s.cluster.Run,
-		func(ctx context.Context) error { return s.controller.Run(ctx, 4) },
-	} {
-		go func() {
-			defer func() { ended <- struct{}{} }()
-			if err := part(ctx); err != nil {
-				cancel(err)
-			}
-		}()
-	}
-	err = s.play(ctx)
-	if err == nil && opts.Stay {
-		s.Say("story", "the end; the controller goes on")
-		<-ctx.Done()
-	}
-	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	cancel(nil)
-	<-ended
-	<-ended
-	return err
+	return play.Beside(ctx, func(ctx context.Context) error {
+		if err := s.play(ctx); err != nil {
+			return err
+		}
+		if opts.Stay {
+			s.Say("story", "the end; the controller goes on")
+			<-ctx.Done()
+		}
+		return nil
+	}, s.cluster.Run, func(ctx context.Context) error { return s.controller.Run(ctx, 4) })
 }
 
 type story struct {
@@ -93,14 +58,14 @@ type story struct {
 	sets       *restclient.Client[*api.ReplicaSet]
 	pods       *restclient.Client[*corev1.Pod]
 	key        types.NamespacedName
-	changed    chan struct{} // has an element when one of the two caches has changed
+	changed    play.Bell // rung when one of the two caches has changed
 }
 
 func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	s := &story{
 		Options: opts,
 		key:     types.NamespacedName{Namespace: opts.Namespace, Name: "web"},
-		changed: make(chan struct{}, 1),
+		changed: play.NewBell(),
 	}
 	scheme := runtime.NewScheme()
 	err := errors.Join(corev1.AddToScheme(scheme), api.AddToScheme(scheme))
@@ -125,21 +90,15 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	if err != nil {
 		return nil, err
 	}
-	wake := func() {
-		select {
-		case s.changed <- struct{}{}:
-		default: // the story has not looked yet since the last change
-		}
-	}
 	_, errSets := s.controller.Sets().AddHandler(informer.HandlerFuncs[*api.ReplicaSet]{
-		AddFunc:    func(*api.ReplicaSet) { wake() },
-		UpdateFunc: func(_, _ *api.ReplicaSet) { wake() },
-		DeleteFunc: func(*api.ReplicaSet) { wake() },
+		AddFunc:    func(*api.ReplicaSet) { s.changed.Ring() },
+		UpdateFunc: func(_, _ *api.ReplicaSet) { s.changed.Ring() },
+		DeleteFunc: func(*api.ReplicaSet) { s.changed.Ring() },
 	}, informer.HandlerOptions{Name: "story"})
 	_, errPods := s.controller.Pods().AddHandler(informer.HandlerFuncs[*corev1.Pod]{
-		AddFunc:    func(*corev1.Pod) { wake() },
-		UpdateFunc: func(_, _ *corev1.Pod) { wake() },
-		DeleteFunc: func(*corev1.Pod) { wake() },
+		AddFunc:    func(*corev1.Pod) { s.changed.Ring() },
+		UpdateFunc: func(_, _ *corev1.Pod) { s.changed.Ring() },
+		DeleteFunc: func(*corev1.Pod) { s.changed.Ring() },
 	}, informer.HandlerOptions{Name: "story"})
 	return s, errors.Join(errSets, errPods)
 }
@@ -247,18 +206,7 @@ func ready(pods []*corev1.Pod) (n int) {
 }
 
 func (s *story) until(ctx context.Context, done func() bool, problem func() string) error {
-	timeout := time.NewTimer(s.Patience)
-	defer timeout.Stop()
-	for !done() {
-		select {
-		case <-s.changed:
-		case <-timeout.C:
-			return fmt.Errorf("not converged after %v: %s", s.Patience, problem())
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
+	return s.changed.Until(ctx, s.Patience, done, problem)
 }
 
 // active returns the pods of the set that are not being deleted.
