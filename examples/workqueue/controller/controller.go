@@ -1,0 +1,175 @@
+// Package controller is the classic work queue controller: it watches pods and
+// tells, once for each change, which phase a pod is in, and which pods have been
+// pending for too long. It only reads, so it is in nobody's way on any cluster.
+//
+// Read it in this order: controller.go wires an informer, a queue and workers,
+// enqueue.go turns events into keys, sync.go is what a worker does with a key,
+// report.go is what comes out of it.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+const (
+	// Label is what a pod must carry, with the value LabelValue, for the
+	// controller to look at it. The selection is the server's: no other pod of
+	// the cluster gets into the cache.
+	Label      = "examples.informerkit.dev/controller"
+	LabelValue = "workqueue"
+
+	// MaxAttempts is after how many failures in a row a pod is given up, until
+	// something about it changes.
+	MaxAttempts = 5
+	// FirstDelay is how long a pod waits after its first failure. Each further
+	// one doubles the delay, up to LongestDelay.
+	FirstDelay   = 50 * time.Millisecond
+	LongestDelay = time.Minute
+
+	// syncTimeout is how long one attempt may take.
+	syncTimeout = 10 * time.Second
+	// stopTimeout is how long the controller goes on with what is queued after it
+	// has been told to stop.
+	stopTimeout = 5 * time.Second
+)
+
+// Options configures New; the zero value serves all namespaces, silently.
+type Options struct {
+	// Namespace restricts the controller to one namespace.
+	Namespace string
+	// Tell gets the reports. An error means that the report did not get through;
+	// it is tried again later. Nil writes the reports to the log. It may be
+	// called from several goroutines at once, but never for the same pod.
+	Tell func(context.Context, Report) error
+	// Outcome, if set, is called with what became of each attempt, from several
+	// goroutines at once. If nil, failures are logged.
+	Outcome func(workqueue.Outcome[types.NamespacedName])
+	// Log gets what goes wrong; nil discards it.
+	Log *slog.Logger
+}
+
+// Controller tells about pods.
+type Controller struct {
+	pods    *informer.Informer[*corev1.Pod]
+	handler *informer.Registration
+	queue   *workqueue.RateLimitingQueue[types.NamespacedName]
+
+	tell    func(context.Context, Report) error
+	outcome func(workqueue.Outcome[types.NamespacedName])
+	told    memory
+	ran     atomic.Bool
+	log     *slog.Logger
+}
+
+// New returns a controller for the API server that cfg reaches. It makes no
+// request yet.
+func New(cfg *rest.Config, opts Options) (*Controller, error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Controller{tell: opts.Tell, outcome: opts.Outcome, log: opts.Log}
+	if c.tell == nil {
+		c.tell = func(_ context.Context, r Report) error {
+			c.log.Info(r.String())
+			return nil
+		}
+	}
+
+	source, err := reflector.NewResource[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), reflector.ResourceOptions{
+		Namespace: opts.Namespace, LabelSelector: Label + "=" + LabelValue,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.pods, err = informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Logger: opts.Log}); err != nil {
+		return nil, err
+	}
+	c.queue = workqueue.NewRateLimiting(
+		workqueue.Exponential[types.NamespacedName](workqueue.ExponentialOptions{Base: FirstDelay, Max: LongestDelay}),
+		workqueue.Options[types.NamespacedName]{Name: "pods", Budgets: budgets},
+	)
+	c.handler, err = c.pods.AddHandler(informer.HandlerFunc[*corev1.Pod](c.enqueue), informer.HandlerOptions{Name: "enqueue"})
+	return c, err
+}
+
+// Pods returns the informer of the pods that the controller sees.
+func (c *Controller) Pods() *informer.Informer[*corev1.Pod] { return c.pods }
+
+// Inspect returns what the queue holds, for those who want to look.
+func (c *Controller) Inspect() workqueue.Inspection[types.NamespacedName] { return c.queue.Inspect() }
+
+// Run works until ctx ends. Then it goes on with what is queued for a moment,
+// and returns when everything it started has ended, together with the keys that
+// it did not get to. They are no loss: the next start finds all pods by its list.
+// It may be called once: informers and queues do not start again.
+func (c *Controller) Run(ctx context.Context, workers int) (workqueue.Leftovers[types.NamespacedName], error) {
+	var left workqueue.Leftovers[types.NamespacedName]
+	if c.ran.Swap(true) {
+		return left, errors.New("controller: Run may be called only once; make a new Controller")
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	// The cache outlives ctx: what is still queued then must see the pods as they are.
+	cache, stopCache := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopCache()
+	running.Go(func() {
+		if err := c.pods.Run(cache); err != nil && cache.Err() == nil {
+			cancel(err) // the workers must not go on with a cache that stands still
+		}
+	})
+
+	// Once the handler is synced, every pod that was there is in the queue.
+	if err := informer.WaitForSync(ctx, c.handler); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return left, cause
+		}
+		return left, fmt.Errorf("waiting for the pods: %w", err)
+	}
+	c.log.Info("the cache is synced", "pods", c.pods.Snapshot().Len(), "workers", workers)
+	caughtUp := c.queue.Mark()
+	running.Go(func() {
+		select {
+		case <-caughtUp:
+			c.log.Info("every pod that was there at the start has been looked at")
+		case <-ctx.Done():
+		}
+	})
+
+	left, err := workqueue.ProcessWith(ctx, c.queue, c.processOptions(workers), c.sync)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return left, err
+}
+
+func (c *Controller) processOptions(workers int) workqueue.ProcessOptions[types.NamespacedName] {
+	opts := workqueue.ProcessOptions[types.NamespacedName]{
+		Workers:     workers,
+		MaxAttempts: MaxAttempts,
+		ItemTimeout: syncTimeout,
+		Drain:       true,
+		StopTimeout: stopTimeout,
+		OnOutcome:   c.outcome,
+	}
+	if c.outcome == nil {
+		opts.Logger = c.log
+	}
+	return opts
+}

@@ -1,0 +1,60 @@
+package controller
+
+import (
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Report is what the controller tells about a pod. It is comparable, so that
+// news is told from what was said before.
+type Report struct {
+	Pod types.NamespacedName
+	// UID tells a pod from an earlier one of the same name.
+	UID types.UID
+	// Phase is the pod's phase; empty if the pod is gone.
+	Phase corev1.PodPhase
+	// Overdue says that the pod has been pending for longer than its patience.
+	Overdue bool
+}
+
+// String returns the report in words.
+func (r Report) String() string {
+	switch {
+	case r.Phase == "":
+		return fmt.Sprintf("pod %s is gone", r.Pod)
+	case r.Overdue:
+		return fmt.Sprintf("pod %s is %s for too long", r.Pod, r.Phase)
+	default:
+		return fmt.Sprintf("pod %s is %s", r.Pod, r.Phase)
+	}
+}
+
+// memory holds the last report that got through, for each pod that is not gone.
+// It needs a lock for the map only: nobody works on the same key at the same time.
+type memory struct {
+	mu   sync.Mutex
+	last map[types.NamespacedName]Report
+}
+
+func (m *memory) get(pod types.NamespacedName) (Report, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.last[pod]
+	return r, ok
+}
+
+func (m *memory) set(r Report) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last == nil {
+		m.last = map[types.NamespacedName]Report{}
+	}
+	if r.Phase == "" {
+		delete(m.last, r.Pod)
+	} else {
+		m.last[r.Pod] = r
+	}
+}
