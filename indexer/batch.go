@@ -20,7 +20,6 @@ import (
 type Batch[T Object] struct {
 	ix        *Indexer[T]
 	next      *Snapshot[T] // nil once the batch has ended
-	swaps     []swap[T]    // for the mutation detector, if there is one
 	dirty     bool
 	ownTables bool // next.tables is not shared with another snapshot
 }
@@ -46,7 +45,7 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 	} else {
 		s = b.ix.Snapshot()
 	}
-	s.shared.mutations.commit(b.swaps)
+	s.shared.mutations.commit()
 	b.ix.writer.Unlock()
 	return s
 }
@@ -54,6 +53,7 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 // Discard ends the batch without a trace of it.
 func (b *Batch[T]) Discard() {
 	if b.next != nil {
+		b.next.shared.mutations.discard()
 		b.next = nil
 		b.ix.writer.Unlock()
 	}
@@ -220,7 +220,5 @@ func (b *Batch[T]) changed(key types.NamespacedName, before, after entry[T]) {
 		}
 		own.change(s.gen, before, after)
 	}
-	if s.shared.mutations != nil {
-		b.swaps = append(b.swaps, swap[T]{key, before, after})
-	}
+	s.shared.mutations.wrote(key, before, after)
 }

@@ -39,9 +39,10 @@ func OwnerUIDIndex[T Object]() *Index[T, types.UID] {
 // without the label are not in it. [Snapshot.Select] uses it by itself.
 func LabelIndex[T Object](key string) *Index[T, string] {
 	return &Index[T, string]{
-		name:  LabelIndexNamePrefix + key,
-		kind:  byLabel,
-		label: key,
+		name:   LabelIndexNamePrefix + key,
+		kind:   byLabel,
+		label:  key,
+		single: true,
 		values: func(dst []string, obj T) ([]string, error) {
 			if v, ok := obj.GetLabels()[key]; ok {
 				dst = append(dst, v)

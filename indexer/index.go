@@ -16,6 +16,10 @@ type Index[T Object, K comparable] struct {
 	values func(dst []K, obj T) ([]K, error)
 	kind   indexKind
 	label  string // the label's key, for byLabel
+	// single promises at most one value per object: an object that is found
+	// under its new value then has no other, and the old version need not be
+	// looked at.
+	single bool
 }
 
 // indexKind tells the few indexes that queries know by themselves from those
@@ -42,6 +46,23 @@ func NewIndex[T Object, K comparable](name string, fn func(obj T) ([]K, error)) 
 		x.values = func(dst []K, obj T) ([]K, error) {
 			vals, err := fn(obj)
 			return append(dst, vals...), err
+		}
+	}
+	return x
+}
+
+// NewSingleIndex returns an index of objects with at most one value each, such
+// as the node of a pod; objects for which fn reports false are not in it. What
+// [NewIndex] says about functions holds for fn as well. It is the cheaper kind:
+// as long as the value stays, an update does not look at the old version.
+func NewSingleIndex[T Object, K comparable](name string, fn func(obj T) (k K, ok bool)) *Index[T, K] {
+	x := &Index[T, K]{name: name, single: true}
+	if fn != nil {
+		x.values = func(dst []K, obj T) ([]K, error) {
+			if k, ok := fn(obj); ok {
+				dst = append(dst, k)
+			}
+			return dst, nil
 		}
 	}
 	return x

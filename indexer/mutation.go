@@ -61,6 +61,7 @@ type detector[T Object] struct {
 	samples []sample[T]
 	at      map[types.NamespacedName]int // position in samples
 	next    int                          // sample to compare, and to let go, next
+	pending []swap[T]                    // writes of the running batch
 }
 
 type sample[T Object] struct {
@@ -94,12 +95,26 @@ type swap[T Object] struct {
 	before, after entry[T]
 }
 
-// commit takes note of what a batch wrote, and compares one sample.
-func (d *detector[T]) commit(swaps []swap[T]) {
+// wrote is told of a write that is not published yet.
+func (d *detector[T]) wrote(key types.NamespacedName, before, after entry[T]) {
+	if d != nil {
+		d.pending = append(d.pending, swap[T]{key, before, after})
+	}
+}
+
+// discard is told that the writes are not going to be published.
+func (d *detector[T]) discard() {
+	if d != nil {
+		d.pending = nil
+	}
+}
+
+// commit takes note of what the batch wrote, and compares one sample.
+func (d *detector[T]) commit() {
 	if d == nil {
 		return
 	}
-	for _, s := range swaps {
+	for _, s := range d.pending {
 		if s.before.ok {
 			d.left(s.key, s.before.obj)
 		}
@@ -107,6 +122,7 @@ func (d *detector[T]) commit(swaps []swap[T]) {
 			d.came(s.key, s.after.obj)
 		}
 	}
+	d.pending = nil
 	d.step()
 }
 

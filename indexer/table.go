@@ -81,20 +81,34 @@ func (t *indexTable[T, K]) change(gen uint64, before, after entry[T]) {
 	}
 	t.gen = gen
 	st.old, st.new = st.old[:0], st.new[:0]
+	defer st.forget()
+	wasMissing := before.ok && t.recover(gen, before)
 	var err error
-	if before.ok && !t.recover(gen, before) {
-		if st.old, err = st.call(st.old, before.obj); err != nil {
-			st.old = st.old[:0]
-			t.sweep(gen, before.obj, err)
-		}
-	}
 	if after.ok {
 		if st.new, err = st.call(st.new, after.obj); err != nil {
 			st.new = st.new[:0]
 			t.fail(gen, after, err)
 		}
 	}
+	if before.ok && !wasMissing {
+		if st.index.single && len(st.new) == 1 && t.replace(gen, st.new[0], before, after) {
+			return
+		}
+		if st.old, err = st.call(st.old, before.obj); err != nil {
+			st.old = st.old[:0]
+			t.sweep(gen, before.obj, err)
+		}
+	}
 	t.move(gen, before, after)
+}
+
+// forget lets go of the values in the scratch space, which may be large.
+func (st *indexState[T, K]) forget() {
+	const keep = 64
+	if cap(st.old) > keep || cap(st.new) > keep {
+		st.old, st.new = nil, nil
+		return
+	}
 	clear(st.old)
 	clear(st.new)
 }

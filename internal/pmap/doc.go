@@ -54,7 +54,7 @@
 //
 //  1. A version never changes after its batch has ended; any number of
 //     goroutines may read it while others make new ones.
-//  2. Find, Each and Diff allocate nothing by themselves.
+//  2. Find and Each allocate nothing by themselves, Diff a fixed handful.
 //  3. Diff visits only what the two versions do not share, and yields each value
 //     once. Two versions of 100,000 values that differ in one cost one path.
 //  4. Equal hashes are handled: values whose hashes agree in all 63 bits that
