@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // collection is one stored resource: its present objects and the events that
@@ -30,18 +28,6 @@ type collection struct {
 type change struct {
 	rv             uint64
 	old, new, last *version
-}
-
-// typ is the event that a watch without selectors sees.
-func (c change) typ() watch.EventType {
-	switch {
-	case c.old == nil:
-		return watch.Added
-	case c.new == nil:
-		return watch.Deleted
-	default:
-		return watch.Modified
-	}
 }
 
 // snapshot is the state of a collection at one version, in key order.

@@ -1,11 +1,11 @@
 package informertest
 
 import (
-	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -84,7 +84,7 @@ func parseDefinition(obj *unstructured.Unstructured) (Resource, field.ErrorList)
 		errs = append(errs, field.NotSupported(spec.Child("scope"), def.Spec.Scope, []string{"Cluster", "Namespaced"}))
 	}
 	if want := res.Plural + "." + res.Group; len(errs) == 0 && obj.GetName() != want {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), obj.GetName(), fmt.Sprintf("must be spec.names.plural+\".\"+spec.group")))
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), obj.GetName(), `must be spec.names.plural+"."+spec.group`))
 	}
 	if len(errs) > 0 || len(res.Versions) == 0 {
 		return res, errs
@@ -147,14 +147,18 @@ func (s *store) afterWriteLocked(c *collection, obj *unstructured.Unstructured) 
 // afterRemoveLocked acts on an object that has gone.
 func (s *store) afterRemoveLocked(c *collection, last *version) error {
 	if isCRD(c.res) {
-		plural, group, _ := strings.Cut(last.name, ".")
-		s.unregisterLocked(Resource{Group: group, Plural: plural}.groupResource())
-		return nil
+		return s.unregisterLocked(definedBy(last.name))
 	}
 	if !c.res.ClusterScoped {
 		return s.finishNamespaceLocked(last.namespace)
 	}
 	return nil
+}
+
+// definedBy is the resource that the CustomResourceDefinition of a name defines.
+func definedBy(name string) schema.GroupResource {
+	plural, group, _ := strings.Cut(name, ".")
+	return schema.GroupResource{Group: group, Resource: plural}
 }
 
 // toAny turns a list of strings into one of an unstructured object.

@@ -74,7 +74,7 @@ func propagationFinalizers(have []string, del metav1.DeleteOptions) []string {
 	switch {
 	case del.PropagationPolicy != nil:
 		policy = *del.PropagationPolicy
-	case del.OrphanDependents != nil && *del.OrphanDependents:
+	case del.OrphanDependents != nil && *del.OrphanDependents: //nolint:staticcheck // old clients still send it
 		policy = metav1.DeletePropagationOrphan
 	case slices.Contains(have, metav1.FinalizerOrphanDependents):
 		policy = metav1.DeletePropagationOrphan

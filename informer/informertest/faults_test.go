@@ -60,7 +60,7 @@ func (f faulty) watch(effect informertest.Effect) (body string, err error) {
 	f.s.Inject(informertest.Fault{Verb: "watch", Effect: effect})
 	resp, err := f.get("?watch=true&timeoutSeconds=60&resourceVersion=" + f.start())
 	require.NoError(f, err)
-	defer resp.Body.Close() //nolint:errcheck // it was read
+	defer resp.Body.Close()
 	content, err := io.ReadAll(resp.Body)
 	return string(content), err
 }
@@ -131,7 +131,7 @@ func TestDropBreaksTheConnectionAndIsNotRepeated(t *testing.T) {
 		for range 2 { // on a fresh connection and on a used one
 			f.s.ResetRequests()
 			f.s.Inject(informertest.Fault{Effect: informertest.Drop()})
-			_, err := f.get("") //nolint:bodyclose // there is none
+			_, err := f.get("")
 			require.Error(t, err)
 			assert.Equal(t, 1, f.s.Count("list", ""))
 			resp, err := f.get("")
@@ -152,7 +152,7 @@ func TestDelayAndStallFollowTheClock(t *testing.T) {
 
 		f.s.Inject(informertest.Fault{Effect: informertest.Stall()})
 		f.client.Timeout = time.Minute
-		_, err = f.get("") //nolint:bodyclose // there is none
+		_, err = f.get("")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
@@ -301,7 +301,7 @@ func (f faulty) outcome() string {
 	if err != nil {
 		return "failed"
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
+	defer resp.Body.Close()
 	if _, err := io.ReadAll(resp.Body); err != nil {
 		return "broken"
 	}

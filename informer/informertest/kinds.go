@@ -21,7 +21,7 @@ func (s *store) byKind(gvk schema.GroupVersionKind, name string) (kind, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found *collection
-	for _, c := range s.orderedLocked() {
+	for _, c := range s.collections {
 		if gvk.Kind != "" {
 			if c.res.Group == gvk.Group && c.res.Kind == gvk.Kind && c.res.serves(gvk.Version) {
 				return kind{c, c.res, gvk.Version}, nil
@@ -30,7 +30,7 @@ func (s *store) byKind(gvk schema.GroupVersionKind, name string) (kind, error) {
 		}
 		if c.res.Kind == name {
 			if found != nil {
-				return kind{}, fmt.Errorf("informertest: kind %s is in groups %q and %q; set apiVersion and kind on the object", name, found.res.Group, c.res.Group)
+				return kind{}, fmt.Errorf("informertest: kind %s is in several groups; set apiVersion and kind on the object", name)
 			}
 			found = c
 		}

@@ -130,9 +130,9 @@ func (m *model) past() uint64 {
 
 // fetch lists and returns the answer's code, state, version and continue token.
 func (m *model) fetch(query url.Values) (code int, st state, list metav1.ListMeta) {
-	resp, err := m.client.Get(m.s.URL() + configmapsPath + "?" + query.Encode()) //nolint:noctx // it is answered at once
+	resp, err := m.client.Get(m.s.URL() + configmapsPath + "?" + query.Encode())
 	require.NoError(m, err)
-	defer resp.Body.Close() //nolint:errcheck // it was read
+	defer resp.Body.Close()
 	var body metav1.PartialObjectMetadataList
 	require.NoError(m, json.NewDecoder(resp.Body).Decode(&body))
 	st = state{}
@@ -182,13 +182,13 @@ func (m *model) pages() {
 // watch follows the collection from a past version on.
 func (m *model) watch() {
 	rv := m.past()
-	resp, err := m.client.Get(m.s.URL() + configmapsPath + "?watch=true&timeoutSeconds=60&allowWatchBookmarks=true&resourceVersion=" + fmt.Sprint(rv)) //nolint:noctx // it times out
+	resp, err := m.client.Get(m.s.URL() + configmapsPath + "?watch=true&timeoutSeconds=60&allowWatchBookmarks=true&resourceVersion=" + fmt.Sprint(rv))
 	require.NoError(m, err)
 	w := &follower{done: make(chan struct{}), state: maps.Clone(m.states[rv]), rv: rv}
 	m.watches = append(m.watches, w)
 	go func() {
 		defer close(w.done)
-		defer resp.Body.Close() //nolint:errcheck // it was read
+		defer resp.Body.Close()
 		w.follow(m.T, resp.Body)
 	}()
 }

@@ -94,7 +94,7 @@ func (s *store) renumber() error {
 			all = append(all, stored{c, v})
 		}
 	}
-	slices.SortFunc(all, func(a, b stored) int { return int(a.v.rv) - int(b.v.rv) }) //nolint:gosec // counters of a test
+	slices.SortFunc(all, func(a, b stored) int { return int(a.v.rv) - int(b.v.rv) })
 	s.rv = 1
 	for _, x := range all {
 		v, err := x.v.at(x.c.res, s.rv+1)

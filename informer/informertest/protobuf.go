@@ -92,7 +92,7 @@ func appendHead(b []byte, number, length int) []byte {
 func protoEvent(typ watch.EventType, object []byte) []byte {
 	ev := appendField(make([]byte, 4), 1, []byte(typ))
 	ev = appendField(ev, 2, appendField(nil, 1, object))
-	binary.BigEndian.PutUint32(ev, uint32(len(ev)-4)) //nolint:gosec // bodies are limited to megabytes
+	binary.BigEndian.PutUint32(ev, uint32(len(ev)-4))
 	return ev
 }
 

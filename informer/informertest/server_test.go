@@ -188,7 +188,7 @@ func TestASlowWatchHoldsUpNobodyAndIsLost(t *testing.T) {
 		s := informertest.Start(t, informertest.Options{InMemory: true, HistoryLength: 10})
 		body, err := core(t, s).Get().Resource("configmaps").Param("watch", "true").Param("resourceVersion", s.ResourceVersion()).Stream(t.Context())
 		require.NoError(t, err)
-		defer body.Close() //nolint:errcheck // it is only read
+		defer body.Close()
 		cm := configmap("a")
 		cm.Object["data"] = map[string]any{"k": strings.Repeat("x", 100_000)}
 		require.NoError(t, s.Create(cm))

@@ -73,12 +73,21 @@ func (s *store) registerLocked(res Resource) {
 	}
 }
 
-// unregisterLocked removes a collection with its objects and ends its watches.
-func (s *store) unregisterLocked(gr schema.GroupResource) {
-	if c, ok := s.collections[gr]; ok {
-		delete(s.collections, gr)
-		close(c.gone)
+// unregisterLocked deletes the objects of a collection, whatever holds them,
+// then the collection. Its watches see the deletions and end.
+func (s *store) unregisterLocked(gr schema.GroupResource) error {
+	c, ok := s.collections[gr]
+	if !ok {
+		return nil
 	}
+	for _, v := range c.selectLocked(selectEverything()) {
+		if err := s.removeLocked(c, v, writeOptions{}); err != nil {
+			return err
+		}
+	}
+	delete(s.collections, gr)
+	close(c.gone)
+	return nil
 }
 
 // lookup finds the collection that a resource of an API version names, and its

@@ -120,7 +120,7 @@ func (w *watcher) follow(ctx context.Context, closing <-chan struct{}, timeout, 
 		last.Stop()
 	}
 	defer last.Stop()
-	for due := false; ; {
+	for due, over := false, false; ; {
 		w.store.mu.Lock()
 		changes, ok := w.c.sinceLocked(w.rv)
 		current, compacted, changed := w.store.rv, w.c.compacted, w.c.changed
@@ -147,6 +147,9 @@ func (w *watcher) follow(ctx context.Context, closing <-chan struct{}, timeout, 
 				return err
 			}
 		}
+		if over {
+			return nil
+		}
 		due = false
 		select {
 		case <-changed:
@@ -154,8 +157,8 @@ func (w *watcher) follow(ctx context.Context, closing <-chan struct{}, timeout, 
 			return ctx.Err()
 		case <-closing:
 			return nil
-		case <-w.c.gone:
-			return nil
+		case <-w.c.gone: // there may be deletions to show
+			over = true
 		case <-deadline.C:
 			return nil
 		case <-bookmark.C:

@@ -34,7 +34,7 @@ type api struct {
 	*testing.T
 	suite *suite
 	ns    string
-	ctx   context.Context //nolint:containedctx // it lives as long as the test
+	ctx   context.Context
 }
 
 // object is decoded JSON.
@@ -80,7 +80,7 @@ type raw string
 func (a *api) do(method, path string, body any, headers ...header) answer {
 	a.Helper()
 	resp := a.open(method, path, body, headers...)
-	defer resp.Body.Close() //nolint:errcheck // it was read to its end
+	defer resp.Body.Close()
 	content, err := io.ReadAll(resp.Body)
 	require.NoError(a, err, "%s %s", method, path)
 	ans := answer{Code: resp.StatusCode, Header: resp.Header, Raw: content}

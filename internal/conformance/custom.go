@@ -148,7 +148,12 @@ var customTests = []test{
 		assert.Equal(a, "Widget", got["kind"])
 		assert.Equal(a, "widget", got["singularName"])
 		assert.Equal(a, []any{"wd"}, got["shortNames"])
+		path := a.path("/apis/"+group+"/v1", "widgets", nil)
+		made := a.expect(http.StatusCreated, "POST", path, widget(group, "a", 1))
+		w := a.watch(path + "?watch=true&resourceVersion=" + rv(made))
 		a.expect(http.StatusOK, "DELETE", crds+"/widgets."+group, nil)
+		w.expect("DELETED", "a")
+		w.ends()
 		a.eventually("the resource is gone", func() bool {
 			return a.do("GET", a.path("/apis/"+group+"/v1", "widgets", nil), nil).Code == http.StatusNotFound
 		})

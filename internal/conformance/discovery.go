@@ -60,7 +60,7 @@ var discoveryTests = []test{
 			list := a.expect(http.StatusOK, "GET", path, nil)
 			assert.Equal(a, "APIResourceList", list["kind"])
 			for _, w := range want {
-				got := find(list["resources"], w["name"].(string)) //nolint:forcetypeassert // see above
+				got := find(list["resources"], w["name"].(string))
 				require.NotNil(a, got, w["name"])
 				for k, v := range w {
 					assert.Equal(a, v, got[k], "%s %s", w["name"], k)

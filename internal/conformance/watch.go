@@ -72,7 +72,7 @@ func (s *stream) ends() (rest []event) {
 	for {
 		var ev event
 		err := s.decoder.Decode(&ev)
-		if err == io.EOF { //nolint:errorlint // the decoder returns it bare
+		if err == io.EOF {
 			return rest
 		}
 		require.NoError(s.a, err)
@@ -172,8 +172,11 @@ var watchTests = []test{
 	}},
 	{"ABookmarkComesBeforeTheTimeout", func(a *api) {
 		cm := a.makeConfigmap("a", "l", "1")
-		w := a.watch(a.configmaps("?watch=true&labelSelector=l&allowWatchBookmarks=true&timeoutSeconds=4&resourceVersion=" + rv(cm)))
-		rest := w.ends()
+		var rest []event
+		// A real server promises no single bookmark: one that is busy leaves it out.
+		for attempt := 0; attempt < 4 && len(rest) == 0; attempt++ {
+			rest = a.watch(a.configmaps("?watch=true&labelSelector=l&allowWatchBookmarks=true&timeoutSeconds=4&resourceVersion=" + rv(cm))).ends()
+		}
 		require.NotEmpty(a, rest)
 		for _, ev := range rest {
 			assert.Equal(a, "BOOKMARK", ev.Type)
