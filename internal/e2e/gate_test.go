@@ -34,15 +34,22 @@ func (g *gate) through(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// cut breaks all connections and refuses new ones.
-func (g *gate) cut() {
+// sever breaks all connections.
+func (g *gate) sever() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.shut = true
 	for _, conn := range g.conns {
 		conn.Close()
 	}
 	g.conns = nil
+}
+
+// cut breaks all connections and refuses new ones.
+func (g *gate) cut() {
+	g.mu.Lock()
+	g.shut = true
+	g.mu.Unlock()
+	g.sever()
 }
 
 // heal lets connections pass again.

@@ -2,8 +2,8 @@ package e2e
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -209,12 +209,27 @@ func TestReflectorRecoversFromAServerThatWasRestoredFromABackup(t *testing.T) {
 	b := burst{client: client, namespaces: []string{"default"}, names: 30, workers: 4, writes: 50}
 	b.run(t)
 	var sinks []*mirror[*corev1.ConfigMap]
+	var restored atomic.Bool
 	for _, mode := range modes {
-		// A watch from the future is silent: what ends it is the client's patience.
-		_, sink := reflectConfigMaps(t, cp.Config(), "default", reflector.Options{Sync: mode, IdleTimeout: 500 * time.Millisecond})
+		// The server is silent about a watch from the future. What makes a reflector
+		// ask again soon is a network that breaks every watch; otherwise it does so
+		// after minutes of silence.
+		var network gate
+		note, wait := states()
+		_, sink := reflectConfigMaps(t, network.through(cp.Config()), "default", reflector.Options{
+			Sync: mode,
+			OnStateChange: func(h reflector.Health) {
+				note(h)
+				if restored.Load() && h.State == reflector.StateWatching {
+					network.sever()
+				}
+			},
+		})
 		sink.waitFor(t, stored(t, client, "default"), "the first list")
+		wait(t, "it does not watch", func(h reflector.Health) bool { return h.State == reflector.StateWatching })
 		sinks = append(sinks, sink)
 	}
+	restored.Store(true)
 	require.NoError(t, cp.Reset(t.Context()))
 	mustWrite(t, client, "default", "new")
 	want := stored(t, client, "default")
