@@ -34,7 +34,7 @@ func TestTheStateMachineIsObservable(t *testing.T) {
 		})
 		after(2 * time.Minute)
 		r.cancel()
-		<-r.done
+		require.NoError(t, <-r.done)
 		want := []reflector.State{
 			reflector.StateConnecting, reflector.StateDegraded,
 			reflector.StateConnecting, reflector.StateListing, reflector.StateSynced,
@@ -72,7 +72,7 @@ func TestHealthTellsWhenTheNextAttemptIs(t *testing.T) {
 		after(time.Millisecond)
 		require.Len(t, s.asked(), 2)
 		cancel()
-		<-done
+		require.NoError(t, <-done)
 		require.Zero(t, r.Health().NextAttempt)
 	})
 }

@@ -129,7 +129,8 @@ func BenchmarkRelistLiveHeap(b *testing.B) {
 				select {
 				case <-sink.lists:
 					continue
-				case <-done:
+				case err := <-done:
+					require.NoError(b, err)
 				}
 				return
 			}

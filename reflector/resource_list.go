@@ -52,7 +52,6 @@ func (c *codec[T]) listJSON(body io.Reader, each func(T, error) error) (metav1.L
 		meta metav1.ListMeta
 		list typeMeta
 		want = c.expected()
-		n    int
 		seen bool // items
 	)
 	err := l.fields(func(name string) error {
@@ -61,14 +60,12 @@ func (c *codec[T]) listJSON(body io.Reader, each func(T, error) error) (metav1.L
 			if err := c.checkList(list, &want); err != nil {
 				return err
 			}
-			return l.elements(func(raw []byte) error {
-				obj, err := c.decodeJSON(raw, want, n)
-				if err != nil && !isObjectError(err) {
-					return err
-				}
-				n++
-				return each(obj, err)
-			})
+			a := &ahead[T]{each: each, decode: func(raw []byte, i int) (T, error) { return c.decodeJSON(raw, want, i) }}
+			defer a.wait()
+			if err := l.elements(a.add); err != nil {
+				return err
+			}
+			return a.flush()
 		}
 		raw, err := l.value()
 		if err != nil {
@@ -100,7 +97,6 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 		br   = bufio.NewReaderSize(body, 64<<10)
 		meta metav1.ListMeta
 		want = c.expected()
-		n    int
 		seen bool // the list itself
 	)
 	magic := make([]byte, len(protoMagic))
@@ -137,7 +133,7 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 			seen = true
 			outer := w.left - size
 			w.left = size
-			if meta, err = c.itemsProto(w, want, &n, each); err != nil {
+			if meta, err = c.itemsProto(w, want, each); err != nil {
 				return meta, err
 			}
 			w.left = outer
@@ -153,7 +149,9 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 	return meta, nil
 }
 
-func (c *codec[T]) itemsProto(w *wireReader, want typeMeta, n *int, each func(T, error) error) (meta metav1.ListMeta, err error) {
+func (c *codec[T]) itemsProto(w *wireReader, want typeMeta, each func(T, error) error) (meta metav1.ListMeta, err error) {
+	a := &ahead[T]{each: each, decode: func(raw []byte, i int) (T, error) { return c.decodeProto(raw, typeMeta{}, want, i) }}
+	defer a.wait()
 	for w.left > 0 {
 		num, kind, size, err := w.field()
 		if err != nil {
@@ -172,14 +170,12 @@ func (c *codec[T]) itemsProto(w *wireReader, want typeMeta, n *int, each func(T,
 				return meta, err
 			}
 		case 2:
-			obj, err := c.decodeProto(b, typeMeta{}, want, *n)
-			*n++
-			if err := each(obj, err); err != nil {
+			if err := a.add(b); err != nil {
 				return meta, err
 			}
 		}
 	}
-	return meta, nil
+	return meta, a.flush()
 }
 
 // checkList recognises answers that are no list of the resource and learns the

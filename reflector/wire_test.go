@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -83,6 +84,58 @@ func TestProtobufAndJSONDecodeAlike(t *testing.T) {
 	require.Equal(t, "v1 Pod", fromProto[0].APIVersion+" "+fromProto[0].Kind)
 	fromProto[0].TypeMeta = metav1.TypeMeta{}
 	require.Equal(t, list.Items[0], *fromProto[0])
+}
+
+func TestItemsDecodedOnSeveralCoresKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	const n = 5000
+	var body bytes.Buffer
+	body.WriteString(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[`)
+	for i := range n {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		if i%1000 == 999 {
+			fmt.Fprintf(&body, `{"metadata":{"name":"bad","resourceVersion":[]}}`)
+			continue
+		}
+		fmt.Fprintf(&body, `{"metadata":{"name":"o%d"},"data":{"x":%q}}`, i, bytes.Repeat([]byte("x"), i%3000))
+	}
+	body.WriteString(`]}`)
+	c, err := newCodec[*corev1.ConfigMap]("v1")
+	require.NoError(t, err)
+	i := 0
+	each := func(o *corev1.ConfigMap, err error) error {
+		if i%1000 == 999 {
+			require.Equal(t, i, err.(*ObjectError).Position)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint("o", i), o.Name)
+			require.Len(t, o.Data["x"], i%3000)
+		}
+		i++
+		return nil
+	}
+	_, err = c.listJSON(bytes.NewReader(body.Bytes()), each)
+	require.NoError(t, err)
+	require.Equal(t, n, i)
+
+	// What is broken in the middle ends it there.
+	broken := bytes.Replace(body.Bytes(), []byte(`"o2500"}`), []byte(`"o2500"?}`), 1)
+	i = 0
+	_, err = c.listJSON(bytes.NewReader(broken), each)
+	require.ErrorContains(t, err, "invalid JSON")
+	require.Equal(t, 2500, i)
+
+	// So does whoever takes the items.
+	stop := errors.New("enough")
+	_, err = c.listJSON(bytes.NewReader(body.Bytes()), func(o *corev1.ConfigMap, _ error) error {
+		if o != nil && o.Name == "o100" {
+			return stop
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, stop)
 }
 
 func TestProtobufWatchEvents(t *testing.T) {
