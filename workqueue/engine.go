@@ -67,7 +67,7 @@ func (q *engine[T]) hash(item T) uint32 { return uint32(maphash.Comparable(q.see
 func (q *engine[T]) now() int64 { return int64(time.Since(q.start)) }
 
 // timeIfKept is now in a queue that keeps times, else 0. Reading the clock costs
-// about as much as all the rest of an operation.
+// almost as much as all the rest of an operation.
 func (q *engine[T]) timeIfKept() int64 {
 	if q.timed {
 		return q.now()

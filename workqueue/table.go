@@ -31,7 +31,7 @@ type tableBucket[T comparable] struct {
 
 const (
 	bucketSize  = 4
-	perBucket   = 2  // entries per bucket above which the table grows
+	perBucket   = 3  // entries per bucket above which the table grows
 	segmentSize = 16 // buckets allocated at a time, a power of two
 )
 
@@ -163,9 +163,8 @@ func (t *table[T]) grow() {
 	}
 }
 
-// shrink is the reverse of grow, for four buckets: then there are two more
-// removals to go until the next time, so that the table shrinks as fast as it
-// can be emptied.
+// shrink is the reverse of grow, for four buckets at a time, so that the table
+// shrinks faster than it can be emptied.
 func (t *table[T]) shrink() {
 	for range min(4, t.buckets-segmentSize) {
 		if t.buckets == t.mask/2+1 {
