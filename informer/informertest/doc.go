@@ -73,6 +73,9 @@
 // deletion stays until a test removes it. Pods are deleted at once, whatever their
 // grace period. A client that asks for a table gets the objects.
 //
+// That nothing is validated has its use: store a Pod whose spec is a string, and
+// see what a client does with one object that it cannot decode.
+//
 // # Faults
 //
 // [Server.Inject] makes chosen requests go wrong in one of these ways:
