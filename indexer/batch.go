@@ -40,13 +40,13 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 		return b.ix.Snapshot()
 	}
 	b.next = nil
+	defer b.ix.writer.Unlock() // deferred, for OnMutation may panic
 	if b.dirty {
 		b.ix.current.Store(s)
 	} else {
 		s = b.ix.Snapshot()
 	}
 	s.shared.mutations.commit()
-	b.ix.writer.Unlock()
 	return s
 }
 

@@ -57,7 +57,14 @@ func (sp *space[T]) get(h uint64, name string) (T, bool) {
 }
 
 func (sp *space[T]) each(yield func(T) bool) bool {
-	return sp.objs.Each(func(r record[T]) bool { return yield(r.obj) })
+	return sp.objs.Runs(func(run []record[T]) bool {
+		for i := range run {
+			if !yield(run[i].obj) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // Len returns the number of objects.

@@ -25,7 +25,7 @@ func Diff[V any](a, b Trie[V], c Compare[V], yield func(d Delta[V]) bool) bool {
 	case a.size&1 != 0 && b.size&1 != 0:
 		return d.leaf((*leaf[V])(a.root), (*leaf[V])(b.root))
 	default:
-		return a.Each(d.gone) && b.Each(d.come)
+		return a.Runs(d.gone) && b.Runs(d.come)
 	}
 }
 
@@ -44,8 +44,7 @@ type differ[V any] struct {
 // inner compares two nodes at the same place of the two tries.
 func (d *differ[V]) inner(p, q unsafe.Pointer, base uint) bool {
 	if base > topShift {
-		return d.slow(func(f func(V) bool) bool { return eachInner(p, base, f) },
-			func(f func(V) bool) bool { return eachInner(q, base, f) })
+		return eachRun(p, base, d.gone) && eachRun(q, base, d.come)
 	}
 	m, n := (*inner)(p), (*inner)(q)
 	for i := uint64(0); i < fan; {
@@ -68,9 +67,9 @@ func (d *differ[V]) inner(p, q unsafe.Pointer, base uint) bool {
 				return false
 			}
 		default:
-			from, to := i, i+span
-			if !d.slow(func(f func(V) bool) bool { return eachSlot(m, from, to, base, f) },
-				func(f func(V) bool) bool { return eachSlot(n, from, to, base, f) }) {
+			// The shapes differ: look each value up in the other version. One
+			// side is a single leaf, so the cost still follows the difference.
+			if !eachSlot(m, i, i+span, base, d.gone) || !eachSlot(n, i, i+span, base, d.come) {
 				return false
 			}
 		}
@@ -88,13 +87,13 @@ func spanAt[V any](n *inner, i uint64, base uint) uint64 {
 }
 
 // eachSlot visits the values below the slots [from, to) of n.
-func eachSlot[V any](n *inner, from, to uint64, base uint, yield func(V) bool) bool {
+func eachSlot[V any](n *inner, from, to uint64, base uint, yield func([]V) bool) bool {
 	for i := from; i < to; i += spanAt[V](n, i, base) {
 		if n.isLeaf(i) {
-			if !(*leaf[V])(n.kids[i]).each(yield) {
+			if !yield((*leaf[V])(n.kids[i]).values()) {
 				return false
 			}
-		} else if !eachInner(n.kids[i], base+fanBits, yield) {
+		} else if !eachRun(n.kids[i], base+fanBits, yield) {
 			return false
 		}
 	}
@@ -121,30 +120,30 @@ func (d *differ[V]) leaf(l, m *leaf[V]) bool {
 	return true
 }
 
-// slow compares regions of different shape: it looks each value up in the other
-// version. One of the two is a single leaf or chain, so the cost still follows
-// the difference.
-func (d *differ[V]) slow(a, b func(func(V) bool) bool) bool {
-	return a(d.gone) && b(d.come)
+// gone yields the removal or the change of values of the old version.
+func (d *differ[V]) gone(vals []V) bool {
+	for _, v := range vals {
+		w, ok := d.b.Find(d.c.Hash(v), func(w V) bool { return d.c.SameKey(v, w) })
+		if !ok {
+			if !d.yield(Delta[V]{Old: v, HasOld: true}) {
+				return false
+			}
+		} else if !d.c.Equal(v, w) && !d.yield(Delta[V]{Old: v, HasOld: true, New: w, HasNew: true}) {
+			return false
+		}
+	}
+	return true
 }
 
-// gone yields the removal or the change of a value of the old version.
-func (d *differ[V]) gone(v V) bool {
-	w, ok := d.b.Find(d.c.Hash(v), func(w V) bool { return d.c.SameKey(v, w) })
-	switch {
-	case !ok:
-		return d.yield(Delta[V]{Old: v, HasOld: true})
-	case d.c.Equal(v, w):
-		return true
-	default:
-		return d.yield(Delta[V]{Old: v, HasOld: true, New: w, HasNew: true})
+// come yields values of the new version that the old one has not.
+func (d *differ[V]) come(vals []V) bool {
+	for _, w := range vals {
+		if _, ok := d.a.Find(d.c.Hash(w), func(v V) bool { return d.c.SameKey(v, w) }); ok {
+			continue
+		}
+		if !d.yield(Delta[V]{New: w, HasNew: true}) {
+			return false
+		}
 	}
-}
-
-// come yields a value of the new version that the old one has not.
-func (d *differ[V]) come(w V) bool {
-	if _, ok := d.a.Find(d.c.Hash(w), func(v V) bool { return d.c.SameKey(v, w) }); ok {
-		return true
-	}
-	return d.yield(Delta[V]{New: w, HasNew: true})
+	return true
 }

@@ -69,6 +69,17 @@ func (n *inner) put(start, span uint64, p unsafe.Pointer, leaf bool) {
 	}
 }
 
+// fetch reads the first word of each child, so that the memory of all of them
+// is on its way when an iteration comes to the first. Without it the misses come
+// one after the other: how many values a leaf has is known only when it has
+// arrived, and cannot be predicted.
+func (n *inner) fetch() (all uint64) {
+	for _, k := range n.kids {
+		all |= *(*uint64)(k) // inner, leaf and chain begin with a word that is not 0
+	}
+	return all
+}
+
 // own returns n if the batch gen made it, and else a copy that belongs to gen.
 func (n *inner) own(gen uint64) *inner {
 	if n.meta>>genShift == gen {

@@ -57,46 +57,51 @@ func (c *chain[V]) find(eq func(V) bool) (v V, ok bool) {
 // Each calls yield for every value, in an order that is arbitrary but the same
 // each time, until yield returns false. It reports whether it came to the end.
 func (t Trie[V]) Each(yield func(V) bool) bool {
-	switch {
-	case t.root == nil:
-		return true
-	case t.size&1 != 0:
-		return (*leaf[V])(t.root).each(yield)
-	default:
-		return eachInner(t.root, 0, yield)
-	}
-}
-
-func (l *leaf[V]) each(yield func(V) bool) bool {
-	for i := range l.vals[:l.len()] {
-		if !yield(l.vals[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// eachInner walks the node p whose slots divide the hash from bit base on.
-func eachInner[V any](p unsafe.Pointer, base uint, yield func(V) bool) bool {
-	if base > topShift {
-		for _, v := range (*chain[V])(p).vals {
-			if !yield(v) {
+	return t.Runs(func(vals []V) bool {
+		for i := range vals {
+			if !yield(vals[i]) {
 				return false
 			}
 		}
 		return true
+	})
+}
+
+// Runs is [Trie.Each] for a caller that takes a few values at a time, which
+// saves a call per value. The slices belong to the trie: they must not be
+// changed, and are valid as long as the version.
+func (t Trie[V]) Runs(yield func([]V) bool) bool {
+	switch {
+	case t.root == nil:
+		return true
+	case t.size&1 != 0:
+		return yield((*leaf[V])(t.root).values())
+	default:
+		return eachRun(t.root, 0, yield)
+	}
+}
+
+func (l *leaf[V]) values() []V { return l.vals[:l.len():l.len()] }
+
+// eachRun walks the node p whose slots divide the hash from bit base on.
+func eachRun[V any](p unsafe.Pointer, base uint, yield func([]V) bool) bool {
+	if base > topShift {
+		return yield((*chain[V])(p).vals)
 	}
 	n := (*inner)(p)
+	if n.fetch() == 0 {
+		return true // never: a generation is not 0
+	}
 	for i := uint64(0); i < fan; {
 		if !n.isLeaf(i) {
-			if !eachInner(n.kids[i], base+fanBits, yield) {
+			if !eachRun(n.kids[i], base+fanBits, yield) {
 				return false
 			}
 			i++
 			continue
 		}
 		l := (*leaf[V])(n.kids[i])
-		if !l.each(yield) {
+		if !yield(l.values()) {
 			return false
 		}
 		i += fan >> (l.prefix() - base)
