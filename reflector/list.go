@@ -47,7 +47,7 @@ func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListM
 	opts := first
 	var result metav1.ListMeta
 	for page := 0; ; page++ {
-		meta, err := r.page(ctx, opts, round)
+		meta, err := r.page(ctx, opts, round.take)
 		if err != nil {
 			if page == 0 || Classify(err) != ClassExpired {
 				return result, err
@@ -56,7 +56,7 @@ func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListM
 			round.reset()
 			opts = first
 			opts.Limit, opts.Continue = 0, ""
-			return r.page(ctx, opts, round)
+			return r.page(ctx, opts, round.take)
 		}
 		if page == 0 {
 			result = meta
@@ -74,8 +74,8 @@ func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListM
 	return result, nil
 }
 
-// page makes one request.
-func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, round *round[T]) (metav1.ListMeta, error) {
+// page makes one request, and hands over the objects of the answer.
+func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	dog := newDeadline(cancel)
@@ -96,11 +96,7 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, round 
 		} else {
 			dog.extend(r.opts.AnswerTimeout)
 		}
-		if err != nil {
-			return round.refuse(err)
-		}
-		round.put(obj)
-		return nil
+		return each(obj, err)
 	})
 	return meta, because(ctx, err)
 }

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -90,8 +91,8 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 // returns what to do next. A server that was restored from a backup does not,
 // and says so to a list only.
 func (r *Reflector[T]) probe(ctx context.Context) phase {
-	nothing := &round[T]{}
-	_, err := r.page(ctx, r.pos.probe(), nothing)
+	// Some sources know no limit. One object is answer enough.
+	_, err := r.page(ctx, r.pos.probe(), func(T, error) error { return io.EOF })
 	if r.pos.note(err) {
 		r.log.Warn("the server does not know the resourceVersion of the watch", "resourceVersion", r.pos.rv, "err", err)
 		r.pos.lost = true

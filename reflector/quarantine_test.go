@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -135,6 +135,30 @@ func TestAGoodVersionEndsTheQuarantine(t *testing.T) {
 		after(2 * time.Second)
 		require.Empty(t, r.Health().Quarantine)
 		require.Equal(t, "a@11", sink.holds())
+	})
+}
+
+func TestUnreadableInitialEventsAreTheLastWordOnlyIfTheyComeLast(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
+			send(w, "MODIFIED", cm("a", "4"))
+			send(w, "MODIFIED", badCM("b", "5"))
+			send(w, "DELETED", badCM("c", "6"))
+			send(w, "BOOKMARK", bookmark("10", true))
+			hang(r)
+		}, badCM("a", "1"), cm("b", "2"), cm("c", "3"), badCM("d", "3"))}
+		sink := newRecorder()
+		sink.state[types.NamespacedName{Namespace: "ns", Name: "b"}] = &configMap{}
+		old := cmObject("d", "0")
+		sink.state[types.NamespacedName{Namespace: "ns", Name: "d"}] = &old
+		r := run(t, s.source(t), knowing{sink}, reflector.Options{})
+		after(time.Second)
+		require.Equal(t, []string{"replace [b@2 d@0 a@4] @10"}, sink.calls())
+		var names []string
+		for _, oe := range r.Health().Quarantine {
+			names = append(names, oe.Key.Name)
+		}
+		require.ElementsMatch(t, []string{"b", "d"}, names)
 	})
 }
 
@@ -302,8 +326,6 @@ func TestASlowSinkIsNotTakenForAnIdleWatch(t *testing.T) {
 	})
 }
 
-var _ error = (*reflector.ObjectError)(nil)
-
 func TestObjectErrorUnwraps(t *testing.T) {
 	t.Parallel()
 	oe := &reflector.ObjectError{Err: errBroken, Class: reflector.ClassDecode}
@@ -311,5 +333,4 @@ func TestObjectErrorUnwraps(t *testing.T) {
 	require.Equal(t, reflector.ClassDecode, reflector.Classify(oe))
 	oe.Key.Name = "cluster-scoped"
 	require.EqualError(t, oe, "decode: object cluster-scoped: broken")
-	_ = metav1.ObjectMeta{}
 }

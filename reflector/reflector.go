@@ -91,14 +91,20 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 
 	next := phaseSync
 	var live *liveStream[T] // a watch that has delivered its initial events
+	defer func() {
+		if live != nil {
+			live.end()
+		}
+	}()
 	for ctx.Err() == nil {
 		var end ending
 		switch next {
 		case phaseSync:
 			live, end = r.synchronize(ctx)
 		case phaseWatch:
-			end = r.follow(ctx, live)
-			live = nil
+			going := live
+			live = nil // it is follow's to end
+			end = r.follow(ctx, going)
 		case phaseProbe:
 			next = r.probe(ctx)
 			continue

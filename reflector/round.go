@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,6 +32,15 @@ func (r *Reflector[T]) newRound(events bool) *round[T] {
 
 func (r *round[T]) reset() { r.objs, r.bad, r.holes = nil, nil, 0 }
 
+// take takes over an object of a list, or notes that it is unreadable.
+func (r *round[T]) take(obj T, err error) error {
+	if err != nil {
+		return r.refuse(err)
+	}
+	r.put(obj)
+	return nil
+}
+
 // put adds or replaces an object and reports whether its key is new.
 func (r *round[T]) put(obj T) bool {
 	if r.reuse {
@@ -43,6 +53,7 @@ func (r *round[T]) put(obj T) bool {
 		return true
 	}
 	key := object.KeyOf(obj)
+	r.forgive(key)
 	if i, ok := r.index[key]; ok {
 		r.objs[i] = obj
 		return false
@@ -52,8 +63,16 @@ func (r *round[T]) put(obj T) bool {
 	return true
 }
 
+// forgive forgets that an earlier event of an object was unreadable.
+func (r *round[T]) forgive(key types.NamespacedName) {
+	if len(r.bad) > 0 {
+		r.bad = slices.DeleteFunc(r.bad, func(oe *ObjectError) bool { return oe.Key == key })
+	}
+}
+
 // remove deletes an object.
 func (r *round[T]) remove(key types.NamespacedName) {
+	r.forgive(key)
 	if i, ok := r.index[key]; ok {
 		var none T
 		r.objs[i] = none
@@ -69,15 +88,14 @@ func (r *round[T]) refuse(err error) error {
 	if !errors.As(err, &oe) {
 		return err
 	}
-	r.bad = append(r.bad, oe)
-	if r.known == nil || oe.Key.Name == "" {
-		return nil
-	}
 	// Better an old version than none: an object that is missing from a
 	// Replace is deleted.
-	if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {
-		r.put(old)
+	if _, have := r.index[oe.Key]; !have && r.known != nil && oe.Key.Name != "" {
+		if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {
+			r.put(old)
+		}
 	}
+	r.bad = append(r.bad, oe)
 	return nil
 }
 
