@@ -32,6 +32,11 @@ func (s *Server) discovery(w http.ResponseWriter, r *http.Request, t target) err
 		return apierrors.NewMethodNotSupported(schema.GroupResource{}, r.Method)
 	}
 	all := s.store.resources()
+	if root := t.group == "" && t.version == ""; root {
+		if version := wantsAggregated(r); version != "" {
+			return writeAggregated(w, all, t.root == "api", version)
+		}
+	}
 	switch {
 	case t.root == "api" && t.version == "":
 		return writeJSON(w, http.StatusOK, metav1.APIVersions{

@@ -19,6 +19,24 @@ func find(list any, name string) object {
 	return nil
 }
 
+// aggregated finds a resource in the aggregated document.
+func aggregated(doc object, group, version, resource string) object {
+	groups, _ := items(doc)
+	for _, g := range groups {
+		versions, _ := g["versions"].([]any)
+		for _, v := range versions {
+			o, _ := v.(object)
+			resources, _ := o["resources"].([]any)
+			for _, r := range resources {
+				if found, _ := r.(object); nameOf(g) == group && o["version"] == version && found["resource"] == resource {
+					return found
+				}
+			}
+		}
+	}
+	return nil
+}
+
 var discoveryTests = []test{
 	{"TheVersionIsStated", func(a *api) {
 		v := a.expect(http.StatusOK, "GET", "/version", nil)
@@ -73,6 +91,24 @@ var discoveryTests = []test{
 		status := find(a.expect(http.StatusOK, "GET", "/apis/apps/v1", nil)["resources"], "replicasets/status")
 		require.NotNil(a, status)
 		assert.ElementsMatch(a, []any{"get", "patch", "update"}, status["verbs"])
+	}},
+	{"DiscoveryIsAggregatedOnRequest", func(a *api) {
+		accept := header{"Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}
+		for root, want := range map[string][4]string{
+			"/api":  {"", "v1", "configmaps", "ConfigMap"},
+			"/apis": {"apps", "v1", "replicasets", "ReplicaSet"},
+		} {
+			ans := a.do("GET", root, nil, accept)
+			require.Equal(a, http.StatusOK, ans.Code)
+			assert.Contains(a, ans.Header.Get("Content-Type"), "as=APIGroupDiscoveryList")
+			assert.Equal(a, "APIGroupDiscoveryList", ans.Object["kind"])
+			assert.Equal(a, "apidiscovery.k8s.io/v2", ans.Object["apiVersion"])
+			found := aggregated(ans.Object, want[0], want[1], want[2])
+			require.NotNil(a, found, root)
+			assert.Equal(a, want[3], text(found, "responseKind", "kind"))
+			assert.Equal(a, "Namespaced", found["scope"])
+			assert.Contains(a, found["verbs"], "watch")
+		}
 	}},
 	{"WhatDoesNotExistIsNotFound", func(a *api) {
 		for _, path := range []string{
