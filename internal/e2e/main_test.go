@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,7 +48,27 @@ func TestMain(m *testing.M) {
 	if !stopAll() && code == 0 {
 		code = 1
 	}
+	if left := leftBehind(); len(left) > 0 && code == 0 {
+		fmt.Fprintf(os.Stderr, "%d goroutines left behind:\n\n%s\n", len(left), strings.Join(left, "\n\n"))
+		code = 1
+	}
 	os.Exit(code)
+}
+
+// leftBehind returns the stacks of the goroutines that are in the library or an
+// example although every test has ended. Those of client-go do not count: it keeps
+// connections for later, and they end when the servers are gone.
+func leftBehind() []string {
+	buf := make([]byte, 8<<20)
+	var left []string
+	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		const module = "github.com/informerkit/informerkit/"
+		own := strings.ReplaceAll(stack, module+"internal/e2e", "")
+		if strings.Contains(own, module) {
+			left = append(left, stack)
+		}
+	}
+	return left
 }
 
 // stopAll stops what still runs and reports whether that went well.
