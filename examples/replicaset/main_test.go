@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/informerkit/informerkit/examples/internal/exampleapp"
 	"github.com/informerkit/informerkit/examples/internal/exampletest"
@@ -103,22 +100,9 @@ func TestProblemWithTheClusterIsTold(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			errs := &exampletest.Watcher{Word: tc.says, Seen: cancel} // stops the example when it has said it
-			status := exampleapp.Run(ctx, "replicaset", "", []string{"-kubeconfig", kubeconfig(t, tc.url)}, &bytes.Buffer{}, errs, run)
+			status := exampleapp.Run(ctx, "replicaset", "", []string{"-kubeconfig", exampletest.Kubeconfig(t, tc.url)}, &bytes.Buffer{}, errs, run)
 			assert.Zero(t, status, "asked to stop, it does so cleanly: %s", errs)
 			assert.Contains(t, errs.String(), tc.says)
 		})
 	}
-}
-
-func kubeconfig(t *testing.T, url string) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(name, fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: k, user: u}}]
-clusters: [{name: k, cluster: {server: %q}}]
-users: [{name: u, user: {token: t}}]
-`, url), 0o600))
-	return name
 }

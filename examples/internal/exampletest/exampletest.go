@@ -1,11 +1,42 @@
-// Package exampletest helps the tests of the examples to watch them run.
+// Package exampletest helps the tests of the examples to run and to watch them.
 package exampletest
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
 )
+
+// Kubeconfig writes a kubeconfig file that leads to the API server at url, and
+// returns its name.
+func Kubeconfig(t testing.TB, url string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "kubeconfig")
+	err := os.WriteFile(name, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: %q}}]
+users: [{name: u, user: {token: t}}]
+`, url), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Pass lets the clock of a synctest bubble go on by d, and what is due then
+// happen.
+func Pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
 
 // Watcher is a buffer that calls Seen each time something is written to it from
 // the moment that it contains Word. It is safe for concurrent use.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/examples/internal/exampletest"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/leaktest"
@@ -85,7 +86,7 @@ func inBubble(t *testing.T, tweak func(*rest.Config), test func(b *bench)) {
 func (b *bench) settle() {
 	b.Helper()
 	for range 10 {
-		pass(10 * time.Millisecond)
+		exampletest.Pass(10 * time.Millisecond)
 	}
 }
 
@@ -93,12 +94,6 @@ func (b *bench) create(obj object.Object) {
 	b.Helper()
 	require.NoError(b, b.server.Create(obj))
 	b.settle()
-}
-
-// pass lets the bubble's clock go on by d, and what is due then happen.
-func pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
 }
 
 // pods returns the pods that a set controls, by name.
@@ -308,7 +303,7 @@ func TestRefusedCreateIsTriedOnceAndAgainLater(t *testing.T) {
 		assert.Positive(b, asked)
 		assert.Contains(b, b.log.String(), "exceeded quota")
 
-		pass(time.Second) // the backoff by now
+		exampletest.Pass(time.Second) // the backoff by now
 		b.settle()
 		assert.Len(b, b.pods(b.set("web").UID), 100)
 	})
@@ -331,7 +326,7 @@ func TestAvailabilityIsToldWhenItsTimeHasCome(t *testing.T) {
 		b.settle()
 		assert.EqualValues(b, 1, b.set("web").Status.ReadyReplicas)
 		assert.EqualValues(b, 0, b.set("web").Status.AvailableReplicas)
-		pass(30 * time.Second) // no event tells of this moment
+		exampletest.Pass(30 * time.Second) // no event tells of this moment
 		b.settle()
 		assert.EqualValues(b, 1, b.set("web").Status.AvailableReplicas)
 	})

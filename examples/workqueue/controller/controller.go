@@ -58,6 +58,8 @@ type Options struct {
 	// Outcome, if set, is called with what became of each attempt, from several
 	// goroutines at once. If nil, failures are logged.
 	Outcome func(workqueue.Outcome[types.NamespacedName])
+	// Metrics, if set, gets the measurements of the queue.
+	Metrics workqueue.Metrics
 	// Log gets what goes wrong; nil discards it.
 	Log *slog.Logger
 }
@@ -100,7 +102,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	}
 	c.queue = workqueue.NewRateLimiting(
 		workqueue.Exponential[types.NamespacedName](workqueue.ExponentialOptions{Base: FirstDelay, Max: LongestDelay}),
-		workqueue.Options[types.NamespacedName]{Name: "pods", Budgets: budgets},
+		workqueue.Options[types.NamespacedName]{Name: "pods", Budgets: budgets, Metrics: opts.Metrics},
 	)
 	c.handler, err = c.pods.AddHandler(informer.HandlerFunc[*corev1.Pod](c.enqueue), informer.HandlerOptions{Name: "enqueue"})
 	return c, err

@@ -20,17 +20,20 @@ type Report struct {
 	Overdue bool
 }
 
-// String returns the report in words.
-func (r Report) String() string {
+// State returns what the report says about the pod.
+func (r Report) State() string {
 	switch {
 	case r.Phase == "":
-		return fmt.Sprintf("pod %s is gone", r.Pod)
+		return "gone"
 	case r.Overdue:
-		return fmt.Sprintf("pod %s is %s for too long", r.Pod, r.Phase)
+		return string(r.Phase) + " for too long"
 	default:
-		return fmt.Sprintf("pod %s is %s", r.Pod, r.Phase)
+		return string(r.Phase)
 	}
 }
+
+// String returns the report as a sentence.
+func (r Report) String() string { return fmt.Sprintf("pod %s is %s", r.Pod, r.State()) }
 
 // memory holds the last report that got through, for each pod that is not gone.
 // It needs a lock for the map only: nobody works on the same key at the same time.

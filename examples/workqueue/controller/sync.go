@@ -71,7 +71,7 @@ func (c *Controller) say(ctx context.Context, r Report) error {
 		return nil
 	}
 	if err := c.tell(ctx, r); err != nil {
-		return fmt.Errorf("telling that %s: %w", r, err)
+		return fmt.Errorf("report not delivered: %w", err)
 	}
 	c.told.set(r)
 	return nil

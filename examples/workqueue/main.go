@@ -1,0 +1,44 @@
+// Command workqueue tells which phase each pod is in, and which pods have been
+// pending for too long: the classic controller with a work queue, with all that
+// belongs to it. It only reads.
+//
+//	go run ./examples/workqueue                    an embedded API server and a short story
+//	go run ./examples/workqueue -once              the same, ends by itself
+//	go run ./examples/workqueue -kubeconfig FILE   on a cluster
+//
+// On a cluster it looks only at pods with the label
+// examples.informerkit.dev/controller=workqueue.
+package main
+
+import (
+	"context"
+
+	"github.com/informerkit/informerkit/examples/internal/exampleapp"
+	"github.com/informerkit/informerkit/examples/workqueue/controller"
+	"github.com/informerkit/informerkit/examples/workqueue/scenario"
+)
+
+func main() {
+	exampleapp.Main("workqueue", "A controller with a work queue: tells the phases of pods.", run)
+}
+
+func run(ctx context.Context, env *exampleapp.Env) error {
+	if !env.Embedded() {
+		return serve(ctx, env)
+	}
+	return env.Play(ctx, scenario.Play)
+}
+
+// serve runs the controller on a cluster, where the pods are the user's.
+func serve(ctx context.Context, env *exampleapp.Env) error {
+	c, err := controller.New(env.Config, controller.Options{Namespace: env.Namespace, Log: env.Log})
+	if err != nil {
+		return err
+	}
+	env.Log.Info("telling about the pods labelled "+controller.Label+"="+controller.LabelValue,
+		"server", env.Config.Host, "workers", env.Workers)
+	left, err := c.Run(ctx, env.Workers)
+	env.Log.Info("stopped; the next start will find these again",
+		"queued", len(left.Queued), "delayed", len(left.Delayed), "running", len(left.Running))
+	return err
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/informerkit/informerkit/examples/internal/exampleapp"
+	"github.com/informerkit/informerkit/examples/internal/exampletest"
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	status := exampleapp.Run(t.Context(), "workqueue", "", []string{"-once"}, &out, &errs, run)
+	assert.Zero(t, status, errs.String())
+	assert.Empty(t, errs.String(), "a story that goes well needs no log")
+	for _, line := range []string{
+		"running: [old-1]; queued: news, [old-2], [old-3]; delayed: none",
+		"the news did not wait behind the first list",
+		"flaky: attempt 2 failed, tries again later: report not delivered: nobody answers",
+		"the third attempt succeeded",
+		"poison: gives up after attempt 5",
+		"slow: gives up after attempt 1",
+		"hears that slow is Pending for too long",
+		"hears that slow is Running",
+		"running: last-1; queued: last-2, last-3; delayed: flaky, news, old-1, old-2, old-3",
+		"shut down and empty",
+		"8 keys were delayed",
+		"the end: every step converged",
+	} {
+		assert.Contains(t, out.String(), line)
+	}
+	assert.Equal(t, 2+4, strings.Count(out.String(), "tries again later"), out.String())
+	assert.Equal(t, 2, strings.Count(out.String(), "gives up"), out.String())
+}
+
+func TestStoryThatIsInterruptedHasNotConverged(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"start the controller", "is busy", "create pod poison", "create pods last-1"} {
+		t.Run(word, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			out := &exampletest.Watcher{Word: word, Seen: cancel}
+			var errs bytes.Buffer
+			assert.Equal(t, 1, exampleapp.Run(ctx, "workqueue", "", []string{"-once"}, out, &errs, run))
+			assert.Equal(t, "workqueue: interrupted before the scenario ended\n", errs.String())
+		})
+	}
+}
+
+func TestWithoutOnceTheControllerGoesOnUntilItIsStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &exampletest.Watcher{Word: "the controller goes on", Seen: cancel}
+	var errs bytes.Buffer
+	assert.Zero(t, exampleapp.Run(ctx, "workqueue", "", nil, out, &errs, run))
+	assert.Empty(t, errs.String())
+	assert.Contains(t, out.String(), "shut down and empty")
+}
+
+func TestOnAClusterItTellsWhatItFindsAndStopsCleanly(t *testing.T) {
+	t.Parallel()
+	server := informertest.Start(t, informertest.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := &exampletest.Watcher{Word: "every pod that was there at the start", Seen: cancel}
+	var out bytes.Buffer
+	assert.Zero(t, exampleapp.Run(ctx, "workqueue", "", []string{"-kubeconfig", exampletest.Kubeconfig(t, server.URL())}, &out, errs, run))
+	assert.Empty(t, out.String(), "no scenario")
+	assert.Contains(t, errs.String(), "examples.informerkit.dev/controller=workqueue")
+	assert.Contains(t, errs.String(), "stopped")
+}

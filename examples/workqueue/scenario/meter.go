@@ -1,0 +1,54 @@
+package scenario
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/informerkit/informerkit/examples/internal/play"
+)
+
+// meter is the queue's metrics. A program would feed Prometheus with them; here
+// they add up to a line at the end, and wake the story when something happens.
+type meter struct {
+	bell play.Bell
+
+	mu                   sync.Mutex
+	adds, retries        int
+	starts               int
+	longestWait, longest time.Duration
+}
+
+func (m *meter) Added(n int) {
+	m.count(func() { m.adds += n })
+}
+
+func (m *meter) Retried() {
+	m.count(func() { m.retries++ })
+}
+
+func (m *meter) Started(waited time.Duration) {
+	m.count(func() {
+		m.starts++
+		m.longestWait = max(m.longestWait, waited)
+	})
+}
+
+func (m *meter) Finished(worked time.Duration) {
+	m.count(func() { m.longest = max(m.longest, worked) })
+}
+
+func (m *meter) count(change func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change()
+	m.bell.Ring()
+}
+
+// String puts the numbers into a line.
+func (m *meter) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fmt.Sprintf("%d adds, %d attempts, %d retries; longest in the queue %v, with a worker %v",
+		m.adds, m.starts, m.retries, m.longestWait.Round(time.Millisecond), m.longest.Round(time.Millisecond))
+}

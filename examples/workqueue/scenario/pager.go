@@ -1,0 +1,95 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/informerkit/informerkit/examples/workqueue/controller"
+)
+
+// pager is whom the controller tells in the story, and it is not always there.
+type pager struct {
+	deaf map[string]int // by pod: how many reports do not get through; negative: none does
+
+	mu    sync.Mutex
+	open  chan struct{}          // closed while reports are taken
+	asked map[string][]time.Time // by pod: when somebody tried to tell something
+	told  []controller.Report    // what got through, in order
+}
+
+func newPager(deaf map[string]int) *pager {
+	p := &pager{deaf: deaf, open: make(chan struct{}), asked: map[string][]time.Time{}}
+	close(p.open)
+	return p
+}
+
+// hold makes whoever tells something wait, and the worker with it.
+func (p *pager) hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open = make(chan struct{})
+}
+
+// release ends that. It may be called when nothing is held.
+func (p *pager) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.open:
+	default:
+		close(p.open)
+	}
+}
+
+// tell takes a report.
+func (p *pager) tell(ctx context.Context, r controller.Report) error {
+	p.mu.Lock()
+	open := p.open
+	p.asked[r.Pod.Name] = append(p.asked[r.Pod.Name], time.Now())
+	p.mu.Unlock()
+	select {
+	case <-open:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if left := p.deaf[r.Pod.Name]; left != 0 {
+		p.deaf[r.Pod.Name] = left - 1
+		return errors.New("nobody answers")
+	}
+	p.told = append(p.told, r)
+	return nil
+}
+
+// position returns the place of the first report that matches, or -1.
+func (p *pager) position(matches func(controller.Report) bool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.IndexFunc(p.told, matches)
+}
+
+// waits returns the time between one attempt to tell something about a pod and
+// the next, or an error if there were not want attempts, or if one of them came
+// early: the delay is to double each time.
+func (p *pager) waits(pod string, want int) ([]time.Duration, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked := p.asked[pod]
+	if len(asked) != want {
+		return nil, fmt.Errorf("%s took %d attempts, not %d", pod, len(asked), want)
+	}
+	var waits []time.Duration
+	for i := 1; i < len(asked); i++ {
+		wait := asked[i].Sub(asked[i-1])
+		if least := controller.FirstDelay << (i - 1); wait < least {
+			return nil, fmt.Errorf("attempt %d for %s came after %v, not %v", i+1, pod, wait, least)
+		}
+		waits = append(waits, wait.Round(time.Millisecond))
+	}
+	return waits, nil
+}

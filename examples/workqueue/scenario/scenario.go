@@ -1,0 +1,164 @@
+// Package scenario plays a short story with some pods, and tells whether the
+// queue did with each of them what it should.
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/internal/play"
+	"github.com/informerkit/informerkit/examples/workqueue/controller"
+	"github.com/informerkit/informerkit/internal/restclient"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// Options configures Play; the zero value plays in namespace default, silently.
+type Options = play.Options
+
+type (
+	key       = types.NamespacedName
+	outcome   = workqueue.Outcome[key]
+	leftovers = workqueue.Leftovers[key]
+)
+
+// Play runs the controller and the story on the API server of cfg, and returns
+// nil if every step went as it should. What becomes of each key, it tells while
+// it happens.
+func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
+	s, err := newStory(cfg, opts.WithDefaults())
+	if err != nil {
+		return err
+	}
+	if err := s.createFirst(ctx); err != nil {
+		return err
+	}
+	// The story stops the controller before it ends, if nobody else does.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	s.stop = stop
+	return play.Beside(ctx, s.play, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, stop)()
+		defer close(s.stopped)
+		// One worker, so that the order of things shows.
+		left, err := s.controller.Run(serving, 1)
+		s.left = left
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	})
+}
+
+// story is one Play.
+type story struct {
+	Options
+	controller *controller.Controller
+	client     *restclient.Client[*corev1.Pod]
+	pager      *pager
+	meter      *meter
+	changed    play.Bell // rung when something has happened in the queue
+
+	stop    context.CancelFunc // tells the controller to stop
+	stopped chan struct{}      // closed when it has
+	left    leftovers          // what it did not get to; read after stopped
+
+	mu       sync.Mutex
+	outcomes map[string][]outcome // of each attempt, by pod
+}
+
+func newStory(cfg *rest.Config, opts Options) (*story, error) {
+	changed := play.NewBell()
+	s := &story{
+		Options:  opts,
+		pager:    newPager(map[string]int{"flaky": 2, "poison": -1}),
+		meter:    &meter{bell: changed},
+		changed:  changed,
+		stopped:  make(chan struct{}),
+		outcomes: map[string][]outcome{},
+	}
+	scheme := runtime.NewScheme()
+	err := corev1.AddToScheme(scheme)
+	if err != nil {
+		return nil, err
+	}
+	if s.client, err = restclient.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), scheme); err != nil {
+		return nil, err
+	}
+	s.controller, err = controller.New(cfg, controller.Options{
+		Namespace: opts.Namespace, Log: opts.Log, Tell: s.tell, Outcome: s.observe, Metrics: s.meter,
+	})
+	return s, err
+}
+
+// tell passes the controller's reports on to the pager.
+func (s *story) tell(ctx context.Context, r controller.Report) error {
+	err := s.pager.tell(ctx, r)
+	if err == nil {
+		s.Say("pager", "hears that %s is %s", r.Pod.Name, r.State())
+	}
+	return err
+}
+
+// observe tells what became of an attempt, unless that is clear from the report.
+func (s *story) observe(o outcome) {
+	switch name := o.Item.Name; o.Action {
+	case workqueue.Requeued:
+		s.Say("controller", "%s: looks again in %v, if nothing happens before", name, o.After.Round(10*time.Millisecond))
+	case workqueue.Retried:
+		s.Say("controller", "%s: attempt %d failed, tries again later: %v", name, o.Attempt, o.Err)
+	case workqueue.Dropped:
+		s.Say("controller", "%s: gives up after attempt %d: %v", name, o.Attempt, o.Err)
+	}
+	s.mu.Lock()
+	s.outcomes[o.Item.Name] = append(s.outcomes[o.Item.Name], o)
+	s.mu.Unlock()
+	s.changed.Ring()
+}
+
+// ended returns how many attempts for a pod ended with the action.
+func (s *story) ended(pod string, action workqueue.Action) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.outcomes[pod] {
+		if o.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+// until waits for done; missing says what is awaited.
+func (s *story) until(ctx context.Context, missing string, done func() bool) error {
+	return s.changed.Until(ctx, s.Patience, done, func() string { return "still waiting for " + missing })
+}
+
+// create makes a pod that the controller looks at.
+func (s *story) create(ctx context.Context, name string, annotations map[string]string) error {
+	_, err := s.client.Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: name, Annotations: annotations,
+			Labels: map[string]string{controller.Label: controller.LabelValue},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.k8s.io/pause:3.10"}}},
+	})
+	if err != nil {
+		return fmt.Errorf("create pod %s: %w", name, err)
+	}
+	return nil
+}
+
+// look shows what the queue holds.
+func (s *story) look() workqueue.Inspection[key] {
+	in := s.controller.Inspect()
+	s.Say("queue", "%s", describe(in))
+	return in
+}
