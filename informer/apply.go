@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/informerkit/informerkit/deltafifo"
@@ -18,14 +19,21 @@ type applier[T Object] struct {
 	counts  EventCounts
 }
 
-// apply applies one batch of a source: first the cache, with all its indexes,
+// applyAtOnce is how many changes make one snapshot and one batch of the log. A
+// producer that is ahead would else make them as large as the queue, and a
+// handler that stalls holds the batch that it is being told of.
+const applyAtOnce = 1024
+
+// apply applies what is pending of a source: first the cache, with all its indexes,
 // then the log, so that a handler finds in the cache what it is told of.
 func (inf *Informer[T]) apply(s *source[T], deltas []deltafifo.Delta[T]) {
-	inf.change(func(a *applier[T]) {
-		for i := range deltas {
-			a.one(s, &deltas[i])
-		}
-	})
+	for some := range slices.Chunk(deltas, applyAtOnce) {
+		inf.change(func(a *applier[T]) {
+			for i := range some {
+				a.one(s, &some[i])
+			}
+		})
+	}
 }
 
 // change makes one batch of changes, of which f applies each.

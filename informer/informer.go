@@ -117,9 +117,6 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 	}
 	inf.applier.inf = inf
 	inf.events = eventlog.New[record[T]](view[T]{snap: inf.store.Snapshot()})
-	if opts.Metrics != nil {
-		inf.metrics = opts.Metrics.Informer(inf.name)
-	}
 	return inf, nil
 }
 
@@ -168,6 +165,9 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 	defer cancel()
 	inf.mu.Lock()
 	inf.begin = time.Now()
+	if inf.opts.Metrics != nil {
+		inf.metrics = inf.opts.Metrics.Informer(inf.name)
+	}
 	inf.mu.Unlock()
 	var err error
 	if inf.namespaced {

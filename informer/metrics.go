@@ -5,7 +5,7 @@ import "time"
 // Metrics makes a recorder for each informer. Package informer/prometheus has
 // one; the interface is small enough to write another.
 type Metrics interface {
-	// Informer is called once, by New, for an informer of that name.
+	// Informer is called by Run, once for each informer.
 	Informer(name string) InformerMetrics
 }
 
