@@ -20,7 +20,7 @@ type Options struct {
 	Namespace string
 	// Patience is how long one step may take to converge; zero means 10 s.
 	Patience time.Duration
-	// Say gets the lines of the story.
+	// Say gets the lines of the story, from several goroutines at once.
 	Say func(who, format string, args ...any)
 	// Stay keeps the controller at work after the story, until the context ends.
 	Stay bool

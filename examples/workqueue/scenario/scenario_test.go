@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/informerkit/informerkit/examples/internal/exampleapp"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/leaktest"
@@ -34,7 +34,7 @@ func TestWaitsOfTheStoryAreExact(t *testing.T) {
 		}))
 		assert.Contains(t, story.String(), "the waits between were [50ms 100ms]\n")
 		assert.Contains(t, story.String(), "the waits between were [50ms 100ms 200ms 400ms]\n")
-		assert.Contains(t, story.String(), "queue: in all: 19 adds, 19 attempts, 6 retries; ")
+		assert.Contains(t, story.String(), "in all: 19 adds, 19 attempts, 6 retries; ")
 	})
 }
 
