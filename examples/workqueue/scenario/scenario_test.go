@@ -27,11 +27,7 @@ func TestWaitsOfTheStoryAreExact(t *testing.T) {
 		require.NoError(t, err)
 		defer server.Close()
 		var story strings.Builder
-		require.NoError(t, Play(t.Context(), server.Config(), Options{
-			Say: func(who, format string, args ...any) {
-				fmt.Fprintf(&story, "%s: %s\n", who, fmt.Sprintf(format, args...))
-			},
-		}))
+		require.NoError(t, Play(t.Context(), server.Config(), Options{Say: exampleapp.NewStory(&story).Say}))
 		assert.Contains(t, story.String(), "the waits between were [50ms 100ms]\n")
 		assert.Contains(t, story.String(), "the waits between were [50ms 100ms 200ms 400ms]\n")
 		assert.Contains(t, story.String(), "in all: 19 adds, 19 attempts, 6 retries; ")
