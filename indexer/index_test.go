@@ -89,6 +89,31 @@ func TestIndexValuesMayBeOfAnyComparableType(t *testing.T) {
 	require.Len(t, by(t, s, byIface, any(5)), 10)
 }
 
+func TestSingleIndexFollowsItsValue(t *testing.T) {
+	t.Parallel()
+	x := NewSingleIndex("node", func(p *pod) (string, bool) {
+		if p.Name == "bad" {
+			panic("do not index me")
+		}
+		return p.Spec.NodeName, p.Spec.NodeName != ""
+	})
+	ix := newIndexer(t, x)
+	on := func(name, node string) *pod {
+		p := newPod("a", name)
+		p.Spec.NodeName = node
+		return p
+	}
+	s := set(t, ix, on("1", ""), on("2", "x"), on("3", "x"), on("bad", "x"))
+	require.Equal(t, []string{"a/2", "a/3"}, by(t, s, x, "x"))
+	s = set(t, ix, on("1", "x"), on("2", "y"), on("3", ""))
+	require.Equal(t, []string{"a/1"}, by(t, s, x, "x"))
+	require.Equal(t, []string{"a/2"}, by(t, s, x, "y"))
+	s = set(t, ix, on("1", "x"), on("2", "y"))
+	require.Equal(t, []string{"x", "y"}, values(t, s, x))
+	_, err := New(Options[*pod]{Indexes: []IndexDefinition[*pod]{NewSingleIndex[*pod, int]("x", nil)}})
+	require.Error(t, err)
+}
+
 func TestUnknownIndexIsAnError(t *testing.T) {
 	t.Parallel()
 	ix := newIndexer(t, LabelIndex[*pod]("app"))

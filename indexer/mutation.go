@@ -114,7 +114,9 @@ func (d *detector[T]) commit() {
 	if d == nil {
 		return
 	}
-	for _, s := range d.pending {
+	swaps := d.pending
+	d.pending = nil // at once: reporting may panic
+	for _, s := range swaps {
 		if s.before.ok {
 			d.left(s.key, s.before.obj)
 		}
@@ -122,15 +124,13 @@ func (d *detector[T]) commit() {
 			d.came(s.key, s.after.obj)
 		}
 	}
-	d.pending = nil
 	d.step()
 }
 
 // left is told that obj is not stored any more.
 func (d *detector[T]) left(key types.NamespacedName, obj T) {
 	if i, ok := d.at[key]; ok && identical(d.samples[i].obj, obj) {
-		d.check(i)
-		d.drop(i)
+		d.compare(i, true)
 	}
 }
 
@@ -143,16 +143,13 @@ func (d *detector[T]) came(key types.NamespacedName, obj T) {
 	if s.copy = d.deepCopy(key, obj); s.copy == nil {
 		return
 	}
-	i := len(d.samples)
-	if i < d.opts.MaxObjects {
-		d.samples = append(d.samples, sample[T]{})
-	} else {
-		i = d.next % len(d.samples)
+	if len(d.samples) == d.opts.MaxObjects {
+		i := d.next % len(d.samples)
 		d.next = i + 1
-		d.check(i)
-		delete(d.at, d.samples[i].key)
+		d.compare(i, true)
 	}
-	d.samples[i], d.at[key] = s, i
+	d.at[key] = len(d.samples)
+	d.samples = append(d.samples, s)
 }
 
 // deepCopy survives a DeepCopyObject that panics; the object is not watched then.
@@ -172,9 +169,8 @@ func (d *detector[T]) step() {
 		return
 	}
 	i := d.next % len(d.samples)
-	if d.next = i + 1; d.check(i) {
-		d.drop(i)
-	}
+	d.next = i + 1
+	d.compare(i, false)
 }
 
 // all compares every sample and returns how many are mutated.
@@ -183,18 +179,21 @@ func (d *detector[T]) all() (found int) {
 		return 0
 	}
 	for i := len(d.samples) - 1; i >= 0; i-- {
-		if d.check(i) {
-			d.drop(i) // reported once
+		if d.compare(i, false) {
 			found++
 		}
 	}
 	return found
 }
 
-// check reports the sample if it was mutated.
-func (d *detector[T]) check(i int) bool {
+// compare reports a sample that was mutated. It lets go of it then, so that it
+// is reported once, and also if drop is set.
+func (d *detector[T]) compare(i int, drop bool) (mutated bool) {
 	s := d.samples[i]
 	path, same := firstDifference(s.copy, s.obj)
+	if drop || !same {
+		d.drop(i)
+	}
 	if same {
 		return false
 	}

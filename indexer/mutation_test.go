@@ -99,6 +99,21 @@ func TestDiscardedObjectsAreNotWatched(t *testing.T) {
 	require.Empty(t, *found)
 }
 
+func TestPanicInOnMutationFreesTheLock(t *testing.T) {
+	t.Parallel()
+	ix, err := New(Options[*pod]{Mutations: MutationOptions{SampleEvery: 1, OnMutation: func(Mutation) { panic("found") }}})
+	require.NoError(t, err)
+	p := newPod("a", "b")
+	set(t, ix, p)
+	p.Spec.Hostname = "x"
+	next := newPod("a", "b")
+	require.PanicsWithValue(t, "found", func() { set(t, ix, next) })
+	got, ok := ix.Get(key("a", "b"))
+	require.True(t, ok)
+	require.Same(t, next, got, "the batch was published")
+	set(t, ix, newPod("a", "c")) // the lock is free
+}
+
 func TestObjectThatCannotBeCopiedIsNotWatched(t *testing.T) {
 	t.Parallel()
 	ix, err := New(Options[*uncopyable]{Mutations: MutationOptions{SampleEvery: 1}})
