@@ -108,6 +108,7 @@
 //	  400, 405, 406, 422          LIST at once, for 30m            TestWatchListRefusedFallsBackAtOnce
 //	  accepted, then error 500    LIST at once, for 30m            TestWatchListAcceptedThenErrorFallsBackAtOnce
 //	  403                         LIST at once                     TestWatchListForbiddenFallsBackAtOnceAndIsTriedAgain
+//	  no answer for 10s           LIST at once, for 30m            TestWatchListWithoutAnswerFallsBackIn10s
 //	  no new object for 10s       LIST at once, for 30m            TestWatchListWithoutProgressFallsBackIn10s
 //	                                                               TestWatchListUpdatesAloneAreNoProgress
 //	  no end after 20s            LIST at once, for 30m, unless    TestWatchListWithoutBookmarkFallsBackIn20sOnABusyServer
@@ -175,7 +176,10 @@
 // # Cost
 //
 // A reflector is one goroutine, and what net/http needs for one connection. An
-// event is decoded once, from the bytes as they are in the read buffer. During a
+// event is decoded once, from the bytes as they are in the read buffer
+// (BenchmarkDecode). The items of a list are decoded in parcels of 64 KiB on all
+// cores, and handed over in their order
+// (TestItemsDecodedOnSeveralCoresKeepTheirOrder). During a
 // first list the objects and one slice of pointers are in memory; during a
 // relist into a [Known] sink, the changed objects and that slice.
 // BenchmarkRelistLiveHeap measures the live heap at the end of a relist of

@@ -81,7 +81,7 @@ var (
 	errStalled    = errors.New("the answer stalled")
 	errIdle       = errors.New("the watch was silent for too long; the connection may be half-open")
 	errOverdue    = errors.New("the server did not end the watch at the time agreed")
-	errNoProgress = errors.New("the initial events stopped before the bookmark that ends them")
+	errNoProgress = errors.New("the initial events did not begin, or stopped before the bookmark that ends them")
 	errNoBookmark = errors.New("the bookmark that ends the initial events did not come in time")
 	errRelistDue  = errors.New("objects are quarantined: the collection is read anew")
 	errCutShort   = errors.New("the watch ended before the bookmark that ends the initial events")

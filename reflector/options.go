@@ -58,8 +58,8 @@ type Options struct {
 	// case a watch that the server has not ended 30s after the time agreed is
 	// ended by the client.
 	IdleTimeout time.Duration
-	// ProgressTimeout is how long the initial events of a WatchList may
-	// bring no new object before a LIST is used instead. 10s.
+	// ProgressTimeout is how long a WatchList may take to begin, and then its
+	// initial events may bring no new object, before a LIST is used instead. 10s.
 	ProgressTimeout time.Duration
 	// CompletionTimeout is how long the initial events of a WatchList may take
 	// altogether before a LIST is used instead, unless they still come at the

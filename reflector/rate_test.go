@@ -144,6 +144,20 @@ func TestUserBackoffCannotSpin(t *testing.T) {
 	})
 }
 
+func TestRetryAfterMayBeADate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: inTurn(func(w httpWriter, _ *httpRequest, _ int) {
+			w.Header().Set("Retry-After", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat))
+			http.Error(w, "busy", 503)
+		}, lists("1")), watch: quiet}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(19 * time.Second)
+		require.False(t, r.Health().Synced)
+		after(4 * time.Second)
+		require.True(t, r.Health().Synced)
+	})
+}
+
 func TestRetryAfterIsCapped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: inTurn(func(w httpWriter, _ *httpRequest, _ int) {

@@ -44,8 +44,8 @@ type liveStream[T Object] struct {
 	unordered bool
 }
 
-// connect starts a watch.
-func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions) (*liveStream[T], error) {
+// connect starts a watch. Without an answer in time it fails with late.
+func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions, timeout time.Duration, late error) (*liveStream[T], error) {
 	seconds := int64((r.opts.WatchTimeout + time.Second - 1) / time.Second)
 	seconds += rand.Int64N(seconds + 1)
 	opts.TimeoutSeconds = &seconds
@@ -53,7 +53,7 @@ func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions) (*l
 	s := &liveStream[T]{start: time.Now(), unordered: opts.ResourceVersion == "" || opts.ResourceVersion == "0"}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.silent, s.late = newDeadline(s.cancel), newDeadline(s.cancel)
-	s.silent.set(r.opts.AnswerTimeout, errNoAnswer)
+	s.silent.set(timeout, late)
 
 	r.setState(StateConnecting)
 	var err error
@@ -99,7 +99,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 	if live == nil {
 		r.status.update(func(h *Health) { h.Watches++ })
 		var err error
-		if live, err = r.connect(ctx, r.pos.watch()); err != nil {
+		if live, err = r.connect(ctx, r.pos.watch(), r.opts.AnswerTimeout, errNoAnswer); err != nil {
 			end := failed(OpWatch, err)
 			r.opts.Metrics.Watched(time.Since(start), 0, end.class)
 			return end

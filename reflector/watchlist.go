@@ -91,7 +91,7 @@ func (r *Reflector[T]) noteRefusal(end ending) {
 // accepted the request.
 func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], n int, answered bool, err error) {
 	r.status.update(func(h *Health) { h.WatchLists++ })
-	live, err = r.connect(ctx, r.pos.watchList())
+	live, err = r.connect(ctx, r.pos.watchList(), r.opts.ProgressTimeout, errNoProgress)
 	if err != nil {
 		return nil, 0, false, err
 	}

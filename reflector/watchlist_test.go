@@ -131,6 +131,12 @@ func TestWatchListWithoutProgressFallsBackIn10s(t *testing.T) {
 	})
 }
 
+func TestWatchListWithoutAnswerFallsBackIn10s(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fallsBack(t, func(_ httpWriter, r *httpRequest, _ int) { hang(r) }, 10*time.Second, reflector.ClassNoBookmark, true)
+	})
+}
+
 func TestWatchListWithoutBookmarkFallsBackIn20sOnABusyServer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		fallsBack(t, initial(func(w httpWriter, r *httpRequest) {
