@@ -159,7 +159,8 @@ func (a *applier[T]) publish() {
 	if synced && len(a.records) == 0 && !inf.HasSynced() { // nothing to tell, but that
 		a.records = append(a.records, record[T]{leap: &leap[T]{from: snap, to: snap, origin: InitialList, synced: true}, at: a.now})
 	}
-	inf.events.Append(a.records, view[T]{snap: snap, synced: synced})
+	now := view[T]{snap: snap, synced: synced, rv: inf.resourceVersion()}
+	inf.events.Append(a.records, now)
 	clear(a.records) // it must not keep objects alive
 	if a.records = a.records[:0]; cap(a.records) > maxScratch {
 		a.records = nil
@@ -167,7 +168,7 @@ func (a *applier[T]) publish() {
 	if synced {
 		inf.noteSync()
 	}
-	inf.waiters.check(snap, synced)
+	inf.waiters.check(now)
 	a.counts.Objects = snap.Len()
 }
 

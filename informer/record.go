@@ -26,8 +26,11 @@ type leap[T Object] struct {
 // of a snapshot, in the state that they have there.
 type view[T Object] struct {
 	snap *indexer.Snapshot[T]
-	// synced is whether the first list is part of it.
+	// synced is whether the first list is part of it, that of each source.
 	synced bool
+	// rv is how far the sources have got. It is that of the snapshot, but for a
+	// server whose versions began anew: a snapshot never goes back.
+	rv string
 }
 
 type (

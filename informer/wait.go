@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/informerkit/informerkit/indexer"
 )
 
 // WaitForResourceVersion waits until the cache has reached resourceVersion: the
@@ -23,12 +21,12 @@ import (
 // An informer with a selector is not told of writes outside of it, and moves on
 // by the server's bookmarks, about once a minute: give ctx a deadline.
 func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVersion string) error {
-	err := inf.waitUntil(ctx, func(s *indexer.Snapshot[T]) bool {
-		return atLeast(s.ResourceVersion(), resourceVersion)
+	err := inf.waitUntil(ctx, func(now view[T]) bool {
+		return atLeast(now.rv, resourceVersion)
 	})
 	if err != nil {
 		return fmt.Errorf("informer %q: waiting for resourceVersion %q, at %q now: %w",
-			inf.name, resourceVersion, inf.Snapshot().ResourceVersion(), err)
+			inf.name, resourceVersion, inf.events.State().rv, err)
 	}
 	return nil
 }
@@ -39,8 +37,8 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 // informer is synced. It returns the context's cause or [ErrStopped] if that
 // comes first.
 func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error {
-	err := inf.waitUntil(ctx, func(s *indexer.Snapshot[T]) bool {
-		obj, ok := s.Get(key)
+	err := inf.waitUntil(ctx, func(now view[T]) bool {
+		obj, ok := now.snap.Get(key)
 		return !ok || uid != "" && obj.GetUID() != uid
 	})
 	if err != nil {
@@ -49,20 +47,20 @@ func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.Namespaced
 	return nil
 }
 
-// waitUntil waits until the informer is synced and done holds for the cache.
-func (inf *Informer[T]) waitUntil(ctx context.Context, done func(*indexer.Snapshot[T]) bool) error {
-	select {
-	case <-inf.synced:
-		if done(inf.Snapshot()) {
-			return nil
-		}
-	default:
+// waitUntil waits until all sources have listed and done holds for the cache.
+func (inf *Informer[T]) waitUntil(ctx context.Context, done func(view[T]) bool) error {
+	met := func() bool {
+		now := inf.events.State()
+		return now.synced && done(now)
+	}
+	if met() {
+		return nil
 	}
 	w := &waiter[T]{done: done, met: make(chan struct{})}
 	inf.waiters.add(w)
 	defer inf.waiters.remove(w)
 	// A snapshot that was published in between would not be looked at again.
-	if inf.HasSynced() && done(inf.Snapshot()) {
+	if met() {
 		return nil
 	}
 	select {
@@ -83,7 +81,7 @@ type waiters[T Object] struct {
 }
 
 type waiter[T Object] struct {
-	done func(*indexer.Snapshot[T]) bool
+	done func(view[T]) bool
 	met  chan struct{}
 }
 
@@ -105,14 +103,14 @@ func (ws *waiters[T]) remove(w *waiter[T]) {
 }
 
 // check looks who waits for no longer. Without waiters it costs one load.
-func (ws *waiters[T]) check(s *indexer.Snapshot[T], synced bool) {
-	if !synced || ws.n.Load() == 0 {
+func (ws *waiters[T]) check(now view[T]) {
+	if !now.synced || ws.n.Load() == 0 {
 		return
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	for w := range ws.all {
-		if w.done(s) {
+		if w.done(now) {
 			close(w.met)
 			delete(ws.all, w)
 		}

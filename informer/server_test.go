@@ -1,0 +1,133 @@
+package informer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// TestFollowsAnUnreliableServer is the simulation over the Kubernetes protocol:
+// handlers behind a reflector whose server drops, delays, garbles and restarts.
+func TestFollowsAnUnreliableServer(t *testing.T) {
+	t.Parallel()
+	seeds := []uint64{*simSeed}
+	if *simSeed == 0 {
+		seeds = []uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()}
+	}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				t.Logf("repeat with -run TestFollowsAnUnreliableServer -args -sim.seed=%d", seed)
+				followUnreliable(t, seed)
+			})
+		})
+	}
+}
+
+func followUnreliable(t *testing.T, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	s := informertest.Start(t, informertest.Options{InMemory: true, Seed: seed, HistoryLength: 50})
+	source, err := reflector.NewResource[*pod](s.Config(), podResource, reflector.ResourceOptions{})
+	require.NoError(t, err)
+	inf, err := New(source, Options[*pod]{})
+	require.NoError(t, err)
+	w := &world{t: t, inf: inf}
+	w.run()
+	calm := s.InjectChaos(informertest.Chaos{Seed: seed, Rate: 0.4})
+
+	var all []*observer
+	for step := range 200 {
+		changePod(t, s, rnd, step)
+		if step%40 == 0 {
+			o := observe(t, nil)
+			pace := time.Duration(rnd.IntN(300)) * time.Millisecond
+			o.each = func(Event[*pod]) { time.Sleep(pace) }
+			_, err := inf.AddHandler(o, HandlerOptions{Bound: 1 + rnd.IntN(20)})
+			require.NoError(t, err)
+			all = append(all, o)
+		}
+		switch rnd.IntN(60) {
+		case 0:
+			s.Restart()
+		case 1:
+			require.NoError(t, s.Pause())
+			time.Sleep(time.Duration(rnd.IntN(60)) * time.Second)
+			require.NoError(t, s.Resume())
+		case 2:
+			require.NoError(t, s.RestartWithNewHistory())
+		}
+		time.Sleep(time.Duration(rnd.IntN(2000)) * time.Millisecond)
+	}
+	calm()
+	time.Sleep(30 * time.Minute)
+	synctest.Wait()
+
+	want := map[types.NamespacedName]string{}
+	objs, err := s.List(podResource, "", nil)
+	require.NoError(t, err)
+	for _, o := range objs {
+		want[object.KeyOf(o)] = o.GetResourceVersion()
+	}
+	got := map[types.NamespacedName]string{}
+	for p := range inf.Snapshot().All() {
+		got[object.KeyOf(p)] = p.ResourceVersion
+	}
+	require.Equal(t, want, got, "cache")
+	for i, o := range all {
+		assert.Equal(t, want, o.state(), "observer %d", i)
+	}
+	w.stop()
+	s.Close()
+}
+
+// changePod creates, changes or deletes one of 20 pods.
+func changePod(t *testing.T, s *informertest.Server, rnd *rand.Rand, step int) {
+	t.Helper()
+	name := fmt.Sprint("pod-", rnd.IntN(20))
+	_, err := s.Get(podResource, "default", name)
+	switch {
+	case err != nil:
+		createPod(t, s, "default", name)
+	case rnd.IntN(4) == 0:
+		require.NoError(t, s.Delete(podResource, "default", name))
+	default:
+		require.NoError(t, s.Modify(podResource, "default", name, func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{"n": fmt.Sprint(step)})
+		}))
+	}
+}
+
+func TestWritesAreReadAfterTheVersionsBeganAnew(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		fac.Start(t.Context())
+		pods, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		for i := range 200 {
+			createPod(t, s, "default", fmt.Sprint("old-", i))
+			require.NoError(t, s.Delete(podResource, "default", fmt.Sprint("old-", i)))
+		}
+		require.NoError(t, pods.WaitForResourceVersion(t.Context(), s.ResourceVersion()))
+		require.NoError(t, s.RestartWithNewHistory())
+		time.Sleep(10 * time.Minute)
+		createPod(t, s, "default", "new")
+		require.NoError(t, pods.WaitForResourceVersion(t.Context(), s.ResourceVersion()))
+		_, err = pods.Lister().Get("default", "new")
+		require.NoError(t, err)
+	})
+}
