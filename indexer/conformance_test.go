@@ -313,7 +313,8 @@ func (v view) failures() ([]string, bool) {
 		return nil, false
 	}
 	out := []string{}
-	for k := range seq {
+	for k, err := range seq {
+		require.Error(v.k.t, err)
 		out = append(out, k.String())
 	}
 	slices.Sort(out)

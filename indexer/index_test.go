@@ -174,8 +174,8 @@ func failing[K comparable](t *testing.T, good K, bad func() ([]K, error)) (reaso
 	s = b.Commit()
 	bads, err = s.IndexFailures("picky")
 	require.NoError(t, err)
-	for range bads {
-		t.Error("a deleted object still fails")
+	for k, err := range bads {
+		t.Error("a deleted object still fails:", k, err)
 	}
 	require.Equal(t, []string{"a/1", "a/2"}, by(t, s, x, good))
 	return reason

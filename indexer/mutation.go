@@ -23,8 +23,8 @@ type MutationOptions struct {
 	SampleEvery int
 
 	// MaxObjects bounds how many objects are watched at a time, and with it the
-	// memory for the copies; 0 means 256. Beyond it the oldest is let go, after
-	// a last comparison.
+	// memory for the copies; 0 means 256. Beyond it another one is let go,
+	// after a last comparison.
 	MaxObjects int
 
 	// OnMutation, if set, is called for each mutated object, by the goroutine
@@ -142,6 +142,9 @@ func (d *detector[T]) came(key types.NamespacedName, obj T) {
 	s := sample[T]{key: key, rv: obj.GetResourceVersion(), obj: obj}
 	if s.copy = d.deepCopy(key, obj); s.copy == nil {
 		return
+	}
+	if i, ok := d.at[key]; ok { // left behind by a report that panicked
+		d.drop(i)
 	}
 	if len(d.samples) == d.opts.MaxObjects {
 		i := d.next % len(d.samples)

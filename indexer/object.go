@@ -15,11 +15,6 @@ type Object = object.Object
 // immutable, so two versions of an object are never the same pointer.
 func identical[T Object](a, b T) bool { return any(a) == any(b) }
 
-// sameKey reports whether a and b are versions of one object.
-func sameKey[T Object](a, b T) bool {
-	return a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
-}
-
 // hasher computes the hashes of one indexer. The seed is random, so that nobody
 // who chooses object names can choose collisions.
 type hasher struct {
