@@ -3,6 +3,7 @@ package informertest
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +15,7 @@ import (
 // other than its own listener; Close does not wait for requests made so.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.route(w, r); err != nil {
-		writeStatus(w, statusOf(err))
+		writeStatus(w, r, statusOf(err))
 	}
 }
 
@@ -271,10 +272,19 @@ func writeJSON(w http.ResponseWriter, code int, v any) error {
 	return nil
 }
 
-// writeStatus sends an error.
-func writeStatus(w http.ResponseWriter, status metav1.Status) {
+// writeStatus sends an error, as protobuf to a client that prefers it.
+func writeStatus(w http.ResponseWriter, r *http.Request, status metav1.Status) {
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", formatRV(uint64(status.Details.RetryAfterSeconds)))
+	}
+	accept := parseAccept(strings.Join(r.Header.Values("Accept"), ","))
+	if len(accept) > 0 && accept[0].media == mediaProtobuf {
+		if message, err := status.Marshal(); err == nil {
+			w.Header().Set("Content-Type", mediaProtobuf)
+			w.WriteHeader(int(status.Code))
+			_, _ = w.Write(envelope(status.TypeMeta, message)) // a client that has gone needs no answer
+			return
+		}
 	}
 	_ = writeJSON(w, int(status.Code), status)
 }

@@ -32,7 +32,7 @@ func Run(t *testing.T, cfg *rest.Config, opts Options) {
 		}{
 			{"Create", createTests}, {"Update", updateTests}, {"Patch", patchTests}, {"Delete", deleteTests},
 			{"List", listTests}, {"Watch", watchTests}, {"Discovery", discoveryTests}, {"Custom", customTests},
-			{"Views", viewTests},
+			{"Views", viewTests}, {"Protobuf", protobufTests},
 		} {
 			t.Run(group.name, func(t *testing.T) {
 				t.Parallel()

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/conformance"
 	"github.com/informerkit/informerkit/internal/leaktest"
@@ -14,8 +16,8 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestTheEmbeddedServerConforms(t *testing.T) {
 	for name, opts := range map[string]informertest.Options{
-		"Loopback": {FreshnessTimeout: 100 * time.Millisecond},
-		"InMemory": {FreshnessTimeout: 100 * time.Millisecond, InMemory: true},
+		"Loopback": {FreshnessTimeout: 100 * time.Millisecond, Scheme: scheme.Scheme},
+		"InMemory": {FreshnessTimeout: 100 * time.Millisecond, InMemory: true, Scheme: scheme.Scheme},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := informertest.Start(t, opts)

@@ -18,7 +18,8 @@
 //	list               order, selectors, pages, resourceVersion and its match
 //	watch              events, selectors, bookmarks, initial events, errors in-stream
 //	compaction         410 on lists, on pages and in watches (see Options.Compact)
-//	discovery, CRDs    documents, custom resources, metadata-only views
+//	discovery, CRDs    documents, custom resources
+//	views              metadata only, protobuf, what cannot be served
 //
 // Where releases differ, the suite follows Kubernetes 1.36. It works in
 // namespaces and with resources of its own, and removes them.
