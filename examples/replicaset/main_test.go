@@ -35,6 +35,7 @@ func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
 	} {
 		assert.Contains(t, out.String(), line)
 	}
+	exampletest.CheckTour(t, "../README.md", "replicaset", out.String())
 	assert.Equal(t, 6, strings.Count(out.String(), "controller  created"), out.String())
 	assert.Equal(t, 3, strings.Count(out.String(), "controller  deleted"), out.String())
 	assert.Equal(t, 2, strings.Count(out.String(), "collector   deleted"), out.String())

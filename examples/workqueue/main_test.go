@@ -38,6 +38,7 @@ func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
 	} {
 		assert.Contains(t, out.String(), line)
 	}
+	exampletest.CheckTour(t, "../README.md", "workqueue", out.String())
 	assert.Equal(t, 2+4, strings.Count(out.String(), "tries again later"), out.String())
 	assert.Equal(t, 2, strings.Count(out.String(), "gives up"), out.String())
 }
