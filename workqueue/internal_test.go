@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -145,4 +146,37 @@ func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 	assert.LessOrEqual(t, cap(e.table.segments), 128)
 	assert.LessOrEqual(t, e.free.n, freeListSlack+1)
 	assert.LessOrEqual(t, e.order.nFreeGroups, maxFreeGroups)
+}
+
+// A waiter whose context ends while its wake-up is on the way must pass the
+// wake-up on, or the item would lie there with somebody waiting for it.
+func TestCancelledWaiterPassesItsInvitationOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[string]{}).engine
+		got := make(chan string, 1)
+		go func() {
+			item, _ := q.get(t.Context())
+			got <- item
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { // the last to come is the first to be invited
+			_, ok := q.get(ctx)
+			assert.False(t, ok)
+		}()
+		synctest.Wait()
+
+		var r request[string]
+		q.prepare(&r, "item")
+		q.mu.Lock()
+		q.addLocked(&r, 0)
+		invited := q.waiters.next(q.order.n)
+		q.mu.Unlock()
+		cancel()
+		synctest.Wait() // the invited one has gone before the signal came
+		invited.wake()
+		assert.Equal(t, "item", <-got)
+		assert.Zero(t, q.waiters.inviting)
+	})
 }
