@@ -189,7 +189,8 @@ func (s *story) stopDrains(ctx context.Context) error {
 	}
 	if err := s.until(ctx, "the pods to be queued", func() bool {
 		in := s.controller.Inspect()
-		return len(in.Running) == 1 && len(in.Queued) == len(last)-1
+		// By name, since the worker may still have the key of the step before.
+		return len(in.Running) == 1 && in.Running[0].Item.Name == last[0] && len(in.Queued) == len(last)-1
 	}); err != nil {
 		return err
 	}
