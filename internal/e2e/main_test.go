@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}()
 	// Building first, so that no test's time is spent on it.
 	_, err := controlplane.Build(context.Background(), os.Stderr,
-		controlplane.Etcd, controlplane.KubeAPIServer, controlplane.KubeControllerManager)
+		controlplane.Etcd, controlplane.Etcd34, controlplane.KubeAPIServer, controlplane.KubeControllerManager)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

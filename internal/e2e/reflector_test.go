@@ -187,6 +187,22 @@ func TestReflectorListsWhereWatchListIsRefused(t *testing.T) {
 	}
 }
 
+// On an old etcd the API server accepts a WatchList and says in the stream that it
+// cannot serve it.
+func TestReflectorListsWhereWatchListIsAcceptedAndFails(t *testing.T) {
+	cp := dedicated(t, controlplane.Options{Etcd: controlplane.Etcd34})
+	client := clientFor(t, cp)
+	mustWrite(t, client, "default", "a", "b")
+	r, sink := reflectConfigMaps(t, cp.Config(), "default", reflector.Options{})
+	sink.waitFor(t, stored(t, client, "default"), "the first list")
+	mustWrite(t, client, "default", "c")
+	sink.waitFor(t, stored(t, client, "default"), "the watch after it")
+	h := r.Health()
+	assert.Equal(t, reflector.ClassServer, h.LastErrorClass, "%v", h.LastError)
+	assert.Positive(t, h.Lists)
+	assert.False(t, h.WatchListRefusedUntil.IsZero(), "the refusal should be remembered")
+}
+
 func TestReflectorWorksWithoutAWatchCache(t *testing.T) {
 	cp := dedicated(t, controlplane.Options{APIServerFlags: []string{"--watch-cache=false"}})
 	client := clientFor(t, cp)

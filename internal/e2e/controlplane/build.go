@@ -18,6 +18,10 @@ import (
 const (
 	EtcdVersion       = "v3.7.3"
 	KubernetesVersion = "v1.36.3"
+
+	// etcd34Version is how the Go proxy knows v3.4.13, whose module path lacks the
+	// /v3 that its tag calls for.
+	etcd34Version = "v0.5.0-alpha.5.0.20200910180754-dd1b699fc489"
 )
 
 // Program is one program of the control plane: where its source is and how it is
@@ -29,6 +33,7 @@ type Program struct {
 	pkg     string // main package
 	module  string // module of pkg
 	ldflags string
+	flags   []string // that it is run with besides those that every version knows
 }
 
 // The programs that [Build] can make.
@@ -37,6 +42,16 @@ var (
 		name: "etcd", version: EtcdVersion, pinned: "etcd",
 		pkg: "go.etcd.io/etcd/server/v3", module: "go.etcd.io/etcd/server/v3",
 		ldflags: "-s -w",
+		// The data are thrown away anyway.
+		flags: []string{"--unsafe-no-fsync", "--log-level=warn"},
+	}
+	// Etcd34 is a release on which an API server accepts WatchLists and then finds
+	// out that it cannot serve them.
+	Etcd34 = Program{
+		name: "etcd34", version: etcd34Version, pinned: "etcd34",
+		pkg: "go.etcd.io/etcd", module: "go.etcd.io/etcd",
+		ldflags: "-s -w",
+		flags:   []string{"--logger=zap", "--log-level=warn"},
 	}
 	KubeAPIServer         = kubernetesProgram("kube-apiserver")
 	KubeControllerManager = kubernetesProgram("kube-controller-manager")

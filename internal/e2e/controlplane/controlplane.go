@@ -26,6 +26,8 @@ type Options struct {
 	// APIServerFlags are appended to the command line of kube-apiserver, where the
 	// last of two equal flags counts: "--watch-cache=false".
 	APIServerFlags []string
+	// Etcd is the storage: [Etcd] or [Etcd34]; the zero value is Etcd.
+	Etcd Program
 	// ControllerManager also runs the kube-controller-manager, so that Deployments,
 	// owner references and namespaces come to life.
 	ControllerManager bool
@@ -53,7 +55,10 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	if opts.Progress == nil {
 		opts.Progress = io.Discard
 	}
-	programs := []Program{Etcd, KubeAPIServer}
+	if opts.Etcd.name == "" {
+		opts.Etcd = Etcd
+	}
+	programs := []Program{opts.Etcd, KubeAPIServer}
 	if opts.ControllerManager {
 		programs = append(programs, KubeControllerManager)
 	}
@@ -80,7 +85,7 @@ func (cp *ControlPlane) start(ctx context.Context) (err error) {
 	if cp.apiPort, err = freePort(); err != nil {
 		return err
 	}
-	if cp.etcd, err = startEtcd(ctx, cp.paths[0], cp.dir); err != nil {
+	if cp.etcd, err = startEtcd(ctx, cp.paths[0], cp.opts.Etcd.flags, cp.dir); err != nil {
 		return err
 	}
 	if err := cp.StartAPIServer(ctx); err != nil {
@@ -145,7 +150,7 @@ func (cp *ControlPlane) Reset(ctx context.Context) error {
 		return fmt.Errorf("controlplane: %w", err)
 	}
 	var err error
-	if cp.etcd, err = startEtcd(ctx, cp.paths[0], cp.dir); err != nil {
+	if cp.etcd, err = startEtcd(ctx, cp.paths[0], cp.opts.Etcd.flags, cp.dir); err != nil {
 		return fmt.Errorf("controlplane: %w", err)
 	}
 	return cp.StartAPIServer(ctx)

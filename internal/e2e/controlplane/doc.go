@@ -24,8 +24,8 @@
 //
 // # Binaries
 //
-// [Build] makes the programs once, with go build from the modules etcd and
-// kubernetes in the folders beside this file, and keeps them in internal/e2e/.bin
+// [Build] makes the programs once, with go build from the modules etcd, etcd34
+// and kubernetes in the folders beside this file, and keeps them in internal/e2e/.bin
 // under a name that holds their version and a digest of everything that pins
 // them. These are modules of their own because they need other versions of the
 // k8s.io modules than the library. From cold caches this takes about four minutes

@@ -19,8 +19,8 @@ type etcdServer struct {
 	url string // of clients: gRPC, and the JSON form of it
 }
 
-// startEtcd runs etcd with its data in dir and returns when it answers.
-func startEtcd(ctx context.Context, path string, dir *dataDir) (*etcdServer, error) {
+// startEtcd runs the etcd at path with its data in dir and returns when it answers.
+func startEtcd(ctx context.Context, path string, flags []string, dir *dataDir) (*etcdServer, error) {
 	clients, err := loopbackURL()
 	if err != nil {
 		return nil, err
@@ -29,15 +29,13 @@ func startEtcd(ctx context.Context, path string, dir *dataDir) (*etcdServer, err
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess("etcd", path, []string{
+	p, err := startProcess("etcd", path, append([]string{
 		"--name=e2e",
 		"--data-dir=" + dir.join(etcdData),
 		"--listen-client-urls=" + clients, "--advertise-client-urls=" + clients,
 		"--listen-peer-urls=" + peers, "--initial-advertise-peer-urls=" + peers,
 		"--initial-cluster=e2e=" + peers,
-		"--unsafe-no-fsync", // the data are thrown away anyway
-		"--log-level=warn",
-	}, dir.join("etcd.log"))
+	}, flags...), dir.join("etcd.log"))
 	if err != nil {
 		return nil, err
 	}
