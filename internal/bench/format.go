@@ -13,13 +13,13 @@ func (r Row) format(v float64) string {
 	case r.Measure == Time || r.Measure == Latency:
 		return scaled(v, "s", 1000, " n", " µ", " m", " ")
 	case r.Measure == LiveHeap || r.Measure == Memory:
-		return bytes(v)
+		return amount(v)
 	default:
 		return fmt.Sprintf("%.2f", v)
 	}
 }
 
-func bytes(v float64) string { return scaled(v, "B", 1000, " ", " k", " M", " G") }
+func amount(v float64) string { return scaled(v, "B", 1000, " ", " k", " M", " G") }
 
 // scaled writes v with three digits and the prefix that suits it.
 func scaled(v float64, unit string, step float64, prefixes ...string) string {
@@ -52,7 +52,7 @@ func (r Row) describe(o Outcome) string {
 	case Time:
 		parts = append(parts, count(o.Allocs)+" allocs")
 		if r.Want.Bytes.set {
-			parts = append(parts, bytes(o.Bytes))
+			parts = append(parts, amount(o.Bytes))
 		}
 	case LiveHeap:
 		if o.Goroutines >= 0.02 || r.Want.Goroutines.set {
@@ -71,7 +71,7 @@ func (r Row) target() string {
 	}
 	parts = append(parts, w.Figure.describe("", r.format)...)
 	parts = append(parts, w.Allocs.describe(" allocs", count)...)
-	parts = append(parts, w.Bytes.describe("", bytes)...)
+	parts = append(parts, w.Bytes.describe("", amount)...)
 	parts = append(parts, w.Goroutines.describe(" goroutines", count)...)
 	return strings.Join(parts, ", ")
 }

@@ -28,6 +28,10 @@ type Row struct {
 	// has one process for all of its runs. LiveHeap implies it.
 	Fresh bool
 
+	// Rounds is the most runs that each side has, for rows that take long; 0
+	// leaves it to the runner.
+	Rounds int
+
 	// Rate makes the table show units per second instead of time per unit.
 	Rate bool
 	// Quick puts the row among the few that a short comparison consists of.
@@ -107,10 +111,13 @@ type Limit struct {
 // AtMost is a limit.
 func AtMost(most float64) Limit { return Limit{max: most, set: true} }
 
-// exceeds reports whether v is over the limit. Counts are averages over many
-// repetitions, to which a garbage collection or a growing slice contributes a
+// exceeds reports whether a figure is over the limit.
+func (l Limit) exceeds(v float64) bool { return l.set && v > l.max }
+
+// countExceeds reports whether a count is over the limit. Counts are averages over
+// many repetitions, to which a garbage collection or a growing slice contributes a
 // little; the slack is too small to hide one more per unit.
-func (l Limit) exceeds(v float64) bool { return l.set && v > l.max*1.02+0.02 }
+func (l Limit) countExceeds(v float64) bool { return l.exceeds((v - 0.02) / 1.02) }
 
 func (l Limit) describe(what string, format func(float64) string) []string {
 	if !l.set {

@@ -50,7 +50,11 @@ func (r *Runner) Run(ctx context.Context, row Row) (Result, error) {
 	ours, theirs := &contestant{r: r, row: row, ours: true}, &contestant{r: r, row: row}
 	defer ours.stop()
 	defer theirs.stop()
-	for range r.Rounds {
+	rounds := r.Rounds
+	if row.Rounds > 0 {
+		rounds = min(rounds, row.Rounds)
+	}
+	for range rounds {
 		for _, c := range []*contestant{ours, theirs} {
 			if err := c.run(ctx); err != nil {
 				return Result{}, fmt.Errorf("%s (%s): %w", row.Name(), c.side().Who, err)
@@ -144,7 +148,7 @@ func judge(row Row, ours, theirs []Sample) Result {
 		{want.Bytes, res.Ours.Bytes, "bytes"},
 		{want.Goroutines, res.Ours.Goroutines, "goroutines"},
 	} {
-		if count.limit.exceeds(count.value) {
+		if count.limit.countExceeds(count.value) {
 			res.Misses = append(res.Misses, count.name)
 		}
 	}

@@ -24,6 +24,11 @@ type ourPrioritized struct {
 
 func (q ourPrioritized) Get() (key, bool) { return q.Queue.Get(q.ctx) }
 
+func newOurPrioritized() prioritized {
+	budgets := []time.Duration{0, time.Second, time.Minute}
+	return ourPrioritized{ours.New(ours.Options[key]{Budgets: budgets}), running()}
+}
+
 type theirPrioritized struct {
 	priorityqueue.PriorityQueue[key]
 	priorities []int
@@ -40,8 +45,7 @@ func (q theirPrioritized) Get() (key, bool) {
 
 func comparePriorities(row bench.Row, work func(prioritized) bench.Subject) bench.Row {
 	row.Ours = bench.Side{Who: informerkit, Setup: func() bench.Subject {
-		budgets := []time.Duration{0, time.Second, time.Minute}
-		return work(ourPrioritized{ours.New(ours.Options[key]{Budgets: budgets}), running()})
+		return work(newOurPrioritized())
 	}}
 	row.Theirs = bench.Side{Who: controllerRuntime, Setup: func() bench.Subject {
 		return work(theirPrioritized{priorityqueue.New[key](""), []int{100, 0, -100}})

@@ -42,6 +42,9 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	if err != nil {
 		return false, err
 	}
+	if opts.pods > 0 {
+		return false, rows.ServePods(opts.pods, opts.watchList, in, out)
+	}
 	if opts.child != "" {
 		return false, serve(opts, in, out)
 	}
@@ -77,6 +80,8 @@ type options struct {
 	time        time.Duration
 	profile     string
 	child, side string
+	pods        int
+	watchList   bool
 }
 
 func parse(args []string) (options, error) {
@@ -92,6 +97,8 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.profile, "profile", "", "write CPU and heap profiles of each side of each row into this directory")
 	flags.StringVar(&o.child, "child", "", "measure one side of this row under the orders of a parent (internal)")
 	flags.StringVar(&o.side, "side", "", "which side a child measures: ours or theirs (internal)")
+	flags.IntVar(&o.pods, rows.ServeFlag, 0, "serve so many pods to a child (internal)")
+	flags.BoolVar(&o.watchList, "watchlist", false, "with -"+rows.ServeFlag+": know WatchList (internal)")
 	pattern := flags.String("run", "", "only rows whose name matches this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -1,0 +1,80 @@
+package rows
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/indexer"
+)
+
+// TestHotPathsAllocateNoMoreThanTheyDid is the gate against regressions that no
+// machine is too noisy for: what each operation allocates, counted.
+func TestHotPathsAllocateNoMoreThanTheyDid(t *testing.T) {
+	k := key{Namespace: "team-00", Name: "web"}
+	q := ourQueue()
+	take := func() {
+		got, _ := q.Get()
+		q.Done(got)
+	}
+	prioritized := newOurPrioritized()
+	next := 0
+
+	ps := pods(10_000, 10)
+	s := newOurStore(someIndexes(2)).(oursAsStore)
+	s.WriteAll(ps)
+	u := updatesOf(ps)
+	ks := keysOf(ps)
+	batch := make([]*corev1.Pod, 100)
+
+	batched, classic := newOurBatchFIFO(), newOurDeltaFIFO()
+
+	for _, path := range []struct {
+		name string
+		most float64
+		run  func()
+	}{
+		{"queue: add, get, done", 0, func() { q.Add(k); take() }},
+		{"queue: delay, supersede, get, done", 0, func() { q.AddAfter(k, time.Hour); q.Add(k); take() }},
+		{"queue: rate limit, supersede, get, forget, done", 1, func() {
+			q.AddRateLimited(k)
+			q.Add(k)
+			got, _ := q.Get()
+			q.Forget(got)
+			q.Done(got)
+		}},
+		{"queue: add with a priority, get, done", 0, func() {
+			prioritized.AddClass(k, next%3)
+			got, _ := prioritized.Get()
+			prioritized.Done(got)
+			next++
+		}},
+		{"store: get", 0, func() { s.Get(ks[next%len(ks)]); next++ }},
+		{"store: list 10k", 4, func() { s.All() }},
+		{"store: list a namespace", 4, func() { s.InNamespace("team-00") }},
+		{"store: list by index", 5, func() { s.OnNode("node-7") }},
+		{"store: snapshot", 0, func() { s.Snapshot() }},
+		{"store: single write, two indexes", 22, func() { s.Write(u.take()) }},
+		{"store: batch of 100 writes, two indexes", 900, func() {
+			for i := range batch {
+				batch[i] = u.take()
+			}
+			s.WriteAll(batch)
+		}},
+		{"store: diff of nothing", 2, func() {
+			for range indexer.Diff(s.Snapshot(), s.Snapshot()) {
+				t.Error("a snapshot differs from itself")
+			}
+		}},
+		{"queue of changes: update, pop", 0, func() { batched.Update(ps[0]); batched.Pop() }},
+		{"queue of changes, classic: update, pop", 1, func() { classic.Update(ps[0]); classic.Pop() }},
+	} {
+		path.run() // what is allocated once does not count
+		got := testing.AllocsPerRun(200, path.run)
+		t.Logf("%-50s %v", path.name, got)
+		require.LessOrEqual(t, got, path.most, path.name)
+	}
+}

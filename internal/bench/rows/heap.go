@@ -1,0 +1,46 @@
+package rows
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"time"
+)
+
+// What can be watched while something runs.
+const (
+	// heapInUse is objects, reachable or not yet swept.
+	heapInUse = "/memory/classes/heap/objects:bytes"
+	// heapReachable is what the last garbage collection found reachable.
+	heapReachable = "/gc/heap/live:bytes"
+)
+
+// highest returns the highest value of a metric of the runtime while f runs.
+func highest(metric string, f func()) float64 {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	sample := []metrics.Sample{{Name: metric}}
+	var most uint64
+	for {
+		metrics.Read(sample)
+		most = max(most, sample[0].Value.Uint64())
+		select {
+		case <-done:
+			return float64(most)
+		case <-tick.C:
+		}
+	}
+}
+
+// reachable is what is reachable now.
+func reachable() float64 {
+	runtime.GC()
+	runtime.GC()
+	sample := []metrics.Sample{{Name: heapReachable}}
+	metrics.Read(sample)
+	return float64(sample[0].Value.Uint64())
+}
