@@ -15,12 +15,13 @@ type Object = object.Object
 type EventType uint8
 
 const (
-	// Added: an object that the handler has not been told of, or was told is gone.
+	// Added means: an object that the handler has not been told of, or was told
+	// is gone.
 	Added EventType = iota + 1
-	// Updated: a new state of an object that the handler knows. With the origin
+	// Updated means: a new state of an object that the handler knows. With the origin
 	// [Resync] it is the state it knows already.
 	Updated
-	// Deleted: an object that the handler knows is gone.
+	// Deleted means: an object that the handler knows is gone.
 	Deleted
 )
 
@@ -41,18 +42,18 @@ func (t EventType) String() string {
 type Origin uint8
 
 const (
-	// Watch: the server reported this very change.
+	// Watch means: the server reported this very change.
 	Watch Origin = iota + 1
-	// InitialList: the object existed when the handler joined, or when the
+	// InitialList means: the object existed when the handler joined, or when the
 	// informer listed for the first time.
 	InitialList
-	// Relist: found by comparing the cache with a later list, after a watch
+	// Relist means: found by comparing the cache with a later list, after a watch
 	// could not be resumed.
 	Relist
-	// CatchUp: the handler was too slow and beyond its bound; the event stands
+	// CatchUp means: the handler was too slow and beyond its bound; the event stands
 	// for everything that happened to the object in the meantime.
 	CatchUp
-	// Resync: nothing happened; the handler asked to be told of each object
+	// Resync means: nothing happened; the handler asked to be told of each object
 	// again from time to time.
 	Resync
 )

@@ -4,15 +4,15 @@ package eventlog
 type Status int
 
 const (
-	// Parked: there is nothing to read. The cursor's wake function will be
+	// Parked means: there is nothing to read. The cursor's wake function will be
 	// called after the next append, or when the log is closed.
 	Parked Status = iota
-	// Run: there are entries, and the state after the last of them.
+	// Run means: there are entries, and the state after the last of them.
 	Run
-	// Detached: the cursor was beyond its limit. It stands at the end of the log
+	// Detached means: the cursor was beyond its limit. It stands at the end of the log
 	// now, and the state is the one there.
 	Detached
-	// Closed: the log was closed, or the cursor has left it.
+	// Closed means: the log was closed, or the cursor has left it.
 	Closed
 )
 
