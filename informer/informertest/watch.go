@@ -181,17 +181,23 @@ func newTimer(d time.Duration) *time.Timer {
 
 // serve answers a watch whose header may be sent. Errors from here on are events.
 func (w *watcher) serve(ctx context.Context, closing <-chan struct{}, q listQuery, rv uint64, opts Options) error {
-	if err := w.flush(); err != nil { // the header: the watch has begun
+	initial := q.sendInitialEvents() || q.SendInitialEvents == nil && rv == 0
+	// A client that has seen the header counts on seeing every later write: where
+	// the watch begins must be settled before.
+	if w.rv = rv; rv == 0 && !initial {
+		w.rv = w.store.revision()
+	}
+	if err := w.flush(); err != nil {
 		return err
 	}
 	if err := w.tamper.begin(w); err != nil {
 		return err
 	}
-	if err := w.start(ctx, q, rv, opts); err != nil {
-		w.sendError(err)
-		return nil
-	}
-	if w.rv == 0 && rv == 0 || q.sendInitialEvents() {
+	if initial {
+		if err := w.store.await(ctx, rv, opts.FreshnessTimeout); err != nil {
+			w.sendError(err)
+			return nil
+		}
 		if err := w.initial(); err != nil {
 			return err
 		}
@@ -203,8 +209,6 @@ func (w *watcher) serve(ctx context.Context, closing <-chan struct{}, q listQuer
 		if err := w.flush(); err != nil {
 			return err
 		}
-	} else if rv > 0 {
-		w.rv = rv
 	}
 	timeout := opts.WatchTimeout
 	if q.TimeoutSeconds != nil && *q.TimeoutSeconds > 0 {
@@ -215,18 +219,6 @@ func (w *watcher) serve(ctx context.Context, closing <-chan struct{}, q listQuer
 		interval = -1
 	}
 	return w.follow(ctx, closing, timeout, interval)
-}
-
-// start waits for the version that a stream of initial events has to reach and,
-// for a client that wants none at no particular version, finds the present one.
-func (w *watcher) start(ctx context.Context, q listQuery, rv uint64, opts Options) error {
-	switch {
-	case q.sendInitialEvents():
-		return w.store.await(ctx, rv, opts.FreshnessTimeout)
-	case q.SendInitialEvents != nil && rv == 0:
-		w.rv = w.store.revision()
-	}
-	return nil
 }
 
 // listQuery are the options of a list or watch, decoded.
