@@ -71,7 +71,7 @@ func retryAfter(resp *http.Response) int {
 	}
 	if t, err := http.ParseTime(h); err == nil {
 		if d := time.Until(t); d > 0 {
-			return min(int(d/time.Second)+1, int(maxRetryAfter/time.Second))
+			return min(int((d+time.Second-1)/time.Second), int(maxRetryAfter/time.Second))
 		}
 	}
 	return 0
