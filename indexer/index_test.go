@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -352,6 +353,34 @@ func TestIndexesComeAndGoWhileTheStoreIsWritten(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
+}
+
+func TestAddingAnIndexDoesNotHoldUpWriters(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	set(t, ix, numbered(10)...)
+	building, written := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	x := NewSingleIndex("slow", func(p *pod) (string, bool) {
+		once.Do(func() { close(building); <-written })
+		return p.Spec.NodeName, true
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { assert.NoError(t, ix.AddIndex(x)) })
+	<-building
+	b := ix.Batch() // would wait for ever if AddIndex held the lock meanwhile
+	p := newPod("a", "late")
+	p.Spec.NodeName = "late"
+	_, _, err := b.Set(p)
+	require.NoError(t, err)
+	b.Delete(key("ns-1", "pod-1"))
+	b.Commit()
+	close(written)
+	wg.Wait()
+	s := ix.Snapshot()
+	require.Equal(t, []string{"a/late"}, by(t, s, x, "late"))
+	require.Equal(t, []string{"ns-8/pod-8"}, by(t, s, x, "node-1"), "without the one deleted meanwhile")
+	require.Equal(t, 10, s.Len())
 }
 
 func TestIndexFunctionMayReadTheIndexer(t *testing.T) {
