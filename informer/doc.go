@@ -101,8 +101,8 @@
 //
 // # Cost
 //
-// An event costs an update of the cache, and an entry of about 80 bytes that
-// all handlers share; appending takes the same time for one handler and for a
+// An event costs an update of the cache, and an entry of 72 bytes that all
+// handlers share; appending takes the same time for one handler and for a
 // hundred. Handlers that keep up read a batch for one lock of the log. While
 // events come in bursts there is less than one allocation per event, whatever
 // the number of handlers; a lone event has those of the cache, about eight.

@@ -2,8 +2,8 @@ package informer
 
 import "time"
 
-// Metrics makes a recorder for each informer. Package informer/prometheus has
-// one; the interface is small enough to write another.
+// Metrics makes a recorder for each informer, for example of series with the
+// informer's name as a label.
 type Metrics interface {
 	// Informer is called by Run, once for each informer.
 	Informer(name string) InformerMetrics
