@@ -27,7 +27,12 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
 		return serve(ctx, env)
 	}
-	return env.Play(ctx, func(ctx context.Context, cfg *rest.Config, opts scenario.Options) error {
+	return env.Play(ctx, []string{
+		"apply --validate=false -f examples/replicaset/replicaset.yaml",
+		"get pods",
+		`patch replicasets.examples.informerkit.dev web --type merge -p '{"spec":{"replicas":5}}'`,
+		"delete replicasets.examples.informerkit.dev web",
+	}, func(ctx context.Context, cfg *rest.Config, opts scenario.Options) error {
 		if err := scenario.Install(ctx, cfg); err != nil {
 			return err
 		}

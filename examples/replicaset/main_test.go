@@ -36,9 +36,12 @@ func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
 		assert.Contains(t, out.String(), line)
 	}
 	exampletest.CheckTour(t, "../README.md", "replicaset", out.String())
-	assert.Equal(t, 6, strings.Count(out.String(), "controller  created"), out.String())
+	created := strings.Count(out.String(), "controller  created")
+	assert.GreaterOrEqual(t, created, 6, out.String())
+	// On a busy machine the controller may hear that a pod is gone before it hears
+	// that the set is. It replaces the pod then, and that one is collected, too.
 	assert.Equal(t, 3, strings.Count(out.String(), "controller  deleted"), out.String())
-	assert.Equal(t, 2, strings.Count(out.String(), "collector   deleted"), out.String())
+	assert.Equal(t, created-3-1, strings.Count(out.String(), "collector   deleted"), out.String())
 }
 
 func TestStoryThatIsInterruptedHasNotConverged(t *testing.T) {

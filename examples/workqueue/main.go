@@ -26,7 +26,11 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
 		return serve(ctx, env)
 	}
-	return env.Play(ctx, scenario.Play)
+	return env.Play(ctx, []string{
+		"get pods",
+		"annotate pod news --overwrite examples.informerkit.dev/patience=5s",
+		"delete pod news",
+	}, scenario.Play)
 }
 
 // serve runs the controller on a cluster, where the pods are the user's.

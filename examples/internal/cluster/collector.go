@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,11 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
+
+// sweep is how long after an owner its pods go. At once would be too early: the
+// owner's controller may not have heard yet that it is gone, and would take the
+// pods for lost and make new ones.
+const sweep = 50 * time.Millisecond
 
 // collector deletes pods whose controller is gone. It needs nothing of the
 // owners but their metadata, so that is all it caches.
@@ -60,7 +66,7 @@ func newCollector(cfg *rest.Config, pods *informer.Informer[*corev1.Pod], byOwne
 				return
 			}
 			for pod := range owned {
-				c.queue.Add(object.KeyOf(pod))
+				c.queue.AddAfter(object.KeyOf(pod), sweep)
 			}
 		},
 	}, informer.HandlerOptions{Name: "collector"})

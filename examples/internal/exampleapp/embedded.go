@@ -2,15 +2,20 @@ package exampleapp
 
 import (
 	"context"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/internal/play"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
-// Play starts the embedded API server and plays a scenario on it.
-func (e *Env) Play(ctx context.Context, scenario func(context.Context, *rest.Config, play.Options) error) error {
+// Play starts the embedded API server and plays a scenario on it. try are things
+// to do with the server afterwards: the arguments of kubectl, for the user who
+// did not ask for it to end.
+func (e *Env) Play(ctx context.Context, try []string, scenario func(context.Context, *rest.Config, play.Options) error) error {
 	server, err := informertest.NewServer(informertest.Options{})
 	if err != nil {
 		return err
@@ -19,9 +24,37 @@ func (e *Env) Play(ctx context.Context, scenario func(context.Context, *rest.Con
 
 	story := NewStory(e.Out)
 	story.Say("server", "an embedded API server listens on %s", server.Config().Host)
-	err = scenario(ctx, server.Config(), play.Options{Namespace: e.Namespace, Say: story.Say, Log: e.Log, Stay: !e.Once})
+	kubectl := "kubectl --server " + server.Config().Host
+	if e.Namespace != "" {
+		kubectl += " --namespace " + e.Namespace
+		if err := createNamespace(server, e.Namespace); err != nil {
+			return err
+		}
+	}
+	opts := play.Options{Namespace: e.Namespace, Say: story.Say, Log: e.Log}
+	if !e.Once {
+		opts.Stay = func() {
+			story.Say("story", "the end; the controller goes on until you press Ctrl-C. Play with it:")
+			for _, args := range try {
+				_, _ = fmt.Fprintf(e.Out, "\n    %s %s", kubectl, args)
+			}
+			_, _ = fmt.Fprint(e.Out, "\n\n")
+		}
+	}
+	err = scenario(ctx, server.Config(), opts)
 	if err == nil && e.Once {
 		story.Say("story", "the end: every step converged")
+	}
+	return err
+}
+
+func createNamespace(server *informertest.Server, name string) error {
+	err := server.Create(&metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // one of those that every server has
 	}
 	return err
 }

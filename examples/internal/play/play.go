@@ -22,8 +22,9 @@ type Options struct {
 	Patience time.Duration
 	// Say gets the lines of the story, from several goroutines at once.
 	Say func(who, format string, args ...any)
-	// Stay keeps the controller at work after the story, until the context ends.
-	Stay bool
+	// Stay, if set, is called at the end of the story, and the controller stays at
+	// work until the context ends.
+	Stay func()
 	// Log gets what goes wrong underneath; nil discards it.
 	Log *slog.Logger
 }

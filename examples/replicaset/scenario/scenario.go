@@ -43,8 +43,8 @@ func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
 		if err := s.play(ctx); err != nil {
 			return err
 		}
-		if opts.Stay {
-			s.Say("story", "the end; the controller goes on")
+		if opts.Stay != nil {
+			s.Stay()
 			<-ctx.Done()
 		}
 		return nil

@@ -48,8 +48,8 @@ func (s *story) play(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	if s.Stay {
-		s.Say("story", "the end; the controller goes on")
+	if s.Stay != nil {
+		s.Stay()
 		<-ctx.Done()
 		<-s.stopped
 		s.look()
