@@ -190,28 +190,32 @@ func TestPromise8RegistrationIsGaplessAndFreeOfDuplicates(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
-		ctx, cancel := context.WithCancel(t.Context())
-		wrote := make(chan struct{})
-		go func() { // without pause, so that registrations fall in between
-			defer close(wrote)
-			for n := 0; ctx.Err() == nil; n++ {
+		n := 0
+		burst := func() { // is being applied, bit by bit, when it returns
+			for range 10 {
+				n++
 				w.set("a", fmt.Sprint(n%100), n)
 				if n%5 == 0 {
 					w.remove("a", fmt.Sprint(n%11))
 				}
 			}
-		}()
+		}
 		var all []*observer
-		for range 200 {
+		for range 100 {
+			burst()
 			o := observe(t, w.inf) // fails on duplicates and on gaps within an object
 			_, err := w.inf.AddHandler(o, HandlerOptions{})
 			require.NoError(t, err)
 			all = append(all, o)
+			burst()
+			if n%3 == 0 {
+				synctest.Wait()
+			}
 		}
-		cancel()
-		<-wrote
 		synctest.Wait()
 		requireSame(t, c, w.inf, all...)
+		late, _ := w.join(HandlerOptions{})
+		requireSame(t, c, w.inf, late)
 	})
 }
 
