@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -317,6 +318,13 @@ func (s *recorder) calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.log...)
+}
+
+// objects returns a copy of the state.
+func (s *recorder) objects() map[types.NamespacedName]*corev1.ConfigMap {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.state)
 }
 
 // holds returns the objects as name@rv, sorted.

@@ -568,14 +568,13 @@ func TestSilenceFromARestoredServerLeadsToARelist(t *testing.T) {
 		sink := newRecorder()
 		r := run(t, s.source(t), knowing{sink}, listMode)
 		after(time.Minute)
-		before := *sink.state[types.NamespacedName{Namespace: "ns", Name: "a"}]
-		held := sink.state[types.NamespacedName{Namespace: "ns", Name: "a"}]
+		held := sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}]
 		after(5 * time.Minute)
 		require.Equal(t, "list@0 watch@1000 list@1000 list@ watch@50", s.verbs())
 		require.Equal(t, "1", s.asked()[2].query.Get("limit"))
 		require.Equal(t, "50", r.LastResourceVersion())
-		now := sink.state[types.NamespacedName{Namespace: "ns", Name: "a"}]
-		require.Equal(t, before.ResourceVersion, now.ResourceVersion)
+		now := sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}]
+		require.Equal(t, held.ResourceVersion, now.ResourceVersion)
 		require.NotSame(t, held, now, "equal versions of different histories are not the same")
 	})
 }

@@ -3,7 +3,6 @@ package reflector_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"runtime"
 	"strings"
 	"testing"
@@ -40,11 +39,11 @@ func TestARelistKeepsThePointersOfUnchangedObjects(t *testing.T) {
 				sink := newRecorder()
 				run(t, s.source(t), knowing{sink}, reflector.Options{Sync: mode})
 				after(time.Millisecond)
-				before := maps.Clone(sink.state)
+				before := sink.objects()
 				require.Len(t, before, 4)
 				after(90 * time.Second)
 				require.Equal(t, "a@1 b@12 c@3 d@", sink.holds())
-				for k, o := range sink.state {
+				for k, o := range sink.objects() {
 					require.Equal(t, k.Name == "a", before[k] == o, k.Name)
 				}
 			})

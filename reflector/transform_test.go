@@ -62,7 +62,7 @@ func TestATransformCannotBreakTheIdentity(t *testing.T) {
 		r := run(t, lw, sink, listMode)
 		after(time.Second)
 		require.Equal(t, []string{"replace [a@1] @10", "update a@11"}, sink.calls())
-		require.Equal(t, "uid-a", string(sink.state[keyOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})].UID))
+		require.Equal(t, "uid-a", string(sink.objects()[keyOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})].UID))
 		require.Equal(t, "11", r.LastResourceVersion())
 	})
 }
@@ -74,10 +74,10 @@ func TestClusterScopedObjectsKeepAnEmptyNamespace(t *testing.T) {
 		sink := newRecorder()
 		run(t, reflector.Transform(s.source(t), reflector.StripManagedFields[*configMap]), sink, listMode)
 		after(time.Second)
-		for k := range sink.state {
+		for k := range sink.objects() {
 			require.Equal(t, "/n", k.String())
 		}
-		require.Len(t, sink.state, 1)
+		require.Len(t, sink.objects(), 1)
 	})
 }
 

@@ -175,7 +175,7 @@ func TestWatchListOfALargeCollectionGetsItsTime(t *testing.T) {
 		r := run(t, s.source(t), sink, reflector.Options{})
 		after(50 * time.Second)
 		require.True(t, r.Health().Synced)
-		require.Len(t, sink.state, 45*150)
+		require.Len(t, sink.objects(), 45*150)
 		require.Zero(t, r.Health().Lists)
 	})
 }
