@@ -48,22 +48,26 @@ func Check(t testing.TB) {
 	})
 }
 
-// wait returns the goroutines that are neither in before nor expected, once
-// none is left or the grace is over.
+// wait returns what find finds, once that is nothing or the grace is over.
 func wait(before map[string]bool) []string {
 	deadline := time.Now().Add(grace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		var left []string
-		for _, g := range stacks() {
-			if !before[id(g)] && !expected(g) {
-				left = append(left, g)
-			}
-		}
+		left := find(before)
 		if len(left) == 0 || time.Now().After(deadline) {
 			return left
 		}
 		time.Sleep(pause)
 	}
+}
+
+// find returns the goroutines that are neither in before nor expected.
+func find(before map[string]bool) (left []string) {
+	for _, g := range stacks() {
+		if !before[id(g)] && !expected(g) {
+			left = append(left, g)
+		}
+	}
+	return left
 }
 
 // stacks returns the stack of every goroutine but the calling one.
