@@ -116,8 +116,12 @@ func (f *freeList[T]) allocate() {
 
 // put takes an entry back.
 func (f *freeList[T]) put(e *entry[T], inUse int) {
-	if f.n > max(freeListSlack, inUse) {
-		f.head, f.n = f.head.next, f.n-1 // too many: drop one, and e as well
+	if f.n > max(freeListSlack, inUse) { // too many: drop one, and e as well
+		surplus := f.head
+		f.head, f.n = surplus.next, f.n-1
+		// An entry beside them in memory may be in use for long, and keeps them:
+		// so they must not keep anything in turn.
+		*surplus, *e = entry[T]{}, entry[T]{}
 		return
 	}
 	// Clearing the item lets whatever it points to be collected. All else that

@@ -148,6 +148,36 @@ func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 	assert.LessOrEqual(t, e.order.nFreeGroups, maxFreeGroups)
 }
 
+// Entries are allocated side by side, so one that is in use keeps its neighbours
+// in memory. What was let go must not lead from there to anything else.
+func TestDroppedEntriesHoldOnToNothing(t *testing.T) {
+	t.Parallel()
+	q := New(Options[*int]{})
+	for range 1000 {
+		q.Add(new(int))
+	}
+	var all []*entry[*int]
+	for x := q.engine.order.classes[0].head; x != nil; x = x.next {
+		all = append(all, x)
+	}
+	for q.Len() > 0 {
+		item, _ := q.Get(t.Context())
+		q.Done(item)
+	}
+	free := map[*entry[*int]]bool{}
+	for x := q.engine.free.head; x != nil; x = x.next {
+		free[x] = true
+	}
+	dropped := 0
+	for _, x := range all {
+		if !free[x] {
+			dropped++
+			require.Equal(t, entry[*int]{}, *x)
+		}
+	}
+	assert.Greater(t, dropped, 800)
+}
+
 // A waiter whose context ends while its wake-up is on the way must pass the
 // wake-up on, or the item would lie there with somebody waiting for it.
 func TestCancelledWaiterPassesItsInvitationOn(t *testing.T) {
