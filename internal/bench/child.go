@@ -32,8 +32,8 @@ type answer struct {
 // the set-up, and the heap profile of what the last run has left, are written to
 // files whose names begin with it.
 func Serve(row Row, side Side, in io.Reader, out io.Writer, profile string) error {
-	if profile != "" {
-		runtime.MemProfileRate = 1024
+	if profile != "" && row.Measure == LiveHeap {
+		runtime.MemProfileRate = 1024 // finer than usual, which would cost time where that counts
 	}
 	subject := side.Setup()
 	var settled func()
@@ -57,7 +57,7 @@ func Serve(row Row, side Side, in io.Reader, out io.Writer, profile string) erro
 		if o.Calibrate > 0 {
 			a.Repeat = calibrate(row, subject, o.Calibrate)
 		} else {
-			a.Sample, _ = take(row, subject, o.Run, settled)
+			a.Sample = take(row, subject, o.Run, settled)
 		}
 		if err := answers.Encode(a); err != nil {
 			return fmt.Errorf("answering: %w", err)

@@ -18,15 +18,16 @@ type Sample struct {
 	Goroutines float64 `json:"goroutines"`
 }
 
-// take does one run of n repetitions and returns its outcome and duration. If
+// take does one run of n repetitions and returns its outcome. If
 // settled is not nil, it is called when what is left of the run has been measured
 // and is still there.
-func take(row Row, s Subject, n int, settled func()) (Sample, time.Duration) {
+func take(row Row, s Subject, n int, settled func()) Sample {
+	var before, after runtime.MemStats
+	// Not after Before: it may start goroutines that leave no core to a collection.
+	settle(&before)
 	if s.Before != nil {
 		s.Before()
 	}
-	var before, after runtime.MemStats
-	settle(&before)
 	goroutines := runtime.NumGoroutine()
 	runtime.ReadMemStats(&before)
 	used, start := cpuTime(), time.Now()
@@ -56,7 +57,7 @@ func take(row Row, s Subject, n int, settled func()) (Sample, time.Duration) {
 	if s.After != nil {
 		s.After()
 	}
-	return sample, elapsed
+	return sample
 }
 
 // settle collects garbage, so that no run pays for that of another one, and
@@ -78,13 +79,27 @@ func calibrate(row Row, s Subject, d time.Duration) int {
 	}
 	d = max(d, row.Time)
 	for n := 1; ; {
-		_, elapsed := take(row, s, n, nil)
+		elapsed := try(s, n)
 		if elapsed >= d*9/10 || n >= 1e9 {
 			return n
 		}
 		// As many as should fill d and a bit, but never a leap: the first
 		// repetitions say little about the later ones.
 		guess := int(1.1 * float64(n) * float64(d) / float64(max(elapsed, time.Microsecond)))
-		n = max(n+1, min(guess, 20*n))
+		n = max(n+1, min(guess, 50*n))
 	}
+}
+
+// try does a run that does not count.
+func try(s Subject, n int) time.Duration {
+	if s.Before != nil {
+		s.Before()
+	}
+	start := time.Now()
+	s.Run(n)
+	elapsed := time.Since(start)
+	if s.After != nil {
+		s.After()
+	}
+	return elapsed
 }

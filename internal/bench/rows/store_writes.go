@@ -23,7 +23,6 @@ func writeRows() []bench.Row {
 	single := bench.Row{
 		Work: "single writes",
 		Does: "One goroutine updates pods of 100k in random order, each visible at once, with one index, of the node.",
-		Rate: true,
 		Want: bench.Target{Figure: bench.AtMost(1200), Bytes: bench.AtMost(800)},
 	}
 	rows := []bench.Row{

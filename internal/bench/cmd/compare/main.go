@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/informerkit/informerkit/internal/bench"
@@ -24,7 +25,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	missed, err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
 	switch {
@@ -59,10 +60,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 		return false, errors.New("no row matches; -list shows all")
 	}
 	results, err := measure(ctx, opts, selected)
-	if err != nil {
-		return false, err
-	}
-	if err := write(out, opts, results); err != nil {
+	// What was measured before a failure, or an interruption, is worth its time.
+	if err := errors.Join(err, write(out, opts, results)); err != nil {
 		return false, err
 	}
 	for _, r := range results {
@@ -156,7 +155,7 @@ func measure(ctx context.Context, opts options, selected []bench.Row) ([]bench.R
 		r, err := runner.Run(ctx, row)
 		if err != nil {
 			fmt.Fprintln(os.Stderr)
-			return nil, err
+			return results, err
 		}
 		results = append(results, r)
 	}
