@@ -38,8 +38,9 @@ type ProcessOptions[T comparable] struct {
 	// never) and that ProcessWith waits for them, however long they take.
 	StopTimeout time.Duration
 
-	// Logger gets a warning for each failure and an error for each item that
-	// is dropped. Nil discards them.
+	// Logger gets a warning for each failure, an error for each item that is
+	// dropped and, at debug level, those that failed because the stop cancelled
+	// their context. Nil discards them.
 	Logger *slog.Logger
 
 	// OnOutcome, if set, is called by the worker after each item, before the
@@ -174,6 +175,9 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 		err = ErrStopTimeout
 	}
 	queued, running := p.q.engine.takeAll()
+	if len(running) == 0 && (!p.Drain || len(queued) == 0) {
+		err = nil // the last one ended at that very moment
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Leftovers[T]{

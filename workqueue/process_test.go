@@ -422,3 +422,50 @@ func TestItemContextCarriesValues(t *testing.T) {
 		return nil
 	}))
 }
+
+// Every clean stop interrupts what is running, and nobody wants to be warned of
+// it. A failure of an item that nobody disturbed is worth a warning at any time.
+func TestInterruptionByTheStopIsNoWarning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, tc := range []struct {
+			drain bool
+			level string
+		}{{false, "level=DEBUG"}, {true, "level=WARN"}} {
+			var log bytes.Buffer
+			logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			p := start(t, options{Drain: tc.drain, Logger: logger}, func(ctx context.Context, _ string) error {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(time.Minute):
+					return assert.AnError
+				}
+			})
+			p.q.Add("a")
+			synctest.Wait()
+			p.stop()
+			assert.Equal(t, []workqueue.Action{workqueue.Interrupted}, p.actions())
+			assert.Contains(t, log.String(), tc.level)
+			assert.Contains(t, log.String(), "item=a")
+		}
+	})
+}
+
+// Of the end of the last item and the end of the timeout at the same moment, the
+// first counts: nothing is running.
+func TestItemThatEndsWithTheStopTimeoutHasEnded(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			p := start(t, options{StopTimeout: time.Minute}, func(context.Context, string) error {
+				<-time.After(time.Minute)
+				return nil
+			})
+			p.q.Add("a")
+			synctest.Wait()
+			p.stop()
+			assert.Equal(t, len(p.left.Running) > 0, p.err != nil, "%d are running: %v", len(p.left.Running), p.err)
+		})
+	}
+}

@@ -73,10 +73,14 @@ func (p *processor[T]) call(item T) (err error) {
 }
 
 func (p *processor[T]) report(o Outcome[T]) {
-	switch o.Action {
-	case Retried, Interrupted:
+	switch {
+	case o.Action == Interrupted && p.items.Err() != nil:
+		// It was told to stop, and it did: nothing to worry about. One that was
+		// left in peace and failed all the same is a failure like any other.
+		p.Logger.Debug("processing interrupted", p.attrs(o)...)
+	case o.Action == Retried, o.Action == Interrupted:
 		p.Logger.Warn("processing failed", p.attrs(o)...)
-	case Dropped:
+	case o.Action == Dropped:
 		p.Logger.Error("processing failed, item dropped", p.attrs(o)...)
 	}
 	if p.OnOutcome != nil {
