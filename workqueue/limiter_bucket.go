@@ -31,6 +31,7 @@ type bucket[T comparable] struct {
 }
 
 func (b *bucket[T]) When(item T) time.Duration { return b.whenAfter(item, 0) }
+func (b *bucket[T]) hasBucket() bool           { return true }
 
 func (b *bucket[T]) whenAfter(_ T, wait time.Duration) time.Duration {
 	now := time.Now()

@@ -2,11 +2,18 @@ package workqueue
 
 import "time"
 
-// waitingLimiter is implemented by limiters whose demand depends on how long
-// the item will wait anyway. whenAfter is When for an item that waits at least
-// so long; it returns no less.
+// waitingLimiter is implemented by limiters whose demand may depend on how long
+// the item will wait anyway, because they are a bucket or have one inside.
 type waitingLimiter[T comparable] interface {
+	// whenAfter is When for an item that waits at least so long; it returns no
+	// less.
 	whenAfter(item T, wait time.Duration) time.Duration
+	hasBucket() bool
+}
+
+func hasBucket[T comparable](l RateLimiter[T]) bool {
+	w, ok := l.(waitingLimiter[T])
+	return ok && w.hasBucket()
 }
 
 // whenAfter asks l for the delay of an item that waits for at least that long.
@@ -27,7 +34,7 @@ func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
 		if l == nil {
 			continue
 		}
-		if _, ok := l.(waitingLimiter[T]); ok {
+		if hasBucket(l) {
 			m.waiting = append(m.waiting, l)
 		} else {
 			m.plain = append(m.plain, l)
@@ -39,6 +46,7 @@ func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
 type maxOf[T comparable] struct{ plain, waiting []RateLimiter[T] }
 
 func (m *maxOf[T]) When(item T) time.Duration { return m.whenAfter(item, 0) }
+func (m *maxOf[T]) hasBucket() bool           { return len(m.waiting) > 0 }
 
 func (m *maxOf[T]) whenAfter(item T, wait time.Duration) time.Duration {
 	for _, l := range m.plain {
@@ -86,6 +94,7 @@ type maxWait[T comparable] struct {
 }
 
 func (m *maxWait[T]) When(item T) time.Duration { return m.whenAfter(item, 0) }
+func (m *maxWait[T]) hasBucket() bool           { return hasBucket(m.RateLimiter) }
 
 func (m *maxWait[T]) whenAfter(item T, wait time.Duration) time.Duration {
 	return max(wait, min(m.longest, whenAfter(m.RateLimiter, item, wait)))

@@ -231,3 +231,27 @@ func TestDefaultLimiterBoundsABurstOfFirstFailures(t *testing.T) {
 		}
 	})
 }
+
+// The bucket comes last whatever it and the others are wrapped in.
+func TestBucketIsAskedAfterWrappedLimiters(t *testing.T) {
+	t.Parallel()
+	slow := func() workqueue.RateLimiter[string] { return workqueue.FastSlow[string](time.Hour, time.Hour, 1) }
+	for name, other := range map[string]workqueue.RateLimiter[string]{
+		"WithMaxWait":          workqueue.WithMaxWait(slow(), 2*time.Hour),
+		"MaxOf":                workqueue.MaxOf(slow()),
+		"WithMaxWait of MaxOf": workqueue.WithMaxWait(workqueue.MaxOf(slow()), 2*time.Hour),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				bucket := workqueue.Bucket[string](rate.NewLimiter(1, 1))
+				l := workqueue.MaxOf(workqueue.MaxOf(bucket), other)
+				l.When("a") // the token at hand
+				for range 10 {
+					require.Equal(t, time.Hour, l.When("a"))
+				}
+				assert.InDelta(t, 1e9, float64(bucket.When("b")), 10, "places in the line were wasted")
+			})
+		})
+	}
+}
