@@ -36,14 +36,24 @@
 //
 //   - client-go has its default feature gates, and its queues are created without
 //     a name, which is how its metrics are off. Ours has none configured either.
+//
 //   - Where client-go's users go through a lister, so does the row: the lister
 //     joins namespace and name to a key, and converts the results.
+//
 //   - Listing means to visit every object's pointer without reading the object.
 //     To read them costs both the same, and would only hide the difference.
+//
 //   - A list of client-go is a slice that the caller may keep and sort. Where that
 //     is the purpose, slices.Collect has to be added to our side.
+//
 //   - go-memdb is a general database. It gets one table with indexes of the same
 //     keys. Its objects are the same pods.
+//
+//   - Informers in memory get the same events from the same channel. Our handlers
+//     are Lossless there, so that both sides tell of every event.
+//
+//   - First syncs read from a server in a third process, which sends what it has
+//     encoded beforehand; it takes part of the same cores for both.
 //
 // # What is not measured
 //

@@ -46,6 +46,18 @@ func (r Row) Name() string { return r.Area + ": " + r.Work }
 
 func (r Row) units() float64 { return float64(max(1, r.Per)) }
 
+// rounds is the number of runs of each side, if most are wanted. What is alive is
+// hardly ever different, and takes a new process each time: three runs show it.
+func (r Row) rounds(most int) int {
+	if r.Measure == LiveHeap {
+		most = min(most, 3)
+	}
+	if r.Rounds > 0 {
+		most = min(most, r.Rounds)
+	}
+	return most
+}
+
 func (r Row) fresh() bool { return r.Fresh || r.Measure == LiveHeap }
 
 // Measure is what is compared in a row.

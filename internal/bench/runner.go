@@ -10,7 +10,7 @@ import (
 
 // Runner measures rows.
 type Runner struct {
-	// Rounds is the number of runs of each side.
+	// Rounds is the number of runs of each side; some rows have fewer.
 	Rounds int
 	// Time is the duration of a run, where a row does not fix the repetitions.
 	Time time.Duration
@@ -50,11 +50,7 @@ func (r *Runner) Run(ctx context.Context, row Row) (Result, error) {
 	ours, theirs := &contestant{r: r, row: row, ours: true}, &contestant{r: r, row: row}
 	defer ours.stop()
 	defer theirs.stop()
-	rounds := r.Rounds
-	if row.Rounds > 0 {
-		rounds = min(rounds, row.Rounds)
-	}
-	for range rounds {
+	for range row.rounds(r.Rounds) {
 		for _, c := range []*contestant{ours, theirs} {
 			if err := c.run(ctx); err != nil {
 				return Result{}, fmt.Errorf("%s (%s): %w", row.Name(), c.side().Who, err)

@@ -172,7 +172,7 @@ func write(out io.Writer, opts options, results []bench.Result) error {
 	case opts.markdown:
 		bench.WriteMarkdown(out, results)
 	default:
-		fmt.Fprintf(out, "%s\n%s, median of %d runs each, alternating; ratio is theirs over ours, more than 1 is better\n\n",
+		fmt.Fprintf(out, "%s\n%s, median of up to %d runs each, alternating; ratio is theirs over ours, more than 1 is better\n\n",
 			host, pick(opts.cpu, "processor time", "wall-clock time"), opts.rounds)
 		bench.WriteTable(out, results)
 	}
