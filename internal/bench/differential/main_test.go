@@ -1,0 +1,21 @@
+package differential
+
+import (
+	"flag"
+	"io"
+	"os"
+	"testing"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// client-go reports errors through global handlers: one logs, and one sleeps by a
+// clock that the bubbles would share. The histories are full of errors.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	utilruntime.ErrorHandlers = nil
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	os.Exit(m.Run())
+}

@@ -1,0 +1,146 @@
+package differential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// world is a server, both informers and their handlers.
+type world struct {
+	*record
+	seed    uint64
+	met     *tally
+	planted func(told) bool
+
+	ours   *informer.Informer[*corev1.Pod]
+	theirs cache.SharedIndexInformer
+	pairs  []*pair
+
+	started bool
+	down    bool
+	indexed bool   // with the second index
+	calm    func() // ends the random faults
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// newWorld makes a world in the present bubble. The seed also chooses what kind of
+// a server it is.
+func newWorld(seed uint64, met *tally) (*world, error) {
+	opts := informertest.Options{InMemory: true, Seed: seed, DisableWatchList: seed%3 == 0}
+	if seed%4 == 1 {
+		opts.Scheme = scheme.Scheme // and so protobuf
+	}
+	server, err := informertest.NewServer(opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{record: newRecord(server), seed: seed, met: met}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	if err = errors.Join(w.makeOurs(), w.makeTheirs()); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *world) makeOurs() error {
+	source, err := reflector.NewResource[*corev1.Pod](w.server.Config(), pods, reflector.ResourceOptions{})
+	if err != nil {
+		return err
+	}
+	w.ours, err = informer.New(source, informer.Options[*corev1.Pod]{
+		Indexer: indexer.Options[*corev1.Pod]{Indexes: []indexer.IndexDefinition[*corev1.Pod]{byLabel}},
+	})
+	return err
+}
+
+func (w *world) makeTheirs() error {
+	cfg := w.server.Config()
+	cfg.APIPath = "/api"
+	cfg.GroupVersion = &corev1.SchemeGroupVersion
+	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	if w.seed%4 == 1 {
+		cfg.ContentType = "application/vnd.kubernetes.protobuf"
+	}
+	client, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return err
+	}
+	lw := cache.NewListWatchFromClient(client, pods.Resource, "", fields.Everything())
+	w.theirs = cache.NewSharedIndexInformer(lw, &corev1.Pod{}, resyncPeriod, theirIndex(byLabel.Name(), labelValues))
+	return w.theirs.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
+}
+
+// start runs both informers.
+func (w *world) start() {
+	if w.started {
+		return
+	}
+	w.started = true
+	w.running.Go(func() { _ = w.ours.Run(w.ctx) }) // the histories tell whether it works
+	w.running.Go(func() { w.theirs.RunWithContext(w.ctx) })
+	w.settle(2 * time.Second)
+}
+
+func (w *world) close() {
+	w.cancel()
+	for _, p := range w.pairs {
+		p.gate.open()
+	}
+	w.running.Wait()
+	w.server.Close()
+}
+
+// settle lets so much time pass and then waits until nobody has anything to do.
+func (w *world) settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// recovery is longer than both sides wait after failures.
+const recovery = 3 * time.Minute
+
+// runCluster returns a function that runs a cluster's history in a bubble of its
+// own. If planted is set, our handlers do not write down the events for which it
+// returns true.
+func runCluster(met *tally, planted func(told) bool) func(t *testing.T, seed uint64, steps []step) error {
+	return func(t *testing.T, seed uint64, steps []step) (err error) {
+		synctest.Test(t, func(*testing.T) {
+			var w *world
+			if w, err = newWorld(seed, met); err != nil {
+				return
+			}
+			defer w.close()
+			w.planted = planted
+			for i, s := range steps {
+				if err = w.step(s); err != nil {
+					err = fmt.Errorf("step %d, %v: %w", i+1, s, err)
+					return
+				}
+			}
+			if err = w.finish(); err != nil {
+				err = fmt.Errorf("at the end: %w", err)
+			}
+		})
+		return err
+	}
+}
