@@ -3,7 +3,6 @@ package deltafifo
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // BatchFIFO is the batch face: a queue of changes in arrival order across all
@@ -17,10 +16,9 @@ import (
 type BatchFIFO[T Object] struct {
 	gate
 	buf        buffers[T]
-	idle       *time.Timer // of the consumer; nil until there was a burst
-	everListed bool        // Replace has been called
-	listed     bool        // a Replaced is among the pending deltas
-	written    bool        // an Added, Updated, Deleted or Replaced is among them
+	everListed bool // Replace has been called
+	listed     bool // a Replaced is among the pending deltas
+	written    bool // an Added, Updated, Deleted or Replaced is among them
 }
 
 // NewBatch returns an empty queue.
@@ -151,7 +149,7 @@ func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[
 		return err
 	}
 	q.mu.Lock()
-	if err := q.awaitBatch(ctx); err != nil {
+	if err := q.await(ctx, q.buf.large(), q.buf.trim); err != nil {
 		return err
 	}
 	batch := q.buf.take()
@@ -168,30 +166,6 @@ func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[
 		q.processed(listed)
 	}
 	return err
-}
-
-// awaitBatch waits until something is pending. If that takes long it lets go of
-// the memory of a burst. The mutex must be locked, and is still locked when
-// awaitBatch returns without error.
-func (q *BatchFIFO[T]) awaitBatch(ctx context.Context) error {
-	var idle <-chan time.Time
-	if q.pending == 0 && q.buf.large() {
-		if q.idle == nil {
-			q.idle = time.NewTimer(idleAfter)
-		} else {
-			q.idle.Reset(idleAfter)
-		}
-		defer q.idle.Stop()
-		idle = q.idle.C
-	}
-	for {
-		some, err := q.await(ctx, idle)
-		if some || err != nil {
-			return err
-		}
-		q.buf.trim()
-		idle = nil
-	}
 }
 
 // processed notes that a batch of changes was processed without error. The

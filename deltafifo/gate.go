@@ -27,6 +27,7 @@ type gate struct {
 	blocked int           // producers that wait for room
 	ready   chan struct{} // token for the consumer
 	waiting bool          // the consumer waits for work
+	idle    *time.Timer   // of the consumer; nil until there was a burst
 
 	popping atomic.Bool   // a pop is in progress
 	synced  chan struct{} // closed once the initial state has been processed
@@ -114,18 +115,28 @@ func (g *gate) leave(n int) {
 	g.mu.Unlock()
 }
 
-// await waits until something is pending, and reports that, or until idle
-// fires. The mutex must be locked, and is still locked when await returns
-// without error.
-func (g *gate) await(ctx context.Context, idle <-chan time.Time) (bool, error) {
+// await waits until something is pending. If that takes long and the queue is
+// large, which is to say that it holds the memory of a burst, it is trimmed. The
+// mutex must be locked, and is still locked when await returns without error.
+func (g *gate) await(ctx context.Context, large bool, trim func()) error {
+	var idle <-chan time.Time
+	if g.pending == 0 && large {
+		if g.idle == nil {
+			g.idle = time.NewTimer(idleAfter)
+		} else {
+			g.idle.Reset(idleAfter)
+		}
+		defer g.idle.Stop()
+		idle = g.idle.C
+	}
 	for g.pending == 0 {
 		switch {
 		case g.closed:
 			g.mu.Unlock()
-			return false, ErrClosed
+			return ErrClosed
 		case g.limit == 0:
 			g.mu.Unlock()
-			return false, errNotMade
+			return errNotMade
 		}
 		g.waiting = true
 		g.mu.Unlock()
@@ -143,13 +154,13 @@ func (g *gate) await(ctx context.Context, idle <-chan time.Time) (bool, error) {
 		g.waiting = false
 		if err != nil {
 			g.mu.Unlock()
-			return false, err
+			return err
 		}
-		if isIdle {
-			return g.pending > 0, nil
+		if isIdle && g.pending == 0 {
+			trim()
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // taken accounts for n deltas that the consumer has removed. The mutex must be

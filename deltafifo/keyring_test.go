@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,4 +50,30 @@ func TestClassicFaceShrinksAfterABurst(t *testing.T) {
 	require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 	drain(t, q, nil)
 	assert.Zero(t, q.size, "but it was not: the map has been replaced")
+}
+
+func TestClassicFaceShrinksWhenIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := classicFace{New(Options[thing]{Limit: Unbounded})}
+		for i := range 10_000 {
+			require.NoError(t, q.Add(t.Context(), newThing(strconv.Itoa(i), "1")))
+		}
+		drain(t, q, nil)
+		size := func() int {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			return q.size
+		}
+		waiting := make(chan error, 1)
+		go func() { waiting <- q.Pop(t.Context(), func(Deltas[thing]) error { return nil }) }()
+		synctest.Wait()
+		advance(idleAfter - 1)
+		assert.Equal(t, 10_000, size(), "not yet idle")
+		advance(time.Nanosecond)
+		synctest.Wait()
+		assert.Zero(t, size(), "idle")
+		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
+		require.NoError(t, <-waiting)
+	})
 }

@@ -34,7 +34,7 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(deltas Deltas[T]) e
 		return err
 	}
 	q.mu.Lock()
-	if _, err := q.await(ctx, nil); err != nil {
+	if err := q.await(ctx, q.size > idleSlots, q.trim); err != nil {
 		return err
 	}
 	deltas := q.shift()
@@ -50,16 +50,22 @@ func (q *DeltaFIFO[T]) shift() Deltas[T] {
 	deltas := q.items[key]
 	delete(q.items, key)
 	if len(q.items) == 0 {
-		// A map never shrinks. One that was made for a burst is replaced when
-		// it has turned out to be far too large for what came since.
+		// One that was made for a burst is replaced when it has turned out to be
+		// far too large for what came since.
 		if q.size > idleSlots && q.peak < q.size/4 {
-			q.items, q.size = map[types.NamespacedName]Deltas[T]{}, 0
+			q.trim()
 		}
 		q.peak = 0
 	}
 	q.inFlight, q.flying = deltas.Newest(), true
 	q.taken(len(deltas))
 	return deltas
+}
+
+// trim replaces the map, which must be empty: a map never shrinks. The ring of
+// keys does, with each pop.
+func (q *DeltaFIFO[T]) trim() {
+	q.items, q.size = map[types.NamespacedName]Deltas[T]{}, 0
 }
 
 // landed notes that process is done with the object.
