@@ -130,6 +130,27 @@ func TestExpiredFailuresAreFreed(t *testing.T) {
 	})
 }
 
+// When everything failed at once, as in an outage, and succeeded later, the map
+// must not stay as large as it was.
+func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
+	t.Parallel()
+	f := failures[int]{keep: time.Hour}
+	burst := func(n int) {
+		for i := range n {
+			f.add(i)
+		}
+		for i := range n {
+			f.forget(i)
+		}
+	}
+	burst(peakKept)
+	assert.NotNil(t, f.counts, "a small map is used again")
+	burst(peakKept + 1)
+	assert.Nil(t, f.counts)
+	burst(1)
+	assert.NotNil(t, f.counts)
+}
+
 // A burst must not leave its memory behind.
 func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 	t.Parallel()

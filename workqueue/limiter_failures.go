@@ -15,6 +15,7 @@ type failures[T comparable] struct {
 
 	mu     sync.Mutex
 	counts map[T]*failure[T]
+	peak   int // the most counts since the map was made
 	oldest *failure[T]
 	newest *failure[T]
 }
@@ -29,6 +30,9 @@ type failure[T comparable] struct {
 // expireAtOnce limits how many expired counts one call removes. Since it is
 // more than the one that the call adds, the backlog always shrinks.
 const expireAtOnce = 4
+
+// peakKept is how many counts a map may have had that is kept when it is empty.
+const peakKept = 128
 
 // add records a failure of item and returns how many there were before.
 func (f *failures[T]) add(item T) int {
@@ -46,6 +50,7 @@ func (f *failures[T]) add(item T) int {
 		}
 		c = &failure[T]{item: item}
 		f.counts[item] = c
+		f.peak = max(f.peak, len(f.counts))
 	case now.Sub(c.at) > f.keep:
 		c.n = 0 // expired, though not removed yet
 		f.unlink(c)
@@ -85,6 +90,9 @@ func (f *failures[T]) forget(item T) {
 func (f *failures[T]) drop(c *failure[T]) {
 	f.unlink(c)
 	delete(f.counts, c.item)
+	if len(f.counts) == 0 && f.peak > peakKept {
+		f.counts, f.peak = nil, 0 // a map never shrinks
+	}
 }
 
 func (f *failures[T]) link(c *failure[T]) {
