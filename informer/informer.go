@@ -36,7 +36,7 @@ type Informer[T Object] struct {
 	store   *indexer.Indexer[T]
 	empty   *indexer.Snapshot[T]
 	events  *eventLog[T]
-	metrics InformerMetrics
+	metrics InformerMetrics // written with applying held
 	waiters waiters[T]
 
 	applying sync.Mutex // serialises the sources' batches
@@ -165,10 +165,13 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 	defer cancel()
 	inf.mu.Lock()
 	inf.begin = time.Now()
-	if inf.opts.Metrics != nil {
-		inf.metrics = inf.opts.Metrics.Informer(inf.name)
-	}
 	inf.mu.Unlock()
+	if inf.opts.Metrics != nil { // without mu, which Health takes
+		m := inf.opts.Metrics.Informer(inf.name, inf.Health)
+		inf.applying.Lock()
+		inf.metrics = m
+		inf.applying.Unlock()
+	}
 	var err error
 	if inf.namespaced {
 		err = inf.runSources(ctx)

@@ -112,12 +112,16 @@ func TestConcurrentAddRemoveAndStop(t *testing.T) {
 
 type recorder struct {
 	name   string
+	health func() Health
 	counts EventCounts
 	synced []time.Duration
 	closed int
 }
 
-func (r *recorder) Informer(name string) InformerMetrics { r.name = name; return r }
+func (r *recorder) Informer(name string, health func() Health) InformerMetrics {
+	r.name, r.health = name, health
+	return r
+}
 
 func (r *recorder) Applied(c EventCounts, _ time.Duration) {
 	r.counts.Added += c.Added
@@ -148,6 +152,7 @@ func TestMetricsCountEventsAndEndWithTheInformer(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, EventCounts{Added: 3, Updated: 2, Deleted: 2, Lists: 2, Objects: 1}, m.counts)
 		assert.Equal(t, "pods", m.name)
+		assert.Equal(t, w.inf.Health().Events, m.health().Events)
 		assert.Len(t, m.synced, 1)
 		assert.Zero(t, m.closed)
 		w.stop()

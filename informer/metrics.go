@@ -3,17 +3,18 @@ package informer
 import "time"
 
 // Metrics makes a recorder for each informer, for example of series with the
-// informer's name as a label.
+// informer's name as a label. Package informer/prometheus has one.
 type Metrics interface {
-	// Informer is called by Run, once for each informer.
-	Informer(name string) InformerMetrics
+	// Informer is called by Run, once for each informer. The function health is
+	// the informer's [Informer.Health], to be called from any goroutine when
+	// somebody asks; a [Factory] gives no other way to reach those it made.
+	Informer(name string, health func() Health) InformerMetrics
 }
 
 // InformerMetrics records the measurements of one informer. The methods are
 // called from the informer's own goroutine and must not block. What changes
 // with time rather than with events (lag per handler, age of the cache, length
-// of the queue, reconnects) is in [Informer.Health], to be read when somebody
-// asks.
+// of the queue, reconnects) is in [Health], to be read when somebody asks.
 type InformerMetrics interface {
 	// Applied records that a batch was applied to the cache and logged.
 	Applied(counts EventCounts, took time.Duration)

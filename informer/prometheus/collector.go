@@ -1,0 +1,111 @@
+package prometheus
+
+import prom "github.com/prometheus/client_golang/prometheus"
+
+// collector is what the registry knows: one collector for all series, so that
+// they are registered together or not at all, and so that levels are read when
+// somebody scrapes, and at no other time.
+type collector struct {
+	*informers
+	*queues
+	*reflectors
+}
+
+// part is what the collector consists of.
+type part interface {
+	describe(ch chan<- *prom.Desc)
+	collect(ch chan<- prom.Metric)
+}
+
+func newCollector() *collector {
+	return &collector{newInformers(), newQueues(), newReflectors()}
+}
+
+func (c *collector) parts() []part {
+	return []part{c.informers, c.queues, c.reflectors}
+}
+
+// Describe implements prom.Collector.
+func (c *collector) Describe(ch chan<- *prom.Desc) {
+	for _, p := range c.parts() {
+		p.describe(ch)
+	}
+}
+
+// Collect implements prom.Collector. It may be called concurrently.
+func (c *collector) Collect(ch chan<- prom.Metric) {
+	for _, p := range c.parts() {
+		p.collect(ch)
+	}
+}
+
+// vector is a family of series that are kept up to date as things happen.
+type vector interface {
+	prom.Collector
+	DeletePartialMatch(prom.Labels) int
+}
+
+// vectors is what is deleted together.
+type vectors []vector
+
+func (v vectors) describe(ch chan<- *prom.Desc) {
+	for _, vec := range v {
+		vec.Describe(ch)
+	}
+}
+
+func (v vectors) collect(ch chan<- prom.Metric) {
+	for _, vec := range v {
+		vec.Collect(ch)
+	}
+}
+
+// end deletes all series of a name.
+func (v vectors) end(name string) {
+	for _, vec := range v {
+		vec.DeletePartialMatch(prom.Labels{"name": name})
+	}
+}
+
+// level describes a family of series whose values are found at each scrape.
+type level struct {
+	desc *prom.Desc
+	kind prom.ValueType
+}
+
+func gauge(name, help string, labels ...string) level {
+	return level{prom.NewDesc(name, help, append([]string{"name"}, labels...), nil), prom.GaugeValue}
+}
+
+func total(name, help string, labels ...string) level {
+	return level{prom.NewDesc(name, help, append([]string{"name"}, labels...), nil), prom.CounterValue}
+}
+
+// reading sends the levels of one name.
+type reading struct {
+	ch   chan<- prom.Metric
+	name string
+}
+
+func (r reading) send(l level, value float64, labels ...string) {
+	values := []string{r.name}
+	for _, v := range labels {
+		values = append(values, clean(v))
+	}
+	r.ch <- prom.MustNewConstMetric(l.desc, l.kind, value, values...)
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func counterVec(name, help string, labels ...string) *prom.CounterVec {
+	return prom.NewCounterVec(prom.CounterOpts{Name: name, Help: help}, append([]string{"name"}, labels...))
+}
+
+func histogramVec(name, help string, buckets []float64) *prom.HistogramVec {
+	return prom.NewHistogramVec(prom.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"name"})
+}

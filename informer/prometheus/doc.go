@@ -1,0 +1,130 @@
+// Package prometheus shows informers, queues and reflectors to a Prometheus
+// server, under the names that dashboards for Kubernetes controllers know.
+//
+// It is a module of its own, so that the library does not depend on
+// github.com/prometheus/client_golang unless you ask for this package.
+//
+// # The problem
+//
+// There are two kinds of figures. Some are about what happens: an item was
+// added, a batch was applied. They are counted when it happens. Others are about
+// how things are: how many items wait, how long the oldest one has been worked
+// on, when the server was last heard of. Those change with nothing happening, and
+// a figure that is written down from time to time is wrong in between. Here they
+// are read when somebody scrapes, from what the queue or the informer itself
+// knows, by the one collector that is registered:
+//
+//	workqueue ──Added, Started, Finished…──▶ counters, histograms ──┐
+//	informer  ──Applied────────────────────▶                        ├──▶ scrape
+//	workqueue ◀─Stats───────────────────────── collector ───────────┤
+//	informer  ◀─Health────────────────────────                     ─┘
+//
+// # Use
+//
+//	registry := prom.NewRegistry() // prom is client_golang's package prometheus
+//	metrics, err := prometheus.New(registry)
+//	...
+//	pods, err := informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Metrics: metrics})
+//	...
+//	series, err := metrics.Queue("pods")
+//	...
+//	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Metrics: series})
+//	series.Attach(queue) // for depth, unfinished work, longest running
+//	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+//
+// For all informers of a factory, set informer.FactoryOptions.Metrics.
+//
+// # The metrics
+//
+// All have the label name, that of the queue, informer or reflector. Those that
+// are read at each scrape are marked with an asterisk.
+//
+//	workqueue_adds_total                        requests to process an item
+//	workqueue_depth                           * items that wait
+//	workqueue_queue_duration_seconds            from being added to being handed out
+//	workqueue_work_duration_seconds             from being handed out to being done
+//	workqueue_unfinished_work_seconds         * time spent on items in progress, added up
+//	workqueue_longest_running_processor_seconds * time spent on the first of these
+//	workqueue_retries_total                     additions with a rate limit
+//
+//	informer_objects                          * objects in the cache
+//	informer_events_total                       changes of the cache, by type: added, updated, deleted
+//	informer_lists_total                        lists that were applied
+//	informer_processing_latency_seconds         time taken to apply what was taken out of the queue
+//	informer_store_resource_version           * how far the cache has got, last 15 digits
+//	informer_synced                           * 1 if the first list is in the cache
+//	informer_sync_duration_seconds            * how long that took
+//
+// With the label namespace, if the informer reads some namespaces one by one:
+//
+//	informer_queued_items                     * changes that wait to be applied
+//	informer_cache_age_seconds                * since the server was last heard of
+//	informer_degraded_seconds                 * since listing and watching has been in trouble; 0 if it is not
+//	informer_quarantine_size                  * objects that cannot be decoded or transformed
+//	informer_quarantined_objects_total        * the same, ever
+//	informer_requests_total                   * by verb: list, watchlist, watch
+//	informer_reconnects_total                 * ends of watches, by reason: a reflector.ErrorClass
+//
+// With the label handler; handlers of one informer that have the same name are
+// added up:
+//
+//	informer_handler_synced                   * 1 if it has been told of the first objects
+//	informer_handler_lag_events               * events that wait for it
+//	informer_handler_lag_seconds              * how long the oldest has been waiting
+//	informer_handler_events_total             * events that it was told
+//	informer_handler_overflows_total          * times that it was beyond its bound
+//	informer_handler_panics_total             * panics after which it goes on
+//
+// For a reflector that was given a recorder of its own, by itself or in the
+// options of an informer:
+//
+//	reflector_lists_total                       by result: success or a reflector.ErrorClass
+//	reflector_list_duration_seconds             of those that succeeded
+//	reflector_items_per_list
+//	reflector_watches_total                     by result
+//	reflector_watch_duration_seconds
+//	reflector_items_per_watch
+//	reflector_events_total                      by type
+//	reflector_quarantined_objects_total         by reason: decode or transform
+//	reflector_state                             1 for the present state
+//
+// The names workqueue_* and informer_queued_items, informer_processing_latency_seconds
+// and informer_store_resource_version mean what they mean in Kubernetes' own
+// components, and the bounds of their histograms include those used there. The
+// informer_* ones lack the labels group, version and resource: an informer here
+// is told apart by its name, which a factory makes from resource and selectors.
+//
+// Four that are worth an alert: informer_degraded_seconds and
+// informer_cache_age_seconds of several minutes (the cache no longer follows),
+// informer_handler_lag_seconds (a handler is stuck), and
+// workqueue_longest_running_processor_seconds (a worker is).
+//
+// # Promises
+//
+//  1. Levels are those of the moment of the scrape. No goroutine keeps them.
+//  2. Counters begin at 0 with the informer, queue or reflector, so that the
+//     first increase is seen. Only labels whose values are found out as one goes
+//     (reason, result, type of a reflector's events) appear with their first.
+//  3. When an informer has stopped, and when a [Queue] or [Reflector] is closed,
+//     a scrape that begins afterwards shows none of its series. The name is free
+//     again.
+//  4. No name makes a scrape fail. That of a second running informer gets a
+//     number, that of a second queue or reflector is an error, and what is not
+//     UTF-8 is replaced.
+//  5. Nothing is global: two registries are independent of each other.
+//
+// # Failures
+//
+//   - The registry has such metrics already: [New] says so.
+//   - A queue is not attached: three of its seven metrics are missing.
+//   - A program holds scrapes of several informers with the same name, for
+//     example a new one that was started before the old one had stopped: the new
+//     one keeps its number for as long as it runs. Wait for informer.Done.
+//
+// # Cost
+//
+// What is counted costs an atomic addition or two, or an observation of a
+// histogram, and allocates nothing. A scrape costs each informer one call of
+// Health, in proportion to its handlers and namespaces, and each queue one call
+// of Stats, in constant time.
+package prometheus

@@ -1,0 +1,63 @@
+package prometheus
+
+import (
+	"maps"
+	"slices"
+
+	prom "github.com/prometheus/client_golang/prometheus"
+
+	"github.com/informerkit/informerkit/informer"
+)
+
+// handlerLevels are about the handlers of an informer, which need not have names
+// of their own: equal ones count as one handler.
+type handlerLevels struct {
+	handlerSynced, lag, lagAge, told, overflows, panics level
+}
+
+func newHandlerLevels() handlerLevels {
+	return handlerLevels{
+		handlerSynced: gauge("informer_handler_synced", "1 if the handler has been told of the first objects, else 0.", "handler"),
+		lag:           gauge("informer_handler_lag_events", "Events that wait for the handler; the result of a list counts as one.", "handler"),
+		lagAge:        gauge("informer_handler_lag_seconds", "How long the oldest event has been waiting for the handler; 0 if none waits.", "handler"),
+		told:          total("informer_handler_events_total", "Events that the handler was told.", "handler"),
+		overflows:     total("informer_handler_overflows_total", "How many times the handler was beyond its bound and had to catch up.", "handler"),
+		panics:        total("informer_handler_panics_total", "Panics of the handler that it goes on after.", "handler"),
+	}
+}
+
+func (l *handlerLevels) describe(ch chan<- *prom.Desc) {
+	for _, l := range []level{l.handlerSynced, l.lag, l.lagAge, l.told, l.overflows, l.panics} {
+		ch <- l.desc
+	}
+}
+
+func (l *handlerLevels) readHandlers(r reading, handlers []informer.HandlerHealth) {
+	for _, h := range merge(handlers) {
+		r.send(l.handlerSynced, one(h.Synced), h.Name)
+		r.send(l.lag, float64(h.Lag), h.Name)
+		r.send(l.lagAge, max(0, h.LagAge.Seconds()), h.Name)
+		r.send(l.told, float64(h.Told), h.Name)
+		r.send(l.overflows, float64(h.Overflows), h.Name)
+		r.send(l.panics, float64(h.Panics), h.Name)
+	}
+}
+
+// merge makes one of handlers that have the same name: their counts are added
+// up, the oldest event is that of all, and they are synced if all of them are.
+func merge(handlers []informer.HandlerHealth) []informer.HandlerHealth {
+	byName := map[string]informer.HandlerHealth{}
+	for _, h := range handlers {
+		h.Name = clean(h.Name)
+		if other, ok := byName[h.Name]; ok {
+			h.Synced = h.Synced && other.Synced
+			h.Lag += other.Lag
+			h.LagAge = max(h.LagAge, other.LagAge)
+			h.Told += other.Told
+			h.Overflows += other.Overflows
+			h.Panics += other.Panics
+		}
+		byName[h.Name] = h
+	}
+	return slices.Collect(maps.Values(byName))
+}

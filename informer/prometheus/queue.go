@@ -1,0 +1,111 @@
+package prometheus
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	prom "github.com/prometheus/client_golang/prometheus"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+var _ workqueue.Metrics = (*Queue)(nil)
+
+// queues is the part of the collector that is about queues, under the names that
+// Kubernetes' own components use.
+type queues struct {
+	names[*Queue]
+	vectors
+	adds, retries              *prom.CounterVec
+	waited, worked             *prom.HistogramVec
+	depth, unfinished, longest level
+}
+
+func newQueues() *queues {
+	// From 10ns to 10s, as everywhere: dashboards may rely on the bounds.
+	buckets := prom.ExponentialBuckets(1e-8, 10, 10)
+	q := &queues{
+		adds:    counterVec("workqueue_adds_total", "Requests to process an item; an item that is queued already is not requested again."),
+		retries: counterVec("workqueue_retries_total", "Items that were added with a rate limit."),
+		waited:  histogramVec("workqueue_queue_duration_seconds", "How long items waited from being added until they were handed out.", buckets),
+		worked:  histogramVec("workqueue_work_duration_seconds", "How long it took from items being handed out until they were done.", buckets),
+
+		depth:      gauge("workqueue_depth", "Items that wait to be handed out."),
+		unfinished: gauge("workqueue_unfinished_work_seconds", "How long the items in progress have been worked on, added up. It grows by one per second for each worker that is stuck."),
+		longest:    gauge("workqueue_longest_running_processor_seconds", "How long the item that was handed out first of those in progress has been worked on."),
+	}
+	q.vectors = vectors{q.adds, q.retries, q.waited, q.worked}
+	return q
+}
+
+func (q *queues) describe(ch chan<- *prom.Desc) {
+	q.vectors.describe(ch)
+	for _, l := range []level{q.depth, q.unfinished, q.longest} {
+		ch <- l.desc
+	}
+}
+
+func (q *queues) collect(ch chan<- prom.Metric) {
+	q.vectors.collect(ch)
+	for _, queue := range q.all() {
+		source := queue.source.Load()
+		if source == nil {
+			continue
+		}
+		stats := (*source).Stats()
+		r := reading{ch, queue.name}
+		r.send(q.depth, float64(stats.Queued+stats.Again))
+		r.send(q.unfinished, stats.UnfinishedWork.Seconds())
+		r.send(q.longest, stats.LongestRunning.Seconds())
+	}
+}
+
+func (q *queues) addQueue(name string) (*Queue, error) {
+	return q.add("queue", name, func() *Queue {
+		return &Queue{
+			name:    name,
+			adds:    q.adds.WithLabelValues(name),
+			retries: q.retries.WithLabelValues(name),
+			waited:  q.waited.WithLabelValues(name),
+			worked:  q.worked.WithLabelValues(name),
+			end:     sync.OnceFunc(func() { q.remove(name, func() { q.vectors.end(name) }) }),
+		}
+	})
+}
+
+// Queue is the [workqueue.Metrics] of one queue. Make one with [Metrics.Queue],
+// give it to the queue's options, and the queue to Attach.
+type Queue struct {
+	name           string
+	adds, retries  prom.Counter
+	waited, worked prom.Observer
+	source         atomic.Pointer[stater]
+	end            func()
+}
+
+type stater interface{ Stats() workqueue.Stats }
+
+// Attach says which queue this is about. Its depth, its unfinished work and its
+// longest running item are asked of it at each scrape, which takes constant
+// time; before, they have no series. A second call replaces the queue.
+func (q *Queue) Attach(queue interface{ Stats() workqueue.Stats }) {
+	var source stater = queue
+	q.source.Store(&source)
+}
+
+// Close ends the series, usually when the queue has been shut down. What is
+// recorded later is not seen. It may be called more than once.
+func (q *Queue) Close() { q.end() }
+
+// Added implements [workqueue.Metrics].
+func (q *Queue) Added(n int) { q.adds.Add(float64(n)) }
+
+// Retried implements [workqueue.Metrics].
+func (q *Queue) Retried() { q.retries.Inc() }
+
+// Started implements [workqueue.Metrics].
+func (q *Queue) Started(waited time.Duration) { q.waited.Observe(waited.Seconds()) }
+
+// Finished implements [workqueue.Metrics].
+func (q *Queue) Finished(worked time.Duration) { q.worked.Observe(worked.Seconds()) }

@@ -1,0 +1,151 @@
+package prometheus_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		metrics, registry := newMetrics(t)
+		series, err := metrics.Queue("pods")
+		require.NoError(t, err)
+		limiter := workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Minute})
+		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{Metrics: series})
+		defer queue.ShutDown()
+		series.Attach(queue)
+
+		assert.Equal(t, page{
+			`workqueue_adds_total{name="pods"}`:                        0,
+			`workqueue_depth{name="pods"}`:                             0,
+			`workqueue_longest_running_processor_seconds{name="pods"}`: 0,
+			`workqueue_queue_duration_seconds_count{name="pods"}`:      0,
+			`workqueue_queue_duration_seconds_sum{name="pods"}`:        0,
+			`workqueue_retries_total{name="pods"}`:                     0,
+			`workqueue_unfinished_work_seconds{name="pods"}`:           0,
+			`workqueue_work_duration_seconds_count{name="pods"}`:       0,
+			`workqueue_work_duration_seconds_sum{name="pods"}`:         0,
+		}, scrape(t, registry).about(`name="pods"`), "before anything has happened")
+
+		queue.AddAll([]string{"a", "b", "c", "b"}) // b is one request
+		time.Sleep(2 * time.Second)
+		take(t, queue, "a")
+		time.Sleep(3 * time.Second)
+		take(t, queue, "b")
+		queue.Add("a") // it is running: it waits, and counts as waiting
+		time.Sleep(4 * time.Second)
+		queue.AddRateLimited("d")
+
+		assert.Equal(t, page{
+			`workqueue_adds_total{name="pods"}`:                        4,
+			`workqueue_depth{name="pods"}`:                             2, // c, and a again
+			`workqueue_longest_running_processor_seconds{name="pods"}`: 7,
+			`workqueue_queue_duration_seconds_count{name="pods"}`:      2,
+			`workqueue_queue_duration_seconds_sum{name="pods"}`:        2 + 5,
+			`workqueue_retries_total{name="pods"}`:                     1,
+			`workqueue_unfinished_work_seconds{name="pods"}`:           7 + 4,
+			`workqueue_work_duration_seconds_count{name="pods"}`:       0,
+			`workqueue_work_duration_seconds_sum{name="pods"}`:         0,
+		}, scrape(t, registry).about(`name="pods"`), "in the middle")
+
+		time.Sleep(time.Second)
+		scrape(t, registry).includes(t, page{ // nothing has happened but time
+			`workqueue_longest_running_processor_seconds{name="pods"}`: 8,
+			`workqueue_unfinished_work_seconds{name="pods"}`:           8 + 5,
+		})
+
+		queue.Done("a")
+		queue.Done("b")
+		time.Sleep(time.Hour) // d's delay ends
+		scrape(t, registry).includes(t, page{
+			`workqueue_adds_total{name="pods"}`:                        5,
+			`workqueue_depth{name="pods"}`:                             3,
+			`workqueue_longest_running_processor_seconds{name="pods"}`: 0,
+			`workqueue_unfinished_work_seconds{name="pods"}`:           0,
+			`workqueue_work_duration_seconds_count{name="pods"}`:       2,
+			`workqueue_work_duration_seconds_sum{name="pods"}`:         8 + 5,
+		})
+	})
+}
+
+func take(t *testing.T, queue *workqueue.RateLimitingQueue[string], want string) {
+	t.Helper()
+	got, ok := queue.Get(t.Context())
+	require.True(t, ok)
+	require.Equal(t, want, got)
+}
+
+func TestQueueHistogramsHaveTheUsualBuckets(t *testing.T) {
+	t.Parallel()
+	metrics, registry := newMetrics(t)
+	_, err := metrics.Queue("pods")
+	require.NoError(t, err)
+	page := scrape(t, registry)
+	for _, family := range []string{"workqueue_queue_duration_seconds", "workqueue_work_duration_seconds"} {
+		buckets := 0
+		for series := range page {
+			if strings.HasPrefix(series, family+"_bucket") {
+				buckets++
+			}
+		}
+		assert.Equal(t, 11, buckets, family)
+		for _, bound := range []string{
+			"1e-08", "1e-07", "1e-06", "9.999999999999999e-06", "9.999999999999999e-05",
+			"0.001", "0.01", "0.1", "1", "10", "+Inf",
+		} {
+			assert.Contains(t, page, fmt.Sprintf(`%s_bucket{name="pods",le=%q}`, family, bound))
+		}
+	}
+}
+
+func TestQueueEndsWithItsRecorder(t *testing.T) {
+	t.Parallel()
+	metrics, registry := newMetrics(t)
+	series, err := metrics.Queue("pods")
+	require.NoError(t, err)
+	other, err := metrics.Queue("nodes")
+	require.NoError(t, err)
+	queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Metrics: series})
+	series.Attach(queue)
+	queue.Add("a")
+	queue.ShutDown()
+	assert.NotEmpty(t, scrape(t, registry).about(`name="pods"`))
+
+	series.Close()
+	take(t, queue, "a") // recorded, and not seen
+	queue.Done("a")
+	assert.Empty(t, scrape(t, registry).about(`name="pods"`))
+	assert.NotEmpty(t, scrape(t, registry).about(`name="nodes"`))
+
+	again, err := metrics.Queue("pods")
+	require.NoError(t, err)
+	series.Close() // a second time: it must not end its successor
+	again.Added(1)
+	scrape(t, registry).includes(t, page{`workqueue_adds_total{name="pods"}`: 1})
+	again.Close()
+	other.Close()
+	assert.Empty(t, scrape(t, registry))
+}
+
+func TestQueueNeedsANameOfItsOwn(t *testing.T) {
+	t.Parallel()
+	metrics, registry := newMetrics(t)
+	_, err := metrics.Queue("")
+	require.ErrorContains(t, err, "the queue has no name")
+	_, err = metrics.Queue("pods")
+	require.NoError(t, err)
+	_, err = metrics.Queue("pods")
+	require.ErrorContains(t, err, `there is a queue named "pods" already`)
+	_, err = metrics.Queue("pods\xff") // not a label as it is
+	require.NoError(t, err)
+	assert.NotEmpty(t, scrape(t, registry).about("name=\"pods\uFFFD\""))
+}
