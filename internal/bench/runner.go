@@ -48,8 +48,10 @@ type Outcome struct {
 // Run measures one row: ours, theirs, ours, theirs …
 func (r *Runner) Run(ctx context.Context, row Row) (Result, error) {
 	ours, theirs := &contestant{r: r, row: row, ours: true}, &contestant{r: r, row: row}
-	defer ours.stop()
-	defer theirs.stop()
+	defer func() {
+		// After an error, which is what is returned; otherwise they have stopped.
+		_, _ = ours.stop(), theirs.stop()
+	}()
 	for range row.rounds(r.Rounds) {
 		for _, c := range []*contestant{ours, theirs} {
 			if err := c.run(ctx); err != nil {

@@ -29,7 +29,8 @@ const (
 	// Label is what a pod must carry, with the value LabelValue, for the
 	// controller to look at it. The selection is the server's: no other pod of
 	// the cluster gets into the cache.
-	Label      = "examples.informerkit.dev/controller"
+	Label = "examples.informerkit.dev/controller"
+	// LabelValue is the value of Label on those pods.
 	LabelValue = "workqueue"
 
 	// MaxAttempts is after how many failures in a row a pod is given up, until
