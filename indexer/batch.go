@@ -104,10 +104,11 @@ func (b *Batch[T]) ResourceVersion() string {
 
 // SetResourceVersion states the version of the resource that the batch brings
 // the store to. It reports whether it was adopted: an empty version is ignored,
-// and so is one that is older than the current one, if both are numbers.
-// Versions that cannot be compared are adopted.
+// and so are "0", which is no version of anything, and one that is older than
+// the current one, if both are numbers. Versions that cannot be compared are
+// adopted.
 func (b *Batch[T]) SetResourceVersion(rv string) bool {
-	if b.next == nil || rv == "" {
+	if b.next == nil || rv == "" || rv == "0" {
 		return false
 	}
 	if c, err := rvutil.CompareResourceVersion(rv, b.next.rv); err == nil && c < 0 {

@@ -99,9 +99,14 @@
 //	writing to a batch that has ended   Set and Replace return ErrBatchEnded;
 //	                                    Delete deletes nothing; the rest is empty.
 //	second Batch in the same goroutine  waits for ever, as a mutex would; that goes
-//	                                    for an index function that writes, too.
-//	                                    Index functions may read: they see the
-//	                                    state before the batch.
+//	                                    for AddIndex, RemoveIndex and
+//	                                    CheckMutations during a batch, and for an
+//	                                    index function that writes, too. Index
+//	                                    functions may read: they see the state
+//	                                    before the batch.
+//	a batch that nobody ends            All later writers wait; readers do not.
+//	the stored pointer is set again     Nothing changes, and no index function is
+//	                                    called, whatever was done to the object.
 //	an object is changed after Set      Every reader sees it, as a data race. The
 //	                                    store still finds it under its key. An
 //	                                    index whose function now tells another

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -209,6 +210,93 @@ func TestObjectIsIndexedAgainOnceItsFunctionSucceeds(t *testing.T) {
 	require.Empty(t, values(t, s, x))
 }
 
+// The record of a failure is that of an object, whatever is done to its name.
+func TestFailureOfARenamedObjectIsForgottenWithIt(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]bool{"index first": false, "index last": true} {
+		x := ports()
+		ix := newIndexer(t)
+		if !late {
+			require.NoError(t, ix.AddIndex(x))
+		}
+		var pods []*pod
+		for i := range 20 {
+			p := newPod("a", fmt.Sprint(i))
+			p.Annotations = map[string]string{"index": "error"}
+			pods = append(pods, p)
+		}
+		set(t, ix, pods...)
+		for _, p := range pods {
+			p.Name = "renamed" // a mutation
+		}
+		if late {
+			require.NoError(t, ix.AddIndex(x))
+		}
+		require.Equal(t, 20, failures(t, ix.Snapshot(), x.Name()), name)
+		b := ix.Batch()
+		for i := range 20 {
+			_, existed := b.Delete(key("a", fmt.Sprint(i)))
+			require.True(t, existed)
+		}
+		require.Zero(t, failures(t, b.Commit(), x.Name()), name)
+	}
+}
+
+func failures(t *testing.T, s *Snapshot[*pod], index string) (n int) {
+	seq, err := s.IndexFailures(index)
+	require.NoError(t, err)
+	for _, err := range seq {
+		require.Error(t, err)
+		n++
+	}
+	return n
+}
+
+// Between batches the scratch space of an index must not keep values alive.
+func TestIndexForgetsTheValuesItCompared(t *testing.T) {
+	t.Parallel()
+	x := NewIndex("values", func(p *pod) ([]*int, error) {
+		if p.Name == "bad" {
+			return []*int{new(int)}, errUnwilling
+		}
+		one, two := new(int), new(int)
+		return []*int{one, one, one, two}, nil
+	})
+	ix := newIndexer(t, x)
+	s := set(t, ix, newPod("a", "b"), newPod("a", "bad"))
+	st := s.tables[0].(*indexTable[*pod, *int]).state
+	for _, v := range append(st.old[:cap(st.old)], st.new[:cap(st.new)]...) {
+		require.Nil(t, v)
+	}
+}
+
+// The ratio is hundreds if each value is compared with each.
+func TestUpdateOfManyValuesCostsAboutAsMuchAsTheirInsertion(t *testing.T) {
+	const n = 100_000
+	for name, shift := range map[string]int{"the same values": 0, "half of them new": n / 2} {
+		x := NewIndex("many", func(p *pod) ([]int, error) {
+			vals := make([]int, n)
+			for i := range vals {
+				vals[i] = i
+				if p.Labels["app"] == "new" {
+					vals[i] += shift
+				}
+			}
+			return vals, nil
+		})
+		ix, err := New(Options[*pod]{Indexes: []IndexDefinition[*pod]{x}, MaxIndexValues: n})
+		require.NoError(t, err)
+		start := time.Now()
+		set(t, ix, newPod("a", "b"))
+		insert := time.Since(start)
+		start = time.Now()
+		s := set(t, ix, newPod("a", "b", "app", "new"))
+		require.Less(t, time.Since(start), 20*insert, name)
+		require.Len(t, values(t, s, x), n)
+		require.Equal(t, []string{"a/b"}, by(t, s, x, n+shift-1))
+	}
+}
+
 func TestManyValuesOfOneObject(t *testing.T) {
 	t.Parallel()
 	many := NewIndex("many", func(p *pod) ([]int, error) {
@@ -375,12 +463,18 @@ func TestAddingAnIndexDoesNotHoldUpWriters(t *testing.T) {
 	require.NoError(t, err)
 	b.Delete(key("ns-1", "pod-1"))
 	b.Commit()
+	set(t, ix, numbered(1)...)
 	close(written)
 	wg.Wait()
 	s := ix.Snapshot()
 	require.Equal(t, []string{"a/late"}, by(t, s, x, "late"))
 	require.Equal(t, []string{"ns-8/pod-8"}, by(t, s, x, "node-1"), "without the one deleted meanwhile")
 	require.Equal(t, 10, s.Len())
+
+	before := slices.Collect(s.All())
+	set(t, ix, numbered(10)...)
+	require.Equal(t, []string{"ns-8/pod-8"}, by(t, s, x, "node-1"), "a snapshot stays as it is")
+	require.True(t, slices.Equal(before, slices.Collect(s.All())), "a snapshot stays as it is")
 }
 
 func TestIndexFunctionMayReadTheIndexer(t *testing.T) {

@@ -135,9 +135,7 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	}
 	t := def.newTable(ix.shared)
 	gen := built.gen + 1
-	for o := range built.All() {
-		t.change(gen, entry[T]{}, ix.shared.entry(o))
-	}
+	follow(t, gen, &Snapshot[T]{shared: ix.shared}, built)
 
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
@@ -146,14 +144,20 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 		return fmt.Errorf("%w: %q", ErrIndexExists, def.Name())
 	}
 	gen = max(gen, cur.gen+1)
-	for c := range Diff(built, cur) {
-		t.change(gen, ix.shared.entryIf(c.Old, c.Type != Added), ix.shared.entryIf(c.New, c.Type != Deleted))
-	}
+	follow(t, gen, built, cur)
 	next := *cur
 	next.gen = gen
 	next.tables = append(append(make([]table[T], 0, len(cur.tables)+1), cur.tables...), t)
 	ix.current.Store(&next)
 	return nil
+}
+
+// follow brings a table from the state from to the state to.
+func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) {
+	for c := range Diff(from, to) {
+		h := to.shared.hasher.key(c.Key)
+		t.change(gen, entry[T]{c.Old, h, c.Type != Added}, entry[T]{c.New, h, c.Type != Deleted})
+	}
 }
 
 // RemoveIndex drops the index of that name; its memory is freed with the last

@@ -33,17 +33,7 @@ func (b *Batch[T]) ReplaceNamespace(namespace string, objs []T) (ReplaceResult, 
 	if b.next == nil {
 		return ReplaceResult{}, ErrBatchEnded
 	}
-	mine := make([]T, 0, len(objs))
-	var errs []error
-	for _, o := range objs {
-		if !object.IsNil(o) && o.GetNamespace() != namespace {
-			errs = append(errs, fmt.Errorf("indexer: %s is not in namespace %q", object.KeyOf(o), namespace))
-			continue
-		}
-		mine = append(mine, o)
-	}
-	res, err := b.replace(mine, scope[T]{b.freeze(), namespace, true})
-	return res, errors.Join(append(errs, err)...)
+	return b.replace(objs, scope[T]{b.freeze(), namespace, true})
 }
 
 func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
@@ -60,8 +50,12 @@ func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
 			errs = append(errs, fmt.Errorf("%w (namespace %q, number %d of the list)", ErrNoName, key.Namespace, i))
 			continue
 		}
+		if before.one && key.Namespace != before.namespace {
+			errs = append(errs, fmt.Errorf("indexer: %s is not in namespace %q (number %d of the list)", key, before.namespace, i))
+			continue
+		}
 		listed.add(b.next.shared.hasher.key(key))
-		if old, ok := b.next.Get(key); ok && object.SameVersion(old, o) {
+		if old, ok := b.next.Get(key); ok && (identical(old, o) || object.SameVersion(old, o)) {
 			res.Unchanged++
 			continue
 		}

@@ -81,6 +81,18 @@ func TestReplaceLeavesOutBadObjectsAndReportsEach(t *testing.T) {
 	require.Equal(t, 8, b.Commit().Len())
 }
 
+func TestReplaceCountsTheVeryPointerAsUnchanged(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	p := newPod("a", "without a resourceVersion")
+	before := set(t, ix, p)
+	b := ix.Batch()
+	res, err := b.Replace([]*pod{p})
+	require.NoError(t, err)
+	require.Equal(t, ReplaceResult{Unchanged: 1}, res)
+	require.Same(t, before, b.Commit())
+}
+
 func TestReplaceNamespaceTouchesNoOther(t *testing.T) {
 	t.Parallel()
 	ix := newIndexer(t)
@@ -89,6 +101,7 @@ func TestReplaceNamespaceTouchesNoOther(t *testing.T) {
 	res, err := b.ReplaceNamespace("ns-1", []*pod{newPod("ns-1", "a"), newPod("ns-2", "stray"), nil})
 	require.ErrorContains(t, err, "ns-2/stray")
 	require.ErrorIs(t, err, ErrNilObject)
+	require.ErrorContains(t, err, "number 2", "of the list that was given")
 	require.Equal(t, ReplaceResult{Added: 1, Deleted: 10}, res)
 	s := b.Commit()
 	require.Equal(t, []string{"ns-1/a"}, names(s.ByNamespace("ns-1")))

@@ -78,7 +78,7 @@ func (s *Snapshot[T]) plan(selector labels.Selector, limit int) (best *labelPlan
 		if t == nil {
 			continue
 		}
-		values, n := reqs[i].ValuesUnsorted(), 0
+		values, n := reqs[i].Values().UnsortedList(), 0 // each once
 		for _, v := range values {
 			n += t.len(s, v)
 		}
@@ -89,10 +89,11 @@ func (s *Snapshot[T]) plan(selector labels.Selector, limit int) (best *labelPlan
 	return best
 }
 
-// labelTable returns the index of the label with that key, or nil.
+// labelTable returns the index of the label with that key, or nil if there is
+// none or it misses objects.
 func (s *Snapshot[T]) labelTable(key string) *indexTable[T, string] {
 	for _, t := range s.tables {
-		if t, ok := t.(*indexTable[T, string]); ok && t.state.index.kind == byLabel && t.state.index.label == key {
+		if t, ok := t.(*indexTable[T, string]); ok && t.state.index.kind == byLabel && t.state.index.label == key && t.failed.Len() == 0 {
 			return t
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -56,6 +57,45 @@ func TestSelectorLooksOnlyAtWhatAnIndexLeaves(t *testing.T) {
 		require.Equal(t, c.found, count(seq), "%+v", c)
 		require.LessOrEqual(t, looked, c.looked, "%+v", c)
 	}
+}
+
+func TestSelectorThatNamesAValueTwiceFindsObjectsOnce(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t, LabelIndex[*pod]("app"))
+	s := set(t, ix, numbered(100)...)
+	sel, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"app-1", "app-1"}},
+	}})
+	require.NoError(t, err)
+	require.Equal(t, 20, count(s.Select(sel)))
+}
+
+// shy does not tell its labels the first time it is asked.
+type shy struct {
+	*pod
+	asked bool
+}
+
+func (s *shy) GetLabels() map[string]string {
+	if !s.asked {
+		s.asked = true
+		panic("not yet")
+	}
+	return s.pod.GetLabels()
+}
+
+func TestSelectorDoesNotRelyOnAnIndexThatMissesObjects(t *testing.T) {
+	t.Parallel()
+	ix, err := New(Options[*shy]{Indexes: []IndexDefinition[*shy]{LabelIndex[*shy]("app")}})
+	require.NoError(t, err)
+	b := ix.Batch()
+	defer b.Discard()
+	for _, p := range numbered(10) {
+		_, _, err := b.Set(&shy{pod: p, asked: p.Name != "pod-3"})
+		require.NoError(t, err)
+	}
+	s := b.Commit()
+	require.Len(t, names(s.Select(labels.SelectorFromSet(labels.Set{"app": "app-0"}))), 10)
 }
 
 func TestSelectorsThatSelectAllOrNothing(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -150,6 +151,43 @@ func TestIterationsStopWhenAskedTo(t *testing.T) {
 	for range Diff(nil, s) {
 		break
 	}
+}
+
+func TestIterationOutlivesItsBatch(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t, LabelIndex[*pod]("app"))
+	set(t, ix, numbered(200)...)
+	for _, end := range []func(*Batch[*pod]){func(b *Batch[*pod]) { b.Commit() }, (*Batch[*pod]).Discard} {
+		b := ix.Batch()
+		_, _, err := b.Set(newPod("ns-1", "new"))
+		require.NoError(t, err)
+		seq := b.All()
+		want := names(seq)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for range 20 {
+				assert.Equal(t, want, names(seq))
+			}
+		})
+		for _, p := range numbered(200) {
+			_, _, err := b.Set(p)
+			require.NoError(t, err)
+			b.Delete(key("ns-1", "new"))
+		}
+		end(b)
+		set(t, ix, numbered(300)...)
+		wg.Wait()
+		require.Equal(t, want, names(seq))
+		b = ix.Batch()
+		_, err = b.Replace(numbered(200))
+		require.NoError(t, err)
+		b.Commit()
+	}
+}
+
+func TestHashesOfTwoIndexersDiffer(t *testing.T) {
+	t.Parallel()
+	require.NotEqual(t, newIndexer(t).shared.hasher.str("name"), newIndexer(t).shared.hasher.str("name"))
 }
 
 func TestNamespacesAreThoseWithObjects(t *testing.T) {

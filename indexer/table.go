@@ -30,23 +30,12 @@ type entry[T Object] struct {
 	ok   bool
 }
 
-func (sh *shared[T]) entry(o T) entry[T] {
-	return entry[T]{obj: o, hash: sh.hasher.key(object.KeyOf(o)), ok: true}
-}
-
-func (sh *shared[T]) entryIf(o T, ok bool) entry[T] {
-	if !ok {
-		return entry[T]{}
-	}
-	return sh.entry(o)
-}
-
 // indexTable maps each value to the group of objects that have it.
 type indexTable[T Object, K comparable] struct {
 	state  *indexState[T, K]
 	gen    uint64
 	groups pmap.Trie[*group[T, K]]
-	failed pmap.Trie[*failure]
+	failed pmap.Trie[*failure[T]]
 }
 
 // indexState is what all versions of a table share. The scratch space belongs
@@ -58,9 +47,10 @@ type indexState[T Object, K comparable] struct {
 }
 
 // failure records why an object is missing from an index.
-type failure struct {
+type failure[T Object] struct {
 	key types.NamespacedName
 	err error
+	of  entry[T]
 }
 
 func (t *indexTable[T, K]) definition() IndexDefinition[T] { return t.state.index }
@@ -109,22 +99,23 @@ func (st *indexState[T, K]) forget() {
 		st.old, st.new = nil, nil
 		return
 	}
-	clear(st.old)
-	clear(st.new)
+	clear(st.old[:cap(st.old)])
+	clear(st.new[:cap(st.new)])
 }
 
 // move brings the groups from st.old to st.new.
 func (t *indexTable[T, K]) move(gen uint64, before, after entry[T]) {
 	st := t.state
+	stays, was := newValueSet(st.new, len(st.old)), newValueSet(st.old, len(st.new))
 	lost := false
 	for _, k := range st.old {
-		if slices.Contains(st.new, k) {
+		if stays.has(k) {
 			continue
 		}
 		lost = !t.remove(gen, k, before) || lost
 	}
 	for _, k := range st.new {
-		if slices.Contains(st.old, k) {
+		if was.has(k) {
 			if t.replace(gen, k, before, after) {
 				continue
 			}
@@ -135,6 +126,35 @@ func (t *indexTable[T, K]) move(gen uint64, before, after entry[T]) {
 	if lost {
 		t.sweep(gen, before.obj, errChangedValues)
 	}
+}
+
+// fewValues is how many values are compared one by one faster than through a map.
+const fewValues = 16
+
+// valueSet tells whether a value is one of some.
+type valueSet[K comparable] struct {
+	few  []K
+	many map[K]struct{} // instead of few
+}
+
+// newValueSet prepares for a number of questions about vals.
+func newValueSet[K comparable](vals []K, questions int) valueSet[K] {
+	if min(len(vals), questions) <= fewValues {
+		return valueSet[K]{few: vals}
+	}
+	many := make(map[K]struct{}, len(vals))
+	for _, k := range vals {
+		many[k] = struct{}{}
+	}
+	return valueSet[K]{many: many}
+}
+
+func (s valueSet[K]) has(k K) bool {
+	if s.many == nil {
+		return slices.Contains(s.few, k)
+	}
+	_, ok := s.many[k]
+	return ok
 }
 
 var errChangedValues = fmt.Errorf("the function tells other values than before for the same object")
@@ -181,10 +201,9 @@ func (st *indexState[T, K]) call(dst []K, obj T) (vals []K, err error) {
 // dedupe removes values that occur twice, and rejects those that can never be
 // found again (NaN) or cannot be compared at all, which panics.
 func dedupe[K comparable](vals []K) ([]K, error) {
-	const few = 16
 	out := vals[:0]
 	var seen map[K]struct{}
-	if len(vals) > few {
+	if len(vals) > fewValues {
 		seen = make(map[K]struct{}, len(vals))
 	}
 	for _, k := range vals {
@@ -209,25 +228,20 @@ func dedupe[K comparable](vals []K) ([]K, error) {
 // fail records that an object is missing from the index.
 func (t *indexTable[T, K]) fail(gen uint64, e entry[T], err error) {
 	st := t.state
-	f := &failure{key: object.KeyOf(e.obj), err: err}
-	t.failed.Put(gen, e.hash, f, func(o *failure) bool { return o.key == f.key },
-		func(o *failure) uint64 { return st.shared.hasher.key(o.key) })
+	f := &failure[T]{key: object.KeyOf(e.obj), err: err, of: e}
+	t.failed.Put(gen, e.hash, f, never, func(o *failure[T]) uint64 { return o.of.hash })
 	st.shared.log.Warn("indexer: object is missing from an index", "index", st.index.name, "object", f.key.String(), "err", err)
 }
 
 // recover forgets that an object was missing and reports whether it was.
 func (t *indexTable[T, K]) recover(gen uint64, e entry[T]) bool {
-	if t.failed.Len() == 0 {
-		return false
-	}
-	key := object.KeyOf(e.obj)
-	_, was := t.failed.Remove(gen, e.hash, func(o *failure) bool { return o.key == key })
+	_, was := t.failed.Remove(gen, e.hash, func(o *failure[T]) bool { return e.is(o.of.obj) })
 	return was
 }
 
 func (t *indexTable[T, K]) failures() iter.Seq2[types.NamespacedName, error] {
 	return func(yield func(types.NamespacedName, error) bool) {
-		t.failed.Each(func(f *failure) bool { return yield(f.key, f.err) })
+		t.failed.Each(func(f *failure[T]) bool { return yield(f.key, f.err) })
 	}
 }
 

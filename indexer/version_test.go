@@ -25,8 +25,8 @@ func TestResourceVersionNeverGoesBack(t *testing.T) {
 		{"18446744073709551615", false, "99999999999999999999999999"},
 		{"not-a-number", true, "not-a-number"}, // cannot be compared: adopted
 		{"3", true, "3"},
-		{"0", true, "0"}, // not a version of anything, so it cannot be compared
-		{"3", true, "3"},
+		{"0", false, "3"}, // not a version of anything: to adopt it would let 2 in
+		{"2", false, "3"},
 	} {
 		b := ix.Batch()
 		require.Equal(t, step.adopted, b.SetResourceVersion(step.set), "%+v", step)

@@ -227,6 +227,9 @@ func (v version) check(t testing.TB) {
 			t.Fatalf("key %d: got %v, want %v", k, got, w)
 		}
 	}
+	if m, ok := v.m.(*trieMap); ok {
+		checkShape(t, m)
+	}
 }
 
 // checkDiff expects the diff from v to w to be what their models say.

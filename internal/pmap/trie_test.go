@@ -91,6 +91,28 @@ func TestDiffCostsAsMuchAsTheChange(t *testing.T) {
 	}
 }
 
+func TestDiffAllocatesTheSameForAnyChange(t *testing.T) {
+	a := filled(10_000)
+	for _, changed := range []int{1, 2_000} {
+		b := a.snapshot().(*trieMap)
+		for k := range changed {
+			b.edit(2, &item{k, 1})
+			b.remove(2, 9_000+k)
+			b.put(2, &item{20_000 + k, 1})
+		}
+		found := 0
+		c := Compare[*item]{
+			Hash:    a.hashOf,
+			SameKey: func(x, y *item) bool { return x.key == y.key },
+			Equal:   func(x, y *item) bool { return x == y },
+		}
+		allocs := testing.AllocsPerRun(5, func() {
+			Diff(a.Trie, b.Trie, c, func(Delta[*item]) bool { found++; return true })
+		})
+		require.LessOrEqual(t, allocs, 5.0, "%d found", found)
+	}
+}
+
 func TestDiffStopsWhenAskedTo(t *testing.T) {
 	t.Parallel()
 	a, b := mixed(), filled(1000)
