@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -15,7 +16,11 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	utilruntime.ErrorHandlers = nil
-	klog.LogToStderr(false)
+	var silence flag.FlagSet
+	klog.InitFlags(&silence)
+	if err := errors.Join(silence.Set("logtostderr", "false"), silence.Set("stderrthreshold", "FATAL")); err != nil {
+		panic(err)
+	}
 	klog.SetOutput(io.Discard)
 	os.Exit(m.Run())
 }

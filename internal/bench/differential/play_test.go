@@ -3,8 +3,11 @@ package differential
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/informerkit/informerkit/informer/informertest"
 )
@@ -28,7 +31,7 @@ func (w *world) step(s step) error {
 		w.start()
 	case quiet:
 		return w.quiet(time.Duration(s.N) * time.Second)
-	case breakAll, restart, pause, resume, compact, twice:
+	case breakAll, restart, pause, resume, compact, expire, twice:
 		return w.trouble(s.Do)
 	case join:
 		return w.join(temper(s.N))
@@ -61,20 +64,33 @@ func (w *world) change(s step) error {
 	}
 }
 
-// trouble is what happens to the server and to connections. When nobody is
-// behind and all watches are older than a second, both sides resume or relist
-// without having seen different things.
+// trouble is what happens to the server and to connections. When nobody is behind
+// in events or in bookmarks, and all watches are older than a second, both sides
+// resume, or both relist.
 func (w *world) trouble(do verb) error {
-	if do == compact {
-		w.server.Compact()
-		return nil
-	}
 	if !w.loose() {
-		w.settle(2 * time.Second)
+		w.ripen()
 	}
 	pauseAfter := recovery
 	switch do {
+	case compact:
+		w.server.Compact()
+		pauseAfter = 0
 	case breakAll:
+		w.server.BreakConnections()
+	case expire, twice:
+		if w.loose() {
+			return nil
+		}
+		effect := informertest.DuplicateEvents()
+		if do == expire {
+			effect = informertest.FailWatch(0, apierrors.NewResourceExpired("too old resource version"))
+		}
+		// One watch of each side.
+		for n := range 2 {
+			stop := w.server.Inject(informertest.Fault{Verb: "watch", Resource: pods.Resource, Match: w.isOf(n), Effect: effect})
+			defer stop()
+		}
 		w.server.BreakConnections()
 	case restart:
 		w.server.Restart()
@@ -88,19 +104,30 @@ func (w *world) trouble(do verb) error {
 			return err
 		}
 		w.down = false
-	case twice:
-		if w.loose() {
-			return nil
-		}
-		stop := w.server.Inject(informertest.Fault{Verb: "watch", Resource: pods.Resource, Times: -1, Effect: informertest.DuplicateEvents()})
-		defer stop()
-		w.server.BreakConnections()
 	}
 	if w.loose() {
 		pauseAfter = time.Second
 	}
 	w.settle(pauseAfter)
 	return nil
+}
+
+// ripen waits until both sides have had a bookmark, and no watch is so young that
+// client-go would relist if it ended. Watches end by themselves at random times.
+func (w *world) ripen() {
+	w.settle(2 * time.Minute)
+	for !w.down {
+		all := slices.DeleteFunc(w.server.Requests(), func(r informertest.Request) bool { return r.Verb != "watch" })
+		if len(all) == 0 || time.Since(all[len(all)-1].Time) > 2*time.Second {
+			return
+		}
+		w.settle(time.Second)
+	}
+}
+
+// isOf matches the requests of one side.
+func (w *world) isOf(side int) func(informertest.Request) bool {
+	return func(r informertest.Request) bool { return (r.UserAgent == theirAgent) == (side == 0) }
 }
 
 // handle does something to a handler, if it is there.

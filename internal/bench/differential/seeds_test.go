@@ -67,8 +67,17 @@ func (k kind[S]) one(t *testing.T, seed uint64) {
 		return
 	}
 	t.Errorf("seed %d, a history of %d steps: %v\nrepeat with -args -seed=%d; making it shorter…", seed, len(steps), err, seed)
-	steps = minimise(steps, func(part []S) bool { return k.run(t, seed, part) != nil })
-	t.Errorf("seed %d, the shortest history that fails:\n%s%v", seed, list(steps), k.run(t, seed, steps))
+	short := minimise(steps, func(part []S) bool {
+		failure := k.run(t, seed, part)
+		if failure != nil {
+			err = failure
+		}
+		return failure != nil
+	})
+	if len(short) == len(steps) {
+		t.Errorf("seed %d: no step can be left out, or it depends on chance", seed)
+	}
+	t.Errorf("seed %d, the shortest history that fails:\n%s%v", seed, list(short), err)
 }
 
 // list prints one step per line.

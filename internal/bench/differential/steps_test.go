@@ -18,13 +18,14 @@ const (
 	breakAll  verb = "break"            // all connections
 	pause     verb = "server goes down" // objects may change all the same
 	resume    verb = "server comes up"
-	compact   verb = "compact" // the history: who is behind gets 410
-	restart   verb = "restart" // break and compact
-	twice     verb = "send twice"
-	join      verb = "join"    // a handler; N is its temper
-	leave     verb = "leave"   // handler N
-	stall     verb = "stall"   // handler N
-	release   verb = "release" // handler N
+	compact   verb = "compact"    // the history: who is behind gets 410
+	restart   verb = "restart"    // break and compact
+	expire    verb = "410"        // the next watch of each side ends so, and nothing was missed
+	twice     verb = "send twice" // all events of the next watch of each side
+	join      verb = "join"       // a handler; N is its temper
+	leave     verb = "leave"      // handler N
+	stall     verb = "stall"      // handler N
+	release   verb = "release"    // handler N
 	index     verb = "add index"
 	chaosOn   verb = "chaos" // N percent of lists and watches go wrong
 	chaosOff  verb = "calm"  // which also brings the server up
@@ -72,7 +73,7 @@ var weights = []struct {
 	n  int
 }{
 	{write, 30}, {remove, 8}, {recreate, 8}, {elsewhere, 2}, {quiet, 4}, {breakAll, 3},
-	{pause, 6}, {resume, 6}, {compact, 6}, {restart, 2}, {twice, 2},
+	{pause, 6}, {resume, 6}, {compact, 6}, {restart, 2}, {expire, 2}, {twice, 2},
 	{join, 5}, {leave, 3}, {stall, 3}, {release, 3}, {index, 1},
 }
 

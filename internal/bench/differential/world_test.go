@@ -62,6 +62,9 @@ func newWorld(seed uint64, met *tally) (*world, error) {
 	return w, nil
 }
 
+// theirAgent tells the server who is who.
+const theirAgent = "theirs"
+
 func (w *world) makeOurs() error {
 	source, err := reflector.NewResource[*corev1.Pod](w.server.Config(), pods, reflector.ResourceOptions{})
 	if err != nil {
@@ -75,7 +78,7 @@ func (w *world) makeOurs() error {
 
 func (w *world) makeTheirs() error {
 	cfg := w.server.Config()
-	cfg.APIPath = "/api"
+	cfg.APIPath, cfg.UserAgent = "/api", theirAgent
 	cfg.GroupVersion = &corev1.SchemeGroupVersion
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	if w.seed%4 == 1 {
