@@ -117,9 +117,11 @@
 //
 //   - The registry has such metrics already: [New] says so.
 //   - A queue is not attached: three of its seven metrics are missing.
-//   - A program holds scrapes of several informers with the same name, for
-//     example a new one that was started before the old one had stopped: the new
-//     one keeps its number for as long as it runs. Wait for informer.Done.
+//   - An informer is started before an old one of the same name has stopped: the
+//     new one is shown with a number for as long as it runs. Wait for the old
+//     one's Done first.
+//   - A handler never returns: the informer cannot stop, and its series stay, with
+//     the handler's growing lag among them.
 //
 // # Cost
 //

@@ -19,7 +19,7 @@ func newHandlerLevels() handlerLevels {
 	return handlerLevels{
 		handlerSynced: gauge("informer_handler_synced", "1 if the handler has been told of the first objects, else 0.", "handler"),
 		lag:           gauge("informer_handler_lag_events", "Events that wait for the handler; the result of a list counts as one.", "handler"),
-		lagAge:        gauge("informer_handler_lag_seconds", "How long the oldest event has been waiting for the handler; 0 if none waits.", "handler"),
+		lagAge:        gauge("informer_handler_lag_seconds", "How long the oldest event has been waiting for the handler, or the handler has been catching up; 0 if it has nothing to do.", "handler"),
 		told:          total("informer_handler_events_total", "Events that the handler was told.", "handler"),
 		overflows:     total("informer_handler_overflows_total", "How many times the handler was beyond its bound and had to catch up.", "handler"),
 		panics:        total("informer_handler_panics_total", "Panics of the handler that it goes on after.", "handler"),

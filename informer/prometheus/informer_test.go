@@ -1,7 +1,6 @@
 package prometheus_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -165,34 +163,58 @@ func TestEachNamespaceIsASeries(t *testing.T) {
 	})
 }
 
-func TestFactoryShowsAllItsInformers(t *testing.T) {
+func TestFactoriesShowAllTheirInformers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics, registry := newMetrics(t)
 		server := newServer(t, "a")
-		factory, err := informer.NewFactory(server.Config(), informer.FactoryOptions{Metrics: metrics})
-		require.NoError(t, err)
-		whole, err := informer.For(factory, informer.ForOptions[*corev1.ConfigMap]{Resource: configMaps})
-		require.NoError(t, err)
-		// Another informer, which has the same name.
-		meta, err := informer.For(factory, informer.ForOptions[*metav1.PartialObjectMetadata]{Resource: configMaps})
-		require.NoError(t, err)
-		factory.Start(t.Context())
-		require.NoError(t, informer.WaitForSync(t.Context(), whole, meta))
-
+		ask := func() (*informer.Factory, *informer.Shared[*corev1.ConfigMap]) {
+			factory, err := informer.NewFactory(server.Config(), informer.FactoryOptions{Metrics: metrics})
+			require.NoError(t, err)
+			inf, err := informer.For(factory, informer.ForOptions[*corev1.ConfigMap]{Resource: configMaps})
+			require.NoError(t, err)
+			factory.Start(t.Context())
+			require.NoError(t, informer.WaitForSync(t.Context(), inf))
+			return factory, inf
+		}
+		factory, inf := ask()
+		scrape(t, registry).includes(t, page{
+			`informer_objects{name="configmaps"}`:                   1,
+			`informer_events_total{name="configmaps",type="added"}`: 1,
+		})
+		second, _ := ask() // has an informer of the same name
 		scrape(t, registry).includes(t, page{
 			`informer_objects{name="configmaps"}`:                     1,
 			`informer_objects{name="configmaps-2"}`:                   1,
-			`informer_events_total{name="configmaps",type="added"}`:   1,
 			`informer_events_total{name="configmaps-2",type="added"}`: 1,
 		})
 
-		whole.Release()
-		meta.Release()
-		<-whole.Done()
-		<-meta.Done()
+		inf.Release()
+		<-inf.Done()
+		now := scrape(t, registry)
+		assert.Empty(t, now.about(`name="configmaps"`))
+		assert.NotEmpty(t, now.about(`name="configmaps-2"`), "it keeps its name")
+		require.NoError(t, factory.Shutdown(t.Context()))
+		require.NoError(t, second.Shutdown(t.Context()))
 		assert.Empty(t, scrape(t, registry))
-		require.NoError(t, factory.Shutdown(context.Background()))
+	})
+}
+
+func TestInformerThatCannotStopIsStillShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		metrics, registry := newMetrics(t)
+		inf := newInformer(t, newServer(t, "a"), metrics, "configmaps")
+		_, err := inf.AddHandler(slowHandler(time.Hour), informer.HandlerOptions{Name: "stuck"})
+		require.NoError(t, err)
+		stop := run(t, inf.Run)
+		require.NoError(t, informer.WaitForSync(t.Context(), inf))
+		synctest.Wait()
+		go stop()
+		time.Sleep(time.Minute)
+		scrape(t, registry).includes(t, page{`informer_handler_lag_seconds{handler="stuck",name="configmaps"}`: 60})
+		<-inf.Done()
+		assert.Empty(t, scrape(t, registry))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -40,9 +42,10 @@ func TestScrapeOverHTTP(t *testing.T) {
 	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Metrics: series})
 	series.Attach(queue)
 	inf := newInformer(t, server, metrics, "configmaps")
-	_, err = inf.AddHandler(informer.EnqueueKey[*corev1.ConfigMap](queue), informer.HandlerOptions{Name: "enqueue"})
+	handler, err := inf.AddHandler(informer.EnqueueKey[*corev1.ConfigMap](queue), informer.HandlerOptions{Name: "enqueue"})
 	require.NoError(t, err)
 	stop := run(t, inf.Run)
+	require.NoError(t, informer.WaitForSync(t.Context(), inf, handler))
 
 	done := make(chan struct{}, 2)
 	stopWorkers := run(t, func(ctx context.Context) error {
@@ -150,6 +153,38 @@ func TestMetricsOfClientGoAreInTheWay(t *testing.T) {
 	require.ErrorContains(t, err, "workqueue_depth")
 	require.ErrorContains(t, err, "WrapRegistererWithPrefix")
 	assert.Empty(t, scrape(t, registry))
+}
+
+func TestTwoRegistriesAreIndependent(t *testing.T) {
+	t.Parallel()
+	one, oneRegistry := newMetrics(t)
+	two, twoRegistry := newMetrics(t)
+	series, err := one.Queue("pods")
+	require.NoError(t, err)
+	_, err = two.Queue("pods")
+	require.NoError(t, err)
+	series.Added(7)
+	scrape(t, oneRegistry).includes(t, page{`workqueue_adds_total{name="pods"}`: 7})
+	scrape(t, twoRegistry).includes(t, page{`workqueue_adds_total{name="pods"}`: 0})
+	one.Close()
+	assert.NotEmpty(t, scrape(t, twoRegistry))
+}
+
+func TestRecordingAllocatesNothing(t *testing.T) {
+	metrics, _ := newMetrics(t)
+	inf := metrics.Informer("pods", func() informer.Health { return informer.Health{} })
+	queue, err := metrics.Queue("pods")
+	require.NoError(t, err)
+	r, err := metrics.Reflector("pods")
+	require.NoError(t, err)
+	touch(r) // the labels that are found out as one goes
+	for name, record := range map[string]func(){
+		"informer":  func() { inf.Applied(informer.EventCounts{Added: 1, Objects: 1}, time.Millisecond) },
+		"queue":     func() { queue.Added(1); queue.Started(time.Second); queue.Finished(time.Second); queue.Retried() },
+		"reflector": func() { r.Received(watch.Added) },
+	} {
+		assert.Zero(t, testing.AllocsPerRun(100, record), name)
+	}
 }
 
 func TestRegistererMustNotBeNil(t *testing.T) {

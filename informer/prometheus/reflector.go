@@ -115,7 +115,7 @@ func (r *Reflector) Watched(took time.Duration, events int, class reflector.Erro
 
 // Received implements [reflector.Metrics].
 func (r *Reflector) Received(typ watch.EventType) {
-	r.record(func() { r.events.WithLabelValues(clean(strings.ToLower(string(typ)))).Inc() })
+	r.record(func() { r.events.WithLabelValues(eventType(typ)).Inc() })
 }
 
 // Quarantined implements [reflector.Metrics].
@@ -131,6 +131,22 @@ func (r *Reflector) StateChanged(from, to reflector.State) {
 		}
 		r.state.WithLabelValues(string(to)).Inc()
 	})
+}
+
+// eventType is the type of an event in lower case. Those that there are do not
+// need memory for it.
+func eventType(typ watch.EventType) string {
+	switch typ {
+	case watch.Added:
+		return "added"
+	case watch.Modified:
+		return "modified"
+	case watch.Deleted:
+		return "deleted"
+	case watch.Bookmark:
+		return "bookmark"
+	}
+	return clean(strings.ToLower(string(typ)))
 }
 
 // result is how something ended: with success, or an error of this class.
