@@ -40,14 +40,15 @@ func readRows() []bench.Row {
 		compareStores(namespace, clientGoStore, someIndexes(2), listNamespaces),
 		compareStores(node, clientGoStore, someIndexes(2), listNodes))
 
-	g, l, x := get, listAll(big, 1, false), node
-	for _, r := range []*bench.Row{&g, &l, &x} {
+	g, l, ns, x := get, listAll(big, 1, false), namespace, node
+	for _, r := range []*bench.Row{&g, &l, &ns, &x} {
 		r.Work += ", " + memDB
 		r.Quick, r.Want = false, bench.Target{Ratio: 1}
 	}
 	return append(rows,
 		compareStores(g, memDBStore, someIndexes(1), gets(2)),
 		compareStores(l, memDBStore, someIndexes(1), lists(big)),
+		compareStores(ns, memDBStore, someIndexes(2), listNamespaces),
 		compareStores(x, memDBStore, someIndexes(2), listNodes))
 }
 
