@@ -29,21 +29,23 @@ type collection[T Object] struct {
 	// gone is called when objects have been listed and then the resource does not
 	// exist any more.
 	gone func(ctx context.Context) error
+	// listed is whether there are objects that may be gone. It is for the
+	// goroutine of the reflector.
+	listed bool
 
-	mu     sync.Mutex
+	mu     sync.Mutex // not held during a request: String must not wait for one
 	gvr    schema.GroupVersionResource
 	source reflector.ListerWatcher[T] // nil until the resource is known
-	listed bool
 }
 
 // resolve returns the source for the resource, once there is one.
 func (c *collection[T]) resolve(ctx context.Context) (reflector.ListerWatcher[T], error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.source != nil {
-		return c.source, nil
+	source, gvr, opts := c.source, c.gvr, c.opts
+	c.mu.Unlock()
+	if source != nil {
+		return source, nil
 	}
-	gvr, opts := c.gvr, c.opts
 	if gvr.Resource == "" {
 		found, err := c.discovery.find(ctx, c.gvk)
 		if err != nil {
@@ -58,6 +60,8 @@ func (c *collection[T]) resolve(ctx context.Context) (reflector.ListerWatcher[T]
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.gvr, c.source = gvr, source
 	return source, nil
 }
@@ -89,8 +93,6 @@ func (c *collection[T]) Watch(ctx context.Context, opts metav1.ListOptions) (ref
 // starting may not know its custom resources yet, and must not make a cache
 // forget them.
 func (c *collection[T]) note(ctx context.Context, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
 	case err == nil:
 		c.listed = true

@@ -167,9 +167,11 @@ func (d *delivery[T]) stop() {
 	d.dead.Store(true)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.running {
-		d.finish()
+	if d.running {
+		d.cursor.Leave() // the log must not wait for a call that may last for ever
+		return
 	}
+	d.finish()
 }
 
 // call tells the handler of one event.

@@ -22,7 +22,7 @@ func (inf *Informer[T]) Events(ctx context.Context) iter.Seq[Event[T]] {
 	return func(yield func(Event[T]) bool) {
 		var f *follower[T]
 		f = newFollower(inf.empty, func(e Event[T]) {
-			if ctx.Err() != nil || !yield(e) {
+			if ctx.Err() != nil || isClosed(inf.stopped) || !yield(e) {
 				f.dead.Store(true)
 			}
 		})

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
 )
 
 var (
@@ -256,4 +259,98 @@ func TestImpossibleFactoryOptionsAreErrors(t *testing.T) {
 		_, err = For(fac, ForOptions[*pod]{Variant: "2", Transform: func(p *pod) (*pod, error) { return p, nil }})
 		require.NoError(t, err)
 	})
+}
+
+// mark returns a transform that labels pods.
+func mark(n string) func(*pod) (*pod, error) {
+	return func(p *pod) (*pod, error) {
+		p.Labels = map[string]string{"n": n}
+		return p, nil
+	}
+}
+
+func TestClosuresOfTheSameCodeAreDifferentTransforms(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, _ *informertest.Server, fac *Factory) {
+		one := mark("1")
+		_, err := For(fac, ForOptions[*pod]{Transform: one})
+		require.NoError(t, err)
+		_, err = For(fac, ForOptions[*pod]{Transform: one})
+		require.NoError(t, err)
+		_, err = For(fac, ForOptions[*pod]{Transform: mark("2")})
+		require.ErrorContains(t, err, "Variant")
+	})
+}
+
+func TestInformerThatHasFailedIsReplaced(t *testing.T) {
+	t.Parallel()
+	stop := func(reflector.Failure) reflector.Decision { return reflector.Stop() }
+	inFactory(t, FactoryOptions{Reflector: reflector.Options{Policy: stop}}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		remove := s.Inject(informertest.Fault{Times: -1, Effect: informertest.Respond(403, "text/plain", "no")})
+		fac.Start(t.Context())
+		failed, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		<-failed.Done()
+		remove()
+		again, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		require.NoError(t, WaitForSync(t.Context(), again))
+		failed.Release()
+		same, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		assert.Same(t, again.Informer, same.Informer, "the release of the one that failed concerns that one")
+	})
+}
+
+func TestInformersOfAFactoryHaveDifferentNames(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{Namespaces: []string{"a"}}, func(t *testing.T, _ *informertest.Server, fac *Factory) {
+		typed, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		all, err := For(fac, ForOptions[*pod]{AllNamespaces: true})
+		require.NoError(t, err)
+		free, err := For(fac, ForOptions[untyped]{Kind: podKind})
+		require.NoError(t, err)
+		meta, err := For(fac, ForOptions[*metav1.PartialObjectMetadata]{Kind: podKind, LabelSelector: "a=b"})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Pod", "Pod (all namespaces)", "Pod (unstructured)", "Pod (metadata) a=b"},
+			[]string{typed.Name(), all.Name(), free.Name(), meta.Name()})
+	})
+}
+
+// hanging is a server that never answers.
+type hanging struct{ asked chan struct{} }
+
+func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case h.asked <- struct{}{}:
+	default:
+	}
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// Reading the cache does not wait for the server, not even to name the resource of
+// what is not found.
+func TestListerDoesNotWaitForDiscovery(t *testing.T) {
+	t.Parallel()
+	server := hanging{make(chan struct{}, 1)}
+	fac, err := NewFactory(&rest.Config{Host: "http://localhost", Transport: server}, FactoryOptions{})
+	require.NoError(t, err)
+	widgets, err := For(fac, ForOptions[untyped]{Kind: widgetKind})
+	require.NoError(t, err)
+	fac.Start(t.Context())
+	<-server.asked
+	answer := make(chan error, 1)
+	go func() {
+		_, err := widgets.Lister().Get("default", "w")
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		assert.EqualError(t, err, `Widget.example.com "w" not found`)
+	case <-time.After(10 * time.Second):
+		assert.Fail(t, "the lister waits for the server")
+	}
+	require.NoError(t, fac.Shutdown(t.Context()))
 }

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/internal/eventlog"
@@ -36,7 +37,7 @@ type followerStats struct {
 	told     atomic.Uint64 // events
 	leaps    atomic.Uint64 // times the bound was exceeded
 	left     atomic.Int64  // records of the current run that are not done
-	since    atomic.Int64  // when the current record was appended, Unix ns; 0: nothing to do
+	since    atomic.Int64  // when the current record was appended, or catching up began, Unix ns; 0: nothing to do
 	catching atomic.Bool   // working through a difference of snapshots
 }
 
@@ -124,6 +125,7 @@ func (f *follower[T]) walk(run []record[T]) {
 func (f *follower[T]) catchUp(now view[T], origin Origin) {
 	f.stats.catching.Store(true)
 	defer f.stats.catching.Store(false)
+	f.stats.since.CompareAndSwap(0, time.Now().UnixNano())
 	if between(f.told.snap, now.snap, origin, f.tellsFn) {
 		f.told = now
 	}

@@ -49,7 +49,8 @@ type HandlerHealth struct {
 	Synced bool
 	// Lag is the number of entries of the log that wait for it; what it is being
 	// told at the moment is included. LagAge is how long the oldest of those has
-	// been waiting, as of when it was looked at last; 0 if none waits.
+	// been waiting, as of when it was looked at last, or for how long the handler
+	// has been catching up; 0 if it has nothing to do.
 	Lag    int
 	LagAge time.Duration
 	// CatchingUp is whether it is being told of a difference of snapshots: at

@@ -71,6 +71,13 @@ func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatche
 // the cache. Handlers are told that they are deleted, with FinalStateUnknown. It
 // returns false if the informer does not read that namespace.
 func (inf *Informer[T]) RemoveNamespace(namespace string) bool {
+	s := inf.end(namespace)
+	return s != nil && inf.drop(s)
+}
+
+// end makes sure that the source of a namespace does not run, nor ever will. It
+// keeps its place, so that the namespace cannot be added meanwhile.
+func (inf *Informer[T]) end(namespace string) *source[T] {
 	inf.mu.Lock()
 	var s *source[T]
 	for _, other := range inf.sources {
@@ -80,8 +87,9 @@ func (inf *Informer[T]) RemoveNamespace(namespace string) bool {
 	}
 	if s == nil {
 		inf.mu.Unlock()
-		return false
+		return nil
 	}
+	s.removed = true
 	running := s.cancel != nil
 	if running {
 		s.cancel()
@@ -90,7 +98,12 @@ func (inf *Informer[T]) RemoveNamespace(namespace string) bool {
 	if running {
 		<-s.ended
 	}
+	return s
+}
 
+// drop takes a source that has ended off the list, and its objects out of the
+// cache. It returns false if somebody else has.
+func (inf *Informer[T]) drop(s *source[T]) bool {
 	removed := false
 	inf.change(func(a *applier[T]) {
 		inf.mu.Lock()
@@ -131,7 +144,9 @@ func (inf *Informer[T]) runSources(ctx context.Context) error {
 	inf.launch = launch
 	none := len(inf.sources) == 0
 	for _, s := range inf.sources {
-		launch(s)
+		if !s.removed {
+			launch(s)
+		}
 	}
 	inf.mu.Unlock()
 	if none { // there is nothing to wait for

@@ -157,3 +157,40 @@ func TestImpossibleNamespacesAreErrors(t *testing.T) {
 	require.ErrorContains(t, inf.AddNamespace("a", c.namespaced("a")), "before")
 	assert.True(t, inf.RemoveNamespace("a"))
 }
+
+// The source of a namespace that is being removed is not begun by a Run that
+// comes in between: it would fill the cache for ever.
+func TestNamespaceRemovedWhileRunBeginsIsNotRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := namespacedWorld(t, newCluster(), "a")
+		w.set("a", "x", 1)
+		s := w.inf.end("a")
+		require.NotNil(t, s)
+		w.run()
+		assert.True(t, w.inf.drop(s))
+		assert.False(t, w.inf.drop(s), "it was removed before")
+		w.set("a", "y", 1)
+		synctest.Wait()
+		assert.Zero(t, w.inf.Snapshot().Len())
+		assert.Zero(t, w.lists)
+		w.stop()
+	})
+}
+
+func TestInformerWithoutNamespacesIsNotSyncedBeforeRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := namespacedWorld(t, newCluster(), "a")
+		_, r := w.join(HandlerOptions{})
+		require.True(t, w.inf.RemoveNamespace("a"))
+		synctest.Wait()
+		assert.False(t, w.inf.HasSynced())
+		assert.False(t, r.HasSynced())
+		require.ErrorContains(t, w.inf.Unsynced(), "call Run")
+		w.run()
+		assert.True(t, w.inf.HasSynced())
+		assert.True(t, r.HasSynced())
+		w.stop()
+	})
+}

@@ -141,3 +141,59 @@ func TestStalledHandlerHoldsNoHistory(t *testing.T) {
 		release()
 	})
 }
+
+// A handler that is removed while a call of it lasts has no bound any more: the
+// log does not grow for it.
+func TestStalledLosslessHandlerHoldsNothingOnceRemoved(t *testing.T) {
+	t.Parallel()
+	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
+		gate := make(chan struct{})
+		r := w.add(HandlerFunc[*pod](func(Event[*pod]) { <-gate }), HandlerOptions{Overflow: Lossless})
+		var held []weak.Pointer[pod]
+		w.add(HandlerFunc[*pod](func(e Event[*pod]) { held = append(held, weak.Make(e.New)) }), HandlerOptions{})
+		alive := func() (n int) {
+			w.mu.Lock()
+			w.history, w.start = nil, w.rv // the cluster is to hold nothing
+			w.mu.Unlock()
+			runtime.GC()
+			for _, p := range held {
+				if p.Value() != nil {
+					n++
+				}
+			}
+			return n
+		}
+		write := func() {
+			for n := range 5000 {
+				w.set("a", "x", n)
+				if n%100 == 0 {
+					synctest.Wait()
+				}
+			}
+			synctest.Wait()
+		}
+		write()
+		assert.Equal(t, 5000, alive(), "it is lossless")
+		r.Remove()
+		assert.Less(t, alive(), 1000, "what was not told is dropped")
+		write()
+		assert.Less(t, alive(), 1000)
+		close(gate)
+		<-r.Done()
+	})
+}
+
+func TestLagOfAHandlerThatCatchesUpHasAnAge(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.set("a", "x", 0)
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
+		_, release := w.stall(HandlerOptions{Name: "stalled"})
+		time.Sleep(time.Minute)
+		h := healthOf(w.inf, "stalled")
+		assert.True(t, h.CatchingUp)
+		assert.Equal(t, time.Minute, h.LagAge)
+		release()
+		assert.Zero(t, healthOf(w.inf, "stalled").LagAge)
+	})
+}

@@ -330,3 +330,27 @@ func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
 		requireSame(t, c, w.inf, other)
 	})
 }
+
+// Between the publishing of a snapshot and that of the events that lead to it the
+// cache is ahead of the log. A handler that joins then begins where the log is.
+func TestPromise8JoiningBetweenTheCacheAndTheLogMakesNoDuplicate(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.set("a", "x", 1)
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
+		y := labelled("2")
+		y.Namespace, y.Name, y.UID, y.ResourceVersion = "a", "y", "uid-y", "200"
+		batch := w.inf.store.Batch()
+		_, _, err := batch.Set(y)
+		require.NoError(t, err)
+		snap := batch.Commit()
+
+		o, _ := w.join(HandlerOptions{})
+		assert.Equal(t, []string{"Added a/x 1 InitialList"}, o.take())
+
+		added := Event[*pod]{Type: Added, Key: object.KeyOf(y), New: y, Origin: Watch}
+		w.inf.events.Append([]record[*pod]{{event: added}}, view[*pod]{snap: snap, synced: true})
+		synctest.Wait()
+		assert.Equal(t, []string{"Added a/y 2 Watch"}, o.take())
+	})
+}

@@ -203,3 +203,49 @@ func TestWaitForSyncNamesWhoIsNotSyncedAndWhy(t *testing.T) {
 		require.NoError(t, WaitForSync(t.Context(), w1.inf, stuck), "synced stays synced")
 	})
 }
+
+func TestWaitForSyncEndsWhenAnyOfThemHasStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.fail(errors.New("boom"))
+		waits, removed := newWorld(t, c, Options[*pod]{Name: "waits"}), newWorld(t, c, Options[*pod]{Name: "removed"})
+		waits.run()
+		removed.run()
+		_, r := removed.join(HandlerOptions{Name: "gone"})
+		begin := time.Now()
+		time.AfterFunc(time.Second, r.Remove)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := WaitForSync(ctx, waits.inf, r)
+		require.ErrorIs(t, err, ErrStopped)
+		assert.Equal(t, time.Second, time.Since(begin))
+		assert.ErrorContains(t, err, `"waits"`)
+		assert.ErrorContains(t, err, `"gone"`)
+		waits.stop()
+		removed.stop()
+	})
+}
+
+func TestInformerThatHasJustBegunSaysSo(t *testing.T) {
+	t.Parallel()
+	inf, err := NewNamespaced[*pod](nil, Options[*pod]{})
+	require.NoError(t, err)
+	inf.started.Store(true) // as in the middle of Run
+	assert.EqualError(t, inf.Unsynced(), `informer "Pod" is not synced: it has only just begun`)
+}
+
+func TestEventsEndsWithTheInformerAlsoWithinADifference(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.set("a", "x", 1)
+	c.set("a", "y", 1)
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
+		n := 0
+		for range w.inf.Events(t.Context()) {
+			n++
+			w.stop()
+		}
+		assert.Equal(t, 1, n)
+	})
+}

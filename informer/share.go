@@ -7,7 +7,10 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"unsafe"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,7 +33,9 @@ type ForOptions[T Object] struct {
 	// for resources that are not in namespaces.
 	AllNamespaces bool
 	// Transform and Indexer are as in [Options]. They belong to the informer, not
-	// to the one who asks: who asks second may leave them out, or give the same.
+	// to the one who asks: who asks second may leave them out, or give the very
+	// same Transform. Two closures are not the same, even if made by the same code:
+	// keep the function in a variable, or declare it at the top level.
 	Transform func(T) (T, error)
 	Indexer   indexer.Options[T]
 	// Variant tells informers apart that differ only in Transform or Indexer.
@@ -61,7 +66,7 @@ func (s *Shared[T]) Release() { s.release() }
 // share is an informer with the number of its users.
 type share[T Object] struct {
 	*Informer[T]
-	transform uintptr
+	transform unsafe.Pointer
 	users     int
 	stop      func()
 	begun     bool
@@ -97,17 +102,17 @@ func For[T Object](f *Factory, opts ForOptions[T]) (*Shared[T], error) {
 	if f.down {
 		return nil, fmt.Errorf("informer: the factory was shut down: %w", ErrStopped)
 	}
-	transform := reflect.ValueOf(opts.Transform).Pointer()
+	transform := identity(opts.Transform)
 	s, ok := f.shared[key].(*share[T])
 	switch {
-	case !ok:
+	case !ok || isClosed(s.Done()): // one whose source has failed for good is of no use
 		inf, err := builder[T]{f, opts}.build()
 		if err != nil {
 			return nil, err
 		}
 		s = &share[T]{Informer: inf, transform: transform}
 		f.shared[key] = s
-	case transform != 0 && transform != s.transform, len(opts.Indexer.Indexes) > 0:
+	case transform != nil && transform != s.transform, len(opts.Indexer.Indexes) > 0:
 		return nil, fmt.Errorf("informer: there is an informer of %s already, whose Transform or Indexer may be others; leave them out, add indexes with Indexer().AddIndex, or set ForOptions.Variant to get another one", typeOf[T]())
 	}
 	s.users++
@@ -124,10 +129,18 @@ func release[T Object](f *Factory, key sharedKey, s *share[T]) {
 	if s.users--; s.users > 0 {
 		return
 	}
-	delete(f.shared, key)
+	if f.shared[key] == sharedInformer(s) {
+		delete(f.shared, key)
+	}
 	if s.stop != nil {
 		s.stop()
 	}
+}
+
+// identity tells function values apart. Package reflect compares code only, and
+// so would take two closures that captured different variables for the same.
+func identity[F any](f func(F) (F, error)) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
 }
 
 // complete checks the options and finds the kind.
@@ -208,7 +221,17 @@ func (b builder[T]) name() string {
 	if b.opts.Resource.Resource == "" {
 		parts[0] = b.opts.Kind.GroupKind().String()
 	}
-	for _, p := range []string{b.opts.LabelSelector, b.opts.FieldSelector, b.opts.Variant} {
+	var form, all string
+	switch reflect.TypeFor[T]() {
+	case reflect.TypeFor[*unstructured.Unstructured]():
+		form = "(unstructured)"
+	case reflect.TypeFor[*metav1.PartialObjectMetadata]():
+		form = "(metadata)"
+	}
+	if b.opts.AllNamespaces && len(b.f.opts.Namespaces) > 0 {
+		all = "(all namespaces)"
+	}
+	for _, p := range []string{form, all, b.opts.LabelSelector, b.opts.FieldSelector, b.opts.Variant} {
 		if p != "" {
 			parts = append(parts, p)
 		}

@@ -25,9 +25,11 @@ type source[T Object] struct {
 	queue     *deltafifo.BatchFIFO[T]
 	sink      *sink[T]
 
-	// For a source that comes and goes: how to end it, and when it has ended.
-	cancel context.CancelFunc
-	ended  chan struct{}
+	// For a source that comes and goes, guarded by the informer's mu: how to end
+	// it, when it has ended, and whether it is not to begin any more.
+	cancel  context.CancelFunc
+	ended   chan struct{}
+	removed bool
 
 	// Guarded by the informer's applying mutex.
 	rv     string // how far the source's changes are applied

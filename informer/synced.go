@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -51,30 +52,32 @@ func (e *NotSyncedError) Unwrap() []error { return append([]error{e.Cause}, e.Un
 // [*NotSyncedError] that names each one that is not synced, and why. It does not
 // poll.
 func WaitForSync(ctx context.Context, all ...Syncable) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var waiting sync.WaitGroup
 	for _, s := range all {
-		var cause error
-		select {
-		case <-s.Synced():
-			continue
-		case <-s.Done():
-			if isClosed(s.Synced()) {
-				continue
+		waiting.Go(func() {
+			select {
+			case <-s.Synced():
+			case <-s.Done():
+				if !isClosed(s.Synced()) {
+					cancel(ErrStopped)
+				}
+			case <-ctx.Done():
 			}
-			cause = ErrStopped
-		case <-ctx.Done():
-			cause = context.Cause(ctx)
-		}
-		err := &NotSyncedError{Cause: cause}
-		for _, s := range all {
-			if why := s.Unsynced(); why != nil {
-				err.Unsynced = append(err.Unsynced, why)
-			}
-		}
-		if len(err.Unsynced) > 0 {
-			return err
+		})
+	}
+	waiting.Wait()
+	err := &NotSyncedError{Cause: context.Cause(ctx)}
+	for _, s := range all {
+		if why := s.Unsynced(); why != nil && err.Cause != nil {
+			err.Unsynced = append(err.Unsynced, why)
 		}
 	}
-	return nil
+	if len(err.Unsynced) == 0 {
+		return nil
+	}
+	return err
 }
 
 // Synced returns a channel that is closed when the cache has had the contents of
@@ -94,9 +97,13 @@ func (inf *Informer[T]) Unsynced() error {
 		return nil
 	}
 	if !inf.started.Load() {
-		return fmt.Errorf("informer %q is not running: call Run", inf.name)
+		return fmt.Errorf("informer %q is not running: call Run, or Start of its Factory", inf.name)
 	}
-	return fmt.Errorf("informer %q is not synced: %w", inf.name, inf.unlisted())
+	why := inf.unlisted()
+	if why == nil {
+		return fmt.Errorf("informer %q is not synced: it has only just begun", inf.name)
+	}
+	return fmt.Errorf("informer %q is not synced: %w", inf.name, why)
 }
 
 // unlisted says why the first list of some sources is not applied yet.
@@ -127,8 +134,12 @@ func (d *delivery[T]) why() error {
 	}
 }
 
-// allListed reports whether the first list of every source is applied.
+// allListed reports whether Run was called and the first list of every source is
+// applied.
 func (inf *Informer[T]) allListed() bool {
+	if !inf.started.Load() { // without sources it would be so from the beginning
+		return false
+	}
 	for _, s := range inf.sources {
 		if !s.listed {
 			return false
