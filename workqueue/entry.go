@@ -84,7 +84,10 @@ type freeList[T comparable] struct {
 
 const (
 	freeListSlack = 128 // how many free entries are kept however few are in use
-	entriesAtOnce = 16  // how many are allocated together while a queue fills up
+	// entriesAtOnce is how many are allocated together while a queue fills up. It
+	// saves work for the allocator; but as long as one of them is in use none can
+	// be freed, and more of them save no more.
+	entriesAtOnce = 4
 )
 
 // get returns an entry in its initial state. inUse is the number of entries
