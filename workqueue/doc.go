@@ -67,7 +67,9 @@
 //     processing of what was due before it, and no class starves another. With
 //     groups ([Options].Group), the groups of a class take turns, one item
 //     each, and an item waits for at most one item of every other group per
-//     item ahead of it in its own.
+//     item ahead of it in its own. With both, the class with the item that is
+//     due first is served, and its groups take turns: up to one item of every
+//     other group in that class comes before the one that is due.
 //  5. An item has at most one request pending, and it is the earliest: of
 //     several delays the shortest remaining counts, Add replaces any delay, and
 //     a delay is ignored if the item is queued. A delayed item is never handed
@@ -102,6 +104,8 @@
 //	a Group or Class function panics      the panic reaches the caller of Add, the queue is unchanged
 //	an item of dynamic type not           Add panics, the queue is unchanged
 //	comparable, in a Queue[any]
+//	an item that is not equal to itself   is handed out and stays running, as Done does not
+//	(NaN)                                 find it; do not add such items
 //	the zero value of a queue is used     panics; use the constructors
 //
 // # What differs from client-go
@@ -122,8 +126,10 @@
 // to end. The table of items grows and shrinks one bucket at a time, so no
 // operation is slow because there are many items. While it is queued, delayed or
 // running, an item takes 88 bytes plus its own size, about 20 in the table, and
-// 16 in the heap if it is delayed. A queue that has been used takes about 1.5 KB;
-// after a burst it gives the memory back.
+// 16 in the heap if it is delayed. A queue that has been used takes about 1.5 KB.
+// After a burst it keeps 128 records for reuse and gives the rest of the memory
+// back. A burst's records are allocated four at a time, and freed when none of
+// the four is in use any more.
 //
 // A worker that finds the queue empty parks, and the last to park is the first to
 // be woken. When many items arrive at once, workers wake each other one after

@@ -120,6 +120,7 @@ func TestInspectShowsEveryItemAndItsTimes(t *testing.T) {
 		in = q.Inspect()
 		require.Len(t, in.Running, 1)
 		assert.True(t, in.Running[0].Again)
+		assert.Equal(t, began.Add(time.Second), in.Running[0].QueuedSince)
 		assert.Zero(t, in.Running[0].Retries)
 		assert.Empty(t, in.Delayed)
 		assert.True(t, in.ShuttingDown)

@@ -53,7 +53,8 @@ type ProcessOptions[T comparable] struct {
 var ErrStopTimeout = errors.New("workqueue: items were still running at the end of the stop timeout")
 
 // Leftovers is what [ProcessWith] leaves behind. The items are not in the queue
-// any more.
+// any more. An item that was asked for again while it was running may be listed
+// twice; whoever adds all of them to another queue need not care.
 type Leftovers[T comparable] struct {
 	Queued  []T // not handed out again; among them those interrupted by the stop
 	Delayed []T // waiting for a delay to end when the context ended
