@@ -78,7 +78,7 @@ func (q *DeltaFIFO[T]) Update(ctx context.Context, obj T) error {
 //
 // It does nothing for an object that is neither queued, nor in process, nor
 // known: the consumer has not heard of it, so it need not hear of its end. Of
-// two Deleted in a row one is kept, the one that is not a tombstone.
+// two Deleted in a row one is kept: the first, unless that is a tombstone.
 func (q *DeltaFIFO[T]) Delete(ctx context.Context, obj T) error {
 	return q.write(ctx, "Delete", Deleted, obj)
 }

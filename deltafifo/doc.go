@@ -76,7 +76,8 @@
 //  5. One tombstone. After a Replace of the classic face every object that was
 //     queued, in process or known, and is not listed, has exactly one Deleted
 //     as its last change. What is in process counts, although it is no longer
-//     in the queue and perhaps not yet in the store.
+//     in the queue and perhaps not yet in the store; but without KnownObjects
+//     only what is queued does.
 //  6. No lock is held while process or Transform runs. A producer never waits
 //     for the consumer's work, only for room.
 //  7. Bounds. A write waits while Limit deltas are pending, until the consumer
@@ -122,11 +123,12 @@
 // RealFIFO will notice these. The queue is not locked while an object is
 // processed, which is why it has to remember what is in process. A queue that
 // is written to before it is given a list is synced when that first write has
-// been processed, not before. Writes after Close fail. Listed objects are
-// always Replaced, never Sync. A Delete of an unknown object passes the batch
-// face, as it knows no store. A batch has no maximum size and may hold several
-// changes of one object. There is no Resync in the batch face: it adds nothing
-// that the store does not know.
+// been processed, not before. Writes after Close fail. Of two observed deletions
+// in a row the first is kept, of two tombstones the second; there it is the
+// reverse. Listed objects are always Replaced, never Sync. A Delete of an unknown
+// object passes the batch face, as it knows no store. A batch has no maximum size
+// and may hold several changes of one object. There is no Resync in the batch
+// face: it adds nothing that the store does not know.
 //
 // # Cost
 //
