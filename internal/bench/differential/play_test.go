@@ -84,7 +84,7 @@ func (w *world) trouble(do verb) error {
 		}
 		effect := informertest.DuplicateEvents()
 		if do == expire {
-			effect = informertest.FailWatch(0, apierrors.NewResourceExpired("too old resource version"))
+			effect = informertest.FailWatch(0, expired)
 		}
 		// One watch of each side.
 		for n := range 2 {
@@ -124,6 +124,9 @@ func (w *world) ripen() {
 		w.settle(time.Second)
 	}
 }
+
+// expired is the 410 of a server that has forgotten the version asked for.
+var expired = apierrors.NewResourceExpired("too old resource version")
 
 // isOf matches the requests of one side.
 func (w *world) isOf(side int) func(informertest.Request) bool {
