@@ -42,9 +42,6 @@ type entry[T comparable] struct {
 
 const noHeapPos = -1
 
-// pending reports whether there is a request not yet handed out.
-func (e *entry[T]) pending() bool { return e.queued || e.again || e.delayed() }
-
 func (e *entry[T]) delayed() bool { return e.heapPos != noHeapPos }
 
 // entryList is a doubly linked list of entries through next and prev.

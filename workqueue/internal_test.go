@@ -151,6 +151,24 @@ func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
 	assert.NotNil(t, f.counts)
 }
 
+// The time is read before the lock is taken, so it may be older than what another
+// goroutine has noted meanwhile. The lists that are sorted by time rely on none
+// of it getting in.
+func TestTimesUnderTheLockNeverRunBackwards(t *testing.T) {
+	t.Parallel()
+	q := New(Options[string]{Budgets: []time.Duration{time.Second, time.Minute}}).engine
+	var r request[string]
+	q.prepare(&r, "item")
+	q.addLocked(&r, 20)
+	q.observe(30)
+	e := q.takeLocked(25)
+	assert.EqualValues(t, 30, e.startedAt)
+	q.addLocked(&r, 35)
+	q.observe(50)
+	q.doneLocked(e, q.table.slot(r.hash, &r.item), 45)
+	assert.Equal(t, 50+int64(time.Second), e.at)
+}
+
 // A burst must not leave its memory behind.
 func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 	t.Parallel()

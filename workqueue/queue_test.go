@@ -274,7 +274,7 @@ func TestProducersAndConsumersEndWithAnEmptyQueue(t *testing.T) {
 
 func TestProcessedPointerIsCollectable(t *testing.T) {
 	t.Parallel()
-	type object struct{ payload [1024]byte }
+	type object [1024]byte
 	q := workqueue.New(workqueue.Options[*object]{})
 	collected := make(chan struct{})
 	func() {

@@ -10,7 +10,7 @@ import (
 // The sizes that the package documentation states.
 func TestMemoryPerItemAndPerQueue(t *testing.T) {
 	t.Parallel()
-	type key struct{ namespace, name string }
+	type key [2]string // a namespace and a name
 	assert.EqualValues(t, 88, unsafe.Sizeof(entry[key]{})-unsafe.Sizeof(key{}))
 	assert.EqualValues(t, 64, unsafe.Sizeof(tableBucket[key]{}))
 	idle := unsafe.Sizeof(engine[key]{}) + unsafe.Sizeof(segment[key]{}) + unsafe.Sizeof(class[key]{}) + unsafe.Sizeof(mark{})
