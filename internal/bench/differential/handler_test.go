@@ -73,8 +73,8 @@ func (w *world) leave(p *pair) error {
 	p.left, p.leftBusy = true, p.gate.isClosed()
 	p.ourReg.Remove()
 	p.calls = p.ours.callsSoFar()
-	if p.leftBusy {
-		p.calls++ // the one that stalls
+	if p.leftBusy || w.loose() {
+		p.calls++ // one may be running
 	}
 	err := w.theirs.RemoveEventHandler(p.theirReg)
 	p.gate.open()

@@ -8,11 +8,14 @@ import (
 	"github.com/informerkit/informerkit/informer"
 )
 
+// defect spoils what our handlers are told, to test the tests: it may change an
+// event, and returns false to hide it.
+type defect func(*told) bool
+
 // ourRecorder is a handler of this library that writes down what it is told.
 type ourRecorder struct {
 	*chains
-	// planted, if set, spoils what is written down, to test the tests.
-	planted func(told) bool
+	planted defect
 }
 
 func (r *ourRecorder) OnEvent(e informer.Event[*corev1.Pod]) {
@@ -37,9 +40,10 @@ func (r *ourRecorder) OnEvent(e informer.Event[*corev1.Pod]) {
 	case informer.Deleted:
 		t.typ, t.unseen = deleted, e.FinalStateUnknown
 	}
-	if r.planted == nil || !r.planted(t) {
-		r.tell(e.Key, t)
+	if r.planted != nil && !r.planted(&t) {
+		return
 	}
+	r.tell(e.Key, t)
 }
 
 // theirRecorder is a handler of client-go that writes down what this library is

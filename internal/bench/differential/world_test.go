@@ -26,7 +26,7 @@ type world struct {
 	*record
 	seed    uint64
 	met     *tally
-	planted func(told) bool
+	planted defect
 
 	ours   *informer.Informer[*corev1.Pod]
 	theirs cache.SharedIndexInformer
@@ -123,9 +123,8 @@ func (w *world) settle(d time.Duration) {
 const recovery = 3 * time.Minute
 
 // runCluster returns a function that runs a cluster's history in a bubble of its
-// own. If planted is set, our handlers do not write down the events for which it
-// returns true.
-func runCluster(met *tally, planted func(told) bool) func(t *testing.T, seed uint64, steps []step) error {
+// own, with a defect if planted is not nil.
+func runCluster(met *tally, planted defect) func(t *testing.T, seed uint64, steps []step) error {
 	return func(t *testing.T, seed uint64, steps []step) (err error) {
 		synctest.Test(t, func(*testing.T) {
 			var w *world
