@@ -100,9 +100,12 @@ type Outcome[T comparable] struct {
 func classify(err error) (action Action, after time.Duration) {
 	var requeue *requeueError
 	var terminal *terminalError
+	_, panicked := err.(*PanicError)
 	switch {
 	case err == nil:
 		return Succeeded, 0
+	case panicked:
+		return Retried, 0 // whatever the value of the panic wraps
 	case errors.As(err, &terminal):
 		return Dropped, 0
 	case errors.As(err, &requeue):

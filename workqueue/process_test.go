@@ -469,3 +469,18 @@ func TestItemThatEndsWithTheStopTimeoutHasEnded(t *testing.T) {
 		})
 	}
 }
+
+// A function that means to ask for something returns it; a panic is never a
+// success, whatever it was called with.
+func TestPanicWithAnOutcomeIsStillAFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, options{CapturePanics: true, MaxAttempts: 2}, func(context.Context, string) error {
+			panic(workqueue.RequeueAfter(time.Hour))
+		})
+		p.q.Add("a")
+		advance(time.Minute)
+		p.stop()
+		assert.Equal(t, []workqueue.Action{workqueue.Retried, workqueue.Dropped}, p.actions())
+	})
+}
