@@ -2,6 +2,7 @@ package informertest_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,4 +104,34 @@ func TestGoSideSeesWhatClientsDo(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, pod.ResourceVersion, u.GetResourceVersion())
 	assert.Equal(t, 1, s.Count("get", "pods"))
+}
+
+func TestAWatchFromTheFutureIsSilentUntilItIsReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := informertest.Start(t, informertest.Options{InMemory: true, WatchTimeout: 10 * time.Minute})
+		opts := metav1.ListOptions{Watch: true, ResourceVersion: strconv.Itoa(atoi(t, s.ResourceVersion()) + 2), AllowWatchBookmarks: true}
+		w, err := core(t, s).Get().Namespace("default").Resource("configmaps").VersionedParams(&opts, scheme.ParameterCodec).Watch(t.Context())
+		require.NoError(t, err)
+		defer w.Stop()
+		silent := func() {
+			t.Helper()
+			<-time.After(150 * time.Second)
+			synctest.Wait()
+			select {
+			case ev := <-w.ResultChan():
+				t.Fatalf("unexpected event %v", ev)
+			default:
+			}
+		}
+		silent()
+		for _, name := range []string{"a", "b"} {
+			require.NoError(t, s.Create(configmap(name)))
+		}
+		ev := <-w.ResultChan()
+		assert.Equal(t, watch.Bookmark, ev.Type, "the versions up to the one asked for are not shown")
+		require.NoError(t, s.Create(configmap("c")))
+		ev = <-w.ResultChan()
+		assert.Equal(t, watch.Added, ev.Type)
+		assert.Equal(t, "c", ev.Object.(*corev1.ConfigMap).Name)
+	})
 }

@@ -135,7 +135,8 @@ func (w *watcher) follow(ctx context.Context, closing <-chan struct{}, timeout, 
 			}
 		}
 		// Everything up to the present version is sent, so that a bookmark may
-		// say so. A watch from the future stays there.
+		// say so. A watch from the future stays there, in silence.
+		due = due && w.rv <= current
 		w.rv = max(w.rv, current)
 		if due {
 			if err := w.sendBookmark(false); err != nil {
