@@ -26,6 +26,9 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 	if good && (mediaType == "" || strings.HasSuffix(mediaType, "json") || strings.HasPrefix(mediaType, mimeProto)) {
 		return nil
 	}
+	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+		return &notAPIError{code: resp.StatusCode, redirect: to.Scheme + "://" + to.Host}
+	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
 	if status, ok := parseStatus(body); ok {
 		if status.Code == 0 {

@@ -79,9 +79,9 @@ func (c *codec[T]) decodeJSON(raw []byte, want typeMeta, position int) (T, error
 	obj := reflect.New(c.elem).Interface().(T)
 	var err error
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		err = k8sjson.Unmarshal(raw, &u.Object)
+		err = unmarshalJSON(&u.Object, raw)
 	} else {
-		err = k8sjson.Unmarshal(raw, obj)
+		err = unmarshalJSON(obj, raw)
 	}
 	if err == nil {
 		err = c.check(obj, want)
@@ -114,6 +114,16 @@ func (c *codec[T]) decodeProto(raw []byte, tm, want typeMeta, position int) (T, 
 	}
 	var none T
 	return none, objectError(identifyProto(raw), position, err)
+}
+
+// unmarshalJSON turns a panic of a method UnmarshalJSON into an error.
+func unmarshalJSON(into any, raw []byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return k8sjson.Unmarshal(raw, into)
 }
 
 // unmarshalProto turns a panic of a generated decoder into an error.

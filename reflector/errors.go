@@ -280,9 +280,13 @@ type notAPIError struct {
 	code      int
 	mediaType string
 	html      bool
+	redirect  string // the other server
 }
 
 func (e *notAPIError) Error() string {
+	if e.redirect != "" {
+		return fmt.Sprintf("the server redirects to %s (HTTP status %d), which is not given the credentials", e.redirect, e.code)
+	}
 	if e.html {
 		return fmt.Sprintf("the server answered with HTML (HTTP status %d) instead of JSON", e.code)
 	}

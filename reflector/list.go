@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,6 +65,9 @@ func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListM
 		if meta.Continue == "" {
 			break
 		}
+		if meta.Continue == opts.Continue {
+			return result, &decodeError{errors.New("the server answered a page of the list with the continue token of the page before: it does not know pages")}
+		}
 		if first.ResourceVersion == "0" && r.opts.PageSize == 0 {
 			r.pos.uncached = true
 		}
@@ -108,10 +112,14 @@ func (r *Reflector[T]) replace(ctx context.Context, round *round[T], rv string) 
 	if err := r.sink.Replace(ctx, objs, rv); err != nil {
 		return &SinkError{Op: "Replace", Err: err}
 	}
-	r.pos.synced(rv)
 	now := time.Now()
+	r.pos.synced(rv)
+	r.moved = now
 	r.status.update(func(h *Health) { h.Synced, h.LastSync, h.ResourceVersion = true, now, rv })
 	r.requarantine(round.bad)
+	if round.lost {
+		r.quarantine.lose()
+	}
 	r.setState(StateSynced)
 	r.log.Info("synced", "objects", n, "resourceVersion", rv, "quarantined", len(round.bad))
 	return nil

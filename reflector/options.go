@@ -79,9 +79,12 @@ type Options struct {
 	Policy func(Failure) Decision
 	// QuarantineRetry is how long after the loss of an event whose object could
 	// not be decoded or transformed the collection is listed anew. It doubles,
-	// up to 64 times, while that happens again. 1m.
+	// up to 64 times, while that happens again. 1m; less than 1s is taken as 1s.
 	QuarantineRetry time.Duration
 }
+
+// maxWatchTimeout is forever, and yet a number of seconds to calculate with.
+const maxWatchTimeout = 10 * 365 * 24 * time.Hour
 
 func (o Options) withDefaults() (Options, error) {
 	switch o.Sync {
@@ -102,6 +105,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Metrics = noMetrics{}
 	}
 	orDefault(&o.WatchTimeout, 5*time.Minute)
+	o.WatchTimeout = min(o.WatchTimeout, maxWatchTimeout)
 	orDefault(&o.AnswerTimeout, time.Minute)
 	orDefault(&o.IdleTimeout, 5*time.Minute)
 	orDefault(&o.ProgressTimeout, 10*time.Second)

@@ -21,7 +21,7 @@ const (
 // nothing about it, and a list would only add to the load.
 const maxRewatches = 3
 
-// probeAfter is for how long a watch must have got no further for its
+// probeAfter is for how long watches must have got no further for their
 // resourceVersion to be doubted. Where anything is ever written, bookmarks move
 // it about once a minute.
 const probeAfter = 3 * time.Minute
@@ -34,7 +34,8 @@ type ending struct {
 	// orderly says that there is no failure: the server ended a watch that
 	// ran for a healthy period, or the client did.
 	orderly bool
-	// mute says that a watch has run for minutes and got no further.
+	// mute says that this watch and those before it have got no further for
+	// minutes.
 	mute bool
 	// advanced says that the phase has got further in the history.
 	advanced bool
@@ -55,11 +56,8 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 		return phaseSync
 	case end.class == ClassQuarantine:
 		return phaseSync
-	case end.orderly && end.mute:
-		// Servers are silent about a watch from the future.
-		return phaseProbe
 	case end.orderly:
-		return phaseWatch
+		return r.resume(end)
 	}
 	switch end.class {
 	case ClassRefused, ClassThrottled:
@@ -84,6 +82,15 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 		r.rewatches = 0
 		return phaseSync
 	}
+	return r.resume(end)
+}
+
+// resume is what comes before a watch that goes on.
+func (r *Reflector[T]) resume(end ending) phase {
+	if end.mute {
+		// Servers are silent about a watch from the future.
+		return phaseProbe
+	}
 	return phaseWatch
 }
 
@@ -93,6 +100,7 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 func (r *Reflector[T]) probe(ctx context.Context) phase {
 	// Some sources know no limit. One object is answer enough.
 	_, err := r.page(ctx, r.pos.probe(), func(T, error) error { return io.EOF })
+	r.moved = time.Now()
 	if r.pos.note(err) {
 		r.log.Warn("the server does not know the resourceVersion of the watch", "resourceVersion", r.pos.rv, "err", err)
 		r.pos.lost = true

@@ -553,7 +553,7 @@ func TestSilentStreamIsTakenForHalfOpen(t *testing.T) {
 		after(5*time.Minute - time.Second)
 		require.Len(t, s.asked(), 2)
 		after(2 * time.Second)
-		require.Equal(t, "list@0 watch@10 watch@11", s.verbs())
+		require.Equal(t, "list@0 watch@10 list@11 watch@11", s.verbs())
 		require.Equal(t, 1, r.Health().Reconnects[reflector.ClassIdle])
 		require.Zero(t, r.Health().ConsecutiveFailures)
 	})
@@ -579,6 +579,54 @@ func TestSilenceFromARestoredServerLeadsToARelist(t *testing.T) {
 	})
 }
 
+func TestSilenceIsMeasuredAcrossWatches(t *testing.T) {
+	future := fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})
+	for name, c := range map[string]struct {
+		watch answer
+		opts  reflector.Options
+	}{
+		"ended by the server": {watch: func(w httpWriter, r *httpRequest, _ int) {
+			begin(w)
+			linger(r, time.Minute)
+		}, opts: reflector.Options{Sync: reflector.SyncList, WatchTimeout: 30 * time.Second}},
+		"cut by a proxy": {watch: func(w httpWriter, r *httpRequest, _ int) {
+			begin(w)
+			linger(r, time.Minute)
+			cut()
+		}, opts: listMode},
+		"ended by the client": {watch: quiet, opts: reflector.Options{Sync: reflector.SyncList, IdleTimeout: time.Minute}},
+		"with a bookmark that repeats the version": {watch: func(w httpWriter, r *httpRequest, _ int) {
+			send(w, "BOOKMARK", bookmark(r.URL.Query().Get("resourceVersion"), false))
+			linger(r, time.Minute)
+		}, opts: listMode},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{list: inTurn(lists("1000", cm("a", "7")), future, lists("50", cm("a", "7"))), watch: inTurn(c.watch, c.watch, c.watch, c.watch, quiet)}
+				r := run(t, s.source(t), newRecorder(), c.opts)
+				after(2*time.Minute + 50*time.Second)
+				require.Equal(t, 1, r.Health().Lists, "two bookmarks may be late")
+				after(90 * time.Second)
+				require.Equal(t, "50", r.LastResourceVersion())
+			})
+		})
+	}
+}
+
+func TestAQuietCollectionIsAskedForItsVersionOnceIn3m(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+			begin(w)
+			linger(r, 11*time.Second)
+		}}
+		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, WatchTimeout: 10 * time.Second})
+		after(time.Hour)
+		require.LessOrEqual(t, r.Health().Lists, 1+60/3)
+		require.GreaterOrEqual(t, r.Health().Lists, 18)
+		require.Zero(t, r.Health().ConsecutiveFailures)
+	})
+}
+
 func TestStreamThatDoesNotEndInTimeIsEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
@@ -592,6 +640,6 @@ func TestStreamThatDoesNotEndInTimeIsEnded(t *testing.T) {
 		require.Len(t, s.asked(), 2)
 		after(5*time.Minute + 31*time.Second)
 		require.Equal(t, 1, r.Health().Reconnects[reflector.ClassIdle])
-		require.Equal(t, "list@0 watch@10 watch@20", s.verbs())
+		require.Equal(t, "list@0 watch@10 list@20 watch@20", s.verbs())
 	})
 }

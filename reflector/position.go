@@ -9,6 +9,9 @@ const defaultPage = 500
 type position struct {
 	// rv is the point up to which the sink has been told.
 	rv string
+	// gap says that the collection was read as of no version: what was deleted
+	// before the watch began is not known, and rv no point to resume from.
+	gap bool
 	// lost says that the server does not know rv (any more, or yet), so that
 	// the collection has to be read without one, from a quorum.
 	lost bool
@@ -21,9 +24,11 @@ type position struct {
 	uncached bool
 }
 
-// resumable says whether a watch can go on from rv. A server that gives no
-// resourceVersion, or 0, names no point in the history.
-func (p *position) resumable() bool { return p.rv != "" && p.rv != "0" }
+// resumable says whether a watch can go on from rv.
+func (p *position) resumable() bool { return isVersion(p.rv) && !p.gap }
+
+// isVersion says whether rv names a point in the history.
+func isVersion(rv string) bool { return rv != "" && rv != "0" }
 
 // list returns the options for the first page of a list.
 func (p *position) list(pageSize int64) metav1.ListOptions {
@@ -41,8 +46,12 @@ func (p *position) list(pageSize int64) metav1.ListOptions {
 		o.Limit = pageSize
 	case p.uncached:
 		o.Limit = defaultPage
-	case o.ResourceVersion == "" || o.ResourceVersion == "0":
+	case !isVersion(o.ResourceVersion):
 		o.Limit = defaultPage // ignored by a watch cache
+	}
+	if o.Limit > 0 && isVersion(o.ResourceVersion) {
+		// With a limit and no match it would have to be that very version.
+		o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
 	return o
 }
@@ -85,4 +94,6 @@ func (p *position) note(err error) (lost bool) {
 }
 
 // synced notes that the collection has been read as of rv.
-func (p *position) synced(rv string) { p.rv, p.lost, p.rewritten = rv, false, false }
+func (p *position) synced(rv string) {
+	*p = position{rv: rv, gap: !isVersion(rv), uncached: p.uncached}
+}

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -10,6 +11,10 @@ import (
 
 // maxQuarantine bounds how many quarantined objects Health names.
 const maxQuarantine = 100
+
+// minQuarantine is the shortest first wait before a relist: a bad object that is
+// in every watch must not keep the server busy.
+const minQuarantine = time.Second
 
 // maxRetryShift bounds how often the wait before a relist doubles.
 const maxRetryShift = 6
@@ -24,7 +29,7 @@ type quarantine struct {
 // lose notes that an event could not be delivered.
 func (q *quarantine) lose() {
 	if q.due.IsZero() {
-		q.due = time.Now().Add(q.retry << q.shift)
+		q.due = time.Now().Add(min(q.retry, math.MaxInt64>>q.shift) << q.shift)
 	}
 }
 

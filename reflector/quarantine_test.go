@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/reflector"
@@ -93,6 +95,54 @@ func TestBadEventsMakeListsRarer(t *testing.T) {
 		after(65 * time.Minute) // and 64 from then on
 		require.Equal(t, 8, r.Health().Lists)
 	})
+}
+
+func TestQuarantineRetryMayBeOfAnyLength(t *testing.T) {
+	for retry, want := range map[time.Duration]int{1: 7, math.MaxInt64: 2} {
+		t.Run(retry.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{list: lists("10", cm("a", "1")), watch: func(w httpWriter, r *httpRequest, n int) {
+					send(w, "MODIFIED", badCM("a", "11"))
+					linger(r, 20*time.Second)
+					if n == 1 {
+						send(w, "ERROR", string(statusJSON(410, metav1.StatusReasonExpired, "too old")))
+					}
+				}}
+				r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, QuarantineRetry: retry})
+				after(2 * time.Minute)
+				require.Equal(t, want, r.Health().Lists)
+			})
+		})
+	}
+}
+
+func TestABadChangeAmongTheInitialEventsIsMadeUpForByAList(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"deletion of an unknown name": {"DELETED", `{"metadata":{"name":{},"resourceVersion":"11"}}`},
+		"change of an unknown name":   {"MODIFIED", `{"metadata":{"name":{},"resourceVersion":"11"}}`},
+		"change":                      {"MODIFIED", badCM("b", "11")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{watchList: inTurn(initial(func(w httpWriter, r *httpRequest) {
+					send(w, change[0], change[1])
+					send(w, "BOOKMARK", bookmark("12", true))
+					hang(r)
+				}, cm("a", "1"), cm("b", "2")), initial(func(w httpWriter, r *httpRequest) {
+					send(w, "BOOKMARK", bookmark("20", true))
+					hang(r)
+				}, cm("a", "1")))}
+				sink := newRecorder()
+				r := run(t, s.source(t), sink, reflector.Options{})
+				after(time.Second)
+				require.Equal(t, "a@1 b@2", sink.holds())
+				require.Len(t, r.Health().Quarantine, 1)
+				after(time.Minute)
+				require.Equal(t, "a@1", sink.holds())
+				require.Empty(t, r.Health().Quarantine)
+			})
+		})
+	}
 }
 
 func TestABadObjectKeepsItsLastGoodVersion(t *testing.T) {

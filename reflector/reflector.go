@@ -27,6 +27,9 @@ type Reflector[T Object] struct {
 
 	pos        position
 	quarantine quarantine
+	// moved is when the position last got any further, or was found to be known
+	// to the server.
+	moved time.Time
 	// rewatches counts the watches in a row that ended or failed without
 	// getting any further in the history.
 	rewatches int
@@ -57,7 +60,7 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 	}
 	r := &Reflector[T]{lw: lw, sink: sink, opts: opts, log: opts.Logger.With("reflector", opts.Name)}
 	r.known, _ = sink.(Known[T])
-	r.quarantine.retry = opts.QuarantineRetry
+	r.quarantine.retry = max(opts.QuarantineRetry, minQuarantine)
 	r.status.h = Health{State: StateNew, Since: time.Now(), Reconnects: map[ErrorClass]int{}}
 	return r, nil
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -57,7 +58,8 @@ type ResourceOptions struct {
 //
 // The authentication, TLS, proxy, dial and transport settings of cfg apply;
 // its Timeout, QPS, Burst and RateLimiter do not: a watch must not time out,
-// and the Reflector paces itself.
+// and the Reflector paces itself. A redirect to another server, which would see
+// the credentials, is not followed but reported.
 //
 // The error is about cfg or the options; no request is made.
 func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts ResourceOptions) (ListerWatcher[T], error) {
@@ -66,6 +68,11 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 	}
 	if gvr.Resource == "" || gvr.Version == "" {
 		return nil, fmt.Errorf("reflector: %q is not a complete resource: version and plural name are needed", gvr.String())
+	}
+	for _, segment := range []string{gvr.Group, gvr.Version, gvr.Resource, opts.Namespace} {
+		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
+			return nil, fmt.Errorf("reflector: %q can be no part of a URL: it %s", segment, wrong[0])
+		}
 	}
 	if _, err := labels.Parse(opts.LabelSelector); err != nil {
 		return nil, fmt.Errorf("reflector: label selector %q: %w", opts.LabelSelector, err)
@@ -104,17 +111,28 @@ func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace stri
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := rest.HTTPClientFor(cfg)
+	shared, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
+	client := *shared
+	client.CheckRedirect = sameServer
 	parts := []string{"/", base.Path, prefix}
 	if namespace != "" {
 		parts = append(parts, "namespaces", namespace)
 	}
 	u := *base
 	u.Path = path.Join(append(parts, gvr.Resource)...)
-	return client, &u, nil
+	return &client, &u, nil
+}
+
+// sameServer follows no redirect to another server, which the transport would
+// give the credentials to.
+func sameServer(req *http.Request, via []*http.Request) error {
+	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 10 {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 const (

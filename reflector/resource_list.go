@@ -57,7 +57,7 @@ func (c *codec[T]) listJSON(body io.Reader, each func(T, error) error) (metav1.L
 	err := l.fields(func(name string) error {
 		if name == "items" {
 			seen = true
-			if err := c.checkList(list, &want); err != nil {
+			if err := c.checkList(list, &want, false); err != nil {
 				return err
 			}
 			a := &ahead[T]{each: each, decode: func(raw []byte, i int) (T, error) { return c.decodeJSON(raw, want, i) }}
@@ -82,7 +82,7 @@ func (c *codec[T]) listJSON(body io.Reader, each func(T, error) error) (metav1.L
 		return err
 	})
 	if err == nil {
-		err = c.checkList(list, &want)
+		err = c.checkList(list, &want, seen)
 	}
 	if err == nil && list.kind == "" && !seen {
 		err = errors.New("the answer is JSON, but not a list")
@@ -126,7 +126,7 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 			if list, err = parseTypeMeta(b); err != nil {
 				return meta, err
 			}
-			if err := c.checkList(list, &want); err != nil {
+			if err := c.checkList(list, &want, false); err != nil {
 				return meta, err
 			}
 		case num == 2:
@@ -179,8 +179,9 @@ func (c *codec[T]) itemsProto(w *wireReader, want typeMeta, each func(T, error) 
 }
 
 // checkList recognises answers that are no list of the resource and learns the
-// kind of its objects.
-func (c *codec[T]) checkList(list typeMeta, want *typeMeta) error {
+// kind of its objects. After the items it learns nothing: then it is a list of
+// custom resources, whose kind may have any name, and the items have their own.
+func (c *codec[T]) checkList(list typeMeta, want *typeMeta, items bool) error {
 	switch {
 	case list.kind == "":
 		return nil // not yet seen
@@ -190,10 +191,10 @@ func (c *codec[T]) checkList(list typeMeta, want *typeMeta) error {
 		return errors.New("the answer is a Status, not a list")
 	case c.metadataOnly && list.kind == "PartialObjectMetadataList":
 		return nil
-	case !strings.HasSuffix(list.kind, "List") || list.apiVersion != "" && list.apiVersion != want.apiVersion && list.kind != "List":
+	case !items && !strings.HasSuffix(list.kind, "List") || list.apiVersion != "" && list.apiVersion != want.apiVersion && list.kind != "List":
 		return fmt.Errorf("the answer is a %s %s, not a list of %s objects", list.apiVersion, list.kind, want.apiVersion)
 	}
-	if kind := strings.TrimSuffix(list.kind, "List"); kind != "" && !c.metadataOnly {
+	if kind := strings.TrimSuffix(list.kind, "List"); kind != "" && !c.metadataOnly && !items {
 		c.learn(kind)
 		want.kind = kind
 	}

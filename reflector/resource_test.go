@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +149,14 @@ func TestUnusableResourcesAreRefused(t *testing.T) {
 		},
 		"interface type": func() error {
 			_, err := reflector.NewResource[reflector.Object](good, widgets, reflector.ResourceOptions{})
+			return err
+		},
+		"namespace that leads elsewhere": func() error {
+			_, err := reflector.NewResource[*slim](good, widgets, reflector.ResourceOptions{Namespace: ".."})
+			return err
+		},
+		"resource that leads elsewhere": func() error {
+			_, err := reflector.NewResource[*slim](good, schema.GroupVersionResource{Version: "v1", Resource: "pods/../secrets"}, reflector.ResourceOptions{})
 			return err
 		},
 		"bad host": func() error {
@@ -296,4 +306,140 @@ func TestVersionsOfSyntheticEventsAreNoPointToResumeFrom(t *testing.T) {
 		after(20 * time.Second)
 		require.Equal(t, "11", r.LastResourceVersion())
 	})
+}
+
+func TestAWatchMayBeAskedForToLastForever(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+			for begin(w); linger(r, time.Minute); {
+				send(w, "BOOKMARK", bookmark("20", false))
+			}
+		}}
+		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, WatchTimeout: math.MaxInt64})
+		after(24 * time.Hour)
+		require.Equal(t, reflector.StateWatching, r.Health().State)
+		require.Equal(t, "list@0 watch@10", s.verbs())
+	})
+}
+
+func TestACollectionReadWithoutAVersionIsNeverResumed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		// The object gone is deleted before the watch begins, which shows what
+		// exists and then goes on in order.
+		s := &scripted{list: inTurn(lists("", cm("gone", "1"), cm("a", "5")), lists("", cm("a", "11"))), watch: func(w httpWriter, r *httpRequest, _ int) {
+			send(w, "ADDED", cm("a", "5"))
+			send(w, "MODIFIED", cm("a", "11"))
+			linger(r, 30*time.Second)
+		}}
+		sink := newRecorder()
+		run(t, s.source(t), sink, listMode)
+		after(31 * time.Second)
+		require.Equal(t, "list@0 watch@ list@11 watch@", s.verbs())
+		require.Equal(t, "a@11", sink.holds())
+	})
+}
+
+// oddLists answers with lists of custom resources as API servers send them:
+// items first, and a kind of the list that is any name.
+func oddLists(rv, kind, items string) answer {
+	return func(w httpWriter, _ *httpRequest, _ int) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"apiVersion":"example.com/v1","items":[%s],"kind":%q,"metadata":{"resourceVersion":%q}}`, items, kind, rv)
+	}
+}
+
+func TestListsOfCustomResourcesMayHaveAnyKind(t *testing.T) {
+	const object = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"ns","uid":"u","resourceVersion":"3"}}`
+	for _, kind := range []string{"WidgetList", "AllOfTheWidgetsList", "Widgetry"} {
+		for name, items := range map[string]string{"empty": "", "not empty": fmt.Sprintf(object, "a")} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					s := &scripted{list: oddLists("10", kind, items), watch: func(w httpWriter, r *httpRequest, _ int) {
+						send(w, "ADDED", fmt.Sprintf(object, "b"))
+						hang(r)
+					}}
+					lw, err := reflector.NewResource[*configMap](s.config(t), widgets, reflector.ResourceOptions{})
+					require.NoError(t, err)
+					sink := newRecorder()
+					r := run(t, lw, sink, listMode)
+					after(time.Second)
+					require.NoError(t, r.Health().LastError)
+					require.Empty(t, r.Health().Quarantine)
+					require.Contains(t, sink.holds(), "b@3")
+				})
+			})
+		}
+	}
+}
+
+func TestPagesThatNeverEndAreAnError(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: func(w httpWriter, _ *httpRequest, _ int) { writeList(w, "10", "token", cm("a", "1")) }}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(10 * time.Second)
+		require.LessOrEqual(t, len(s.asked()), 10)
+		require.Equal(t, reflector.ClassDecode, r.Health().LastErrorClass)
+		require.ErrorContains(t, r.Health().LastError, "it does not know pages")
+	})
+}
+
+// panicky is a type of a user's own with a decoder that panics.
+type panicky struct{ slim }
+
+func (p *panicky) UnmarshalJSON(raw []byte) error {
+	if strings.Contains(string(raw), `"bad"`) {
+		panic("oh")
+	}
+	return json.Unmarshal(raw, &p.slim)
+}
+
+func TestADecoderThatPanicsQuarantinesItsObject(t *testing.T) {
+	t.Parallel()
+	items := make([]string, 1000) // enough for them to be decoded by several goroutines
+	for i := range items {
+		items[i] = cm(fmt.Sprint("o", i), "1")
+	}
+	items[500] = cm("bad", "1")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeList(w, "1", "", items...) }))
+	defer server.Close()
+	lw, err := reflector.NewResource[*panicky](&rest.Config{Host: server.URL}, configMaps, reflector.ResourceOptions{})
+	require.NoError(t, err)
+	n, bad := 0, []error(nil)
+	_, err = lw.List(t.Context(), metav1.ListOptions{}, func(_ *panicky, err error) error {
+		if n++; err != nil {
+			bad = append(bad, err)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1000, n)
+	require.Len(t, bad, 1)
+	require.EqualError(t, bad[0], "decode: object ns/bad: panic: oh")
+}
+
+func TestCredentialsAreNotSentToWhereTheServerRedirects(t *testing.T) {
+	t.Parallel()
+	var seen atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL+"/login?secret", http.StatusFound))
+	defer server.Close()
+	err := firstError(t, &rest.Config{Host: server.URL, BearerToken: "token"})
+	require.Zero(t, seen.Load())
+	require.Equal(t, reflector.ClassNotAPI, reflector.Classify(err))
+	require.ErrorContains(t, err, "redirects to "+other.URL+" (HTTP status 302)")
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestARedirectWithinTheServerIsFollowed(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/moved") {
+			http.Redirect(w, r, "/moved"+r.URL.Path, http.StatusTemporaryRedirect)
+			return
+		}
+		status(w, 403, metav1.StatusReasonForbidden, "here")
+	}))
+	defer server.Close()
+	require.Equal(t, reflector.ClassForbidden, reflector.Classify(firstError(t, &rest.Config{Host: server.URL})))
 }

@@ -19,6 +19,9 @@ type round[T Object] struct {
 	// delete what came before. It is nil for lists, which hold each key once.
 	index map[types.NamespacedName]int
 	holes int // objects deleted: nil in objs
+	// lost says that a change among the initial events was unreadable, so that
+	// objs may hold a state that is no longer so.
+	lost bool
 }
 
 // newRound returns an empty round: for a list, or for initial events.

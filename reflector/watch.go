@@ -50,7 +50,7 @@ func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions, tim
 	seconds += rand.Int64N(seconds + 1)
 	opts.TimeoutSeconds = &seconds
 
-	s := &liveStream[T]{start: time.Now(), unordered: opts.ResourceVersion == "" || opts.ResourceVersion == "0"}
+	s := &liveStream[T]{start: time.Now(), unordered: !isVersion(opts.ResourceVersion)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.silent, s.late = newDeadline(s.cancel), newDeadline(s.cancel)
 	s.silent.set(timeout, late)
@@ -119,9 +119,9 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 	}
 	end := failed(OpStream, err)
 	end.advanced = r.pos.rv != before
-	if lived := time.Since(start); lived >= r.opts.Backoff.Healthy {
+	end.mute = time.Since(r.moved) >= probeAfter
+	if time.Since(start) >= r.opts.Backoff.Healthy {
 		r.status.healed()
-		end.mute = !end.advanced && lived >= probeAfter
 		end.advanced = true
 		end.orderly = end.class == ClassClosed || end.class == ClassIdle
 	} else if end.class == ClassClosed {
@@ -176,8 +176,8 @@ func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T]) {
 			h.ResourceVersion = ev.ResourceVersion
 		}
 	})
-	if !live.unordered && ev.ResourceVersion != "" {
-		r.pos.rv = ev.ResourceVersion
+	if !live.unordered && ev.ResourceVersion != "" && ev.ResourceVersion != r.pos.rv {
+		r.pos.rv, r.moved = ev.ResourceVersion, now
 	}
 }
 

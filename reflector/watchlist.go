@@ -139,10 +139,11 @@ func (r *Reflector[T]) collect(live *liveStream[T], round *round[T]) (string, er
 			continue
 		case ev.Err != nil:
 			oe := asObjectError(ev.Err)
-			if ev.Type == watch.Deleted {
+			if ev.Type == watch.Deleted && oe.Key.Name != "" {
 				round.remove(oe.Key)
 				continue
 			}
+			round.lost = round.lost || ev.Type != watch.Added
 			if err := round.refuse(oe); err != nil {
 				return "", err
 			}
