@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,23 +262,21 @@ func TestImpossibleFactoryOptionsAreErrors(t *testing.T) {
 	})
 }
 
-// mark returns a transform that labels pods.
-func mark(n string) func(*pod) (*pod, error) {
-	return func(p *pod) (*pod, error) {
-		p.Labels = map[string]string{"n": n}
-		return p, nil
-	}
-}
-
 func TestClosuresOfTheSameCodeAreDifferentTransforms(t *testing.T) {
 	t.Parallel()
 	inFactory(t, FactoryOptions{}, func(t *testing.T, _ *informertest.Server, fac *Factory) {
-		one := mark("1")
-		_, err := For(fac, ForOptions[*pod]{Transform: one})
+		var transforms [2]func(*pod) (*pod, error)
+		for i := range transforms {
+			transforms[i] = func(p *pod) (*pod, error) {
+				p.Labels = map[string]string{"n": strconv.Itoa(i)}
+				return p, nil
+			}
+		}
+		_, err := For(fac, ForOptions[*pod]{Transform: transforms[0]})
 		require.NoError(t, err)
-		_, err = For(fac, ForOptions[*pod]{Transform: one})
+		_, err = For(fac, ForOptions[*pod]{Transform: transforms[0]})
 		require.NoError(t, err)
-		_, err = For(fac, ForOptions[*pod]{Transform: mark("2")})
+		_, err = For(fac, ForOptions[*pod]{Transform: transforms[1]})
 		require.ErrorContains(t, err, "Variant")
 	})
 }

@@ -3,6 +3,8 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,6 +193,99 @@ func TestInformerWithoutNamespacesIsNotSyncedBeforeRun(t *testing.T) {
 		w.run()
 		assert.True(t, w.inf.HasSynced())
 		assert.True(t, r.HasSynced())
+		w.stop()
+	})
+}
+
+// Namespaces are added and removed at random, also the same one by several at
+// once, while they change, disconnect and fail. The observers check each event.
+func TestNamespacesThatComeAndGoAtRandom(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rnd := rand.New(rand.NewPCG(seed, 0))
+				w := namespacedWorld(t, newCluster(), "a")
+				all := []string{"a", "b", "c"}
+				var observers []*observer
+				w.run()
+				for range 300 {
+					ns := all[rnd.IntN(len(all))]
+					switch n := rnd.IntN(20); {
+					case n < 10:
+						for range rnd.IntN(10) {
+							w.set(ns, fmt.Sprint(rnd.IntN(5)), rnd.IntN(1000))
+						}
+						w.remove(ns, fmt.Sprint(rnd.IntN(5)))
+					case n < 13:
+						go func() { _ = w.inf.AddNamespace(ns, w.namespaced(ns)) }() // it may be there
+					case n < 16:
+						go w.inf.RemoveNamespace(ns)
+						go w.inf.RemoveNamespace(ns)
+					case n < 17:
+						w.disconnect(rnd.IntN(2) == 0)
+					case n < 18:
+						w.fail([]error{nil, errors.New("trouble")}[rnd.IntN(2)])
+					case n < 19 && len(observers) < 10:
+						o := observe(t, nil) // the cache may have gone back in the meantime
+						if rnd.IntN(2) == 0 {
+							o.each = func(Event[*pod]) { time.Sleep(100 * time.Millisecond) }
+						}
+						w.add(o, HandlerOptions{Bound: 1 + rnd.IntN(300)})
+						observers = append(observers, o)
+					default:
+						time.Sleep(time.Duration(rnd.IntN(5000)) * time.Millisecond)
+					}
+					if rnd.IntN(3) == 0 {
+						synctest.Wait()
+					}
+				}
+				synctest.Wait()
+				w.fail(nil)
+				for _, ns := range all {
+					_ = w.inf.AddNamespace(ns, w.namespaced(ns))
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				requireSame(t, w.cluster, w.inf, observers...)
+				for _, ns := range all {
+					assert.True(t, w.inf.RemoveNamespace(ns))
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				for _, o := range observers {
+					assert.Empty(t, o.state())
+				}
+				w.stop()
+			})
+		})
+	}
+}
+
+func TestHandlersMayWaitAndAddAndRemoveNamespaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := namespacedWorld(t, newCluster(), "a")
+		a := w.set("a", "x", 1)
+		b := w.set("b", "x", 1)
+		calls := 0
+		w.add(HandlerFunc[*pod](func(e Event[*pod]) {
+			if calls++; calls > 1 {
+				return
+			}
+			require.NoError(t, w.inf.AddNamespace("b", w.namespaced("b")))
+			require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), a.ResourceVersion))
+			assert.True(t, w.inf.RemoveNamespace("a"))
+			require.NoError(t, w.inf.WaitForDeleted(t.Context(), e.Key, a.UID))
+			for e := range w.inf.Events(t.Context()) {
+				assert.Equal(t, b.UID, e.New.UID)
+				break
+			}
+		}), HandlerOptions{})
+		w.run()
+		assert.Equal(t, 3, calls)
 		w.stop()
 	})
 }
