@@ -14,7 +14,7 @@ func TestInformerTellsWhatClientGoDoes(t *testing.T) {
 	t.Cleanup(func() {
 		met.require(t, anotherObject, unknownDeletion, resyncTurns, kindIsSet, filteredUnseen)
 	})
-	kind[step]{few: 200, generate: steps, run: runCluster(met, nil)}.check(t)
+	kind[step]{few: 150, generate: steps, run: runCluster(met, nil)}.check(t)
 }
 
 // A defect that is planted is found, and nothing is left in its shortest history

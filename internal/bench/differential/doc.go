@@ -3,6 +3,7 @@
 //
 //	go -C internal/bench test ./differential                       # some hundreds of histories
 //	go -C internal/bench test ./differential -args -seeds=10000    # more, from a random seed on
+//	go -C internal/bench test ./differential -args -seeds=1000000 -for=10m
 //	go -C internal/bench test ./differential -args -seed=42        # this one again
 //
 // # How it works
@@ -24,8 +25,8 @@
 //     object, broken connections, outages during which objects change, compacted
 //     histories (so 410 and relists), restarts, bookmarks, events sent twice,
 //     random faults; handlers that join, leave, stall and filter; indexes added;
-//     time for resyncs. The server is informertest's, and each side has a client
-//     of its own. Both must have told every handler the same events of every
+//     time for resyncs; with WatchLists and without, in JSON and in protobuf. The
+//     server is informertest's, and each side has a client of its own. Both must have told every handler the same events of every
 //     object in the same order, and must end with the same objects, indexes and
 //     resourceVersion, which are the server's.
 //   - Of a queue: adds, delayed and rate limited ones, hand-overs, time, shutdown.
@@ -38,6 +39,10 @@
 // nothing is added twice, updated from another state than the one told last, or
 // deleted without having been there, and every state is one that the server
 // had. When the faults end, both sides must be where the server is.
+//
+// A seed determines the steps, the server and its faults, but not the delays that
+// either side draws before it tries again. Outside of stretches with random
+// faults these do not matter.
 //
 // # The differences
 //
