@@ -12,9 +12,11 @@ type collection struct {
 	res   Resource
 	items map[string]*version
 	// events is the history, oldest first; everything up to and including the
-	// version compacted is forgotten.
+	// version compacted is forgotten. The last event among that is of the version
+	// forgotten, which is less if other resources were written to after it.
 	events    []change
 	compacted uint64
+	forgotten uint64
 	// changed is closed, and replaced, by each write; it wakes the watches.
 	changed chan struct{}
 	// gone is closed when the resource itself disappears.
@@ -52,6 +54,7 @@ func (c *collection) recordLocked(ch change, history int) {
 	if len(c.events) > history+history/4 {
 		drop := len(c.events) - history
 		c.compacted = c.events[drop-1].rv
+		c.forgotten = c.compacted
 		c.events = slices.Clone(c.events[drop:])
 	}
 	c.wakeLocked()
@@ -65,7 +68,10 @@ func (c *collection) wakeLocked() {
 
 // compactLocked forgets the history up to and including rv.
 func (c *collection) compactLocked(rv uint64) {
-	c.events = slices.Clone(c.events[c.afterLocked(rv):])
+	if n := c.afterLocked(rv); n > 0 {
+		c.forgotten = c.events[n-1].rv
+		c.events = slices.Clone(c.events[n:])
+	}
 	c.compacted = max(c.compacted, rv)
 	c.sorted = nil
 	c.wakeLocked() // a watch that is behind has to learn that it is lost
@@ -76,10 +82,11 @@ func (c *collection) afterLocked(rv uint64) int {
 	return sort.Search(len(c.events), func(i int) bool { return c.events[i].rv > rv })
 }
 
-// sinceLocked returns the events past rv, or false if some are forgotten. The
-// slice is shared and must not be changed.
-func (c *collection) sinceLocked(rv uint64) ([]change, bool) {
-	if rv < c.compacted {
+// sinceLocked returns the events past rv, or false if some may be forgotten. For
+// a watch that is running it is certain whether some are: it may lack nothing
+// although its version is past. The slice is shared and must not be changed.
+func (c *collection) sinceLocked(rv uint64, running bool) ([]change, bool) {
+	if rv < c.forgotten || rv < c.compacted && !running {
 		return nil, false
 	}
 	i := c.afterLocked(rv)

@@ -112,6 +112,6 @@ func (s *store) renumber() error {
 
 // restartLocked begins a new history at rv.
 func (c *collection) restartLocked(rv uint64) {
-	c.events, c.sorted, c.compacted = nil, nil, rv
+	c.events, c.sorted, c.compacted, c.forgotten = nil, nil, rv, rv
 	c.wakeLocked()
 }

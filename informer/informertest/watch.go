@@ -120,9 +120,9 @@ func (w *watcher) follow(ctx context.Context, closing <-chan struct{}, timeout, 
 		last.Stop()
 	}
 	defer last.Stop()
-	for due, over := false, false; ; {
+	for running, due, over := false, false, false; ; running = true {
 		w.store.mu.Lock()
-		changes, ok := w.c.sinceLocked(w.rv)
+		changes, ok := w.c.sinceLocked(w.rv, running)
 		current, compacted, changed := w.store.rv, w.c.compacted, w.c.changed
 		w.store.mu.Unlock()
 		if !ok {
