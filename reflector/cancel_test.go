@@ -3,10 +3,12 @@ package reflector_test
 import (
 	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -107,5 +109,48 @@ func TestRunWithACancelledContextDoesNothing(t *testing.T) {
 		require.NoError(t, r.Run(ctx))
 		require.Empty(t, s.asked())
 		require.ErrorContains(t, r.Run(context.Background()), "Run was called before")
+	})
+}
+
+// lazy is a stream that takes its time to close.
+type lazy struct {
+	closing chan struct{}
+	begun   atomic.Bool
+	closed  atomic.Bool
+}
+
+func (s *lazy) Next() (reflector.Event[*configMap], error) {
+	<-s.closing
+	return reflector.Event[*configMap]{}, errBroken
+}
+
+func (s *lazy) Close() error {
+	if s.begun.CompareAndSwap(false, true) {
+		close(s.closing)
+		<-time.After(10 * time.Millisecond)
+		s.closed.Store(true)
+	}
+	return nil
+}
+
+// streaming is a source whose watches are all the same stream.
+type streaming struct {
+	reflector.ListerWatcher[*configMap]
+	stream reflector.Stream[*configMap]
+}
+
+func (s streaming) Watch(context.Context, metav1.ListOptions) (reflector.Stream[*configMap], error) {
+	return s.stream, nil
+}
+
+func TestStreamsAreClosedWhenRunReturns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, stream := &scripted{list: lists("1")}, &lazy{closing: make(chan struct{})}
+		r := run(t, streaming{s.source(t), stream}, newRecorder(), listMode)
+		after(time.Second)
+		require.Equal(t, reflector.StateWatching, r.Health().State)
+		r.cancel()
+		require.NoError(t, <-r.done)
+		require.True(t, stream.closed.Load())
 	})
 }

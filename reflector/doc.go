@@ -60,8 +60,9 @@
 //     bookmark costs 20 seconds at most before a LIST is used.
 //     (TestListThatStallsTimesOut, TestWatchListWithoutProgressFallsBackIn10s,
 //     TestSilentStreamIsTakenForHalfOpen)
-//  5. Run returns soon after its context ends, from every state.
-//     (TestRunEndsAtOnceFromEveryState)
+//  5. Run returns soon after its context ends, from every state, with its streams
+//     closed. (TestRunEndsAtOnceFromEveryState,
+//     TestStreamsAreClosedWhenRunReturns)
 //  6. One bad object does not hold up the others. It is quarantined: reported,
 //     counted, kept in its last good version if the sink is [Known], and tried
 //     again with the next list; an event lost with it makes sure that there is

@@ -77,8 +77,8 @@ const (
 // Errors that the Reflector finds by itself.
 var (
 	errShortWatch = errors.New("the watch ended soon after it began; is something between here and the API server closing connections?")
-	errNoAnswer   = errors.New("no answer in time")
-	errStalled    = errors.New("the answer stalled")
+	errNoAnswer   = errors.New("no answer in time; is the server reachable from here, or overloaded?")
+	errStalled    = errors.New("the answer stalled; is the server overloaded, or a proxy in between holding it back?")
 	errIdle       = errors.New("the watch was silent for too long; the connection may be half-open")
 	errOverdue    = errors.New("the server did not end the watch at the time agreed")
 	errNoProgress = errors.New("the initial events did not begin, or stopped before the bookmark that ends them")

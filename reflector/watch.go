@@ -36,7 +36,7 @@ type liveStream[T Object] struct {
 	cancel context.CancelCauseFunc
 	silent *deadline // the stream brings nothing
 	late   *deadline // the stream does not end
-	unhook func() bool
+	unhook func()
 	start  time.Time
 	events int
 	// unordered says that the events so far may be synthetic ones, in no order
@@ -69,7 +69,13 @@ func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions, tim
 	s.silent.stop()
 	s.late.set(time.Duration(seconds)*time.Second+overdue, errOverdue)
 	// Whatever ends the context ends a Next that does not look at it.
-	s.unhook = context.AfterFunc(s.ctx, func() { _ = s.Close() })
+	closed := make(chan struct{})
+	stop := context.AfterFunc(s.ctx, func() { defer close(closed); _ = s.Close() })
+	s.unhook = func() {
+		if !stop() {
+			<-closed
+		}
+	}
 	return s, nil
 }
 
