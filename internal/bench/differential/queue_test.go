@@ -252,7 +252,7 @@ func runQueue(met *tally) func(t *testing.T, seed uint64, steps []queueStep) err
 				time.Sleep(time.Minute) // client-go's goroutines take their time
 			}()
 			for i, s := range steps {
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				if err = p.step(s); err == nil {
 					synctest.Wait()
 					err = p.compare()
