@@ -38,7 +38,8 @@ const (
 	MaxAttempts = 5
 	// FirstDelay is how long a pod waits after its first failure. Each further
 	// one doubles the delay, up to LongestDelay.
-	FirstDelay   = 50 * time.Millisecond
+	FirstDelay = 50 * time.Millisecond
+	// LongestDelay is the longest that it waits after a failure.
 	LongestDelay = time.Minute
 
 	// syncTimeout is how long one attempt may take.

@@ -1,0 +1,294 @@
+package reflector_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+func TestListThenWatchMirrorsTheCollection(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{
+			list: lists("10", cm("a", "1"), cm("b", "2")),
+			watch: func(w httpWriter, r *httpRequest, _ int) {
+				send(w, "ADDED", cm("c", "11"))
+				send(w, "MODIFIED", cm("a", "12"))
+				send(w, "DELETED", cm("b", "13"))
+				send(w, "BOOKMARK", bookmark("20", false))
+				hang(r)
+			},
+		}
+		sink := newRecorder()
+		r := run(t, s.source(t), sink, listMode)
+		after(time.Second)
+		require.Equal(t, []string{
+			"replace [a@1 b@2] @10", "add c@11", "update a@12", "delete b@13", "bookmark @20",
+		}, sink.calls())
+		require.Equal(t, "20", r.LastResourceVersion())
+		h := r.Health()
+		require.Equal(t, reflector.StateWatching, h.State)
+		require.True(t, h.Synced)
+		require.NoError(t, h.LastError)
+		require.Equal(t, "list@0 watch@10", s.verbs())
+		r.cancel()
+		require.NoError(t, <-r.done)
+		require.Equal(t, reflector.StateStopped, r.Health().State)
+	})
+}
+
+// failsAtFirst runs a reflector whose first list has the outcome given, and
+// checks that it backs off, says why, and then syncs.
+func failsAtFirst(t *testing.T, s *scripted, first answer, class reflector.ErrorClass) {
+	s.list = inTurn(first, lists("10", cm("a", "1")))
+	s.watch = quiet
+	sink := newRecorder()
+	r := run(t, s.source(t), sink, listMode)
+	after(700 * time.Millisecond)
+	h := r.Health()
+	require.Equal(t, reflector.StateDegraded, h.State)
+	require.Equal(t, class, h.LastErrorClass, "%v", h.LastError)
+	require.Equal(t, 1, h.ConsecutiveFailures)
+	require.False(t, h.Synced)
+	reason, since, degraded := h.Degraded()
+	require.True(t, degraded)
+	require.Equal(t, class, reason)
+	require.False(t, since.IsZero())
+	require.Empty(t, sink.calls())
+	after(700 * time.Millisecond)
+	require.Equal(t, "a@1", sink.holds())
+	require.Equal(t, reflector.StateWatching, r.Health().State)
+	after(15 * time.Second)
+	require.Zero(t, r.Health().ConsecutiveFailures)
+	_, _, degraded = r.Health().Degraded()
+	require.False(t, degraded)
+	require.Equal(t, class, r.Health().LastErrorClass, "the last error stays on record")
+}
+
+func TestListRefusedBacksOff(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10", cm("a", "1")), watch: quiet}
+		s.refuseDials(1)
+		sink := newRecorder()
+		r := run(t, s.source(t), sink, listMode)
+		after(700 * time.Millisecond)
+		h := r.Health()
+		require.Equal(t, reflector.ClassRefused, h.LastErrorClass)
+		require.EqualError(t, h.LastError, "cannot list configmaps at http://apiserver.test: dial: connection refused: is the API server running, and is this its address?")
+		after(time.Second)
+		require.Equal(t, "a@1", sink.holds())
+	})
+}
+
+func TestListUnauthorizedBacksOff(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		failsAtFirst(t, &scripted{}, fails(401, metav1.StatusReasonUnauthorized), reflector.ClassUnauthorized)
+	})
+}
+
+func TestListForbiddenNamesTheMissingRole(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: fails(403, metav1.StatusReasonForbidden)}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(time.Millisecond)
+		h := r.Health()
+		require.Equal(t, reflector.ClassForbidden, h.LastErrorClass)
+		require.ErrorContains(t, h.LastError, "cannot list configmaps")
+		require.ErrorContains(t, h.LastError, "add the verbs list and watch on configmaps to the ClusterRole of this user")
+		require.True(t, apierrors.IsForbidden(h.LastError))
+	})
+}
+
+func TestListNotFoundAsksForTheCRD(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: func(w httpWriter, _ *httpRequest, _ int) { http.Error(w, "404 page not found", 404) }}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(time.Millisecond)
+		require.Equal(t, reflector.ClassNotFound, r.Health().LastErrorClass)
+		require.ErrorContains(t, r.Health().LastError, "is the CustomResourceDefinition installed")
+	})
+}
+
+func TestListRejectedBacksOff(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		failsAtFirst(t, &scripted{}, fails(400, metav1.StatusReasonBadRequest), reflector.ClassRejected)
+	})
+}
+
+func TestListServerErrorBacksOff(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		failsAtFirst(t, &scripted{}, fails(500, metav1.StatusReasonInternalError), reflector.ClassServer)
+	})
+}
+
+func TestListHTMLIsNotAnAPIServer(t *testing.T) {
+	for _, code := range []int{200, 404, 502} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				html := func(w httpWriter, _ *httpRequest, _ int) {
+					w.Header().Set("Content-Type", "text/html; charset=utf-8")
+					w.WriteHeader(code)
+					fmt.Fprint(w, "<!doctype html><title>It works!</title>")
+				}
+				s := &scripted{}
+				failsAtFirst(t, s, html, reflector.ClassNotAPI)
+			})
+		})
+	}
+}
+
+func TestListHTMLAdvisesToCheckTheAddress(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: func(w httpWriter, _ *httpRequest, _ int) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<html>")
+		}}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(time.Millisecond)
+		require.EqualError(t, r.Health().LastError, "cannot list configmaps at http://apiserver.test: the server answered with HTML (HTTP status 200) instead of JSON: is this the address of an API server?")
+	})
+}
+
+func TestListThatIsNoListIsADecodeError(t *testing.T) {
+	for name, body := range map[string]string{
+		"table":      `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`,
+		"object":     cm("a", "1"),
+		"other kind": `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`[:20] + `"ConfigMap","apiVersion":"v1"}`,
+		"other API":  `{"kind":"PodList","apiVersion":"metrics.k8s.io/v1","items":[]}`,
+		"not JSON":   `hello`,
+		"empty":      ``,
+		"empty JSON": `{}`,
+		"late kind":  `{"items":[],"kind":"Table","apiVersion":"meta.k8s.io/v1"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			class := reflector.ClassDecode
+			if name == "empty" {
+				class = reflector.ClassNetwork // cut short
+			}
+			bubble(t, func(t *testing.T) {
+				failsAtFirst(t, &scripted{}, func(w httpWriter, _ *httpRequest, _ int) {
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprint(w, body)
+				}, class)
+			})
+		})
+	}
+}
+
+func TestListCutShortIsNotTakenForWhole(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		failsAtFirst(t, &scripted{}, func(w httpWriter, _ *httpRequest, _ int) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[%s,`, cm("x", "1"))
+			w.(http.Flusher).Flush()
+			cut()
+		}, reflector.ClassNetwork)
+	})
+}
+
+func TestListThatEndsEarlyIsNotTakenForWhole(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		failsAtFirst(t, &scripted{}, func(w httpWriter, _ *httpRequest, _ int) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[%s]`, cm("x", "1"))
+		}, reflector.ClassNetwork)
+	})
+}
+
+func TestListThatStallsTimesOut(t *testing.T) {
+	for name, stall := range map[string]answer{
+		"before the answer": func(_ httpWriter, r *httpRequest, _ int) { hang(r) },
+		"in the body": func(w httpWriter, r *httpRequest, _ int) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","items":[%s,`, cm("x", "1"))
+			w.(http.Flusher).Flush()
+			hang(r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{list: inTurn(stall, lists("10")), watch: quiet}
+				r := run(t, s.source(t), newRecorder(), listMode)
+				after(59 * time.Second)
+				require.NoError(t, r.Health().LastError)
+				after(time.Second)
+				require.Equal(t, reflector.ClassTimeout, r.Health().LastErrorClass)
+				after(2 * time.Second)
+				require.True(t, r.Health().Synced)
+			})
+		})
+	}
+}
+
+func TestListHonoursRetryAfter(t *testing.T) {
+	for _, code := range []int{429, 503} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{watch: quiet, list: inTurn(func(w httpWriter, _ *httpRequest, _ int) {
+					w.Header().Set("Retry-After", "20")
+					status(w, code, "", "slow down")
+				}, lists("10"))}
+				r := run(t, s.source(t), newRecorder(), listMode)
+				after(19 * time.Second)
+				require.Len(t, s.asked(), 1)
+				require.Equal(t, reflector.StateDegraded, r.Health().State)
+				after(4 * time.Second)
+				require.True(t, r.Health().Synced)
+			})
+		})
+	}
+}
+
+// expiredForms are the ways in which servers say that a resourceVersion is not
+// to be had.
+var expiredForms = map[string]answer{
+	"410 Expired":   fails(410, metav1.StatusReasonExpired),
+	"410 Gone":      fails(410, metav1.StatusReasonGone),
+	"cause type":    fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "x"}),
+	"cause message": fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Message: "Too large resource version"}),
+	"message": func(w httpWriter, _ *httpRequest, _ int) {
+		status(w, 504, metav1.StatusReasonTimeout, "Too large resource version: 100, current: 10")
+	},
+}
+
+func TestListAtAnUnknownVersionAsksForTheNewestAtOnce(t *testing.T) {
+	for name, expired := range expiredForms {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{list: inTurn(expired, lists("10", cm("a", "1"))), watch: quiet}
+				sink := newRecorder()
+				r := run(t, s.source(t), sink, listMode)
+				after(0)
+				require.Equal(t, "list@0 list@ watch@10", s.verbs())
+				require.Equal(t, "500", s.asked()[1].query.Get("limit"), "a list from the quorum is paged")
+				require.True(t, r.Health().Synced)
+			})
+		})
+	}
+}
+
+func TestExpiredPageLeadsToAFullList(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{watch: quiet, list: inTurn(
+			func(w httpWriter, _ *httpRequest, _ int) { writeList(w, "10", "token", cm("a", "1")) },
+			fails(410, metav1.StatusReasonExpired),
+			lists("12", cm("a", "1"), cm("b", "2")),
+		)}
+		sink := newRecorder()
+		run(t, s.source(t), sink, listMode)
+		after(0)
+		require.Equal(t, []string{"replace [a@1 b@2] @12"}, sink.calls())
+		asked := s.asked()
+		require.Equal(t, "token", asked[1].query.Get("continue"))
+		require.Empty(t, asked[1].rv(), "the token holds the version")
+		require.Empty(t, asked[2].query.Get("continue"))
+		require.Empty(t, asked[2].query.Get("limit"))
+		require.Equal(t, "0", asked[2].rv())
+	})
+}

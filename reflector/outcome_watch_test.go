@@ -1,0 +1,151 @@
+package reflector_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// watchFails runs a reflector whose first watch ends as given, and returns what
+// was asked in the next minute.
+func watchFails(t *testing.T, first answer, class reflector.ErrorClass) []request {
+	s := &scripted{
+		list: inTurn(lists("10", cm("a", "1")), lists("50", cm("b", "2"))),
+		watch: inTurn(first, func(w httpWriter, r *httpRequest, _ int) {
+			send(w, "BOOKMARK", bookmark("60", false))
+			hang(r)
+		}),
+	}
+	sink := newRecorder()
+	r := run(t, s.source(t), sink, listMode)
+	after(700 * time.Millisecond)
+	h := r.Health()
+	require.Equal(t, reflector.StateDegraded, h.State)
+	require.Equal(t, class, h.LastErrorClass, "%v", h.LastError)
+	require.Equal(t, 1, h.Reconnects[class])
+	require.Len(t, s.asked(), 2, "it backs off first")
+	after(time.Minute)
+	require.Equal(t, reflector.StateWatching, r.Health().State)
+	require.Zero(t, r.Health().ConsecutiveFailures)
+	return s.asked()
+}
+
+// resumes checks that the watch went on from where it was, without a list.
+func resumes(t *testing.T, rv string, asked []request) {
+	require.Len(t, asked, 3)
+	require.Equal(t, "watch", asked[2].verb)
+	require.Equal(t, rv, asked[2].rv())
+}
+
+// relists checks that the collection was listed anew, from rv.
+func relists(t *testing.T, rv string, asked []request) {
+	require.Len(t, asked, 4)
+	require.Equal(t, "list", asked[2].verb)
+	require.Equal(t, rv, asked[2].rv())
+	require.Empty(t, asked[2].query.Get("limit"), "from the watch cache, in one piece")
+	require.Equal(t, "watch", asked[3].verb)
+	require.Equal(t, "50", asked[3].rv())
+}
+
+func TestWatchRefusedResumes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: inTurn(func(w httpWriter, _ *httpRequest, _ int) {
+			w.Header().Set("Connection", "close")
+			writeList(w, "10", "")
+		}), watch: quiet}
+		cfg := s.source(t)
+		sink := newRecorder()
+		r := run(t, cfg, &refuser{recorder: sink, s: s}, listMode)
+		after(700 * time.Millisecond)
+		require.Equal(t, reflector.ClassRefused, r.Health().LastErrorClass)
+		after(3 * time.Minute)
+		require.Len(t, s.asked(), 2)
+		for _, q := range s.asked()[1:] {
+			require.Equal(t, "watch", q.verb, "no relist, however long it takes")
+			require.Equal(t, "10", q.rv())
+		}
+		require.Equal(t, 7, r.Health().Reconnects[reflector.ClassRefused])
+	})
+}
+
+// refuser lets the server refuse the next dials once the sink has the list.
+type refuser struct {
+	*recorder
+	s *scripted
+}
+
+func (r *refuser) Replace(ctx context.Context, objs []*corev1.ConfigMap, rv string) error {
+	r.s.refuseDials(7)
+	return r.recorder.Replace(ctx, objs, rv)
+}
+
+func TestWatchThrottledResumes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		resumes(t, "10", watchFails(t, fails(429, metav1.StatusReasonTooManyRequests), reflector.ClassThrottled))
+	})
+}
+
+func TestWatchServerErrorResumes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		resumes(t, "10", watchFails(t, fails(503, metav1.StatusReasonServiceUnavailable), reflector.ClassServer))
+	})
+}
+
+func TestWatchConnectionCutResumes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		resumes(t, "10", watchFails(t, func(w httpWriter, _ *httpRequest, _ int) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			require.NoError(t, err)
+			_, _ = conn.Write([]byte("HTTP/1.1 2"))
+			_ = conn.Close()
+		}, reflector.ClassNetwork))
+	})
+}
+
+func TestWatchThatNeverGetsFurtherRelistsAfterThree(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: fails(500, metav1.StatusReasonInternalError)}
+		run(t, s.source(t), newRecorder(), listMode)
+		after(2 * time.Minute)
+		require.Regexp(t, `^list@0 watch@10 watch@10 watch@10 watch@10 list@10 watch@10 watch@10`, s.verbs())
+	})
+}
+
+func TestWatchDeniedRelists(t *testing.T) {
+	for code, class := range map[int]reflector.ErrorClass{
+		400: reflector.ClassRejected, 401: reflector.ClassUnauthorized, 403: reflector.ClassForbidden,
+		404: reflector.ClassNotFound, 410: reflector.ClassExpired,
+	} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			bubble(t, func(t *testing.T) { relists(t, "10", watchFails(t, fails(code, ""), class)) })
+		})
+	}
+}
+
+func TestWatchAnsweredWithHTMLRelists(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		relists(t, "10", watchFails(t, func(w httpWriter, _ *httpRequest, _ int) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<html>")
+		}, reflector.ClassNotAPI))
+	})
+}
+
+func TestWatchWithoutAnswerResumes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: inTurn(func(_ httpWriter, r *httpRequest, _ int) { hang(r) }, quiet)}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(61 * time.Second)
+		require.Equal(t, reflector.ClassTimeout, r.Health().LastErrorClass)
+		after(time.Second)
+		require.Equal(t, "list@0 watch@10 watch@10", s.verbs())
+	})
+}
