@@ -192,3 +192,23 @@ func TestIdleInformerHasTwoGoroutines(t *testing.T) {
 		require.True(t, time.Now().Before(deadline), "%d goroutines for %d informers", runtime.NumGoroutine()-before, n)
 	}
 }
+
+// An event that comes when a handler has found nothing to read, but before its
+// goroutine has ended, keeps the goroutine going.
+func TestEventAtTheEndOfAHandlersWorkIsNotLost(t *testing.T) {
+	t.Parallel()
+	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
+		o, r := w.join(HandlerOptions{})
+		d := r.d.(*delivery[*pod])
+		d.mu.Lock()
+		d.running = true // as in between
+		d.mu.Unlock()
+		w.set("a", "x", 1)
+		synctest.Wait()
+		assert.Empty(t, o.take())
+		assert.False(t, d.rest(), "there is something to tell")
+		go d.run()
+		synctest.Wait()
+		assert.Equal(t, []string{"Added a/x 1 Watch"}, o.take())
+	})
+}

@@ -180,6 +180,8 @@ func TestStalledLosslessHandlerHoldsNothingOnceRemoved(t *testing.T) {
 		assert.Less(t, alive(), 1000)
 		close(gate)
 		<-r.Done()
+		write()
+		assert.Less(t, alive(), 10, "the log is empty when all that are left have read it")
 	})
 }
 

@@ -249,3 +249,21 @@ func TestEventsEndsWithTheInformerAlsoWithinADifference(t *testing.T) {
 		assert.Equal(t, 1, n)
 	})
 }
+
+func TestChangeWhileAWaiterIsBeingAddedIsNotMissed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		looked := false
+		require.NoError(t, w.inf.waitUntil(ctx, func(now view[*pod]) bool {
+			if !looked {
+				looked = true
+				w.set("a", "x", 1)
+				synctest.Wait()
+				return false
+			}
+			return now.snap.Len() == 1
+		}))
+	})
+}
