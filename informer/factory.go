@@ -118,7 +118,8 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 
 // Shutdown stops all informers and waits until they and their handlers have
 // ended. It returns the context's cause if that is first; then they end without
-// being waited for. For fails from then on.
+// being waited for. For fails from then on. A handler must not call it without a
+// deadline, as it would wait for itself.
 func (f *Factory) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	f.down = true

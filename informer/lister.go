@@ -13,7 +13,8 @@ import (
 
 // Lister reads the cache of an informer in the classic style. Each call answers
 // from one point in time; for several answers from the same one use
-// [Informer.Snapshot]. No call takes a lock, and a listing allocates nothing per
+// [Informer.Snapshot]. No call waits for the server or for a change; only the error
+// of Get takes a lock, to name the resource. A listing allocates nothing per
 // object. The objects are shared and must not be modified.
 type Lister[T Object] struct {
 	store    *indexer.Indexer[T]
