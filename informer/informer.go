@@ -36,7 +36,7 @@ type Informer[T Object] struct {
 	store   *indexer.Indexer[T]
 	empty   *indexer.Snapshot[T]
 	events  *eventLog[T]
-	metrics InformerMetrics // written with applying held
+	metrics InformerMetrics // guarded by applying; nil before Run and after it
 	waiters waiters[T]
 
 	applying sync.Mutex // serialises the sources' batches
@@ -53,7 +53,7 @@ type Informer[T Object] struct {
 	namespaced bool
 
 	mu        sync.Mutex
-	sources   []*source[T]       // written with applying held too
+	sources   []*source[T]       // guarded by applying; nil before Run and after it too
 	launch    func(s *source[T]) // not nil while Run is running sources
 	handlers  map[*delivery[T]]struct{}
 	joined    int       // handlers that were ever added
@@ -202,8 +202,12 @@ func (inf *Informer[T]) stop() {
 	for _, d := range handlers {
 		<-d.gone
 	}
-	if inf.metrics != nil {
-		inf.metrics.Close()
+	inf.applying.Lock() // a namespace may still be removed, from any goroutine
+	m := inf.metrics
+	inf.metrics = nil
+	inf.applying.Unlock()
+	if m != nil {
+		m.Close()
 	}
 }
 

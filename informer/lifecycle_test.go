@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/reflector"
 )
 
 func TestStopIsPromptInEveryState(t *testing.T) {
@@ -157,6 +159,27 @@ func TestMetricsCountEventsAndEndWithTheInformer(t *testing.T) {
 		assert.Zero(t, m.closed)
 		w.stop()
 		assert.Equal(t, 1, m.closed)
+	})
+}
+
+func TestMetricsHearNothingAfterClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.set("a", "x", 1)
+		m := &recorder{}
+		inf, err := NewNamespaced(map[string]reflector.ListerWatcher[*pod]{"a": c.namespaced("a")}, Options[*pod]{Metrics: m})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- inf.Run(ctx) }()
+		require.NoError(t, WaitForSync(ctx, inf))
+		stop()
+		require.NoError(t, <-ran)
+		require.Equal(t, 1, m.closed)
+		before := m.counts
+		assert.True(t, inf.RemoveNamespace("a"))
+		assert.Equal(t, before, m.counts)
 	})
 }
 

@@ -12,7 +12,7 @@ type Metrics interface {
 }
 
 // InformerMetrics records the measurements of one informer. The methods are
-// called from the informer's own goroutine and must not block. What changes
+// called one at a time, hold up the informer, and must not block. What changes
 // with time rather than with events (lag per handler, age of the cache, length
 // of the queue, reconnects) is in [Health], to be read when somebody asks.
 type InformerMetrics interface {
@@ -20,7 +20,8 @@ type InformerMetrics interface {
 	Applied(counts EventCounts, took time.Duration)
 	// Synced records how long the first list took, from the call of Run.
 	Synced(after time.Duration)
-	// Close is called when the informer has stopped: its series should end.
+	// Close is called when the informer has stopped: its series should end. It is
+	// the last call.
 	Close()
 }
 
