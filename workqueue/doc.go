@@ -119,15 +119,15 @@
 //
 // # Cost
 //
-// Add, Get and Done take the lock once, look the item up at most once and
-// allocate nothing once as many items have been in the queue as are now; the
+// Add, Get and Done take the lock once, look the item up at most once and, while
+// the number of items in the queue stays about the same, allocate nothing; the
 // lock is held for some tens of nanoseconds. AddAfter costs a place in a heap of
 // the delayed items besides, O(log n), and setting the timer if it is the first
 // to end. The table of items grows and shrinks one bucket at a time, so no
 // operation is slow because there are many items. While it is queued, delayed or
 // running, an item takes 88 bytes plus its own size, about 20 in the table, and
 // 16 in the heap if it is delayed. A queue that has been used takes about 1.5 KB.
-// After a burst it keeps 128 records for reuse and gives the rest of the memory
+// After a burst it keeps 1,024 records for reuse and gives the rest of the memory
 // back. A burst's records are allocated four at a time, and freed when none of
 // the four is in use any more.
 //

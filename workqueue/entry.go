@@ -80,7 +80,10 @@ type freeList[T comparable] struct {
 }
 
 const (
-	freeListSlack = 128 // how many free entries are kept however few are in use
+	freeListSlack = 128 // from so many entries in use on they are allocated in blocks
+	// freeListKept is how many free entries are kept however few are in use: enough
+	// for backlogs that come and go, and about 100 kB.
+	freeListKept = 1024
 	// entriesAtOnce is how many are allocated together while a queue fills up. It
 	// saves work for the allocator; but as long as one of them is in use none can
 	// be freed, and more of them save no more.
@@ -116,7 +119,7 @@ func (f *freeList[T]) allocate() {
 
 // put takes an entry back.
 func (f *freeList[T]) put(e *entry[T], inUse int) {
-	if f.n > max(freeListSlack, inUse) { // too many: drop one, and e as well
+	if f.n > max(freeListKept, inUse) { // too many: drop one, and e as well
 		surplus := f.head
 		f.head, f.n = surplus.next, f.n-1
 		// An entry beside them in memory may be in use for long, and keeps them:
