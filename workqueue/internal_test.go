@@ -45,7 +45,7 @@ func TestTableBehavesLikeAMapWhileGrowingAndShrinking(t *testing.T) {
 		tab.remove(e)
 		free.put(e, tab.n)
 	}
-	assert.EqualValues(t, segmentSize, tab.buckets, "an empty table kept its buckets")
+	assert.LessOrEqual(t, tab.buckets, uint64(keptBuckets), "an empty table kept its buckets")
 	assert.LessOrEqual(t, free.n, freeListKept+1, "an empty queue kept its entries")
 }
 
@@ -181,7 +181,7 @@ func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 		q.Done(item)
 	}
 	e := q.engine
-	assert.Len(t, e.table.segments, 1)
+	assert.Len(t, e.table.segments, keptBuckets/segmentSize)
 	assert.LessOrEqual(t, cap(e.table.segments), 128)
 	assert.LessOrEqual(t, e.free.n, freeListKept+1)
 	assert.LessOrEqual(t, e.order.nFreeGroups, maxFreeGroups)

@@ -33,6 +33,9 @@ const (
 	bucketSize  = 4
 	perBucket   = 3  // entries per bucket above which the table grows
 	segmentSize = 16 // buckets allocated at a time, a power of two
+	// keptBuckets is to how few buckets the table shrinks: they are enough for the
+	// entries that the free list keeps, and take 22 kB.
+	keptBuckets = 352
 )
 
 type segment[T comparable] [segmentSize]tableBucket[T]
@@ -131,7 +134,7 @@ func (t *table[T]) remove(e *entry[T]) {
 func (t *table[T]) clear(slot **entry[T]) {
 	*slot = nil
 	t.n--
-	if t.buckets > segmentSize && uint64(t.n) < t.buckets*perBucket/4 {
+	if t.buckets > keptBuckets && uint64(t.n) < t.buckets*perBucket/4 {
 		t.shrink()
 	}
 }
@@ -166,7 +169,7 @@ func (t *table[T]) grow() {
 // shrink is the reverse of grow, for four buckets at a time, so that the table
 // shrinks faster than it can be emptied.
 func (t *table[T]) shrink() {
-	for range min(4, t.buckets-segmentSize) {
+	for range min(4, t.buckets-keptBuckets) {
 		if t.buckets == t.mask/2+1 {
 			t.mask >>= 1
 		}
