@@ -7,19 +7,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
 func Example_controller() {
-	server, source := aServerWithConfigMaps()
-	defer server.Close()
+	cfg, stop := anAPIServer()
+	defer stop()
 
+	source, err := reflector.NewResource[*corev1.ConfigMap](cfg,
+		corev1.SchemeGroupVersion.WithResource("configmaps"), reflector.ResourceOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
 	configMaps, err := informer.New(source, informer.Options[*corev1.ConfigMap]{})
 	if err != nil {
 		log.Fatal(err)
@@ -29,7 +32,7 @@ func Example_controller() {
 		log.Fatal(err)
 	}
 
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	go configMaps.Run(ctx)
 	if err := informer.WaitForSync(ctx, configMaps); err != nil {
 		log.Fatal(err)
@@ -46,32 +49,11 @@ func Example_controller() {
 			return err
 		}
 		fmt.Println("reconciling", key, configMap.Data)
-		stop()
+		cancel()
 		return nil
 	})
 	fmt.Println(err)
 	// Output:
 	// reconciling default/colours map[sky:blue]
 	// <nil>
-}
-
-func aServerWithConfigMaps() (*informertest.Server, reflector.ListerWatcher[*corev1.ConfigMap]) {
-	server, err := informertest.NewServer(informertest.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = server.Create(&corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "colours"},
-		Data:       map[string]string{"sky": "blue"},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(),
-		corev1.SchemeGroupVersion.WithResource("configmaps"), reflector.ResourceOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	return server, source
 }

@@ -6,25 +6,16 @@ import (
 	"log"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 func Example_informer() {
-	server, err := informertest.NewServer(informertest.Options{}) // or your cluster
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	_ = server.Create(&corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "colours"},
-	})
+	cfg, stop := anAPIServer() // or the *rest.Config of your cluster
+	defer stop()
 
-	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(),
+	source, err := reflector.NewResource[*corev1.ConfigMap](cfg,
 		corev1.SchemeGroupVersion.WithResource("configmaps"), reflector.ResourceOptions{Namespace: "default"})
 	if err != nil {
 		log.Fatal(err)
