@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // ServeHTTP implements http.Handler. It lets the server be reached in ways
@@ -202,16 +203,21 @@ func (cl *call) watch() error {
 	return nil
 }
 
-func (cl *call) create() error {
+// object returns the object in the body of a request, and fills in its options.
+func (cl *call) object(opts runtime.Object) (*unstructured.Unstructured, error) {
 	body, media, err := cl.body()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if err := cl.server.params.decode(cl.r.URL.Query(), opts); err != nil {
+		return nil, err
+	}
+	return decodeObject(body, media, cl.res, cl.target)
+}
+
+func (cl *call) create() error {
 	var opts metav1.CreateOptions
-	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
-		return err
-	}
-	obj, err := decodeObject(body, media, cl.res, cl.target)
+	obj, err := cl.object(&opts)
 	if err != nil {
 		return err
 	}
@@ -223,15 +229,8 @@ func (cl *call) create() error {
 }
 
 func (cl *call) update() error {
-	body, media, err := cl.body()
-	if err != nil {
-		return err
-	}
 	var opts metav1.UpdateOptions
-	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
-		return err
-	}
-	obj, err := decodeObject(body, media, cl.res, cl.target)
+	obj, err := cl.object(&opts)
 	if err != nil {
 		return err
 	}
