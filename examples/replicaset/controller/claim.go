@@ -76,7 +76,11 @@ func (c *Controller) stillLives(ctx context.Context, set *api.ReplicaSet) error 
 }
 
 func (c *Controller) adopt(ctx context.Context, set *api.ReplicaSet, pod *corev1.Pod) (*corev1.Pod, error) {
-	adopted, err := c.patchOwners(ctx, pod, append(withoutOwner(pod.OwnerReferences, set.UID), controllerRef(set)))
+	patch, err := AdoptionPatch(set, pod)
+	if err != nil {
+		return nil, err
+	}
+	adopted, err := c.podClient.Patch(ctx, object.KeyOf(pod), types.MergePatchType, patch)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil // gone in the meantime: nothing to adopt
@@ -88,7 +92,11 @@ func (c *Controller) adopt(ctx context.Context, set *api.ReplicaSet, pod *corev1
 }
 
 func (c *Controller) release(ctx context.Context, set *api.ReplicaSet, pod *corev1.Pod) error {
-	released, err := c.patchOwners(ctx, pod, withoutOwner(pod.OwnerReferences, set.UID))
+	patch, err := ReleasePatch(set, pod)
+	if err != nil {
+		return err
+	}
+	released, err := c.podClient.Patch(ctx, object.KeyOf(pod), types.MergePatchType, patch)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -99,18 +107,14 @@ func (c *Controller) release(ctx context.Context, set *api.ReplicaSet, pod *core
 	return seen(ctx, c.pods, released)
 }
 
-// patchOwners replaces the owner references of a pod. The UID in the patch is a
+// ownersPatch replaces the owner references of a pod. The UID in the patch is a
 // precondition: the server refuses to apply it to a later pod of the same name.
 // So is the resourceVersion: a merge patch replaces the list as a whole, and
 // must not undo what somebody else has just written to it.
-func (c *Controller) patchOwners(ctx context.Context, pod *corev1.Pod, owners []metav1.OwnerReference) (*corev1.Pod, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+func ownersPatch(pod *corev1.Pod, owners []metav1.OwnerReference) ([]byte, error) {
+	return json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "ownerReferences": owners,
 	}})
-	if err != nil {
-		return nil, err
-	}
-	return c.podClient.Patch(ctx, object.KeyOf(pod), types.MergePatchType, patch)
 }
 
 func controllerRef(set *api.ReplicaSet) metav1.OwnerReference {

@@ -4,7 +4,7 @@
 // Read it in this order: controller.go wires two informers and a queue, events.go
 // turns events into keys, reconcile.go is the loop's body, claim.go decides which
 // pods belong to a set, scale.go creates and deletes, rank.go says which pods go
-// first, status.go counts.
+// first, status.go counts, pure.go lends the decisions to others.
 package controller
 
 import (
@@ -46,6 +46,9 @@ type Options struct {
 	// Trace, if set, is called with each thing that the controller does. It may
 	// be called from several goroutines at once.
 	Trace func(Step)
+	// Reconciling, if set, is called with the key of a set when a worker begins to
+	// reconcile it. It may be called from several goroutines at once.
+	Reconciling func(types.NamespacedName)
 }
 
 // Controller keeps the pods of all ReplicaSets at their desired number.
@@ -57,10 +60,11 @@ type Controller struct {
 	podClient *restclient.Client[*corev1.Pod]
 	setClient *restclient.Client[*api.ReplicaSet]
 
-	doomed uidSet
-	ran    atomic.Bool
-	log    *slog.Logger
-	traced func(Step)
+	doomed      uidSet
+	ran         atomic.Bool
+	log         *slog.Logger
+	traced      func(Step)
+	reconciling func(types.NamespacedName)
 }
 
 // New returns a controller for the API server that cfg reaches. It makes no
@@ -72,11 +76,14 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if opts.Trace == nil {
 		opts.Trace = func(Step) {}
 	}
+	if opts.Reconciling == nil {
+		opts.Reconciling = func(types.NamespacedName) {}
+	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	c := &Controller{log: opts.Log, traced: opts.Trace}
+	c := &Controller{log: opts.Log, traced: opts.Trace, reconciling: opts.Reconciling}
 
 	var err error
 	if c.podClient, err = restclient.New[*corev1.Pod](cfg, podResource, scheme); err != nil {

@@ -20,6 +20,7 @@ import (
 // at the whole state, never at the event that made it run: events may have been
 // folded, or missed while the controller was down.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) error {
+	c.reconciling(key)
 	set, err := c.sets.Lister().Get(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil // deleted; the cluster's garbage collector deletes its pods
