@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -69,7 +70,13 @@ func followUnreliable(t *testing.T, seed uint64) {
 			time.Sleep(time.Duration(rnd.IntN(60)) * time.Second)
 			require.NoError(t, s.Resume())
 		case 2:
+			// A client that lags, or learns of the new history only when that has
+			// reached the version it remembers, cannot know that it is another
+			// history: nobody can. So it has caught up before, and notices before
+			// anything else is written.
+			awaitServerState(t, s, inf)
 			require.NoError(t, s.RestartWithNewHistory())
+			awaitServerState(t, s, inf)
 		}
 		time.Sleep(time.Duration(rnd.IntN(2000)) * time.Millisecond)
 	}
@@ -77,22 +84,46 @@ func followUnreliable(t *testing.T, seed uint64) {
 	time.Sleep(30 * time.Minute)
 	synctest.Wait()
 
-	want := map[types.NamespacedName]string{}
-	objs, err := s.List(podResource, "", nil)
-	require.NoError(t, err)
-	for _, o := range objs {
-		want[object.KeyOf(o)] = o.GetResourceVersion()
-	}
-	got := map[types.NamespacedName]string{}
-	for p := range inf.Snapshot().All() {
-		got[object.KeyOf(p)] = p.ResourceVersion
-	}
-	require.Equal(t, want, got, "cache")
+	want := serverState(t, s)
+	require.Equal(t, want, cacheState(inf), "cache")
 	for i, o := range all {
 		assert.Equal(t, want, o.state(), "observer %d", i)
 	}
 	w.stop()
 	s.Close()
+}
+
+// awaitServerState returns when the cache equals what the server has.
+func awaitServerState(t *testing.T, s *informertest.Server, inf *Informer[*pod]) {
+	t.Helper()
+	for range 24 * 60 {
+		time.Sleep(time.Minute)
+		if maps.Equal(serverState(t, s), cacheState(inf)) {
+			return
+		}
+	}
+	require.Equal(t, serverState(t, s), cacheState(inf), "cache after a day")
+}
+
+// serverState is the resourceVersion of each object that the server has.
+func serverState(t *testing.T, s *informertest.Server) map[types.NamespacedName]string {
+	t.Helper()
+	state := map[types.NamespacedName]string{}
+	objs, err := s.List(podResource, "", nil)
+	require.NoError(t, err)
+	for _, o := range objs {
+		state[object.KeyOf(o)] = o.GetResourceVersion()
+	}
+	return state
+}
+
+// cacheState is the resourceVersion of each object in the cache.
+func cacheState(inf *Informer[*pod]) map[types.NamespacedName]string {
+	state := map[types.NamespacedName]string{}
+	for p := range inf.Snapshot().All() {
+		state[object.KeyOf(p)] = p.ResourceVersion
+	}
+	return state
 }
 
 // changePod creates, changes or deletes one of 20 pods.
