@@ -75,6 +75,29 @@ func ExampleOptions() {
 	// noisy b
 }
 
+// Code that only knows how to add gets a view of the queue, and what it adds is
+// of the class of that view.
+func ExampleQueue_Class() {
+	q := workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, time.Minute}})
+	addAll := func(q interface{ Add(string) }, keys ...string) {
+		for _, key := range keys {
+			q.Add(key)
+		}
+	}
+	addAll(q.Class(1), "default/old-1", "default/old-2")
+	addAll(q, "default/news")
+
+	for q.Len() > 0 {
+		key, _ := q.Get(context.Background())
+		fmt.Println(key)
+		q.Done(key)
+	}
+	// Output:
+	// default/news
+	// default/old-1
+	// default/old-2
+}
+
 // A drain waits until workers have finished everything that was added.
 func ExampleQueue_ShutDownWithDrain() {
 	ctx := context.Background()

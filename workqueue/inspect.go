@@ -1,14 +1,32 @@
 package workqueue
 
-import "time"
+import (
+	"iter"
+	"math"
+	"slices"
+	"time"
+)
 
 // Inspection is what a queue holds at one moment, for a debugging page.
 type Inspection[T comparable] struct {
 	Name         string
 	ShuttingDown bool
-	Queued       []Item[T] // in order of arrival within each class
-	Delayed      []Item[T] // in no particular order
-	Running      []Item[T] // the one that was handed out first comes first
+	// Stats is of the same moment, so that what a limit has left out can be told.
+	Stats Stats
+	// Classes has one entry for each class, at least one.
+	Classes []ClassInspection
+	Queued  []Item[T] // in the order in which they are due (groups take turns besides)
+	Delayed []Item[T] // the one whose delay ends first comes first
+	Running []Item[T] // the one that was handed out first comes first
+}
+
+// ClassInspection is the state of one class in an [Inspection].
+type ClassInspection struct {
+	// Budget is that of [Options].Budgets; 0 if there are no classes.
+	Budget time.Duration
+	// Queued is the number of items ready to be handed out, and Groups the number
+	// of fair groups that they belong to, if the queue has groups.
+	Queued, Groups int
 }
 
 // Item is the state of one item in an [Inspection].
@@ -36,24 +54,45 @@ type Item[T comparable] struct {
 
 // Inspect returns what the queue holds. An item that is both running and
 // delayed is listed twice. The queue is locked while everything is copied, so
-// this is for people who look, not for a loop; [Queue.Stats] is.
-func (q *Queue[T]) Inspect() Inspection[T] {
+// this is for people who look, not for a loop; [Queue.Stats] is. For a queue that
+// may be long there is [Queue.InspectUpTo].
+func (q *Queue[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
+
+// InspectUpTo is [Queue.Inspect] with at most limit items of each kind: those
+// that come next, those whose delays end first, and those that have been running
+// for longest. The queue is locked for a time in proportion to limit, however
+// much it holds. A limit below 0 counts as 0.
+func (q *Queue[T]) InspectUpTo(limit int) Inspection[T] {
+	limit = max(0, limit)
 	e := q.engine
+	now := e.now()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	in := Inspection[T]{Name: e.opts.Name, ShuttingDown: e.shuttingDown}
-	for i := range e.order.classes {
-		for x := e.order.classes[i].head; x != nil; x = x.next {
-			in.Queued = append(in.Queued, e.inspect(x))
+	in := Inspection[T]{
+		Name:         e.opts.Name,
+		ShuttingDown: e.shuttingDown,
+		Stats:        e.statsLocked(now),
+		Classes:      e.order.inspect(),
+		Queued:       collect(e, min(limit, e.order.n), e.order.each),
+		Delayed:      collect(e, min(limit, e.delays.len()), e.delays.earliest(limit)),
+		Running:      collect(e, min(limit, e.count.running), e.running.each),
+	}
+	e.mu.Unlock()
+	slices.SortFunc(in.Delayed, func(a, b Item[T]) int { return a.DelayedUntil.Compare(b.DelayedUntil) })
+	return in
+}
+
+// collect describes the first n entries; nil if there are none.
+func collect[T comparable](q *engine[T], n int, entries iter.Seq[*entry[T]]) []Item[T] {
+	if n == 0 {
+		return nil
+	}
+	items := make([]Item[T], 0, n)
+	for e := range entries {
+		if items = append(items, q.inspect(e)); len(items) == n {
+			break
 		}
 	}
-	for _, d := range e.delays.items {
-		in.Delayed = append(in.Delayed, e.inspect(d.entry))
-	}
-	for x := e.running.head; x != nil; x = x.next {
-		in.Running = append(in.Running, e.inspect(x))
-	}
-	return in
+	return items
 }
 
 func (q *engine[T]) inspect(e *entry[T]) Item[T] {
@@ -77,4 +116,40 @@ func (q *engine[T]) inspect(e *entry[T]) Item[T] {
 		item.RunningSince = at(e.startedAt)
 	}
 	return item
+}
+
+// each yields the entries of a list, the first one first.
+func (l *entryList[T]) each(yield func(*entry[T]) bool) {
+	for e := l.head; e != nil && yield(e); e = e.next {
+	}
+}
+
+// each yields the queued entries in the order in which they are due.
+func (o *order[T]) each(yield func(*entry[T]) bool) {
+	next := make([]*entry[T], len(o.classes))
+	for i := range o.classes {
+		next[i] = o.classes[i].head
+	}
+	for {
+		least := -1
+		for i, e := range next {
+			if e != nil && (least < 0 || e.at < next[least].at) {
+				least = i
+			}
+		}
+		if least < 0 || !yield(next[least]) {
+			return
+		}
+		next[least] = next[least].next
+	}
+}
+
+// inspect describes the classes.
+func (o *order[T]) inspect() []ClassInspection {
+	all := make([]ClassInspection, len(o.classes))
+	for i := range o.classes {
+		c := &o.classes[i]
+		all[i] = ClassInspection{Budget: time.Duration(c.budget), Queued: c.n, Groups: len(c.groups)}
+	}
+	return all
 }

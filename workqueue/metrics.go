@@ -63,18 +63,22 @@ func (q *Queue[T]) Stats() Stats {
 	now := e.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now = e.observe(now)
+	return e.statsLocked(now)
+}
+
+func (q *engine[T]) statsLocked(now int64) Stats {
+	now = q.observe(now)
 	s := Stats{
-		Queued:  e.order.n,
-		Again:   e.count.again,
-		Delayed: e.delays.len(),
-		Running: e.count.running,
-		Added:   e.count.added,
-		Retried: e.count.retried,
-		Dropped: e.count.dropped,
+		Queued:  q.order.n,
+		Again:   q.count.again,
+		Delayed: q.delays.len(),
+		Running: q.count.running,
+		Added:   q.count.added,
+		Retried: q.count.retried,
+		Dropped: q.count.dropped,
 	}
-	if first := e.running.head; first != nil && e.timed {
-		s.UnfinishedWork = time.Duration(int64(e.count.running)*now - e.startedSum)
+	if first := q.running.head; first != nil && q.timed {
+		s.UnfinishedWork = time.Duration(int64(q.count.running)*now - q.startedSum)
 		s.LongestRunning = time.Duration(now - first.startedAt)
 	}
 	return s

@@ -24,6 +24,7 @@ type order[T comparable] struct {
 
 type class[T comparable] struct {
 	entryList[T]
+	n      int // entries in it
 	budget int64
 	groups map[string]*group[T] // groups with queued entries
 	turn   *group[T]            // whose turn it is, in a ring of these groups
@@ -83,6 +84,7 @@ func (o *order[T]) push(e *entry[T], now int64) {
 	}
 	e.queued = true
 	c.pushBack(e)
+	c.n++
 	o.n++
 	if o.grouped {
 		o.joinGroup(c, e)
@@ -114,6 +116,7 @@ func (o *order[T]) remove(e *entry[T]) {
 		o.leaveGroup(c, e.member)
 	}
 	e.queued = false
+	c.n--
 	o.n--
 }
 

@@ -35,12 +35,7 @@ func (q *Queue[T]) Add(item T) {
 
 // AddClass is Add for an item of the given class; see [Options].Budgets. A class
 // that does not exist counts as the nearest that does.
-func (q *Queue[T]) AddClass(item T, class int) {
-	var r request[T]
-	q.engine.prepare(&r, item)
-	r.class = class
-	q.engine.add(&r)
-}
+func (q *Queue[T]) AddClass(item T, class int) { q.engine.addClass(item, class) }
 
 // AddAll adds many items, in their order, at a smaller cost than one by one.
 // Others may get in between.

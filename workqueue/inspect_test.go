@@ -1,0 +1,125 @@
+package workqueue_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// names returns the items alone.
+func names[T comparable](items []workqueue.Item[T]) (all []T) {
+	for _, i := range items {
+		all = append(all, i.Item)
+	}
+	return all
+}
+
+func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewDelaying(workqueue.Options[string]{
+			Budgets: []time.Duration{0, 10 * time.Second},
+			Group:   func(s string) string { return s[:1] },
+		})
+		for i := range 5 {
+			q.Add(fmt.Sprint("running", i))
+			advance(time.Second)
+			mustGet(t, q)
+		}
+		for i := range 5 {
+			q.AddClass(fmt.Sprint("low", i), 1)
+			advance(time.Second)
+		}
+		advance(9 * time.Second) // the budget of low0 to low3 has ended
+		for i := range 5 {
+			q.Add(fmt.Sprint("high", i))
+		}
+		for i := range 50 {
+			q.AddAfter(fmt.Sprint("delayed", i), time.Duration(60-i)*time.Minute)
+		}
+		in := q.InspectUpTo(3)
+		assert.Equal(t, []string{"low0", "low1", "low2"}, names(in.Queued))
+		assert.Equal(t, []string{"running0", "running1", "running2"}, names(in.Running))
+		assert.Equal(t, []string{"delayed49", "delayed48", "delayed47"}, names(in.Delayed))
+		assert.Equal(t, q.Stats(), in.Stats)
+		assert.Equal(t, 10, in.Stats.Queued)
+		assert.Equal(t, 50, in.Stats.Delayed)
+		assert.Equal(t, []workqueue.ClassInspection{
+			{Queued: 5, Groups: 1}, {Budget: 10 * time.Second, Queued: 5, Groups: 1},
+		}, in.Classes)
+
+		assert.Equal(t, []string{"low0", "low1", "low2", "low3", "high0"}, names(q.InspectUpTo(5).Queued))
+		all := q.Inspect()
+		assert.Len(t, all.Queued, 10)
+		assert.Len(t, all.Delayed, 50)
+		assert.Equal(t, takeAll(t, q.Queue)[:4], names(all.Queued)[:4])
+	})
+}
+
+func TestInspectionWithoutItems(t *testing.T) {
+	t.Parallel()
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
+	q.AddAll([]string{"a", "b"})
+	q.AddAfter("c", time.Hour)
+	mustGet(t, q)
+	for _, limit := range []int{0, -1} {
+		in := q.InspectUpTo(limit)
+		assert.Empty(t, in.Queued)
+		assert.Empty(t, in.Delayed)
+		assert.Empty(t, in.Running)
+		assert.Equal(t, workqueue.Stats{Queued: 1, Delayed: 1, Running: 1, Added: 2}, in.Stats)
+		assert.Equal(t, []workqueue.ClassInspection{{Queued: 1}}, in.Classes)
+	}
+}
+
+// Whatever the limit, the delayed items shown are the first of all.
+func TestInspectionShowsTheEarliestDelays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rnd := newRand(t)
+		q := workqueue.NewDelaying(workqueue.Options[int]{})
+		for i := range 300 {
+			q.AddAfter(i, time.Duration(1+rnd.IntN(100))*time.Second)
+			if i%3 == 0 { // some are shortened, and some go
+				q.AddAfter(rnd.IntN(i+1), time.Second)
+				q.Add(rnd.IntN(i + 1))
+			}
+		}
+		all := q.Inspect().Delayed
+		require.True(t, slices.IsSortedFunc(all, func(a, b workqueue.Item[int]) int { return a.DelayedUntil.Compare(b.DelayedUntil) }))
+		for limit := 1; limit < len(all)+3; limit++ {
+			some := q.InspectUpTo(limit).Delayed
+			require.Len(t, some, min(limit, len(all)))
+			for i := range some {
+				require.Equal(t, all[i].DelayedUntil, some[i].DelayedUntil, "item %d of at most %d", i, limit)
+			}
+		}
+	})
+}
+
+func TestClassAddsToItsClass(t *testing.T) {
+	t.Parallel()
+	q := workqueue.NewRateLimiting(nil, workqueue.Options[string]{
+		Budgets: []time.Duration{0, time.Minute, time.Hour},
+		Class:   func(string) int { return 2 },
+	})
+	q.Class(1).Add("a")
+	q.Class(-1).Add("b")
+	q.Class(99).Add("c")
+	q.Add("d")
+	classes := map[string]int{}
+	for _, item := range q.Inspect().Queued {
+		classes[item.Item] = item.Class
+	}
+	assert.Equal(t, map[string]int{"a": 1, "b": 0, "c": 2, "d": 2}, classes)
+	q.Class(2).Add("a") // is not lowered
+	q.Class(0).Add("c") // but raised
+	assert.Equal(t, []string{"b", "c", "a", "d"}, takeAll(t, q.Queue))
+}
