@@ -53,6 +53,11 @@
 // A [Factory] saves the first step, and shares informers among those who ask for
 // the same. The objects are shared with everybody: never modify one, DeepCopy it.
 //
+// [EnqueueKey] and [EnqueueOwner] are all that many a controller needs of handlers.
+// [When] and [WhenElse] put predicates in front of them, such as [GenerationChanged],
+// or [Background], which tells the objects of a start or a resync from what changes,
+// so that the one does not hold up the other in the queue.
+//
 // # Promises
 //
 //  1. The cache and its indexes are updated before an event is delivered: a

@@ -9,7 +9,8 @@ import (
 )
 
 // Adder is the part of a queue that a handler needs. Every queue of package
-// workqueue whose items are types.NamespacedName is one.
+// workqueue whose items are types.NamespacedName is one, and so is each class of
+// such a queue; see [Background].
 type Adder interface {
 	Add(types.NamespacedName)
 }

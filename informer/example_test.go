@@ -221,3 +221,34 @@ func ExampleFilterHandler() {
 	// Added
 	// Deleted
 }
+
+// After a start every object is to be looked at, and what changes meanwhile does
+// not wait behind that.
+func ExampleBackground() {
+	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{
+		Budgets: []time.Duration{0, time.Minute}, // class 1 waits for class 0, a minute at most
+	})
+	handler := informer.WhenElse(informer.Background[*corev1.Pod](),
+		informer.EnqueueKey[*corev1.Pod](queue.Class(1)),
+		informer.EnqueueKey[*corev1.Pod](queue))
+
+	// What an informer does with the handler, in short:
+	tell := func(name string, origin informer.Origin) {
+		key := types.NamespacedName{Namespace: "default", Name: name}
+		handler.OnEvent(informer.Event[*corev1.Pod]{Type: informer.Added, Key: key, Origin: origin})
+	}
+	tell("old-1", informer.InitialList)
+	tell("old-2", informer.InitialList)
+	tell("news", informer.Watch)
+
+	for queue.Len() > 0 {
+		key, _ := queue.Get(context.Background())
+		fmt.Println(key)
+		queue.Done(key)
+	}
+
+	// Output:
+	// default/news
+	// default/old-1
+	// default/old-2
+}

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ type Factory struct {
 // sharedInformer is a *share[T] of some T.
 type sharedInformer interface {
 	Syncable
+	Health() Health
 	begin(launch func(run func(context.Context) error) (stop func()))
 }
 
@@ -114,6 +116,23 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 	}
 	f.mu.Unlock()
 	return WaitForSync(ctx, all...)
+}
+
+// Health returns the health of each informer that was asked for and is not
+// released, ordered by name.
+func (f *Factory) Health() []Health {
+	f.mu.Lock()
+	all := make([]sharedInformer, 0, len(f.shared))
+	for _, s := range f.shared {
+		all = append(all, s)
+	}
+	f.mu.Unlock()
+	health := make([]Health, 0, len(all))
+	for _, s := range all { // without the lock: For need not wait for it
+		health = append(health, s.Health())
+	}
+	slices.SortFunc(health, func(a, b Health) int { return cmp.Compare(a.Name, b.Name) })
+	return health
 }
 
 // Shutdown stops all informers and waits until they and their handlers have

@@ -353,3 +353,30 @@ func TestListerDoesNotWaitForDiscovery(t *testing.T) {
 	}
 	require.NoError(t, fac.Shutdown(t.Context()))
 }
+
+func TestFactoryShowsTheHealthOfWhatIsInUse(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		assert.Empty(t, fac.Health())
+		createPod(t, s, "default", "a")
+		pods, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		nodes, err := For(fac, ForOptions[*metav1.PartialObjectMetadata]{Resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}})
+		require.NoError(t, err)
+		names := func() (all []string) {
+			for _, h := range fac.Health() {
+				all = append(all, h.Name)
+			}
+			return all
+		}
+		assert.Equal(t, []string{pods.Name(), nodes.Name()}, names())
+		assert.False(t, fac.Health()[0].Synced, "before Start, too")
+		fac.Start(t.Context())
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		assert.Equal(t, 1, fac.Health()[0].Objects)
+		pods.Release()
+		assert.Equal(t, []string{nodes.Name()}, names())
+		nodes.Release()
+		assert.Empty(t, fac.Health())
+	})
+}

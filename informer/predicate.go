@@ -16,6 +16,42 @@ func When[T Object](p Predicate[T], next Handler[T]) Handler[T] {
 	})
 }
 
+// WhenElse returns a handler that tells next the events that p chooses, and
+// otherwise the rest.
+func WhenElse[T Object](p Predicate[T], next, otherwise Handler[T]) Handler[T] {
+	return HandlerFunc[T](func(e Event[T]) {
+		if p(e) {
+			next.OnEvent(e)
+		} else {
+			otherwise.OnEvent(e)
+		}
+	})
+}
+
+// Background chooses events that are no news: an object that existed when the
+// handler joined or the informer listed for the first time (an [Added] of the
+// origin [InitialList]), and a [Resync]. There may be very many of them at once,
+// after a start for example, and nobody waits for the outcome. Enqueue them in a
+// class of their own, and what changes meanwhile does not wait behind them:
+//
+//	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{
+//		Budgets: []time.Duration{0, time.Minute}, // class 1 waits for class 0, but not for ever
+//	})
+//	informer.WhenElse(informer.Background[*corev1.Pod](),
+//		informer.EnqueueKey[*corev1.Pod](queue.Class(1)),
+//		informer.EnqueueKey[*corev1.Pod](queue))
+//
+// Events of the origins [Relist] and [CatchUp] are news, late as they are: each
+// stands for a change, as a list that finds an object unchanged, and a handler
+// that is told of it already, make no event. For the same reason an [Updated] or
+// [Deleted] of the first list is news: the object was known from [Options].Seed,
+// and is not what it was.
+func Background[T Object]() Predicate[T] {
+	return func(e Event[T]) bool {
+		return e.Origin == Resync || e.Origin == InitialList && e.Type == Added
+	}
+}
+
 // GenerationChanged chooses updates that change metadata.generation, which the
 // server increments when the specification changes but not when the status does;
 // and everything that is not an update. Kinds without a generation (such as

@@ -1,9 +1,18 @@
 package informer
 
 import (
+	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/workqueue"
 )
 
 func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
@@ -41,4 +50,76 @@ func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
 		assert.True(t, p(Event[*pod]{Type: Added, New: base}))
 		assert.True(t, p(Event[*pod]{Type: Deleted, Old: base}))
 	}
+}
+
+func TestBackgroundChoosesWhatIsNoNews(t *testing.T) {
+	t.Parallel()
+	var chosen, rest []string
+	name := func(to *[]string) Handler[*pod] {
+		return HandlerFunc[*pod](func(e Event[*pod]) { *to = append(*to, fmt.Sprint(e.Type, " ", e.Origin)) })
+	}
+	h := WhenElse(Background[*pod](), name(&chosen), name(&rest))
+	for _, origin := range []Origin{Watch, InitialList, Relist, CatchUp} {
+		for _, typ := range []EventType{Added, Updated, Deleted} {
+			h.OnEvent(Event[*pod]{Type: typ, Origin: origin})
+		}
+	}
+	h.OnEvent(Event[*pod]{Type: Updated, Origin: Resync})
+	assert.Equal(t, []string{"Added InitialList", "Updated Resync"}, chosen)
+	assert.Equal(t, []string{
+		"Added Watch", "Updated Watch", "Deleted Watch",
+		"Updated InitialList", "Deleted InitialList",
+		"Added Relist", "Updated Relist", "Deleted Relist",
+		"Added CatchUp", "Updated CatchUp", "Deleted CatchUp",
+	}, rest)
+}
+
+// A start and a resync of many objects leave what changes at the head of the
+// queue, and a change raises an object that waits in the background.
+func TestFreshChangesOvertakeTheBackground(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := informertest.Start(t, informertest.Options{InMemory: true})
+		for i := range 100 {
+			createPod(t, s, "default", fmt.Sprint("old-", i))
+		}
+		fac, err := NewFactory(s.Config(), FactoryOptions{})
+		require.NoError(t, err)
+		pods, err := For(fac, ForOptions[*pod]{Resource: podResource})
+		require.NoError(t, err)
+		queue := workqueue.New(workqueue.Options[types.NamespacedName]{Budgets: []time.Duration{0, time.Hour}})
+		_, err = pods.AddHandler(WhenElse(Background[*pod](), EnqueueKey[*pod](queue.Class(1)), EnqueueKey[*pod](queue)),
+			HandlerOptions{ResyncPeriod: time.Minute})
+		require.NoError(t, err)
+		fac.Start(t.Context())
+		synctest.Wait()
+		change := func(n string) {
+			require.NoError(t, s.Modify(podResource, "default", "old-42", func(u *unstructured.Unstructured) {
+				u.SetLabels(map[string]string{"n": n})
+			}))
+			createPod(t, s, "default", "new-"+n)
+			synctest.Wait()
+		}
+		next := func() string {
+			key, ok := queue.Get(t.Context())
+			require.True(t, ok)
+			queue.Done(key)
+			return key.Name
+		}
+		for _, round := range []string{"1", "2"} { // the first list, and then the resync
+			assert.Equal(t, 0, queue.Inspect().Classes[0].Queued, "only what is no news is there")
+			background := queue.Inspect().Classes[1].Queued
+			assert.GreaterOrEqual(t, background, 100)
+			change(round)
+			assert.Equal(t, []string{"old-42", "new-" + round}, []string{next(), next()})
+			assert.Equal(t, background-1, queue.Len())
+			for queue.Len() > 0 {
+				next()
+			}
+			time.Sleep(time.Minute + time.Second)
+			synctest.Wait()
+		}
+		require.NoError(t, fac.Shutdown(t.Context()))
+		s.Close()
+	})
 }

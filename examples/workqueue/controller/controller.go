@@ -106,7 +106,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 		workqueue.Exponential[types.NamespacedName](workqueue.ExponentialOptions{Base: FirstDelay, Max: LongestDelay}),
 		workqueue.Options[types.NamespacedName]{Name: "pods", Budgets: budgets, Metrics: opts.Metrics},
 	)
-	c.handler, err = c.pods.AddHandler(informer.HandlerFunc[*corev1.Pod](c.enqueue), informer.HandlerOptions{Name: "enqueue"})
+	c.handler, err = c.pods.AddHandler(c.enqueue(), informer.HandlerOptions{Name: "enqueue"})
 	return c, err
 }
 
