@@ -25,19 +25,7 @@ var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 // handlers behind a reflector whose server drops, delays, garbles and restarts.
 func TestFollowsAnUnreliableServer(t *testing.T) {
 	t.Parallel()
-	seeds := []uint64{*simSeed}
-	if *simSeed == 0 {
-		seeds = []uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()}
-	}
-	for _, seed := range seeds {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				t.Logf("repeat with -run TestFollowsAnUnreliableServer -args -sim.seed=%d", seed)
-				followUnreliable(t, seed)
-			})
-		})
-	}
+	eachSeed(t, 3, followUnreliable)
 }
 
 func followUnreliable(t *testing.T, seed uint64) {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,33 +14,44 @@ import (
 )
 
 var (
-	simSeed = flag.Uint64("sim.seed", 0, "run the simulation with this seed only; 0 runs some random ones")
-	simRuns = flag.Int("sim.runs", 10, "how many random seeds to run the simulation with")
+	firstSeed = flag.Uint64("seed", 0, "the first seed of the simulations; 0 means 1")
+	howMany   = flag.Int("seeds", 0, "how many seeds the simulations run; 0 means a few")
 )
+
+// eachSeed runs a simulation with the seeds that the flags say, each in a bubble
+// of its own, and says how to repeat one that failed.
+func eachSeed(t *testing.T, few int, simulate func(t *testing.T, seed uint64)) {
+	t.Helper()
+	first, n := max(*firstSeed, 1), *howMany
+	if n == 0 {
+		n = few
+	}
+	for seed := first; seed < first+uint64(n); seed++ {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			t.Cleanup(func() {
+				if t.Failed() {
+					name, _, _ := strings.Cut(t.Name(), "/")
+					t.Logf("repeat with: go test ./informer -run '%s$' -seed %d -seeds 1", name, seed)
+				}
+			})
+			synctest.Test(t, func(t *testing.T) { simulate(t, seed) })
+		})
+	}
+}
 
 // TestSimulation runs an informer with handlers of every temper over a server
 // that changes, disconnects, compacts its history and fails, all of it chosen by
 // a seed. The observers check promises 1 to 6 with each event; when it is quiet
 // again every view must equal the server's state (promise 7), however and
 // whenever its handler joined (promise 8).
+//
+// Run many with -seed N -seeds M.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	seeds := []uint64{*simSeed}
-	if *simSeed == 0 {
-		seeds = make([]uint64, *simRuns)
-		for i := range seeds {
-			seeds[i] = rand.Uint64()
-		}
-	}
-	for _, seed := range seeds {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				t.Logf("repeat with -run TestSimulation -args -sim.seed=%d", seed)
-				(&simulation{t: t, rnd: rand.New(rand.NewPCG(seed, 0))}).run()
-			})
-		})
-	}
+	eachSeed(t, 10, func(t *testing.T, seed uint64) {
+		(&simulation{t: t, rnd: rand.New(rand.NewPCG(seed, 0))}).run()
+	})
 }
 
 type simulation struct {
