@@ -7,7 +7,7 @@ import "time"
 type Metrics interface {
 	// Informer is called by Run, once for each informer. The function health is
 	// the informer's [Informer.Health], to be called from any goroutine when
-	// somebody asks; a [Factory] gives no other way to reach those it made.
+	// somebody asks; so nobody has to know which informers a [Factory] has made.
 	Informer(name string, health func() Health) InformerMetrics
 }
 

@@ -1,0 +1,83 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// format is a form that an answer can have.
+type format struct {
+	contentType string
+	write       func(io.Writer, *report) error
+}
+
+var (
+	formatHTML = format{"text/html; charset=utf-8", writePage}
+	formatJSON = format{"application/json", writeJSON}
+)
+
+// formatOf returns what a request asks for: what its query says, else what its
+// header Accept prefers, else the page. The error is for the one who asks.
+func formatOf(r *http.Request) (format, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return format{}, fmt.Errorf("the query cannot be read: %w", err)
+	}
+	for name := range query {
+		if name != "format" {
+			return format{}, fmt.Errorf("unknown parameter %q; the only one is format, which is html or json", name)
+		}
+	}
+	switch values := query["format"]; {
+	case len(values) == 0:
+		return accepted(r.Header.Values("Accept")), nil
+	case len(values) > 1:
+		return format{}, fmt.Errorf("format is given %d times; give it once", len(values))
+	case values[0] == "html":
+		return formatHTML, nil
+	case values[0] == "json":
+		return formatJSON, nil
+	default:
+		return format{}, fmt.Errorf("unknown format %q; use html or json", values[0])
+	}
+}
+
+// accepted returns JSON if the values of an Accept header prefer it to HTML, and
+// else the page, also for those that accept neither: a person will look at it.
+func accepted(accept []string) format {
+	var html, jsonQ float64
+	for _, part := range strings.Split(strings.Join(accept, ","), ",") {
+		mediaType, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		q := 1.0
+		if s, ok := params["q"]; ok {
+			if q, err = strconv.ParseFloat(s, 64); err != nil {
+				continue
+			}
+		}
+		switch mediaType {
+		case "application/json":
+			jsonQ = max(jsonQ, q)
+		case "text/html":
+			html = max(html, q)
+		}
+	}
+	if jsonQ > html {
+		return formatJSON
+	}
+	return formatHTML
+}
+
+func writeJSON(w io.Writer, r *report) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}

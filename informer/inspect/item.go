@@ -1,0 +1,74 @@
+package inspect
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	maxItem    = 256  // bytes of an item that are shown
+	maxMessage = 1024 // bytes of an error
+)
+
+// describeItem returns the text for an item of a queue. It shows keys, that is
+// values that consist of strings, numbers and booleans only. Of one with a
+// pointer or an interface in it, it shows the type alone: whole objects may hang
+// on it, and printing would show them.
+func describeItem(item any) string {
+	if key, ok := item.(types.NamespacedName); ok && key.Namespace == "" {
+		return shorten(key.Name, maxItem)
+	}
+	if t := reflect.TypeOf(item); !isKey(t) {
+		return fmt.Sprintf("(%v)", t)
+	}
+	return shorten(fmt.Sprint(item), maxItem)
+}
+
+// isKey reports whether values of t consist of strings, numbers and booleans.
+func isKey(t reflect.Type) bool {
+	if t == nil {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		return isKey(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !isKey(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	case reflect.Pointer, reflect.UnsafePointer, reflect.Interface, reflect.Chan, reflect.Func, reflect.Map, reflect.Slice:
+		return false
+	}
+	return true
+}
+
+// shorten cuts a text off after so many bytes.
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// printable returns s with everything that could move the cursor of a terminal,
+// begin a line or turn the writing around as an escape sequence. What a browser
+// must not see is the template's business.
+func printable(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) < 0 {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}

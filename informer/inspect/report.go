@@ -1,0 +1,255 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// report is an answer. Its JSON is described in the package documentation.
+type report struct {
+	Time      time.Time        `json:"time"`
+	Informers []informerReport `json:"informers"`
+	Queues    []queueReport    `json:"queues"`
+}
+
+type informerReport struct {
+	Name            string          `json:"name"`
+	Synced          bool            `json:"synced"`
+	SyncedAfter     seconds         `json:"syncedAfterSeconds"`
+	Stopped         bool            `json:"stopped"`
+	Objects         int             `json:"objects"`
+	ResourceVersion string          `json:"resourceVersion"`
+	Events          uint64          `json:"events"`
+	Sources         []sourceReport  `json:"sources"`
+	Handlers        []handlerReport `json:"handlers"`
+}
+
+type sourceReport struct {
+	Namespace           string           `json:"namespace"`
+	State               string           `json:"state"`
+	Since               time.Time        `json:"since,omitzero"`
+	Synced              bool             `json:"synced"`
+	LastSync            time.Time        `json:"lastSync,omitzero"`
+	LastEvent           time.Time        `json:"lastEvent,omitzero"`
+	ResourceVersion     string           `json:"resourceVersion"`
+	Queued              int              `json:"queued"`
+	ConsecutiveFailures int              `json:"consecutiveFailures"`
+	DegradedSince       time.Time        `json:"degradedSince,omitzero"`
+	NextAttempt         time.Time        `json:"nextAttempt,omitzero"`
+	LastError           *errorReport     `json:"lastError,omitempty"`
+	Lists               int              `json:"lists"`
+	WatchLists          int              `json:"watchLists"`
+	Watches             int              `json:"watches"`
+	Reconnects          map[string]int   `json:"reconnects"`
+	Quarantined         int              `json:"quarantined"`
+	Quarantine          []quarantineItem `json:"quarantine"`
+}
+
+type errorReport struct {
+	Class   string    `json:"class"`
+	Message string    `json:"message"`
+	Time    time.Time `json:"time"`
+}
+
+type quarantineItem struct {
+	Item  string `json:"item"`
+	Class string `json:"class"`
+}
+
+type handlerReport struct {
+	Name       string  `json:"name"`
+	Synced     bool    `json:"synced"`
+	Lag        int     `json:"lag"`
+	LagAge     seconds `json:"lagSeconds"`
+	CatchingUp bool    `json:"catchingUp"`
+	Told       uint64  `json:"told"`
+	Overflows  uint64  `json:"overflows"`
+	Panics     uint64  `json:"panics"`
+}
+
+type queueReport struct {
+	Name           string        `json:"name"`
+	ShuttingDown   bool          `json:"shuttingDown"`
+	Queued         int           `json:"queued"`
+	Again          int           `json:"again"`
+	Delayed        int           `json:"delayed"`
+	Running        int           `json:"running"`
+	Added          uint64        `json:"added"`
+	Retried        uint64        `json:"retried"`
+	Dropped        uint64        `json:"dropped"`
+	LongestQueued  seconds       `json:"longestQueuedSeconds"`
+	LongestRunning seconds       `json:"longestRunningSeconds"`
+	UnfinishedWork seconds       `json:"unfinishedWorkSeconds"`
+	Classes        []classReport `json:"classes"`
+	QueuedItems    items         `json:"queuedItems"`
+	RunningItems   items         `json:"runningItems"`
+	DelayedItems   items         `json:"delayedItems"`
+}
+
+type classReport struct {
+	Budget seconds `json:"budgetSeconds"`
+	Queued int     `json:"queued"`
+	Groups int     `json:"groups"`
+}
+
+// items are some items of a kind, and how many more there are.
+type items struct {
+	Shown   []itemReport `json:"shown"`
+	LeftOut int          `json:"leftOut"`
+}
+
+type itemReport struct {
+	Item         string    `json:"item"`
+	Class        int       `json:"class"`
+	Group        string    `json:"group,omitempty"`
+	Retries      int       `json:"retries"`
+	Again        bool      `json:"again"`
+	QueuedSince  time.Time `json:"queuedSince,omitzero"`
+	RunningSince time.Time `json:"runningSince,omitzero"`
+	DelayedUntil time.Time `json:"delayedUntil,omitzero"`
+}
+
+// seconds is a duration as the JSON has it.
+type seconds float64
+
+func inSeconds(d time.Duration) seconds { return seconds(d.Seconds()) }
+
+func (s seconds) String() string { return short(time.Duration(float64(s) * float64(time.Second))) }
+
+// newReport asks each source how it is. Nothing is locked meanwhile but what the
+// source locks by itself.
+func newReport(shown []*Source, maxItems int) *report {
+	r := &report{Time: time.Now().UTC(), Informers: []informerReport{}, Queues: []queueReport{}}
+	for _, s := range shown {
+		if s.queue != nil {
+			r.Queues = append(r.Queues, s.queue(maxItems))
+			continue
+		}
+		for _, h := range s.informers() {
+			r.Informers = append(r.Informers, reportInformer(h))
+		}
+	}
+	slices.SortStableFunc(r.Informers, func(a, b informerReport) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(r.Queues, func(a, b queueReport) int { return cmp.Compare(a.Name, b.Name) })
+	return r
+}
+
+func reportInformer(h informer.Health) informerReport {
+	r := informerReport{
+		Name:            h.Name,
+		Synced:          h.Synced,
+		SyncedAfter:     inSeconds(h.SyncedAfter),
+		Stopped:         h.Stopped,
+		Objects:         h.Objects,
+		ResourceVersion: h.ResourceVersion,
+		Events:          h.Events,
+		Sources:         make([]sourceReport, 0, len(h.Sources)),
+		Handlers:        make([]handlerReport, 0, len(h.Handlers)),
+	}
+	for i := range h.Sources {
+		r.Sources = append(r.Sources, reportSource(&h.Sources[i]))
+	}
+	slices.SortStableFunc(r.Sources, func(a, b sourceReport) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	for _, hh := range h.Handlers {
+		r.Handlers = append(r.Handlers, handlerReport{
+			Name: hh.Name, Synced: hh.Synced, Lag: hh.Lag, LagAge: inSeconds(hh.LagAge), CatchingUp: hh.CatchingUp,
+			Told: hh.Told, Overflows: hh.Overflows, Panics: hh.Panics,
+		})
+	}
+	return r
+}
+
+func reportSource(s *informer.SourceHealth) sourceReport {
+	h := &s.Reflector
+	r := sourceReport{
+		Namespace:           s.Namespace,
+		State:               string(h.State),
+		Since:               h.Since.UTC(),
+		Synced:              h.Synced,
+		LastSync:            h.LastSync.UTC(),
+		LastEvent:           h.LastEvent.UTC(),
+		ResourceVersion:     h.ResourceVersion,
+		Queued:              s.Queued,
+		ConsecutiveFailures: h.ConsecutiveFailures,
+		DegradedSince:       h.DegradedSince.UTC(),
+		NextAttempt:         h.NextAttempt.UTC(),
+		Lists:               h.Lists,
+		WatchLists:          h.WatchLists,
+		Watches:             h.Watches,
+		Reconnects:          make(map[string]int, len(h.Reconnects)),
+		Quarantined:         h.Quarantined,
+		Quarantine:          make([]quarantineItem, 0, len(h.Quarantine)),
+	}
+	if h.LastError != nil {
+		r.LastError = &errorReport{Class: string(h.LastErrorClass), Message: message(h), Time: h.LastErrorTime.UTC()}
+	}
+	for class, n := range h.Reconnects {
+		r.Reconnects[string(class)] = n
+	}
+	for _, e := range h.Quarantine {
+		r.Quarantine = append(r.Quarantine, quarantineItem{Item: describeItem(e.Key), Class: string(e.Class)})
+	}
+	return r
+}
+
+// message returns the text of the last error, unless it may quote an object.
+func message(h *reflector.Health) string {
+	switch h.LastErrorClass {
+	case reflector.ClassDecode, reflector.ClassTransform:
+		return "not shown, since it may quote an object; it is in the log"
+	}
+	return shorten(h.LastError.Error(), maxMessage)
+}
+
+func reportQueue[T comparable](in workqueue.Inspection[T]) queueReport {
+	s := in.Stats
+	r := queueReport{
+		Name:           in.Name,
+		ShuttingDown:   in.ShuttingDown,
+		Queued:         s.Queued,
+		Again:          s.Again,
+		Delayed:        s.Delayed,
+		Running:        s.Running,
+		Added:          s.Added,
+		Retried:        s.Retried,
+		Dropped:        s.Dropped,
+		LongestRunning: inSeconds(s.LongestRunning),
+		UnfinishedWork: inSeconds(s.UnfinishedWork),
+		Classes:        make([]classReport, 0, len(in.Classes)),
+		QueuedItems:    reportItems(in.Queued, s.Queued),
+		RunningItems:   reportItems(in.Running, s.Running),
+		DelayedItems:   reportItems(in.Delayed, s.Delayed),
+	}
+	for _, c := range in.Classes {
+		r.Classes = append(r.Classes, classReport{Budget: inSeconds(c.Budget), Queued: c.Queued, Groups: c.Groups})
+	}
+	now := time.Now()
+	for _, i := range in.Queued {
+		if !i.QueuedSince.IsZero() {
+			r.LongestQueued = max(r.LongestQueued, inSeconds(now.Sub(i.QueuedSince)))
+		}
+	}
+	return r
+}
+
+func reportItems[T comparable](some []workqueue.Item[T], all int) items {
+	r := items{Shown: make([]itemReport, 0, len(some)), LeftOut: all - len(some)}
+	for _, i := range some {
+		r.Shown = append(r.Shown, itemReport{
+			Item:         describeItem(i.Item),
+			Class:        i.Class,
+			Group:        shorten(i.Group, maxItem),
+			Retries:      i.Retries,
+			Again:        i.Again,
+			QueuedSince:  i.QueuedSince.UTC(),
+			RunningSince: i.RunningSince.UTC(),
+			DelayedUntil: i.DelayedUntil.UTC(),
+		})
+	}
+	return r
+}

@@ -1,0 +1,98 @@
+package inspect_test
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// everything shows each field at least once.
+func everything(t *testing.T) *inspect.Handler {
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
+	pods := stubInformer{
+		Name: "pods", Synced: true, SyncedAfter: 120 * time.Millisecond, Objects: 1200, ResourceVersion: "4711", Events: 5310,
+		Sources: []informer.SourceHealth{
+			{Namespace: "prod", Queued: 3, Reflector: reflector.Health{
+				State: reflector.StateDegraded, Since: ago(2 * time.Second), Synced: true, LastSync: ago(time.Hour), LastEvent: ago(time.Minute),
+				ResourceVersion: "4711", ConsecutiveFailures: 4, DegradedSince: ago(9 * time.Second), NextAttempt: ago(-500 * time.Millisecond),
+				LastError: errors.New("cannot watch pods at https://10.0.0.1: connection refused"), LastErrorClass: reflector.ClassRefused, LastErrorTime: ago(2 * time.Second),
+				Lists: 1, WatchLists: 2, Watches: 7, Reconnects: map[reflector.ErrorClass]int{reflector.ClassClosed: 6, reflector.ClassRefused: 4},
+				Quarantined: 3, Quarantine: []*reflector.ObjectError{{Key: key{Namespace: "prod", Name: "odd"}, Class: reflector.ClassDecode}},
+			}},
+			{Namespace: "dev", Reflector: reflector.Health{State: reflector.StateNew}},
+		},
+		Handlers: []informer.HandlerHealth{
+			{Name: "enqueue", Synced: true, Told: 5310},
+			{Name: "slow", Lag: 17, LagAge: 1500 * time.Millisecond, CatchingUp: true, Told: 9, Overflows: 2, Panics: 1},
+		},
+	}
+	nodes := stubInformer{Name: "nodes", Stopped: true}
+	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{
+		Name: "pods", ShuttingDown: true,
+		Stats: workqueue.Stats{
+			Queued: 25, Again: 1, Delayed: 1, Running: 1, Added: 5336, Retried: 4, Dropped: 2,
+			UnfinishedWork: 3 * time.Second, LongestRunning: 3 * time.Second,
+		},
+		Classes: []workqueue.ClassInspection{{Queued: 24, Groups: 2}, {Budget: time.Minute, Queued: 1, Groups: 1}},
+		Queued: []workqueue.Item[key]{
+			{Item: key{Namespace: "prod", Name: "web"}, Group: "prod", QueuedSince: ago(200 * time.Millisecond)},
+			{Item: key{Name: "cluster-scoped"}, Class: 1, Group: "other", Retries: 2, QueuedSince: ago(70 * time.Second)},
+		},
+		Running: []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "db"}, Group: "prod", Again: true, RunningSince: ago(3 * time.Second), QueuedSince: ago(time.Second)}},
+		Delayed: []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "later"}, Group: "prod", Retries: 5, DelayedUntil: ago(-90 * time.Second)}},
+	}}
+	unnamed := stubQueue[string]{}
+	return newHandler(t, inspect.Queue(queue), inspect.Informer(pods), inspect.Queue(unnamed), inspect.Informer(nodes))
+}
+
+// golden compares got with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "go test ./informer/inspect -update writes the file anew")
+}
+
+func TestShapeOfTheJSON(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.Equal(t, epoch, time.Now().UTC())
+		got := ask(everything(t), http.MethodGet, "/?format=json", nil).Body.String()
+		golden(t, "everything.json", got)
+
+		doc, err := os.ReadFile("doc.go")
+		require.NoError(t, err)
+		fields := regexp.MustCompile(`"(\w+)":`)
+		documented := map[string]bool{}
+		for _, m := range fields.FindAllStringSubmatch(string(doc), -1) {
+			documented[m[1]] = true
+		}
+		there := map[string]bool{}
+		for _, m := range fields.FindAllStringSubmatch(got, -1) {
+			if m[1] != "refused" { // a class, not a field
+				there[m[1]] = true
+			}
+		}
+		assert.Equal(t, documented, there, "the documentation and the JSON have the same fields")
+	})
+}
+
+func TestShapeOfThePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { golden(t, "everything.html", page(t, everything(t))) })
+}

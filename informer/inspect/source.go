@@ -1,0 +1,50 @@
+package inspect
+
+import (
+	"reflect"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// Source is something to show. Make one with [Informer], [Factory] or [Queue];
+// the zero value is refused.
+type Source struct {
+	informers func() []informer.Health
+	queue     func(limit int) queueReport
+}
+
+// Informer returns the source that shows inf, any [informer.Informer].
+func Informer(inf interface{ Health() informer.Health }) Source {
+	if isNil(inf) {
+		return Source{}
+	}
+	return Source{informers: func() []informer.Health { return []informer.Health{inf.Health()} }}
+}
+
+// Factory returns the source that shows the informers of f: those that it has
+// at the time of a request.
+func Factory(f *informer.Factory) Source {
+	if f == nil {
+		return Source{}
+	}
+	return Source{informers: f.Health}
+}
+
+// Queue returns the source that shows q, any of the queues of package workqueue.
+func Queue[T comparable](q interface {
+	InspectUpTo(limit int) workqueue.Inspection[T]
+}) Source {
+	if isNil(q) {
+		return Source{}
+	}
+	return Source{queue: func(limit int) queueReport { return reportQueue(q.InspectUpTo(limit)) }}
+}
+
+func (s Source) empty() bool { return s.informers == nil && s.queue == nil }
+
+// isNil reports whether v is nil, or a nil pointer in an interface.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+}
