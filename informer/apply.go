@@ -14,7 +14,7 @@ import (
 type applier[T Object] struct {
 	inf     *Informer[T]
 	batch   *indexer.Batch[T]
-	records []record[T] // of the batch in progress; used again
+	records []record[T] // of the batch in progress; used again if there are few
 	now     int64
 	counts  EventCounts
 }
@@ -29,6 +29,7 @@ const applyAtOnce = 1024
 func (inf *Informer[T]) apply(s *source[T], deltas []deltafifo.Delta[T]) {
 	for some := range slices.Chunk(deltas, applyAtOnce) {
 		inf.change(func(a *applier[T]) {
+			a.records = slices.Grow(a.records, len(some))
 			for i := range some {
 				a.one(s, &some[i])
 			}
@@ -74,12 +75,14 @@ func (a *applier[T]) one(s *source[T], d *deltafifo.Delta[T]) {
 // already is not an event.
 func (a *applier[T]) set(obj T) {
 	key := object.KeyOf(obj)
-	old, known := a.batch.Get(key)
-	if known && object.SameVersion(old, obj) {
+	old, known, err := a.batch.Set(obj)
+	if err != nil {
+		a.inf.log.Warn("an object is not cached", "object", key, "error", err)
 		return
 	}
-	if _, _, err := a.batch.Set(obj); err != nil {
-		a.inf.log.Warn("an object is not cached", "object", key, "error", err)
+	if known && object.SameVersion(old, obj) {
+		// It is rare enough to put the old one back, rather than look each time.
+		_, _, _ = a.batch.Set(old)
 		return
 	}
 	e := Event[T]{Key: key, New: obj, Origin: Watch}
@@ -160,11 +163,11 @@ func (a *applier[T]) publish() {
 		a.records = append(a.records, record[T]{leap: &leap[T]{from: snap, to: snap, origin: InitialList, synced: true}, at: a.now})
 	}
 	now := view[T]{snap: snap, synced: synced, rv: inf.resourceVersion()}
-	inf.events.Append(a.records, now)
-	clear(a.records) // it must not keep objects alive
-	if a.records = a.records[:0]; cap(a.records) > maxScratch {
+	if inf.events.Append(a.records, now) || cap(a.records) > maxScratch {
 		a.records = nil
 	}
+	clear(a.records) // it must not keep objects alive
+	a.records = a.records[:0]
 	if synced {
 		inf.noteSync()
 	}
@@ -173,4 +176,4 @@ func (a *applier[T]) publish() {
 }
 
 // maxScratch is the number of records for which an applier keeps the memory.
-const maxScratch = 1024
+const maxScratch = 64

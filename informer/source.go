@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -98,24 +99,18 @@ type sink[T Object] struct {
 	*deltafifo.BatchFIFO[T]
 	inf *Informer[T]
 
-	mu      sync.Mutex
+	pending atomic.Int64 // changes that were queued and are not applied
+	mu      sync.Mutex   // held to look at pending and wait
 	drained sync.Cond
-	pending int // changes that were queued and are not applied
 	over    bool
 }
 
-// queued counts a change before it is queued, or takes it back if that failed.
-func (s *sink[T]) queued(n int) {
-	s.mu.Lock()
-	s.pending += n
-	s.mu.Unlock()
-}
-
+// applied counts changes that are not pending any more.
 func (s *sink[T]) applied(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pending -= n; s.pending == 0 {
+	if s.pending.Add(-int64(n)) == 0 {
+		s.mu.Lock()
 		s.drained.Broadcast()
+		s.mu.Unlock()
 	}
 }
 
@@ -127,9 +122,8 @@ func (s *sink[T]) end() {
 	s.drained.Broadcast()
 }
 
-func (s *sink[T]) count(write func() error) error {
-	s.queued(1)
-	err := write()
+// queued takes back what was counted before a write, if that has failed.
+func (s *sink[T]) queued(err error) error {
 	if err != nil {
 		s.applied(1)
 	}
@@ -139,23 +133,28 @@ func (s *sink[T]) count(write func() error) error {
 // Add, Update, Delete, Replace and Bookmark make a [reflector.Sink].
 
 func (s *sink[T]) Add(ctx context.Context, obj T) error {
-	return s.count(func() error { return s.BatchFIFO.Add(ctx, obj) })
+	s.pending.Add(1)
+	return s.queued(s.BatchFIFO.Add(ctx, obj))
 }
 
 func (s *sink[T]) Update(ctx context.Context, obj T) error {
-	return s.count(func() error { return s.BatchFIFO.Update(ctx, obj) })
+	s.pending.Add(1)
+	return s.queued(s.BatchFIFO.Update(ctx, obj))
 }
 
 func (s *sink[T]) Delete(ctx context.Context, obj T) error {
-	return s.count(func() error { return s.BatchFIFO.Delete(ctx, obj) })
+	s.pending.Add(1)
+	return s.queued(s.BatchFIFO.Delete(ctx, obj))
 }
 
 func (s *sink[T]) Replace(ctx context.Context, objs []T, rv string) error {
-	return s.count(func() error { return s.BatchFIFO.Replace(ctx, objs, rv) })
+	s.pending.Add(1)
+	return s.queued(s.BatchFIFO.Replace(ctx, objs, rv))
 }
 
 func (s *sink[T]) Bookmark(ctx context.Context, rv string) error {
-	return s.count(func() error { return s.BatchFIFO.Bookmark(ctx, rv) })
+	s.pending.Add(1)
+	return s.queued(s.BatchFIFO.Bookmark(ctx, rv))
 }
 
 // Known makes a [reflector.Known]. The cache lags behind the queue, so it waits
@@ -163,11 +162,13 @@ func (s *sink[T]) Bookmark(ctx context.Context, rv string) error {
 // before a queued change. Nothing is queued in the meantime, as the reflector,
 // which calls this, is the only producer; so this waits once per list.
 func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
-	s.mu.Lock()
-	for s.pending > 0 && !s.over {
-		s.drained.Wait()
+	if s.pending.Load() > 0 {
+		s.mu.Lock()
+		for s.pending.Load() > 0 && !s.over {
+			s.drained.Wait()
+		}
+		s.mu.Unlock()
 	}
-	s.mu.Unlock()
 	return s.inf.store.Snapshot().Get(key)
 }
 

@@ -2,45 +2,78 @@ package reflector
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // deadline ends a request when something has not happened in time, with an
 // error that says what.
+//
+// It is extended with each event, so that must cost next to nothing: the timer
+// is left alone, and looks when it fires whether it is early.
 type deadline struct {
 	cancel context.CancelCauseFunc
-	timer  *time.Timer
+	start  time.Time
+	due    atomic.Int64 // from start
 	// held is set while what is waited for cannot happen. A deadline that
 	// passes meanwhile has no effect until it is extended.
 	held atomic.Bool
+
+	mu    sync.Mutex
+	timer *time.Timer // nil: the deadline is not running
+	after time.Duration
+	cause error
 }
 
 // newDeadline returns a deadline that is not running.
 func newDeadline(cancel context.CancelCauseFunc) *deadline {
-	return &deadline{cancel: cancel}
+	return &deadline{cancel: cancel, start: time.Now()}
 }
 
 // set runs the deadline from now; d <= 0 stops it.
 func (d *deadline) set(after time.Duration, cause error) {
-	d.stop()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.halt()
 	if after > 0 {
-		d.timer = time.AfterFunc(after, func() {
-			if !d.held.Load() {
-				d.cancel(cause)
-			}
-		})
+		d.after, d.cause = after, cause
+		d.due.Store(int64(time.Since(d.start) + after))
+		d.timer = time.AfterFunc(after, d.fire)
 	}
 }
 
-// extend runs the deadline anew if it is running.
-func (d *deadline) extend(after time.Duration) {
-	if d.timer != nil && after > 0 {
-		d.timer.Reset(after)
+// extend runs the deadline anew from now if it is running.
+func (d *deadline) extend(now time.Time) {
+	d.due.Store(int64(now.Sub(d.start) + d.after))
+}
+
+// fire ends the request, unless it is too early for that. One that is held is
+// looked at again no later than it can be due.
+func (d *deadline) fire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timer == nil {
+		return
 	}
+	left := time.Duration(d.due.Load()) - time.Since(d.start)
+	if d.held.Load() {
+		left = d.after
+	}
+	if left > 0 {
+		d.timer.Reset(left)
+		return
+	}
+	d.cancel(d.cause)
 }
 
 func (d *deadline) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.halt()
+}
+
+func (d *deadline) halt() {
 	if d.timer != nil {
 		d.timer.Stop()
 		d.timer = nil

@@ -98,7 +98,7 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 			r.setState(StateListing)
 			dog.set(r.opts.AnswerTimeout, errStalled)
 		} else {
-			dog.extend(r.opts.AnswerTimeout)
+			dog.extend(time.Now())
 		}
 		return each(obj, err)
 	})

@@ -24,6 +24,7 @@ type quarantine struct {
 	retry time.Duration // the first wait
 	shift int           // how often it has doubled
 	due   time.Time     // when to relist; zero if no event is lost
+	named bool          // Health names objects
 }
 
 // lose notes that an event could not be delivered.
@@ -46,6 +47,7 @@ func (q *quarantine) relisted() {
 
 // report tells about an object that could not be decoded or transformed.
 func (r *Reflector[T]) report(oe *ObjectError) {
+	r.quarantine.named = true
 	r.status.update(func(h *Health) {
 		h.Quarantined++
 		h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool {
@@ -74,10 +76,12 @@ func (r *Reflector[T]) requarantine(bad []*ObjectError) {
 
 // release takes an object out of the quarantine after good news of it.
 func (r *Reflector[T]) release(key types.NamespacedName) {
+	if !r.quarantine.named { // as nearly always
+		return
+	}
 	r.status.update(func(h *Health) {
-		if len(h.Quarantine) > 0 {
-			h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool { return o.Key == key })
-		}
+		h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool { return o.Key == key })
+		r.quarantine.named = len(h.Quarantine) > 0
 	})
 }
 

@@ -164,18 +164,18 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 		if !lost && !r.quarantine.due.IsZero() {
 			relist.set(time.Until(r.quarantine.due), errRelistDue)
 		}
-		r.advance(live, ev)
+		now := time.Now()
+		r.advance(live, ev, now)
+		live.silent.extend(now)
 		live.silent.held.Store(false)
-		live.silent.extend(r.opts.IdleTimeout)
 	}
 }
 
 // advance notes how far the sink has been told.
-func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T]) {
+func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T], now time.Time) {
 	if live.unordered && ev.Type != watch.Added {
 		live.unordered = false
 	}
-	now := time.Now()
 	r.status.update(func(h *Health) {
 		h.LastEvent = now
 		if !live.unordered && ev.ResourceVersion != "" {

@@ -158,6 +158,6 @@ func (r *Reflector[T]) collect(live *liveStream[T], round *round[T]) (string, er
 			return "", &unknownEventError{ev.Type}
 		}
 		whole.fresh.Add(1)
-		live.silent.extend(r.opts.ProgressTimeout)
+		live.silent.extend(time.Now())
 	}
 }

@@ -23,9 +23,9 @@
 //  1. Each cursor sees, from where it joined, every batch in order and exactly
 //     once, or is told that it was detached and which state it is at now.
 //  2. A run of entries never ends within a batch.
-//  3. Append costs the same for any number of cursors: it copies the batch, and
-//     starts one goroutine if readers are waiting. (Once per chunk it looks for
-//     cursors beyond their limit.)
+//  3. Append costs the same for any number of cursors: it copies the batch, or
+//     keeps it if it is long, and starts one goroutine if readers are waiting.
+//     (Once per chunk it looks for cursors beyond their limit.)
 //  4. No wake-up is lost: a cursor that was told there is nothing gets its wake
 //     function called after the next append.
 //  5. A waiting reader costs no goroutine, and when all readers wait the log

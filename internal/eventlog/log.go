@@ -4,10 +4,12 @@ import "sync"
 
 const (
 	// minChunk and maxChunk bound the number of entries in a chunk that the log
-	// sizes itself. Small at first, so that an idle log is small; a batch larger
-	// than maxChunk gets a chunk of its own size.
+	// sizes itself. Small at first, so that an idle log is small.
 	minChunk = 8
 	maxChunk = 256
+	// minKept is the least number of entries in a batch that becomes a chunk as it
+	// is, and the largest chunk that an idle log keeps.
+	minKept = 64
 	// wakeInline is how many readers Append wakes by itself; more are woken by a
 	// goroutine, so that the writer is not held up by them.
 	wakeInline = 4
@@ -47,49 +49,57 @@ func New[E, S any](initial S) *Log[E, S] {
 }
 
 // Append adds a batch of entries and publishes the state that results from it.
-// The slice is copied. A batch without entries only replaces the state, and
-// wakes nobody. After Close, Append does nothing.
-func (l *Log[E, S]) Append(batch []E, state S) {
+// It reports whether the log has kept the slice, as it does with a long one: then
+// nobody may touch it any more. A short one is copied. A batch without entries
+// only replaces the state, and wakes nobody. After Close, Append does nothing.
+func (l *Log[E, S]) Append(batch []E, state S) (kept bool) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return
+		return false
 	}
 	before := l.state
 	l.state = state
 	if len(batch) == 0 {
 		l.mu.Unlock()
-		return
+		return false
 	}
 	if len(l.cursors) == 0 { // nobody will ever read it
 		l.end += uint64(len(batch))
 		l.tail.first = l.end
 		l.mu.Unlock()
-		return
+		return false
 	}
-	l.makeRoom(len(batch), before)
-	l.tail.entries = append(l.tail.entries, batch...)
+	kept = l.add(batch, before)
 	l.end += uint64(len(batch))
 	waiting := l.takeParked()
 	l.mu.Unlock()
 	l.wake(waiting)
+	return kept
 }
 
-// makeRoom makes sure that n more entries fit into the tail. The state before
-// them is that at the end of a tail that has to be left behind.
-func (l *Log[E, S]) makeRoom(n int, before S) {
-	t := l.tail
+// add puts a batch into the tail, or into a new one. The state before it is that
+// at the end of a tail that has to be left behind.
+func (l *Log[E, S]) add(batch []E, before S) (kept bool) {
+	n, t := len(batch), l.tail
 	if len(t.entries)+n <= cap(t.entries) {
-		return
+		t.entries = append(t.entries, batch...)
+		return false
 	}
-	if size := max(n, minChunk, min(2*cap(t.entries), maxChunk)); len(t.entries) == 0 {
-		t.entries = make([]E, 0, size)
-	} else {
-		t.after = before
-		t.next = &chunk[E, S]{first: l.end, entries: make([]E, 0, size)}
-		l.tail = t.next
+	kept = n >= minKept && 2*n >= cap(batch)
+	entries := batch[:n:n]
+	if !kept {
+		entries = append(make([]E, 0, max(n, minChunk, min(2*cap(t.entries), maxChunk))), batch...)
 	}
 	l.detachSlow(uint64(n))
+	if len(t.entries) == 0 {
+		t.entries = entries
+	} else {
+		t.after = before
+		l.tail = &chunk[E, S]{first: l.end, entries: entries}
+		t.next = l.tail
+	}
+	return kept
 }
 
 // detachSlow lets go of the cursors that n more entries would put beyond their
@@ -174,7 +184,7 @@ func (l *Log[E, S]) forget() {
 	if len(l.parked) < len(l.cursors) {
 		return
 	}
-	if cap(t.entries) > maxChunk { // made for one large batch
+	if cap(t.entries) > minKept { // it may be for long
 		t.entries = nil
 	}
 	clear(t.entries)

@@ -40,15 +40,18 @@ func history(t *testing.T, rnd *rand.Rand) {
 	for range 200 {
 		switch op := rnd.IntN(10); {
 		case op < 4:
-			batch := make([]int, rnd.IntN(20))
+			n := rnd.IntN(20)
 			if rnd.IntN(20) == 0 {
-				batch = make([]int, rnd.IntN(1000))
+				n = rnd.IntN(1000)
 			}
+			batch := make([]int, n, n+rnd.IntN(2*n+1))
 			for i := range batch {
 				batch[i] = total
 				total++
 			}
-			l.Append(batch, total)
+			if !l.Append(batch, total) {
+				clear(batch) // it is ours
+			}
 		case op < 5 && len(readers) < 10:
 			r := &reader{limit: rnd.IntN(3) * 300}
 			var ok bool

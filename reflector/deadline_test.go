@@ -1,0 +1,77 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// inDeadline runs test with a deadline of ten seconds that has just begun.
+func inDeadline(t *testing.T, test func(t *testing.T, d *deadline, over func() error)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		d := newDeadline(cancel)
+		time.Sleep(time.Hour) // a deadline may be made long before it is set
+		d.set(10*time.Second, errIdle)
+		test(t, d, func() error { synctest.Wait(); return context.Cause(ctx) })
+		d.stop()
+	})
+}
+
+func TestDeadlinePassesExactlyWhenItIsDue(t *testing.T) {
+	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
+		for range 30 {
+			time.Sleep(9 * time.Second)
+			require.NoError(t, over())
+			d.extend(time.Now())
+		}
+		time.Sleep(10*time.Second - 1)
+		require.NoError(t, over())
+		time.Sleep(1)
+		require.ErrorIs(t, over(), errIdle)
+	})
+}
+
+func TestHeldDeadlinePassesOnlyAfterIt(t *testing.T) {
+	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
+		d.held.Store(true)
+		time.Sleep(time.Hour)
+		require.NoError(t, over())
+		d.extend(time.Now())
+		d.held.Store(false)
+		time.Sleep(10*time.Second - 1)
+		require.NoError(t, over())
+		time.Sleep(1)
+		require.ErrorIs(t, over(), errIdle)
+	})
+}
+
+func TestDeadlineThatIsSetAnewForgetsTheFirst(t *testing.T) {
+	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
+		other := errors.New("another")
+		time.Sleep(9 * time.Second)
+		d.set(5*time.Second, other)
+		time.Sleep(5*time.Second - 1)
+		require.NoError(t, over())
+		time.Sleep(1)
+		require.ErrorIs(t, over(), other)
+	})
+}
+
+func TestStoppedDeadlineNeverPasses(t *testing.T) {
+	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
+		d.stop()
+		d.extend(time.Now())
+		time.Sleep(time.Hour)
+		require.NoError(t, over())
+		d.set(0, errIdle)
+		time.Sleep(time.Hour)
+		require.NoError(t, over())
+	})
+}
