@@ -76,10 +76,12 @@ func (r Row) target() string {
 	return strings.Join(parts, ", ")
 }
 
-// ratio writes the ratio and its noise.
-func (r Result) ratio() string {
-	iv := r.Ratio
-	return fmt.Sprintf("%s× ±%.0f%%", trim(iv.mid), 100*max(iv.high-iv.mid, iv.mid-iv.low)/iv.mid)
+// ratio writes the ratio.
+func (e Entry) ratio() string { return trim(e.Ratio) + "×" }
+
+// ratioAndNoise writes the ratio and its noise.
+func (e Entry) ratioAndNoise() string {
+	return fmt.Sprintf("%s ±%.0f%%", e.ratio(), 100*max(e.High-e.Ratio, e.Ratio-e.Low)/e.Ratio)
 }
 
 func trim(v float64) string {
@@ -98,6 +100,8 @@ func (r Result) verdict() string {
 	switch {
 	case len(r.Misses) > 0:
 		return "MISSED: " + strings.Join(r.Misses, ", ")
+	case r.Noisy && r.slack > 1:
+		return "within slack"
 	case r.Noisy:
 		return "within noise"
 	case r.Row.Want == Target{}:

@@ -36,6 +36,8 @@ type Row struct {
 	Rate bool
 	// Quick puts the row among the few that a short comparison consists of.
 	Quick bool
+	// Point places the row in a series, if it belongs to one.
+	Point *Point
 
 	Ours, Theirs Side
 	Want         Target
@@ -59,6 +61,20 @@ func (r Row) rounds(most int) int {
 }
 
 func (r Row) fresh() bool { return r.Fresh || r.Measure == LiveHeap }
+
+// Point is a place in a series of rows that do the same work, with more and more
+// of something. A chart shows a series.
+type Point struct {
+	// Series names the series, and the file with its chart.
+	Series string `json:"series"`
+	// Title states the work.
+	Title string `json:"title"`
+	// XLabel says what grows, YLabel what that costs, without a unit.
+	XLabel string `json:"xLabel"`
+	YLabel string `json:"yLabel"`
+	// X is how much of it there is.
+	X float64 `json:"x"`
+}
 
 // Measure is what is compared in a row.
 type Measure int
@@ -105,6 +121,9 @@ type Subject struct {
 type Target struct {
 	// Ratio is the least quotient of their figure and ours; 0 asks for none.
 	Ratio float64
+	// Usual is the quotient that there is, where it is far above Ratio. From it
+	// [Runner.Slack] is reckoned, which would not see a regression otherwise.
+	Usual float64
 	// Figure is the most that our own figure may be.
 	Figure Limit
 	// Allocs and Bytes limit what we allocate per unit. All goroutines of the

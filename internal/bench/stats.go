@@ -17,8 +17,8 @@ const confidence = 0.9
 // interval is a median and the range within which it is certain.
 type interval struct{ low, mid, high float64 }
 
-// median returns the median of values, which must not be empty.
-func median(values []float64) float64 {
+// Median returns the median of values, which must not be empty.
+func Median(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	if n := len(s); n%2 == 0 {
 		return (s[n/2-1] + s[n/2]) / 2
@@ -37,7 +37,7 @@ func medianInterval(values []float64) interval {
 	for skip+1 < (n+1)/2 && coverage(n, skip+1) >= confidence {
 		skip++
 	}
-	iv := interval{s[skip], median(s), s[n-1-skip]}
+	iv := interval{s[skip], Median(s), s[n-1-skip]}
 	iv.low = min(iv.low, iv.mid*(1-leastNoise))
 	iv.high = max(iv.high, iv.mid*(1+leastNoise))
 	return iv

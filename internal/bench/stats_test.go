@@ -31,7 +31,7 @@ func TestMedianIntervalIsNeverNarrowerThanTheLeastNoise(t *testing.T) {
 
 func TestMedianOfAnEvenNumberIsTheMeanOfTheMiddle(t *testing.T) {
 	t.Parallel()
-	require.InDelta(t, 2.5, median([]float64{4, 1, 3, 2}), 1e-9)
+	require.InDelta(t, 2.5, Median([]float64{4, 1, 3, 2}), 1e-9)
 }
 
 func TestPairedRatiosCancelWhatBothSidesFeel(t *testing.T) {

@@ -8,23 +8,21 @@ import (
 )
 
 // columns of the table.
-var columns = []string{"work", "ours", "theirs", "", "ratio", "target", "verdict"}
+var columns = []string{"work", "ours", "theirs", "peer", "ratio", "target", "verdict"}
 
-func (r Result) cells() []string {
-	return []string{
-		r.Row.Work, r.Row.describe(r.Ours), r.Row.describe(r.Theirs), r.Row.Theirs.Who,
-		r.ratio(), r.Row.target(), r.verdict(),
-	}
+func (e Entry) cells() []string {
+	return []string{e.Work, e.Ours.Shown, e.Theirs.Shown, e.Theirs.Who, e.ratioAndNoise(), e.Target, e.Verdict}
 }
 
-// WriteTable writes the results as a table for a terminal, by area.
-func WriteTable(w io.Writer, results []Result) {
+// WriteTable writes the report as a table for a terminal, by area.
+func (r Report) WriteTable(w io.Writer) {
+	fmt.Fprintf(w, "%s\n%s\n\n", r.Host, r.How)
 	widths := make([]int, len(columns))
 	for i, c := range columns {
 		widths[i] = utf8.RuneCountInString(c)
 	}
-	for _, r := range results {
-		for i, c := range r.cells() {
+	for _, e := range r.Entries {
+		for i, c := range e.cells() {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
@@ -37,26 +35,11 @@ func WriteTable(w io.Writer, results []Result) {
 	}
 	line(columns)
 	area := ""
-	for _, r := range results {
-		if r.Row.Area != area {
-			area = r.Row.Area
+	for _, e := range r.Entries {
+		if e.Area != area {
+			area = e.Area
 			fmt.Fprintf(w, "%s\n", area)
 		}
-		line(r.cells())
-	}
-}
-
-// WriteMarkdown writes the results as tables for a document, one per area.
-func WriteMarkdown(w io.Writer, results []Result) {
-	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
-	area := ""
-	for _, r := range results {
-		if r.Row.Area != area {
-			area = r.Row.Area
-			fmt.Fprintf(w, "\n### %s\n\n", area)
-			line(columns)
-			line([]string{"---", "---", "---", "---", "---", "---", "---"})
-		}
-		line(r.cells())
+		line(e.cells())
 	}
 }

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,12 +30,39 @@ func TestRowsAreComplete(t *testing.T) {
 	require.Equal(t, 12, quick, "the quick comparison is to stay quick")
 }
 
+func TestSeriesAreComplete(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, row := range All() {
+		require.Nil(t, row.Point, row.Name())
+		names[row.Name()] = true
+	}
+	points := map[string][]float64{}
+	for _, row := range Scaling() {
+		require.False(t, names[row.Name()], "%s occurs twice", row.Name())
+		names[row.Name()] = true
+		require.NotNil(t, row.Point, row.Name())
+		require.Equal(t, bench.Target{}, row.Want, "%s is there to be drawn", row.Name())
+		require.NotNil(t, row.Ours.Setup, row.Name())
+		require.NotNil(t, row.Theirs.Setup, row.Name())
+		for _, text := range []string{row.Does, row.Point.Title, row.Point.XLabel, row.Point.YLabel} {
+			require.NotEmpty(t, text, row.Name())
+		}
+		points[row.Point.Series] = append(points[row.Point.Series], row.Point.X)
+	}
+	for name, xs := range points {
+		require.GreaterOrEqual(t, len(xs), 4, name)
+		require.True(t, slices.IsSorted(xs), name)
+	}
+	require.Len(t, points, 12)
+}
+
 // Both sides of a store row must see the same objects, or their figures say
 // nothing.
 func TestStoresAgree(t *testing.T) {
 	t.Parallel()
 	for _, i := range []implementation{ourStore, clientGoStore, memDBStore} {
-		s := i.new(someIndexes(5))
+		s := i.new(someIndexes(8))
 		ps := pods(1000, 10)
 		s.WriteAll(ps)
 		u := updatesOf(ps)

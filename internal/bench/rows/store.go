@@ -37,11 +37,14 @@ const (
 	byApp
 	byOwner
 	byTier
+	byUID
+	byReplicaSet
+	byNamespaceAndTier
 )
 
 // someIndexes returns the first n.
 func someIndexes(n int) []indexName {
-	return []indexName{byNamespace, byNode, byApp, byOwner, byTier}[:n]
+	return []indexName{byNamespace, byNode, byApp, byOwner, byTier, byUID, byReplicaSet, byNamespaceAndTier}[:n]
 }
 
 // implementation is a kind of store.

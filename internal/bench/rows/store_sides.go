@@ -20,6 +20,16 @@ var ourIndexes = map[indexName]indexer.IndexDefinition[*corev1.Pod]{
 	byApp:       indexer.LabelIndex[*corev1.Pod]("app"),
 	byOwner:     indexer.OwnerUIDIndex[*corev1.Pod](),
 	byTier:      indexer.LabelIndex[*corev1.Pod]("tier"),
+
+	byUID:              functionIndex(byUID),
+	byReplicaSet:       functionIndex(byReplicaSet),
+	byNamespaceAndTier: functionIndex(byNamespaceAndTier),
+}
+
+// functionIndex is an index with the function that the others have.
+func functionIndex(name indexName) indexer.IndexDefinition[*corev1.Pod] {
+	values := stringsOf[name]
+	return indexer.NewIndex(nameOf[name], func(p *corev1.Pod) ([]string, error) { return values(p), nil })
 }
 
 // oursAsStore is our indexer.
@@ -109,10 +119,15 @@ var stringsOf = map[indexName]func(*corev1.Pod) []string{
 		return owners
 	},
 	byTier: func(p *corev1.Pod) []string { return []string{p.Labels["tier"]} },
+
+	byUID:              func(p *corev1.Pod) []string { return []string{string(p.UID)} },
+	byReplicaSet:       func(p *corev1.Pod) []string { return []string{p.OwnerReferences[0].Name} },
+	byNamespaceAndTier: func(p *corev1.Pod) []string { return []string{p.Namespace + "/" + p.Labels["tier"]} },
 }
 
 var nameOf = map[indexName]string{
 	byNamespace: cache.NamespaceIndex, byNode: "node", byApp: "app", byOwner: "owner", byTier: "tier",
+	byUID: "uid", byReplicaSet: "replicaset", byNamespaceAndTier: "namespace-tier",
 }
 
 func newClientGoStore(indexes []indexName) store {

@@ -26,9 +26,9 @@ func writeRows() []bench.Row {
 		Want: bench.Target{Figure: bench.AtMost(1200), Bytes: bench.AtMost(800)},
 	}
 	rows := []bench.Row{
-		compareStores(batched, clientGoStore, someIndexes(2), batches(1000)),
-		compareStores(small, clientGoStore, someIndexes(2), batches(100)),
-		compareStores(single, clientGoStore, []indexName{byNode}, singles),
+		compareStores(batched, clientGoStore, someIndexes(2), batches(big, 1000)),
+		compareStores(small, clientGoStore, someIndexes(2), batches(big, 100)),
+		compareStores(single, clientGoStore, []indexName{byNode}, singles(big)),
 	}
 	b, o := small, single
 	for _, r := range []*bench.Row{&b, &o} {
@@ -36,16 +36,16 @@ func writeRows() []bench.Row {
 		r.Want = bench.Target{Ratio: 1}
 	}
 	rows = append(rows,
-		compareStores(b, memDBStore, someIndexes(2), batches(100)),
-		compareStores(o, memDBStore, []indexName{byNode}, singles))
+		compareStores(b, memDBStore, someIndexes(2), batches(big, 100)),
+		compareStores(o, memDBStore, []indexName{byNode}, singles(big)))
 	for _, n := range []int{0, 2, 5} {
 		rows = append(rows, addRow(n))
 	}
 	return append(rows, replaceRow())
 }
 
-func batches(size int) func(store) bench.Subject {
-	return filled(big, 20, func(s store, ps []*corev1.Pod) bench.Subject {
+func batches(objects, size int) func(store) bench.Subject {
+	return filled(objects, 20, func(s store, ps []*corev1.Pod) bench.Subject {
 		u := updatesOf(ps)
 		batch := make([]*corev1.Pod, size)
 		return times(func() {
@@ -57,11 +57,11 @@ func batches(size int) func(store) bench.Subject {
 	})
 }
 
-func singles(s store) bench.Subject {
-	return filled(big, 20, func(s store, ps []*corev1.Pod) bench.Subject {
+func singles(objects int) func(store) bench.Subject {
+	return filled(objects, 20, func(s store, ps []*corev1.Pod) bench.Subject {
 		u := updatesOf(ps)
 		return times(func() { s.Write(u.take()) })
-	})(s)
+	})
 }
 
 // addRow fills a new store, as a first sync does.

@@ -1,6 +1,14 @@
 // Command compare measures this library and its peers side by side and prints
 // one table. See package bench for how, and package rows for what.
 //
+//	compare                      # measure everything but -scaling, print a table
+//	compare -quick -slack 3      # a gate against regressions, for any machine
+//	compare -json > file         # keep the results,
+//	compare -from file           # print them later,
+//	compare -from file -markdown # in Markdown,
+//	compare -from file -update BENCHMARKS.md # or where they stand in a document
+//	compare -scaling -json > file # measure what charts are drawn of
+//
 // It exits with status 1 if a row misses its target by more than the noise, and
 // with 2 if it could not measure.
 package main
@@ -49,6 +57,9 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	if opts.child != "" {
 		return false, serve(opts, in, out)
 	}
+	if opts.from != "" {
+		return false, printSaved(opts, out)
+	}
 	selected := opts.selection()
 	if opts.list {
 		for _, row := range selected {
@@ -61,7 +72,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	}
 	results, err := measure(ctx, opts, selected)
 	// What was measured before a failure, or an interruption, is worth its time.
-	if err := errors.Join(err, write(out, opts, results)); err != nil {
+	if err := errors.Join(err, write(out, opts, report(opts, results))); err != nil {
 		return false, err
 	}
 	for _, r := range results {
@@ -70,77 +81,13 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	return missed, nil
 }
 
-// options are the command line.
-type options struct {
-	quick, list, json, markdown, cpu bool
-
-	run         *regexp.Regexp
-	rounds      int
-	time        time.Duration
-	profile     string
-	child, side string
-	pods        int
-	watchList   bool
-}
-
-func parse(args []string) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	flags.BoolVar(&o.quick, "quick", false, "only the most telling rows, with fewer and shorter runs")
-	flags.BoolVar(&o.list, "list", false, "print what there is to measure, and measure nothing")
-	flags.BoolVar(&o.json, "json", false, "print JSON, with every sample")
-	flags.BoolVar(&o.markdown, "markdown", false, "print the table in Markdown")
-	flags.BoolVar(&o.cpu, "cpu", false, "compare processor time instead of wall-clock time, for a machine that is shared")
-	flags.IntVar(&o.rounds, "rounds", 0, "runs of each side (default 9, or 5 with -quick)")
-	flags.DurationVar(&o.time, "time", 0, "duration of a run (default 200ms, or 100ms with -quick)")
-	flags.StringVar(&o.profile, "profile", "", "write CPU and heap profiles of each side of each row into this directory")
-	flags.StringVar(&o.child, "child", "", "measure one side of this row under the orders of a parent (internal)")
-	flags.StringVar(&o.side, "side", "", "which side a child measures: ours or theirs (internal)")
-	flags.IntVar(&o.pods, rows.ServeFlag, 0, "serve so many pods to a child (internal)")
-	flags.BoolVar(&o.watchList, "watchlist", false, "with -"+rows.ServeFlag+": know WatchList (internal)")
-	pattern := flags.String("run", "", "only rows whose name matches this regular expression")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if o.rounds == 0 {
-		o.rounds = pick(o.quick, 5, 9)
-	}
-	if o.time == 0 {
-		o.time = pick(o.quick, 100*time.Millisecond, 200*time.Millisecond)
-	}
-	var err error
-	o.run, err = regexp.Compile(*pattern)
-	return o, err
-}
-
-func pick[T any](first bool, a, b T) T {
-	if first {
-		return a
-	}
-	return b
-}
-
-// selection returns the rows that were asked for.
-func (o options) selection() []bench.Row {
-	var selected []bench.Row
-	for _, row := range rows.All() {
-		if (row.Quick || !o.quick) && o.run.MatchString(row.Name()) {
-			selected = append(selected, row)
-		}
-	}
-	return selected
-}
-
 // measure runs the rows one after the other and says on stderr where it is.
 func measure(ctx context.Context, opts options, selected []bench.Row) ([]bench.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	runner := bench.Runner{Rounds: opts.rounds, Time: opts.time, CPU: opts.cpu}
+	runner := bench.Runner{Rounds: opts.rounds, Time: opts.time, CPU: opts.cpu, Slack: opts.slack}
 	runner.Command = func(ctx context.Context, row bench.Row, ours bool) *exec.Cmd {
 		args := []string{"-child", row.Name(), "-side", pick(ours, "ours", "theirs")}
 		if opts.profile != "" {
@@ -163,25 +110,32 @@ func measure(ctx context.Context, opts options, selected []bench.Row) ([]bench.R
 	return results, nil
 }
 
-// write prints the results in the form that was asked for.
-func write(out io.Writer, opts options, results []bench.Result) error {
-	host := bench.ThisHost()
+// report makes a report of the results.
+func report(opts options, results []bench.Result) bench.Report {
+	how := fmt.Sprintf("%s, median of up to %d runs each, alternating; ratio is theirs over ours, more than 1 is better",
+		pick(opts.cpu, "processor time", "wall-clock time"), opts.rounds)
+	if opts.slack > 1 {
+		how += fmt.Sprintf("; with a slack of %g", opts.slack)
+	}
+	return bench.NewReport(bench.ThisHost(), how, results)
+}
+
+// write prints the report in the form that was asked for.
+func write(out io.Writer, opts options, rep bench.Report) error {
 	switch {
 	case opts.json:
-		return bench.WriteJSON(out, host, results)
+		return rep.WriteJSON(out)
 	case opts.markdown:
-		bench.WriteMarkdown(out, results)
+		rep.WriteMarkdown(out)
 	default:
-		fmt.Fprintf(out, "%s\n%s, median of up to %d runs each, alternating; ratio is theirs over ours, more than 1 is better\n\n",
-			host, pick(opts.cpu, "processor time", "wall-clock time"), opts.rounds)
-		bench.WriteTable(out, results)
+		rep.WriteTable(out)
 	}
 	return nil
 }
 
 // serve is what a child does.
 func serve(opts options, in io.Reader, out io.Writer) error {
-	for _, row := range rows.All() {
+	for _, row := range append(rows.All(), rows.Scaling()...) {
 		if row.Name() != opts.child {
 			continue
 		}

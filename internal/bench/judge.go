@@ -1,0 +1,109 @@
+package bench
+
+// Result is a measured row.
+type Result struct {
+	Row          Row
+	Ours, Theirs Outcome
+	// Ratio is the median of their figure over ours, pair by pair, with the
+	// range within which it is certain.
+	Ratio interval
+	// Misses says which parts of the target are missed, beyond the noise.
+	Misses []string
+	// Noisy is set if part of the target is missed, but not beyond the noise and
+	// the slack.
+	Noisy bool
+	slack float64
+}
+
+// Outcome is what one side has shown.
+type Outcome struct {
+	// Samples are the runs, in order.
+	Samples []Sample
+	// Figure is the median of their figures, with the range of certainty.
+	Figure interval
+	// Allocs, Bytes and Goroutines are medians, per unit.
+	Allocs, Bytes, Goroutines float64
+}
+
+// judge compares the samples with each other and with the target.
+func judge(row Row, ours, theirs []Sample, slack float64) Result {
+	res := Result{
+		Row: row, Ours: outcome(ours), Theirs: outcome(theirs),
+		Ratio: medianInterval(paired(figures(ours), figures(theirs))),
+		slack: slack,
+	}
+	want, least := row.Want, row.Want.Ratio
+	slack = row.Measure.slack(slack)
+	if slack > 1 {
+		least = max(want.Ratio, want.Usual) / slack
+	}
+	switch {
+	case res.Ratio.high < least:
+		res.Misses = append(res.Misses, "ratio")
+	case res.Ratio.mid < want.Ratio:
+		res.Noisy = true
+	}
+	switch {
+	case want.Figure.exceeds(res.Ours.Figure.low / slack):
+		res.Misses = append(res.Misses, "figure")
+	case want.Figure.exceeds(res.Ours.Figure.mid):
+		res.Noisy = true
+	}
+	for _, count := range []struct {
+		limit Limit
+		value float64
+		name  string
+	}{
+		{want.Allocs, res.Ours.Allocs, "allocations"},
+		{want.Bytes, res.Ours.Bytes, "bytes"},
+		{want.Goroutines, res.Ours.Goroutines, "goroutines"},
+	} {
+		if count.limit.countExceeds(count.value) {
+			res.Misses = append(res.Misses, count.name)
+		}
+	}
+	return res
+}
+
+// memorySlack is the most slack that amounts of memory and quotients have: what
+// else the machine does hardly changes them.
+const memorySlack = 1.25
+
+// slack is how much of the slack is due to what is measured.
+func (m Measure) slack(s float64) float64 {
+	switch s = max(1, s); m {
+	case LiveHeap, Memory, Quotient:
+		return min(s, memorySlack)
+	case Latency:
+		// A longest time, or a percentile. If another process gets the core for
+		// a time slice, that is the longest time, however short ours was.
+		return s * s * s
+	default:
+		return s
+	}
+}
+
+func outcome(samples []Sample) Outcome {
+	pick := func(f func(Sample) float64) float64 {
+		values := make([]float64, len(samples))
+		for i, s := range samples {
+			values[i] = f(s)
+		}
+		return Median(values)
+	}
+	return Outcome{
+		Samples:    samples,
+		Figure:     medianInterval(figures(samples)),
+		Allocs:     pick(func(s Sample) float64 { return s.Allocs }),
+		Bytes:      pick(func(s Sample) float64 { return s.Bytes }),
+		Goroutines: pick(func(s Sample) float64 { return s.Goroutines }),
+	}
+}
+
+func figures(samples []Sample) []float64 {
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = s.Figure
+	}
+	return values
+}
