@@ -18,10 +18,16 @@
 //     future, no watch cache, 50,000 objects.
 //   - replicaset_test.go: the example controller does its work, also beside the built-in
 //     controller of the same name, and as a command.
+//   - reconcile_test.go: the example controller and the same on client-go do the same
+//     by the same requests, and the measurement that compares them sees every write.
 //   - controlplane_test.go: the control plane of these tests keeps its own promises.
 //
 // The tests share one control plane with default settings and give themselves
 // namespaces of their own in it. Those that restart it, compact its storage or need
 // other settings start a second one and do not run in parallel, so that there are
 // never more than two.
+//
+// Besides tests there is a measurement, of which package reconcile tells:
+//
+//	go -C internal/e2e run ./cmd/reconcile
 package e2e

@@ -33,7 +33,7 @@ func (c *Controller) claim(ctx context.Context, set *api.ReplicaSet, selector la
 		live   = func() error { return c.stillLives(ctx, set) }
 	)
 	for pod := range c.pods.Snapshot().ByNamespace(set.Namespace) {
-		ref := metav1.GetControllerOf(pod)
+		ref := metav1.GetControllerOfNoCopy(pod) // one is looked at for every pod of the namespace
 		matches := selector.Matches(labels.Set(pod.Labels))
 		switch {
 		case ref != nil && ref.UID != set.UID:

@@ -228,6 +228,35 @@ func TestMatchingOrphanIsAdopted(t *testing.T) {
 	})
 }
 
+func TestOrphanIsAdoptedOnceItMatches(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.create(newSet("web", 1))
+		b.create(newOrphan("stray", map[string]string{"app": "db"}))
+		assert.Equal(b, []Action{Created}, b.actions())
+		require.NoError(b, b.server.Modify(podResource, "default", "stray", func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{"app": "web", api.Label: api.LabelValue})
+		}))
+		b.settle()
+		assert.Equal(b, []Action{Adopted, Deleted}, b.actions(), "adopted, and one too many")
+		assert.Empty(b, b.pods(""))
+	})
+}
+
+// Somebody else takes a pod's owner away, and with it the only one to enqueue.
+func TestPodThatLostItsOwnerIsOfferedToOthers(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		pod := newOrphan("theirs", map[string]string{"app": "web"})
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "other", UID: "other", Controller: &yes}}
+		b.create(pod)
+		b.create(newSet("web", 1))
+		assert.Equal(b, []Action{Created}, b.actions())
+		require.NoError(b, b.server.Modify(podResource, "default", "theirs", func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) }))
+		b.settle()
+		assert.Equal(b, []Action{Adopted, Deleted}, b.actions())
+	})
+}
+
 func TestPodOfAnotherControllerIsNotTouched(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		pod := newOrphan("theirs", map[string]string{"app": "web"})

@@ -6,73 +6,44 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-// addHandlers says which keys an event puts into the queue. A handler does no
-// work itself: it is called in the order of events, so it must return fast, and
-// the queue folds many events about one set into one reconcile.
+// addHandlers says which keys an event puts into the queue. They are keys of sets,
+// whatever the event is about: a set is what a worker can do something for. A
+// handler does no work itself: it is called in the order of events, so it must
+// return fast, and the queue folds many events about one set into one reconcile.
 func (c *Controller) addHandlers() error {
-	_, errSets := c.sets.AddHandler(informer.HandlerFuncs[*api.ReplicaSet]{
-		AddFunc:    func(set *api.ReplicaSet) { c.queue.Add(object.KeyOf(set)) },
-		UpdateFunc: c.setUpdated,
-		DeleteFunc: func(set *api.ReplicaSet) { c.queue.Add(object.KeyOf(set)) },
-	}, informer.HandlerOptions{Name: "replicasets"})
+	_, errSets := c.sets.AddHandler(informer.EnqueueKey[*api.ReplicaSet](c.queue),
+		informer.HandlerOptions{Name: "replicasets"})
 
-	_, errPods := c.pods.AddHandler(informer.HandlerFuncs[*corev1.Pod]{
-		AddFunc:    c.podAdded,
-		UpdateFunc: c.podUpdated,
-		DeleteFunc: c.podDeleted,
-	}, informer.HandlerOptions{Name: "pods"})
+	_, errPods := c.pods.AddHandler(informer.Handlers(
+		// The first of the three, so that no worker finds the pod still remembered.
+		informer.HandlerFuncs[*corev1.Pod]{DeleteFunc: func(pod *corev1.Pod) { c.doomed.remove(pod.UID) }},
+		// The set that controls the pod, and the one that did so before, if it is another.
+		informer.EnqueueOwner[*corev1.Pod](c.queue, api.GroupVersionKind),
+		// An orphan has no owner to enqueue. Any set that it matches may adopt it.
+		informer.When(mayBeAdopted(), informer.HandlerFuncs[*corev1.Pod]{
+			AddFunc:    c.enqueueMatching,
+			UpdateFunc: func(_, pod *corev1.Pod) { c.enqueueMatching(pod) },
+		}),
+	), informer.HandlerOptions{Name: "pods"})
 	return errors.Join(errSets, errPods)
 }
 
-func (c *Controller) setUpdated(old, set *api.ReplicaSet) {
-	if old.ResourceVersion != set.ResourceVersion { // equal: a resync or a relist, nothing has changed
-		c.queue.Add(object.KeyOf(set))
+// mayBeAdopted chooses pods without a controller that are new, have just lost
+// their controller, or have got other labels.
+func mayBeAdopted() informer.Predicate[*corev1.Pod] {
+	orphan := func(e informer.Event[*corev1.Pod]) bool {
+		return metav1.GetControllerOfNoCopy(e.Object()) == nil
 	}
-}
-
-func (c *Controller) podAdded(pod *corev1.Pod) {
-	if metav1.GetControllerOf(pod) != nil {
-		c.enqueueOwner(pod)
-	} else {
-		c.enqueueMatching(pod) // an orphan: some set may adopt it
+	released := func(e informer.Event[*corev1.Pod]) bool {
+		return e.Type == informer.Updated && metav1.GetControllerOfNoCopy(e.Old) != nil
 	}
-}
-
-func (c *Controller) podUpdated(old, pod *corev1.Pod) {
-	if old.ResourceVersion == pod.ResourceVersion {
-		return
-	}
-	before, now := ownerUID(old), ownerUID(pod)
-	if before != now {
-		c.enqueueOwner(old) // it has one pod fewer
-	}
-	switch {
-	case now != "":
-		c.enqueueOwner(pod)
-	case before != now || !labels.Equals(old.Labels, pod.Labels):
-		c.enqueueMatching(pod) // a new orphan, or one that other sets match now
-	}
-}
-
-func (c *Controller) podDeleted(pod *corev1.Pod) {
-	c.doomed.remove(pod.UID)
-	c.enqueueOwner(pod)
-}
-
-// enqueueOwner enqueues the set that controls pod, if one does.
-func (c *Controller) enqueueOwner(pod *corev1.Pod) {
-	ref := metav1.GetControllerOf(pod)
-	if ref == nil || ref.Kind != api.Kind || ref.APIVersion != api.GroupVersion.String() {
-		return
-	}
-	c.queue.Add(types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name})
+	return informer.And(orphan, informer.Or(released, informer.LabelsChanged[*corev1.Pod]()))
 }
 
 // enqueueMatching enqueues all sets whose selector matches pod.
@@ -83,11 +54,4 @@ func (c *Controller) enqueueMatching(pod *corev1.Pod) {
 			c.queue.Add(object.KeyOf(set))
 		}
 	}
-}
-
-func ownerUID(pod *corev1.Pod) types.UID {
-	if ref := metav1.GetControllerOf(pod); ref != nil {
-		return ref.UID
-	}
-	return ""
 }

@@ -25,7 +25,9 @@ const burst = 500
 // that took it at its word would create the same pods again, and delete others
 // than it did before. So create returns only when the cache shows the new pods
 // (the set stays in processing meanwhile: no other worker looks at it), and
-// pods that were deleted are remembered until the cache shows that, too.
+// pods that were deleted are remembered until the cache shows that, too. To wait
+// for these as well (see Informer.WaitForDeleted) would keep the worker for as
+// long as their containers take to end.
 func (c *Controller) scale(ctx context.Context, set *api.ReplicaSet, active []*corev1.Pod) error {
 	switch diff := set.Replicas() - len(active); {
 	case diff > 0:

@@ -90,16 +90,12 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, errSets := s.controller.Sets().AddHandler(informer.HandlerFuncs[*api.ReplicaSet]{
-		AddFunc:    func(*api.ReplicaSet) { s.changed.Ring() },
-		UpdateFunc: func(_, _ *api.ReplicaSet) { s.changed.Ring() },
-		DeleteFunc: func(*api.ReplicaSet) { s.changed.Ring() },
-	}, informer.HandlerOptions{Name: "story"})
-	_, errPods := s.controller.Pods().AddHandler(informer.HandlerFuncs[*corev1.Pod]{
-		AddFunc:    func(*corev1.Pod) { s.changed.Ring() },
-		UpdateFunc: func(_, _ *corev1.Pod) { s.changed.Ring() },
-		DeleteFunc: func(*corev1.Pod) { s.changed.Ring() },
-	}, informer.HandlerOptions{Name: "story"})
+	_, errSets := s.controller.Sets().AddHandler(informer.HandlerFunc[*api.ReplicaSet](func(informer.Event[*api.ReplicaSet]) {
+		s.changed.Ring()
+	}), informer.HandlerOptions{Name: "story"})
+	_, errPods := s.controller.Pods().AddHandler(informer.HandlerFunc[*corev1.Pod](func(informer.Event[*corev1.Pod]) {
+		s.changed.Ring()
+	}), informer.HandlerOptions{Name: "story"})
 	return s, errors.Join(errSets, errPods)
 }
 
@@ -165,15 +161,14 @@ func (s *story) kill(ctx context.Context) error {
 	if len(pods) == 0 {
 		return errors.New("there is none")
 	}
-	victim := object.KeyOf(pods[0])
-	if err := s.pods.Delete(ctx, victim, metav1.DeleteOptions{}); err != nil {
+	victim := pods[0]
+	if err := s.pods.Delete(ctx, object.KeyOf(victim), metav1.DeleteOptions{}); err != nil {
 		return err
 	}
 	s.Say("server", "deleted pod %s", victim.Name)
-	return s.until(ctx, func() bool {
-		pod, err := s.controller.Pods().Lister().Get(victim.Namespace, victim.Name)
-		return apierrors.IsNotFound(err) || err == nil && pod.DeletionTimestamp != nil
-	}, func() string { return fmt.Sprintf("pod %s is still in the cache", victim.Name) })
+	ctx, cancel := context.WithTimeout(ctx, s.Patience)
+	defer cancel()
+	return s.controller.Pods().WaitForDeleted(ctx, object.KeyOf(victim), victim.UID)
 }
 
 func (s *story) delete(ctx context.Context) error {

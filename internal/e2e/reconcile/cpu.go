@@ -1,0 +1,15 @@
+package reconcile
+
+import (
+	"syscall"
+	"time"
+)
+
+// cpuTime is what the process has used of the cores so far.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,132 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/examples/replicaset/api"
+)
+
+// observer watches the sets of a namespace, as a user with kubectl would, and
+// notes when each of them says that it has what it wants.
+type observer struct {
+	events watch.Interface
+	ended  chan struct{}
+
+	mu   sync.Mutex
+	at   map[version]time.Time // the first time
+	err  error                 // why it has ended
+	more chan struct{}         // closed and replaced when there is more
+}
+
+// version is one that the spec of a set has had.
+type version struct {
+	set        string
+	generation int64
+}
+
+// observe begins at the present. The observer must be stopped.
+func (u *user) observe(ctx context.Context) (*observer, error) {
+	list, err := u.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events, err := u.watch(ctx, list.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	o := &observer{
+		events: events, ended: make(chan struct{}),
+		at: map[version]time.Time{}, more: make(chan struct{}),
+	}
+	go func() {
+		defer close(o.ended)
+		o.read()
+	}()
+	return o, nil
+}
+
+func (o *observer) stop() {
+	o.events.Stop()
+	<-o.ended
+}
+
+// read notes what the watch tells until it ends.
+func (o *observer) read() {
+	for e := range o.events.ResultChan() {
+		now := time.Now()
+		if e.Type == watch.Error {
+			o.end(apierrors.FromObject(e.Object))
+			return
+		}
+		if set, ok := e.Object.(*api.ReplicaSet); ok {
+			o.note(set, now)
+		}
+	}
+	o.end(errors.New("the watch of the sets has ended"))
+}
+
+// note notes a set if it has what it wants.
+func (o *observer) note(set *api.ReplicaSet, now time.Time) {
+	if set.Status.ObservedGeneration != set.Generation || int(set.Status.Replicas) != set.Replicas() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	v := version{set.Name, set.Generation}
+	if _, known := o.at[v]; !known {
+		o.at[v] = now
+		o.ring()
+	}
+}
+
+func (o *observer) end(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err = err
+	o.ring()
+}
+
+// ring wakes those who wait. The lock is held.
+func (o *observer) ring() {
+	close(o.more)
+	o.more = make(chan struct{})
+}
+
+// waitFor returns when all of the versions have been reconciled, and since when
+// each of them is.
+func (o *observer) waitFor(ctx context.Context, versions []version) (map[version]time.Time, error) {
+	times := map[version]time.Time{}
+	left := versions
+	for {
+		o.mu.Lock()
+		var still []version
+		for _, v := range left {
+			if at, ok := o.at[v]; ok {
+				times[v] = at
+			} else {
+				still = append(still, v)
+			}
+		}
+		err, more := o.err, o.more
+		o.mu.Unlock()
+		if len(still) == 0 {
+			return times, nil
+		}
+		left = still
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d of %d sets are not reconciled: %w", len(left), len(versions), context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// populate makes the sets and pods that controllers find when they start. It also
+// warms up the server.
+func (m *measurement) populate(ctx context.Context) error {
+	r, err := m.prepare(ctx, Ours, areaRestart)
+	if err != nil {
+		return err
+	}
+	m.populated = r.namespace
+	writes, err := atOnce(ctx, m.OldSets, writers, r.creating(m.OldReplicas))
+	if err == nil {
+		_, err = r.observer.waitFor(ctx, versions(writes))
+	}
+	return r.end(ctx, err, m.OldSets)
+}
+
+// restart starts a controller over sets that have what they want.
+func (m *measurement) restart(ctx context.Context, side Side) (_ outcome, err error) {
+	p, err := m.start(ctx, side, m.populated)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	idle, err := p.ask(ctx, order{Reconcile: m.OldSets})
+	if err != nil {
+		return outcome{}, err
+	}
+	used, err := p.sample(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	alive, err := p.live(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	for request := range used.Requests {
+		if !strings.HasPrefix(request, "list ") && !strings.HasPrefix(request, "watch ") {
+			return outcome{}, fmt.Errorf("the controller had nothing to do, and made a request: %s", request)
+		}
+	}
+	return outcome{figures: map[string]float64{
+		workSynced:      float64(p.synced.Sub(p.started)),
+		workIdle:        float64(idle.At.Sub(p.started)),
+		workCPU:         float64(used.CPU),
+		workAllocations: float64(used.Allocs),
+		workLive:        float64(alive),
+	}}, nil
+}

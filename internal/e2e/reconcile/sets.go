@@ -1,0 +1,98 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/replicaset/api"
+)
+
+// user is who writes ReplicaSets in a namespace and looks at what becomes of them.
+// It has nothing to do with either side.
+type user struct {
+	namespace string
+	sets      *rest.RESTClient
+	core      kubernetes.Interface
+}
+
+// newUser makes a namespace whose name begins with prefix.
+func newUser(ctx context.Context, cfg *rest.Config, prefix string) (*user, error) {
+	u, err := userOf(cfg, "")
+	if err != nil {
+		return nil, err
+	}
+	ns, err := u.core.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix + "-"}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	u.namespace = ns.Name
+	return u, nil
+}
+
+// userOf returns the user of a namespace.
+func userOf(cfg *rest.Config, namespace string) (*user, error) {
+	core, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := api.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.GroupVersion = &api.GroupVersion
+	cfg.APIPath = "/apis"
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	sets, err := rest.RESTClientFor(cfg)
+	return &user{namespace: namespace, sets: sets, core: core}, err
+}
+
+// create makes a set and returns its generation.
+func (u *user) create(ctx context.Context, name string, replicas int32) (generation int64, err error) {
+	labels := map[string]string{"app": name}
+	set := &api.ReplicaSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: api.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: name},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.test/image"}}},
+			},
+		},
+	}
+	var created api.ReplicaSet
+	err = u.sets.Post().Namespace(u.namespace).Resource(api.Resource).Body(set).Do(ctx).Into(&created)
+	return created.Generation, err
+}
+
+// scale changes the number of pods that a set wants and returns its new generation.
+func (u *user) scale(ctx context.Context, name string, replicas int32) (generation int64, err error) {
+	var scaled api.ReplicaSet
+	err = u.sets.Patch(types.MergePatchType).Namespace(u.namespace).Resource(api.Resource).Name(name).
+		Body(fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)).Do(ctx).Into(&scaled)
+	return scaled.Generation, err
+}
+
+func (u *user) list(ctx context.Context) (*api.ReplicaSetList, error) {
+	list := &api.ReplicaSetList{}
+	return list, u.sets.Get().Namespace(u.namespace).Resource(api.Resource).Do(ctx).Into(list)
+}
+
+// watch tells of all changes after those of a resourceVersion.
+func (u *user) watch(ctx context.Context, version string) (watch.Interface, error) {
+	return u.sets.Get().Namespace(u.namespace).Resource(api.Resource).
+		VersionedParams(&metav1.ListOptions{Watch: true, ResourceVersion: version}, metav1.ParameterCodec).Watch(ctx)
+}
