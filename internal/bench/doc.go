@@ -1,12 +1,15 @@
 // Package bench measures work that two sides do in the same way, side by side.
 //
 // The command cmd/compare does so for this library and its peers: client-go,
-// controller-runtime and go-memdb. Package rows says what the work is.
+// controller-runtime and go-memdb. Package rows says what the work is. (That both
+// sides also come to the same results is the matter of package differential: it
+// sends random histories through client-go and this library.)
 //
-//	go -C internal/bench run ./cmd/compare            # everything
+//	go -C internal/bench run ./cmd/compare            # the whole table
 //	go -C internal/bench run ./cmd/compare -quick     # the most telling rows
 //	go -C internal/bench run ./cmd/compare -list      # what there is
 //	go -C internal/bench run ./cmd/compare -run 'queue: add'
+//	go -C internal/bench run ./cmd/compare -scaling   # how costs grow
 //
 // # How it measures
 //
@@ -28,6 +31,43 @@
 //	    and have no allowance for noise.
 //	 6. For memory, every run has a process of its own: what is alive after it, less
 //	    what was alive before, heap and stacks.
+//
+// # How costs grow
+//
+// With -scaling, compare measures series instead of the table: the same work with
+// more and more objects (1k to 1M), handlers (1 to 300), indexes (0 to 8), readers
+// (0 to 80) and informers (10 to 10k). It takes up to ten minutes on two quiet
+// cores, and 10 GB of memory for a million pods on both sides. They ask for
+// nothing. The command cmd/chart draws a chart of each series.
+//
+// # What is published
+//
+// The figures in BENCHMARKS.md and in the README of the repository, and the charts,
+// come from results that are kept beside them. They are made, on a machine that
+// does nothing else, by these commands in this folder:
+//
+//	go run ./cmd/compare -json > results/compare.json
+//	go run ./cmd/compare -scaling -json > results/scaling.json
+//	go run ./cmd/compare -from results/compare.json -update BENCHMARKS.md
+//	go run ./cmd/compare -from results/compare.json -update ../../README.md
+//	go run ./cmd/chart -from results/scaling.json -into charts
+//
+// Package published tests that documents and charts are those of the results, and
+// [Update] says how a document marks where they go. Results are saved with all that
+// is printed of them, so that they can be printed when rows have changed.
+//
+// # The gate against regressions
+//
+//	go -C internal/bench run ./cmd/compare -quick -slack 3
+//
+// Every change has to pass this on a machine that may be busy, and of any kind.
+// There, a time is missed only if its ratio is three times less than its target,
+// or than what is usual where that is far above the target, and all of the range
+// of its noise is; and if that is so three times in a row. That is too coarse for
+// a tenth, and fine enough for something that takes five times as long. The
+// longest of many times has 27 times the slack, the third power: on a busy machine
+// it is the time slice of another process. Memory and quotients have a slack of
+// 1.25. Counts, of allocations and goroutines, have none.
 //
 // # What is fair
 //

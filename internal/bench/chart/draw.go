@@ -116,7 +116,11 @@ func (c Chart) drawLegend(canvas *draw.Canvas) {
 	}
 	note := style(9, false)
 	note.XAlign, note.YAlign, note.Color = draw.XRight, draw.YCenter, faint
-	canvas.FillText(note, vg.Point{X: canvas.Max.X, Y: y + 1}, "medians; bars: all runs")
+	better := "less is better"
+	if c.Unit == "/s" {
+		better = "more is better"
+	}
+	canvas.FillText(note, vg.Point{X: canvas.Max.X, Y: y + 1}, better+"; medians, with bars for all runs")
 	canvas.Max.Y -= high + 10
 }
 
