@@ -51,6 +51,9 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
+	if err := env.Inspect(c.Parts()...); err != nil {
+		return err
+	}
 	env.Log.Info("serving replicasets.examples.informerkit.dev (the kind is defined in examples/replicaset/api/crd.yaml)",
 		"server", env.Config.Host, "workers", env.Workers)
 	return c.Run(ctx, env.Workers)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,6 +58,27 @@ func TestWithoutOnceTheControllerGoesOnUntilItIsStopped(t *testing.T) {
 	out := &exampletest.Watcher{Word: "the controller goes on", Seen: cancel}
 	var errs bytes.Buffer
 	assert.Zero(t, exampleapp.Run(ctx, "replicaset", "", nil, out, &errs, run))
+	assert.Empty(t, errs.String())
+}
+
+func TestInspectionShowsTheControllerUntilItHasStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	goesOn := make(chan struct{})
+	out := &exampletest.Watcher{Word: "the controller goes on", Seen: sync.OnceFunc(func() { close(goesOn) })}
+	var errs bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		ended <- exampleapp.Run(ctx, "replicaset", "", []string{"-inspect", "127.0.0.1:0"}, out, &errs, run)
+	}()
+	<-goesOn
+	shown := exampletest.Page(t, out.String())
+	assert.Contains(t, shown, `"name": "pods"`)
+	assert.Contains(t, shown, `"name": "replicasets"`)
+	assert.Contains(t, shown, `"name": "replicaset"`)
+	cancel()
+	assert.Zero(t, <-ended)
+	assert.Contains(t, exampletest.Page(t, out.String()), "connection refused")
 	assert.Empty(t, errs.String())
 }
 

@@ -39,6 +39,9 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
+	if err := env.Inspect(c.Parts()...); err != nil {
+		return err
+	}
 	env.Log.Info("telling about the pods labelled "+controller.Label+"="+controller.LabelValue,
 		"server", env.Config.Host, "workers", env.Workers)
 	left, err := c.Run(ctx, env.Workers)

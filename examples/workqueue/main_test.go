@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,6 +66,27 @@ func TestWithoutOnceTheControllerGoesOnUntilItIsStopped(t *testing.T) {
 	assert.Zero(t, exampleapp.Run(ctx, "workqueue", "", nil, out, &errs, run))
 	assert.Empty(t, errs.String())
 	assert.Contains(t, out.String(), "shut down and empty")
+}
+
+func TestInspectionShowsTheControllerUntilItHasStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	goesOn := make(chan struct{})
+	out := &exampletest.Watcher{Word: "the controller goes on", Seen: sync.OnceFunc(func() { close(goesOn) })}
+	var errs bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		ended <- exampleapp.Run(ctx, "workqueue", "", []string{"-inspect", "127.0.0.1:0"}, out, &errs, run)
+	}()
+	<-goesOn
+	shown := exampletest.Page(t, out.String())
+	assert.Contains(t, shown, `"name": "pods"`)
+	assert.Contains(t, shown, `"name": "enqueue"`)
+	cancel()
+	assert.Zero(t, <-ended)
+	assert.Contains(t, exampletest.Page(t, out.String()), "connection refused")
+	assert.Empty(t, errs.String())
 }
 
 func TestOnAClusterItTellsWhatItFindsAndStopsCleanly(t *testing.T) {

@@ -24,6 +24,9 @@ func (e *Env) Play(ctx context.Context, try []string, scenario func(context.Cont
 
 	story := NewStory(e.Out)
 	story.Say("server", "an embedded API server listens on %s", server.Config().Host)
+	if url := e.url(); url != "" {
+		story.Say("inspect", "informers and queues are shown at %s", url)
+	}
 	kubectl := "kubectl --server " + server.Config().Host
 	if e.Namespace != "" {
 		kubectl += " --namespace " + e.Namespace
@@ -31,7 +34,7 @@ func (e *Env) Play(ctx context.Context, try []string, scenario func(context.Cont
 			return err
 		}
 	}
-	opts := play.Options{Namespace: e.Namespace, Say: story.Say, Log: e.Log}
+	opts := play.Options{Namespace: e.Namespace, Say: story.Say, Log: e.Log, Inspect: e.Inspect}
 	if !e.Once {
 		opts.Stay = func() {
 			story.Say("story", "the end; the controller goes on until you press Ctrl-C. Play with it:")

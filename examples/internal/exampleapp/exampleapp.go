@@ -31,7 +31,7 @@ import (
 const (
 	exitOK    = 0
 	exitError = 1 // the example ran and failed
-	exitUsage = 2 // wrong flags, or a kubeconfig that cannot be used
+	exitUsage = 2 // wrong flags, or a kubeconfig or an address that cannot be used
 )
 
 // Env is what a running example gets.
@@ -49,6 +49,8 @@ type Env struct {
 	Log *slog.Logger
 	// Out is standard output, for the story.
 	Out io.Writer
+
+	inspection *inspection // nil unless it is asked for
 }
 
 // Embedded reports whether the example runs on the embedded API server.
@@ -76,6 +78,12 @@ func Run(ctx context.Context, name, about string, args []string, stdout, stderr 
 		_, _ = fmt.Fprintf(stderr, "%s: %v\n", name, oneLine(err))
 		return exitUsage
 	}
+	stop, err := env.serveInspection()
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "%s: %v\n", name, oneLine(err))
+		return exitUsage
+	}
+	defer stop()
 	err = run(ctx, env)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // asked to stop, and did: that is how an example on a cluster ends
@@ -99,6 +107,7 @@ func parse(name, about string, args []string, stdout, stderr io.Writer) (*Env, e
 	flags.BoolVar(&env.Once, "once", false, "end when the scenario has been played: status 0 if it converged, 1 if not")
 	flags.StringVar(&env.Namespace, "namespace", "", "serve this `namespace` only (default all)")
 	flags.IntVar(&env.Workers, "workers", 4, "reconcile this many objects at a time")
+	inspect := flags.String("inspect", "", "show the informers and queues at this `address`, such as 127.0.0.1:6060 (port 0: any)")
 	verbose := flags.Bool("v", false, "log every step")
 
 	if err := flags.Parse(args); err != nil {
@@ -126,6 +135,9 @@ func parse(name, about string, args []string, stdout, stderr io.Writer) (*Env, e
 		level = slog.LevelWarn // the story says what happens
 	}
 	env.Log = newLog(stderr, level)
+	if *inspect != "" {
+		env.inspection = &inspection{address: *inspect}
+	}
 
 	var err error
 	switch {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +13,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/examples/internal/exampletest"
+	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/internal/leaktest"
+	"github.com/informerkit/informerkit/workqueue"
 )
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const goodKubeconfig = `apiVersion: v1
 kind: Config
@@ -41,6 +50,7 @@ func TestWrongUseIsOneLineAndStatus2(t *testing.T) {
 		"no workers":              {[]string{"-workers", "0"}, "at least 1"},
 		"not a number":            {[]string{"-workers", "many"}, `invalid value "many"`},
 		"not in a cluster":        {[]string{"-in-cluster"}, "-in-cluster: unable to load in-cluster configuration"},
+		"nowhere to show":         {[]string{"-inspect", "here"}, "-inspect here: listen tcp: address here: missing port"},
 		"no such kubeconfig":      {[]string{"-kubeconfig", "/does/not/exist"}, "-kubeconfig /does/not/exist: no such file or directory"},
 		"garbage as a kubeconfig": {[]string{"-kubeconfig", file(t, "<html>no</html>")}, "-kubeconfig "},
 		"kubeconfig of nothing":   {[]string{"-kubeconfig", file(t, "")}, "names no cluster"},
@@ -111,7 +121,51 @@ func TestKubeconfigVariableIsIgnored(t *testing.T) {
 func TestHelpNamesEveryFlag(t *testing.T) {
 	var errs bytes.Buffer
 	assert.Zero(t, Run(context.Background(), "demo", "A demo.", []string{"-h"}, &bytes.Buffer{}, &errs, nil))
-	for _, flag := range []string{"A demo.", "-once", "-kubeconfig", "-in-cluster", "-namespace", "-workers", "-v"} {
+	for _, flag := range []string{"A demo.", "-once", "-kubeconfig", "-in-cluster", "-namespace", "-workers", "-inspect", "-v"} {
 		assert.Contains(t, errs.String(), flag)
 	}
+}
+
+func TestInspectionIsServedWhileTheExampleRuns(t *testing.T) {
+	queue := workqueue.New(workqueue.Options[string]{Name: "shown"})
+	for name, args := range map[string][]string{
+		"on a cluster": {"-kubeconfig", file(t, goodKubeconfig), "-inspect", "127.0.0.1:0"},
+		"embedded":     {"-inspect", "localhost:0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs bytes.Buffer
+			status := Run(t.Context(), "demo", "", args, &bytes.Buffer{}, &errs, func(_ context.Context, env *Env) error {
+				require.NoError(t, env.Inspect(inspect.Queue(queue)))
+				assert.Contains(t, exampletest.Page(t, env.url()), `"name": "shown"`)
+				assert.Equal(t, !env.Embedded(), strings.Contains(errs.String(), env.url()), "the story tells the address, or else the log")
+				assert.ErrorContains(t, env.Inspect(inspect.Source{}), "empty")
+				return nil
+			})
+			assert.Zero(t, status, errs.String())
+		})
+	}
+}
+
+// A reader that does not read holds the end up for a second, no longer.
+func TestInspectionEndsWithAReaderAtHand(t *testing.T) {
+	var open net.Conn
+	status := Run(t.Context(), "demo", "", []string{"-inspect", "127.0.0.1:0"}, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		var err error
+		open, err = net.Dial("tcp", env.inspection.address)
+		require.NoError(t, err)
+		_, err = open.Write([]byte("GET /debug/informers HTTP/1.1\r\n"))
+		return err
+	})
+	assert.Zero(t, status)
+	_, err := io.ReadAll(open)
+	assert.NoError(t, err, "the connection is closed")
+	assert.NoError(t, open.Close())
+}
+
+func TestWithoutTheFlagNothingIsShown(t *testing.T) {
+	Run(t.Context(), "demo", "", nil, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		assert.Empty(t, env.url())
+		assert.NoError(t, env.Inspect(inspect.Source{}))
+		return nil
+	})
 }

@@ -4,8 +4,11 @@ package exampletest
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +39,27 @@ users: [{name: u, user: {token: t}}]
 func Pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
+}
+
+// Page returns what the page says, as JSON, whose address the output of an example
+// tells.
+func Page(t testing.TB, output string) string {
+	t.Helper()
+	url := regexp.MustCompile(`http://[0-9.:]+/debug/informers`).FindString(output)
+	if url == "" {
+		t.Fatalf("the output tells no address of a page: %s", output)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(url + "?format=json")
+	if err != nil {
+		return err.Error()
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
 }
 
 // Watcher is a buffer that calls Seen each time something is written to it from

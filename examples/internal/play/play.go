@@ -11,6 +11,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/informer/inspect"
 )
 
 // Options configures a scenario; the zero value plays in namespace default,
@@ -27,6 +29,8 @@ type Options struct {
 	Stay func()
 	// Log gets what goes wrong underneath; nil discards it.
 	Log *slog.Logger
+	// Inspect, if set, is given the parts of the controller, to show them.
+	Inspect func(...inspect.Source) error
 }
 
 // WithDefaults returns the options with every field set.
@@ -42,6 +46,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Inspect == nil {
+		o.Inspect = func(...inspect.Source) error { return nil }
 	}
 	return o
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,7 +31,8 @@ func (c *Controller) claim(ctx context.Context, set *api.ReplicaSet, selector la
 	var (
 		owned  []*corev1.Pod
 		failed []error
-		live   = func() error { return c.stillLives(ctx, set) }
+		// One look at the server is enough for all pods of this round.
+		live = sync.OnceValue(func() error { return c.stillLives(ctx, set) })
 	)
 	for pod := range c.pods.Snapshot().ByNamespace(set.Namespace) {
 		ref := metav1.GetControllerOfNoCopy(pod) // one is looked at for every pod of the namespace
@@ -45,11 +47,9 @@ func (c *Controller) claim(ctx context.Context, set *api.ReplicaSet, selector la
 				failed = append(failed, err)
 			}
 		case ref == nil && matches && set.DeletionTimestamp == nil && isActive(pod):
-			// One look at the server is enough for all pods of this round.
 			if err := live(); err != nil {
 				return nil, err
 			}
-			live = func() error { return nil }
 			adopted, err := c.adopt(ctx, set, pod)
 			if err != nil {
 				failed = append(failed, err)

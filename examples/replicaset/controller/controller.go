@@ -23,6 +23,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/internal/restclient"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
@@ -123,6 +124,11 @@ func (c *Controller) Pods() *informer.Informer[*corev1.Pod] { return c.pods }
 
 // Sets returns the informer of the ReplicaSets.
 func (c *Controller) Sets() *informer.Informer[*api.ReplicaSet] { return c.sets }
+
+// Parts returns what there is to see of the controller on a page of package inspect.
+func (c *Controller) Parts() []inspect.Source {
+	return []inspect.Source{inspect.Informer(c.pods), inspect.Informer(c.sets), inspect.Queue(c.queue)}
+}
 
 // Run works until ctx ends and returns when everything it started has ended:
 // the reconciles in progress finish, what was queued is left for the next start.

@@ -96,7 +96,7 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	_, errPods := s.controller.Pods().AddHandler(informer.HandlerFunc[*corev1.Pod](func(informer.Event[*corev1.Pod]) {
 		s.changed.Ring()
 	}), informer.HandlerOptions{Name: "story"})
-	return s, errors.Join(errSets, errPods)
+	return s, errors.Join(errSets, errPods, opts.Inspect(s.controller.Parts()...))
 }
 
 func (s *story) play(ctx context.Context) error {

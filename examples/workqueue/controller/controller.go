@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -115,6 +116,11 @@ func (c *Controller) Pods() *informer.Informer[*corev1.Pod] { return c.pods }
 
 // Inspect returns what the queue holds, for those who want to look.
 func (c *Controller) Inspect() workqueue.Inspection[types.NamespacedName] { return c.queue.Inspect() }
+
+// Parts returns what there is to see of the controller on a page of package inspect.
+func (c *Controller) Parts() []inspect.Source {
+	return []inspect.Source{inspect.Informer(c.pods), inspect.Queue(c.queue)}
+}
 
 // Run works until ctx ends. Then it goes on with what is queued for a moment,
 // and returns when everything it started has ended, together with the keys that

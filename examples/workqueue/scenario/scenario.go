@@ -96,7 +96,10 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	s.controller, err = controller.New(cfg, controller.Options{
 		Namespace: opts.Namespace, Log: opts.Log, Tell: s.tell, Outcome: s.observe, Metrics: s.meter,
 	})
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return s, opts.Inspect(s.controller.Parts()...)
 }
 
 // tell passes the controller's reports on to the pager.
