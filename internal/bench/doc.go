@@ -61,13 +61,13 @@
 //	go -C internal/bench run ./cmd/compare -quick -slack 3
 //
 // Every change has to pass this on a machine that may be busy, and of any kind.
-// There, a time is missed only if its ratio is three times less than its target,
-// or than what is usual where that is far above the target, and all of the range
-// of its noise is; and if that is so three times in a row. That is too coarse for
-// a tenth, and fine enough for something that takes five times as long. The
-// longest of many times has 27 times the slack, the third power: on a busy machine
-// it is the time slice of another process. Memory and quotients have a slack of
-// 1.25. Counts, of allocations and goroutines, have none.
+// There, a time is missed only if the ratio of the best runs is three times less
+// than its target, or than what is usual where that is far above the target; and
+// if three times as many runs say the same. That is too coarse for a regression of
+// a half, and fine enough for something that takes five times as long. The longest
+// of many times has a slack of 27, the third power: on a busy machine it is the time
+// slice of another process. Memory and quotients have one of 1.25. Counts, of
+// allocations and goroutines, have none.
 //
 // # What is fair
 //

@@ -67,6 +67,16 @@ func TestSlackMakesTimesEasier(t *testing.T) {
 	}
 }
 
+func TestSlackLooksAtTheBestRuns(t *testing.T) {
+	t.Parallel()
+	row := Row{Want: Target{Ratio: 2, Figure: AtMost(4)}}
+	busy := samples(90, 80, 10, 70, 60)
+	require.Empty(t, judge(row, busy, samples(500, 25, 30, 25, 400), 3).Misses)
+	slow := samples(40, 90, 80, 70, 60)
+	require.Equal(t, []string{"ratio", "figure"}, judge(row, slow, samples(500, 25, 30, 25, 400), 3).Misses,
+		"that theirs was hindered more often is no excuse")
+}
+
 func TestSlackHardlyMakesMemoryEasier(t *testing.T) {
 	t.Parallel()
 	ours := samples(110, 110, 110)

@@ -19,9 +19,10 @@ type Runner struct {
 	// machine that others use.
 	CPU bool
 	// Slack makes the targets easier, for a machine that is too busy or too
-	// different to show more than a coarse regression: a ratio may be so many
-	// times less than it should be. Values up to 1 stand for none. With it, a row
-	// that misses its target is measured again, and misses if it does each time.
+	// different to show more than a coarse regression: a ratio, that of the best
+	// runs, may be so many times less than it should be. Values up to 1 stand for
+	// none. With it, a row that misses its target is measured again, twice at
+	// most, and all of its runs count.
 	Slack float64
 	// Command returns a command that calls [Serve] for one side of the row.
 	Command func(ctx context.Context, row Row, ours bool) *exec.Cmd
@@ -30,19 +31,24 @@ type Runner struct {
 // attempts is how often a row that misses its target is measured if there is slack.
 const attempts = 3
 
-// Run measures one row: ours, theirs, ours, theirs …
+// Run measures one row.
 func (r *Runner) Run(ctx context.Context, row Row) (Result, error) {
-	res, err := r.once(ctx, row)
-	for range attempts - 1 {
-		if err != nil || len(res.Misses) == 0 || r.Slack <= 1 {
-			break
+	var ours, theirs []Sample
+	for attempt := 1; ; attempt++ {
+		o, t, err := r.measure(ctx, row)
+		if err != nil {
+			return Result{}, err
 		}
-		res, err = r.once(ctx, row)
+		ours, theirs = append(ours, o...), append(theirs, t...)
+		res := judge(row, ours, theirs, r.Slack)
+		if len(res.Misses) == 0 || r.Slack <= 1 || attempt == attempts {
+			return res, nil
+		}
 	}
-	return res, err
 }
 
-func (r *Runner) once(ctx context.Context, row Row) (Result, error) {
+// measure returns samples of both sides, taken in turns: ours, theirs, ours …
+func (r *Runner) measure(ctx context.Context, row Row) (o, t []Sample, err error) {
 	ours, theirs := &contestant{r: r, row: row, ours: true}, &contestant{r: r, row: row}
 	defer func() {
 		// After an error, which is what is returned; otherwise they have stopped.
@@ -51,14 +57,14 @@ func (r *Runner) once(ctx context.Context, row Row) (Result, error) {
 	for range row.rounds(r.Rounds) {
 		for _, c := range []*contestant{ours, theirs} {
 			if err := c.run(ctx); err != nil {
-				return Result{}, fmt.Errorf("%s (%s): %w", row.Name(), c.side().Who, err)
+				return nil, nil, fmt.Errorf("%s (%s): %w", row.Name(), c.side().Who, err)
 			}
 		}
 	}
 	if err := errors.Join(ours.stop(), theirs.stop()); err != nil {
-		return Result{}, fmt.Errorf("%s: %w", row.Name(), err)
+		return nil, nil, fmt.Errorf("%s: %w", row.Name(), err)
 	}
-	return judge(row, ours.samples, theirs.samples, r.Slack), nil
+	return ours.samples, theirs.samples, nil
 }
 
 // contestant is one side of a row that is being measured.

@@ -99,6 +99,7 @@ func TestRowIsMeasuredAgainOnlyIfThereIsSlack(t *testing.T) {
 		res, err := r.Run(t.Context(), row)
 		require.NoError(t, err)
 		require.NotEmpty(t, res.Misses)
+		require.Len(t, res.Ours.Samples, started/2, "all runs count")
 		require.EqualValues(t, c.children, started, "with a slack of %v", c.slack)
 	}
 }
