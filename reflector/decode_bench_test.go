@@ -63,15 +63,15 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		})
 	}
-	run("list/json", len(asJSON), func(c *codec[*corev1.Pod]) { _, _ = c.listJSON(bytes.NewReader(asJSON), each) })
+	run("list/json", len(asJSON), func(c *codec[*corev1.Pod]) { _, _ = listJSON(c, bytes.NewReader(asJSON), each) })
 	run("list/json/whole", len(asJSON), func(*codec[*corev1.Pod]) { _ = k8sjson.Unmarshal(asJSON, &corev1.PodList{}) })
-	run("list/proto", len(asProto), func(c *codec[*corev1.Pod]) { _, _ = c.listProto(bytes.NewReader(asProto), each) })
+	run("list/proto", len(asProto), func(c *codec[*corev1.Pod]) { _, _ = listProto(c, bytes.NewReader(asProto), each) })
 	run("watch/json", len(events), func(c *codec[*corev1.Pod]) {
-		for next, err := jsonFrames(bytes.NewReader(events), c), error(nil); err == nil; _, err = next() {
+		for next, err := eventsOf(newJSONFrames(bytes.NewReader(events), c)), error(nil); err == nil; _, err = next() {
 		}
 	})
 	run("watch/proto", len(protoEvents), func(c *codec[*corev1.Pod]) {
-		for next, err := protoFrames(bytes.NewReader(protoEvents), c), error(nil); err == nil; _, err = next() {
+		for next, err := eventsOf(newProtoFrames(bytes.NewReader(protoEvents), c)), error(nil); err == nil; _, err = next() {
 		}
 	})
 	b.Run("list/json/unstructured", func(b *testing.B) {
@@ -80,7 +80,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(asJSON)))
 		for b.Loop() {
-			_, _ = c.listJSON(bytes.NewReader(asJSON), func(*unstructured.Unstructured, error) error { return nil })
+			_, _ = listJSON(c, bytes.NewReader(asJSON), func(*unstructured.Unstructured, error) error { return nil })
 		}
 	})
 }

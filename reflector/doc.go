@@ -182,11 +182,22 @@
 //
 // A reflector is one goroutine, and what net/http needs for one connection. An
 // event is decoded once, from the bytes as they are in the read buffer
-// (BenchmarkDecode). The items of a list are decoded in parcels of 64 KiB on all
-// cores, and handed over in their order
-// (TestItemsDecodedOnSeveralCoresKeepTheirOrder). During a
-// first list the objects and one slice of pointers are in memory; during a
-// relist into a [Known] sink, the changed objects and that slice.
+// (BenchmarkDecode).
+//
+// While a collection is read, by LIST or as initial events, there is one more
+// goroutine, which reads, and one for each parcel of up to 64 KiB or 128 objects
+// that is being decoded: all cores decode, and the objects are handed over in
+// their order. No object waits for a parcel to fill up. What is read ahead of the
+// sink is one parcel more than there are cores, or one object if that is larger.
+// When the collection is read, or Run ends, these goroutines have ended
+// (TestItemsDecodedOnSeveralCoresKeepTheirOrder,
+// TestInitialEventsKeepTheirOrderAndPlace,
+// TestInitialEventsThatComeSlowlyAreNotHeldBack,
+// TestASlowSinkHoldsUpTheServerOfInitialEvents,
+// TestAfterTheInitialEventsNextReadsForItself, TestCloseEndsTheReadingAhead).
+//
+// During a first list the objects and one slice of pointers are in memory;
+// during a relist into a [Known] sink, the changed objects and that slice.
 // BenchmarkRelistLiveHeap measures the live heap at the end of a relist of
 // 10,000 objects with 1% changed: 1.04 times that of steady state, and 1.91
 // times with a sink that is not Known.

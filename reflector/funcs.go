@@ -136,7 +136,7 @@ func (s *funcStream[T]) Next() (Event[T], error) {
 		return bookmark[T](acc), nil
 	case watch.Added, watch.Modified, watch.Deleted:
 		obj, err := typed[T](ev.Object, position)
-		return event(ev.Type, obj, err)
+		return salvaged(event(ev.Type, obj, err))
 	default:
 		return Event[T]{Type: ev.Type}, nil
 	}

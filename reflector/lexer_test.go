@@ -87,6 +87,10 @@ func FuzzSplitFrame(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, want.Type, string(typ))
 		require.Equal(t, string(want.Object), string(object))
+		if typ, object, ok := cutFrame(data); ok && json.Valid(object) {
+			require.Equal(t, want.Type, string(typ))
+			require.JSONEq(t, string(want.Object), string(object))
+		}
 	})
 }
 

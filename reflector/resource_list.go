@@ -18,22 +18,29 @@ import (
 // List implements [ListerWatcher]: the body is decoded object by object while
 // it arrives.
 func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
-	resp, err := r.get(ctx, "list", opts, r.listAccept)
+	// Cancelling is what makes a Read in another goroutine return.
+	request, cancel := context.WithCancel(ctx)
+	defer cancel()
+	resp, err := r.get(request, "list", opts, r.listAccept)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
 	defer resp.Body.Close()
+	read := r.codec.listJSON
+	if isProto(resp) {
+		read = r.codec.listProto
+	}
 	var callback error // what each returned is passed on as it is
 	guarded := func(obj T, err error) error {
 		callback = each(obj, err)
 		return callback
 	}
 	var meta metav1.ListMeta
-	if isProto(resp) {
-		meta, err = r.codec.listProto(resp.Body, guarded)
-	} else {
-		meta, err = r.codec.listJSON(resp.Body, guarded)
-	}
+	items := newAhead[T](nil)
+	err = items.each(ctx, func() (err error) {
+		meta, err = read(resp.Body, items)
+		return err
+	}, cancel, guarded)
 	switch {
 	case callback != nil:
 		return meta, callback
@@ -44,9 +51,9 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	return meta, nil
 }
 
-// listJSON decodes a list whose fields may come in any order: kinds known to
-// the server send apiVersion and kind first, custom resources send items first.
-func (c *codec[T]) listJSON(body io.Reader, each func(T, error) error) (metav1.ListMeta, error) {
+// listJSON reads a list whose fields may come in any order: kinds known to the
+// server send apiVersion and kind first, custom resources send items first.
+func (c *codec[T]) listJSON(body io.Reader, items *ahead[T]) (metav1.ListMeta, error) {
 	var (
 		l    = newLexer(body)
 		meta metav1.ListMeta
@@ -60,12 +67,11 @@ func (c *codec[T]) listJSON(body io.Reader, each func(T, error) error) (metav1.L
 			if err := c.checkList(list, &want, false); err != nil {
 				return err
 			}
-			a := &ahead[T]{each: each, decode: func(raw []byte, i int) (T, error) { return c.decodeJSON(raw, want, i) }}
-			defer a.wait()
-			if err := l.elements(a.add); err != nil {
-				return err
+			if items.decode == nil {
+				want := want
+				items.decode = func(raw []byte, i int) (T, error) { return c.decodeJSON(raw, want, i) }
 			}
-			return a.flush()
+			return l.elements(items.add)
 		}
 		raw, err := l.value()
 		if err != nil {
@@ -90,9 +96,9 @@ func (c *codec[T]) listJSON(body io.Reader, each func(T, error) error) (metav1.L
 	return meta, err
 }
 
-// listProto decodes a list message: field 1 is the metadata, field 2 repeats
-// per item, in all API types.
-func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.ListMeta, error) {
+// listProto reads a list message: field 1 is the metadata, field 2 repeats per
+// item, in all API types.
+func (c *codec[T]) listProto(body io.Reader, items *ahead[T]) (metav1.ListMeta, error) {
 	var (
 		br   = bufio.NewReaderSize(body, 64<<10)
 		meta metav1.ListMeta
@@ -133,7 +139,11 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 			seen = true
 			outer := w.left - size
 			w.left = size
-			if meta, err = c.itemsProto(w, want, each); err != nil {
+			if items.decode == nil {
+				want := want
+				items.decode = func(raw []byte, i int) (T, error) { return c.decodeProto(raw, typeMeta{}, want, i) }
+			}
+			if meta, err = itemsProto(w, items); err != nil {
 				return meta, err
 			}
 			w.left = outer
@@ -149,9 +159,7 @@ func (c *codec[T]) listProto(body io.Reader, each func(T, error) error) (metav1.
 	return meta, nil
 }
 
-func (c *codec[T]) itemsProto(w *wireReader, want typeMeta, each func(T, error) error) (meta metav1.ListMeta, err error) {
-	a := &ahead[T]{each: each, decode: func(raw []byte, i int) (T, error) { return c.decodeProto(raw, typeMeta{}, want, i) }}
-	defer a.wait()
+func itemsProto[T Object](w *wireReader, items *ahead[T]) (meta metav1.ListMeta, err error) {
 	for w.left > 0 {
 		num, kind, size, err := w.field()
 		if err != nil {
@@ -170,12 +178,12 @@ func (c *codec[T]) itemsProto(w *wireReader, want typeMeta, each func(T, error) 
 				return meta, err
 			}
 		case 2:
-			if err := a.add(b); err != nil {
+			if err := items.add(b); err != nil {
 				return meta, err
 			}
 		}
 	}
-	return meta, a.flush()
+	return meta, nil
 }
 
 // checkList recognises answers that are no list of the resource and learns the

@@ -26,21 +26,48 @@ func (r *resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Strea
 	}
 	s := &httpStream[T]{r: r, ctx: ctx, cancel: cancel, body: resp.Body}
 	if isProto(resp) {
-		s.next = protoFrames(resp.Body, r.codec)
+		s.frames = newProtoFrames(resp.Body, r.codec)
 	} else {
-		s.next = jsonFrames(resp.Body, r.codec)
+		s.frames = newJSONFrames(resp.Body, r.codec)
+	}
+	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
+		s.initial = newAhead(s.frames.open)
+		s.bulk = true
+		s.initial.start(s.readInitial)
 	}
 	return s, nil
 }
 
+// frames takes the body of the answer to a watch request apart.
+type frames[T Object] interface {
+	// split returns the next frame, which is valid until the next call.
+	split() ([]byte, error)
+	// typeOf returns the type of the event in a frame, or "" if that is not
+	// easily seen.
+	typeOf(frame []byte) watch.EventType
+	// open decodes the event in a frame, on any goroutine. With an *ObjectError
+	// comes an event that says what is known. Any other error ends the stream.
+	open(frame []byte, position int) (Event[T], error)
+}
+
 // httpStream is the body of the answer to a watch request.
+//
+// Initial events are many, and there is a core to decode them on while others
+// are being read. They are read ahead by a goroutine that ends with them. From
+// then on Next does all by itself.
 type httpStream[T Object] struct {
-	r      *resource[T]
-	ctx    context.Context //nolint:containedctx // the life of one request
-	cancel context.CancelFunc
-	body   io.Closer
-	next   func() (Event[T], error)
-	err    error
+	r       *resource[T]
+	ctx     context.Context //nolint:containedctx // the life of one request
+	cancel  context.CancelFunc
+	body    io.Closer
+	frames  frames[T]
+	initial *ahead[Event[T]] // nil if there are no initial events
+
+	// What follows belongs to Next.
+
+	bulk bool // initial events are to come
+	n    int  // frames so far
+	err  error
 }
 
 // Next implements [Stream].
@@ -48,9 +75,12 @@ func (s *httpStream[T]) Next() (Event[T], error) {
 	if s.err != nil {
 		return Event[T]{}, s.err
 	}
-	ev, err := s.next()
+	ev, err := salvaged(s.event())
 	if err == nil {
 		return ev, nil
+	}
+	if s.bulk {
+		s.initial.halt()
 	}
 	if err != io.EOF { //nolint:errorlint // the bare value means an orderly end
 		err = s.r.failed("watch", brokenBody(s.ctx, err))
@@ -59,62 +89,138 @@ func (s *httpStream[T]) Next() (Event[T], error) {
 	return Event[T]{}, err
 }
 
+func (s *httpStream[T]) event() (Event[T], error) {
+	if s.bulk {
+		ev, err := s.initial.take()
+		s.n++
+		switch {
+		case errors.Is(err, errHalted):
+			err = context.Cause(s.ctx)
+		case ev.InitialEventsEnd:
+			s.bulk = false
+			s.initial.finish()
+		}
+		return ev, err
+	}
+	frame, err := s.frames.split()
+	if err != nil {
+		return Event[T]{}, err
+	}
+	position := s.n
+	s.n++
+	return s.frames.open(frame, position)
+}
+
+// readInitial reads up to the end of the initial events and not a byte further.
+func (s *httpStream[T]) readInitial() error {
+	for position := 0; ; position++ {
+		frame, err := s.frames.split()
+		if err != nil {
+			return err
+		}
+		switch s.frames.typeOf(frame) {
+		case watch.Added, watch.Modified, watch.Deleted:
+			if err := s.initial.add(frame); err != nil {
+				return err
+			}
+		default:
+			ev, err := s.frames.open(frame, position)
+			if full := s.initial.put(ev, err); full != nil {
+				return full
+			}
+			if err != nil && !isObjectError(err) || ev.InitialEventsEnd {
+				return err
+			}
+		}
+	}
+}
+
 // Close implements [Stream].
 func (s *httpStream[T]) Close() error {
 	// Cancelling is what makes a Read in another goroutine return.
 	s.cancel()
-	return s.body.Close()
+	if s.initial == nil {
+		return s.body.Close()
+	}
+	s.initial.halt()
+	err := s.body.Close()
+	s.initial.alive.Wait()
+	return err
 }
 
-// jsonFrames reads objects of the form {"type": …, "object": …}.
-func jsonFrames[T Object](body io.Reader, c *codec[T]) func() (Event[T], error) {
-	l, n := newLexer(body), -1
-	return func() (Event[T], error) {
-		frame, err := l.value()
-		if err != nil {
-			return Event[T]{}, err
+// jsonFrames are objects of the form {"type": …, "object": …}.
+type jsonFrames[T Object] struct {
+	*lexer
+	codec *codec[T]
+}
+
+func newJSONFrames[T Object](body io.Reader, c *codec[T]) *jsonFrames[T] {
+	return &jsonFrames[T]{newLexer(body), c}
+}
+
+func (f *jsonFrames[T]) split() ([]byte, error) { return f.value() }
+
+func (f *jsonFrames[T]) typeOf(frame []byte) watch.EventType {
+	typ, _, _ := cutFrame(frame)
+	return typ
+}
+
+// open is quick with frames as API servers write them, and careful with what
+// does not turn out to be one.
+func (f *jsonFrames[T]) open(frame []byte, position int) (Event[T], error) {
+	if typ, object, ok := cutFrame(frame); ok {
+		if ev, err := f.event(typ, object, position); err == nil {
+			return ev, nil
 		}
-		n++
-		typ, object, err := splitFrame(frame)
-		if err != nil {
-			return Event[T]{}, err
+	}
+	typ, object, err := splitFrame(frame)
+	if err != nil {
+		return Event[T]{}, err
+	}
+	return f.event(typ, object, position)
+}
+
+func (f *jsonFrames[T]) event(typ watch.EventType, object []byte, position int) (Event[T], error) {
+	switch typ {
+	case watch.Error:
+		var status metav1.Status
+		if err := json.Unmarshal(object, &status); err != nil {
+			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", err)
 		}
-		switch typ {
-		case watch.Error:
-			var status metav1.Status
-			if err := json.Unmarshal(object, &status); err != nil {
-				return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", err)
-			}
-			return Event[T]{}, statusError(status)
-		case watch.Bookmark:
-			var obj metav1.PartialObjectMetadata
-			if err := json.Unmarshal(object, &obj); err != nil {
-				return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", err)
-			}
-			return bookmark[T](&obj.ObjectMeta), nil
-		case watch.Added, watch.Modified, watch.Deleted:
-			obj, err := c.decodeJSON(object, c.expected(), n)
-			return event(typ, obj, err)
-		default:
-			return Event[T]{Type: typ}, nil
+		return Event[T]{}, statusError(status)
+	case watch.Bookmark:
+		var obj metav1.PartialObjectMetadata
+		if err := json.Unmarshal(object, &obj); err != nil {
+			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", err)
 		}
+		return bookmark[T](&obj.ObjectMeta), nil
+	case watch.Added, watch.Modified, watch.Deleted:
+		obj, err := f.codec.decodeJSON(object, f.codec.expected(), position)
+		return event(typ, obj, err)
+	default:
+		return Event[T]{Type: typ}, nil
 	}
 }
 
-// splitFrame returns the two fields of a watch event. API servers write them in
-// this order and nothing behind them, so that the object needs no second look
-// for where it ends; if it turns out to be no object, the frame is taken apart
-// with care.
-func splitFrame(frame []byte) (typ watch.EventType, object []byte, err error) {
+// cutFrame returns the two fields of a watch event as API servers write it: in
+// this order and with nothing behind. If there is something behind, it is at the
+// end of object, which is then no JSON.
+func cutFrame(frame []byte) (typ watch.EventType, object []byte, ok bool) {
 	const head, middle = `{"type":"`, `","object":`
-	if rest, ok := bytes.CutPrefix(frame, []byte(head)); ok {
-		if t, rest, ok := bytes.Cut(rest, []byte(middle)); ok && len(rest) > 2 && len(t) < 20 && rest[0] == '{' {
-			object = bytes.TrimRight(rest[:len(rest)-1], " \t\r\n")
-			if end := lexBytes(object); end.compound() == nil && end.pos == len(object) {
-				return watch.EventType(t), object, nil
-			}
-		}
+	rest, ok := bytes.CutPrefix(frame, []byte(head))
+	if !ok {
+		return "", nil, false
 	}
+	t, rest, ok := bytes.Cut(rest[:min(len(rest), 40)], []byte(middle))
+	if !ok || len(rest) == 0 || rest[0] != '{' {
+		return "", nil, false
+	}
+	start := len(head) + len(t) + len(middle)
+	return eventType(t), frame[start : len(frame)-1], true
+}
+
+// splitFrame returns the two fields of any watch event.
+func splitFrame(frame []byte) (typ watch.EventType, object []byte, err error) {
 	l := lexBytes(frame)
 	err = l.fields(func(name string) error {
 		raw, err := l.value()
@@ -138,81 +244,105 @@ func splitFrame(frame []byte) (typ watch.EventType, object []byte, err error) {
 	return typ, object, nil
 }
 
-// protoFrames reads frames of a 4-byte size and a WatchEvent message: field 1
-// is the type, field 2 a RawExtension, whose field 1 is the object in its
-// envelope.
-func protoFrames[T Object](body io.Reader, c *codec[T]) func() (Event[T], error) {
-	br, n := bufio.NewReaderSize(body, 16<<10), -1
-	w := &wireReader{r: br}
-	return func() (Event[T], error) {
-		var head [4]byte
-		if _, err := io.ReadFull(br, head[:]); err != nil {
-			return Event[T]{}, err
+// protoFrames are a 4-byte size and a WatchEvent message each: field 1 is the
+// type, field 2 a RawExtension, whose field 1 is the object in its envelope.
+type protoFrames[T Object] struct {
+	wireReader
+	codec *codec[T]
+}
+
+func newProtoFrames[T Object](body io.Reader, c *codec[T]) *protoFrames[T] {
+	return &protoFrames[T]{wireReader{r: bufio.NewReaderSize(body, 16<<10)}, c}
+}
+
+func (f *protoFrames[T]) split() ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(f.r, head[:]); err != nil {
+		return nil, err
+	}
+	f.left = uint64(binary.BigEndian.Uint32(head[:]))
+	return f.take(f.left)
+}
+
+func (f *protoFrames[T]) typeOf(frame []byte) watch.EventType {
+	typ, err := bytesField(frame, 1)
+	if err != nil {
+		return ""
+	}
+	return eventType(typ)
+}
+
+func (f *protoFrames[T]) open(frame []byte, position int) (Event[T], error) {
+	t, err1 := bytesField(frame, 1)
+	ext, err2 := bytesField(frame, 2)
+	if err := errors.Join(err1, err2); err != nil {
+		return Event[T]{}, err
+	}
+	enveloped, err := bytesField(ext, 1)
+	if err != nil {
+		return Event[T]{}, err
+	}
+	typ := eventType(t)
+	switch typ {
+	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
+	case "":
+		return Event[T]{}, errors.New("a watch event without a type")
+	default:
+		return Event[T]{Type: typ}, nil
+	}
+	tm, raw, err := unwrapProto(enveloped)
+	if err != nil {
+		return Event[T]{}, err
+	}
+	switch typ {
+	case watch.Error:
+		var status metav1.Status
+		if err := unmarshalProto(&status, raw); err != nil {
+			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", err)
 		}
-		n++
-		size := uint64(binary.BigEndian.Uint32(head[:]))
-		w.left = size
-		frame, err := w.take(size)
+		return Event[T]{}, statusError(status)
+	case watch.Bookmark:
+		// All API types have their metadata in field 1.
+		var meta metav1.ObjectMeta
+		b, err := bytesField(raw, 1)
+		if err == nil {
+			err = unmarshalProto(&meta, b)
+		}
 		if err != nil {
-			return Event[T]{}, err
+			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", err)
 		}
-		t, err1 := bytesField(frame, 1)
-		ext, err2 := bytesField(frame, 2)
-		if err := errors.Join(err1, err2); err != nil {
-			return Event[T]{}, err
-		}
-		enveloped, err := bytesField(ext, 1)
-		if err != nil {
-			return Event[T]{}, err
-		}
-		typ := watch.EventType(t)
-		switch typ {
-		case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
-		case "":
-			return Event[T]{}, errors.New("a watch event without a type")
-		default:
-			return Event[T]{Type: typ}, nil
-		}
-		tm, raw, err := unwrapProto(enveloped)
-		if err != nil {
-			return Event[T]{}, err
-		}
-		switch typ {
-		case watch.Error:
-			var status metav1.Status
-			if err := unmarshalProto(&status, raw); err != nil {
-				return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", err)
-			}
-			return Event[T]{}, statusError(status)
-		case watch.Bookmark:
-			// All API types have their metadata in field 1.
-			var meta metav1.ObjectMeta
-			b, err := bytesField(raw, 1)
-			if err == nil {
-				err = unmarshalProto(&meta, b)
-			}
-			if err != nil {
-				return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", err)
-			}
-			return bookmark[T](&meta), nil
-		default:
-			obj, err := c.decodeProto(raw, tm, c.expected(), n)
-			return event(typ, obj, err)
-		}
+		return bookmark[T](&meta), nil
+	default:
+		obj, err := f.codec.decodeProto(raw, tm, f.codec.expected(), position)
+		return event(typ, obj, err)
 	}
 }
 
-// event makes the event of a decoded object. An error that is no *ObjectError
-// ends the stream.
+// eventType is free of charge for the types that are frequent.
+func eventType(name []byte) watch.EventType {
+	for _, t := range [...]watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
+		if string(name) == string(t) {
+			return t
+		}
+	}
+	return watch.EventType(name)
+}
+
+// event makes the event of an object, or of one that is unreadable.
 func event[T Object](typ watch.EventType, obj T, err error) (Event[T], error) {
-	if err == nil {
-		return Event[T]{Type: typ, Object: obj, ResourceVersion: obj.GetResourceVersion()}, nil
+	if err != nil {
+		return Event[T]{Type: typ}, err
 	}
+	return Event[T]{Type: typ, Object: obj, ResourceVersion: obj.GetResourceVersion()}, nil
+}
+
+// salvaged makes an event of an *ObjectError. Any other error stays one.
+func salvaged[T Object](ev Event[T], err error) (Event[T], error) {
 	var oe *ObjectError
-	if !errors.As(err, &oe) {
-		return Event[T]{}, err
+	if errors.As(err, &oe) {
+		return Event[T]{Type: ev.Type, ResourceVersion: oe.ResourceVersion, Err: oe}, nil
 	}
-	return Event[T]{Type: typ, ResourceVersion: oe.ResourceVersion, Err: oe}, nil
+	return ev, err
 }
 
 func bookmark[T Object](meta metav1.Object) Event[T] {

@@ -3,6 +3,7 @@ package reflector
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,30 @@ func collectAll[T Object](objs *[]T, errs *[]error) func(T, error) error {
 	}
 }
 
+// listJSON and listProto read a list as List does.
+func listJSON[T Object](c *codec[T], body io.Reader, fn func(T, error) error) (metav1.ListMeta, error) {
+	return listWith(c.listJSON, body, fn)
+}
+
+func listProto[T Object](c *codec[T], body io.Reader, fn func(T, error) error) (metav1.ListMeta, error) {
+	return listWith(c.listProto, body, fn)
+}
+
+func listWith[T Object](read func(io.Reader, *ahead[T]) (metav1.ListMeta, error), body io.Reader, fn func(T, error) error) (meta metav1.ListMeta, err error) {
+	items := newAhead[T](nil)
+	err = items.each(context.Background(), func() (err error) {
+		meta, err = read(body, items)
+		return err
+	}, func() {}, fn)
+	return meta, err
+}
+
+// eventsOf reads a watch as Next does, after the initial events.
+func eventsOf[T Object](f frames[T]) func() (Event[T], error) {
+	s := &httpStream[T]{frames: f}
+	return func() (Event[T], error) { return salvaged(s.event()) }
+}
+
 func TestProtobufAndJSONDecodeAlike(t *testing.T) {
 	t.Parallel()
 	list := samplePods(3)
@@ -73,10 +98,10 @@ func TestProtobufAndJSONDecodeAlike(t *testing.T) {
 	require.NoError(t, err)
 	var fromJSON, fromProto []*corev1.Pod
 	var errs []error
-	meta, err := c.listJSON(bytes.NewReader(body), collectAll(&fromJSON, &errs))
+	meta, err := listJSON(c, bytes.NewReader(body), collectAll(&fromJSON, &errs))
 	require.NoError(t, err)
 	require.Equal(t, list.ListMeta, meta)
-	meta, err = c.listProto(bytes.NewReader(envelope(t, "PodList", list)), collectAll(&fromProto, &errs))
+	meta, err = listProto(c, bytes.NewReader(envelope(t, "PodList", list)), collectAll(&fromProto, &errs))
 	require.NoError(t, err)
 	require.Equal(t, list.ListMeta, meta)
 	require.Empty(t, errs)
@@ -116,20 +141,20 @@ func TestItemsDecodedOnSeveralCoresKeepTheirOrder(t *testing.T) {
 		i++
 		return nil
 	}
-	_, err = c.listJSON(bytes.NewReader(body.Bytes()), each)
+	_, err = listJSON(c, bytes.NewReader(body.Bytes()), each)
 	require.NoError(t, err)
 	require.Equal(t, n, i)
 
 	// What is broken in the middle ends it there.
 	broken := bytes.Replace(body.Bytes(), []byte(`"o2500"}`), []byte(`"o2500"?}`), 1)
 	i = 0
-	_, err = c.listJSON(bytes.NewReader(broken), each)
+	_, err = listJSON(c, bytes.NewReader(broken), each)
 	require.ErrorContains(t, err, "invalid JSON")
 	require.Equal(t, 2500, i)
 
 	// So does whoever takes the items.
 	stop := errors.New("enough")
-	_, err = c.listJSON(bytes.NewReader(body.Bytes()), func(o *corev1.ConfigMap, _ error) error {
+	_, err = listJSON(c, bytes.NewReader(body.Bytes()), func(o *corev1.ConfigMap, _ error) error {
 		if o != nil && o.Name == "o100" {
 			return stop
 		}
@@ -151,7 +176,7 @@ func TestProtobufWatchEvents(t *testing.T) {
 	stream = append(stream, frame(t, watch.Bookmark, envelope(t, "Pod", &end))...)
 	stream = append(stream, frame(t, "RENAMED", envelope(t, "Pod", &pod))...)
 	stream = append(stream, frame(t, watch.Error, envelope(t, "Status", status))...)
-	next := protoFrames(bytes.NewReader(stream), c)
+	next := eventsOf(newProtoFrames(bytes.NewReader(stream), c))
 
 	ev, err := next()
 	require.NoError(t, err)
@@ -175,7 +200,7 @@ func TestProtobufWatchEvents(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 
 	for cut := 1; cut < len(stream); cut++ {
-		next := protoFrames(bytes.NewReader(stream[:cut]), c)
+		next := eventsOf(newProtoFrames(bytes.NewReader(stream[:cut]), c))
 		for err = nil; err == nil || Classify(err) == ClassExpired; _, err = next() {
 		}
 		require.ErrorIs(t, midValue(err), io.ErrUnexpectedEOF)
@@ -190,7 +215,7 @@ func TestProtobufListCutShortIsNotTakenForWhole(t *testing.T) {
 	body := envelope(t, "PodList", samplePods(2))
 	whole := bytes.TrimSuffix(body, []byte("\x1a\x00\x22\x00"))
 	for cut := range len(whole) {
-		_, err := c.listProto(bytes.NewReader(whole[:cut]), func(*corev1.Pod, error) error { return nil })
+		_, err := listProto(c, bytes.NewReader(whole[:cut]), func(*corev1.Pod, error) error { return nil })
 		require.Error(t, err, "cut at %d of %d", cut, len(whole))
 	}
 }
@@ -210,7 +235,7 @@ func TestABadProtobufItemIsHandedOverAsAnError(t *testing.T) {
 	msg = append(append(append(msg, 0x12), binary.AppendUvarint(nil, uint64(len(good)))...), good...)
 	var objs []*corev1.Pod
 	var errs []error
-	_, err = c.listProto(bytes.NewReader(envelope(t, "PodList", marshaled(msg))), collectAll(&objs, &errs))
+	_, err = listProto(c, bytes.NewReader(envelope(t, "PodList", marshaled(msg))), collectAll(&objs, &errs))
 	require.NoError(t, err)
 	require.Len(t, errs, 1)
 	require.Equal(t, "ns/pod-0", errs[0].(*ObjectError).Key.String())
@@ -230,7 +255,7 @@ func FuzzProtoList(f *testing.F) {
 		c, err := newCodec[*corev1.Pod]("v1")
 		require.NoError(t, err)
 		n := 0
-		_, _ = c.listProto(bytes.NewReader(data), func(o *corev1.Pod, err error) error {
+		_, _ = listProto(c, bytes.NewReader(data), func(o *corev1.Pod, err error) error {
 			n++
 			require.True(t, (o == nil) == (err != nil))
 			return nil
@@ -246,7 +271,7 @@ func FuzzProtoWatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := newCodec[*corev1.Pod]("v1")
 		require.NoError(t, err)
-		next := protoFrames(bytes.NewReader(data), c)
+		next := eventsOf(newProtoFrames(bytes.NewReader(data), c))
 		for range len(data) {
 			if _, err := next(); err != nil && Classify(err) != ClassServer {
 				break
@@ -264,7 +289,7 @@ func FuzzJSONList(f *testing.F) {
 		c, err := newCodec[*corev1.ConfigMap]("v1")
 		require.NoError(t, err)
 		n := 0
-		meta, err := c.listJSON(bytes.NewReader(data), func(o *corev1.ConfigMap, err error) error {
+		meta, err := listJSON(c, bytes.NewReader(data), func(o *corev1.ConfigMap, err error) error {
 			n++
 			require.True(t, (o == nil) == (err != nil))
 			return nil
@@ -288,7 +313,7 @@ func FuzzJSONWatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := newCodec[*unstructured.Unstructured]("v1")
 		require.NoError(t, err)
-		next := jsonFrames(bytes.NewReader(data), c)
+		next := eventsOf(newJSONFrames(bytes.NewReader(data), c))
 		for range len(data) {
 			ev, err := next()
 			if err != nil {

@@ -1,0 +1,345 @@
+package reflector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// piped answers every request with what comes through a pipe.
+type piped struct {
+	mime string
+	body io.ReadCloser
+}
+
+func (p piped) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {p.mime}}, Body: p.body, Request: req}, nil
+}
+
+// initialEvents asks for initial events and returns the server's end, too.
+func initialEvents[T Object](t *testing.T, mime string) (Stream[T], *io.PipeWriter) {
+	r, w := io.Pipe()
+	lw, err := NewResource[T](&rest.Config{Host: "http://test", Transport: piped{mime, r}},
+		schema.GroupVersionResource{Version: "v1", Resource: "pods"}, ResourceOptions{})
+	require.NoError(t, err)
+	yes := true
+	s, err := lw.Watch(t.Context(), metav1.ListOptions{SendInitialEvents: &yes})
+	require.NoError(t, err)
+	return s, w
+}
+
+// podFrame encodes an event of a pod as the media type wants it.
+func podFrame(t *testing.T, mime string, typ watch.EventType, pod *corev1.Pod) []byte {
+	if mime == mimeProto {
+		return frame(t, typ, envelope(t, "Pod", pod))
+	}
+	raw, err := json.Marshal(pod)
+	require.NoError(t, err)
+	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", typ, raw)
+}
+
+func endOfInitialEvents(t *testing.T, mime string) []byte {
+	return podFrame(t, mime, watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: "9", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}})
+}
+
+// inBothEncodings runs f in a bubble for each.
+func inBothEncodings(t *testing.T, f func(t *testing.T, mime string)) {
+	t.Parallel()
+	for name, mime := range map[string]string{"JSON": mimeJSON, "protobuf": mimeProto} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { f(t, mime) })
+		})
+	}
+}
+
+func TestInitialEventsKeepTheirOrderAndPlace(t *testing.T) {
+	inBothEncodings(t, func(t *testing.T, mime string) {
+		const n = 3000
+		s, server := initialEvents[*corev1.Pod](t, mime)
+		pods := samplePods(n).Items
+		go func() {
+			for i := range pods {
+				typ := []watch.EventType{watch.Added, watch.Modified, watch.Deleted}[i%3]
+				if i%100 == 50 {
+					pods[i].Name = "" // unreadable
+				}
+				if i%1000 == 500 {
+					typ = watch.Bookmark
+				}
+				_, _ = server.Write(podFrame(t, mime, typ, &pods[i]))
+			}
+			_, _ = server.Write(endOfInitialEvents(t, mime))
+		}()
+		for i := range pods {
+			ev, err := s.Next()
+			require.NoError(t, err)
+			require.Equal(t, pods[i].ResourceVersion, ev.ResourceVersion)
+			switch {
+			case i%1000 == 500:
+				require.Equal(t, watch.Bookmark, ev.Type)
+			case i%100 == 50:
+				var oe *ObjectError
+				require.ErrorAs(t, ev.Err, &oe)
+				require.Equal(t, i, oe.Position)
+			default:
+				require.Equal(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted}[i%3], ev.Type)
+				require.Equal(t, pods[i].Name, ev.Object.Name)
+			}
+		}
+		ev, err := s.Next()
+		require.NoError(t, err)
+		require.True(t, ev.InitialEventsEnd)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestAfterTheInitialEventsNextReadsForItself(t *testing.T) {
+	inBothEncodings(t, func(t *testing.T, mime string) {
+		s, server := initialEvents[*corev1.Pod](t, mime)
+		pods := samplePods(10).Items
+		written := 0
+		go func() {
+			// What comes in one piece with the end is not lost.
+			_, _ = server.Write(append(append(podFrame(t, mime, watch.Added, &pods[0]), endOfInitialEvents(t, mime)...),
+				podFrame(t, mime, watch.Added, &pods[1])...))
+			for i := range pods[2:] {
+				_, _ = server.Write(podFrame(t, mime, watch.Added, &pods[2+i]))
+				written++
+			}
+		}()
+		for _, rv := range []string{"1", "9", "2"} {
+			ev, err := s.Next()
+			require.NoError(t, err)
+			require.Equal(t, rv, ev.ResourceVersion)
+		}
+		for i := range pods[2:] {
+			synctest.Wait()
+			require.Equal(t, i, written, "nobody reads between two calls of Next")
+			ev, err := s.Next()
+			require.NoError(t, err)
+			require.Equal(t, pods[2+i].Name, ev.Object.Name)
+		}
+		require.NoError(t, server.Close())
+		_, err := s.Next()
+		require.Equal(t, io.EOF, err)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestInitialEventsThatComeSlowlyAreNotHeldBack(t *testing.T) {
+	inBothEncodings(t, func(t *testing.T, mime string) {
+		s, server := initialEvents[*corev1.Pod](t, mime)
+		pods, start := samplePods(20).Items, time.Now()
+		go func() {
+			for i := range pods {
+				time.Sleep(time.Second)
+				_, _ = server.Write(podFrame(t, mime, watch.Added, &pods[i]))
+			}
+		}()
+		for i := range pods {
+			_, err := s.Next()
+			require.NoError(t, err)
+			require.Equal(t, time.Duration(i+1)*time.Second, time.Since(start))
+		}
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestTheEndOfAStreamComesBehindItsInitialEvents(t *testing.T) {
+	inBothEncodings(t, func(t *testing.T, mime string) {
+		status := &metav1.Status{Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old"}
+		expired := frame(t, watch.Error, envelope(t, "Status", status))
+		if mime == mimeJSON {
+			raw, err := json.Marshal(status)
+			require.NoError(t, err)
+			expired = fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, raw)
+		}
+		for name, c := range map[string]struct {
+			last  []byte
+			close error
+			check func(err error)
+		}{
+			"orderly":  {nil, io.EOF, func(err error) { require.Equal(t, io.EOF, err) }},
+			"cut":      {nil, io.ErrUnexpectedEOF, func(err error) { require.ErrorIs(t, err, io.ErrUnexpectedEOF) }},
+			"ERROR":    {expired, nil, func(err error) { require.Equal(t, ClassExpired, Classify(err)) }},
+			"no event": {[]byte("\x00\x00\x00\x01\xff]"), nil, func(err error) { require.Equal(t, ClassDecode, Classify(err)) }},
+		} {
+			s, server := initialEvents[*corev1.Pod](t, mime)
+			pods := samplePods(1000).Items
+			go func() {
+				for i := range pods {
+					_, _ = server.Write(podFrame(t, mime, watch.Added, &pods[i]))
+				}
+				_, _ = server.Write(c.last)
+				if c.close != nil {
+					_ = server.CloseWithError(c.close)
+				}
+			}()
+			for range pods {
+				ev, err := s.Next()
+				require.NoError(t, err, name)
+				require.NotNil(t, ev.Object)
+			}
+			for range 2 {
+				_, err := s.Next()
+				c.check(err)
+			}
+			require.NoError(t, s.Close())
+		}
+	})
+}
+
+func TestCloseEndsTheReadingAhead(t *testing.T) {
+	inBothEncodings(t, func(t *testing.T, mime string) {
+		for name, taken := range map[string]int{"nothing taken": 0, "some taken": 300, "waiting for more": 1001} {
+			s, server := initialEvents[*corev1.Pod](t, mime)
+			pods := samplePods(1000).Items
+			go func() {
+				for i := range pods {
+					_, _ = server.Write(podFrame(t, mime, watch.Added, &pods[i]))
+				}
+			}()
+			done := make(chan error, 1)
+			go func() {
+				for range taken {
+					if _, err := s.Next(); err != nil {
+						done <- err
+						return
+					}
+				}
+				done <- context.Canceled
+			}()
+			synctest.Wait()
+			begin := time.Now()
+			require.NoError(t, s.Close())
+			require.ErrorIs(t, <-done, context.Canceled, name)
+			_, err := s.Next()
+			require.ErrorIs(t, err, context.Canceled, name)
+			require.Zero(t, time.Since(begin))
+			require.NoError(t, s.Close(), "more than once")
+		}
+	})
+}
+
+func TestASlowSinkHoldsUpTheServerOfInitialEvents(t *testing.T) {
+	inBothEncodings(t, func(t *testing.T, mime string) {
+		s, server := initialEvents[*corev1.Pod](t, mime)
+		written := 0
+		go func() {
+			event := podFrame(t, mime, watch.Added, &samplePods(1).Items[0])
+			for {
+				n, err := server.Write(event)
+				if written += n; err != nil {
+					return
+				}
+			}
+		}()
+		for range 10 {
+			_, err := s.Next()
+			require.NoError(t, err)
+		}
+		synctest.Wait()
+		ahead := s.(*httpStream[*corev1.Pod]).initial
+		require.Positive(t, written)
+		require.LessOrEqual(t, written, (ahead.limit+2)*parcelBytes)
+		require.NoError(t, s.Close())
+	})
+}
+
+// moody is a ConfigMap whose decoder panics at a certain name, after a while.
+type moody struct{ corev1.ConfigMap }
+
+func (m *moody) UnmarshalJSON(raw []byte) error {
+	err := json.Unmarshal(raw, &m.ConfigMap)
+	if m.Name == "panic" {
+		time.Sleep(time.Second)
+		panic("oh")
+	}
+	return err
+}
+
+func TestADecoderThatPanicsOnAnotherGoroutineQuarantinesItsObject(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, server := initialEvents[*moody](t, mimeJSON)
+		const n = 1000
+		go func() {
+			for i := range n {
+				name := fmt.Sprint("o", i)
+				if i%100 == 99 {
+					name = "panic"
+				}
+				fmt.Fprintf(server, `{"type":"ADDED","object":{"metadata":{"name":%q}}}`, name)
+			}
+		}()
+		for i := range n {
+			ev, err := s.Next()
+			require.NoError(t, err)
+			if i%100 != 99 {
+				require.NoError(t, ev.Err)
+				require.Equal(t, fmt.Sprint("o", i), ev.Object.Name)
+				continue
+			}
+			var oe *ObjectError
+			require.ErrorAs(t, ev.Err, &oe)
+			require.Equal(t, i, oe.Position)
+			require.Equal(t, "panic", oe.Key.Name)
+			require.ErrorContains(t, oe, "panic: oh")
+		}
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestATransformThatPanicsAmongInitialEventsLosesNoOther(t *testing.T) {
+	inBothEncodings(t, func(t *testing.T, mime string) {
+		s, server := initialEvents[*corev1.Pod](t, mime)
+		pods := samplePods(1000).Items
+		go func() {
+			for i := range pods {
+				_, _ = server.Write(podFrame(t, mime, watch.Added, &pods[i]))
+			}
+		}()
+		fixed := Transform(fixedWatch{s}, func(p *corev1.Pod) (*corev1.Pod, error) {
+			if p.Name == "pod-500" {
+				panic("oh")
+			}
+			return p, nil
+		})
+		out, err := fixed.Watch(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		for i := range pods {
+			ev, err := out.Next()
+			require.NoError(t, err)
+			require.Equal(t, i == 500, ev.Err != nil)
+			if i != 500 {
+				require.Equal(t, pods[i].Name, ev.Object.Name)
+			}
+		}
+		require.NoError(t, out.Close())
+	})
+}
+
+// fixedWatch is a source of one stream.
+type fixedWatch struct{ stream Stream[*corev1.Pod] }
+
+func (fixedWatch) List(context.Context, metav1.ListOptions, func(*corev1.Pod, error) error) (metav1.ListMeta, error) {
+	return metav1.ListMeta{}, errors.New("no list")
+}
+
+func (f fixedWatch) Watch(context.Context, metav1.ListOptions) (Stream[*corev1.Pod], error) {
+	return f.stream, nil
+}
