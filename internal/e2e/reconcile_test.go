@@ -36,12 +36,17 @@ func beController() {
 // the requests that it took.
 func TestControllersOfBothSidesComeToTheSameStateByTheSameRequests(t *testing.T) {
 	t.Parallel()
-	states, requests := map[reconcile.Side]reconcile.State{}, map[reconcile.Side]map[string]int{}
+	const ours, theirs = reconcile.Ours, reconcile.ClientGo
+	states := map[reconcile.Side]reconcile.State{}
+	counted := map[reconcile.Side]*reconcile.Requests{}
+	requests := map[reconcile.Side]map[string]int{}
 	for _, side := range reconcile.Sides {
-		states[side], requests[side] = playOn(t, side)
+		states[side], counted[side] = playOn(t, side)
+		requests[side] = counted[side].Counts()
 	}
-	ours, theirs := reconcile.Ours, reconcile.ClientGo
 	assert.Equal(t, states[theirs], states[ours])
+	assert.Equal(t, counted[theirs].Encodings(), counted[ours].Encodings())
+	t.Logf("encodings: %v", counted[ours].Encodings())
 
 	t.Logf("requests: %v", requests)
 	for _, what := range []string{"create pods", "delete pods", "patch pods", "get replicasets"} {
@@ -55,12 +60,12 @@ func TestControllersOfBothSidesComeToTheSameStateByTheSameRequests(t *testing.T)
 
 // playOn runs the controller of a side on a story and returns the state in the end
 // and the requests that the controller made.
-func playOn(t *testing.T, side reconcile.Side) (reconcile.State, map[string]int) {
+func playOn(t *testing.T, side reconcile.Side) (reconcile.State, *reconcile.Requests) {
 	r := newReplicaSets(t, shared(t))
 	_, err := r.pods.CoreV1().Pods(r.namespace).Create(t.Context(), orphan("adopted"), metav1.CreateOptions{})
 	require.NoError(t, err)
 
-	var requests reconcile.Requests
+	requests := &reconcile.Requests{}
 	c, err := reconcile.NewController(side, requests.Of(r.cp.Config()), r.namespace, reconcile.Probes{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -99,7 +104,7 @@ func playOn(t *testing.T, side reconcile.Side) (reconcile.State, map[string]int)
 	_, err = r.pods.CoreV1().Pods(r.namespace).Patch(ctx, pods[0].Name, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"app":"relabelled"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	return converge("relabelled"), requests.Counts()
+	return converge("relabelled"), requests
 }
 
 // orphan returns a pod that the set of that name will adopt.

@@ -31,7 +31,7 @@ type Settings struct {
 // Defaults are what fits into three minutes on two cores. The number of workers is
 // what the kube-controller-manager gives to its own ReplicaSets.
 var Defaults = Settings{
-	Rounds: 5, Workers: 5, Writes: 100, Rate: 50, Sets: 100, Replicas: 5, OldSets: 400, OldReplicas: 4,
+	Rounds: 9, Workers: 5, Writes: 100, Rate: 50, Sets: 100, Replicas: 5, OldSets: 400, OldReplicas: 4,
 }
 
 // Config is what is measured on, and with.

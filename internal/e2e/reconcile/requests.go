@@ -12,8 +12,9 @@ import (
 // Requests counts requests to an API server by verb and resource, such as
 // "create pods" or "update replicasets/status". The zero value is ready to use.
 type Requests struct {
-	mu     sync.Mutex
-	counts map[string]int
+	mu        sync.Mutex
+	counts    map[string]int
+	encodings map[string]string
 }
 
 // Of returns a configuration like cfg whose requests are counted.
@@ -30,6 +31,29 @@ func (r *Requests) Counts() map[string]int {
 	return maps.Clone(r.counts)
 }
 
+// Encodings returns the media types of the latest answered request of each kind:
+// of its body, where it has one, and of the answer's.
+func (r *Requests) Encodings() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.encodings)
+}
+
+func (r *Requests) sent(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts, r.encodings = map[string]int{}, map[string]string{}
+	}
+	r.counts[what]++
+}
+
+func (r *Requests) answered(what string, body, answer http.Header) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.encodings[what] = body.Get("Content-Type") + " → " + answer.Get("Content-Type")
+}
+
 type counter struct {
 	to   *Requests
 	next http.RoundTripper
@@ -37,14 +61,13 @@ type counter struct {
 
 // RoundTrip counts the request and sends it on.
 func (c *counter) RoundTrip(req *http.Request) (*http.Response, error) {
-	name := describe(req)
-	c.to.mu.Lock()
-	if c.to.counts == nil {
-		c.to.counts = map[string]int{}
+	what := describe(req)
+	c.to.sent(what)
+	answer, err := c.next.RoundTrip(req)
+	if err == nil {
+		c.to.answered(what, req.Header, answer.Header)
 	}
-	c.to.counts[name]++
-	c.to.mu.Unlock()
-	return c.next.RoundTrip(req)
+	return answer, err
 }
 
 // describe returns verb and resource of a request for objects of a namespace:

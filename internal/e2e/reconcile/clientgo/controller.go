@@ -71,7 +71,10 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.podClient, err = kubernetes.NewForConfig(cfg); err != nil {
+	writes := rest.CopyConfig(cfg)
+	writes.ContentType = runtime.ContentTypeJSON // or else the clientset would use protobuf
+	writes.AcceptContentTypes = runtime.ContentTypeJSON
+	if c.podClient, err = kubernetes.NewForConfig(writes); err != nil {
 		return nil, err
 	}
 	if c.setClient, err = newSetClient(cfg); err != nil {
