@@ -155,8 +155,13 @@ func (s *story) scale(replicas int) func(context.Context) error {
 }
 
 // kill deletes a pod of the set, as a node that dies does, and returns when the
-// controller's cache shows that: the state before looks converged, too.
+// controller has noticed, which shows in the status: the state before looks
+// converged, too.
 func (s *story) kill(ctx context.Context) error {
+	before, err := s.controller.Sets().Lister().Get(s.key.Namespace, s.key.Name)
+	if err != nil {
+		return err
+	}
 	pods := s.active()
 	if len(pods) == 0 {
 		return errors.New("there is none")
@@ -166,9 +171,10 @@ func (s *story) kill(ctx context.Context) error {
 		return err
 	}
 	s.Say("server", "deleted pod %s", victim.Name)
-	ctx, cancel := context.WithTimeout(ctx, s.Patience)
-	defer cancel()
-	return s.controller.Pods().WaitForDeleted(ctx, object.KeyOf(victim), victim.UID)
+	return s.until(ctx, func() bool {
+		set, err := s.controller.Sets().Lister().Get(s.key.Namespace, s.key.Name)
+		return err == nil && set.ResourceVersion != before.ResourceVersion
+	}, func() string { return fmt.Sprintf("the status does not tell that pod %s is gone", victim.Name) })
 }
 
 func (s *story) delete(ctx context.Context) error {
