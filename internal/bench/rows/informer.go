@@ -2,6 +2,7 @@ package rows
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -32,8 +33,8 @@ func informerRows() []bench.Row {
 		}, deliver(10_000, 1, readers)))
 	}
 	return append(rows,
-		latencyRow(), lateHandlerRow(), stalledHandlerRow(),
-		idleHandlerRow(), idleInformerRow())
+		slices.Concat(latencyRows(), gridRows(), resyncRows(),
+			[]bench.Row{lateHandlerRow(), stalledHandlerRow(), besideStalledRow(), idleHandlerRow(), idleInformerRow()})...)
 }
 
 // deliver sends updates and waits until each handler has got them all.
@@ -99,11 +100,11 @@ func compareInformers(row bench.Row, work func(shared, *feed) bench.Subject) ben
 	row.Area = "informer"
 	row.Ours = bench.Side{Who: informerkit, Setup: func() bench.Subject {
 		f := newFeed()
-		return work(newOurInformer(f), f)
+		return limited(row.Work, func() bench.Subject { return work(newOurInformer(f), f) })
 	}}
 	row.Theirs = bench.Side{Who: clientGo, Setup: func() bench.Subject {
 		f := newFeed()
-		return work(newClientGoInformer(f), f)
+		return limited(row.Work, func() bench.Subject { return work(newClientGoInformer(f), f) })
 	}}
 	return row
 }

@@ -8,15 +8,6 @@ import (
 	"github.com/informerkit/informerkit/internal/bench"
 )
 
-// addStalled adds a handler with default options that does not return from its
-// first update before release.
-func (i ourInformer) addStalled(release <-chan struct{}) {
-	r := must(i.inf.AddHandler(informer.HandlerFuncs[*corev1.Pod]{
-		UpdateFunc: func(_, _ *corev1.Pod) { <-release },
-	}, informer.HandlerOptions{}))
-	<-r.Synced()
-}
-
 // idleHandlerRow is what a handler keeps that is synced and has nothing to do.
 func idleHandlerRow() bench.Row {
 	row := bench.Row{
@@ -54,20 +45,22 @@ func idleHandlerRow() bench.Row {
 func idleInformerRow() bench.Row {
 	row := bench.Row{
 		Area: "informer", Work: "idle informer",
-		Does: "1,000 informers, each with a source of its own that holds one pod, are synced and have one handler each; " +
+		Does: "10,000 informers, each with a source of its own that holds one pod, are synced and have one handler each; " +
 			"heap, stacks and goroutines of one, source and pod included.",
-		Measure: bench.LiveHeap, Repeat: 1000,
+		Measure: bench.LiveHeap, Repeat: 10_000,
 		Want: bench.Target{Ratio: 1, Figure: bench.AtMost(15_000), Goroutines: bench.AtMost(2)},
 	}
 	run := func(create func(*feed) shared) func() bench.Subject {
 		return func() bench.Subject {
-			return keep(func() shared {
-				f := &feed{}
-				f.fill(pods(1, 1))
-				inf := create(f)
-				inf.Start()
-				inf.AddHandler(func() {})
-				return inf
+			return limited(row.Work, func() bench.Subject {
+				return keep(func() shared {
+					f := &feed{}
+					f.fill(pods(1, 1))
+					inf := create(f)
+					inf.Start()
+					inf.AddHandler(func() {})
+					return inf
+				})
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,21 +74,20 @@ type listOnly struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported is how client-go's fakes say so.
 func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
-func newClientGoInformer(f *feed) shared {
-	inf := clientGoInformerOf(f)
-	return clientGoInformer{inf, corev1listers.NewPodLister(inf.GetIndexer())}
-}
+func newClientGoInformer(f *feed) shared { return clientGoInformerOf(f, 0) }
 
-func clientGoInformerOf(f *feed) cache.SharedIndexInformer {
+func clientGoInformerOf(f *feed, resync time.Duration) clientGoInformer {
 	lw := listOnly{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return f.List(ctx, o) },
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return f.Watch(ctx, o)
 		},
 	}}
-	return cache.NewSharedIndexInformerWithOptions(lw, &corev1.Pod{}, cache.SharedIndexInformerOptions{
-		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+	inf := cache.NewSharedIndexInformerWithOptions(lw, &corev1.Pod{}, cache.SharedIndexInformerOptions{
+		ResyncPeriod: resync,
+		Indexers:     cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
+	return clientGoInformer{inf, corev1listers.NewPodLister(inf.GetIndexer())}
 }
 
 func (i clientGoInformer) Start() {
@@ -96,13 +96,13 @@ func (i clientGoInformer) Start() {
 }
 
 func (i clientGoInformer) AddHandler(onUpdate func()) (remove func()) {
-	r := must(i.inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	r := must(i.inf.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(_, obj any) {
 			if p, ok := obj.(*corev1.Pod); ok && p != nil {
 				onUpdate()
 			}
 		},
-	}))
+	}, 0))
 	<-r.HasSyncedChecker().Done()
 	return func() { check(i.inf.RemoveEventHandler(r)) }
 }

@@ -1,0 +1,114 @@
+package rows
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/informerkit/informerkit/internal/bench"
+)
+
+// latencyRows are what a controller feels of the pipeline when it is not idle.
+func latencyRows() []bench.Row {
+	const handlers = 10
+	var rows []bench.Row
+	for _, c := range []struct{ percent, rate int }{{50, 4000}, {99, 4000}, {99, 20_000}} {
+		rows = append(rows, compareInformers(bench.Row{
+			Work: fmt.Sprintf("p%d from event to handler, %s/s, 10 handlers", c.percent, grouped(c.rate)),
+			Does: fmt.Sprintf("%s events come in a second, each at its time, to 10 handlers; "+
+				"the time from when one is due on the watch to when the last handler has been told, percentile %d.", grouped(c.rate), c.percent),
+			Measure: bench.Latency, Repeat: 1, Rounds: 5,
+			Want: bench.Target{Ratio: 1},
+		}, latency(c.percent, c.rate, handlers)))
+	}
+	return rows
+}
+
+// latency sends events for a second.
+func latency(percent, rate, handlers int) func(shared, *feed) bench.Subject {
+	return func(inf shared, f *feed) bench.Subject {
+		u := updatesOf(f.fill(pods(10_000, 1)))
+		inf.Start()
+		p := newProbe(rate)
+		for range handlers {
+			inf.AddHandler(p.handler())
+		}
+		var latencies []time.Duration
+		return bench.Subject{
+			Run:   func(int) { latencies = p.run(f, u, rate) },
+			Value: func() float64 { return float64(percentile(latencies, percent)) },
+		}
+	}
+}
+
+// gridRows are points of the grid of client-go's own benchmark of its informer,
+// which goes from 10,000 pods to 160,000 and from no reader to 80. Its readers
+// list without pause; on few cores most of what is measured then is how long the
+// scheduler takes to go round. So they list at a pace here.
+func gridRows() []bench.Row {
+	const rate, seconds, percent = 1000, 2, 99
+	var rows []bench.Row
+	for _, c := range []struct {
+		objects, readers int
+		want             bench.Target
+	}{
+		{10_000, 0, bench.Target{}},
+		{10_000, 80, bench.Target{Ratio: 1}},
+		{40_000, 10, bench.Target{Ratio: 1}},
+		{160_000, 0, bench.Target{}},
+		{160_000, 10, bench.Target{Ratio: 1}},
+		{160_000, 80, bench.Target{Ratio: 1, Figure: bench.AtMost(1e6)}},
+	} {
+		does := fmt.Sprintf("For 2 seconds 1,000 updates a second come for %s pods of one namespace, each at its time, "+
+			"to one handler; the time from when one is due on the watch to when the handler has been told, percentile 99.", grouped(c.objects))
+		if c.readers > 0 {
+			does += fmt.Sprintf(" Meanwhile each of %d readers lists the namespace once a second, one shortly after the other; "+
+				"one that is late lists at once, so that there are as many lists on both sides.", c.readers)
+		}
+		rows = append(rows, compareInformers(bench.Row{
+			Work:    fmt.Sprintf("p99 from event to handler, %dk pods, %s", c.objects/1000, count(c.readers, "reader")),
+			Does:    does,
+			Measure: bench.Latency, Repeat: 1, Rounds: 3, Want: c.want,
+		}, latencyAgainst(c.objects, percent, rate, seconds, c.readers)))
+	}
+	return rows
+}
+
+// latencyAgainst sends events while others list once a second.
+func latencyAgainst(objects, percent, rate, seconds, reading int) func(shared, *feed) bench.Subject {
+	return func(inf shared, f *feed) bench.Subject {
+		u := updatesOf(f.fill(pods(objects, 1)))
+		inf.Start()
+		p := newProbe(rate * seconds)
+		inf.AddHandler(p.handler())
+		list := func() { expect(inf.InNamespace(namespace(0)), objects) }
+		list()
+		r := readers{reading, time.Second}
+		var latencies []time.Duration
+		return bench.Subject{
+			Run: func(int) {
+				wait := r.startLists(seconds, list)
+				latencies = p.run(f, u, rate)
+				wait()
+			},
+			Value: func() float64 { return float64(percentile(latencies, percent)) },
+		}
+	}
+}
+
+// startLists lets each reader list so many times, at its pace, reader i a little
+// after the one before it. A list that is late does not delay those after it.
+func (r readers) startLists(lists int, list func()) (wait func()) {
+	var running sync.WaitGroup
+	start := time.Now()
+	for i := range r.n {
+		running.Go(func() {
+			for k := range lists {
+				due := start.Add(r.pace*time.Duration(k) + r.pace*time.Duration(i)/time.Duration(r.n))
+				time.Sleep(time.Until(due))
+				list()
+			}
+		})
+	}
+	return running.Wait
+}
