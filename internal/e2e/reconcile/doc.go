@@ -56,7 +56,7 @@
 //     side does what its library has for that: ours waits for the cache within the
 //     reconcile, and holds its worker meanwhile; client-go's returns at once and is
 //     called again by the event, which are more reconciles with the same requests.
-//     Where workers are few and the server is slow, waiting costs us throughput.
+//     Where workers are few and the server is slow, waiting can cost us throughput.
 //   - The handler that notes the time is registered beside the controller's own. The
 //     two run independently, so a reconcile may begin a little before the note.
 //   - Memory is that of the whole process, of which both libraries, a clientset and
