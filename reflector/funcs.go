@@ -111,17 +111,9 @@ type funcStream[T Object] struct {
 
 // Next implements [Stream].
 func (s *funcStream[T]) Next() (Event[T], error) {
-	var ev watch.Event
-	select {
-	case <-s.ctx.Done():
-		return Event[T]{}, context.Cause(s.ctx)
-	case <-s.closed:
-		return Event[T]{}, errors.New("the stream is closed")
-	case e, ok := <-s.w.ResultChan():
-		if !ok {
-			return Event[T]{}, io.EOF
-		}
-		ev = e
+	ev, err := s.receive()
+	if err != nil {
+		return Event[T]{}, err
 	}
 	position := s.n
 	s.n++
@@ -139,6 +131,46 @@ func (s *funcStream[T]) Next() (Event[T], error) {
 		return salvaged(event(ev.Type, obj, err))
 	default:
 		return Event[T]{Type: ev.Type}, nil
+	}
+}
+
+// receive waits for the next event.
+func (s *funcStream[T]) receive() (watch.Event, error) {
+	if err := s.ended(); err != nil {
+		return watch.Event{}, err
+	}
+	events := s.w.ResultChan()
+	select {
+	case ev, ok := <-events: // in a burst, this takes a fraction of the time
+		return received(ev, ok)
+	default:
+	}
+	select {
+	case <-s.ctx.Done():
+	case <-s.closed:
+	case ev, ok := <-events:
+		return received(ev, ok)
+	}
+	return watch.Event{}, s.ended()
+}
+
+func received(ev watch.Event, ok bool) (watch.Event, error) {
+	if !ok {
+		return ev, io.EOF
+	}
+	return ev, nil
+}
+
+// ended says why there is nothing more to receive.
+func (s *funcStream[T]) ended() error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	select {
+	case <-s.closed:
+		return errors.New("the stream is closed")
+	default:
+		return nil
 	}
 }
 

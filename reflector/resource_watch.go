@@ -338,6 +338,9 @@ func event[T Object](typ watch.EventType, obj T, err error) (Event[T], error) {
 
 // salvaged makes an event of an *ObjectError. Any other error stays one.
 func salvaged[T Object](ev Event[T], err error) (Event[T], error) {
+	if err == nil {
+		return ev, nil // without what errors.As allocates
+	}
 	var oe *ObjectError
 	if errors.As(err, &oe) {
 		return Event[T]{Type: ev.Type, ResourceVersion: oe.ResourceVersion, Err: oe}, nil
