@@ -160,7 +160,7 @@ func TestZeroLimitIsADefaultAndNegativeIsNone(t *testing.T) {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	for _, size := range []int{1, 10, idleSlots} {
+	for _, size := range []int{1, 10, 100, 1000} {
 		q := newBatchFace()
 		obj := newThing("ns/a", "1")
 		process := func([]Delta[thing]) error { return nil }
@@ -226,7 +226,7 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 		for range 200 {
 			burst(10)
 		}
-		assert.LessOrEqual(t, held(), 2*idleSlots, "busy, but with small batches")
+		assert.LessOrEqual(t, held(), 2*idleDeltas, "busy, but with small batches")
 
 		for range 3 { // the timer works more than once
 			burst(100_000)
@@ -235,7 +235,7 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 			assert.GreaterOrEqual(t, held(), 100_000, "not yet idle")
 			advance(time.Nanosecond)
 			synctest.Wait()
-			assert.LessOrEqual(t, held(), 2*idleSlots, "idle")
+			assert.LessOrEqual(t, held(), 2*idleDeltas, "idle")
 			require.NoError(t, q.Update(t.Context(), obj))
 			require.NoError(t, <-waiting)
 		}

@@ -3,9 +3,9 @@ package deltafifo
 import "time"
 
 const (
-	firstSlots = 16          // what the first delta allocates
-	idleSlots  = 512         // the largest buffer that an idle queue keeps
-	idleAfter  = time.Second // how long a consumer waits until the queue is idle
+	firstDeltas = 4           // what the first delta allocates: often the only one is a list
+	idleDeltas  = 64          // the largest buffer that an idle queue keeps
+	idleAfter   = time.Second // how long a consumer waits until the queue is idle
 )
 
 // buffers is a double buffer: producers fill one while the consumer works on
@@ -32,7 +32,7 @@ func (b *buffers[T]) next() *Delta[T] {
 	if n == cap(b.fill) {
 		// append grows large slices by a quarter, which copies each delta four
 		// times on the way; doubling copies it once.
-		grown := make([]Delta[T], n, max(firstSlots, 2*n))
+		grown := make([]Delta[T], n, max(firstDeltas, 2*n))
 		copy(grown, b.fill)
 		b.fill = grown
 	}
@@ -53,24 +53,24 @@ func (b *buffers[T]) take() []Delta[T] {
 func (b *buffers[T]) recycle(batch []Delta[T]) {
 	clear(batch)
 	b.busy = max(len(batch), b.busy-b.busy/64-1)
-	if c := cap(batch); c <= idleSlots || c <= 4*b.busy {
+	if c := cap(batch); c <= idleDeltas || c <= 4*b.busy {
 		b.spare = batch[:0]
 	}
 }
 
 // large reports whether trim would do something.
 func (b *buffers[T]) large() bool {
-	return cap(b.fill) > idleSlots || cap(b.spare) > idleSlots
+	return cap(b.fill) > idleDeltas || cap(b.spare) > idleDeltas
 }
 
 // trim is called when the consumer has had nothing to do for a while. A burst
 // may have been the last thing for hours, so only small buffers are kept. The
 // fill buffer must be empty.
 func (b *buffers[T]) trim() {
-	if cap(b.fill) > idleSlots {
+	if cap(b.fill) > idleDeltas {
 		b.fill = nil
 	}
-	if cap(b.spare) > idleSlots {
+	if cap(b.spare) > idleDeltas {
 		b.spare = nil
 	}
 }

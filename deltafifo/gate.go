@@ -23,7 +23,7 @@ type gate struct {
 	closed  bool
 
 	closing chan struct{} // closed by Close: everybody looks again
-	room    chan struct{} // token for one blocked producer, which passes it on
+	room    chan struct{} // token for one blocked producer, which passes it on; nil until one was
 	blocked int           // producers that wait for room
 	ready   chan struct{} // token for the consumer
 	waiting bool          // the consumer waits for work
@@ -42,7 +42,6 @@ func (g *gate) init(limit int) {
 	}
 	g.limit = limit
 	g.closing = make(chan struct{})
-	g.room = make(chan struct{}, 1)
 	g.ready = make(chan struct{}, 1)
 	g.synced = make(chan struct{})
 }
@@ -63,11 +62,15 @@ func (g *gate) enter(ctx context.Context) error {
 			g.mu.Unlock()
 			return errNotMade
 		}
+		if g.room == nil {
+			g.room = make(chan struct{}, 1)
+		}
+		room := g.room
 		g.blocked++
 		g.mu.Unlock()
 		var err error
 		select {
-		case <-g.room:
+		case <-room:
 		case <-g.closing:
 		case <-ctx.Done():
 			err = ctx.Err()

@@ -6,6 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+const (
+	firstSlots = 16  // what the first key allocates
+	idleSlots  = 512 // the largest table and ring that an idle queue keeps
+)
+
 // keyring is a queue of keys in a circular buffer: keys leave at the head and
 // enter behind the tail, and nothing moves.
 //

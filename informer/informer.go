@@ -74,7 +74,7 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	}
 	s, err := newSource(inf, "", lw)
 	if err != nil {
-		return nil, fmt.Errorf("informer %q: %w", inf.name, err)
+		return nil, inf.named(err)
 	}
 	inf.sources = []*source[T]{s}
 	return inf, nil
@@ -103,7 +103,7 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 	}
 	var err error
 	if inf.store, err = indexer.New(opts.Indexer); err != nil {
-		return nil, fmt.Errorf("informer %q: %w", inf.name, err)
+		return nil, inf.named(err)
 	}
 	inf.empty = inf.store.Snapshot()
 	if opts.Seed != nil {
@@ -161,8 +161,24 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer close(inf.done)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	inf.start()
+	var err error
+	if inf.namespaced {
+		err = inf.runSources(ctx)
+	} else {
+		err = inf.sources[0].run(ctx)
+	}
+	inf.stop()
+	if err != nil {
+		return inf.named(err)
+	}
+	return nil
+}
+
+func (inf *Informer[T]) named(err error) error { return fmt.Errorf("informer %q: %w", inf.name, err) }
+
+// start notes that the informer is running.
+func (inf *Informer[T]) start() {
 	inf.mu.Lock()
 	inf.begin = time.Now()
 	inf.mu.Unlock()
@@ -172,17 +188,6 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 		inf.metrics = m
 		inf.applying.Unlock()
 	}
-	var err error
-	if inf.namespaced {
-		err = inf.runSources(ctx)
-	} else {
-		err = inf.sources[0].run(ctx, inf.apply)
-	}
-	inf.stop()
-	if err != nil {
-		return fmt.Errorf("informer %q: %w", inf.name, err)
-	}
-	return nil
 }
 
 // stop ends everything that depends on the informer, and waits for handlers.

@@ -134,7 +134,7 @@ func (inf *Informer[T]) runSources(ctx context.Context) error {
 		wg.Go(func() {
 			defer close(s.ended)
 			defer cancel()
-			if err := s.run(ctx, inf.apply); err != nil {
+			if err := s.run(ctx); err != nil {
 				failed.Do(func() { failure = fmt.Errorf("namespace %q: %w", s.namespace, err) })
 				stop()
 			}

@@ -65,7 +65,7 @@ func newSource[T Object](inf *Informer[T], namespace string, lw reflector.Lister
 func (s *source[T]) empty(ctx context.Context) error { return s.sink.Replace(ctx, nil, "") }
 
 // run reflects and applies until ctx ends.
-func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Delta[T])) error {
+func (s *source[T]) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -75,7 +75,7 @@ func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.
 		ended <- err
 	}()
 	process := func(batch []deltafifo.Delta[T]) error {
-		apply(s, batch)
+		s.sink.inf.apply(s, batch)
 		s.sink.applied(len(batch))
 		return nil
 	}
