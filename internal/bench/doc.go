@@ -92,6 +92,13 @@
 //   - Informers in memory get the same events from the same channel. Our handlers
 //     are Lossless there, so that both sides tell of every event.
 //
+//   - Where a latency is measured under a load, events are due at fixed times, and
+//     the time counts from then, not from when the sender got round to it. They
+//     come, as from a connection, through a descriptor that the runtime polls.
+//
+//   - The least period of a resync that both allow is a second. Ours spreads one
+//     over its period, in steps of a second, so that none is spread here.
+//
 //   - First syncs read from a server in a third process, which sends what it has
 //     encoded beforehand; it takes part of the same cores for both.
 //

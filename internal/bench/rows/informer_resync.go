@@ -30,13 +30,13 @@ func resyncRows() []bench.Row {
 	}
 	return []bench.Row{
 		row("time until told", "The time in a period during which any of them is being told.",
-			bench.Latency, 1, resync(big, handlers)),
-		row("peak heap", "Each takes a microsecond for an event; the most that is on the heap in a period, garbage included, over what was reachable before.",
-			bench.Memory, 1, resyncHeap(big, handlers, time.Microsecond)),
+			bench.Latency, 3, resync(big, handlers)),
+		row("peak heap", "Each takes a microsecond for an event; the most that is on the heap in a period, garbage included, over what was in use before; no less than 8 kB is counted.",
+			bench.Memory, 10, resyncHeap(big, handlers, time.Microsecond)),
 		row("longest hold-up", "For two periods 1,000 updates come in a second; the longest time from when one is due to when all five have been told.",
-			bench.Latency, 1, resyncLatency(big, handlers, false)),
+			bench.Latency, 3, resyncLatency(big, handlers, false)),
 		row("longest hold-up of another", "The same for a sixth handler, which has no resync.",
-			bench.Latency, 1, resyncLatency(big, handlers, true)),
+			bench.Latency, 3, resyncLatency(big, handlers, true)),
 	}
 }
 

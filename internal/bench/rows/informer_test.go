@@ -59,7 +59,7 @@ func TestInformerWorkMeasures(t *testing.T) {
 	t.Parallel()
 	for name, work := range map[string]func(shared, *feed) bench.Subject{
 		"latency":                latency(50, 2000, 3),
-		"latency against":        latencyAgainst(1000, 99, 500, 1, 5),
+		"latency against":        latencyAgainst(1000, 99, 500, 1, 5, 1),
 		"resync":                 resync(1000, 2),
 		"resync, heap":           resyncHeap(1000, 2, time.Microsecond),
 		"resync, latency":        resyncLatency(1000, 2, false),
