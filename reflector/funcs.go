@@ -128,7 +128,7 @@ func (s *funcStream[T]) Next() (Event[T], error) {
 		return bookmark[T](acc), nil
 	case watch.Added, watch.Modified, watch.Deleted:
 		obj, err := typed[T](ev.Object, position)
-		return salvaged(event(ev.Type, obj, err))
+		return asEvent(event(ev.Type, obj, err))
 	default:
 		return Event[T]{Type: ev.Type}, nil
 	}

@@ -1,16 +1,10 @@
 package reflector
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -38,18 +32,6 @@ func (r *resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Strea
 	return s, nil
 }
 
-// frames takes the body of the answer to a watch request apart.
-type frames[T Object] interface {
-	// split returns the next frame, which is valid until the next call.
-	split() ([]byte, error)
-	// typeOf returns the type of the event in a frame, or "" if that is not
-	// easily seen.
-	typeOf(frame []byte) watch.EventType
-	// open decodes the event in a frame, on any goroutine. With an *ObjectError
-	// comes an event that says what is known. Any other error ends the stream.
-	open(frame []byte, position int) (Event[T], error)
-}
-
 // httpStream is the body of the answer to a watch request.
 //
 // Initial events are many, and there is a core to decode them on while others
@@ -75,7 +57,7 @@ func (s *httpStream[T]) Next() (Event[T], error) {
 	if s.err != nil {
 		return Event[T]{}, s.err
 	}
-	ev, err := salvaged(s.event())
+	ev, err := asEvent(s.event())
 	if err == nil {
 		return ev, nil
 	}
@@ -146,221 +128,4 @@ func (s *httpStream[T]) Close() error {
 	err := s.body.Close()
 	s.initial.alive.Wait()
 	return err
-}
-
-// jsonFrames are objects of the form {"type": …, "object": …}.
-type jsonFrames[T Object] struct {
-	*lexer
-	codec *codec[T]
-}
-
-func newJSONFrames[T Object](body io.Reader, c *codec[T]) *jsonFrames[T] {
-	return &jsonFrames[T]{newLexer(body), c}
-}
-
-func (f *jsonFrames[T]) split() ([]byte, error) { return f.value() }
-
-func (f *jsonFrames[T]) typeOf(frame []byte) watch.EventType {
-	typ, _, _ := cutFrame(frame)
-	return typ
-}
-
-// open is quick with frames as API servers write them, and careful with what
-// does not turn out to be one.
-func (f *jsonFrames[T]) open(frame []byte, position int) (Event[T], error) {
-	if typ, object, ok := cutFrame(frame); ok {
-		if ev, err := f.event(typ, object, position); err == nil {
-			return ev, nil
-		}
-	}
-	typ, object, err := splitFrame(frame)
-	if err != nil {
-		return Event[T]{}, err
-	}
-	return f.event(typ, object, position)
-}
-
-func (f *jsonFrames[T]) event(typ watch.EventType, object []byte, position int) (Event[T], error) {
-	switch typ {
-	case watch.Error:
-		var status metav1.Status
-		if err := json.Unmarshal(object, &status); err != nil {
-			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", err)
-		}
-		return Event[T]{}, statusError(status)
-	case watch.Bookmark:
-		var obj metav1.PartialObjectMetadata
-		if err := json.Unmarshal(object, &obj); err != nil {
-			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", err)
-		}
-		return bookmark[T](&obj.ObjectMeta), nil
-	case watch.Added, watch.Modified, watch.Deleted:
-		obj, err := f.codec.decodeJSON(object, f.codec.expected(), position)
-		return event(typ, obj, err)
-	default:
-		return Event[T]{Type: typ}, nil
-	}
-}
-
-// cutFrame returns the two fields of a watch event as API servers write it: in
-// this order and with nothing behind. If there is something behind, it is at the
-// end of object, which is then no JSON.
-func cutFrame(frame []byte) (typ watch.EventType, object []byte, ok bool) {
-	const head, middle = `{"type":"`, `","object":`
-	rest, ok := bytes.CutPrefix(frame, []byte(head))
-	if !ok {
-		return "", nil, false
-	}
-	t, rest, ok := bytes.Cut(rest[:min(len(rest), 40)], []byte(middle))
-	if !ok || len(rest) == 0 || rest[0] != '{' {
-		return "", nil, false
-	}
-	start := len(head) + len(t) + len(middle)
-	return eventType(t), frame[start : len(frame)-1], true
-}
-
-// splitFrame returns the two fields of any watch event.
-func splitFrame(frame []byte) (typ watch.EventType, object []byte, err error) {
-	l := lexBytes(frame)
-	err = l.fields(func(name string) error {
-		raw, err := l.value()
-		if err != nil {
-			return err
-		}
-		switch name {
-		case "type":
-			return json.Unmarshal(raw, &typ)
-		case "object":
-			object = raw
-		}
-		return nil
-	})
-	if err == nil && typ == "" {
-		err = errors.New("a watch event without a type")
-	}
-	if err != nil {
-		return "", nil, fmt.Errorf("%w in %.80q", err, frame)
-	}
-	return typ, object, nil
-}
-
-// protoFrames are a 4-byte size and a WatchEvent message each: field 1 is the
-// type, field 2 a RawExtension, whose field 1 is the object in its envelope.
-type protoFrames[T Object] struct {
-	wireReader
-	codec *codec[T]
-}
-
-func newProtoFrames[T Object](body io.Reader, c *codec[T]) *protoFrames[T] {
-	return &protoFrames[T]{wireReader{r: bufio.NewReaderSize(body, 16<<10)}, c}
-}
-
-func (f *protoFrames[T]) split() ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(f.r, head[:]); err != nil {
-		return nil, err
-	}
-	f.left = uint64(binary.BigEndian.Uint32(head[:]))
-	return f.take(f.left)
-}
-
-func (f *protoFrames[T]) typeOf(frame []byte) watch.EventType {
-	typ, err := bytesField(frame, 1)
-	if err != nil {
-		return ""
-	}
-	return eventType(typ)
-}
-
-func (f *protoFrames[T]) open(frame []byte, position int) (Event[T], error) {
-	t, err1 := bytesField(frame, 1)
-	ext, err2 := bytesField(frame, 2)
-	if err := errors.Join(err1, err2); err != nil {
-		return Event[T]{}, err
-	}
-	enveloped, err := bytesField(ext, 1)
-	if err != nil {
-		return Event[T]{}, err
-	}
-	typ := eventType(t)
-	switch typ {
-	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
-	case "":
-		return Event[T]{}, errors.New("a watch event without a type")
-	default:
-		return Event[T]{Type: typ}, nil
-	}
-	tm, raw, err := unwrapProto(enveloped)
-	if err != nil {
-		return Event[T]{}, err
-	}
-	switch typ {
-	case watch.Error:
-		var status metav1.Status
-		if err := unmarshalProto(&status, raw); err != nil {
-			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", err)
-		}
-		return Event[T]{}, statusError(status)
-	case watch.Bookmark:
-		// All API types have their metadata in field 1.
-		var meta metav1.ObjectMeta
-		b, err := bytesField(raw, 1)
-		if err == nil {
-			err = unmarshalProto(&meta, b)
-		}
-		if err != nil {
-			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", err)
-		}
-		return bookmark[T](&meta), nil
-	default:
-		obj, err := f.codec.decodeProto(raw, tm, f.codec.expected(), position)
-		return event(typ, obj, err)
-	}
-}
-
-// eventType is free of charge for the types that are frequent.
-func eventType(name []byte) watch.EventType {
-	for _, t := range [...]watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
-		if string(name) == string(t) {
-			return t
-		}
-	}
-	return watch.EventType(name)
-}
-
-// event makes the event of an object, or of one that is unreadable.
-func event[T Object](typ watch.EventType, obj T, err error) (Event[T], error) {
-	if err != nil {
-		return Event[T]{Type: typ}, err
-	}
-	return Event[T]{Type: typ, Object: obj, ResourceVersion: obj.GetResourceVersion()}, nil
-}
-
-// salvaged makes an event of an *ObjectError. Any other error stays one.
-func salvaged[T Object](ev Event[T], err error) (Event[T], error) {
-	if err == nil {
-		return ev, nil // without what errors.As allocates
-	}
-	var oe *ObjectError
-	if errors.As(err, &oe) {
-		return Event[T]{Type: ev.Type, ResourceVersion: oe.ResourceVersion, Err: oe}, nil
-	}
-	return ev, err
-}
-
-func bookmark[T Object](meta metav1.Object) Event[T] {
-	return Event[T]{
-		Type:             watch.Bookmark,
-		ResourceVersion:  meta.GetResourceVersion(),
-		InitialEventsEnd: meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true",
-	}
-}
-
-// statusError is the error for an ERROR event. A Status that says nothing is
-// still an error.
-func statusError(status metav1.Status) error {
-	if status.Code == 0 && status.Reason == "" && status.Message == "" {
-		status.Message = "the server ended the watch with an empty error"
-	}
-	return &apierrors.StatusError{ErrStatus: status}
 }

@@ -84,7 +84,7 @@ func listWith[T Object](read func(io.Reader, *ahead[T]) (metav1.ListMeta, error)
 // eventsOf reads a watch as Next does, after the initial events.
 func eventsOf[T Object](f frames[T]) func() (Event[T], error) {
 	s := &httpStream[T]{frames: f}
-	return func() (Event[T], error) { return salvaged(s.event()) }
+	return func() (Event[T], error) { return asEvent(s.event()) }
 }
 
 func TestProtobufAndJSONDecodeAlike(t *testing.T) {
