@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/informerkit/informerkit/internal/quickjson"
 )
 
 // codec makes values of T out of the bytes of one object. It needs no
@@ -78,7 +76,13 @@ func (c *codec[T]) expected() typeMeta {
 // an *ObjectError concerns this object alone; any other one says that the bytes
 // are no JSON, hence that the stream is broken.
 func (c *codec[T]) decodeJSON(raw []byte, want typeMeta, position int) (T, error) {
-	obj, err := c.unmarshalJSON(raw)
+	obj := reflect.New(c.elem).Interface().(T)
+	var err error
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		err = unmarshalJSON(&u.Object, raw)
+	} else {
+		err = unmarshalJSON(obj, raw)
+	}
 	if err == nil {
 		err = c.check(obj, want)
 	} else if !json.Valid(raw) {
@@ -112,29 +116,14 @@ func (c *codec[T]) decodeProto(raw []byte, tm, want typeMeta, position int) (T, 
 	return none, objectError(identifyProto(raw), position, err)
 }
 
-// unmarshalJSON decodes raw as Kubernetes does, and quickly if it is of the usual
-// form. A panic of a method UnmarshalJSON becomes an error.
-func (c *codec[T]) unmarshalJSON(raw []byte) (obj T, err error) {
+// unmarshalJSON turns a panic of a method UnmarshalJSON into an error.
+func unmarshalJSON(into any, raw []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	obj, into := c.blank()
-	if quickjson.Unmarshal(raw, into) {
-		return obj, nil
-	}
-	obj, into = c.blank() // the first one may be half full
-	return obj, k8sjson.Unmarshal(raw, into)
-}
-
-// blank returns a new object, and what its JSON is decoded into.
-func (c *codec[T]) blank() (obj T, into any) {
-	obj = reflect.New(c.elem).Interface().(T)
-	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		return obj, &u.Object
-	}
-	return obj, obj
+	return k8sjson.Unmarshal(raw, into)
 }
 
 // unmarshalProto turns a panic of a generated decoder into an error.

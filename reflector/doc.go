@@ -182,10 +182,7 @@
 //
 // A reflector is one goroutine, and what net/http needs for one connection. An
 // event is decoded once, from the bytes as they are in the read buffer
-// (BenchmarkDecode). JSON is decoded in one pass where it has the usual form, and
-// else as k8s.io/apimachinery/pkg/util/json does it, with the same result; objects
-// share copies of short strings that come again and again
-// (TestUnusualJSONIsDecodedAsKubernetesDoesIt).
+// (BenchmarkDecode).
 //
 // While a collection is read, by LIST or as initial events, there is one more
 // goroutine, which reads, and one for each parcel of up to 64 KiB or 128 objects

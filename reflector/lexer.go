@@ -1,12 +1,11 @@
 package reflector
 
 import (
-	"encoding/binary"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 )
 
 // maxValue bounds the size in bytes of one object on the wire. etcd refuses
@@ -153,14 +152,15 @@ func (l *lexer) compound() error {
 func (l *lexer) str() error {
 	start := l.pos - l.keep // relative, because fill moves the bytes
 	for {
-		l.pos = quote(l.buf, l.pos) + 1
-		if l.pos > len(l.buf) {
+		i := bytes.IndexByte(l.buf[l.pos:], '"')
+		if i < 0 {
 			l.pos = len(l.buf)
 			if err := l.fill(); err != nil {
 				return err
 			}
 			continue
 		}
+		l.pos += i + 1
 		// The quote is part of the string if an odd number of backslashes
 		// precedes it.
 		n := 0
@@ -171,22 +171,6 @@ func (l *lexer) str() error {
 			return nil
 		}
 	}
-}
-
-// quote returns the position of the first quote at i or behind it, or len(b).
-// Most strings are so short that a call of bytes.IndexByte would be most of it.
-func quote(b []byte, i int) int {
-	const ones = 0x0101010101010101
-	for ; len(b)-i >= 8; i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:]) ^ '"'*ones
-		if zero := (x - ones) &^ x & (0x80 * ones); zero != 0 {
-			return i + bits.TrailingZeros64(zero)/8
-		}
-	}
-	for i < len(b) && b[i] != '"' {
-		i++
-	}
-	return i
 }
 
 // literal consumes a number, true, false or null (or garbage of that shape).
