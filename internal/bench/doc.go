@@ -36,8 +36,8 @@
 //
 // With -scaling, compare measures series instead of the table: the same work with
 // more and more objects (1k to 1M), handlers (1 to 300), indexes (0 to 8), readers
-// (0 to 80) and informers (10 to 10k). It takes up to ten minutes on two quiet
-// cores, and 10 GB of memory for a million pods on both sides. They ask for
+// (0 to 80) and informers (10 to 10k). It takes seven minutes on two quiet
+// cores, and several gigabytes of memory for a million pods. They ask for
 // nothing. The command cmd/chart draws a chart of each series.
 //
 // # What is published
