@@ -36,8 +36,8 @@
 //  2. Nobody waits for one who reads: nothing is locked while the answer is
 //     written.
 //  3. What is in objects is not shown. Shown are names, keys, numbers, times, and
-//     error texts, but not those of decoding and transforming, which may quote an
-//     object. An item of a queue that is not made of strings, numbers and booleans
+//     error texts, but not those of decoding and transforming, nor those of the
+//     classes sink and other, any of which may quote an object. An item of a queue that is not made of strings, numbers and booleans
 //     alone is shown as its type.
 //  4. A queue of any length is locked for about the same time, which depends on
 //     [Options].MaxItems. How many items are left out is said.
@@ -110,16 +110,17 @@
 //   - A queue is shut down: it is shown as that, with what is still in it.
 //   - A queue has a million items: the first ones are shown, the rest is counted.
 //   - A queue keeps no times (see workqueue.Options.Times): it is not known for how
-//     long its items have been waiting or running, and "-" or 0 is shown.
+//     long its items have been waiting or running, and "-" or 0 is shown; in the
+//     JSON the times are left out.
 //   - Something nil is to be shown: [New] and [Handler.Add] say so.
 //   - The String method of an item panics: the text of the item says so.
 //
 // # Cost
 //
 // Nothing, while nobody looks. A request calls Health for each informer, which
-// takes the locks of the informer, of its reflector and of its queue of changes one
-// after the other, each for as long as it takes to copy some numbers and a list of
-// handlers. It locks each queue while MaxItems items of each kind are copied, with
+// takes the lock of the informer and, while it has that, those of its reflectors and
+// of their queues of changes in turn, for as long as it takes to copy some numbers
+// and a list of handlers. It locks each queue while MaxItems items of each kind are copied, with
 // the default for about twenty microseconds. None of this holds up those who read
 // a cache.
 package inspect

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 )
 
 // format is a form that an answer can have.
@@ -76,8 +79,27 @@ func accepted(accept []string) format {
 	return formatHTML
 }
 
+// writeJSON writes JSON that a terminal can show. The encoder escapes only some
+// control characters; all others are within strings, too.
 func writeJSON(w io.Writer, r *report) error {
-	e := json.NewEncoder(w)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	if err := e.Encode(r); err != nil {
+		return err
+	}
+	var safe bytes.Buffer
+	for _, c := range text.String() {
+		switch {
+		case c == '\n' || unicode.IsPrint(c):
+			safe.WriteRune(c)
+		case c > 0xffff:
+			high, low := utf16.EncodeRune(c)
+			fmt.Fprintf(&safe, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&safe, `\u%04x`, c)
+		}
+	}
+	_, err := safe.WriteTo(w)
+	return err
 }

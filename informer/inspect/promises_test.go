@@ -202,7 +202,7 @@ func TestPromise3WhatIsInObjectsIsNotShown(t *testing.T) {
 			}}}})
 		}
 		h := newHandler(t, inspect.Informer(inf), inspect.Queue(pointers), inspect.Queue(structs), inspect.Queue(anything),
-			quoting(reflector.ClassDecode), quoting(reflector.ClassTransform))
+			quoting(reflector.ClassDecode), quoting(reflector.ClassTransform), quoting(reflector.ClassSink), quoting(reflector.ClassOther))
 
 		text, raw := page(t, h), ask(h, http.MethodGet, "/?format=json", nil).Body.String()
 		for _, s := range []string{text, raw} {
@@ -256,7 +256,7 @@ func TestPromise5NamesStayNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</pre></body>", "{{.}}", "a\nb\tc\r", "\x1b[2J\x1b]0;x\x07",
-		"\u202egnirts", "\xff\xfe", "\x00", "a\u0085b\u009b31m", "naïve 名前", `back\slash "quoted"`, "",
+		"\u202egnirts", "\xff\xfe", "\x00", "a\u0085b\u009b31m", "\U000e0001", "naïve 名前", `back\slash "quoted"`, "",
 	} {
 		inf := stubInformer{
 			Name: name, ResourceVersion: name,
@@ -278,9 +278,13 @@ func TestPromise5NamesStayNames(t *testing.T) {
 		}
 		assert.NotContains(t, strings.ReplaceAll(strings.ReplaceAll(rest, "</html>", ""), "</a>", ""), "<", "of %q", name)
 		assert.Equal(t, 2, strings.Count(text, "<pre>"))
-		assert.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool {
-			return r != '\n' && r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\ufffd'
-		}), "%q", text)
+		unprintable := func(r rune) bool {
+			return r != '\n' && r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e'
+		}
+		assert.Equal(t, -1, strings.IndexFunc(text, unprintable), "%q", text)
+		assert.NotContains(t, text, "\ufffd")
+		raw := ask(h, http.MethodGet, "/?format=json", nil).Body.String()
+		assert.Equal(t, -1, strings.IndexFunc(raw, unprintable), "%q", raw)
 		clean := newHandler(t, inspect.Informer(stubInformer{
 			Name: "n", ResourceVersion: "n", Handlers: []informer.HandlerHealth{{Name: "n"}}, Sources: []informer.SourceHealth{{Namespace: "n", Reflector: reflector.Health{
 				LastError: errors.New("n"), Reconnects: map[reflector.ErrorClass]int{"n": 1}, Quarantine: []*reflector.ObjectError{{Key: key{Name: "n"}}},

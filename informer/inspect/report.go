@@ -197,10 +197,12 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 	return r
 }
 
-// message returns the text of the last error, unless it may quote an object.
+// message returns the text of the last error, unless it may quote an object: one
+// of decoding or transforming, or one of a source or a sink of which nothing is
+// known.
 func message(h *reflector.Health) string {
 	switch h.LastErrorClass {
-	case reflector.ClassDecode, reflector.ClassTransform:
+	case reflector.ClassDecode, reflector.ClassTransform, reflector.ClassSink, reflector.ClassOther:
 		return "not shown, since it may quote an object; it is in the log"
 	}
 	return shorten(h.LastError.Error(), maxMessage)
