@@ -7,7 +7,7 @@ import "maps"
 // of the event that the handler was told before.
 type Predicate[T Object] func(Event[T]) bool
 
-// When returns a handler that tells next the events that p chooses.
+// When returns a handler that passes the events that p chooses to next.
 func When[T Object](p Predicate[T], next Handler[T]) Handler[T] {
 	return HandlerFunc[T](func(e Event[T]) {
 		if p(e) {
@@ -16,8 +16,8 @@ func When[T Object](p Predicate[T], next Handler[T]) Handler[T] {
 	})
 }
 
-// WhenElse returns a handler that tells next the events that p chooses, and
-// otherwise the rest.
+// WhenElse returns a handler that passes the events that p chooses to next, and all
+// others to otherwise.
 func WhenElse[T Object](p Predicate[T], next, otherwise Handler[T]) Handler[T] {
 	return HandlerFunc[T](func(e Event[T]) {
 		if p(e) {

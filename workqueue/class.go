@@ -1,8 +1,8 @@
 package workqueue
 
-// Class is a queue as those see it who add to one of its classes. Make one with
-// [Queue.Class]; the zero value is of no use. All methods may be called
-// concurrently.
+// Class is a view of a queue for those who add to one of its classes. Make one
+// with [Queue.Class]; the zero value must not be used, its Add panics. All methods
+// may be called concurrently.
 type Class[T comparable] struct {
 	engine *engine[T]
 	number int

@@ -37,8 +37,8 @@
 // With -scaling, compare measures series instead of the table: the same work with
 // more and more objects (1k to 1M), handlers (1 to 300), indexes (0 to 8), readers
 // (0 to 80) and informers (10 to 10k). It takes seven minutes on two quiet
-// cores, and several gigabytes of memory for a million pods. They ask for
-// nothing. The command cmd/chart draws a chart of each series.
+// cores, and several gigabytes of memory for a million pods. They have no
+// targets. The command cmd/chart draws a chart of each series.
 //
 // # What is published
 //
@@ -90,7 +90,8 @@
 //     keys. Its objects are the same pods.
 //
 //   - Informers in memory get the same events from the same channel. Our handlers
-//     are Lossless there, so that both sides tell of every event.
+//     are Lossless there, so that both sides tell of every event; but for the
+//     stalled one, which has the default bound: that is what its row shows.
 //
 //   - Where a latency is measured under a load, events are due at fixed times, and
 //     the time counts from then, not from when the sender got round to it. They
@@ -104,13 +105,11 @@
 //
 // # What is not measured
 //
-//   - cilium/statedb: one of the modules that it needs is not in the checksum
-//     database that this module was made with, and nothing is built here that
-//     could not be verified.
+//   - cilium/statedb: it has no rows yet.
 //   - DeltaFIFO with known objects and resync: both sides spend their time in the
 //     store, which has rows of its own.
 //   - Queue metrics: the sinks differ too much to be the same work.
 //   - Readers in a tight loop, more of them than cores, against no readers: what
-//     they take from the writer then is the cores, not the lock. Where readers are
-//     compared with none they read at a fixed rate.
+//     they take from the writer then is the cores, not the lock. Rows and a
+//     chart show it, but the target is for readers at a fixed rate.
 package bench

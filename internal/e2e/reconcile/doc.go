@@ -68,7 +68,7 @@
 // most of the time is the server's: a create takes it milliseconds, an informer
 // microseconds. A latency close to that of the answer says that the library adds next
 // to nothing, on either side, and ratios of latency and throughput close to 1 are what
-// to expect. What the libraries themselves do shows in processor time, allocations and
-// restarts; for the rest see internal/bench. On a busy machine believe no ratio whose
+// to expect. What the libraries themselves do shows in processor time and allocations,
+// most of all of a restart; for the rest see internal/bench. Believe no ratio whose
 // range reaches over 1.
 package reconcile
