@@ -56,9 +56,9 @@ func (d *deadline) fire() {
 	if d.timer == nil {
 		return
 	}
-	left := time.Duration(d.due.Load()) - time.Since(d.start)
-	if d.held.Load() {
-		left = d.after
+	left := d.after
+	if !d.held.Load() { // looked at first: it is let go after due has been extended
+		left = time.Duration(d.due.Load()) - time.Since(d.start)
 	}
 	if left > 0 {
 		d.timer.Reset(left)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,16 +30,26 @@ func (p piped) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {p.mime}}, Body: p.body, Request: req}, nil
 }
 
+// pipedSource answers every request with body.
+func pipedSource[T Object](t *testing.T, mime string, body io.ReadCloser) ListerWatcher[T] {
+	lw, err := NewResource[T](&rest.Config{Host: "http://test", Transport: piped{mime, body}},
+		schema.GroupVersionResource{Version: "v1", Resource: "pods"}, ResourceOptions{})
+	require.NoError(t, err)
+	return lw
+}
+
 // initialEvents asks for initial events and returns the server's end, too.
 func initialEvents[T Object](t *testing.T, mime string) (Stream[T], *io.PipeWriter) {
 	r, w := io.Pipe()
-	lw, err := NewResource[T](&rest.Config{Host: "http://test", Transport: piped{mime, r}},
-		schema.GroupVersionResource{Version: "v1", Resource: "pods"}, ResourceOptions{})
-	require.NoError(t, err)
+	return initialEventsUntil[T](t.Context(), t, mime, r), w
+}
+
+// initialEventsUntil asks for initial events until ctx ends.
+func initialEventsUntil[T Object](ctx context.Context, t *testing.T, mime string, body io.ReadCloser) Stream[T] {
 	yes := true
-	s, err := lw.Watch(t.Context(), metav1.ListOptions{SendInitialEvents: &yes})
+	s, err := pipedSource[T](t, mime, body).Watch(ctx, metav1.ListOptions{SendInitialEvents: &yes})
 	require.NoError(t, err)
-	return s, w
+	return s
 }
 
 // podFrame encodes an event of a pod as the media type wants it.
@@ -233,6 +244,48 @@ func TestCloseEndsTheReadingAhead(t *testing.T) {
 			require.Zero(t, time.Since(begin))
 			require.NoError(t, s.Close(), "more than once")
 		}
+	})
+}
+
+// The bubble does not end before the reader has.
+func TestTheEndOfTheContextEndsTheReadingAheadWithoutClose(t *testing.T) {
+	inBothEncodings(t, func(t *testing.T, mime string) {
+		body, server := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		s := initialEventsUntil[*corev1.Pod](ctx, t, mime, body)
+		pods := samplePods(1000).Items
+		for i := range pods {
+			pods[i].Annotations = map[string]string{"padding": strings.Repeat("x", 10_000)}
+		}
+		go func() {
+			for i := range pods {
+				if _, err := server.Write(podFrame(t, mime, watch.Added, &pods[i])); err != nil {
+					return
+				}
+			}
+		}()
+		_, err := s.Next()
+		require.NoError(t, err)
+		synctest.Wait() // the reader has no room
+		cancel()
+		require.NoError(t, server.CloseWithError(context.Canceled)) // as net/http does
+		synctest.Wait()
+		_, err = s.Next()
+		require.ErrorIs(t, err, context.Canceled, "what was read ahead is not handed out any more")
+	})
+}
+
+// A Read of this body returns only when it is closed.
+func TestListReturnsTheErrorOfItsCallbackWhenTheBodyStalls(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		body, server := io.Pipe()
+		lw := pipedSource[*corev1.Pod](t, mimeJSON, body)
+		go func() {
+			_, _ = io.WriteString(server, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}},`)
+		}()
+		enough := errors.New("enough")
+		_, err := lw.List(t.Context(), metav1.ListOptions{}, func(*corev1.Pod, error) error { return enough })
+		require.ErrorIs(t, err, enough)
 	})
 }
 

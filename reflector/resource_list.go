@@ -18,7 +18,6 @@ import (
 // List implements [ListerWatcher]: the body is decoded object by object while
 // it arrives.
 func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
-	// Cancelling is what makes a Read in another goroutine return.
 	request, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resp, err := r.get(request, "list", opts, r.listAccept)
@@ -35,12 +34,18 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 		callback = each(obj, err)
 		return callback
 	}
+	// This makes a Read in another goroutine return. The one is enough for
+	// net/http, the other for what else may be behind a RoundTripper.
+	abort := func() {
+		cancel()
+		_ = resp.Body.Close()
+	}
 	var meta metav1.ListMeta
 	items := newAhead[T](nil)
 	err = items.each(ctx, func() (err error) {
 		meta, err = read(resp.Body, items)
 		return err
-	}, cancel, guarded)
+	}, abort, guarded)
 	switch {
 	case callback != nil:
 		return meta, callback

@@ -27,6 +27,7 @@ func (r *resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Strea
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
 		s.initial = newAhead(s.frames.open)
 		s.bulk = true
+		context.AfterFunc(ctx, s.initial.halt) // for those who end ctx and do not close
 		s.initial.start(s.readInitial)
 	}
 	return s, nil
