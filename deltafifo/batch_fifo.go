@@ -12,6 +12,9 @@ import (
 // One consumer at a time calls [BatchFIFO.PopBatch]. No lock is held while it
 // processes, so that producers never wait for a consumer's work, only for room.
 //
+// It knows no store, so a reflector that writes to it cannot ask what is known.
+// The package documentation says what that costs at a relist, and how to add it.
+//
 // Create it with [NewBatch].
 type BatchFIFO[T Object] struct {
 	gate

@@ -39,6 +39,10 @@ type DeltaFIFO[T Object] struct {
 	inFlight Delta[T]
 	flying   bool
 
+	// returned is what Known has returned since the last write of each object,
+	// for isTransformed; nil without a transform.
+	returned map[types.NamespacedName]T
+
 	// The initial state is what is queued when the first list has come, or the
 	// first other write if no list has. As no object jumps the line, it has
 	// been processed when as many objects have been popped as had been pushed.
@@ -152,6 +156,7 @@ func (q *DeltaFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
 	if d.Type != Deleted || q.exists(d.Key) {
 		n = q.append(d)
 	}
+	delete(q.returned, d.Key)
 	q.populate(false)
 	return nil
 }

@@ -58,6 +58,22 @@
 //		}
 //	}
 //
+// # As the sink of a reflector
+//
+// Both queues have the methods of a reflector's sink. The difference is what the
+// reflector can ask for at a relist. [DeltaFIFO.Known] returns the newest state of
+// an object that is queued, in process or known. So the reflector keeps the
+// pointers of unchanged objects, and the last good version of an object that it
+// cannot decode, which is then no deletion.
+//
+// A BatchFIFO has no store, and therefore no Known: what is pending is little of
+// what exists, and half an answer would be a wrong one. A reflector that writes
+// to a bare BatchFIFO decodes each list into new objects, and leaves out what it
+// cannot decode; to a consumer that compares the list with its store, such an
+// object looks deleted. Give the reflector a type that embeds the queue and has a
+// method Known: it waits until everything queued has been applied, and then looks
+// into the store. The informer does that.
+//
 // # Promises
 //
 //  1. Order. The changes that one goroutine writes are handed over in the order
@@ -89,10 +105,17 @@
 //  9. Synced. HasSynced is true only after the initial state has been
 //     processed, that is, after process has returned; and then for ever.
 //  10. Transformed once. Each object that is received goes through Transform
-//     once: not again when it is resynced, buried or put back.
-//  11. Memory. The queue holds on to no object that has been processed. In a
-//     steady state the batch face allocates nothing. The memory of a burst is
-//     let go when the queue is idle for a second, or busy with far less.
+//     once: not again when it is resynced, buried or put back, nor when a
+//     producer writes what Known has returned.
+//  11. Memory. The queue holds on to no object that has been processed. Only with
+//     a Transform does it hold what Known has returned, until the next Replace or
+//     the next write of that object. In a steady state the batch face allocates
+//     nothing. The memory of a burst is released when the queue is idle for a
+//     second, or busy with far less.
+//  12. Known. A DeltaFIFO returns the newest state that it has accepted, wherever
+//     the object is on its way to the store: an only producer gets back what it
+//     wrote last, or nothing if that was a deletion. A reflector's relist
+//     therefore deletes nothing that exists.
 //
 // # Failures
 //

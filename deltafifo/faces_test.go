@@ -62,6 +62,7 @@ type classic interface {
 	GetByKey(key types.NamespacedName) (Deltas[thing], bool)
 	List() []Deltas[thing]
 	ListKeys() []types.NamespacedName
+	Known(key types.NamespacedName) (thing, bool)
 }
 
 type batchFace struct{ *BatchFIFO[thing] }

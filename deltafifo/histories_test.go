@@ -187,6 +187,12 @@ func (h *history) compare(after string) {
 		got, gotOK := q.GetByKey(types.NamespacedName{Name: "a"})
 		require.Equal(h.t, wantOK, gotOK, "GetByKey after %s", after)
 		require.Equal(h.t, want, got, "GetByKey after %s", after)
+		for _, key := range append(h.model.everything(), keyNamed("none")) {
+			want, wantOK := h.model.Known(key)
+			got, gotOK := q.Known(key)
+			require.Equal(h.t, wantOK, gotOK, "Known %s after %s", key, after)
+			require.True(h.t, !gotOK || want == got, "Known %s after %s", key, after)
+		}
 	}
 }
 

@@ -378,6 +378,22 @@ func (m *model) ListKeys() []types.NamespacedName {
 	return m.keys()
 }
 
+// Known finds the last of all deltas of the object that the consumer has not
+// finished, in order of arrival, or else looks into the store.
+func (m *model) Known(key types.NamespacedName) (thing, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range slices.Backward(slices.Concat(m.inFlight, m.log)) {
+		if d.Key == key {
+			return d.Object, d.Type != Deleted
+		}
+	}
+	if m.known == nil {
+		return nil, false
+	}
+	return m.known.Get(key)
+}
+
 func (m *model) HasSynced() bool {
 	select {
 	case <-m.synced:

@@ -42,8 +42,9 @@ type Options[T Object] struct {
 	// KnownObjects is the consumer's store. The consumer must apply what it
 	// pops to that store before process returns. With it, Delete is propagated
 	// for objects that are only in the store, Replace finds the ones that
-	// vanished, and Resync has something to hand over. Nil means that the
-	// consumer remembers nothing.
+	// vanished, Resync has something to hand over, and Known knows what is
+	// neither queued nor in process. Nil means that the consumer remembers
+	// nothing.
 	KnownObjects KnownObjects[T]
 
 	// Transform, if not nil, is applied once to each object given to Add,

@@ -48,6 +48,7 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 	for _, d := range deltas {
 		n += q.append(d)
 	}
+	q.returned = nil
 	q.populate(true)
 	return nil
 }

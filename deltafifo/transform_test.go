@@ -110,6 +110,7 @@ func TestPanicOfKnownObjectsLeavesTheQueueUsable(t *testing.T) {
 	assert.PanicsWithValue(t, "Get", func() { _ = q.Delete(ctx, newThing("a", "1")) })
 	assert.PanicsWithValue(t, "All", func() { _ = q.Replace(ctx, []thing{newThing("a", "1")}, "1") })
 	assert.PanicsWithValue(t, "All", func() { _ = q.Resync(ctx) })
+	assert.PanicsWithValue(t, "Get", func() { q.Known(keyNamed("a")) })
 	assert.Zero(t, q.Len(), "nothing was written half")
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	assert.Equal(t, "Added a@1", describe(drain(t, q, nil)))

@@ -19,10 +19,11 @@ func keyOf[T Object](op string, obj T) (types.NamespacedName, error) {
 	return key, nil
 }
 
-// receive validates an object that comes from outside and transforms it.
+// receive validates an object that comes from outside and transforms it, unless
+// it is one of the queue's own that Known has returned.
 func (q *DeltaFIFO[T]) receive(op string, obj T) (types.NamespacedName, T, error) {
 	key, err := keyOf(op, obj)
-	if err != nil || q.transform == nil {
+	if err != nil || q.transform == nil || q.isTransformed(key, obj) {
 		return key, obj, err
 	}
 	out, err := q.transform(obj)

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strconv"
 	"sync"
@@ -31,10 +32,12 @@ type cluster struct {
 	cut     chan struct{} // closed to end the watches
 	listErr error
 	lists   int
+	// unreadable are the objects that cannot be decoded, in lists and events.
+	unreadable map[types.NamespacedName]bool
 }
 
 func newCluster() *cluster {
-	return &cluster{rv: 100, start: 100, objs: map[types.NamespacedName]*pod{}, changed: make(chan struct{})}
+	return &cluster{rv: 100, start: 100, objs: map[types.NamespacedName]*pod{}, unreadable: map[types.NamespacedName]bool{}, changed: make(chan struct{})}
 }
 
 // enter must be called in the synctest bubble that is going to use the cluster.
@@ -105,6 +108,46 @@ func (c *cluster) fail(err error) {
 	c.listErr = err
 }
 
+// blur makes the pod ns/name unreadable, whether it exists or not.
+func (c *cluster) blur(ns, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unreadable[types.NamespacedName{Namespace: ns, Name: name}] = true
+}
+
+// mend writes the unreadable pods anew, readable.
+func (c *cluster) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key := range c.unreadable {
+		if p, ok := c.objs[key]; ok {
+			c.write(watch.Modified, p)
+		}
+	}
+	clear(c.unreadable)
+}
+
+// unreadableError returns why p cannot be read, or nil. It is called with mu held.
+func (c *cluster) unreadableError(p *pod) error {
+	key := object.KeyOf(p)
+	if !c.unreadable[key] {
+		return nil
+	}
+	return &reflector.ObjectError{Key: key, ResourceVersion: p.ResourceVersion, Class: reflector.ClassDecode, Err: errors.New("unreadable")}
+}
+
+// exists reports whether there is an object of that UID.
+func (c *cluster) exists(uid types.UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.objs {
+		if p.UID == uid {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *cluster) get(key types.NamespacedName) *pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,17 +181,22 @@ func (c *clusterSource) List(_ context.Context, _ metav1.ListOptions, each func(
 	c.lists++
 	err, rv := c.listErr, c.rv
 	var objs []*pod
+	var errs []error
 	for _, p := range c.objs {
 		if c.in(p) {
-			objs = append(objs, p)
+			objs, errs = append(objs, p), append(errs, c.unreadableError(p))
 		}
 	}
 	c.mu.Unlock()
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	for _, p := range objs {
-		if err := each(p.DeepCopy(), nil); err != nil {
+	for i, p := range objs {
+		p = p.DeepCopy()
+		if errs[i] != nil {
+			p = nil
+		}
+		if err := each(p, errs[i]); err != nil {
 			return metav1.ListMeta{}, err
 		}
 	}
@@ -189,8 +237,12 @@ func (s *clusterStream) Next() (reflector.Event[*pod], error) {
 			e := s.c.history[s.at-s.c.start]
 			s.at++
 			if s.c.in(e.Object) {
+				e.Err = s.c.unreadableError(e.Object)
 				s.c.mu.Unlock()
 				e.Object = e.Object.DeepCopy()
+				if e.Err != nil {
+					e.Object = nil
+				}
 				return e, nil
 			}
 		}

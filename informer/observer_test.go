@@ -9,14 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
 // observer is a handler that checks the promises about what one handler is told,
 // and keeps the view of the world that follows from it.
 type observer struct {
-	t   testing.TB
-	inf *Informer[*pod]
+	t     testing.TB
+	cache snapshots // what promise 1 is about; nil leaves it unchecked
+	// exists, if set, reports whether the server has the object of that UID.
+	exists func(types.UID) bool
 
 	running sync.Mutex // held during OnEvent
 
@@ -26,8 +29,13 @@ type observer struct {
 	each   func(Event[*pod]) // called during OnEvent, if set
 }
 
-func observe(t testing.TB, inf *Informer[*pod]) *observer {
-	return &observer{t: t, inf: inf, view: map[types.NamespacedName]*pod{}}
+// snapshots is an informer, or an indexer.
+type snapshots interface {
+	Snapshot() *indexer.Snapshot[*pod]
+}
+
+func observe(t testing.TB, cache snapshots) *observer {
+	return &observer{t: t, cache: cache, view: map[types.NamespacedName]*pod{}}
 }
 
 func (o *observer) OnEvent(e Event[*pod]) {
@@ -72,6 +80,8 @@ func (o *observer) check(e Event[*pod]) error {
 		return fmt.Errorf("promise 6: an update that changes nothing")
 	case e.Type == Deleted && (e.New == nil) != e.FinalStateUnknown:
 		return fmt.Errorf("New must be set exactly if the final state is known")
+	case e.Type == Deleted && o.exists != nil && o.exists(e.Old.UID):
+		return fmt.Errorf("deleted, but the server has it")
 	case e.Type == Added && e.Old != nil:
 		return fmt.Errorf("added with an old state")
 	}
@@ -80,13 +90,13 @@ func (o *observer) check(e Event[*pod]) error {
 
 // checkCache checks that the cache is at the event or further.
 func (o *observer) checkCache(e Event[*pod]) error {
-	if o.inf == nil {
+	if o.cache == nil {
 		return nil
 	}
-	cached, ok := o.inf.Snapshot().Get(e.Key)
+	cached, ok := o.cache.Snapshot().Get(e.Key)
 	switch {
 	case e.Type != Deleted && !ok:
-		if !atLeast(o.inf.Snapshot().ResourceVersion(), e.New.ResourceVersion) {
+		if !atLeast(o.cache.Snapshot().ResourceVersion(), e.New.ResourceVersion) {
 			return fmt.Errorf("promise 1: the cache does not have it yet")
 		}
 	case e.Type != Deleted && !atLeast(cached.ResourceVersion, e.New.ResourceVersion):
@@ -142,11 +152,11 @@ func describe(e Event[*pod]) string {
 }
 
 // requireSame fails unless cache, observers and cluster agree.
-func requireSame(t testing.TB, c *cluster, inf *Informer[*pod], all ...*observer) {
+func requireSame(t testing.TB, c *cluster, cache snapshots, all ...*observer) {
 	t.Helper()
 	want := c.state()
 	got := map[types.NamespacedName]string{}
-	for p := range inf.Snapshot().All() {
+	for p := range cache.Snapshot().All() {
 		got[object.KeyOf(p)] = p.ResourceVersion
 	}
 	require.Equal(t, want, got, "cache")

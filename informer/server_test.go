@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/deltafifo"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector"
@@ -37,11 +38,9 @@ func followUnreliable(t *testing.T, seed uint64) {
 	require.NoError(t, err)
 	w := &world{t: t, inf: inf}
 	w.run()
-	calm := s.InjectChaos(informertest.Chaos{Seed: seed, Rate: 0.4})
 
 	var all []*observer
-	for step := range 200 {
-		changePod(t, s, rnd, step)
+	beUnreliable(t, s, rnd, inf, func(step int) {
 		if step%40 == 0 {
 			o := observe(t, nil)
 			pace := time.Duration(rnd.IntN(300)) * time.Millisecond
@@ -50,6 +49,47 @@ func followUnreliable(t *testing.T, seed uint64) {
 			require.NoError(t, err)
 			all = append(all, o)
 		}
+	})
+	want := serverState(t, s)
+	require.Equal(t, want, cacheState(inf), "cache")
+	for i, o := range all {
+		assert.Equal(t, want, o.state(), "observer %d", i)
+	}
+	w.stop()
+	s.Close()
+}
+
+// TestClassicChainFollowsAnUnreliableServer is the same for the classic chain.
+func TestClassicChainFollowsAnUnreliableServer(t *testing.T) {
+	t.Parallel()
+	eachSeed(t, 3, func(t *testing.T, seed uint64) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		s := informertest.Start(t, informertest.Options{InMemory: true, Seed: seed, HistoryLength: 50})
+		source, err := reflector.NewResource[*pod](s.Config(), podResource, reflector.ResourceOptions{})
+		require.NoError(t, err)
+		c := newClassic(t, source, deltafifo.Options[*pod]{Limit: 1 + rnd.IntN(20)}, reflector.Options{})
+		o := observe(t, c.store)
+		pace := time.Duration(rnd.IntN(300)) * time.Millisecond
+		o.each = func(Event[*pod]) { time.Sleep(pace) }
+		c.handle = o.OnEvent
+		stop := c.run(t)
+		beUnreliable(t, s, rnd, c.store, func(int) {})
+		want := serverState(t, s)
+		require.Equal(t, want, cacheState(c.store), "store")
+		require.Equal(t, want, o.state(), "handler")
+		stop()
+		s.Close()
+	})
+}
+
+// beUnreliable changes pods, some of them so that they cannot be decoded, with
+// chaos, restarts and outages, and then lets whoever reads recover.
+func beUnreliable(t *testing.T, s *informertest.Server, rnd *rand.Rand, cache snapshots, each func(step int)) {
+	t.Helper()
+	calm := s.InjectChaos(informertest.Chaos{Seed: rnd.Uint64(), Rate: 0.4})
+	for step := range 200 {
+		changePod(t, s, rnd, step)
+		each(step)
 		switch rnd.IntN(60) {
 		case 0:
 			s.Restart()
@@ -62,35 +102,29 @@ func followUnreliable(t *testing.T, seed uint64) {
 			// reached the version it remembers, cannot know that it is another
 			// history: nobody can. So it has caught up before, and notices before
 			// anything else is written.
-			awaitServerState(t, s, inf)
+			mendPods(t, s)
+			awaitServerState(t, s, cache)
 			require.NoError(t, s.RestartWithNewHistory())
-			awaitServerState(t, s, inf)
+			awaitServerState(t, s, cache)
 		}
 		time.Sleep(time.Duration(rnd.IntN(2000)) * time.Millisecond)
 	}
 	calm()
+	mendPods(t, s)
 	time.Sleep(30 * time.Minute)
 	synctest.Wait()
-
-	want := serverState(t, s)
-	require.Equal(t, want, cacheState(inf), "cache")
-	for i, o := range all {
-		assert.Equal(t, want, o.state(), "observer %d", i)
-	}
-	w.stop()
-	s.Close()
 }
 
 // awaitServerState returns when the cache equals what the server has.
-func awaitServerState(t *testing.T, s *informertest.Server, inf *Informer[*pod]) {
+func awaitServerState(t *testing.T, s *informertest.Server, cache snapshots) {
 	t.Helper()
 	for range 24 * 60 {
 		time.Sleep(time.Minute)
-		if maps.Equal(serverState(t, s), cacheState(inf)) {
+		if maps.Equal(serverState(t, s), cacheState(cache)) {
 			return
 		}
 	}
-	require.Equal(t, serverState(t, s), cacheState(inf), "cache after a day")
+	require.Equal(t, serverState(t, s), cacheState(cache), "cache after a day")
 }
 
 // serverState is the resourceVersion of each object that the server has.
@@ -106,15 +140,16 @@ func serverState(t *testing.T, s *informertest.Server) map[types.NamespacedName]
 }
 
 // cacheState is the resourceVersion of each object in the cache.
-func cacheState(inf *Informer[*pod]) map[types.NamespacedName]string {
+func cacheState(cache snapshots) map[types.NamespacedName]string {
 	state := map[types.NamespacedName]string{}
-	for p := range inf.Snapshot().All() {
+	for p := range cache.Snapshot().All() {
 		state[object.KeyOf(p)] = p.ResourceVersion
 	}
 	return state
 }
 
-// changePod creates, changes or deletes one of 20 pods.
+// changePod creates, changes or deletes one of 20 pods. A changed one may be
+// unreadable.
 func changePod(t *testing.T, s *informertest.Server, rnd *rand.Rand, step int) {
 	t.Helper()
 	name := fmt.Sprint("pod-", rnd.IntN(20))
@@ -127,7 +162,25 @@ func changePod(t *testing.T, s *informertest.Server, rnd *rand.Rand, step int) {
 	default:
 		require.NoError(t, s.Modify(podResource, "default", name, func(u *unstructured.Unstructured) {
 			u.SetLabels(map[string]string{"n": fmt.Sprint(step)})
+			delete(u.Object, "spec")
+			if rnd.IntN(10) == 0 {
+				u.Object["spec"] = "unreadable"
+			}
 		}))
+	}
+}
+
+// mendPods makes the pods readable that are not.
+func mendPods(t *testing.T, s *informertest.Server) {
+	t.Helper()
+	objs, err := s.List(podResource, "", nil)
+	require.NoError(t, err)
+	for _, o := range objs {
+		if _, unreadable := o.Object["spec"].(string); unreadable {
+			require.NoError(t, s.Modify(podResource, o.GetNamespace(), o.GetName(), func(u *unstructured.Unstructured) {
+				delete(u.Object, "spec")
+			}))
+		}
 	}
 }
 

@@ -41,8 +41,8 @@ func eachSeed(t *testing.T, few int, simulate func(t *testing.T, seed uint64)) {
 }
 
 // TestSimulation runs an informer with handlers of every temper over a server
-// that changes, disconnects, compacts its history and fails, all of it chosen by
-// a seed. The observers check promises 1 to 6 with each event; when it is quiet
+// that changes, disconnects, compacts its history, fails and has unreadable
+// objects, all of it chosen by a seed. The observers check promises 1 to 6 with each event; when it is quiet
 // again every view must equal the server's state (promise 7), however and
 // whenever its handler joined (promise 8).
 //
@@ -73,7 +73,7 @@ func (s *simulation) run() {
 	c := newCluster()
 	s.w = newWorld(s.t, c, Options[*pod]{QueueLimit: 1 + s.rnd.IntN(50)})
 	for range s.rnd.IntN(30) {
-		s.write()
+		c.writeAny(s.rnd)
 	}
 	for range s.rnd.IntN(4) {
 		s.join()
@@ -91,48 +91,75 @@ func (s *simulation) run() {
 
 // step does one thing that may happen.
 func (s *simulation) step() {
-	switch n := s.rnd.IntN(100); {
-	case n < 70:
-		for range 1 + s.rnd.IntN(20) {
-			s.write()
-		}
-	case n < 76:
+	switch n := s.rnd.IntN(10); {
+	case n == 0 && s.rnd.IntN(2) == 0:
 		s.join()
-	case n < 80 && len(s.handlers) > 0:
+	case n == 0 && len(s.handlers) > 0:
 		s.leave(s.rnd.IntN(len(s.handlers)))
-	case n < 84:
-		s.w.disconnect(false)
-	case n < 88:
-		s.w.disconnect(true)
-	case n < 90:
-		s.w.fail(errors.New("trouble"))
-	case n < 94:
-		s.w.fail(nil)
 	default:
-		time.Sleep(time.Duration(s.rnd.IntN(5000)) * time.Millisecond)
+		s.w.misbehave(s.rnd)
 	}
 	if s.rnd.IntN(3) == 0 {
 		synctest.Wait()
 	}
 }
 
-// write changes one of 40 objects.
-func (s *simulation) write() {
-	ns, name := string(rune('a'+s.rnd.IntN(2))), fmt.Sprint(s.rnd.IntN(20))
-	switch s.rnd.IntN(10) {
-	case 0, 1:
-		s.w.remove(ns, name)
-	case 2: // another object takes the name
-		s.w.remove(ns, name)
-		s.w.set(ns, name, s.rnd.IntN(1000))
+// misbehave does one thing that a server may do: it changes objects, makes some
+// unreadable, ends watches, fails, or does nothing for a while.
+func (c *cluster) misbehave(rnd *rand.Rand) {
+	switch n := rnd.IntN(100); {
+	case n < 74:
+		for range 1 + rnd.IntN(20) {
+			c.writeAny(rnd)
+		}
+	case n < 80:
+		c.blur(anyPod(rnd))
+	case n < 82:
+		c.mend()
+	case n < 86:
+		c.disconnect(false)
+	case n < 90:
+		c.disconnect(true)
+	case n < 92:
+		c.fail(errors.New("trouble"))
+	case n < 95:
+		c.fail(nil)
 	default:
-		s.w.set(ns, name, s.rnd.IntN(1000))
+		time.Sleep(time.Duration(rnd.IntN(5000)) * time.Millisecond)
 	}
+}
+
+// anyPod names one of 40 pods.
+func anyPod(rnd *rand.Rand) (ns, name string) {
+	return string(rune('a' + rnd.IntN(2))), fmt.Sprint(rnd.IntN(20))
+}
+
+// writeAny changes one of the pods.
+func (c *cluster) writeAny(rnd *rand.Rand) {
+	ns, name := anyPod(rnd)
+	switch rnd.IntN(10) {
+	case 0, 1:
+		c.remove(ns, name)
+	case 2: // another object takes the name
+		c.remove(ns, name)
+		c.set(ns, name, rnd.IntN(1000))
+	default:
+		c.set(ns, name, rnd.IntN(1000))
+	}
+}
+
+// recover ends all trouble, and returns when whoever reads has noticed.
+func (c *cluster) recover() {
+	c.fail(nil)
+	time.Sleep(2 * time.Minute) // the longest backoff is one
+	c.mend()
+	c.set("a", "last", 1)
 }
 
 // join adds a handler of some temper.
 func (s *simulation) join() {
 	h := &simHandler{observer: observe(s.t, s.w.inf)}
+	h.exists = s.w.exists
 	opts := HandlerOptions{OnPanic: func(HandlerPanic) {}}
 	switch s.rnd.IntN(4) {
 	case 0:
@@ -180,9 +207,7 @@ func (s *simulation) leave(i int) {
 
 // settle waits for quiet and compares everybody with the server.
 func (s *simulation) settle() {
-	s.w.fail(nil)
-	time.Sleep(2 * time.Minute) // the longest backoff is one
-	s.w.set("a", "last", 1)
+	s.w.recover()
 	time.Sleep(20 * time.Minute) // the slowest handler
 	synctest.Wait()
 	require.NoError(s.t, WaitForSync(s.t.Context(), s.w.inf))

@@ -36,7 +36,8 @@ var (
 )
 
 // TestSimulation writes at random to a server whose answers are broken at
-// random. After the faults end, the sink must hold what the server holds; on the
+// random. The sink is one of three kinds: it cannot be asked for what it has, or
+// it can, or it is a DeltaFIFO in front of a store. After the faults end, the sink must hold what the server holds; on the
 // way it must never see an object go back in time; and at the end no goroutine
 // may be left, which the bubble checks.
 //
@@ -74,8 +75,11 @@ func simulate(t *testing.T, seed uint64) {
 
 	checker := &ordered{recorder: newRecorder(), t: t, last: map[types.NamespacedName]uint64{}}
 	var sink reflector.Sink[*corev1.ConfigMap] = checker
-	if chance(0.5) {
+	switch {
+	case chance(0.4):
 		sink = &orderedKnowing{checker}
+	case chance(0.5):
+		sink = queued(t, checker)
 	}
 	opts := reflector.Options{}
 	if chance(0.4) {
