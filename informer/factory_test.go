@@ -380,3 +380,21 @@ func TestFactoryShowsTheHealthOfWhatIsInUse(t *testing.T) {
 		assert.Empty(t, fac.Health())
 	})
 }
+
+func TestShardsOfACollectionAreDifferentInformers(t *testing.T) {
+	t.Parallel()
+	f, err := NewFactory(&rest.Config{Host: "http://apiserver.test"}, FactoryOptions{})
+	require.NoError(t, err)
+	get := func(selector string) *Shared[*corev1.ConfigMap] {
+		s, err := For(f, ForOptions[*corev1.ConfigMap]{
+			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, ShardSelector: selector,
+		})
+		require.NoError(t, err)
+		t.Cleanup(s.Release)
+		return s
+	}
+	const lower = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
+	require.NotSame(t, get("").Informer, get(lower).Informer)
+	require.Same(t, get(lower).Informer, get(lower).Informer)
+	require.Equal(t, "configmaps "+lower, get(lower).Health().Name)
+}

@@ -29,6 +29,9 @@ type ForOptions[T Object] struct {
 	// LabelSelector and FieldSelector narrow down what is read, in the form of
 	// kubectl's -l and --field-selector.
 	LabelSelector, FieldSelector string
+	// ShardSelector reads one part of the collection; see
+	// [reflector.ResourceOptions].
+	ShardSelector string
 	// AllNamespaces reads all namespaces although the factory has a list; use it
 	// for resources that are not in namespaces.
 	AllNamespaces bool
@@ -48,6 +51,7 @@ type sharedKey struct {
 	resource      schema.GroupVersionResource
 	kind          schema.GroupVersionKind
 	label, field  string
+	shard         string
 	allNamespaces bool
 	variant       string
 }
@@ -94,7 +98,7 @@ func For[T Object](f *Factory, opts ForOptions[T]) (*Shared[T], error) {
 	}
 	key := sharedKey{
 		typ: reflect.TypeFor[T](), resource: opts.Resource, kind: opts.Kind,
-		label: opts.LabelSelector, field: opts.FieldSelector,
+		label: opts.LabelSelector, field: opts.FieldSelector, shard: opts.ShardSelector,
 		allNamespaces: opts.AllNamespaces, variant: opts.Variant,
 	}
 	f.mu.Lock()
@@ -211,6 +215,7 @@ func (b builder[T]) collection(namespace string) *collection[T] {
 		cfg: b.f.cfg, discovery: b.f.discovery, gvk: b.opts.Kind, gvr: b.opts.Resource,
 		opts: reflector.ResourceOptions{
 			Namespace: namespace, LabelSelector: b.opts.LabelSelector, FieldSelector: b.opts.FieldSelector,
+			ShardSelector: b.opts.ShardSelector,
 		},
 	}
 }
@@ -231,7 +236,7 @@ func (b builder[T]) name() string {
 	if b.opts.AllNamespaces && len(b.f.opts.Namespaces) > 0 {
 		all = "(all namespaces)"
 	}
-	for _, p := range []string{form, all, b.opts.LabelSelector, b.opts.FieldSelector, b.opts.Variant} {
+	for _, p := range []string{form, all, b.opts.LabelSelector, b.opts.FieldSelector, b.opts.ShardSelector, b.opts.Variant} {
 		if p != "" {
 			parts = append(parts, p)
 		}

@@ -54,6 +54,8 @@ const (
 	ClassRejected ErrorClass = "rejected"
 	// ClassNotAPI: the answer is not that of an API server (HTML, for one).
 	ClassNotAPI ErrorClass = "not an API server"
+	// ClassNotSharded: the server ignores the shard selector.
+	ClassNotSharded ErrorClass = "not sharded"
 	// ClassDecode: the answer or an object in it could not be decoded.
 	ClassDecode ErrorClass = "decode"
 	// ClassTransform: a transform returned an error or panicked.
@@ -98,6 +100,7 @@ func Classify(err error) ErrorClass {
 		decode *decodeError
 		event  *unknownEventError
 		notAPI *notAPIError
+		shard  *shardError
 		status apierrors.APIStatus
 	)
 	switch {
@@ -119,6 +122,8 @@ func Classify(err error) ErrorClass {
 		return classifyStatus(err, status.Status())
 	case errors.As(err, &notAPI):
 		return ClassNotAPI
+	case errors.As(err, &shard):
+		return ClassNotSharded
 	case errors.As(err, &decode), errors.As(err, &event):
 		return ClassDecode
 	case errors.Is(err, syscall.ECONNREFUSED):

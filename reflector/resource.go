@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"strconv"
+	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,6 +43,17 @@ type ResourceOptions struct {
 	// --field-selector; empty selects everything.
 	LabelSelector string
 	FieldSelector string
+	// ShardSelector, if not empty, reads one part of the collection, of which
+	// other replicas read the others:
+	//
+	//	shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')
+	//
+	// See [metav1.ListOptions]. The server needs the feature gate
+	// ShardedListAndWatch. One that ignores the selector is an error of
+	// [ClassNotSharded], not a full cache: each object that arrives is compared
+	// with the selector, and a list of a built-in type T must say that it is the
+	// shard. (Servers do not say so of custom resources and of watches.)
+	ShardSelector string
 	// Encoding is how objects travel; the zero value chooses.
 	Encoding Encoding
 }
@@ -85,6 +98,11 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 		return nil, err
 	}
 	r := &resource[T]{codec: codec, gvr: gvr, opts: opts}
+	if opts.ShardSelector != "" {
+		if r.shard, err = parseShard(opts.ShardSelector); err != nil {
+			return nil, fmt.Errorf("reflector: shard selector %q: %w", opts.ShardSelector, err)
+		}
+	}
 	if r.listAccept, r.watchAccept, err = accept(codec, opts.Encoding); err != nil {
 		return nil, err
 	}
@@ -172,6 +190,7 @@ type resource[T Object] struct {
 	codec                   *codec[T]
 	gvr                     schema.GroupVersionResource
 	opts                    ResourceOptions
+	shard                   *shard // nil for all of the collection
 	client                  *http.Client
 	url                     *url.URL
 	listAccept, watchAccept string
@@ -190,8 +209,12 @@ func (r *resource[T]) String() string {
 
 // get sends one request and returns the answer if it is a good one.
 func (r *resource[T]) get(ctx context.Context, verb string, opts metav1.ListOptions, accept string) (*http.Response, error) {
+	query, err := r.query(opts)
+	if err != nil {
+		return nil, r.failed(verb, err)
+	}
 	u := *r.url
-	u.RawQuery = r.query(opts).Encode()
+	u.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, r.failed(verb, err)
@@ -212,34 +235,27 @@ func (r *resource[T]) failed(verb string, err error) error {
 	return &RequestError{Verb: verb, Resource: r.gvr, Namespace: r.opts.Namespace, Server: r.url.Scheme + "://" + r.url.Host, Err: err}
 }
 
-func (r *resource[T]) query(o metav1.ListOptions) url.Values {
-	q := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			q.Set(name, value)
+// query encodes all options, those included that later versions of ListOptions
+// may have, with the selectors of the source added.
+func (r *resource[T]) query(o metav1.ListOptions) (url.Values, error) {
+	if o.ShardSelector != "" && o.ShardSelector != r.opts.ShardSelector {
+		return nil, fmt.Errorf("the request is for the shard %s, but the source is not; set ResourceOptions.ShardSelector", cut(o.ShardSelector))
+	}
+	o.LabelSelector = both(r.opts.LabelSelector, o.LabelSelector)
+	o.FieldSelector = both(r.opts.FieldSelector, o.FieldSelector)
+	o.ShardSelector = r.opts.ShardSelector
+	q, err := queryparams.Convert(&o)
+	if err != nil {
+		return nil, err
+	}
+	// Convert leaves out false and 0 also where a pointer says that they are meant.
+	for v, i := reflect.ValueOf(o), 0; i < v.NumField(); i++ {
+		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().IsZero() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			q.Set(name, fmt.Sprint(f.Elem()))
 		}
 	}
-	set("labelSelector", both(r.opts.LabelSelector, o.LabelSelector))
-	set("fieldSelector", both(r.opts.FieldSelector, o.FieldSelector))
-	set("resourceVersion", o.ResourceVersion)
-	set("resourceVersionMatch", string(o.ResourceVersionMatch))
-	set("continue", o.Continue)
-	if o.Limit > 0 {
-		q.Set("limit", strconv.FormatInt(o.Limit, 10))
-	}
-	if o.Watch {
-		q.Set("watch", "true")
-	}
-	if o.AllowWatchBookmarks {
-		q.Set("allowWatchBookmarks", "true")
-	}
-	if o.TimeoutSeconds != nil {
-		q.Set("timeoutSeconds", strconv.FormatInt(*o.TimeoutSeconds, 10))
-	}
-	if o.SendInitialEvents != nil {
-		q.Set("sendInitialEvents", strconv.FormatBool(*o.SendInitialEvents))
-	}
-	return q
+	return q, nil
 }
 
 // both joins two selectors: an object must match each.

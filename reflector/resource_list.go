@@ -31,6 +31,11 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	}
 	var callback error // what each returned is passed on as it is
 	guarded := func(obj T, err error) error {
+		if err == nil {
+			if err := r.shard.checkObject(r.opts.ShardSelector, obj); err != nil {
+				return err
+			}
+		}
 		callback = each(obj, err)
 		return callback
 	}
@@ -46,6 +51,9 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 		meta, err = read(resp.Body, items)
 		return err
 	}, abort, guarded)
+	if err == nil {
+		err = r.shard.checkList(r.opts.ShardSelector, meta.ShardInfo, r.codec.protobuf() && !r.codec.metadataOnly)
+	}
 	switch {
 	case callback != nil:
 		return meta, callback
@@ -223,7 +231,7 @@ func isObjectError(err error) bool {
 // to its end.
 func brokenBody(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
-	if ctx.Err() != nil || errors.As(err, &status) || isNetwork(err) {
+	if ctx.Err() != nil || errors.As(err, &status) || isNetwork(err) || Classify(err) == ClassNotSharded {
 		return err
 	}
 	return &decodeError{err}

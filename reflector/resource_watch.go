@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Watch implements [ListerWatcher].
@@ -59,6 +61,9 @@ func (s *httpStream[T]) Next() (Event[T], error) {
 		return Event[T]{}, s.err
 	}
 	ev, err := asEvent(s.event())
+	if err == nil && s.sharded(ev) {
+		err = s.r.shard.checkObject(s.r.opts.ShardSelector, ev.Object)
+	}
 	if err == nil {
 		return ev, nil
 	}
@@ -70,6 +75,11 @@ func (s *httpStream[T]) Next() (Event[T], error) {
 	}
 	s.err = err
 	return Event[T]{}, err
+}
+
+// sharded reports whether the event has an object that must be of the shard.
+func (s *httpStream[T]) sharded(ev Event[T]) bool {
+	return s.r != nil && s.r.shard != nil && ev.Err == nil && !object.IsNil(ev.Object)
 }
 
 func (s *httpStream[T]) event() (Event[T], error) {

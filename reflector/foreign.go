@@ -1,0 +1,91 @@
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxForeign bounds in bytes each text of a server that is kept or logged: the
+// message of an error, a kind, the type of an event. A broken server could send
+// one of many megabytes, which [Health] would keep and each log line repeat.
+const maxForeign = 1 << 10
+
+// maxCauses bounds the causes that are kept of one Status.
+const maxCauses = 16
+
+// cut returns a text of at most maxForeign bytes that does not keep a longer one
+// in memory, and that says so if it was longer.
+func cut[S ~string](s S) S {
+	if len(s) <= maxForeign {
+		return s
+	}
+	mark := fmt.Sprintf("… (%d bytes)", len(s))
+	end := maxForeign - len(mark)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return S(strings.Clone(string(s[:end])) + mark)
+}
+
+// cutStatus cuts the texts of a Status.
+func cutStatus(s metav1.Status) metav1.Status {
+	out := metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: cut(s.APIVersion), Kind: cut(s.Kind)},
+		Status:   cut(s.Status), Message: cut(s.Message), Reason: cut(s.Reason), Code: s.Code,
+	}
+	if d := s.Details; d != nil {
+		out.Details = &metav1.StatusDetails{
+			Name: cut(d.Name), Group: cut(d.Group), Kind: cut(d.Kind), UID: cut(d.UID), RetryAfterSeconds: d.RetryAfterSeconds,
+		}
+		for _, c := range d.Causes[:min(len(d.Causes), maxCauses)] {
+			out.Details.Causes = append(out.Details.Causes, metav1.StatusCause{Type: cut(c.Type), Message: cut(c.Message), Field: cut(c.Field)})
+		}
+	}
+	return out
+}
+
+// cutError returns err, or one that says the same in at most maxForeign bytes
+// and does not keep the rest in memory. It is for errors of functions that are
+// not part of this package. A Status stays one.
+func cutError(err error) error {
+	if err == nil || len(err.Error()) <= maxForeign {
+		return err
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return &apierrors.StatusError{ErrStatus: cutStatus(status.Status())}
+	}
+	return errors.New(cut(err.Error()))
+}
+
+// identifier returns a name, UID or resourceVersion of an object that cannot be
+// decoded, or "" for what is too long to be one: half a name is another name.
+func identifier[B ~string | ~[]byte](b B) string {
+	if len(b) > maxForeign {
+		return ""
+	}
+	return string(b)
+}
+
+// checkVersion refuses what is too long to be a resourceVersion, which is kept.
+func checkVersion(rv string) error {
+	if len(rv) > maxForeign {
+		return fmt.Errorf("a resourceVersion of %d bytes", len(rv))
+	}
+	return nil
+}
+
+// named returns the identity of an object as far as it can be kept.
+func named(namespace, name, uid, rv string) identity {
+	return identity{
+		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name},
+		uid:            types.UID(uid),
+		rv:             rv,
+	}
+}
