@@ -226,7 +226,7 @@ func ExampleFilterHandler() {
 // not wait behind that.
 func ExampleBackground() {
 	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{
-		Budgets: []time.Duration{0, time.Minute}, // class 1 waits for class 0, a minute at most
+		Budgets: []time.Duration{0, time.Minute}, // class 0 first; class 1 has a share after a minute
 	})
 	handler := informer.WhenElse(informer.Background[*corev1.Pod](),
 		informer.EnqueueKey[*corev1.Pod](queue.Class(1)),

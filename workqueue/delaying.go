@@ -21,8 +21,10 @@ func NewDelaying[T comparable](opts Options[T]) *DelayingQueue[T] {
 // Add replaces any delay. An item may be running and delayed at once; if the
 // delay ends first, the item is queued when it is done.
 //
-// With classes, an item that is running or delayed keeps its class, so that a
-// retry is as urgent as the first attempt. A delay of 0 or less is [Queue.Add].
+// An item that is running or delayed keeps its priority class, whatever the
+// delay, so that a retry is as urgent as the first attempt. With a delay of 0 or
+// less the item is queued at once, or as soon as it is done, behind the items of
+// its class that are queued by then.
 func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) {
 	q.engine.addAfter(item, d, false)
 }

@@ -61,33 +61,42 @@
 //     the queue is shut down already.
 //  3. Adds collapse: however many come before the item is handed out, it is
 //     handed out once for all of them.
-//  4. Items are handed out in order of arrival. With classes
-//     ([Options].Budgets), no item is handed out while one that was due earlier
-//     is queued; so an item waits at most its class's budget plus the
-//     processing of what was due before it, and no class starves another. With
+//  4. The items of a priority class are handed out in order of arrival. With
 //     groups ([Options].Group), the groups of a class take turns, one item
 //     each, and an item waits for at most one item of every other group per
-//     item ahead of it in its own. With both, the class with the item that is
-//     due first is served, and its groups take turns: up to one item of every
-//     other group in that class comes before the one that is due.
-//  5. An item has at most one request pending, and it is the earliest: of
+//     item ahead of it in its own.
+//  5. Urgent first: of any four items handed out in a row, at least three are of
+//     the most urgent class that had items queued. So an item of class 0 with n
+//     items of class 0 ahead of it waits for at most 1+n/3 items of other classes,
+//     however many of those are queued, and for however long they have been.
+//  6. Nothing starves: while the oldest item of a class has waited for longer than
+//     the class's bound ([Options].Budgets), the class gets at least one of every
+//     four hand-outs. Several such classes take turns: with C classes, each gets
+//     one of every 4(C-1). So an item with n items of its class ahead of it is
+//     handed out at most 4(C-1)(n+1) hand-outs after its bound, whatever else is
+//     queued; and while its class keeps up with its share, n is small. (In class 0
+//     it is promise 5 that holds.)
+//  7. An item has at most one request pending, and it is the earliest: of
 //     several delays the shortest remaining counts, Add replaces any delay, and
 //     a delay is ignored if the item is queued. A delayed item is never handed
-//     out early.
-//  6. Done of an item that nobody holds changes nothing.
-//  7. Add, AddAll, AddAfter, AddRateLimited and Done never wait for a consumer.
+//     out early. A request with a delay, or by a rate limiter, keeps the class of
+//     an item that is running or delayed, even if the delay is 0, and goes to the
+//     back of it. Add and AddClass can make an item more urgent, never less: it
+//     moves to the back of the more urgent class, as if it were new there.
+//  8. Done of an item that nobody holds changes nothing.
+//  9. Add, AddAll, AddAfter, AddRateLimited and Done never wait for a consumer.
 //     Get waits until there is an item, its context is done, or the queue is
 //     shut down and nothing is queued.
-//  8. After a shutdown nothing is accepted, what is queued is still handed out,
+// 10. After a shutdown nothing is accepted, what is queued is still handed out,
 //     and what is delayed is dropped and counted in [Stats].Dropped.
 //     [Queue.ShutDownWithDrain] returns nil only when nothing is queued and
 //     nothing running. Any number may wait for it, each with its own context,
 //     and ShutDown releases them all.
-//  9. A channel from [Queue.Mark] is closed as soon as everything that was
+// 11. A channel from [Queue.Mark] is closed as soon as everything that was
 //     queued or running when it was made has been processed once, and not before.
-//  10. A queue has no goroutine. A timer exists while something is delayed;
+// 12. A queue has no goroutine. A timer exists while something is delayed;
 //     the runtime starts a goroutine for the moment in which it fires.
-//  11. No user code (limiters, metrics, Class and Group functions) runs while
+// 13. No user code (limiters, metrics, Class and Group functions) runs while
 //     the queue is locked. It may call the queue.
 //
 // # When things go wrong
@@ -101,6 +110,8 @@
 //	Done is never called                  the item is never handed out again; Inspect shows it
 //	a limiter's delay would overflow      it saturates at its maximum
 //	a Class out of range                  the nearest class
+//	a flood of urgent items               overdue classes share a quarter of the hand-outs
+//	a backlog that outlives its bound     the same: urgent items still pass it
 //	a Group or Class function panics      the panic reaches the caller of Add, the queue is unchanged
 //	an item of dynamic type not           Add panics, the queue is unchanged
 //	comparable, in a Queue[any]
@@ -114,8 +125,8 @@
 // know. On purpose, these differ: a drain waits for queued items too, and any
 // number of goroutines may wait for one; a stray Done cannot make the same item
 // run twice at once; Add cancels a pending delay; Get takes a context and
-// returns ok where client-go returns shutdown; a class of items, and Mark, have
-// no counterpart.
+// returns ok where client-go returns shutdown; priority classes and Mark have no
+// counterpart.
 //
 // # Cost
 //

@@ -125,17 +125,15 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 	class := q.order.clamp(r.class)
 	switch {
 	case e.queued:
-		if len(q.order.classes) > 1 {
-			q.order.raise(e, class, now)
-		}
+		q.order.raise(e, class, now)
 		return false
 	case e.again:
-		e.class = q.order.moreUrgent(e.class, class)
+		e.class = min(e.class, class)
 		return false
 	case e.delayed():
 		// The request that was to come later comes now, and only now.
 		q.delays.remove(e)
-		e.class = q.order.moreUrgent(e.class, class)
+		e.class = min(e.class, class)
 	default:
 		e.class = class
 	}
@@ -171,9 +169,10 @@ func (q *engine[T]) ask(e *entry[T], now int64) {
 
 // takeLocked hands out the next queued entry; there must be one.
 func (q *engine[T]) takeLocked(now int64) *entry[T] {
-	e := q.order.pop()
+	now = q.observe(now)
+	e := q.order.pop(now)
 	e.running = true
-	e.startedAt = q.observe(now)
+	e.startedAt = now
 	e.runMark, e.mark = e.mark, nil
 	q.running.pushBack(e)
 	q.startedSum += e.startedAt

@@ -25,8 +25,8 @@ type entry[T comparable] struct {
 	mark    *mark // the mark that the request queued or again counts for
 	runMark *mark // the same for the request being processed
 
-	// at is when the delay ends while delayed, and when the waiting budget ends
-	// while queued in a queue with classes. It is never both.
+	// at is when the delay ends while delayed, and when it becomes overdue while
+	// queued in a queue with priority classes. It is never both.
 	at        int64
 	queuedAt  int64 // when the request that is queued or again was made; see engine.timed
 	startedAt int64 // when it was handed out; see engine.timed

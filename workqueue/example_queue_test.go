@@ -50,8 +50,8 @@ func ExampleQueue_Mark() {
 	// Output: the initial work is done
 }
 
-// Class 0 comes first, but an item of class 1 never waits longer than a minute
-// for it. Within a class, namespaces take turns.
+// Class 0 comes first, but after a minute an item of class 1 has a share in the
+// hand-outs. Within a class, namespaces take turns.
 func ExampleOptions() {
 	type key struct{ Namespace, Name string }
 	q := workqueue.New(workqueue.Options[key]{

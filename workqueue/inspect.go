@@ -15,14 +15,14 @@ type Inspection[T comparable] struct {
 	Stats Stats
 	// Classes has one entry for each class, at least one.
 	Classes []ClassInspection
-	Queued  []Item[T] // in the order in which they are due (groups take turns besides)
+	Queued  []Item[T] // in the order in which they come if no more become overdue (groups take turns besides)
 	Delayed []Item[T] // the one whose delay ends first comes first
 	Running []Item[T] // the one that was handed out first comes first
 }
 
 // ClassInspection is the state of one class in an [Inspection].
 type ClassInspection struct {
-	// Budget is that of [Options].Budgets; 0 if there are no classes.
+	// Budget is the bound from [Options].Budgets; 0 if there are no classes.
 	Budget time.Duration
 	// Queued is the number of items ready to be handed out, and Groups the number
 	// of fair groups that they belong to, if the queue has groups.
@@ -72,7 +72,7 @@ func (q *Queue[T]) InspectUpTo(limit int) Inspection[T] {
 		ShuttingDown: e.shuttingDown,
 		Stats:        e.statsLocked(now),
 		Classes:      e.order.inspect(),
-		Queued:       collect(e, min(limit, e.order.n), e.order.each),
+		Queued:       collect(e, min(limit, e.order.n), e.order.each(e.latest)),
 		Delayed:      collect(e, min(limit, e.delays.len()), e.delays.earliest(limit)),
 		Running:      collect(e, min(limit, e.count.running), e.running.each),
 	}
@@ -124,23 +124,18 @@ func (l *entryList[T]) each(yield func(*entry[T]) bool) {
 	}
 }
 
-// each yields the queued entries in the order in which they are due.
-func (o *order[T]) each(yield func(*entry[T]) bool) {
-	next := make([]*entry[T], len(o.classes))
-	for i := range o.classes {
-		next[i] = o.classes[i].head
-	}
-	for {
-		least := -1
-		for i, e := range next {
-			if e != nil && (least < 0 || e.at < next[least].at) {
-				least = i
+// each yields the queued entries in the order in which they would be handed out
+// from now on, if groups did not take turns and nothing became overdue meanwhile.
+func (o *order[T]) each(now int64) iter.Seq[*entry[T]] {
+	return func(yield func(*entry[T]) bool) {
+		rotation, rest := o.rotation, slices.Clone(o.classes)
+		for range o.n {
+			c := nextClass(&rotation, rest, now)
+			if !yield(c.head) {
+				return
 			}
+			c.head = c.head.next
 		}
-		if least < 0 || !yield(next[least]) {
-			return
-		}
-		next[least] = next[least].next
 	}
 }
 
@@ -149,7 +144,7 @@ func (o *order[T]) inspect() []ClassInspection {
 	all := make([]ClassInspection, len(o.classes))
 	for i := range o.classes {
 		c := &o.classes[i]
-		all[i] = ClassInspection{Budget: time.Duration(c.budget), Queued: c.n, Groups: len(c.groups)}
+		all[i] = ClassInspection{Budget: time.Duration(c.maxWait), Queued: c.n, Groups: len(c.groups.byName)}
 	}
 	return all
 }

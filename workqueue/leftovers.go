@@ -17,7 +17,7 @@ func (q *engine[T]) shutDownTakingDelayed() []T {
 func (q *engine[T]) takeAll() (queued, running []T) {
 	q.mu.Lock()
 	for q.order.n > 0 {
-		e := q.order.pop()
+		e := q.order.pop(q.latest)
 		queued = append(queued, e.item)
 		q.discard(e)
 	}

@@ -30,6 +30,8 @@ type model struct {
 	grouped bool
 
 	queued  []modelItem       // in order of arrival in their class
+	urgent  int               // hand-outs since the last to an overdue class
+	shared  int               // the class that had it
 	turns   map[int][]int     // by class: the groups with queued items, next turn first
 	running map[int]modelItem // by item
 	again   map[int]modelItem
@@ -42,7 +44,7 @@ type model struct {
 }
 
 func newModel(opts workqueue.Options[int]) *model {
-	m := &model{budgets: opts.Budgets, grouped: opts.Group != nil}
+	m := &model{budgets: opts.Budgets, grouped: opts.Group != nil, urgent: 3}
 	if len(m.budgets) == 0 {
 		m.budgets = []time.Duration{0}
 	}
@@ -55,13 +57,6 @@ func modelGroup(item int) int { return item % 5 }
 func modelClass(item int) int { return item / 3 % 4 }
 
 func (m *model) clamp(class int) int { return min(max(class, 0), len(m.budgets)-1) }
-
-func (m *model) moreUrgent(a, b int) int {
-	if m.budgets[b] < m.budgets[a] {
-		return b
-	}
-	return a
-}
 
 func (m *model) find(item int) int {
 	return slices.IndexFunc(m.queued, func(q modelItem) bool { return q.item == item })
@@ -105,7 +100,7 @@ func (m *model) add(item, class int, now time.Time) {
 	}
 	class = m.clamp(class)
 	if i := m.find(item); i >= 0 {
-		if now.Add(m.budgets[class]).Before(m.queued[i].due) {
+		if class < m.queued[i].class {
 			x := m.unqueue(i)
 			x.class = class
 			m.push(x, now)
@@ -113,23 +108,19 @@ func (m *model) add(item, class int, now time.Time) {
 		return
 	}
 	if x, ok := m.again[item]; ok {
-		x.class = m.moreUrgent(x.class, class)
+		x.class = min(x.class, class)
 		m.again[item] = x
 		return
 	}
 	if d, ok := m.delayed[item]; ok {
 		delete(m.delayed, item)
-		class = m.moreUrgent(d.class, class)
+		class = min(d.class, class)
 	}
 	m.ask(item, class, now)
 }
 
 func (m *model) addAfter(item, class int, d time.Duration, now time.Time) {
 	if m.shut {
-		return
-	}
-	if d <= 0 {
-		m.add(item, class, now)
 		return
 	}
 	if _, again := m.again[item]; again || m.find(item) >= 0 {
@@ -145,6 +136,11 @@ func (m *model) addAfter(item, class int, d time.Duration, now time.Time) {
 		if !x.due.Before(old.due) {
 			return
 		}
+	}
+	if d <= 0 {
+		delete(m.delayed, item)
+		m.ask(item, x.class, now)
+		return
 	}
 	m.delayed[item] = x
 }
@@ -166,16 +162,39 @@ func (m *model) release(now time.Time) {
 	}
 }
 
-func (m *model) take() int {
-	class := -1
-	var due time.Time
-	for c := range m.budgets {
-		for _, x := range m.queued {
-			if x.class == c && (class < 0 || x.due.Before(due)) {
-				class, due = c, x.due
+// overdue says whether a class has an item that has waited for its bound.
+func (m *model) overdue(class int, now time.Time) bool {
+	return slices.ContainsFunc(m.queued, func(x modelItem) bool { return x.class == class && !x.due.After(now) })
+}
+
+// nextClass finds the class to serve: the most urgent, but after three such
+// hand-outs the next overdue one in a circle of all but the first.
+func (m *model) nextClass(now time.Time) int {
+	if m.urgent >= 3 {
+		var circle []int
+		for c := 1; c < len(m.budgets); c++ {
+			circle = append(circle, c)
+		}
+		for len(circle) > 0 && m.shared != 0 && circle[len(circle)-1] != m.shared {
+			circle = append(circle[1:], circle[0])
+		}
+		for _, c := range circle {
+			if m.overdue(c, now) {
+				m.urgent, m.shared = 0, c
+				return c
 			}
 		}
 	}
+	m.urgent++
+	for c := 0; ; c++ {
+		if slices.ContainsFunc(m.queued, func(x modelItem) bool { return x.class == c }) {
+			return c
+		}
+	}
+}
+
+func (m *model) take(now time.Time) int {
+	class := m.nextClass(now)
 	i := slices.IndexFunc(m.queued, func(x modelItem) bool {
 		return x.class == class && (!m.grouped || modelGroup(x.item) == m.turns[class][0])
 	})
@@ -291,7 +310,7 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 				m.add(x, own, now)
 			}
 		case op < 45:
-			d := m.freeDelay(r, now) - time.Second
+			d := m.freeDelay(r, now) - time.Second // sometimes not positive
 			q.AddAfter(item, d)
 			m.addAfter(item, own, d, now)
 		case op < 65:
@@ -302,7 +321,7 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			}
 			got, ok := q.Get(t.Context())
 			require.True(t, ok)
-			require.Equal(t, m.take(), got)
+			require.Equal(t, m.take(time.Now()), got)
 		case op < 88:
 			q.Done(item) // often a stray one
 			m.done(item, now)
@@ -336,7 +355,7 @@ func finishModel(t *testing.T, q *workqueue.DelayingQueue[int], m *model) {
 	m.shutDown()
 	for len(m.queued)+len(m.running) > 0 {
 		for len(m.queued) > 0 {
-			require.Equal(t, m.take(), mustGet(t, q))
+			require.Equal(t, m.take(time.Now()), mustGet(t, q))
 		}
 		running := make([]int, 0, len(m.running))
 		for item := range m.running {

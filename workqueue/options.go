@@ -10,18 +10,28 @@ type Options[T comparable] struct {
 	// Name tells queues apart in [Queue.Inspect] and in logs.
 	Name string
 
-	// Budgets, if it has more than one element, divides the items into classes
-	// 0, 1, …; Budgets[c] is how long an item of class c may wait for items of
-	// other classes. The item whose budget ends first is handed out first, so
-	// that nothing waits longer than its budget plus the time taken by what
-	// was due before it: a flood of urgent items delays the others, but
-	// cannot starve them. A negative budget counts as 0.
+	// Budgets, if it has more than one element, divides the items into priority
+	// classes 0, 1, …; class 0 is the most urgent. Budgets[c] is the bound of class
+	// c: how long its items may wait while others are handed out. An item that has
+	// waited for so long is overdue. A negative bound counts as 0. The bound of
+	// class 0 has no effect.
 	//
-	// []time.Duration{0, time.Minute} reads: class 0 first, unless an item of
-	// class 1 has been waiting for a minute.
+	// The most urgent class that has items is served, except that every fourth
+	// hand-out goes to a class with an overdue item, if there is one. Several such
+	// classes take turns. So two things hold at any time, see promises 5 and 6 of
+	// the package:
+	//
+	//  - A backlog of other classes delays an urgent item by one item, and a run of
+	//    urgent items by a third, however long the backlog is and has been there.
+	//  - A flood of urgent items delays the others until their bound. From then on
+	//    they get a quarter of the hand-outs, so nothing starves.
+	//
+	// []time.Duration{0, time.Minute} reads: class 0 first, and an item of class 1
+	// comes after a minute even so. With groups, the groups of a class take turns
+	// in what the class gets.
 	Budgets []time.Duration
 
-	// Class gives the class of an item that is added without one. Numbers
+	// Class gives the priority class of an item that is added without one. Numbers
 	// outside the classes count as the nearest. Nil means class 0.
 	Class func(T) int
 

@@ -59,71 +59,59 @@ func TestRetryKeepsTheClass(t *testing.T) {
 	})
 }
 
-// However many urgent items keep coming, an item waits at most its budget plus
-// the processing of what was due before it.
-func TestNoClassStarves(t *testing.T) {
+// An item that asks to come again at once is no more urgent than before, and
+// comes after its peers: it starves neither them nor, with a class for each, others.
+func TestRequeueKeepsTheClassAndGoesToTheBack(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const (
-			budget = 10 * time.Second
-			work   = 100 * time.Millisecond
-		)
-		q := workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, budget}})
-		added := map[string]time.Time{}
-		longest := map[int]time.Duration{}
-		for i := range 2000 {
-			// Urgent work arrives at exactly the rate at which it can be done:
-			// by strict priority, the other class would never have its turn.
-			urgent := fmt.Sprint("urgent ", i)
-			q.AddClass(urgent, 0)
-			added[urgent] = time.Now()
-			if i%10 == 0 {
-				low := fmt.Sprint("low ", i)
-				q.AddClass(low, 1)
-				added[low] = time.Now()
-			}
-			item := mustGet(t, q)
-			class := 0
-			if strings.HasPrefix(item, "low") {
-				class = 1
-			}
-			waited := time.Since(added[item])
-			longest[class] = max(longest[class], waited)
-			// What was due before: everything that arrived earlier, at most.
-			require.LessOrEqual(t, waited, budget+time.Duration(q.Len()+1)*work, item)
-			advance(work)
-			q.Done(item)
-		}
-		assert.GreaterOrEqual(t, longest[1], budget)
-		assert.Less(t, longest[1], 2*budget+30*time.Second)
-		t.Logf("longest waits: urgent %v, low %v", longest[0], longest[1])
-	})
+	for name, requeue := range map[string]func(*workqueue.RateLimitingQueue[string], string){
+		"AddAfter 0":        func(q *workqueue.RateLimitingQueue[string], item string) { q.AddAfter(item, 0) },
+		"AddAfter negative": func(q *workqueue.RateLimitingQueue[string], item string) { q.AddAfter(item, -time.Second) },
+		"AddRateLimited":    func(q *workqueue.RateLimitingQueue[string], item string) { q.AddRateLimited(item) },
+		"AddAfter 1 ms": func(q *workqueue.RateLimitingQueue[string], item string) {
+			q.AddAfter(item, time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				at := workqueue.WithMaxWait[string](nil, 0) // no delay
+				q := workqueue.NewRateLimiting(at, workqueue.Options[string]{Budgets: []time.Duration{0, time.Hour}})
+				for _, item := range number(100, "%d") {
+					q.AddClass(item, 1)
+				}
+				runs := map[string]int{}
+				for range 1000 {
+					item := mustGet(t, q)
+					runs[item]++
+					requeue(q, item)
+					advance(10 * time.Millisecond)
+					q.Done(item)
+				}
+				for _, item := range number(100, "%d") {
+					assert.Equal(t, 10, runs[item], item)
+				}
+				q.Add("urgent")
+				assert.Equal(t, "urgent", mustGet(t, q))
+			})
+		})
+	}
 }
 
-// The exact promise: when an item is handed out, nothing queued was due before.
-func TestNothingIsHandedOutBeforeWhatWasDueEarlier(t *testing.T) {
+// A delay that is replaced by none is still no sign of urgency.
+func TestDelayedItemKeepsItsClassWhenAskedForAtOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRand(t)
-		budgets := []time.Duration{0, 3 * time.Second, time.Second, 20 * time.Second}
-		q := workqueue.New(workqueue.Options[int]{Budgets: budgets})
-		due := map[int]time.Time{}
-		for i := range 20_000 {
-			if r.IntN(2) == 0 {
-				class := r.IntN(len(budgets))
-				q.AddClass(i, class)
-				due[i] = time.Now().Add(budgets[class])
-			} else if q.Len() > 0 {
-				item := mustGet(t, q)
-				for other, d := range due {
-					require.False(t, d.Before(due[item]), "%d waits although it was due before %d", other, item)
-				}
-				delete(due, item)
-				q.Done(item)
-			}
-			advance(time.Duration(r.IntN(int(200 * time.Millisecond))))
-		}
-	})
+	q := workqueue.NewDelaying(workqueue.Options[string]{Budgets: []time.Duration{0, time.Hour}})
+	q.AddClass("low", 1)
+	q.AddAfter("low", -1) // queued: nothing changes
+	q.Add("high")
+	assert.Equal(t, "high", mustGet(t, q))
+	assert.Equal(t, "low", mustGet(t, q))
+	q.AddAfter("low", time.Hour)
+	q.Done("low")
+	q.AddAfter("low", 0)
+	assert.Zero(t, q.Stats().Delayed)
+	q.Add("new")
+	assert.Equal(t, []string{"new", "low"}, takeAll(t, q.Queue))
 }
 
 func TestGroupsTakeTurns(t *testing.T) {

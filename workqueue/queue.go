@@ -22,8 +22,8 @@ func New[T comparable](opts Options[T]) *Queue[T] {
 // nothing.
 //
 // If the item is delayed, it is queued now and the delay is forgotten. With
-// classes, the item is of the class that [Options].Class gives, else of class 0;
-// if it is queued in a less urgent class, it is raised.
+// priority classes, the item is of the class that [Options].Class gives, else of
+// class 0. If it is queued in a less urgent class, it moves to the back of that one.
 //
 // It panics if T is an interface type and item's dynamic type is not
 // comparable, as a map would.
@@ -33,7 +33,7 @@ func (q *Queue[T]) Add(item T) {
 	q.engine.add(&r)
 }
 
-// AddClass is Add for an item of the given class; see [Options].Budgets. A class
+// AddClass is Add for an item of the given priority class; see [Options].Budgets. A class
 // that does not exist counts as the nearest that does.
 func (q *Queue[T]) AddClass(item T, class int) { q.engine.addClass(item, class) }
 

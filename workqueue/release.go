@@ -18,17 +18,12 @@ func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
 		return false
 	}
 	now = q.observe(now)
-	var added bool
-	if d <= 0 && !retry {
-		added = q.addLocked(&r, now)
-	} else {
-		e := q.table.findOrInsert(r.hash, &r.item, &q.free)
-		if retry {
-			q.count.retried++
-			e.retries++
-		}
-		added = q.delayLocked(e, &r, now, d)
+	e := q.table.findOrInsert(r.hash, &r.item, &q.free)
+	if retry {
+		q.count.retried++
+		e.retries++
 	}
+	added := q.delayLocked(e, &r, now, d)
 	w := q.waiters.next(q.order.n)
 	q.mu.Unlock()
 	w.wake()
@@ -49,7 +44,9 @@ func (q *engine[T]) delayLocked(e *entry[T], r *request[T], now int64, d time.Du
 		return false // comes sooner than any delay
 	}
 	if !e.running && !e.delayed() {
-		e.class = q.order.clamp(r.class) // else it keeps the class it has
+		// Else it keeps its class: a request for later, or a retry, is no sign
+		// that the item has become more urgent.
+		e.class = q.order.clamp(r.class)
 	}
 	q.setGroup(e, r)
 	if d <= 0 {
