@@ -87,16 +87,16 @@
 //  9. Add, AddAll, AddAfter, AddRateLimited and Done never wait for a consumer.
 //     Get waits until there is an item, its context is done, or the queue is
 //     shut down and nothing is queued.
-// 10. After a shutdown nothing is accepted, what is queued is still handed out,
+//  10. After a shutdown nothing is accepted, what is queued is still handed out,
 //     and what is delayed is dropped and counted in [Stats].Dropped.
 //     [Queue.ShutDownWithDrain] returns nil only when nothing is queued and
 //     nothing running. Any number may wait for it, each with its own context,
 //     and ShutDown releases them all.
-// 11. A channel from [Queue.Mark] is closed as soon as everything that was
+//  11. A channel from [Queue.Mark] is closed as soon as everything that was
 //     queued or running when it was made has been processed once, and not before.
-// 12. A queue has no goroutine. A timer exists while something is delayed;
+//  12. A queue has no goroutine. A timer exists while something is delayed;
 //     the runtime starts a goroutine for the moment in which it fires.
-// 13. No user code (limiters, metrics, Class and Group functions) runs while
+//  13. No user code (limiters, metrics, Class and Group functions) runs while
 //     the queue is locked. It may call the queue.
 //
 // # When things go wrong
