@@ -19,7 +19,7 @@
 // watching takes no time, and synctest.Wait tells that both sides have nothing
 // more to do.
 //
-// There are three kinds of histories:
+// There are four kinds of histories:
 //
 //   - Of a cluster, for informers: writes, deletions, names taken by another
 //     object, broken connections, outages during which objects change, compacted
@@ -29,6 +29,9 @@
 //     server is informertest's, and each side has a client of its own. Both must have told every handler the same events of every
 //     object in the same order, and must end with the same objects, indexes and
 //     resourceVersion, which are the server's.
+//   - Of a cluster, for the classic chain: the same without what concerns handlers.
+//     A reflector of either side writes to a DeltaFIFO of that side, and the same
+//     consumer applies the deltas of both to a store and a recorder.
 //   - Of a queue: adds, delayed and rate limited ones, hand-overs, time, shutdown.
 //     Both must hand out the same items in the same order at the same time.
 //   - Of a DeltaFIFO: changes, lists, resyncs, pops. Both must hand over the same

@@ -27,6 +27,7 @@ type pair struct {
 	ourReg       *informer.Registration
 	theirReg     cache.ResourceEventHandlerRegistration
 
+	synced   func() (ours, theirs bool)
 	left     bool
 	leftBusy bool // it was stalled when it left, and what it was told then is chance
 	calls    int  // of ours, when it left
@@ -52,6 +53,7 @@ func (w *world) join(t temper) error {
 	var err, theirErr error
 	p.ourReg, err = w.ours.AddHandler(ours, opts)
 	p.theirReg, theirErr = w.theirs.AddEventHandlerWithResyncPeriod(theirs, period)
+	p.synced = func() (bool, bool) { return p.ourReg.HasSynced(), p.theirReg.HasSynced() }
 	return errors.Join(err, theirErr)
 }
 
@@ -106,8 +108,8 @@ func (p *pair) compare(synced bool, met *tally) error {
 	if p.left && p.ours.calls > p.calls {
 		fail("ours was called after it was removed")
 	}
-	if !p.left && synced && (!p.ourReg.HasSynced() || !p.theirReg.HasSynced()) {
-		fail("synced: ours %v, theirs %v", p.ourReg.HasSynced(), p.theirReg.HasSynced())
+	if ours, theirs := p.synced(); !p.left && synced && (!ours || !theirs) {
+		fail("synced: ours %v, theirs %v", ours, theirs)
 	}
 	for _, key := range keys {
 		ours, theirs := p.ours.strict(key), p.theirs.strict(key)

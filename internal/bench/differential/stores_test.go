@@ -54,10 +54,10 @@ func (w *world) addIndex() error {
 // is in the way, those are the server's.
 func (w *world) compareStores() error {
 	ours, theirs := map[types.NamespacedName]state{}, map[types.NamespacedName]state{}
-	for p := range w.ours.Snapshot().All() {
+	for p := range w.ourStore.Snapshot().All() {
 		ours[keyOf(p)] = stateOf(p)
 	}
-	for _, obj := range w.theirs.GetStore().List() {
+	for _, obj := range w.theirStore.List() {
 		p := obj.(*corev1.Pod)
 		theirs[keyOf(p)] = stateOf(p)
 	}
@@ -74,8 +74,8 @@ func (w *world) compareStores() error {
 
 // compareObjects compares the objects with all their fields.
 func (w *world) compareObjects() error {
-	for p := range w.ours.Snapshot().All() {
-		obj, ok, err := w.theirs.GetStore().GetByKey(keyOf(p).String())
+	for p := range w.ourStore.Snapshot().All() {
+		obj, ok, err := w.theirStore.GetByKey(keyOf(p).String())
 		if err != nil || !ok {
 			return fmt.Errorf("theirs does not have %v: %w", keyOf(p), err)
 		}
@@ -95,7 +95,8 @@ func (w *world) compareObjects() error {
 
 // compareVersions compares how far both say to have got.
 func (w *world) compareVersions() error {
-	ours, theirs, server := w.ours.Snapshot().ResourceVersion(), w.theirs.LastSyncResourceVersion(), w.server.ResourceVersion()
+	ours, theirs := w.versions()
+	server := w.server.ResourceVersion()
 	if ours != theirs || ours != server {
 		return fmt.Errorf("resourceVersions: ours %s, theirs %s, the server's %s", ours, theirs, server)
 	}
@@ -108,14 +109,14 @@ func (w *world) compareIndexes() error {
 	if w.indexed {
 		all = append(all, byDivide)
 	}
-	snap := w.ours.Snapshot()
+	snap := w.ourStore.Snapshot()
 	for _, x := range all {
 		values, err := indexer.IndexValues(snap, x)
 		if err != nil {
 			return err
 		}
 		ours := slices.Sorted(values)
-		theirs := slices.Sorted(slices.Values(w.theirs.GetIndexer().ListIndexFuncValues(x.Name())))
+		theirs := slices.Sorted(slices.Values(w.theirStore.ListIndexFuncValues(x.Name())))
 		if !slices.Equal(ours, theirs) {
 			return fmt.Errorf("values of index %s: ours %v, theirs %v", x.Name(), ours, theirs)
 		}
@@ -137,7 +138,7 @@ func (w *world) compareIndex(snap *indexer.Snapshot[*corev1.Pod], x *indexer.Ind
 	for p := range found {
 		ours = append(ours, keyOf(p).String())
 	}
-	theirs, err = w.theirs.GetIndexer().IndexKeys(x.Name(), value)
+	theirs, err = w.theirStore.IndexKeys(x.Name(), value)
 	if err != nil {
 		return err
 	}

@@ -21,16 +21,24 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// world is a server, both informers and their handlers.
+// world is a server, both informers or both classic chains, and their handlers.
 type world struct {
 	*record
 	seed    uint64
 	met     *tally
 	planted defect
 
-	ours   *informer.Informer[*corev1.Pod]
-	theirs cache.SharedIndexInformer
+	ours   *informer.Informer[*corev1.Pod] // nil in a world of classic chains
+	theirs cache.SharedIndexInformer       // nil there too
 	pairs  []*pair
+
+	// What is compared, whichever it is.
+	ourStore interface {
+		Snapshot() *indexer.Snapshot[*corev1.Pod]
+	}
+	theirStore cache.Indexer
+	versions   func() (ours, theirs string)
+	runs       []func()
 
 	started bool
 	down    bool
@@ -42,9 +50,13 @@ type world struct {
 	running sync.WaitGroup
 }
 
-// newWorld makes a world in the present bubble. The seed also chooses what kind of
-// a server it is.
+// newWorld makes a world of informers in the present bubble. The seed also chooses
+// what kind of a server it is.
 func newWorld(seed uint64, met *tally) (*world, error) {
+	return makeWorld(seed, met, (*world).makeInformers)
+}
+
+func makeWorld(seed uint64, met *tally, makeSides func(*world) error) (*world, error) {
 	opts := informertest.Options{InMemory: true, Seed: seed, DisableWatchList: seed%3 == 0}
 	if seed%4 == 1 {
 		opts.Scheme = scheme.Scheme // and so protobuf
@@ -55,7 +67,7 @@ func newWorld(seed uint64, met *tally) (*world, error) {
 	}
 	w := &world{record: newRecord(server), seed: seed, met: met}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	if err = errors.Join(w.makeOurs(), w.makeTheirs()); err != nil {
+	if err = makeSides(w); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -65,8 +77,27 @@ func newWorld(seed uint64, met *tally) (*world, error) {
 // theirAgent tells the server who is who.
 const theirAgent = "theirs"
 
+func (w *world) makeInformers() error {
+	if err := errors.Join(w.makeOurs(), w.makeTheirs()); err != nil {
+		return err
+	}
+	w.ourStore, w.theirStore = w.ours, w.theirs.GetIndexer()
+	w.versions = func() (string, string) {
+		return w.ours.Snapshot().ResourceVersion(), w.theirs.LastSyncResourceVersion()
+	}
+	w.runs = []func(){
+		func() { _ = w.ours.Run(w.ctx) }, // the histories tell whether it works
+		func() { w.theirs.RunWithContext(w.ctx) },
+	}
+	return nil
+}
+
+func (w *world) ourSource() (reflector.ListerWatcher[*corev1.Pod], error) {
+	return reflector.NewResource[*corev1.Pod](w.server.Config(), pods, reflector.ResourceOptions{})
+}
+
 func (w *world) makeOurs() error {
-	source, err := reflector.NewResource[*corev1.Pod](w.server.Config(), pods, reflector.ResourceOptions{})
+	source, err := w.ourSource()
 	if err != nil {
 		return err
 	}
@@ -76,7 +107,7 @@ func (w *world) makeOurs() error {
 	return err
 }
 
-func (w *world) makeTheirs() error {
+func (w *world) theirSource() (*cache.ListWatch, error) {
 	cfg := w.server.Config()
 	cfg.APIPath, cfg.UserAgent = "/api", theirAgent
 	cfg.GroupVersion = &corev1.SchemeGroupVersion
@@ -86,21 +117,29 @@ func (w *world) makeTheirs() error {
 	}
 	client, err := rest.RESTClientFor(cfg)
 	if err != nil {
+		return nil, err
+	}
+	return cache.NewListWatchFromClient(client, pods.Resource, "", fields.Everything()), nil
+}
+
+func (w *world) makeTheirs() error {
+	lw, err := w.theirSource()
+	if err != nil {
 		return err
 	}
-	lw := cache.NewListWatchFromClient(client, pods.Resource, "", fields.Everything())
 	w.theirs = cache.NewSharedIndexInformer(lw, &corev1.Pod{}, resyncPeriod, theirIndex(byLabel.Name(), labelValues))
 	return w.theirs.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 }
 
-// start runs both informers.
+// start runs both sides.
 func (w *world) start() {
 	if w.started {
 		return
 	}
 	w.started = true
-	w.running.Go(func() { _ = w.ours.Run(w.ctx) }) // the histories tell whether it works
-	w.running.Go(func() { w.theirs.RunWithContext(w.ctx) })
+	for _, run := range w.runs {
+		w.running.Go(run)
+	}
 	w.settle(2 * time.Second)
 }
 
@@ -125,14 +164,24 @@ const recovery = 3 * time.Minute
 // runCluster returns a function that runs a cluster's history in a bubble of its
 // own, with a defect if planted is not nil.
 func runCluster(met *tally, planted defect) func(t *testing.T, seed uint64, steps []step) error {
+	return runWorld(func(seed uint64) (*world, error) {
+		w, err := newWorld(seed, met)
+		if err == nil {
+			w.planted = planted
+		}
+		return w, err
+	})
+}
+
+// runWorld returns a function that runs a history in a world of its own.
+func runWorld(newWorld func(seed uint64) (*world, error)) func(t *testing.T, seed uint64, steps []step) error {
 	return func(t *testing.T, seed uint64, steps []step) (err error) {
 		synctest.Test(t, func(*testing.T) {
 			var w *world
-			if w, err = newWorld(seed, met); err != nil {
+			if w, err = newWorld(seed); err != nil {
 				return
 			}
 			defer w.close()
-			w.planted = planted
 			for i, s := range steps {
 				if err = w.step(s); err != nil {
 					err = fmt.Errorf("step %d, %v: %w", i+1, s, err)
