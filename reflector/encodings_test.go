@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
@@ -87,7 +86,7 @@ func (a *accepts) RoundTrip(req *http.Request) (*http.Response, error) {
 func mirrors[T reflector.Object](t *testing.T, encoding reflector.Encoding, mode reflector.SyncMode, mime string, check func(*testing.T, T)) {
 	t.Run(fmt.Sprintf("%T %s %s", *new(T), encoding, mode), func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
-			server := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scheme.Scheme})
+			server := informertest.Start(t, informertest.Options{InMemory: true})
 			create := func(name string) {
 				require.NoError(t, server.Create(&corev1.ConfigMap{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"l": name}},

@@ -109,6 +109,10 @@ func (c *codec[T]) listJSON(body io.Reader, items *ahead[T]) (metav1.ListMeta, e
 	return meta, err
 }
 
+// maxEnvelope is how many bytes may stand around a list. The types of the list
+// are all that is known to stand there.
+const maxEnvelope = 64 << 10
+
 // listProto reads a list message: field 1 is the metadata, field 2 repeats per
 // item, in all API types.
 func (c *codec[T]) listProto(body io.Reader, items *ahead[T]) (metav1.ListMeta, error) {
@@ -127,13 +131,20 @@ func (c *codec[T]) listProto(body io.Reader, items *ahead[T]) (metav1.ListMeta, 
 	}
 	w := &wireReader{r: br, left: math.MaxUint64}
 	var list typeMeta
-	for {
+	for other := uint64(0); ; {
 		if _, err := br.Peek(1); err == io.EOF { //nolint:errorlint // bufio returns the bare value
 			break
 		}
+		before := w.left
 		num, kind, size, err := w.field()
 		if err != nil {
 			return meta, err
+		}
+		// Garbage often reads as fields of unknown numbers, and may never end.
+		if kind != 2 || num != 2 {
+			if other += before - w.left + size; other > maxEnvelope {
+				return meta, fmt.Errorf("%w: more than %d bytes beside the list", errProto, maxEnvelope)
+			}
 		}
 		switch {
 		case kind != 2:

@@ -67,7 +67,10 @@ func simulate(t *testing.T, seed uint64) {
 	faults := &faults{rng: rand.New(rand.NewPCG(seed, 2)), rate: rng.Float64() * 0.8}
 	cfg := server.Config()
 	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { faults.next = rt; return faults })
-	lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, configMaps, reflector.ResourceOptions{LabelSelector: "sim=yes"})
+	lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, configMaps, reflector.ResourceOptions{
+		LabelSelector: "sim=yes",
+		Encoding:      []reflector.Encoding{reflector.EncodingAuto, reflector.EncodingJSON}[seed%2],
+	})
 	require.NoError(t, err)
 	if chance(0.3) {
 		lw = &blurred{ListerWatcher: lw, rng: rand.New(rand.NewPCG(seed, 3)), faults: faults}

@@ -220,6 +220,23 @@ func TestProtobufListCutShortIsNotTakenForWhole(t *testing.T) {
 	}
 }
 
+func TestEndlessGarbageAfterAProtobufListIsRefused(t *testing.T) {
+	t.Parallel()
+	c, err := newCodec[*corev1.Pod]("v1")
+	require.NoError(t, err)
+	list := samplePods(1)
+	whole := envelope(t, "PodList", list)
+	for name, garbage := range map[string]string{"long fields": "ba", "short fields": "\x08\x01"} {
+		_, err := listProto(c, io.MultiReader(bytes.NewReader(whole), repeated(garbage)), func(*corev1.Pod, error) error { return nil })
+		require.ErrorIs(t, err, errProto, name)
+	}
+}
+
+// repeated reads as the same text for ever.
+type repeated string
+
+func (r repeated) Read(p []byte) (int, error) { return copy(p, r), nil }
+
 func TestABadProtobufItemIsHandedOverAsAnError(t *testing.T) {
 	t.Parallel()
 	c, err := newCodec[*corev1.Pod]("v1")
