@@ -38,7 +38,7 @@ func (cl *call) body() (body []byte, media string, err error) {
 		return nil, "", apierrors.NewBadRequest("reading the body: " + err.Error())
 	}
 	if media == mediaProtobuf && len(body) > 0 {
-		if body, err = decodeProto(cl.server.opts.Scheme, body); err != nil {
+		if body, err = decodeProto(cl.server.types(), body); err != nil {
 			return nil, "", apierrors.NewBadRequest("decoding protobuf: " + err.Error())
 		}
 		media = mediaJSON

@@ -93,7 +93,7 @@ func TestUnreachedVersionTimesOutAsTooLarge(t *testing.T) {
 
 func TestGoSideSeesWhatClientsDo(t *testing.T) {
 	t.Parallel()
-	s := informertest.Start(t, informertest.Options{Scheme: scheme.Scheme})
+	s := informertest.Start(t, informertest.Options{})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", GenerateName: "p-"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	require.NoError(t, s.Create(pod))
 	got := &corev1.Pod{}

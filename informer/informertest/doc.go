@@ -40,10 +40,11 @@
 // # What is served
 //
 // Discovery; get, list, watch, create, update, patch (JSON patch and merge
-// patch), delete and deletecollection; the status subresource; the common
-// built-in kinds, any [Resource] you describe, and custom resources whose
-// CustomResourceDefinition a client creates. Objects are shown as JSON, as
-// protobuf (see [Options].Scheme), or as metadata only.
+// patch), delete and deletecollection; the status subresource; all built-in
+// kinds, any [Resource] you describe, and custom resources whose
+// CustomResourceDefinition a client creates. Objects are read and shown as JSON
+// or protobuf (built-in kinds, and those of [Options].Scheme), and shown as
+// metadata only.
 //
 // # Promises
 //

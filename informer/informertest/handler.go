@@ -62,7 +62,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target)
 		Subresource: t.subresource, Query: r.URL.RawQuery, UserAgent: r.UserAgent(), Time: time.Now(),
 	}
 	s.log.add(request)
-	vw, err := negotiate(r, res, t.version, s.opts.Scheme)
+	vw, err := negotiate(r, res, t.version, s.types())
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // accepted is one media range of an Accept header.
@@ -49,8 +48,8 @@ func parseAccept(header string) []accepted {
 
 // negotiate chooses the view that the Accept header asks for. Tables are not
 // served: a client that asks for one gets the objects themselves.
-func negotiate(r *http.Request, res Resource, version string, scheme *runtime.Scheme) (view, error) {
-	vw := view{res: res, version: version, scheme: scheme}
+func negotiate(r *http.Request, res Resource, version string, types goTypes) (view, error) {
+	vw := view{res: res, version: version, types: types}
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "" {
 		return vw, nil
@@ -67,7 +66,7 @@ func negotiate(r *http.Request, res Resource, version string, scheme *runtime.Sc
 		}
 		switch a.params["as"] {
 		case "":
-			if !vw.proto || canProto(scheme, res.gvk(version)) {
+			if !vw.proto || types.canProto(res.gvk(version)) {
 				return vw, nil
 			}
 		case "PartialObjectMetadata", "PartialObjectMetadataList":

@@ -16,9 +16,9 @@ import (
 // resourceVersion, ...) back into obj. Unlike a request it stores status too,
 // and makes a missing namespace.
 //
-// The kind must be served. A Go type of k8s.io/api that does not state its
-// apiVersion and kind is recognised if Options.Scheme holds it, or if its Go
-// name is the kind of exactly one resource.
+// The kind must be served. A Go type of k8s.io/api, or of Options.Scheme, need
+// not state its apiVersion and kind; another one need not if its Go name is the
+// kind of exactly one resource.
 func (s *Server) Create(obj runtime.Object) error {
 	k, u, err := s.decode(obj)
 	if err != nil {
@@ -141,9 +141,9 @@ func (s *Server) decode(obj runtime.Object) (kind, *unstructured.Unstructured, e
 	}
 	// Decoding yields maps of the same shape as what clients send.
 	gvk := obj.GetObjectKind().GroupVersionKind()
-	if gvk.Kind == "" && s.opts.Scheme != nil {
-		if kinds, _, err := s.opts.Scheme.ObjectKinds(obj); err == nil {
-			gvk = kinds[0]
+	if gvk.Kind == "" {
+		if known, ok := s.types().kindOf(obj); ok {
+			gvk = known
 		}
 	}
 	k, err := s.store.byKind(gvk, goName(obj))

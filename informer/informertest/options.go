@@ -18,10 +18,11 @@ type Options struct {
 	// plural name replaces a built-in.
 	Resources []Resource
 
-	// Scheme enables application/vnd.kubernetes.protobuf for the kinds that are
-	// registered in it with generated types, such as those of
-	// k8s.io/client-go/kubernetes/scheme. Without one, and for all other kinds,
-	// protobuf is refused with 406 and only JSON is served.
+	// Scheme holds Go types of further kinds than the built-in ones, which are
+	// known without it. Kinds in it that have generated protobuf code are served
+	// in protobuf too, as those of an aggregated API server are; all others, custom
+	// resources among them, are served in JSON only, and protobuf is refused with
+	// 406.
 	Scheme *runtime.Scheme
 
 	// Seed determines UIDs and generated names.

@@ -19,26 +19,13 @@ const protoMagic = "k8s\x00"
 // protoMessage is what generated API types implement.
 type protoMessage interface{ Marshal() ([]byte, error) }
 
-// canProto reports whether objects of a kind have a protobuf form.
-func canProto(scheme *runtime.Scheme, gvk schema.GroupVersionKind) bool {
-	if scheme == nil || !scheme.Recognizes(gvk) {
-		return false
-	}
-	obj, err := scheme.New(gvk)
-	if err != nil {
-		return false
-	}
-	_, ok := obj.(protoMessage)
-	return ok
-}
-
 // message is the protobuf message of an object that is given as JSON.
 func (vw view) message(object []byte) ([]byte, error) {
 	var into runtime.Object = &metav1.PartialObjectMetadata{}
 	if !vw.partial {
-		var err error
-		if into, err = vw.scheme.New(vw.res.gvk(vw.version)); err != nil {
-			return nil, err
+		var ok bool
+		if into, ok = vw.types.new(vw.res.gvk(vw.version)); !ok {
+			return nil, fmt.Errorf("informertest: no Go type is known for %s", vw.res.gvk(vw.version))
 		}
 	}
 	if err := json.Unmarshal(object, into); err != nil {
@@ -132,10 +119,10 @@ func (vw view) writeProtoList(w http.ResponseWriter, meta metav1.ListMeta, items
 
 // decodeProto turns a protobuf body into the JSON of the same object. The kinds
 // that options are sent as are always known.
-func decodeProto(scheme *runtime.Scheme, body []byte) ([]byte, error) {
+func decodeProto(types goTypes, body []byte) ([]byte, error) {
 	var unknown runtime.Unknown
 	if len(body) < len(protoMagic) || string(body[:len(protoMagic)]) != protoMagic {
-		return nil, fmt.Errorf("the body does not begin as a protobuf object does")
+		return nil, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", []byte(protoMagic))
 	}
 	if err := unknown.Unmarshal(body[len(protoMagic):]); err != nil {
 		return nil, err
@@ -143,12 +130,9 @@ func decodeProto(scheme *runtime.Scheme, body []byte) ([]byte, error) {
 	gvk := schema.FromAPIVersionAndKind(unknown.APIVersion, unknown.Kind)
 	var into runtime.Object = &metav1.DeleteOptions{}
 	if gvk.Kind != "DeleteOptions" {
-		if !canProto(scheme, gvk) {
-			return nil, fmt.Errorf("kind %s is not in Options.Scheme", gvk)
-		}
-		var err error
-		if into, err = scheme.New(gvk); err != nil {
-			return nil, err
+		var ok bool
+		if into, ok = types.new(gvk); !ok {
+			return nil, fmt.Errorf("no kind %q is registered for version %q", gvk.Kind, gvk.GroupVersion())
 		}
 	}
 	message, ok := into.(interface{ Unmarshal([]byte) error })

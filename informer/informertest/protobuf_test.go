@@ -35,7 +35,7 @@ func protobuf(t *testing.T, s *informertest.Server) *rest.RESTClient {
 
 func TestProtobufShowsTheSameObjectsAsJSON(t *testing.T) {
 	t.Parallel()
-	s := informertest.Start(t, informertest.Options{Scheme: scheme.Scheme})
+	s := informertest.Start(t, informertest.Options{})
 	client, ctx := protobuf(t, s), t.Context()
 	for i := range 3 {
 		pod := &corev1.Pod{
@@ -59,7 +59,7 @@ func TestProtobufShowsTheSameObjectsAsJSON(t *testing.T) {
 
 func TestProtobufIsWatched(t *testing.T) {
 	t.Parallel()
-	s := informertest.Start(t, informertest.Options{Scheme: scheme.Scheme})
+	s := informertest.Start(t, informertest.Options{})
 	client, ctx := protobuf(t, s), t.Context()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
 	require.NoError(t, s.Create(pod))
@@ -92,7 +92,7 @@ func TestProtobufOfUnknownKindsIsRefusedExceptForMetadata(t *testing.T) {
 	s := informertest.Start(t, informertest.Options{
 		Resources: []informertest.Resource{{Group: "example.test", Versions: []string{"v1"}, Kind: "Widget"}},
 	})
-	err := protobuf(t, s).Get().Resource("pods").Do(t.Context()).Error()
+	err := protobuf(t, s).Get().AbsPath("/apis/example.test/v1/widgets").Do(t.Context()).Error()
 	require.True(t, apierrors.IsNotAcceptable(err), "%v", err)
 	client, err := metadata.NewForConfig(s.Config()) // asks for protobuf first
 	require.NoError(t, err)

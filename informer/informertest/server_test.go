@@ -85,8 +85,11 @@ func TestKindsThatAreNotServedAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "is not served")
 	_, err = s.List(widgets, "", nil)
 	require.ErrorContains(t, err, "is not served")
-	require.NoError(t, s.Register(informertest.Resource{Group: "example.test", Versions: []string{"v1"}, Kind: "Pod", Plural: "pods"}))
-	assert.ErrorContains(t, s.Create(&corev1.Pod{}), "set apiVersion and kind")
+	// A type that no scheme holds is known by its name, if that names one resource.
+	type ConfigMap struct{ corev1.ConfigMap }
+	require.NoError(t, s.Create(&ConfigMap{corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}}))
+	require.NoError(t, s.Register(informertest.Resource{Group: "example.test", Versions: []string{"v1"}, Kind: "ConfigMap", Plural: "configmaps"}))
+	assert.ErrorContains(t, s.Create(&ConfigMap{}), "set apiVersion and kind")
 }
 
 func TestRegisterAgainKeepsTheObjects(t *testing.T) {

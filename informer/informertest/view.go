@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -22,7 +21,7 @@ type view struct {
 	version string
 	partial bool
 	proto   bool
-	scheme  *runtime.Scheme // of the kinds that have a protobuf form
+	types   goTypes // of the kinds that have a protobuf form
 }
 
 // media is the Content-Type of the view.
@@ -33,8 +32,8 @@ func (vw view) media() string {
 	return mediaJSON
 }
 
-// types returns the kind and apiVersion that objects are shown with.
-func (vw view) types() metav1.TypeMeta {
+// typeMeta returns the kind and apiVersion that objects are shown with.
+func (vw view) typeMeta() metav1.TypeMeta {
 	if vw.partial {
 		return metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()}
 	}
@@ -43,7 +42,7 @@ func (vw view) types() metav1.TypeMeta {
 
 // listTypes returns the kind and apiVersion that lists are shown with.
 func (vw view) listTypes() metav1.TypeMeta {
-	t := vw.types()
+	t := vw.typeMeta()
 	if vw.partial {
 		t.Kind += "List"
 	} else {
@@ -61,7 +60,7 @@ func (vw view) object(v *version) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return envelope(vw.types(), message), nil
+	return envelope(vw.typeMeta(), message), nil
 }
 
 // jsonOf is the JSON of one object.
@@ -70,7 +69,7 @@ func (vw view) jsonOf(v *version) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withTypes(vw.types(), bare), nil
+	return withTypes(vw.typeMeta(), bare), nil
 }
 
 // item is the JSON of an object within a list. Like the API server's, items of
@@ -149,10 +148,10 @@ func (vw view) bookmark(rv uint64, initialEventsEnd bool) ([]byte, error) {
 		meta["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
 	}
 	bare, _ := json.Marshal(map[string]any{"metadata": meta}) // maps of strings always have a JSON form
-	object := withTypes(vw.types(), bare)
+	object := withTypes(vw.typeMeta(), bare)
 	if !vw.proto {
 		return object, nil
 	}
 	message, err := vw.message(object)
-	return envelope(vw.types(), message), err
+	return envelope(vw.typeMeta(), message), err
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/kubernetes/scheme"
-
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/conformance"
 	"github.com/informerkit/informerkit/internal/leaktest"
@@ -16,8 +14,8 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestTheEmbeddedServerConforms(t *testing.T) {
 	for name, opts := range map[string]informertest.Options{
-		"Loopback": {FreshnessTimeout: 100 * time.Millisecond, Scheme: scheme.Scheme},
-		"InMemory": {FreshnessTimeout: 100 * time.Millisecond, InMemory: true, Scheme: scheme.Scheme},
+		"Loopback": {FreshnessTimeout: 100 * time.Millisecond},
+		"InMemory": {FreshnessTimeout: 100 * time.Millisecond, InMemory: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := informertest.Start(t, opts)
