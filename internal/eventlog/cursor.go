@@ -85,11 +85,11 @@ func (c *Cursor[E, S]) Next() (run []E, state S, status Status) {
 	return run, l.state, Run
 }
 
-// park puts the cursor into the list of those that wait.
+// park puts the cursor into the list of those that wait. Its chunk is the tail
+// already: it has read all entries, and no chunk is begun without one.
 func (c *Cursor[E, S]) park() {
 	l := c.log
 	if c.epoch != l.epoch {
-		c.chunk = l.tail
 		c.epoch, c.slot = l.epoch, len(l.parked)
 		l.parked = append(l.parked, c)
 	}

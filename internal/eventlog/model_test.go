@@ -92,6 +92,7 @@ func (r *reader) next(t *testing.T, total int) {
 		r.at = total
 	case Parked:
 		require.Equal(t, total, r.at, "nothing may be left when a cursor parks")
+		require.Same(t, r.c.log.tail, r.c.chunk, "a waiting cursor retains no earlier chunk")
 	case Closed:
 		require.Fail(t, "closed")
 	}

@@ -1,0 +1,188 @@
+package eventlog
+
+import (
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// These tests look inside the log: what it delivers does not depend on chunks, what
+// it allocates and retains does.
+
+func TestChunkIsFilledToTheLastPlace(t *testing.T) {
+	t.Parallel()
+	l := New[int](0)
+	c, _, _ := l.Join(0, none)
+	for i := range minChunk {
+		l.Append([]int{i}, i)
+	}
+	assert.Zero(t, l.tail.first, "all of them fit into the first chunk")
+	assert.Len(t, l.tail.entries, cap(l.tail.entries))
+	l.Append([]int{minChunk}, minChunk)
+	assert.Equal(t, uint64(minChunk), l.tail.first, "one more does not")
+	assert.Len(t, read(t, c), minChunk+1)
+}
+
+func TestLongBatchBecomesAChunkUnlessItsSliceIsMostlyEmpty(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		len, cap int
+		kept     bool
+	}{
+		{"shortest, full", minKept, minKept, true},
+		{"shortest, half full", minKept, 2 * minKept, true},
+		{"shortest, less than half full", minKept, 2*minKept + 1, false},
+		{"long, less than half full", 10 * minKept, 100 * minKept, false},
+		{"too short", minKept - 1, minKept - 1, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := New[int](0)
+			c, _, _ := l.Join(0, none)
+			batch := make([]int, tc.len, tc.cap)
+			assert.Equal(t, tc.kept, l.Append(batch, 1))
+			run, _, _ := c.Next()
+			require.Len(t, run, tc.len)
+			assert.Equal(t, tc.kept, &run[0] == &batch[0])
+		})
+	}
+}
+
+func TestLimitIsTheMostThatMayBeUnread(t *testing.T) {
+	t.Parallel()
+	const limit = 3 * minKept
+	for name, more := range map[string]int{"exactly the limit": 0, "one more": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := New[int](0)
+			c, _, _ := l.Join(limit, none)
+			l.Append(make([]int, minKept), 1) // each of them begins a chunk
+			l.Append(make([]int, limit-minKept+more), 2)
+			_, state, status := c.Next()
+			if more == 0 {
+				assert.Equal(t, Run, status)
+				assert.Equal(t, 1, state)
+			} else {
+				assert.Equal(t, Detached, status)
+				assert.Equal(t, 2, state)
+			}
+		})
+	}
+}
+
+func TestIdleLogKeepsAShortChunkForTheNextEntries(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ entries, keeps int }{
+		"the longest to be kept": {minKept, minKept},
+		"a longer one":           {minKept + 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := New[int](0)
+			c, _, _ := l.Join(0, none)
+			l.Append(make([]int, tc.entries), 1)
+			read(t, c)
+			assert.Equal(t, tc.keeps, cap(l.tail.entries))
+			assert.Empty(t, l.tail.entries)
+		})
+	}
+}
+
+// An idle log keeps a short chunk, and must not keep the objects in it: it may
+// never be full.
+func TestIdleLogHoldsNoObjects(t *testing.T) {
+	t.Parallel()
+	type payload struct{ _ [64]byte }
+	for name, end := range map[string]func(reader, other *Cursor[*payload, int]){
+		"all readers wait": func(reader, other *Cursor[*payload, int]) {
+			other.Next()
+			other.Next()
+		},
+		"the last one behind has left": func(_, other *Cursor[*payload, int]) { other.Leave() },
+		"all readers have left": func(reader, other *Cursor[*payload, int]) {
+			reader.Leave()
+			other.Leave()
+		},
+		"the last one left while it read": func(_, other *Cursor[*payload, int]) {
+			other.Next()
+			other.Leave()
+			other.Next()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := New[*payload](0)
+			reader, _, _ := l.Join(0, none)
+			other, _, _ := l.Join(0, none)
+			p := &payload{}
+			object := weak.Make(p)
+			l.Append([]*payload{p}, 1)
+			reader.Next()
+			_, _, status := reader.Next()
+			require.Equal(t, Parked, status)
+			runtime.GC()
+			require.NotNil(t, object.Value(), "the other has not read it yet")
+			p = nil
+			end(reader, other)
+			runtime.GC()
+			assert.Nil(t, object.Value())
+			runtime.KeepAlive(l)
+			runtime.KeepAlive(reader)
+			runtime.KeepAlive(other)
+		})
+	}
+}
+
+// A waiting cursor retains no earlier chunk.
+func TestWaitingCursorIsAtTheTail(t *testing.T) {
+	t.Parallel()
+	l := New[int](0)
+	behind, _, _ := l.Join(0, none)
+	c, _, _ := l.Join(0, none)
+	for i := range 10 * minKept {
+		l.Append(make([]int, 1+i%minKept), i)
+		read(t, c)
+		require.Same(t, l.tail, c.chunk)
+	}
+	assert.NotSame(t, l.tail, behind.chunk)
+}
+
+// The second of two appends in a row finds no waiting cursor. It must not drop the
+// spare slice that the next cursors to wait would use.
+func TestAppendWithoutAWaitingCursorDoesNotAllocate(t *testing.T) {
+	l := New[int](0)
+	c, _, _ := l.Join(0, none)
+	batch := []int{1}
+	drain := func() {
+		for {
+			if _, _, s := c.Next(); s == Parked {
+				return
+			}
+		}
+	}
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		l.Append(batch, 1)
+		l.Append(batch, 1)
+		drain()
+		l.Append(batch, 1)
+		drain()
+	}))
+}
+
+// A cursor holds its reader's wake function, and with it all that a handler holds.
+func TestLogRetainsNoCursorThatNoLongerWaits(t *testing.T) {
+	t.Parallel()
+	l := New[int](0)
+	first, _, _ := l.Join(0, none)
+	second, _, _ := l.Join(0, none)
+	read(t, first)
+	read(t, second)
+	first.Leave()
+	assert.Equal(t, []*Cursor[int, int]{second, nil}, l.parked[:2], "left")
+	l.Append([]int{1}, 1)
+	assert.Equal(t, []*Cursor[int, int]{nil, nil}, l.spare[:2], "woken")
+}
