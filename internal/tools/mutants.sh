@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Runs the mutation tester gremlins (the version that go.mod beside this file pins)
+# over packages: it makes one small change to the code at a time and runs the
+# package's own tests. A change that they do not notice has survived.
+#
+#   internal/tools/mutants.sh [-sample PERCENT] [-seed N] [-short] [-out DIR] [PACKAGE...]
+#
+# PACKAGE is a folder, for example internal/pmap; without one, the packages below.
+# -sample takes about PERCENT of the lines of code. The choice depends on the seed,
+# the file and the text of a line, so after a change the other lines stay chosen.
+# -short passes -short to the tests. -out keeps the result of each mutant.
+# All work is done on a copy. Mutants that hang count as killed: on a busy machine
+# look at "timed out" before you believe the rate.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+tools=$root/internal/tools
+packages=(internal/pmap internal/eventlog deltafifo indexer workqueue informer reflector)
+sample=100 seed=1 out='' flags=''
+
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+while [ $# -gt 0 ]; do
+	case $1 in
+	-sample) sample=${2:?-sample needs a number} && shift 2 ;;
+	-seed) seed=${2:?-seed needs a number} && shift 2 ;;
+	-out) out=${2:?-out needs a folder} && shift 2 ;;
+	-short) flags=-test.short && shift ;;
+	-*) usage ;;
+	*) break ;;
+	esac
+done
+[ $# -eq 0 ] || packages=("$@")
+
+tmp=$(mktemp -d)
+trap 'chmod -R u+w "$tmp"; rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+if [ -n "$out" ]; then mkdir -p "$out" && out=$(cd "$out" && pwd); else out=$tmp/out && mkdir "$out"; fi
+
+go -C "$tools" build -o "$tmp/gremlins" github.com/go-gremlins/gremlins/cmd/gremlins
+
+# The work tree as it is, without what git ignores, and as a repository of its own.
+copy=$tmp/copy
+mkdir "$copy" "$tmp/tmp"
+git -C "$root" ls-files -z --cached --others --exclude-standard |
+	(cd "$root" && xargs -0 sh -c 'for f; do [ ! -f "$f" ] || printf "%s\0" "$f"; done' sh) |
+	tar -C "$root" --null -T - -cf - | tar -C "$copy" -xf -
+git -C "$copy" init -q
+git -C "$copy" config user.name mutants
+git -C "$copy" config user.email mutants@localhost
+# gremlins reads a diff as if it had no context and names relative to the package.
+git -C "$copy" config diff.context 0
+git -C "$copy" config diff.interHunkContext 0
+git -C "$copy" config diff.relative true
+
+# choose FOLDER commits a version in which the lines of the sample differ. What
+# gremlins then sees as changed since that commit is the sample.
+choose() {
+	local file
+	for file in "$copy/$1"/*.go; do
+		case $file in *_test.go) continue ;; esac
+		cp "$file" "$file.orig"
+		LC_ALL=C awk -v key="$seed:$1/${file##*/}:" -v percent="$sample" '
+			BEGIN { for (i = 1; i < 256; i++) ord[sprintf("%c", i)] = i }
+			{
+				text = key $0 ":" seen[$0]++
+				h = 5381
+				for (i = 1; i <= length(text); i++) h = (h * 69069 + ord[substr(text, i, 1)]) % 2147483648
+				for (i = 0; i < 4; i++) h = (h * 69069 + 1) % 2147483648
+				print $0 (h / 2147483648 * 100 < percent ? " //sample" : "")
+			}' "$file.orig" >"$file"
+	done
+	git -C "$copy" add --force -- "$1"
+	git -C "$copy" commit -q --allow-empty -m sample
+	for file in "$copy/$1"/*.go.orig; do mv "$file" "${file%.orig}"; done
+}
+
+status=0 results=()
+for package in "${packages[@]}"; do
+	package=$(cd "$root/$package" && pwd) && package=${package#"$root"/}
+	log=$out/${package//\//_}.txt
+	diff=()
+	if [ "$sample" != 100 ]; then choose "$package" && diff=(--diff HEAD); fi
+	echo "mutants $package" >&2
+	started=$SECONDS
+	rm -rf "$tmp/state" && mkdir "$tmp/state" && : >"$tmp/state/hung"
+	(
+		cd "$copy/$package"
+		export MUTANTS_GO MUTANTS_STATE=$tmp/state MUTANTS_TEST_FLAGS=$flags TMPDIR=$tmp/tmp GIT_CEILING_DIRECTORIES=$tmp
+		MUTANTS_GO=$(command -v go)
+		PATH=$tools/mutants:$PATH "$tmp/gremlins" unleash --config "$tools/mutants/gremlins.yaml" "${diff[@]}" "$copy/$package"
+	) >"$log.raw" 2>&1 || { cat "$log.raw" >&2 && status=1 && continue; }
+	sed -nE "s|^ *([A-Z ]+) ([A-Z_]+) at ([^ ]+)\$|\1\t\2\t$package/\3|p" "$log.raw" |
+		awk -F '\t' -v OFS='\t' '
+			FNR == NR { hung[$1]; next }
+			$1 == "SKIPPED" { next }
+			$1 != "NOT COVERED" && ++mutant in hung { $1 = "TIMED OUT" }
+			{ print }' "$tmp/state/hung" - |
+		sort -t "$(printf '\t')" -k3,3V -k2,2 >"$log"
+	echo "# seconds $((SECONDS - started))" >>"$log"
+	rm "$log.raw"
+	results+=("$log")
+	grep -E '^(LIVED|TIMED OUT)' "$log" || true
+done
+
+# The table: what a mutant cannot tell (not covered, not compiled) is counted apart.
+[ ${#results[@]} -eq 0 ] || awk -F '\t' '
+	function row(name, s) {
+		tested = n[name, "KILLED"] + n[name, "LIVED"] + n[name, "TIMED OUT"]
+		printf "%-20s %8d %8d %10d %12d %11d %7s  %s\n", name, n[name, "KILLED"], n[name, "LIVED"],
+			n[name, "TIMED OUT"], n[name, "NOT COVERED"], n[name, "NOT VIABLE"],
+			tested ? sprintf("%.1f%%", 100 * n[name, "LIVED"] / tested) : "-", s
+	}
+	FNR == 1 { packages++; name = FILENAME; sub(/.*\//, "", name); sub(/\.txt$/, "", name); gsub(/_/, "/", name); order[packages] = name }
+	/^# seconds/ { split($0, word, " "); time[name] = word[3]; total += word[3]; next }
+	{ n[name, $1]++; n["all", $1]++ }
+	END {
+		printf "\n%-20s %8s %8s %10s %12s %11s %7s  %s\n", "package", "killed", "lived", "timed out", "not covered", "not viable", "rate", "seconds"
+		for (i = 1; i <= packages; i++) row(order[i], time[order[i]])
+		if (packages > 1) row("all", total)
+	}' "${results[@]}"
+exit $status
