@@ -90,11 +90,11 @@ for package in "${packages[@]}"; do
 		PATH=$tools/mutants:$PATH "$tmp/gremlins" unleash --config "$tools/mutants/gremlins.yaml" "${diff[@]}" "$copy/$package"
 	) >"$log.raw" 2>&1 || { cat "$log.raw" >&2 && status=1 && continue; }
 	sed -nE "s|^ *([A-Z ]+) ([A-Z_]+) at ([^ ]+)\$|\1\t\2\t$package/\3|p" "$log.raw" |
-		awk -F '\t' -v OFS='\t' '
-			FNR == NR { hung[$1]; next }
+		awk -F '\t' -v OFS='\t' -v hung="$(tr '\n' ' ' <"$tmp/state/hung")" '
+			BEGIN { for (n = split(hung, number, " "); n > 0; n--) isHung[number[n]] }
 			$1 == "SKIPPED" { next }
-			$1 != "NOT COVERED" && ++mutant in hung { $1 = "TIMED OUT" }
-			{ print }' "$tmp/state/hung" - |
+			$1 != "NOT COVERED" && ++mutant in isHung { $1 = "TIMED OUT" }
+			{ print }' |
 		sort -t "$(printf '\t')" -k3,3V -k2,2 >"$log"
 	echo "# seconds $((SECONDS - started))" >>"$log"
 	rm "$log.raw"
