@@ -56,17 +56,16 @@ func (a *applier[T]) one(s *source[T], d *deltafifo.Delta[T]) {
 	switch d.Type {
 	case deltafifo.Added, deltafifo.Updated:
 		a.set(d.Object)
-		s.rv = d.Object.GetResourceVersion()
+		a.reach(s, d.Object.GetResourceVersion())
 	case deltafifo.Deleted:
 		a.delete(d)
 		if !object.IsNil(d.Object) {
-			s.rv = d.Object.GetResourceVersion()
+			a.reach(s, d.Object.GetResourceVersion())
 		}
 	case deltafifo.Replaced:
-		a.replace(s, d.Objects)
-		s.rv = d.ResourceVersion
+		a.replace(s, d.Objects, d.ResourceVersion)
 	case deltafifo.Bookmark:
-		s.rv = d.ResourceVersion
+		a.reach(s, d.ResourceVersion)
 	}
 }
 
@@ -111,10 +110,12 @@ func (a *applier[T]) delete(d *deltafifo.Delta[T]) {
 	a.add(e)
 }
 
-// replace makes the part of the cache that belongs to s equal to objs. What has
-// not changed keeps its place, so the two snapshots differ only in what has.
-func (a *applier[T]) replace(s *source[T], objs []T) {
+// replace makes the part of the cache that belongs to s equal to objs, the
+// collection as of rv. What has not changed keeps its place, so the two snapshots
+// differ only in what has.
+func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 	from := a.commit()
+	s.rv = rv // a list may go back: that of a server whose versions began again
 	var done indexer.ReplaceResult
 	var err error
 	if s.namespace == "" {
@@ -135,6 +136,24 @@ func (a *applier[T]) replace(s *source[T], objs []T) {
 		s.listed, origin = true, InitialList
 	}
 	l := &leap[T]{from: from, to: a.commit(), origin: origin, synced: a.inf.allListed()}
+	a.records = append(a.records, record[T]{leap: l, at: a.now})
+}
+
+// dropUnread removes the objects of namespaces that have no source: no list would
+// ever do so.
+func (a *applier[T]) dropUnread() {
+	read := map[string]bool{}
+	for _, s := range a.inf.sources {
+		read[s.namespace] = true
+	}
+	from := a.commit()
+	for obj := range from.All() {
+		if key := object.KeyOf(obj); !read[key.Namespace] {
+			a.batch.Delete(key)
+			a.counts.Deleted++
+		}
+	}
+	l := &leap[T]{from: from, to: a.commit(), origin: InitialList, synced: a.inf.allListed()}
 	a.records = append(a.records, record[T]{leap: l, at: a.now})
 }
 
@@ -162,8 +181,7 @@ func (a *applier[T]) publish() {
 	if synced && len(a.records) == 0 && !inf.HasSynced() { // nothing to tell, but that
 		a.records = append(a.records, record[T]{leap: &leap[T]{from: snap, to: snap, origin: InitialList, synced: true}, at: a.now})
 	}
-	now := view[T]{snap: snap, synced: synced, rv: inf.resourceVersion()}
-	if inf.events.Append(a.records, now) || cap(a.records) > maxScratch {
+	if inf.events.Append(a.records, view[T]{snap: snap, synced: synced}) || cap(a.records) > maxScratch {
 		a.records = nil
 	}
 	clear(a.records) // it must not keep objects alive
@@ -171,7 +189,7 @@ func (a *applier[T]) publish() {
 	if synced {
 		inf.noteSync()
 	}
-	inf.waiters.check(now)
+	inf.progress.publish(inf.sources, synced)
 	a.counts.Objects = snap.Len()
 }
 

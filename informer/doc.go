@@ -71,11 +71,12 @@
 //     never an update: another object has taken the name.
 //  6. A list that finds nothing changed delivers nothing.
 //  7. Eventually every handler's view equals the server's state, also that of a
-//     handler that was beyond its bound.
+//     handler that was beyond its bound, and also where [Options].Seed differs.
 //  8. Joining leaves no gap and makes no duplicates: a handler is told of each
 //     object in the cache once, and then of each change.
-//  9. After Remove has returned, or the context of Run has ended and Run has
-//     returned, no new call of a handler starts.
+//  9. After RemoveAndWait has returned nil, or Run has returned, no call of the
+//     handler is running and none begins. Remove does not wait: the one call that
+//     was being made may still begin as it returns, and no other one does.
 //  10. A panic in a handler is not swallowed, unless OnPanic is set. A handler
 //     that panics or stalls, or ends its goroutine, does not stop another one.
 //

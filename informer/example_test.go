@@ -141,7 +141,35 @@ func ExampleInformer_Events() {
 	// Deleted default/a Watch
 }
 
-// A controller that has written waits until its cache contains the write.
+// A controller that has written an object waits until its cache contains it: for
+// that namespace only, and for as long as the watch takes.
+func ExampleInformer_WaitForObject() {
+	server := newServer()
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	inf := newInformer(server)
+	go func() { must(inf.Run(ctx)) }()
+
+	written := configMap("mine")
+	must(server.Create(written)) // a clientset returns the object with its version
+	must(inf.WaitForObject(ctx, written))
+	_, err := inf.Lister().Get("default", "mine")
+	fmt.Println(err)
+
+	must(server.Delete(configMaps, "default", "mine"))
+	key := types.NamespacedName{Namespace: "default", Name: "mine"}
+	must(inf.WaitForDeleted(ctx, key, written.UID))
+	fmt.Println(inf.Snapshot().Len())
+	cancel()
+	<-inf.Done()
+
+	// Output:
+	// <nil>
+	// 0
+}
+
+// Where only the version of a write is known, or that of many, that is enough.
 func ExampleInformer_WaitForResourceVersion() {
 	server := newServer()
 	defer server.Close()

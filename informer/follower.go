@@ -35,7 +35,7 @@ type follower[T Object] struct {
 // followerStats is what others may read while the follower works.
 type followerStats struct {
 	told     atomic.Uint64 // events
-	leaps    atomic.Uint64 // times the bound was exceeded
+	leaps    atomic.Uint64 // catch-ups that began because the bound had been exceeded
 	left     atomic.Int64  // records of the current run that are not done
 	since    atomic.Int64  // when the current record was appended, or catching up began, Unix ns; 0: nothing to do
 	catching atomic.Bool   // working through a difference of snapshots

@@ -56,8 +56,11 @@ type HandlerHealth struct {
 	// CatchingUp is whether it is being told of a difference of snapshots: at
 	// first, after a list, or after an overflow.
 	CatchingUp bool
-	// Told counts the events that it was told, Overflows how many times it was
-	// beyond its bound, Panics those that OnPanic was called for.
+	// Told counts the events that were delivered to it, and Panics those that
+	// OnPanic was called for. Overflows counts how many times it has had to catch
+	// up because it was beyond its bound. A handler that is beyond it is counted
+	// when it returns from the events at hand, however often it was passed until
+	// then; one that stalls for ever is not counted, and shows in LagAge.
 	Told, Overflows, Panics uint64
 }
 

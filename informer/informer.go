@@ -30,14 +30,14 @@ var (
 // and tells handlers what changes. Make one with [New]; all methods may be
 // called from any goroutine.
 type Informer[T Object] struct {
-	name    string
-	opts    Options[T]
-	log     *slog.Logger
-	store   *indexer.Indexer[T]
-	empty   *indexer.Snapshot[T]
-	events  *eventLog[T]
-	metrics InformerMetrics // guarded by applying; nil before Run and after it
-	waiters waiters[T]
+	name     string
+	opts     Options[T]
+	log      *slog.Logger
+	store    *indexer.Indexer[T]
+	empty    *indexer.Snapshot[T]
+	events   *eventLog[T]
+	metrics  InformerMetrics // guarded by applying; nil before Run and after it
+	progress progress[T]
 
 	applying sync.Mutex // serialises the sources' batches
 	applier  applier[T]
@@ -51,6 +51,8 @@ type Informer[T Object] struct {
 	// namespaced is whether there is one source per namespace, which may come
 	// and go, rather than a single one.
 	namespaced bool
+	// seeded is whether the cache was filled before the first list.
+	seeded bool
 
 	mu        sync.Mutex
 	sources   []*source[T]       // guarded by applying; nil before Run and after it too
@@ -77,6 +79,7 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 		return nil, inf.named(err)
 	}
 	inf.sources = []*source[T]{s}
+	inf.progress.publish(inf.sources, false)
 	return inf, nil
 }
 
@@ -106,7 +109,9 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 		return nil, inf.named(err)
 	}
 	inf.empty = inf.store.Snapshot()
+	inf.opts.Seed = nil // it may hold a cache
 	if opts.Seed != nil {
+		inf.seeded = true
 		b := inf.store.Batch()
 		for obj := range opts.Seed {
 			if _, _, err := b.Set(obj); err != nil {

@@ -15,7 +15,8 @@ import (
 // may begin with none.
 //
 // The keys of the map are the namespaces, and each source must read only its
-// own. WaitForResourceVersion waits for all of them.
+// own. [Informer.WaitForObject] and [Informer.WaitForDeleted] wait for that of the
+// object, [Informer.WaitForResourceVersion] for all of them or for those named.
 func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts Options[T]) (*Informer[T], error) {
 	inf, err := newInformer(opts)
 	if err != nil {
@@ -60,7 +61,8 @@ func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatche
 		}
 	}
 	inf.sources = append(slices.Clone(inf.sources), s)
-	inf.events.Append(nil, view[T]{snap: inf.store.Snapshot()}) // for those who join now, not synced
+	inf.events.Append(nil, view[T]{snap: inf.store.Snapshot()}) // for handlers that join now, not synced
+	inf.progress.publish(inf.sources, false)
 	if inf.launch != nil {
 		inf.launch(s)
 	}
@@ -113,7 +115,7 @@ func (inf *Informer[T]) drop(s *source[T]) bool {
 		inf.mu.Unlock()
 		if removed {
 			s.listed = true // what is found gone is not part of a first list
-			a.replace(s, nil)
+			a.replace(s, nil, "")
 		}
 	})
 	return removed
@@ -140,18 +142,19 @@ func (inf *Informer[T]) runSources(ctx context.Context) error {
 			}
 		})
 	}
+	inf.change(func(a *applier[T]) { // without namespaces, this is the sync
+		if inf.seeded {
+			a.dropUnread()
+		}
+	})
 	inf.mu.Lock()
 	inf.launch = launch
-	none := len(inf.sources) == 0
 	for _, s := range inf.sources {
 		if !s.removed {
 			launch(s)
 		}
 	}
 	inf.mu.Unlock()
-	if none { // there is nothing to wait for
-		inf.change(func(*applier[T]) {})
-	}
 
 	<-ctx.Done()
 	inf.mu.Lock()

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -123,23 +122,6 @@ func TestRemovingANamespaceThatNeverListedSyncsTheRest(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, w.inf.HasSynced())
 		assert.True(t, r.HasSynced())
-		w.stop()
-	})
-}
-
-func TestWaitForResourceVersionWaitsForEveryNamespace(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := namespacedWorld(t, newCluster(), "a", "b")
-		w.run()
-		p := w.set("a", "x", 1)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, w.inf.WaitForResourceVersion(ctx, p.ResourceVersion), context.DeadlineExceeded)
-		for _, s := range w.inf.sources {
-			require.NoError(t, s.sink.Bookmark(t.Context(), p.ResourceVersion))
-		}
-		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), p.ResourceVersion))
 		w.stop()
 	})
 }
@@ -286,6 +268,43 @@ func TestHandlersMayWaitAndAddAndRemoveNamespaces(t *testing.T) {
 		}), HandlerOptions{})
 		w.run()
 		assert.Equal(t, 3, calls)
+		w.stop()
+	})
+}
+
+// What the cache was filled with does not stay for ever where nothing reads.
+func TestSeededObjectOfANamespaceWithoutSourceGoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.enter()
+		a, b, cluster := c.set("a", "x", 1), c.set("b", "x", 1), labelled("cluster")
+		cluster.Namespace, cluster.ResourceVersion = "", "1"
+		seed := func(yield func(*pod) bool) { _ = yield(a) && yield(b) && yield(cluster) }
+		m := &recorder{}
+		inf, err := NewNamespaced(map[string]reflector.ListerWatcher[*pod]{"a": c.namespaced("a")},
+			Options[*pod]{Seed: seed, Metrics: m})
+		require.NoError(t, err)
+		w := &world{cluster: c, t: t, inf: inf}
+		o, r := w.join(HandlerOptions{})
+		assert.Len(t, o.take(), 3)
+		c.fail(errors.New("boom"))
+		w.run()
+		assert.False(t, r.HasSynced())
+		assert.ElementsMatch(t, []string{
+			"Deleted b/x 1 InitialList unseen", "Deleted /x cluster InitialList unseen",
+		}, o.take())
+		assert.Equal(t, 2, m.counts.Deleted)
+		assert.Equal(t, 1, inf.Snapshot().Len(), "that of a namespace which is read stays until its list")
+		require.NoError(t, inf.WaitForDeleted(t.Context(), objKey("b", "x"), ""))
+
+		c.fail(nil)
+		require.NoError(t, inf.AddNamespace("b", c.namespaced("b")))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, r.HasSynced())
+		assert.Equal(t, []string{"Added b/x 1 InitialList"}, o.take())
+		requireSame(t, c, inf, o)
 		w.stop()
 	})
 }

@@ -22,7 +22,9 @@ type Options[T Object] struct {
 	Logger *slog.Logger
 	// Transform, if set, changes each object before it is stored, once, for
 	// example to drop managedFields. It owns the object that it gets. UID,
-	// resourceVersion, namespace and name are put back if it clears them.
+	// resourceVersion, namespace and name are put back if it clears or changes
+	// them: an object cannot be stored under another name. See
+	// [reflector.Transform].
 	Transform func(T) (T, error)
 	// Reflector configures how the source is listed and watched.
 	Reflector reflector.Options
@@ -34,7 +36,8 @@ type Options[T Object] struct {
 	// Seed, if set, fills the cache before the first list, for example with what
 	// an informer before this one held. Handlers are told of these objects like
 	// of any others, and later of what the first list changes. The informer is
-	// not synced before that list.
+	// not synced before that list. If it reads namespaces, objects of others are
+	// deleted when Run begins.
 	Seed iter.Seq[T]
 	// Metrics, if set, gets measurements.
 	Metrics Metrics

@@ -87,80 +87,6 @@ func TestEventsYieldsWhatAHandlerIsTold(t *testing.T) {
 	})
 }
 
-func TestWaitForResourceVersionReadsYourWrites(t *testing.T) {
-	t.Parallel()
-	inWorld(t, newCluster(), Options[*pod]{Name: "pods"}, func(t *testing.T, w *world) {
-		for n := range 20 {
-			p := w.set("a", "x", n)
-			require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), p.ResourceVersion))
-			got, err := w.inf.Lister().Get("a", "x")
-			require.NoError(t, err)
-			assert.Equal(t, p.ResourceVersion, got.ResourceVersion)
-		}
-		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), "no-number"))
-		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), ""))
-
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		err := w.inf.WaitForResourceVersion(ctx, "9999")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, `"9999"`)
-
-		ended := make(chan error, 1)
-		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "9999") }()
-		synctest.Wait()
-		require.NoError(t, w.inf.sources[0].sink.Bookmark(t.Context(), "10000"))
-		require.NoError(t, <-ended, "a bookmark is progress too")
-
-		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "99999") }()
-		synctest.Wait()
-		w.stop()
-		require.ErrorIs(t, <-ended, ErrStopped)
-		assert.Zero(t, w.inf.waiters.n.Load())
-	})
-}
-
-func TestWaitForDeletedWaitsForThatObject(t *testing.T) {
-	t.Parallel()
-	c := newCluster()
-	p := c.set("a", "x", 1)
-	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
-		key := objKey("a", "x")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, w.inf.WaitForDeleted(ctx, key, p.UID), context.DeadlineExceeded)
-		require.NoError(t, w.inf.WaitForDeleted(t.Context(), key, "another"))
-		require.NoError(t, w.inf.WaitForDeleted(t.Context(), objKey("a", "none"), ""))
-
-		ended, all := make(chan error, 1), make(chan error, 1)
-		go func() { ended <- w.inf.WaitForDeleted(t.Context(), key, p.UID) }()
-		go func() { all <- w.inf.WaitForDeleted(t.Context(), key, "") }()
-		synctest.Wait()
-		w.disconnect(true)
-		w.remove("a", "x")
-		w.set("a", "x", 2) // another one takes the name before the cache sees it
-		require.NoError(t, <-ended)
-		synctest.Wait()
-		assert.Empty(t, all, "there is still one of that name")
-		w.remove("a", "x")
-		require.NoError(t, <-all)
-	})
-}
-
-func TestAtLeastComparesNumbersOfAnyLength(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		have, want string
-		yes        bool
-	}{
-		{"10", "9", true}, {"9", "10", false}, {"9", "9", true}, {"", "1", false}, {"1", "", true},
-		{"123456789012345678901234567890", "99", true}, {"007", "8", false}, {"08", "8", true},
-		{"x", "1", true}, {"1", "x", true}, {"", "x", true},
-	} {
-		assert.Equal(t, test.yes, atLeast(test.have, test.want), "%v", test)
-	}
-}
-
 func TestWaitForSyncNamesWhoIsNotSyncedAndWhy(t *testing.T) {
 	t.Parallel()
 	good, bad := newCluster(), newCluster()
@@ -247,23 +173,5 @@ func TestEventsEndsWithTheInformerAlsoWithinADifference(t *testing.T) {
 			w.stop()
 		}
 		assert.Equal(t, 1, n)
-	})
-}
-
-func TestChangeWhileAWaiterIsBeingAddedIsNotMissed(t *testing.T) {
-	t.Parallel()
-	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		looked := false
-		require.NoError(t, w.inf.waitUntil(ctx, func(now view[*pod]) bool {
-			if !looked {
-				looked = true
-				w.set("a", "x", 1)
-				synctest.Wait()
-				return false
-			}
-			return now.snap.Len() == 1
-		}))
 	})
 }

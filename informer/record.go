@@ -28,9 +28,6 @@ type view[T Object] struct {
 	snap *indexer.Snapshot[T]
 	// synced is whether the first list is part of it, that of each source.
 	synced bool
-	// rv is how far the sources have got. It is that of the snapshot, but for a
-	// server whose versions began anew: a snapshot never goes back.
-	rv string
 }
 
 type (

@@ -105,8 +105,10 @@ func (r *Registration) Unsynced() error {
 	return r.d.why()
 }
 
-// Remove ends the membership. After it returns no new call of the handler
-// starts; one that is running goes on. What was not told is dropped. Remove may
+// Remove ends the membership. After it returns at most one more call of the
+// handler is seen: the one that was being made at that moment, which may be about
+// to begin or running, and is neither waited for nor stopped. What was not
+// delivered is dropped. Where no call may be running, use RemoveAndWait. Remove may
 // be called more than once, and from within the handler.
 func (r *Registration) Remove() { r.d.stop() }
 

@@ -32,9 +32,9 @@ type source[T Object] struct {
 	ended   chan struct{}
 	removed bool
 
-	// Guarded by the informer's applying mutex.
-	rv     string // how far the source's changes are applied
-	listed bool   // its first list is applied
+	position // how far its changes are applied; guarded by the informer's applying mutex
+
+	reached position // how far they are published; guarded by the informer's progress
 }
 
 func newSource[T Object](inf *Informer[T], namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
@@ -178,12 +178,16 @@ func (s *source[T]) unsynced() error {
 		return nil
 	}
 	h := s.reflector.Health()
-	where := ""
-	if s.namespace != "" {
-		where = fmt.Sprintf("namespace %q: ", s.namespace)
-	}
 	if h.LastError == nil {
-		return fmt.Errorf("%sthe reflector is %s since %s", where, h.State, h.Since.Format(time.TimeOnly))
+		return fmt.Errorf("%sthe reflector is %s since %s", s.where(), h.State, h.Since.Format(time.TimeOnly))
 	}
-	return fmt.Errorf("%sthe reflector is %s after %d failures, the last one being: %w", where, h.State, h.ConsecutiveFailures, h.LastError)
+	return fmt.Errorf("%sthe reflector is %s after %d failures, the last one being: %w", s.where(), h.State, h.ConsecutiveFailures, h.LastError)
+}
+
+// where names the namespace in errors, if there is one source per namespace.
+func (s *source[T]) where() string {
+	if s.namespace == "" {
+		return ""
+	}
+	return fmt.Sprintf("namespace %q: ", s.namespace)
 }
