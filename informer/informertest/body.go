@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // maxBody is the size of the largest body that is read, as in the API server.
@@ -46,32 +48,64 @@ func (cl *call) body() (body []byte, media string, err error) {
 	return body, media, nil
 }
 
-// decodeObject reads the object that a create or update sends to a path.
-func decodeObject(body []byte, media string, res Resource, t target) (*unstructured.Unstructured, error) {
-	if media != mediaJSON {
-		return nil, errUnsupportedMedia(media, mediaJSON)
+// decodeObject reads the object that a create or update sends to a path. The
+// directive says what becomes of fields that the object's kind does not have.
+func (cl *call) decodeObject(body []byte, media, directive string) (*unstructured.Unstructured, error) {
+	res, t := cl.res, cl.target
+	unrecognized := func(err error) error {
+		return apierrors.NewBadRequest("the object provided is unrecognized (must be of type " + res.Kind + "): " + err.Error())
+	}
+	switch media {
+	case mediaJSON:
+	case mediaYAML:
+		var err error
+		if body, err = yaml.ToJSON(body); err != nil {
+			return nil, unrecognized(err)
+		}
+	default:
+		return nil, errUnsupportedMedia(media, mediaJSON+", "+mediaYAML+", "+mediaProtobuf)
 	}
 	content := map[string]any{}
 	if err := utiljson.Unmarshal(body, &content); err != nil {
-		return nil, apierrors.NewBadRequest("the object provided is unrecognized (must be of type " + res.Kind + "): " + err.Error())
+		return nil, unrecognized(err)
 	}
-	return checkObject(&unstructured.Unstructured{Object: content}, res, t)
+	obj := &unstructured.Unstructured{Object: content}
+	gvk := res.gvk(t.version)
+	if err := checkTypes(obj, gvk); err != nil {
+		return nil, err
+	}
+	if typed(gvk) {
+		var err error
+		if obj.Object, err = cl.readTyped(body, gvk, directive); err != nil {
+			return nil, err
+		}
+	}
+	return checkObject(obj, res, t)
+}
+
+// checkTypes refuses an object of another kind or version than is wanted. One
+// that states neither is taken for what is wanted.
+func checkTypes(obj *unstructured.Unstructured, want schema.GroupVersionKind) error {
+	if obj.GetKind() == "" && obj.GetAPIVersion() == "" {
+		return nil
+	}
+	if got := obj.GroupVersionKind(); got.GroupVersion() != want.GroupVersion() {
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion()))
+	} else if got.Kind != want.Kind {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, want.Kind))
+	}
+	return nil
 }
 
 // checkObject refuses an object that does not fit the path it is sent to, and
 // completes what the path states.
 func checkObject(obj *unstructured.Unstructured, res Resource, t target) (*unstructured.Unstructured, error) {
 	want := res.gvk(t.version)
-	if got := obj.GroupVersionKind(); obj.GetKind() != "" || obj.GetAPIVersion() != "" {
-		if got.GroupVersion() != want.GroupVersion() {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion()))
-		}
-		if got.Kind != want.Kind {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, want.Kind))
-		}
+	if err := checkTypes(obj, want); err != nil {
+		return nil, err
 	}
-	var typed metav1.PartialObjectMetadata
-	if err := converter.FromUnstructured(map[string]any{"metadata": metadataOf(obj)}, &typed); err != nil {
+	var meta metav1.PartialObjectMetadata
+	if err := converter.FromUnstructured(map[string]any{"metadata": metadataOf(obj)}, &meta); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: metadata: %v", want.Kind, t.version, want.Kind, err))
 	}
 	if _, ok := obj.Object["metadata"].(map[string]any); !ok {

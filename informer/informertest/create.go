@@ -47,7 +47,11 @@ func (s *store) create(c *collection, obj *unstructured.Unstructured, opts write
 			obj.SetName(s.ids.name(obj.GetGenerateName()))
 		}
 	}
-	if errs := validate(res, obj); len(errs) > 0 {
+	if err := s.prioritizeLocked(res, obj, opts); err != nil {
+		return nil, err
+	}
+	errs := s.completeLocked(c, nil, obj)
+	if errs = append(validate(res, obj), errs...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(res.gvk("").GroupKind(), obj.GetName(), errs)
 	}
 	if old, ok := c.items[res.key(obj.GetNamespace(), obj.GetName())]; ok {
@@ -75,12 +79,9 @@ func prepareCreate(res Resource, obj *unstructured.Unstructured, opts writeOptio
 		obj.SetGeneration(1)
 	}
 	if res.StatusSubresource && !opts.trusted {
-		delete(obj.Object, "status")
+		clearStatus(res, obj)
 	}
-	switch {
-	case res.Group != "":
-	case res.Kind == "Namespace":
-		setIfAbsent(obj, "Active", "status", "phase")
+	if res.Group == "" && res.Kind == "Namespace" {
 		setIfAbsent(obj, []any{"kubernetes"}, "spec", "finalizers")
 		labels := obj.GetLabels()
 		if labels == nil {
@@ -88,8 +89,14 @@ func prepareCreate(res Resource, obj *unstructured.Unstructured, opts writeOptio
 		}
 		labels["kubernetes.io/metadata.name"] = obj.GetName()
 		obj.SetLabels(labels)
-	case res.Kind == "Pod":
-		setIfAbsent(obj, "Pending", "status", "phase")
+	}
+}
+
+// clearStatus removes the status, but for what an object of a Go type always shows.
+func clearStatus(res Resource, obj *unstructured.Unstructured) {
+	delete(obj.Object, "status")
+	if status := zeroStatus(res.gvk(res.Versions[0])); status != nil {
+		obj.Object["status"] = status
 	}
 }
 
@@ -117,6 +124,7 @@ func (s *store) namespaceForCreateLocked(res Resource, namespace, name string, o
 		obj := &unstructured.Unstructured{Object: map[string]any{}}
 		obj.SetName(namespace)
 		prepareCreate(spaces.res, obj, opts)
+		s.completeLocked(spaces, nil, obj)
 		obj.SetUID(s.ids.uid())
 		_, err := s.commitLocked(spaces, nil, obj, opts)
 		return err
@@ -141,7 +149,8 @@ func validate(res Resource, obj *unstructured.Unstructured) field.ErrorList {
 	case res.Group == "rbac.authorization.k8s.io":
 		name = func(string, bool) []string { return nil } // any path segment
 	}
-	return validation.ValidateObjectMetaAccessor(obj, !res.ClusterScoped, name, field.NewPath("metadata"))
+	errs := validation.ValidateObjectMetaAccessor(obj, !res.ClusterScoped, name, field.NewPath("metadata"))
+	return append(errs, validateFinalizers(res, obj)...)
 }
 
 // commitLocked writes obj as the successor of old, under the next revision.

@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"errors"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,9 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 		if p.ResourceVersion != nil && *p.ResourceVersion != formatRV(old.rv) {
 			return nil, false, errPrecondition(res.groupResource(), old.name, "ResourceVersion", *p.ResourceVersion, formatRV(old.rv))
 		}
+	}
+	if hasContent(res) && immortal[old.name] && !opts.trusted {
+		return nil, false, apierrors.NewForbidden(res.groupResource(), old.name, errors.New("this namespace may not be deleted"))
 	}
 	obj, err := old.object(res, res.Versions[0])
 	if err != nil {

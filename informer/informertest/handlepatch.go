@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -23,6 +24,9 @@ func (cl *call) patch() error {
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
 		return err
 	}
+	if err := invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&opts, types.PatchType(media))); err != nil {
+		return err
+	}
 	apply, err := cl.patcher(types.PatchType(media), body)
 	if err != nil {
 		return err
@@ -36,6 +40,9 @@ func (cl *call) patch() error {
 		content, ok := patched.(map[string]any)
 		if !ok {
 			return nil, apierrors.NewBadRequest("the patch leaves no object")
+		}
+		if content, err = cl.retype(content, opts.FieldValidation); err != nil {
+			return nil, err
 		}
 		return checkObject(&unstructured.Unstructured{Object: content}, cl.res, cl.target)
 	})

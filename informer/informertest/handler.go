@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 )
 
 // ServeHTTP implements http.Handler. It lets the server be reached in ways
@@ -203,21 +203,24 @@ func (cl *call) watch() error {
 	return nil
 }
 
-// object returns the object in the body of a request, and fills in its options.
-func (cl *call) object(opts runtime.Object) (*unstructured.Unstructured, error) {
+// object returns the object in the body of a request.
+func (cl *call) object(directive string) (*unstructured.Unstructured, error) {
 	body, media, err := cl.body()
 	if err != nil {
 		return nil, err
 	}
-	if err := cl.server.params.decode(cl.r.URL.Query(), opts); err != nil {
-		return nil, err
-	}
-	return decodeObject(body, media, cl.res, cl.target)
+	return cl.decodeObject(body, media, directive)
 }
 
 func (cl *call) create() error {
 	var opts metav1.CreateOptions
-	obj, err := cl.object(&opts)
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return err
+	}
+	if err := invalidOptions("CreateOptions", metavalidation.ValidateCreateOptions(&opts)); err != nil {
+		return err
+	}
+	obj, err := cl.object(opts.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -230,11 +233,26 @@ func (cl *call) create() error {
 
 func (cl *call) update() error {
 	var opts metav1.UpdateOptions
-	obj, err := cl.object(&opts)
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return err
+	}
+	if err := invalidOptions("UpdateOptions", metavalidation.ValidateUpdateOptions(&opts)); err != nil {
+		return err
+	}
+	obj, err := cl.object(opts.FieldValidation)
 	if err != nil {
 		return err
 	}
-	return cl.write(len(opts.DryRun) > 0, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return obj, nil })
+	dryRun := len(opts.DryRun) > 0
+	err = cl.write(dryRun, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return obj, nil })
+	if apierrors.IsNotFound(err) && cl.target.subresource == "" && createsOnUpdate(cl.res) {
+		v, err := cl.server.store.create(cl.c, obj, writeOptions{dryRun: dryRun})
+		if err != nil {
+			return err
+		}
+		return cl.respond(http.StatusCreated, v)
+	}
+	return err
 }
 
 // write carries out an update or patch and responds with the outcome.

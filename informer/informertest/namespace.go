@@ -10,6 +10,9 @@ import (
 // namespace.
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
+// immortal are the namespaces that no client may delete.
+var immortal = map[string]bool{"default": true, "kube-system": true, "kube-public": true}
+
 // hasContent reports whether objects of the resource contain others.
 func hasContent(res Resource) bool { return res.Group == "" && res.Kind == "Namespace" }
 

@@ -19,6 +19,7 @@ type store struct {
 	history     int    // events kept per collection
 	collections map[schema.GroupResource]*collection
 	ids         *identity
+	addresses   addresses
 	// advanced is closed, and replaced, by each write to any collection.
 	advanced chan struct{}
 }

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -29,11 +30,12 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPreconditions(res, old, obj); err != nil {
+	if err := checkPreconditions(res, old, obj, opts); err != nil {
 		return nil, err
 	}
+	errs := s.completeLocked(c, oldObj, obj)
 	obj = prepareUpdate(res, oldObj, obj, opts)
-	if errs := validateUpdate(res, oldObj, obj); len(errs) > 0 {
+	if errs = append(validateUpdate(res, oldObj, obj, opts), errs...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(res.gvk("").GroupKind(), name, errs)
 	}
 	if err := s.beforeUpdateLocked(res, obj); err != nil {
@@ -56,14 +58,14 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 
 // checkPreconditions compares what the new object says about the one it is to
 // replace.
-func checkPreconditions(res Resource, old *version, obj *unstructured.Unstructured) error {
+func checkPreconditions(res Resource, old *version, obj *unstructured.Unstructured, opts writeOptions) error {
 	if uid := string(obj.GetUID()); uid != "" && uid != old.uid {
 		return errPrecondition(res.groupResource(), old.name, "UID", uid, old.uid)
 	}
 	switch rv := obj.GetResourceVersion(); {
 	case rv == "" || rv == "0":
-		if res.RequireResourceVersion {
-			return apierrors.NewInvalid(res.gvk("").GroupKind(), old.name, field.ErrorList{
+		if needsVersion(res) && !opts.trusted {
+			return apierrors.NewInvalid(schema.GroupKind{Group: res.Group, Kind: res.Plural}, old.name, field.ErrorList{
 				field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 			})
 		}
@@ -73,19 +75,34 @@ func checkPreconditions(res Resource, old *version, obj *unstructured.Unstructur
 	return nil
 }
 
+// needsVersion reports whether an update must state which version it replaces.
+func needsVersion(res Resource) bool {
+	return res.RequireResourceVersion || isCRD(res) || versionedKinds[schema.GroupKind{Group: res.Group, Kind: res.Kind}]
+}
+
+// versionedKinds are the built-in kinds that are updated only so.
+var versionedKinds = map[schema.GroupKind]bool{
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}:          true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}:   true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:     true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   true,
+	{Group: "coordination.k8s.io", Kind: "Lease"}:                                     true,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                                      true,
+	{Group: "policy", Kind: "PodDisruptionBudget"}:                                    true,
+	{Group: "storage.k8s.io", Kind: "CSIDriver"}:                                      true,
+	{Group: "storage.k8s.io", Kind: "CSINode"}:                                        true,
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                               true,
+}
+
 // prepareUpdate returns what is to be stored: the parts of obj that the endpoint
 // may change, over the old state.
 func prepareUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOptions) *unstructured.Unstructured {
 	if opts.subresource == "status" {
 		next := old.DeepCopy()
 		copyMember(obj, next, "status")
-		// Built-in kinds let the status endpoint change labels, annotations and
-		// finalizers too; custom resources do not.
-		if !res.RequireResourceVersion {
-			next.SetLabels(obj.GetLabels())
-			next.SetAnnotations(obj.GetAnnotations())
-			next.SetFinalizers(obj.GetFinalizers())
-		}
+		copyStatusMetadata(res, obj, next)
 		return next
 	}
 	if res.StatusSubresource && !opts.trusted {
@@ -144,6 +161,25 @@ func sameSpec(res Resource, old, obj *unstructured.Unstructured) bool {
 }
 
 // validateUpdate checks the metadata of an update.
-func validateUpdate(res Resource, old, obj *unstructured.Unstructured) field.ErrorList {
-	return append(validate(res, obj), validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata"))...)
+func validateUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOptions) field.ErrorList {
+	errs := append(validate(res, obj), validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata"))...)
+	if opts.trusted || opts.subresource != "" {
+		return errs // subresources change only what is theirs
+	}
+	return append(errs, immutable(res, old, obj)...)
+}
+
+// copyStatusMetadata copies the metadata that the status endpoint of a kind may
+// change: that of custom resources none, those of built-in kinds labels,
+// annotations and finalizers, with the few exceptions that their servers make.
+func copyStatusMetadata(res Resource, from, to *unstructured.Unstructured) {
+	switch {
+	case res.RequireResourceVersion, res.Group == "storage.k8s.io" && res.Kind == "VolumeAttachment":
+		return
+	case res.Group == "apps" && res.Kind == "Deployment":
+	default:
+		to.SetLabels(from.GetLabels())
+	}
+	to.SetAnnotations(from.GetAnnotations())
+	to.SetFinalizers(from.GetFinalizers())
 }

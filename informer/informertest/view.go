@@ -11,6 +11,7 @@ import (
 // Media types that the server speaks.
 const (
 	mediaJSON     = "application/json"
+	mediaYAML     = "application/yaml"
 	mediaProtobuf = "application/vnd.kubernetes.protobuf"
 )
 

@@ -33,6 +33,7 @@ func Run(t *testing.T, cfg *rest.Config, opts Options) {
 			{"Create", createTests}, {"Update", updateTests}, {"Patch", patchTests}, {"Delete", deleteTests},
 			{"List", listTests}, {"Watch", watchTests}, {"Discovery", discoveryTests}, {"Custom", customTests},
 			{"Views", viewTests}, {"Protobuf", protobufTests},
+			{"Defaults", defaultsTests}, {"Strict", strictTests}, {"Kinds", kindTests},
 		} {
 			t.Run(group.name, func(t *testing.T) {
 				t.Parallel()

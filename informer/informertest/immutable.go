@@ -1,0 +1,236 @@
+package informertest
+
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// immutableFields are the fields that no update of a built-in kind may change.
+var immutableFields = map[schema.GroupKind]string{
+	{Group: "apps", Kind: "ControllerRevision"}:           "data",
+	{Group: "apps", Kind: "DaemonSet"}:                    "spec.selector",
+	{Group: "apps", Kind: "Deployment"}:                   "spec.selector",
+	{Group: "apps", Kind: "ReplicaSet"}:                   "spec.selector",
+	{Group: "batch", Kind: "Job"}:                         "spec.selector spec.completionMode spec.podFailurePolicy spec.backoffLimitPerIndex spec.managedBy spec.successPolicy",
+	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:    "addressType",
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:    "spec.controller",
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:          "handler",
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:   "preemptionPolicy",
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:       "parameters provisioner reclaimPolicy volumeBindingMode",
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:   "spec",
+	{Kind: "ResourceQuota"}:                               "spec.scopes",
+	{Kind: "Secret"}:                                      "type",
+	{Group: crdGroup, Kind: "CustomResourceDefinition"}:   "spec.group spec.scope spec.names.plural spec.names.kind",
+	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:     "spec",
+	{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}: "nodeTopology storageClassName",
+}
+
+// immutableParts check what a list of fields cannot express.
+var immutableParts = map[schema.GroupKind]func(old, obj map[string]any) field.ErrorList{
+	{Kind: "Pod"}:                                                    podUpdate,
+	{Kind: "ConfigMap"}:                                              sealedUpdate,
+	{Kind: "Secret"}:                                                 sealedUpdate,
+	{Kind: "Service"}:                                                serviceUpdate,
+	{Kind: "PersistentVolume"}:                                       volumeUpdate,
+	{Kind: "PersistentVolumeClaim"}:                                  claimUpdate,
+	{Group: "apps", Kind: "StatefulSet"}:                             statefulSetUpdate,
+	{Group: "batch", Kind: "Job"}:                                    jobUpdate,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:              priorityUpdate,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        roleRefUpdate,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: roleRefUpdate,
+}
+
+// immutable refuses an update of fields that are set for good.
+func immutable(res Resource, old, obj *unstructured.Unstructured) field.ErrorList {
+	kind := schema.GroupKind{Group: res.Group, Kind: res.Kind}
+	var errs field.ErrorList
+	for path := range strings.FieldsSeq(immutableFields[kind]) {
+		parts := strings.Split(path, ".")
+		if now := at(obj.Object, parts...); !reflect.DeepEqual(at(old.Object, parts...), now) {
+			errs = append(errs, field.Invalid(field.NewPath(parts[0], parts[1:]...), now, "field is immutable"))
+		}
+	}
+	if check := immutableParts[kind]; check != nil {
+		errs = append(errs, check(old.Object, obj.Object)...)
+	}
+	return errs
+}
+
+// at returns what is at a path; nil if there is nothing.
+func at(o map[string]any, path ...string) any {
+	v, _, _ := unstructured.NestedFieldNoCopy(o, path...)
+	return v
+}
+
+// changedBeyond reports whether an object's specification differs in anything
+// but the named members.
+func changedBeyond(old, obj map[string]any, members ...string) bool {
+	return !reflect.DeepEqual(specWithout(old, members), specWithout(obj, members))
+}
+
+func specWithout(o map[string]any, members []string) map[string]any {
+	spec, _ := o["spec"].(map[string]any)
+	out := make(map[string]any, len(spec))
+	for name, v := range spec {
+		out[name] = v
+	}
+	for _, name := range members {
+		delete(out, name)
+	}
+	return out
+}
+
+func statefulSetUpdate(old, obj map[string]any) field.ErrorList {
+	if !changedBeyond(old, obj, "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds") {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
+}
+
+func claimUpdate(old, obj map[string]any) field.ErrorList {
+	// The volume and the class are written after creation, once.
+	members := []string{"resources", "volumeAttributesClassName"}
+	for _, name := range []string{"volumeName", "storageClassName"} {
+		if had := at(old, "spec", name); had == nil || had == "" {
+			members = append(members, name)
+		}
+	}
+	if !changedBeyond(old, obj, members...) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")}
+}
+
+func volumeUpdate(old, obj map[string]any) field.ErrorList {
+	// Everything else in the specification is the source.
+	if !changedBeyond(old, obj, "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName", "volumeAttributesClassName", "volumeMode") {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation")}
+}
+
+// sealedUpdate keeps a config map or secret as it is that declares itself
+// immutable.
+func sealedUpdate(old, obj map[string]any) field.ErrorList {
+	if old["immutable"] != true {
+		return nil
+	}
+	const detail = "field is immutable when `immutable` is set"
+	var errs field.ErrorList
+	if obj["immutable"] != true {
+		errs = append(errs, field.Forbidden(field.NewPath("immutable"), detail))
+	}
+	for _, name := range []string{"data", "binaryData"} {
+		if !reflect.DeepEqual(old[name], obj[name]) {
+			errs = append(errs, field.Forbidden(field.NewPath(name), detail))
+		}
+	}
+	return errs
+}
+
+func serviceUpdate(old, obj map[string]any) field.ErrorList {
+	had, _ := at(old, "spec", "clusterIP").(string)
+	if had == "" || had == at(obj, "spec", "clusterIP") || at(obj, "spec", "type") == "ExternalName" {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), at(obj, "spec", "clusterIPs"), "may not change once set")}
+}
+
+func jobUpdate(old, obj map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	// A suspended job that has not begun may still be given other nodes.
+	if now := at(obj, "spec", "template"); !reflect.DeepEqual(at(old, "spec", "template"), now) && !notBegun(old) {
+		errs = append(errs, field.Invalid(spec.Child("template"), now, "field is immutable"))
+	}
+	if now := at(obj, "spec", "completions"); !reflect.DeepEqual(at(old, "spec", "completions"), now) {
+		switch {
+		case at(obj, "spec", "completionMode") != "Indexed":
+			errs = append(errs, field.Invalid(spec.Child("completions"), now, "field is immutable"))
+		case now != at(obj, "spec", "parallelism"):
+			errs = append(errs, field.Invalid(spec.Child("completions"), now, "can only be modified in tandem with spec.parallelism"))
+		}
+	}
+	return errs
+}
+
+// notBegun reports whether a job is suspended and has never run.
+func notBegun(job map[string]any) bool {
+	return at(job, "spec", "suspend") == true && at(job, "status", "startTime") == nil
+}
+
+func priorityUpdate(old, obj map[string]any) field.ErrorList {
+	if reflect.DeepEqual(old["value"], obj["value"]) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("value"), "may not be changed in an update.")}
+}
+
+func roleRefUpdate(old, obj map[string]any) field.ErrorList {
+	if reflect.DeepEqual(old["roleRef"], obj["roleRef"]) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("roleRef"), obj["roleRef"], "cannot change roleRef")}
+}
+
+// podUpdate lets an update of a pod change little but images: the node has
+// started the containers already.
+func podUpdate(old, obj map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	before, after := changeable(old, obj)
+	if !reflect.DeepEqual(before, after) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec"), "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
+	}
+	had, _ := at(old, "spec", "tolerations").([]any)
+	have, _ := at(obj, "spec", "tolerations").([]any)
+	for _, t := range had {
+		if !containsToleration(have, t) {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "tolerations"), "existing toleration can not be modified except its tolerationSeconds"))
+			break
+		}
+	}
+	return errs
+}
+
+// changeable returns the specifications of a pod before and after an update,
+// without what an update may change.
+func changeable(old, obj map[string]any) (before, after map[string]any) {
+	free := []string{"activeDeadlineSeconds", "tolerations"}
+	if gates, _ := at(old, "spec", "schedulingGates").([]any); len(gates) > 0 {
+		free = append(free, "schedulingGates", "nodeSelector", "affinity")
+	}
+	strip := func(o map[string]any) map[string]any {
+		spec := specWithout(o, free)
+		for _, list := range []string{"containers", "initContainers"} {
+			containers, _ := runtime.DeepCopyJSONValue(spec[list]).([]any)
+			for _, c := range containers {
+				if content, ok := c.(map[string]any); ok {
+					delete(content, "image")
+				}
+			}
+			spec[list] = containers
+		}
+		return spec
+	}
+	return strip(old), strip(obj)
+}
+
+// containsToleration reports whether a toleration is in a list, for whatever time.
+func containsToleration(list []any, toleration any) bool {
+	timeless := func(t any) any {
+		content, _ := runtime.DeepCopyJSONValue(t).(map[string]any)
+		delete(content, "tolerationSeconds")
+		return content
+	}
+	for _, t := range list {
+		if reflect.DeepEqual(timeless(t), timeless(toleration)) {
+			return true
+		}
+	}
+	return false
+}
