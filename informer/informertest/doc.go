@@ -62,20 +62,43 @@
 //     request. A slow client holds up nobody and in the end gets 410.
 //  8. When Close returns, nothing of the server runs any more.
 //
+// # Bodies and defaults
+//
+// A body of a built-in kind is read into its Go type: fields of a wrong type are
+// refused, unknown ones dropped with a warning or, with fieldValidation=Strict,
+// refused. JSON, YAML and protobuf are alike. What a client leaves out is filled
+// in, also for objects that the Go side creates:
+//
+//	pods, templates     restartPolicy, dnsPolicy, schedulerName, grace period, securityContext
+//	containers          imagePullPolicy, termination message, port protocols, probes, requests from limits
+//	volumes             modes, types and sources; volume claims: volumeMode, phase
+//	Pod                 enableServiceLinks, priority and its policy, tolerations of lost nodes, phase, qosClass
+//	workloads           replicas, strategies, history limits, deadlines; Job: selector, labels, counts, modes
+//	Service             type, clusterIP(s), IP families, nodePort, targetPort, protocols, affinity, traffic policies
+//	Secret              type, data from stringData
+//	others              HorizontalPodAutoscaler: metrics, behavior; NetworkPolicy: policyTypes; RBAC: apiGroup;
+//	                    classes of storage, priority, ingress; webhooks; limit ranges; endpoint ports; node taint
+//
+// Fields that a cluster sets for good (selectors, templates of jobs, the
+// specification of pods, a claim's volume, ...) are immutable to clients; the Go
+// side may change them, and may store what no client could: a Pod whose spec is a
+// string shows what a client does with one object that it cannot decode.
+//
 // # What is left out
 //
-// Validation, defaults and admission of the built-in kinds, and the schemas of
-// custom ones: apart from metadata, objects are stored as sent. Server-side
-// apply and strategic merge patches (415), tables, conversion between versions
-// other than of apiVersion itself, managed fields, authentication and
-// authorization, subresources other than status. No controller runs except that
+// Validation of built-in kinds beyond the types of fields, metadata and what is
+// immutable; the schemas of custom resources, which are stored as sent; plugins
+// of admission other than those for namespaces, priorities and tolerations,
+// so that volumes get no protecting finalizer. Server-side apply and
+// strategic merge patches (415), tables, conversion between versions other than
+// of apiVersion itself, managed fields, authentication and authorization,
+// subresources other than status. No controller runs except that
 // CustomResourceDefinitions are established, and namespaces emptied and removed,
 // at once; nothing collects garbage, so that a finalizer for foreground or orphan
 // deletion stays until a test removes it. Pods are deleted at once, whatever their
-// grace period. A client that asks for a table gets the objects.
-//
-// That nothing is validated has its use: store a Pod whose spec is a string, and
-// see what a client does with one object that it cannot decode.
+// grace period. A client that asks for a table gets the objects. Kinds are shown
+// with the fields of the release whose Go types are compiled in, not the one that
+// /version states.
 //
 // # Faults
 //
