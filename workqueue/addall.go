@@ -4,16 +4,22 @@ package workqueue
 // the lock.
 const addAllChunk = 64
 
+// addAll calls all user code before it adds the first item: a panic leaves the
+// queue unchanged.
 func (q *engine[T]) addAll(items []T) {
-	var requests [addAllChunk]request[T]
-	for len(items) > 0 {
-		n := min(len(items), addAllChunk)
-		for i, item := range items[:n] {
-			requests[i] = request[T]{}
-			q.prepare(&requests[i], item)
-		}
+	var few [addAllChunk]request[T]
+	requests := few[:]
+	if len(items) > len(few) {
+		requests = make([]request[T], len(items))
+	}
+	requests = requests[:len(items)]
+	for i, item := range items {
+		q.prepare(&requests[i], item)
+	}
+	for len(requests) > 0 {
+		n := min(len(requests), addAllChunk)
 		q.addChunk(requests[:n])
-		items = items[n:]
+		requests = requests[n:]
 	}
 }
 

@@ -143,7 +143,7 @@ func TestShutDownDropsDelayedItemsAndCountsThem(t *testing.T) {
 		drained := make(chan error)
 		go func() { drained <- q.ShutDownWithDrain(t.Context()) }()
 		synctest.Wait()
-		require.EqualValues(t, 3, q.Stats().Dropped)
+		require.EqualValues(t, 3, q.Stats().ShutdownLosses)
 		q.AddAfter("d", time.Second)
 		q.Done("c")
 		// At once: nothing of the queue lingers, neither a goroutine nor a

@@ -55,8 +55,10 @@
 //
 // # Promises
 //
-//  1. An item is in at most one pair of hands: between the Get that returned it
-//     and the Done for it, no other Get returns it.
+//  1. An item is held by at most one worker: between the Get that returned it
+//     and the Done for it, no other Get returns it. Only the worker that holds an
+//     item may call Done for it: the queue cannot tell callers apart, so a Done for
+//     an item that another worker holds ends that worker's exclusive access.
 //  2. No add is lost: after Add, the item will be handed out (again), unless
 //     the queue is shut down already.
 //  3. Adds collapse: however many come before the item is handed out, it is
@@ -88,7 +90,7 @@
 //     Get waits until there is an item, its context is done, or the queue is
 //     shut down and nothing is queued.
 //  10. After a shutdown nothing is accepted, what is queued is still handed out,
-//     and what is delayed is dropped and counted in [Stats].Dropped.
+//     and what is delayed is dropped and counted in [Stats].ShutdownLosses.
 //     [Queue.ShutDownWithDrain] returns nil only when nothing is queued and
 //     nothing running. Any number may wait for it, each with its own context,
 //     and ShutDown releases them all.
@@ -101,18 +103,20 @@
 //
 // # When things go wrong
 //
-//	the function of Process fails         AddRateLimited; after MaxAttempts failures, given up
-//	it returns Terminal(err)              given up at once
+//	the function of Process fails         AddRateLimited; after MaxAttempts failures, dropped
+//	it returns Terminal(err)              dropped at once; Stats.Dropped counts both
+//	it fails for the same reason again    logged once a minute at most
 //	it panics                             crashes the program, or with CapturePanics a failure
 //	it never returns                      ItemTimeout ends its context; Stats.LongestRunning tells
 //	the context of Process ends           items' contexts end, or go on for StopTimeout; leftovers returned
+//	one of several Process calls ends     it leaves the queue, and all that is in it, to the others
 //	Forget is never called                limiters forget items that have not failed for a while
 //	Done is never called                  the item is never handed out again; Inspect shows it
 //	a limiter's delay would overflow      it saturates at its maximum
 //	a Class out of range                  the nearest class
 //	a flood of urgent items               overdue classes share a quarter of the hand-outs
 //	a backlog that outlives its bound     the same: urgent items still pass it
-//	a Group or Class function panics      the panic reaches the caller of Add, the queue is unchanged
+//	a Group or Class function panics      the panic reaches the caller of Add or AddAll, the queue is unchanged
 //	an item of dynamic type not           Add panics, the queue is unchanged
 //	comparable, in a Queue[any]
 //	an item that is not equal to itself   is handed out and stays running, as Done does not
@@ -123,8 +127,8 @@
 //
 // The names and the rules are those that users of k8s.io/client-go/util/workqueue
 // know. On purpose, these differ: a drain waits for queued items too, and any
-// number of goroutines may wait for one; a stray Done cannot make the same item
-// run twice at once; Add cancels a pending delay; Get takes a context and
+// number of goroutines may wait for one; Done of an item that is queued and not
+// held does not queue it twice; Add cancels a pending delay; Get takes a context and
 // returns ok where client-go returns shutdown; priority classes and Mark have no
 // counterpart.
 //
@@ -139,8 +143,10 @@
 // running, an item takes 88 bytes plus its own size, about 20 in the table, and
 // 16 in the heap if it is delayed. A queue that has been used takes about 1.5 KB.
 // After a burst it keeps 1,024 records and the table for them, some 110 KB plus
-// the size of the items, and gives the rest of the memory back. A burst's records are allocated four at a time, and freed when none of
-// the four is in use any more.
+// the size of the items, and releases the rest. A burst's records are allocated
+// four at a time, and freed when none of the four is in use any more. The map of
+// groups is replaced by a smaller one when few of many groups are left. A call of
+// Process remembers the last failure of 1,024 items, for the log.
 //
 // A worker that finds the queue empty parks, and the last to park is the first to
 // be woken. When many items arrive at once, workers wake each other one after

@@ -33,6 +33,7 @@ type engine[T comparable] struct {
 
 	shuttingDown bool
 	drain        *drain // what those who wait for the drain wait for, or nil
+	processors   processors
 
 	latest     int64 // the latest time seen under the lock
 	startedSum int64 // sum of startedAt of the running entries
@@ -41,9 +42,9 @@ type engine[T comparable] struct {
 
 // counters are the numbers behind [Stats].
 type counters struct {
-	running, again int
-	added, retried uint64
-	dropped        uint64
+	running, again          int
+	added, retried          uint64
+	dropped, shutdownLosses uint64
 }
 
 const maxTime = math.MaxInt64
@@ -168,10 +169,10 @@ func (q *engine[T]) ask(e *entry[T], now int64) {
 }
 
 // takeLocked hands out the next queued entry; there must be one.
-func (q *engine[T]) takeLocked(now int64) *entry[T] {
+func (q *engine[T]) takeLocked(now int64, holder uint16) *entry[T] {
 	now = q.observe(now)
 	e := q.order.pop(now)
-	e.running = true
+	e.running, e.holder = true, holder
 	e.startedAt = now
 	e.runMark, e.mark = e.mark, nil
 	q.running.pushBack(e)
@@ -196,23 +197,25 @@ func (q *engine[T]) done(item T, forget bool) {
 		e.retries = 0
 	}
 	startedAt := e.startedAt
-	q.doneLocked(e, slot, now)
+	reached := q.doneLocked(e, slot, now)
 	w := q.waiters.next(q.order.n)
 	drained := q.drainedLocked()
 	q.mu.Unlock()
 	w.wake()
+	reached.close()
 	drained.end()
 	if q.opts.Metrics != nil {
 		q.opts.Metrics.Finished(time.Duration(max(0, now-startedAt)))
 	}
 }
 
-func (q *engine[T]) doneLocked(e *entry[T], slot **entry[T], now int64) {
+// doneLocked returns the marks that this reached.
+func (q *engine[T]) doneLocked(e *entry[T], slot **entry[T], now int64) *mark {
 	q.running.remove(e)
 	e.running = false
 	q.startedSum -= e.startedAt
 	q.count.running--
-	q.marks.leave(e.runMark)
+	reached := q.marks.leave(e.runMark)
 	e.runMark = nil
 	switch {
 	case e.again:
@@ -223,6 +226,7 @@ func (q *engine[T]) doneLocked(e *entry[T], slot **entry[T], now int64) {
 		q.table.clear(slot)
 		q.free.put(e, q.table.n)
 	}
+	return reached
 }
 
 // discard forgets an entry that is in none of the states.

@@ -35,6 +35,7 @@ type entry[T comparable] struct {
 	heapPos int32  // position in the deadlines, noHeapPos when not delayed
 	retries uint32 // rate-limited adds since the last Forget or success
 	class   uint16 // class of the pending request, else of the last one
+	holder  uint16 // the ProcessWith that it was handed out to last, or nobody
 	queued  bool   // waiting to be handed out
 	running bool   // handed out and not Done
 	again   bool   // running, and to be queued once more when Done

@@ -2,7 +2,9 @@ package workqueue
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,7 +163,7 @@ func TestTimesUnderTheLockNeverRunBackwards(t *testing.T) {
 	q.prepare(&r, "item")
 	q.addLocked(&r, 20)
 	q.observe(30)
-	e := q.takeLocked(25)
+	e := q.takeLocked(25, nobody)
 	assert.EqualValues(t, 30, e.startedAt)
 	q.addLocked(&r, 35)
 	q.observe(50)
@@ -185,6 +187,101 @@ func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 	assert.LessOrEqual(t, cap(e.table.segments), 128)
 	assert.LessOrEqual(t, e.free.n, freeListKept+1)
 	assert.LessOrEqual(t, e.order.nFreeGroups, maxFreeGroups)
+}
+
+// A Go map never shrinks: one that had many groups must be replaced, also if some
+// groups are always queued.
+func TestManyGroupsLeaveNoMemoryBehind(t *testing.T) {
+	q := New(Options[int]{Group: func(i int) string { return fmt.Sprint(i) }})
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for i := range 100_000 {
+		q.Add(i)
+	}
+	for q.Len() > 100 {
+		item, _ := q.Get(t.Context())
+		q.Done(item)
+	}
+	assert.Less(t, heap()-before, int64(1<<20))
+	groups := &q.engine.order.classes[0].groups
+	assert.Len(t, groups.byName, 100)
+	assert.LessOrEqual(t, groups.peak, keptGroups)
+	for i := range 200 { // the rest is still found, and no group is there twice
+		q.Add(99_900 + i - 100)
+	}
+	assert.Len(t, groups.byName, 200)
+	for q.Len() > 0 {
+		item, _ := q.Get(t.Context())
+		q.Done(item)
+	}
+	assert.Empty(t, groups.byName)
+}
+
+// A map that is used to its size all the time is not replaced all the time.
+func TestMapOfFewGroupsIsKept(t *testing.T) {
+	t.Parallel()
+	var m groupMap[int]
+	for range 2 {
+		for i := range keptGroups {
+			m.add(&group[int]{name: fmt.Sprint(i)})
+		}
+		for i := range keptGroups {
+			m.remove(&group[int]{name: fmt.Sprint(i)})
+		}
+		assert.Equal(t, keptGroups, m.peak, "the map was replaced")
+	}
+	for i := range keptGroups + 1 {
+		m.add(&group[int]{name: fmt.Sprint(i)})
+	}
+	for i := range keptGroups + 1 {
+		m.remove(&group[int]{name: fmt.Sprint(i)})
+	}
+	assert.Equal(t, (keptGroups+1)/8, m.peak, "the map was kept")
+}
+
+// However many marks wait for one request, no operation under the lock touches
+// more than a few of them.
+func TestReachedMarksMergeAndAreClosedOutsideTheLock(t *testing.T) {
+	t.Parallel()
+	closed := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	var m marks
+	m.init()
+	var counted []*mark
+	var channels []<-chan struct{}
+	for range 1000 {
+		counted = append(counted, m.enter())
+		channels = append(channels, m.seal())
+	}
+	assert.Equal(t, channels[999], m.seal(), "nothing new since")
+	for _, i := range rand.Perm(998) { // all but the first and the last
+		assert.Nil(t, m.leave(counted[1+i]))
+	}
+	assert.Same(t, counted[999], counted[0].next, "reached marks stay in the list")
+	assert.Same(t, counted[0], counted[999].prev)
+	reached := m.leave(counted[0])
+	assert.False(t, closed(channels[0]))
+	assert.Nil(t, m.open.prev.prev, "only the last is left")
+	reached.close()
+	for _, c := range channels[:999] {
+		require.True(t, closed(c))
+	}
+	assert.False(t, closed(channels[999]))
+	assert.Equal(t, channels[999], m.seal())
+	m.leave(counted[999]).close()
+	assert.True(t, closed(channels[999]))
+	assert.True(t, closed(m.seal()))
 }
 
 // Entries are allocated side by side, so one that is in use keeps its neighbours
@@ -225,13 +322,13 @@ func TestCancelledWaiterPassesItsInvitationOn(t *testing.T) {
 		q := New(Options[string]{}).engine
 		got := make(chan string, 1)
 		go func() {
-			item, _ := q.get(t.Context())
+			item, _ := q.get(t.Context(), nobody)
 			got <- item
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { // the last to come is the first to be invited
-			_, ok := q.get(ctx)
+			_, ok := q.get(ctx, nobody)
 			assert.False(t, ok)
 		}()
 		synctest.Wait()

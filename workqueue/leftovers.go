@@ -13,25 +13,39 @@ func (q *engine[T]) shutDownTakingDelayed() []T {
 
 // takeAll removes everything that is queued from a queue that is shut down, and
 // returns it together with the items that are still running. Those are not
-// queued again.
+// queued again. No ProcessWith must be taking items from the queue.
 func (q *engine[T]) takeAll() (queued, running []T) {
 	q.mu.Lock()
 	for q.order.n > 0 {
 		e := q.order.pop(q.latest)
 		queued = append(queued, e.item)
+		q.count.shutdownLosses++
 		q.discard(e)
 	}
-	for e := q.running.head; e != nil; e = e.next {
+	for e := range q.running.each {
 		running = append(running, e.item)
 		if e.again {
 			e.again = false
 			q.count.again--
+			q.count.shutdownLosses++
 		}
 	}
 	drained := q.drainedLocked()
 	q.mu.Unlock()
 	drained.end()
 	return queued, running
+}
+
+// heldBy returns the items that were handed out to holder and are not done.
+func (q *engine[T]) heldBy(holder uint16) (running []T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for e := range q.running.each {
+		if e.holder == holder {
+			running = append(running, e.item)
+		}
+	}
+	return running
 }
 
 // retriesOf returns how often in a row item was retried.
@@ -43,4 +57,18 @@ func (q *engine[T]) retriesOf(item T) int {
 		return int(e.retries)
 	}
 	return 0
+}
+
+// countDropped counts an item that ProcessWith dropped because of its failures.
+func (q *engine[T]) countDropped() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.count.dropped++
+}
+
+// countShutdownLoss counts a request that came after the shutdown.
+func (q *engine[T]) countShutdownLoss() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.count.shutdownLosses++
 }

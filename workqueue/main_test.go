@@ -3,6 +3,7 @@ package workqueue_test
 import (
 	"context"
 	"flag"
+	"log/slog"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // most tests are not about logs
 	leaktest.Main(m)
 }
 

@@ -43,8 +43,13 @@ type Stats struct {
 	Added uint64
 	// Retried is how many times an item was added with a rate limit.
 	Retried uint64
-	// Dropped is how many delayed items were dropped by a shutdown.
+	// Dropped is how many items [Process] dropped after a failure: with [Terminal],
+	// or after MaxAttempts. Each was an [Outcome] with the action Dropped.
 	Dropped uint64
+	// ShutdownLosses is how many requests were lost to the shutdown: delayed items,
+	// retries that came after it, and what a stopping [Process] took out of the
+	// queue.
+	ShutdownLosses uint64
 
 	// The durations are 0 in a queue that does not keep times, see
 	// [Options].Times.
@@ -76,6 +81,8 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 		Added:   q.count.added,
 		Retried: q.count.retried,
 		Dropped: q.count.dropped,
+
+		ShutdownLosses: q.count.shutdownLosses,
 	}
 	if first := q.running.head; first != nil && q.timed {
 		s.UnfinishedWork = time.Duration(int64(q.count.running)*now - q.startedSum)

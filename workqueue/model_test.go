@@ -221,7 +221,7 @@ func (m *model) done(item int, now time.Time) {
 
 func (m *model) shutDown() {
 	if !m.shut {
-		m.stats.Dropped += uint64(len(m.delayed))
+		m.stats.ShutdownLosses += uint64(len(m.delayed))
 		clear(m.delayed)
 		m.shut = true
 	}

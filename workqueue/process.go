@@ -38,9 +38,15 @@ type ProcessOptions[T comparable] struct {
 	// never) and that ProcessWith waits for them, however long they take.
 	StopTimeout time.Duration
 
-	// Logger gets a warning for each failure, an error for each item that is
-	// dropped and, at debug level, those that failed because the stop cancelled
-	// their context. Nil discards them.
+	// Logger gets what goes wrong; successes are not logged. Nil means
+	// [slog.Default]; [slog.DiscardHandler] silences.
+	//
+	// A failure is a warning. An item that fails again for the same reason, by the
+	// text of the error, is logged again after a minute, with the number of failures
+	// since. This is remembered for 1,024 items. If more fail within a minute, a
+	// line per minute counts the failures that are not logged one by one. Dropped
+	// items and panics are errors and always logged. What failed because the stop
+	// cancelled its context is logged at debug level.
 	Logger *slog.Logger
 
 	// OnOutcome, if set, is called by the worker after each item, before the
@@ -58,15 +64,16 @@ var ErrStopTimeout = errors.New("workqueue: items were still running at the end 
 type Leftovers[T comparable] struct {
 	Queued  []T // not handed out again; among them those interrupted by the stop
 	Delayed []T // waiting for a delay to end when the context ended
-	Running []T // still being processed at the end of the stop timeout
+	Running []T // still held by a worker at the end of the stop timeout
 }
 
 // Process runs fn for the items of q, up to workers at a time, until ctx is done
 // or q is shut down and empty. It is [ProcessWith] with nothing but the number
 // of workers set: when ctx is done, the contexts of running items are
 // cancelled, q is shut down, and Process returns when all calls of fn have
-// returned. What is left in the queue is dropped. The error is not nil only if
-// the arguments are wrong.
+// returned. What is left in the queue is dropped and counted in [Stats]. Failures
+// are logged to [slog.Default]. The error is not nil only if the arguments are
+// wrong.
 func Process[T comparable](ctx context.Context, q *RateLimitingQueue[T], workers int, fn func(context.Context, T) error) error {
 	if workers < 1 {
 		return fmt.Errorf("workqueue: %d workers; at least 1 is needed", workers)
@@ -83,10 +90,14 @@ func Process[T comparable](ctx context.Context, q *RateLimitingQueue[T], workers
 //	Terminal(err)      forget them; the item is given up
 //	any other error    AddRateLimited; after MaxAttempts failures, give it up
 //
-// It returns when ctx is done, after stopping as the options say, or when q is
-// shut down by somebody else and empty. In the first case it shuts q down and
+// It returns when ctx is done, after stopping as the options say, or when another
+// caller has shut q down and it is empty. In the first case it shuts q down and
 // returns what was left in it. The context that fn gets carries the values of
 // ctx. An fn that calls [runtime.Goexit] ends its worker.
+//
+// Several calls may work on one queue at a time, for example to add workers and
+// remove them. One that stops leaves the queue to the others, with what is queued
+// and delayed. The last one to stop shuts it down and returns what was left.
 func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) error) (Leftovers[T], error) {
 	p, err := newProcessor(q, opts, fn)
 	if err != nil {
@@ -101,8 +112,10 @@ type processor[T comparable] struct {
 	q  *RateLimitingQueue[T]
 	fn func(context.Context, T) error
 	// Contexts live here only for the duration of run.
-	takes context.Context // done: take no more items
-	items context.Context // parent of the items' contexts
+	takes  context.Context // done: take no more items
+	items  context.Context // parent of the items' contexts
+	number uint16          // among those that work on the queue
+	log    *failureLog[T]
 
 	mu   sync.Mutex
 	left Leftovers[T] // what the queue did not take back
@@ -119,9 +132,9 @@ func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T],
 	}
 	opts.Workers = max(1, opts.Workers)
 	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+		opts.Logger = slog.Default()
 	}
-	return &processor[T]{ProcessOptions: opts, q: q, fn: fn}, nil
+	return &processor[T]{ProcessOptions: opts, q: q, fn: fn, log: newFailureLog[T]()}, nil
 }
 
 func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
@@ -136,6 +149,7 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 	p.takes, stopTaking = context.WithCancel(takes)
 	defer stopTaking()
 
+	p.number = p.q.engine.join()
 	var workers sync.WaitGroup
 	for range p.Workers {
 		workers.Go(p.work)
@@ -147,8 +161,9 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 	}()
 
 	select {
-	case <-finished: // somebody else has shut the queue down
+	case <-finished: // the queue was shut down
 		if ctx.Err() == nil {
+			p.q.engine.leave()
 			return p.left, nil
 		}
 	case <-ctx.Done():
@@ -158,7 +173,13 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 
 // stop ends the processing as the options say.
 func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func()) (Leftovers[T], error) {
-	delayed := p.q.engine.shutDownTakingDelayed()
+	last := p.q.engine.leave()
+	var delayed []T
+	if last {
+		delayed = p.q.engine.shutDownTakingDelayed()
+	} else {
+		stopTaking()
+	}
 	var timeout <-chan time.Time
 	if p.StopTimeout > 0 {
 		t := time.NewTimer(p.StopTimeout)
@@ -175,7 +196,12 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 		stopItems()
 		err = ErrStopTimeout
 	}
-	queued, running := p.q.engine.takeAll()
+	var queued, running []T
+	if last {
+		queued, running = p.q.engine.takeAll()
+	} else {
+		running = p.q.engine.heldBy(p.number)
+	}
 	if len(running) == 0 && (!p.Drain || len(queued) == 0) {
 		err = nil // the last one ended at that very moment
 	}

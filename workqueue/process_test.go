@@ -44,6 +44,11 @@ func start(t *testing.T, opts options, fn func(context.Context, string) error) *
 		q:        workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Second, time.Second, 0), workqueue.Options[string]{Name: "test"}),
 		returned: make(chan struct{}),
 	}
+	p.run(t, opts, fn)
+	return p
+}
+
+func (p *processing) run(t *testing.T, opts options, fn func(context.Context, string) error) {
 	opts.OnOutcome = func(o outcome) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -56,7 +61,6 @@ func start(t *testing.T, opts options, fn func(context.Context, string) error) *
 		p.left, p.err = workqueue.ProcessWith(ctx, p.q, opts, fn)
 	}()
 	synctest.Wait()
-	return p
 }
 
 func (p *processing) stop() {

@@ -38,7 +38,8 @@ func (q *Queue[T]) Add(item T) {
 func (q *Queue[T]) AddClass(item T, class int) { q.engine.addClass(item, class) }
 
 // AddAll adds many items, in their order, at a smaller cost than one by one.
-// Others may get in between.
+// Others may get in between. If it panics, as Add does for an item that is not
+// comparable or when [Options].Class or [Options].Group panics, nothing was added.
 func (q *Queue[T]) AddAll(items []T) { q.engine.addAll(items) }
 
 // Len returns the number of items ready to be handed out. It does not count
@@ -56,11 +57,14 @@ func (q *Queue[T]) Len() int {
 // It returns false when ctx is done, even if items are queued, and when the
 // queue was shut down and nothing is queued. After a shutdown, queued items
 // are still handed out.
-func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) { return q.engine.get(ctx) }
+func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) { return q.engine.get(ctx, nobody) }
 
 // Done says that the caller has finished processing item. If the item was added
 // again in the meantime, it is queued again, also after a shutdown. Done of an
 // item that is not being processed does nothing.
+//
+// Call it once per Get. The queue cannot tell callers apart: a second Done, while
+// another worker holds the item, ends that worker's exclusive access to it.
 func (q *Queue[T]) Done(item T) { q.engine.done(item, false) }
 
 // Mark returns a channel that is closed once every item that is queued or

@@ -301,6 +301,7 @@ func TestItemsOfAnyComparableType(t *testing.T) {
 	q.AddAll([]any{1, "1", 1.0, nil, [2]int{1, 2}, 1, nil})
 	assert.Equal(t, []any{1, "1", 1.0, nil, [2]int{1, 2}}, takeAll(t, q))
 	assert.Panics(t, func() { q.Add([]int{1}) }, "a slice is not comparable")
+	assert.Panics(t, func() { q.AddAll([]any{1, []int{1}}) }, "a slice is not comparable")
 	assert.Zero(t, q.Len())
 	q.Add("still usable")
 	assert.Equal(t, 1, q.Len())
@@ -384,9 +385,10 @@ func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
 		Group: func(s string) string { bad(s); return "" },
 		Class: func(s string) int { bad(s); return 0 },
 	})
-	for name, f := range map[string]func(){
+	for name, f := range map[string]func(){ // each changes nothing
 		"Add":      func() { q.Add("bad") },
-		"AddAll":   func() { q.AddAll([]string{"good", "bad"}) },
+		"AddAll":   func() { q.AddAll(append(number(200, "none of %d"), "bad")) },
+		"a few":    func() { q.AddAll([]string{"none of them", "bad"}) },
 		"AddAfter": func() { q.AddAfter("bad", time.Second) },
 	} {
 		assert.Panics(t, f, name)

@@ -94,7 +94,7 @@ func (q *engine[T]) dropDelayedLocked(each func(T)) {
 	for _, d := range q.delays.items {
 		e := d.entry
 		e.heapPos = noHeapPos
-		q.count.dropped++
+		q.count.shutdownLosses++
 		if each != nil {
 			each(e.item)
 		}

@@ -100,9 +100,9 @@ func (l *waiters) put(w *waiter) {
 	}
 }
 
-// get hands out the next item, waiting for one if need be. It returns false
-// when ctx is done, or the queue is shut down and has nothing queued.
-func (q *engine[T]) get(ctx context.Context) (item T, ok bool) {
+// get hands out the next item to holder, waiting for one if need be. It returns
+// false when ctx is done, or the queue is shut down and has nothing queued.
+func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 	if ctx.Err() != nil {
 		return item, false
 	}
@@ -115,7 +115,7 @@ func (q *engine[T]) get(ctx context.Context) (item T, ok bool) {
 		}
 		now = q.timeIfKept()
 	}
-	e := q.takeLocked(now)
+	e := q.takeLocked(now, holder)
 	item = e.item // e may be recycled as soon as the lock is released
 	queuedAt := e.queuedAt
 	w := q.waiters.next(q.order.n)

@@ -2,7 +2,6 @@ package workqueue
 
 import (
 	"context"
-	"log/slog"
 	"runtime/debug"
 	"time"
 )
@@ -10,7 +9,7 @@ import (
 // work is one worker's loop.
 func (p *processor[T]) work() {
 	for {
-		item, ok := p.q.Get(p.takes)
+		item, ok := p.q.engine.get(p.takes, p.number)
 		if !ok {
 			return
 		}
@@ -26,8 +25,11 @@ func (p *processor[T]) one(item T) {
 	err := p.call(item)
 	o := Outcome[T]{Item: item, Err: err, Took: time.Since(began), Attempt: 1 + p.q.engine.retriesOf(item)}
 	o.Action, o.After = classify(err)
-	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts {
-		o.Action = Dropped
+	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts && p.items.Err() == nil {
+		o.Action = Dropped // unless it may have failed only because of the stop
+	}
+	if o.Action == Dropped {
+		p.q.engine.countDropped()
 	}
 	if o.Action == Retried {
 		if !p.q.retry(item) {
@@ -49,6 +51,7 @@ func (p *processor[T]) one(item T) {
 
 // leave puts an item that the queue does not accept any more to the leftovers.
 func (p *processor[T]) leave(where *[]T, item T) {
+	p.q.engine.countShutdownLoss()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*where = append(*where, item)
@@ -73,31 +76,10 @@ func (p *processor[T]) call(item T) (err error) {
 }
 
 func (p *processor[T]) report(o Outcome[T]) {
-	switch {
-	case o.Action == Interrupted && p.items.Err() != nil:
-		// It was told to stop, and it did: nothing to worry about. One that was
-		// left in peace and failed all the same is a failure like any other.
-		p.Logger.Debug("processing interrupted", p.attrs(o)...)
-	case o.Action == Retried, o.Action == Interrupted:
-		p.Logger.Warn("processing failed", p.attrs(o)...)
-	case o.Action == Dropped:
-		p.Logger.Error("processing failed, item dropped", p.attrs(o)...)
+	if o.Err != nil {
+		p.logFailure(o)
 	}
 	if p.OnOutcome != nil {
 		p.OnOutcome(o)
 	}
-}
-
-func (p *processor[T]) attrs(o Outcome[T]) []any {
-	attrs := []any{
-		slog.String("queue", p.q.engine.opts.Name),
-		slog.Any("item", o.Item),
-		slog.Int("attempt", o.Attempt),
-		slog.String("action", o.Action.String()),
-		slog.Any("error", o.Err),
-	}
-	if p, ok := o.Err.(*PanicError); ok {
-		attrs = append(attrs, slog.String("stack", string(p.Stack)))
-	}
-	return attrs
 }

@@ -88,11 +88,11 @@
 //	  "queues": [{                         ordered by name
 //	    "name": "pods", "shuttingDown": false,
 //	    "queued": 25, "again": 0, "delayed": 0, "running": 1,
-//	    "added": 5336, "retried": 4, "dropped": 0,
+//	    "added": 5336, "retried": 4, "dropped": 0, "shutdownLosses": 0,
 //	    "longestQueuedSeconds": 0.2,       of the items shown
 //	    "longestRunningSeconds": 0.1, "unfinishedWorkSeconds": 0.1,
 //	    "classes": [{"budgetSeconds": 0, "queued": 25, "groups": 0}],
-//	    "queuedItems": {"shown": […], "leftOut": 5},     those that are due first
+//	    "queuedItems": {"shown": […], "leftOut": 5},     those that come first
 //	    "runningItems": {"shown": [{                     those that have been running for longest
 //	      "item": "default/web", "class": 0, "group": "…", "retries": 2, "again": false,
 //	      "queuedSince": "…", "runningSince": "…", "delayedUntil": "…"

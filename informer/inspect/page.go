@@ -154,8 +154,8 @@ func (q *queueReport) text(now time.Time) string {
 	if q.ShuttingDown {
 		b.WriteString("SHUT DOWN; ")
 	}
-	fmt.Fprintf(&b, "queued: %d, running: %d (to run again: %d), delayed: %d; so far added: %d, retried: %d, dropped: %d\n",
-		q.Queued, q.Running, q.Again, q.Delayed, q.Added, q.Retried, q.Dropped)
+	fmt.Fprintf(&b, "queued: %d, running: %d (to run again: %d), delayed: %d; so far added: %d, retried: %d, dropped: %d, lost to the shutdown: %d\n",
+		q.Queued, q.Running, q.Again, q.Delayed, q.Added, q.Retried, q.Dropped, q.ShutdownLosses)
 	fmt.Fprintf(&b, "oldest of the queued items shown: %s; longest running: %s; unfinished work: %s\n",
 		q.LongestQueued, q.LongestRunning, q.UnfinishedWork)
 	if len(q.Classes) > 1 || slices.ContainsFunc(q.Classes, func(c classReport) bool { return c.Groups > 0 }) {

@@ -82,6 +82,7 @@ type queueReport struct {
 	Added          uint64        `json:"added"`
 	Retried        uint64        `json:"retried"`
 	Dropped        uint64        `json:"dropped"`
+	ShutdownLosses uint64        `json:"shutdownLosses"`
 	LongestQueued  seconds       `json:"longestQueuedSeconds"`
 	LongestRunning seconds       `json:"longestRunningSeconds"`
 	UnfinishedWork seconds       `json:"unfinishedWorkSeconds"`
@@ -220,6 +221,7 @@ func reportQueue[T comparable](in workqueue.Inspection[T]) queueReport {
 		Added:          s.Added,
 		Retried:        s.Retried,
 		Dropped:        s.Dropped,
+		ShutdownLosses: s.ShutdownLosses,
 		LongestRunning: inSeconds(s.LongestRunning),
 		UnfinishedWork: inSeconds(s.UnfinishedWork),
 		Classes:        make([]classReport, 0, len(in.Classes)),

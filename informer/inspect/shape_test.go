@@ -43,7 +43,7 @@ func everything(t *testing.T) *inspect.Handler {
 	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{
 		Name: "pods", ShuttingDown: true,
 		Stats: workqueue.Stats{
-			Queued: 25, Again: 1, Delayed: 1, Running: 1, Added: 5336, Retried: 4, Dropped: 2,
+			Queued: 25, Again: 1, Delayed: 1, Running: 1, Added: 5336, Retried: 4, Dropped: 2, ShutdownLosses: 3,
 			UnfinishedWork: 3 * time.Second, LongestRunning: 3 * time.Second,
 		},
 		Classes: []workqueue.ClassInspection{{Queued: 24, Groups: 2}, {Budget: time.Minute, Queued: 1, Groups: 1}},

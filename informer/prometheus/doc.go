@@ -46,6 +46,8 @@
 //	workqueue_unfinished_work_seconds         * time spent on items in progress, added up
 //	workqueue_longest_running_processor_seconds * time spent on the first of these
 //	workqueue_retries_total                     additions with a rate limit
+//	workqueue_dropped_total                   * items dropped after a failure
+//	workqueue_shutdown_losses_total           * requests lost to the shutdown
 //
 //	informer_objects                          * objects in the cache
 //	informer_events_total                       changes of the cache, by type: added, updated, deleted

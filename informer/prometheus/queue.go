@@ -20,6 +20,7 @@ type queues struct {
 	adds, retries              *prom.CounterVec
 	waited, worked             *prom.HistogramVec
 	depth, unfinished, longest level
+	dropped, losses            level
 }
 
 func newQueues() *queues {
@@ -34,6 +35,9 @@ func newQueues() *queues {
 		depth:      gauge("workqueue_depth", "Items that wait to be handed out."),
 		unfinished: gauge("workqueue_unfinished_work_seconds", "How long the items in progress have been worked on, added up. It grows by one per second for each worker that is stuck."),
 		longest:    gauge("workqueue_longest_running_processor_seconds", "How long the item that was handed out first of those in progress has been worked on."),
+
+		dropped: total("workqueue_dropped_total", "Items that were dropped after a failure and are not retried."),
+		losses:  total("workqueue_shutdown_losses_total", "Requests that were lost to the shutdown of the queue."),
 	}
 	q.vectors = vectors{q.adds, q.retries, q.waited, q.worked}
 	return q
@@ -41,7 +45,7 @@ func newQueues() *queues {
 
 func (q *queues) describe(ch chan<- *prom.Desc) {
 	q.vectors.describe(ch)
-	for _, l := range []level{q.depth, q.unfinished, q.longest} {
+	for _, l := range []level{q.depth, q.unfinished, q.longest, q.dropped, q.losses} {
 		ch <- l.desc
 	}
 }
@@ -58,6 +62,8 @@ func (q *queues) collect(ch chan<- prom.Metric) {
 		r.send(q.depth, float64(stats.Queued+stats.Again))
 		r.send(q.unfinished, stats.UnfinishedWork.Seconds())
 		r.send(q.longest, stats.LongestRunning.Seconds())
+		r.send(q.dropped, float64(stats.Dropped))
+		r.send(q.losses, float64(stats.ShutdownLosses))
 	}
 }
 
@@ -86,9 +92,9 @@ type Queue struct {
 
 type stater interface{ Stats() workqueue.Stats }
 
-// Attach says which queue this is about. Its depth, its unfinished work and its
-// longest running item are asked of it at each scrape, which takes constant
-// time; before, they have no series. A second call replaces the queue.
+// Attach says which queue this is about. Its depth, its unfinished work, its
+// longest running item and its losses are read at each scrape, which takes
+// constant time; before, they have no series. A second call replaces the queue.
 func (q *Queue) Attach(queue interface{ Stats() workqueue.Stats }) {
 	var source stater = queue
 	q.source.Store(&source)

@@ -1,7 +1,9 @@
 package prometheus_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,6 +29,8 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 		assert.Equal(t, page{
 			`workqueue_adds_total{name="pods"}`:                        0,
 			`workqueue_depth{name="pods"}`:                             0,
+			`workqueue_dropped_total{name="pods"}`:                     0,
+			`workqueue_shutdown_losses_total{name="pods"}`:             0,
 			`workqueue_longest_running_processor_seconds{name="pods"}`: 0,
 			`workqueue_queue_duration_seconds_count{name="pods"}`:      0,
 			`workqueue_queue_duration_seconds_sum{name="pods"}`:        0,
@@ -48,6 +52,8 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 		assert.Equal(t, page{
 			`workqueue_adds_total{name="pods"}`:                        4,
 			`workqueue_depth{name="pods"}`:                             2, // c, and a again
+			`workqueue_dropped_total{name="pods"}`:                     0,
+			`workqueue_shutdown_losses_total{name="pods"}`:             0,
 			`workqueue_longest_running_processor_seconds{name="pods"}`: 7,
 			`workqueue_queue_duration_seconds_count{name="pods"}`:      2,
 			`workqueue_queue_duration_seconds_sum{name="pods"}`:        2 + 5,
@@ -73,6 +79,31 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 			`workqueue_unfinished_work_seconds{name="pods"}`:           0,
 			`workqueue_work_duration_seconds_count{name="pods"}`:       2,
 			`workqueue_work_duration_seconds_sum{name="pods"}`:         8 + 5,
+		})
+	})
+}
+
+// What is given up, and what a shutdown costs, are different things.
+func TestQueueShowsDroppedItemsAndShutdownLosses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		metrics, registry := newMetrics(t)
+		series, err := metrics.Queue("pods")
+		require.NoError(t, err)
+		queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Metrics: series})
+		series.Attach(queue)
+		queue.AddAll([]string{"a", "b"})
+		for i := range 3 {
+			queue.AddAfter(fmt.Sprint("later", i), time.Hour)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
+			func(context.Context, string) error { return workqueue.Terminal(assert.AnError) })
+		require.NoError(t, err)
+		scrape(t, registry).includes(t, page{
+			`workqueue_dropped_total{name="pods"}`:         2,
+			`workqueue_shutdown_losses_total{name="pods"}`: 3,
 		})
 	})
 }

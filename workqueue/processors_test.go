@@ -1,0 +1,167 @@
+package workqueue_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// another runs a second ProcessWith on the same queue.
+func (p *processing) another(t *testing.T, opts options, fn func(context.Context, string) error) *processing {
+	other := &processing{q: p.q, returned: make(chan struct{})}
+	other.run(t, opts, fn)
+	return other
+}
+
+// Whoever removes some of the workers must not stop the others, nor lose what
+// those have asked for.
+func TestStoppedProcessLeavesTheQueueToTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls []string
+		slow := func(ctx context.Context, item string) error {
+			calls = append(calls, item)
+			<-time.After(time.Minute)
+			if item == "requeued" && len(calls) < 3 {
+				return workqueue.RequeueAfter(time.Minute)
+			}
+			return ctx.Err()
+		}
+		goes := start(t, options{}, func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		goes.q.Add("interrupted")
+		synctest.Wait()
+		stays := goes.another(t, options{}, slow)
+		goes.q.Add("again")
+		synctest.Wait()
+		goes.q.Add("again") // while stays works on it
+		goes.q.Add("requeued")
+		goes.q.AddAfter("delayed", time.Hour)
+
+		goes.stop()
+		assert.NoError(t, goes.err)
+		assert.Zero(t, goes.left)
+		assert.Equal(t, []workqueue.Action{workqueue.Retried}, goes.actions())
+		assert.False(t, stays.q.ShuttingDown())
+		advance(2 * time.Hour)
+		assert.Equal(t, []string{"again", "requeued", "interrupted", "again", "requeued", "delayed"}, calls)
+
+		stays.q.AddAfter("left", time.Hour)
+		stays.stop()
+		assert.True(t, stays.q.ShuttingDown(), "the last one shuts the queue down")
+		assert.Equal(t, leftover{Delayed: []string{"left"}}, stays.left)
+	})
+}
+
+func TestStoppedProcessReturnsWhatItsOwnWorkersStillHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		stuck := func(context.Context, string) error { <-release; return nil }
+		for _, drain := range []bool{false, true} {
+			goes := start(t, options{Drain: drain, StopTimeout: time.Minute}, stuck)
+			goes.q.Add("its own")
+			synctest.Wait()
+			stays := goes.another(t, options{}, stuck)
+			goes.q.AddAll([]string{"of the other", "queued"})
+			synctest.Wait()
+			goes.q.Add("its own") // again
+
+			goes.stop()
+			assert.ErrorIs(t, goes.err, workqueue.ErrStopTimeout)
+			assert.Equal(t, leftover{Running: []string{"its own"}}, goes.left)
+			require.Equal(t, 1, goes.q.Stats().Again, "the request belongs to the other")
+			release <- struct{}{}
+			release <- struct{}{}
+			synctest.Wait()
+			assert.Zero(t, goes.q.Stats().Queued+goes.q.Stats().Again-1, "the other works them off")
+			close(release)
+			synctest.Wait()
+			assert.Len(t, stays.actions(), 3)
+			stays.stop()
+			assert.Zero(t, stays.left)
+			release = make(chan struct{})
+		}
+	})
+}
+
+// Both stop at the same moment: no request may be lost between them.
+func TestProcessesThatStopTogetherReturnEverythingOnce(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			fn := func(ctx context.Context, _ string) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			one := start(t, options{}, fn)
+			two := one.another(t, options{}, fn)
+			one.q.AddAll([]string{"a", "b", "c"})
+			one.q.AddAfter("d", time.Hour)
+			synctest.Wait()
+			one.cancel()
+			two.cancel()
+			<-one.returned
+			<-two.returned
+			var all []string
+			for _, l := range []leftover{one.left, two.left} {
+				all = append(all, l.Queued...)
+				all = append(all, l.Delayed...)
+				assert.Empty(t, l.Running)
+			}
+			assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, all)
+			assert.True(t, one.q.ShuttingDown())
+		})
+	}
+}
+
+// An item whose context the stop has cancelled has not failed for the last time.
+func TestInterruptedItemIsNotDropped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, options{MaxAttempts: 1}, func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		p.q.Add("a")
+		synctest.Wait()
+		p.stop()
+		assert.Equal(t, []workqueue.Action{workqueue.Interrupted}, p.actions())
+		assert.Equal(t, leftover{Queued: []string{"a"}}, p.left)
+	})
+}
+
+func TestStatsCountDroppedItemsAndShutdownLossesApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, options{MaxAttempts: 2}, func(ctx context.Context, item string) error {
+			switch item {
+			case "terminal":
+				return workqueue.Terminal(assert.AnError)
+			case "running":
+				<-ctx.Done()
+			}
+			return assert.AnError
+		})
+		p.q.AddAll([]string{"terminal", "poison"})
+		advance(time.Minute)
+		assert.EqualValues(t, 2, p.q.Stats().Dropped)
+		assert.Zero(t, p.q.Stats().ShutdownLosses)
+
+		p.q.AddAfter("delayed", time.Hour)
+		p.q.AddAll([]string{"running", "queued 1", "queued 2"})
+		synctest.Wait()
+		p.stop()
+		assert.Equal(t, leftover{Queued: []string{"running", "queued 1", "queued 2"}, Delayed: []string{"delayed"}}, p.left)
+		assert.EqualValues(t, 2, p.q.Stats().Dropped)
+		assert.EqualValues(t, 4, p.q.Stats().ShutdownLosses)
+	})
+}
