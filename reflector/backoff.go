@@ -10,7 +10,8 @@ import (
 // maxRetryAfter bounds how long a server can ask to be left alone.
 const maxRetryAfter = 5 * time.Minute
 
-// Backoff says how long to wait before the next attempt. A field that is zero
+// Backoff says how long to wait before the next attempt after a failure that
+// delivered nothing. A field that is zero
 // has the default named.
 type Backoff struct {
 	// Initial is the wait after the first failure in a row. 800ms.
@@ -23,7 +24,11 @@ type Backoff struct {
 	// which failed together do not come back together. 0.5; negative for none.
 	Jitter float64
 	// Healthy is how long a watch must have run for failures to be forgotten.
-	// A watch that ends sooner counts as a failure itself. 10s.
+	// A watch that ends sooner counts as a failure itself, if one that resumes
+	// at once if it has delivered something. 10s.
+	//
+	// Nine requests can be sent without a wait, and one more is earned in this
+	// time, or in half of the shortest wait of Max if that is less.
 	Healthy time.Duration
 }
 

@@ -47,13 +47,17 @@
 //     Replace states the whole collection. When all is quiet, the last state
 //     that it has seen is the server's. (TestSimulation)
 //  2. Nothing fails silently. Every failure is in [Health], with its class and
-//     since when, and in the log. An unsynced reflector can say why, in a line
-//     that tells what to do. (TestErrorsSayWhatToDo,
-//     TestTheStateMachineIsObservable)
+//     since when, and in the log, which is slog.Default() if no other is given:
+//     at once for a new reason, and then once a minute. An unsynced reflector can
+//     say why, in a line that tells what to do. (TestErrorsSayWhatToDo,
+//     TestTheStateMachineIsObservable, TestFailuresAreLoggedByDefault,
+//     TestARepeatedFailureIsLoggedOnceAMinute)
 //  3. Nothing spins. Whatever the server does, it gets at most 10 requests in
-//     the first 10 seconds, and later two per 20 seconds. The waits shrink again
-//     only after a watch has run for a healthy period.
-//     (TestRapidFailuresAreSlowedDown, TestBackoffForgetsOnlyAfterAHealthyPeriod)
+//     any 10 seconds, and in the long run two per 20 seconds, save for the further
+//     pages of a list and for what [Options].Policy or BackoffFunc ask for. Within
+//     this allowance a watch that has delivered something resumes at once.
+//     (TestRapidFailuresAreSlowedDown, TestTheAllowanceBoundsAnyServer,
+//     TestBackoffForgetsOnlyAfterAHealthyPeriod)
 //  4. Nothing hangs. A server that does not answer, stalls, never sends the
 //     bookmark that ends the initial events, or is no longer there at the other
 //     end of an open connection, is noticed by a deadline. A server without that
@@ -83,15 +87,19 @@
 // "Resume" is a watch from the last resourceVersion; "relist" is reading the
 // whole collection anew, by WatchList or LIST, at the last resourceVersion or
 // newer. "Back off" is a wait that grows from 0.8 s to 30 s with each failure in
-// a row. [Options].Policy can decide otherwise for each class of error.
+// a row. A watch that has delivered something, or has run for 10 s, ends the row,
+// and so does the first other error after "not found". [Options].Policy can
+// decide otherwise for each class of error.
 //
 //	reading the collection
 //	  refused                     back off, again                  TestListRefusedBacksOff
 //	  401                         back off, again                  TestListUnauthorizedBacksOff
 //	  403                         back off, again                  TestListForbiddenNamesTheMissingRole
 //	  404, CRD missing            back off, again                  TestListNotFoundAsksForTheCRD
+//	    then something else       back off from 0.8 s              TestAResourceThatAppearsIsNoFailingServer
 //	  other 4xx                   back off, again                  TestListRejectedBacksOff
-//	  429, 503 with Retry-After   wait as long as asked, again     TestListHonoursRetryAfter
+//	  429, 503 with Retry-After   wait as long as asked and up to  TestListHonoursRetryAfter
+//	                              a tenth more, again              TestRetryAfterDoesNotGrow
 //	  5xx                         back off, again                  TestListServerErrorBacksOff
 //	  410, version too large      at once, without a version;      TestListAtAnUnknownVersionAsksForTheNewestAtOnce
 //	    (all three forms)         if that fails too: back off
@@ -130,14 +138,23 @@
 //	    these three, three times  back off, relist                 TestWatchThatNeverGetsFurtherRelistsAfterThree
 //	    without getting further
 //	  400, 401, 403, 404, 410     back off, relist                 TestWatchDeniedRelists
+//	  410 after a cut             one wait of 0.8 s, relist        TestAnExpiredVersionAfterACutCostsOneWait
 //	  HTML                        back off, relist                 TestWatchAnsweredWithHTMLRelists
 //
 //	following a watch
 //	  closed after 10s or more    resume at once                   TestStreamClosedAfterAHealthyPeriodResumesAtOnce
-//	  closed sooner, whatever     back off, resume                 TestStreamClosedEarlyBacksOffAndResumes
-//	    events came before
-//	  connection cut              back off, resume                 TestStreamCutResumes
-//	  truncated event             back off, resume                 TestStreamTruncatedResumes
+//	  closed sooner, or cut,      resume at once; with less than   TestStreamClosedAfterEventsResumesAtOnce
+//	    after new events          half of the allowance left,      TestStreamCutResumes
+//	                              after up to 1 s; with none       TestStreamTruncatedResumes
+//	                              left, when a request is earned   TestAWatchThatDeliversResumesAsLongAsTheAllowanceLasts
+//	  cut after 10s or more       resume at once                   TestAHealthyConnectionThatIsCutResumesAtOnce
+//	  closed sooner, or cut,      back off, resume                 TestStreamThatDeliversNothingBacksOffAndResumes
+//	    without new events
+//	  ended, but not by the       ask, beside the resumed watch,   TestABrokenConnectionToARestoredServerLeadsToARelist
+//	    server when agreed        by a LIST of one object, if the  TestTheVersionIsAskedForOnceAfterABrokenConnection
+//	                              server knows the version, unless TestAnEventAfterABrokenConnectionIsAnswerEnough
+//	                              an event comes first; relist at
+//	                              once if it does not
 //	  garbage                     back off, resume                 TestStreamOfGarbageResumes
 //	  ERROR 410                   back off, relist                 TestStreamExpiredRelistsFromTheLastVersion
 //	  ERROR version too large     back off, relist                 TestStreamAtAFutureVersionRelists
@@ -147,9 +164,9 @@
 //	  unknown type of event       back off, relist                 TestStreamWithAnUnknownEventTypeRelists
 //	  no event or bookmark        after 5m: resume at once         TestSilentStreamIsTakenForHalfOpen
 //	  not ended when agreed       after 30s: resume at once        TestStreamThatDoesNotEndInTimeIsEnded
-//	  ended after 3m without      ask, by a LIST of one object,    TestSilenceFromARestoredServerLeadsToARelist
-//	    getting any further, in   if the server knows the version; TestSilenceIsMeasuredAcrossWatches
-//	    this watch and earlier    resume, or relist                TestAQuietCollectionIsAskedForItsVersionOnceIn3m
+//	  ended after 3m without      ask in the same way              TestSilenceFromARestoredServerLeadsToARelist
+//	    getting any further, in                                    TestSilenceIsMeasuredAcrossWatches
+//	    this watch and earlier                                     TestAQuietCollectionIsAskedForItsVersionOnceIn3m
 //	  an object is unreadable,    quarantine it, relist after 1m   TestABadEventIsMadeUpForByAList
 //	    of another type or        (doubling up to 64m while that   TestBadEventsMakeListsRarer
 //	    a Table, or its           goes on)                         TestObjectsOfAWrongTypeAreQuarantined
@@ -164,6 +181,40 @@
 // A panic of a transform or of a type's decoder is a failure of that object
 // (TestADecoderThatPanicsQuarantinesItsObject). A panic of the sink, of a
 // callback or of a policy is not recovered.
+//
+// # Pace
+//
+// Two rules say when the next request is sent. The backoff answers failures: it
+// grows as long as nothing is delivered. The allowance bounds everything: ten
+// requests at once, and then one per 10 s, saved up to nine. A request is a watch,
+// the first page of a list, or a question for the version.
+//
+// The allowance is spent where it keeps the copy fresh. A watch that brought
+// something and ended is worth one, whoever ended it, so behind a proxy that closes
+// connections every 8 s the copy is never out of date for longer than the resume
+// takes. That lasts for some minutes, as one request per 8 s is more than is
+// earned; then each watch waits 2 s for its turn. A question for the version is
+// only asked while more than half of the allowance is left.
+//
+// # A restored etcd
+//
+// After etcd was restored from a backup, the server's history is shorter than what
+// the reflector has seen, and other things may happen under the same versions. A
+// watch from a version that such a server has not reached is accepted and silent.
+// So when a watch has ended in any other way than by the server at the time
+// agreed, the reflector asks for its version, once: beside the resumed watch, so
+// that nothing waits for the answer (a server takes up to 3 s to deny a version),
+// and 1 to 2 s after its start, so that a busy collection, whose next event is the
+// answer, costs no request. A source that [NewResource] has not made is asked
+// before the watch.
+//
+// What no client can notice by versions: a new history that has already got past
+// the last version seen when the reflector comes back. The server knows that
+// version, if as that of another change. What differs between the histories then
+// stays wrong until the object changes again or the program starts anew. After a
+// restore, restart what holds caches, or have etcd restored with its revision
+// bumped (etcdutl snapshot restore --bump-revision --mark-compacted), which every
+// client notices.
 //
 // # Requests
 //

@@ -29,6 +29,7 @@ const (
 	// StateWatching: changes arrive as they happen.
 	StateWatching State = "Watching"
 	// StateDegraded: the last attempt failed, the next one waits for its time.
+	// A watch that resumes at once goes to StateConnecting.
 	StateDegraded State = "Degraded"
 	// StateStopped: Run has returned.
 	StateStopped State = "Stopped"
@@ -50,17 +51,19 @@ type Health struct {
 	LastErrorTime  time.Time
 	// DegradedSince is when the present trouble began: the first failure after
 	// which no watch has run for a healthy period. It is zero if there is none.
+	// Watches that end early are trouble too, also while each resumes at once.
 	DegradedSince time.Time
 	// ConsecutiveFailures counts the failures since then.
 	ConsecutiveFailures int
 	// NextAttempt is the end of the present wait, in StateDegraded.
 	NextAttempt time.Time
-	// ResourceVersion is the point up to which the sink has been told.
+	// ResourceVersion is the point up to which the sink has been told. Between
+	// two lists it never goes back.
 	ResourceVersion string
 	// LastEvent is when the last event or bookmark arrived.
 	LastEvent time.Time
-	// Lists, WatchLists and Watches count requests: pages of lists, watches
-	// with initial events, watches without.
+	// Lists, WatchLists and Watches count requests: pages of lists and
+	// questions for a version, watches with initial events, watches without.
 	Lists, WatchLists, Watches int
 	// Reconnects counts the ends of watches, and failures to start one, by
 	// reason.

@@ -80,6 +80,11 @@ func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListM
 
 // page makes one request, and hands over the objects of the answer.
 func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+	if opts.Continue == "" {
+		if err := r.request(ctx); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	dog := newDeadline(cancel)
@@ -121,6 +126,6 @@ func (r *Reflector[T]) replace(ctx context.Context, round *round[T], rv string) 
 		r.quarantine.lose()
 	}
 	r.setState(StateSynced)
-	r.log.Info("synced", "objects", n, "resourceVersion", rv, "quarantined", len(round.bad))
+	r.info("synced", "synced", "objects", n, "resourceVersion", rv, "quarantined", len(round.bad))
 	return nil
 }

@@ -1,9 +1,14 @@
 package reflector_test
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/informerkit/informerkit/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+// Failures are what most tests are about, so the default logger is silent.
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	leaktest.Main(m)
+}

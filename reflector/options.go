@@ -27,7 +27,8 @@ type Options struct {
 	// Name appears in logs. The name of the source, if it has one.
 	Name string
 	// Logger receives state changes (debug), successful syncs (info), failures
-	// and quarantined objects (warn). Nothing is logged if it is nil.
+	// and quarantined objects (warn), each reason at most once a minute.
+	// slog.Default(); a logger with slog.DiscardHandler is silent.
 	Logger *slog.Logger
 	// OnStateChange is called at every change of state, from the goroutine of
 	// Run, which it must not hold up.
@@ -72,7 +73,7 @@ type Options struct {
 	// Backoff paces attempts after failures.
 	Backoff Backoff
 	// BackoffFunc, if not nil, replaces the waits of Backoff, not what it calls
-	// healthy. A wait that it returns is lengthened if the server has asked for
+	// healthy, and lifts the bound on requests. A wait that it returns is lengthened if the server has asked for
 	// more, and to 10ms if it is shorter.
 	BackoffFunc func(Failure) time.Duration
 	// Policy, if not nil, decides after each failure whether to go on.
@@ -99,7 +100,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("reflector: both Backoff and BackoffFunc say how long to wait")
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	if o.Metrics == nil {
 		o.Metrics = noMetrics{}

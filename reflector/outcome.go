@@ -1,10 +1,6 @@
 package reflector
 
-import (
-	"context"
-	"io"
-	"time"
-)
+import "time"
 
 // phase is what Run does next.
 type phase string
@@ -12,7 +8,7 @@ type phase string
 const (
 	phaseSync  phase = "read the collection" // LIST or WatchList
 	phaseWatch phase = "watch"               // from the last resourceVersion
-	phaseProbe phase = "probe"               // whether the server knows it
+	phaseCheck phase = "ask for the version" // whether the server knows it
 )
 
 // maxRewatches is how many watches in a row may fail without getting further
@@ -37,8 +33,18 @@ type ending struct {
 	// mute says that this watch and those before it have got no further for
 	// minutes.
 	mute bool
-	// advanced says that the phase has got further in the history.
+	// advanced says that the watch has got further in the history, or has run
+	// for a healthy period.
 	advanced bool
+	// timely says that the server ended the watch in an orderly way at the time
+	// agreed.
+	timely bool
+}
+
+// cut says that the connection ended, or the server ended the watch: nothing is
+// known to be wrong with what the watch was asked for.
+func (e *ending) cut() bool {
+	return e.op == OpStream && (e.class == ClassNetwork || e.class == ClassClosed || e.class == ClassIdle)
 }
 
 func failed(op Op, err error) ending {
@@ -54,10 +60,10 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 		// A watch from nowhere repeats what exists and keeps quiet about what
 		// is gone.
 		return phaseSync
-	case end.class == ClassQuarantine:
+	case end.class == ClassQuarantine, r.pos.lost:
 		return phaseSync
 	case end.orderly:
-		return r.resume(end)
+		return r.resume()
 	}
 	switch end.class {
 	case ClassRefused, ClassThrottled:
@@ -82,29 +88,13 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 		r.rewatches = 0
 		return phaseSync
 	}
-	return r.resume(end)
+	return r.resume()
 }
 
 // resume is what comes before a watch that goes on.
-func (r *Reflector[T]) resume(end ending) phase {
-	if end.mute {
-		// Servers are silent about a watch from the future.
-		return phaseProbe
-	}
-	return phaseWatch
-}
-
-// probe asks whether the server knows the resourceVersion to resume from, and
-// returns what to do next. A server that was restored from a backup does not,
-// and says so to a list only.
-func (r *Reflector[T]) probe(ctx context.Context) phase {
-	// Some sources know no limit. One object is answer enough.
-	_, err := r.page(ctx, r.pos.probe(), func(T, error) error { return io.EOF })
-	r.moved = time.Now()
-	if r.pos.note(err) {
-		r.log.Warn("the server does not know the resourceVersion of the watch", "resourceVersion", r.pos.rv, "err", err)
-		r.pos.lost = true
-		return phaseSync
+func (r *Reflector[T]) resume() phase {
+	if r.pos.doubt && checkerOf(r.lw) == nil && r.allowance.wait(time.Now(), burst/2+1) == 0 {
+		return phaseCheck
 	}
 	return phaseWatch
 }

@@ -44,8 +44,9 @@ func Stop() Decision { return Decision{stop: true} }
 
 // RetryAfter tries again after d, whatever the backoff is, or later if the
 // server has asked for it. It suits failures that are expected to last, such as
-// ClassNotFound while a CustomResourceDefinition is not installed yet. A d of
-// less than 10ms is taken as 10ms.
+// ClassNotFound while a CustomResourceDefinition is not installed yet: attempts
+// at a pace of your own count neither for the backoff nor for the bound on
+// requests. A d of less than 10ms is taken as 10ms.
 func RetryAfter(d time.Duration) Decision { return Decision{wait: max(d, minWait)} }
 
 // minWait is the shortest wait that a user can ask for: nothing spins.

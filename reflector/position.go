@@ -1,6 +1,9 @@
 package reflector
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
 
 // defaultPage is the size of pages that the server reads from etcd.
 const defaultPage = 500
@@ -19,6 +22,9 @@ type position struct {
 	// one that rv belongs to, and its versions may be old numbers for new
 	// states.
 	rewritten bool
+	// doubt says that the server may have lost rv: the last watch from it has
+	// ended in a way that may have been a restart.
+	doubt bool
 	// uncached says that the server has paged a list that a watch cache would
 	// have answered in one piece, so there is none, and big answers hurt.
 	uncached bool
@@ -29,6 +35,21 @@ func (p *position) resumable() bool { return isVersion(p.rv) && !p.gap }
 
 // isVersion says whether rv names a point in the history.
 func isVersion(rv string) bool { return rv != "" && rv != "0" }
+
+// advance notes that everything up to version has been delivered, and reports
+// whether that is further than before. It never goes back: events out of order
+// are delivered, but the newest of them is where to resume.
+func (p *position) advance(version string) bool {
+	if version == "" || version == p.rv {
+		return false
+	}
+	// Versions that are no numbers have no order but that of their arrival.
+	if order, err := resourceversion.CompareResourceVersion(version, p.rv); err == nil && order < 0 {
+		return false
+	}
+	p.rv, p.doubt = version, false
+	return true
+}
 
 // list returns the options for the first page of a list.
 func (p *position) list(pageSize int64) metav1.ListOptions {

@@ -2,8 +2,11 @@ package reflector
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,8 +48,16 @@ func (q *quarantine) relisted() {
 	q.due = time.Time{}
 }
 
-// report tells about an object that could not be decoded or transformed.
+// report tells about an object of an event that could not be decoded or
+// transformed.
 func (r *Reflector[T]) report(oe *ObjectError) {
+	r.warn("quarantine "+string(oe.Class), "object quarantined",
+		"key", oe.Key, "resourceVersion", oe.ResourceVersion, "position", oe.Position, "err", oe.Err)
+	r.hold(oe)
+}
+
+// hold puts an object into the quarantine.
+func (r *Reflector[T]) hold(oe *ObjectError) {
 	r.quarantine.named = true
 	r.status.update(func(h *Health) {
 		h.Quarantined++
@@ -58,7 +69,6 @@ func (r *Reflector[T]) report(oe *ObjectError) {
 		}
 	})
 	r.opts.Metrics.Quarantined(oe.Class)
-	r.log.Warn("object quarantined", "key", oe.Key, "resourceVersion", oe.ResourceVersion, "position", oe.Position, "err", oe.Err)
 	if r.opts.OnQuarantine != nil {
 		r.opts.OnQuarantine(oe)
 	}
@@ -69,9 +79,35 @@ func (r *Reflector[T]) report(oe *ObjectError) {
 func (r *Reflector[T]) requarantine(bad []*ObjectError) {
 	r.quarantine.relisted()
 	r.status.update(func(h *Health) { h.Quarantine = nil })
-	for _, oe := range bad {
-		r.report(oe)
+	if len(bad) == 0 {
+		return
 	}
+	for _, oe := range bad {
+		r.hold(oe)
+	}
+	classes, first := summary(bad)
+	r.warn("quarantine list", "objects of a list quarantined",
+		"count", len(bad), "classes", classes, "first", first, "err", bad[0].Err)
+}
+
+// maxNamed is how many objects of a list the summary in the log names.
+const maxNamed = 5
+
+// summary says in short which objects of a list are unreadable: how many of each
+// class, and the names of the first ones.
+func summary(bad []*ObjectError) (classes, first string) {
+	var names []string
+	count := map[ErrorClass]int{}
+	for _, oe := range bad {
+		if count[oe.Class]++; len(names) < maxNamed {
+			names = append(names, oe.name())
+		}
+	}
+	var counts []string
+	for _, class := range slices.Sorted(maps.Keys(count)) {
+		counts = append(counts, fmt.Sprintf("%s %d", class, count[class]))
+	}
+	return strings.Join(counts, ", "), strings.Join(names, ", ")
 }
 
 // release takes an object out of the quarantine after good news of it.

@@ -103,6 +103,7 @@ func TestQuarantineRetryMayBeOfAnyLength(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := &scripted{list: lists("10", cm("a", "1")), watch: func(w httpWriter, r *httpRequest, n int) {
 					send(w, "MODIFIED", badCM("a", "11"))
+					send(w, "BOOKMARK", bookmark(fmt.Sprint(11+n), false))
 					linger(r, 20*time.Second)
 					if n == 1 {
 						send(w, "ERROR", string(statusJSON(410, metav1.StatusReasonExpired, "too old")))

@@ -27,6 +27,16 @@ type Reflector[T Object] struct {
 
 	pos        position
 	quarantine quarantine
+	logs       logLimit
+	allowance  *allowance
+	// paced says that the user's options say how long to wait, so that the
+	// allowance does not.
+	paced bool
+	// fruitless counts the failures in a row for the backoff: those since a
+	// watch has delivered something, or the server paced the attempts.
+	fruitless int
+	// trouble is the class of the last failure.
+	trouble ErrorClass
 	// moved is when the position last got any further, or was found to be known
 	// to the server.
 	moved time.Time
@@ -58,7 +68,13 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 	if opts.Name == "" {
 		opts.Name = sourceName(lw)
 	}
-	r := &Reflector[T]{lw: lw, sink: sink, opts: opts, log: opts.Logger.With("reflector", opts.Name)}
+	r := &Reflector[T]{
+		lw: lw, sink: sink, opts: opts, log: opts.Logger.With("reflector", opts.Name),
+		allowance: newAllowance(opts.Backoff), paced: opts.BackoffFunc != nil,
+	}
+	if ns := sourceNamespace(lw); ns != "" {
+		r.log = r.log.With("namespace", ns)
+	}
 	r.known, _ = sink.(Known[T])
 	r.quarantine.retry = max(opts.QuarantineRetry, minQuarantine)
 	r.status.h = Health{State: StateNew, Since: time.Now(), Reconnects: map[ErrorClass]int{}}
@@ -71,6 +87,14 @@ func sourceName[T Object](lw ListerWatcher[T]) string {
 	}
 	var zero T
 	return fmt.Sprintf("%T", zero)
+}
+
+// sourceNamespace is the namespace of a source that has one.
+func sourceNamespace[T Object](lw ListerWatcher[T]) string {
+	if s, ok := lw.(interface{ Namespace() string }); ok {
+		return s.Namespace()
+	}
+	return ""
 }
 
 // Health returns the present state and how it came about.
@@ -108,8 +132,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			going := live
 			live = nil // it is follow's to end
 			end = r.follow(ctx, going)
-		case phaseProbe:
-			next = r.probe(ctx)
+		case phaseCheck:
+			next = r.checkBefore(ctx)
 			continue
 		}
 		if ctx.Err() != nil {
@@ -120,6 +144,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			continue
 		}
 		r.noteReconnect(end)
+		r.pos.doubt = r.pos.doubt || r.doubted(end)
 		if end.orderly {
 			next = r.phaseAfter(end)
 			continue
@@ -131,9 +156,10 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			decision = r.opts.Policy(f)
 		}
 		if decision.stop {
+			r.warn("stopped", "stopped by the policy", "op", f.Op, "class", f.Class, "err", f.Err)
 			return end.err
 		}
-		r.pause(ctx, f, decision, next)
+		r.pause(ctx, f, r.waitAfter(f, end, decision, next), next)
 	}
 	return nil
 }
@@ -161,27 +187,54 @@ func (r *Reflector[T]) noteFailure(end ending) Failure {
 	return f
 }
 
-// pause waits before the next attempt, or until ctx ends.
-func (r *Reflector[T]) pause(ctx context.Context, f Failure, decision Decision, next phase) {
-	var d time.Duration
+// waitAfter returns how long to wait after a failure. What the user says goes
+// first, then what the server asks for; a watch that has delivered something
+// resumes at once; and anything else backs off.
+func (r *Reflector[T]) waitAfter(f Failure, end ending, decision Decision, next phase) time.Duration {
+	asked := askedToWait(f.Err)
+	if end.advanced || r.trouble == ClassNotFound && f.Class != ClassNotFound {
+		// What does not exist yet is not a failing server.
+		r.fruitless = 0
+	}
+	r.trouble = f.Class
+	r.paced = decision.wait > 0 || r.opts.BackoffFunc != nil
 	switch {
 	case decision.wait > 0:
-		d = decision.wait
-	case r.opts.BackoffFunc != nil:
-		d = max(r.opts.BackoffFunc(f), minWait)
+		return max(decision.wait, asked)
+	case r.paced:
+		return max(r.opts.BackoffFunc(f), minWait, asked)
+	}
+	now := time.Now()
+	d := asked
+	switch {
+	case asked > 0:
+	case end.advanced && next != phaseSync && end.cut():
+		d = r.allowance.resumeWait(now)
 	default:
-		d = r.opts.Backoff.delay(f.Consecutive)
+		r.fruitless++
+		d = r.opts.Backoff.delay(r.fruitless)
 	}
-	if s, ok := apierrors.SuggestsClientDelay(f.Err); ok && s > 0 {
-		// Spread out as well: everybody was told the same.
-		asked := min(time.Duration(s)*time.Second, maxRetryAfter)
-		d = max(d, asked+time.Duration(rand.Int64N(int64(asked)/10+1)))
+	return max(d, r.allowance.wait(now, 1))
+}
+
+// askedToWait returns for how long the server has asked to be left alone, and a
+// little more at random: it asks the same of all clients.
+func askedToWait(err error) time.Duration {
+	s, ok := apierrors.SuggestsClientDelay(err)
+	if !ok || s <= 0 {
+		return 0
 	}
-	r.status.update(func(h *Health) { h.NextAttempt = time.Now().Add(d) })
-	r.log.Warn("attempt failed", "op", f.Op, "class", f.Class, "err", f.Err,
+	asked := min(time.Duration(s)*time.Second, maxRetryAfter)
+	return asked + time.Duration(rand.Int64N(int64(asked)/10+1))
+}
+
+// pause waits for d before the next attempt, or until ctx ends.
+func (r *Reflector[T]) pause(ctx context.Context, f Failure, d time.Duration, next phase) {
+	r.warn("failed "+string(f.Op)+" "+string(f.Class), "attempt failed", "op", f.Op, "class", f.Class, "err", f.Err,
 		"failures", f.Consecutive, "next", next, "in", d)
-	r.setState(StateDegraded)
-	sleep(ctx, d)
+	if d > 0 {
+		r.rest(ctx, d)
+	}
 }
 
 // sleep returns after d or when ctx ends.

@@ -207,6 +207,9 @@ func (r *resource[T]) String() string {
 	return r.gvr.GroupResource().String() + " in namespace " + r.opts.Namespace
 }
 
+// Namespace is the namespace of the collection, or "" for all of them.
+func (r *resource[T]) Namespace() string { return r.opts.Namespace }
+
 // get sends one request and returns the answer if it is a good one.
 func (r *resource[T]) get(ctx context.Context, verb string, opts metav1.ListOptions, accept string) (*http.Response, error) {
 	query, err := r.query(opts)

@@ -91,11 +91,15 @@ type ObjectError struct {
 
 // Error names the object by its key, or else by its position.
 func (e *ObjectError) Error() string {
-	name := fmt.Sprintf("object at position %d", e.Position)
-	if e.Key.Name != "" {
-		name = "object " + keyString(e.Key)
+	return fmt.Sprintf("%s: object %s: %v", e.Class, e.name(), e.Err)
+}
+
+// name is the key, or else the position.
+func (e *ObjectError) name() string {
+	if e.Key.Name == "" {
+		return fmt.Sprintf("at position %d", e.Position)
 	}
-	return fmt.Sprintf("%s: %s: %v", e.Class, name, e.Err)
+	return keyString(e.Key)
 }
 
 // Unwrap returns the cause.

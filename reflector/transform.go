@@ -55,6 +55,12 @@ func (t *transformed[In, Out]) SupportsWatchList() bool {
 // String is the name of the source.
 func (t *transformed[In, Out]) String() string { return sourceName(t.lw) }
 
+// Namespace is that of the source.
+func (t *transformed[In, Out]) Namespace() string { return sourceNamespace(t.lw) }
+
+// checker asks the source: nothing is there to be transformed.
+func (t *transformed[In, Out]) checker() versionChecker { return checkerOf(t.lw) }
+
 // List implements [ListerWatcher].
 func (t *transformed[In, Out]) List(ctx context.Context, opts metav1.ListOptions, each func(Out, error) error) (metav1.ListMeta, error) {
 	n := 0

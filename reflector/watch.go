@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,9 @@ type liveStream[T Object] struct {
 	late   *deadline // the stream does not end
 	unhook func()
 	start  time.Time
+	agreed time.Duration // when the server is to end it
 	events int
+	moved  atomic.Bool // an event was past the version that the watch began at
 	// unordered says that the events so far may be synthetic ones, in no order
 	// of resourceVersions, so that none of them is a point to resume from.
 	unordered bool
@@ -50,7 +53,10 @@ func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions, tim
 	seconds += rand.Int64N(seconds + 1)
 	opts.TimeoutSeconds = &seconds
 
-	s := &liveStream[T]{start: time.Now(), unordered: !isVersion(opts.ResourceVersion)}
+	if err := r.request(ctx); err != nil {
+		return nil, err
+	}
+	s := &liveStream[T]{start: time.Now(), agreed: time.Duration(seconds) * time.Second, unordered: !isVersion(opts.ResourceVersion)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.silent, s.late = newDeadline(s.cancel), newDeadline(s.cancel)
 	s.silent.set(timeout, late)
@@ -67,7 +73,7 @@ func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions, tim
 		return nil, err
 	}
 	s.silent.stop()
-	s.late.set(time.Duration(seconds)*time.Second+overdue, errOverdue)
+	s.late.set(s.agreed+overdue, errOverdue)
 	// Whatever ends the context ends a Next that does not look at it.
 	closed := make(chan struct{})
 	stop := context.AfterFunc(s.ctx, func() { defer close(closed); _ = s.Close() })
@@ -112,6 +118,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 		}
 	}
 	defer live.end()
+	start = time.Now()
 	// A stream that comes from a WatchList is healthy from when it is followed,
 	// so that a server which ends each one after the initial events is seen to.
 	healthy := time.AfterFunc(r.opts.Backoff.Healthy, r.status.healed)
@@ -119,7 +126,9 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 
 	before := r.pos.rv
 	r.setState(StateWatching)
+	check := r.checkBeside(live)
 	err := r.deliver(ctx, live)
+	r.finishCheck(check)
 	if ctx.Err() != nil {
 		return ending{op: OpStream, err: ctx.Err()}
 	}
@@ -130,8 +139,14 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 		r.status.healed()
 		end.advanced = true
 		end.orderly = end.class == ClassClosed || end.class == ClassIdle
+		end.timely = end.class == ClassClosed && time.Since(live.start) >= live.agreed-time.Second ||
+			end.class == ClassIdle
 	} else if end.class == ClassClosed {
 		end.err = errShortWatch
+	}
+	if isLostVersion(err) {
+		end.orderly = true
+		r.lostVersion(err)
 	}
 	end.orderly = end.orderly || end.class == ClassQuarantine
 	r.opts.Metrics.Watched(time.Since(live.start), live.events, end.class)
@@ -176,15 +191,16 @@ func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T], now time.Time) 
 	if live.unordered && ev.Type != watch.Added {
 		live.unordered = false
 	}
+	if !live.unordered && r.pos.advance(ev.ResourceVersion) {
+		r.moved = now
+		live.moved.Store(true)
+	}
 	r.status.update(func(h *Health) {
 		h.LastEvent = now
-		if !live.unordered && ev.ResourceVersion != "" {
-			h.ResourceVersion = ev.ResourceVersion
+		if !live.unordered {
+			h.ResourceVersion = r.pos.rv
 		}
 	})
-	if !live.unordered && ev.ResourceVersion != "" && ev.ResourceVersion != r.pos.rv {
-		r.pos.rv, r.moved = ev.ResourceVersion, now
-	}
 }
 
 // apply gives one event to the sink. A change that the sink does not take over

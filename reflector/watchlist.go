@@ -83,7 +83,7 @@ func (r *Reflector[T]) noteRefusal(end ending) {
 	r.status.update(func(h *Health) {
 		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, time.Now()
 	})
-	r.log.Warn("using LIST instead of WatchList", "class", end.class, "err", end.err)
+	r.warn("fallback "+string(end.class), "using LIST instead of WatchList", "class", end.class, "err", end.err)
 }
 
 // initialEvents reads the initial events of one watch and gives them to the

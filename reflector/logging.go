@@ -1,0 +1,60 @@
+package reflector
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// logEvery is the least time between two log lines for the same reason.
+const logEvery = time.Minute
+
+// logLimit lets the first log line for each reason pass, and then one a minute.
+// Reasons are few: operations and classes of errors. It belongs to one goroutine.
+type logLimit struct{ reasons map[string]*loggedReason }
+
+type loggedReason struct {
+	last       time.Time
+	suppressed int // since then
+}
+
+// due reports whether a line for the reason is due, and how many were suppressed
+// since the last one.
+func (l *logLimit) due(reason string, now time.Time) (suppressed int, ok bool) {
+	if l.reasons == nil {
+		l.reasons = map[string]*loggedReason{}
+	}
+	r := l.reasons[reason]
+	switch {
+	case r == nil:
+		l.reasons[reason] = &loggedReason{last: now}
+		return 0, true
+	case now.Sub(r.last) < logEvery:
+		r.suppressed++
+		return 0, false
+	}
+	suppressed = r.suppressed
+	*r = loggedReason{last: now}
+	return suppressed, true
+}
+
+// warn logs what has gone wrong, and info what has been done: at once for a new
+// reason, and then once a minute with the count of lines in between.
+func (r *Reflector[T]) warn(reason, msg string, args ...any) {
+	r.logLimited(slog.LevelWarn, reason, msg, args)
+}
+
+func (r *Reflector[T]) info(reason, msg string, args ...any) {
+	r.logLimited(slog.LevelInfo, reason, msg, args)
+}
+
+func (r *Reflector[T]) logLimited(level slog.Level, reason, msg string, args []any) {
+	suppressed, ok := r.logs.due(reason, time.Now())
+	if !ok {
+		return
+	}
+	if suppressed > 0 {
+		args = append(args, "suppressed", suppressed)
+	}
+	r.log.Log(context.Background(), level, msg, args...)
+}

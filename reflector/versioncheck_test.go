@@ -1,0 +1,173 @@
+package reflector_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// tooLarge answers like a server that was restored from a backup, after the time
+// that a watch cache waits for the version.
+func tooLarge(w httpWriter, r *httpRequest, n int) {
+	linger(r, 3*time.Second)
+	fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})(w, r, n)
+}
+
+// lowly hides that a source can be asked beside a watch.
+type lowly struct {
+	reflector.ListerWatcher[*corev1.ConfigMap]
+}
+
+func TestABrokenConnectionToARestoredServerLeadsToARelist(t *testing.T) {
+	ends := map[string]answer{
+		"cut at once":   func(w httpWriter, _ *httpRequest, _ int) { begin(w); cut() },
+		"cut":           func(w httpWriter, r *httpRequest, _ int) { begin(w); linger(r, 2*time.Minute); cut() },
+		"closed early":  func(w httpWriter, r *httpRequest, _ int) { begin(w); linger(r, 2*time.Minute) },
+		"not available": fails(503, ""),
+	}
+	for name, end := range ends {
+		for _, beside := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: ", beside", false: ", before"}[beside], func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					s := &scripted{list: inTurn(lists("1000", cm("a", "7")), tooLarge, lists("50", cm("b", "9"))), watch: inTurn(end, quiet)}
+					source, want := s.source(t), "list@0 watch@1000 watch@1000 list@1000 list@ watch@50"
+					if !beside {
+						source, want = lowly{source}, "list@0 watch@1000 list@1000 list@ watch@50"
+					}
+					sink := newRecorder()
+					r := run(t, source, sink, listMode)
+					after(2*time.Minute + 8*time.Second)
+					require.Equal(t, want, s.verbs())
+					require.Equal(t, "b@9", sink.holds())
+					require.Equal(t, "1", s.asked()[len(s.asked())-3].query.Get("limit"))
+					require.Equal(t, "NotOlderThan", s.asked()[len(s.asked())-3].query.Get("resourceVersionMatch"))
+					require.Equal(t, reflector.ClassFuture, r.Health().LastErrorClass)
+					require.ErrorContains(t, r.Health().LastError, "the server does not know the resourceVersion 1000 of the watch")
+					require.LessOrEqual(t, r.Health().ConsecutiveFailures, 1)
+				})
+			})
+		}
+	}
+}
+
+func TestTheVersionIsAskedForOnceAfterABrokenConnection(t *testing.T) {
+	for name, second := range map[string]answer{
+		"the server knows it":         lists("10"),
+		"the server knows it and has": lists("10", cm("a", "1")),
+		"the server does not say":     fails(500, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{list: inTurn(lists("10"), second), watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
+					begin(w)
+					linger(r, time.Minute)
+					cut()
+				}, quiet)}
+				r := run(t, s.source(t), newRecorder(), listMode)
+				after(time.Minute + 999*time.Millisecond)
+				require.Equal(t, "list@0 watch@10 watch@10", s.verbs(), "the watch goes first")
+				after(4 * time.Minute)
+				require.Equal(t, "list@0 watch@10 watch@10 list@10", s.verbs())
+				require.LessOrEqual(t, s.asked()[3].at, 62*time.Second)
+				require.Equal(t, reflector.StateWatching, r.Health().State, "asking changes nothing")
+				require.Equal(t, 2, r.Health().Lists)
+			})
+		})
+	}
+}
+
+func TestAnEventAfterABrokenConnectionIsAnswerEnough(t *testing.T) {
+	for typ, object := range map[string]string{"ADDED": cm("b", "11"), "BOOKMARK": bookmark("11", false)} {
+		t.Run(typ, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted{list: lists("10"), watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
+					begin(w)
+					linger(r, time.Minute)
+					cut()
+				}, func(w httpWriter, r *httpRequest, _ int) {
+					begin(w)
+					linger(r, 900*time.Millisecond)
+					send(w, typ, object)
+					hang(r)
+				})}
+				run(t, s.source(t), newRecorder(), listMode)
+				after(5 * time.Minute)
+				require.Equal(t, "list@0 watch@10 watch@10", s.verbs())
+			})
+		})
+	}
+}
+
+func TestAnOrderlyEndIsNoReasonToAsk(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
+			begin(w)
+			timeout, _ := time.ParseDuration(r.URL.Query().Get("timeoutSeconds") + "s")
+			linger(r, timeout)
+		}, quiet)}
+		run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, WatchTimeout: 40 * time.Second})
+		after(2 * time.Minute)
+		require.Equal(t, "list@0 watch@10 watch@10", s.verbs())
+	})
+}
+
+// A proxy that cuts idle connections often gets the watches that it needs, and a
+// question only while more than half of the allowance is left.
+func TestQuestionsForTheVersionDoNotUseUpTheAllowance(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+			begin(w)
+			linger(r, 12*time.Second)
+			cut()
+		}}
+		run(t, s.source(t), newRecorder(), listMode)
+		after(20 * time.Minute)
+		requireBound(t, s.asked())
+		var watches []request
+		for _, q := range s.asked() {
+			if q.verb == "watch" {
+				watches = append(watches, q)
+			}
+		}
+		for _, gap := range gaps(watches, 12*time.Second) {
+			require.LessOrEqual(t, gap, time.Second)
+		}
+		require.Greater(t, len(s.asked())-len(watches), 10, "as many questions as are left over")
+	})
+}
+
+// TestARestoredServerIsNoticedWithoutDelay is the same against a server that
+// keeps a history.
+func TestARestoredServerIsNoticedWithoutDelay(t *testing.T) {
+	for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncAuto} {
+		t.Run(string(mode), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				server := informertest.Start(t, informertest.Options{InMemory: true})
+				for _, name := range []string{"a", "b", "c"} {
+					require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}))
+					for range 5 {
+						require.NoError(t, server.Delete(configMaps, "ns", name))
+						require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}))
+					}
+				}
+				lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{})
+				require.NoError(t, err)
+				sink := newRecorder()
+				r := run(t, reflector.Transform(lw, reflector.StripManagedFields[*corev1.ConfigMap]), sink, reflector.Options{Sync: mode})
+				after(time.Minute)
+				before := sink.holds()
+				require.NoError(t, server.RestartWithNewHistory())
+				after(6 * time.Second)
+				require.NotEqual(t, before, sink.holds(), "at %s", r.LastResourceVersion())
+				require.Len(t, sink.objects(), 3)
+				require.Equal(t, server.ResourceVersion(), r.LastResourceVersion())
+			})
+		})
+	}
+}
