@@ -16,7 +16,7 @@ import (
 
 // absentRetry is how long after a resource was found not to exist the server is
 // asked again.
-const absentRetry = 5 * time.Second
+const absentRetry = 3 * time.Second
 
 // collection is a source of a resource that may not exist yet, and may cease to:
 // that of a custom resource whose definition is installed, removed and installed
@@ -103,6 +103,24 @@ func (c *collection[T]) note(ctx context.Context, err error) {
 
 // SupportsWatchList tells the reflector that a current server streams lists.
 func (c *collection[T]) SupportsWatchList() bool { return true }
+
+// CheckVersion asks the resource's source. It says nothing about the objects, so
+// it does not look whether the resource is gone: the watch beside it will.
+func (c *collection[T]) CheckVersion(ctx context.Context, opts metav1.ListOptions) error {
+	source, err := c.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	if checker, ok := source.(interface {
+		CheckVersion(ctx context.Context, opts metav1.ListOptions) error
+	}); ok {
+		return checker.CheckVersion(ctx, opts)
+	}
+	return nil
+}
+
+// Namespace is the namespace of the collection, or "" for all of them.
+func (c *collection[T]) Namespace() string { return c.opts.Namespace }
 
 // String names the resource as far as it is known.
 func (c *collection[T]) String() string {
