@@ -107,7 +107,7 @@ func TestARepeatedFailureIsLoggedOnceAMinute(t *testing.T) {
 		require.GreaterOrEqual(t, before, 6)
 		require.LessOrEqual(t, before, 10)
 		require.Contains(t, lines("WARN")[1], "suppressed=")
-		after(90 * time.Second)
+		after(35 * time.Second)
 		require.Len(t, lines(`class=forbidden`), 1, "another reason is logged at once")
 		r.cancel()
 		require.NoError(t, <-r.done)
