@@ -142,6 +142,27 @@ func TestConsumerMayDoWhatItLikesWithTheBatch(t *testing.T) {
 	}
 }
 
+// The slots behind the batch are those of later deltas: an append of the consumer
+// must not write into them.
+func TestTheBatchHasNoSpareCapacity(t *testing.T) {
+	t.Parallel()
+	q := batchFace{NewBatch[thing](BatchOptions{})}
+	for round := range 3 {
+		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
+		require.NoError(t, q.pop(t.Context(), func(batch []Delta[thing]) error {
+			assert.Equal(t, len(batch), cap(batch))
+			_ = append(batch, Delta[thing]{Type: Replaced, FinalStateUnknown: true, ResourceVersion: "garbage"})
+			return nil
+		}))
+		require.NoError(t, q.Add(t.Context(), newThing("a", "2")))
+		require.NoError(t, q.Add(t.Context(), newThing("b", strconv.Itoa(round))))
+		assert.Equal(t, []Delta[thing]{
+			{Type: Added, Key: keyNamed("a"), Object: newThing("a", "2")},
+			{Type: Added, Key: keyNamed("b"), Object: newThing("b", strconv.Itoa(round))},
+		}, popOnce(t, q))
+	}
+}
+
 func TestZeroLimitIsADefaultAndNegativeIsNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -249,6 +249,23 @@ func TestAddIfNotPresentPutsBackUnlessThereIsNews(t *testing.T) {
 	assert.Equal(t, "Updated a@6", describe(drain(t, q, nil)), "newer news wins")
 }
 
+func TestAddIfNotPresentDoesNotKeepTheCallersSlice(t *testing.T) {
+	t.Parallel()
+	q, _ := newClassic()
+	callers := Deltas[thing]{
+		{Type: Added, Key: keyNamed("a"), Object: newThing("a", "1")},
+		{Type: Updated, Key: keyNamed("a"), Object: newThing("a", "2")},
+	}
+	require.NoError(t, q.AddIfNotPresent(callers[:1]))
+	require.NoError(t, q.Update(t.Context(), newThing("a", "3")))
+	assert.Equal(t, "Added a@1, Updated a@2", describe(callers), "the queue writes nothing into it")
+	assert.Equal(t, "Added a@1, Updated a@3", describe(popOnce(t, q)))
+
+	require.NoError(t, q.AddIfNotPresent(callers))
+	callers[0] = Delta[thing]{}
+	assert.Equal(t, "Added a@1, Updated a@2", describe(popOnce(t, q)), "nor does it read it later")
+}
+
 func TestAddIfNotPresentDoesNotWaitForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -38,6 +38,22 @@ func TestKeyringIsAQueue(t *testing.T) {
 	assert.LessOrEqual(t, len(ring.slots), idleSlots)
 }
 
+func TestKeyringHoldsOnToNoKeyThatHasLeft(t *testing.T) {
+	t.Parallel()
+	var ring keyring
+	for range 3 {
+		for i := range firstSlots - 1 {
+			ring.push(types.NamespacedName{Name: strconv.Itoa(i)})
+		}
+		for ring.len > 0 {
+			ring.pop()
+		}
+		for _, slot := range ring.slots {
+			require.Zero(t, slot)
+		}
+	}
+}
+
 func TestClassicFaceShrinksAfterABurst(t *testing.T) {
 	t.Parallel()
 	q := classicFace{New(Options[thing]{Limit: Unbounded})}

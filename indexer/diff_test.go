@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,35 @@ func TestDiffOfSnapshots(t *testing.T) {
 	require.Zero(t, count(Diff[*pod](nil, nil)))
 	require.Equal(t, 3, count(Diff(nil, a)), "everything is new")
 	require.Equal(t, 3, count(Diff(a, nil)), "everything is gone")
+}
+
+// The neighbours of a changed object are in the same leaf, or in one whose shape has
+// changed; what is identical in both snapshots is no difference.
+func TestDiffYieldsNothingThatStayed(t *testing.T) {
+	t.Parallel()
+	pods := numbered(500)
+	for _, n := range []int{2, 6, 7, 40, 500} {
+		for _, namespaces := range []int{1, 10} {
+			ix := newIndexer(t)
+			for i := range pods[:n] {
+				pods[i] = newPod(fmt.Sprint("ns-", i%namespaces), fmt.Sprint("pod-", i))
+			}
+			for i := range n {
+				before := set(t, ix, pods[:n]...)
+				b := ix.Batch()
+				b.Delete(key(pods[i].Namespace, pods[i].Name))
+				deleted := b.Commit()
+				require.Equal(t, 1, count(Diff(before, deleted)), "%d objects, %d deleted", n, i)
+				require.Equal(t, 1, count(Diff(deleted, before)))
+				changed := set(t, ix, pods[i].DeepCopy())
+				require.Equal(t, 1, count(Diff(before, changed)), "%d objects, %d changed", n, i)
+				require.Zero(t, count(Diff(before, set(t, ix, pods[i]))), "equal again, but not the same snapshot")
+				if i > 20 {
+					break
+				}
+			}
+		}
+	}
 }
 
 func TestDiffOfSnapshotsOfTwoIndexers(t *testing.T) {

@@ -369,6 +369,73 @@ func TestIndexRecoversFromChangedObjects(t *testing.T) {
 	}
 }
 
+// The old version was changed so that its index function fails: no value leads to
+// where it is, so the index is searched for it.
+func TestIndexRecoversFromAnOldVersionWhoseFunctionFails(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 200} { // a small group and a large one
+		for _, how := range []string{"error", "panic"} {
+			t.Run(fmt.Sprint(how, " ", n), func(t *testing.T) {
+				x := ports()
+				ix := newIndexer(t, x)
+				pods := make([]*pod, n)
+				for i := range pods {
+					pods[i] = withPorts(newPod("a", fmt.Sprint("p", i)), 80)
+				}
+				withPorts(pods[0], 443)
+				set(t, ix, pods...)
+				for _, p := range pods[:2] {
+					p.Annotations = map[string]string{"index": how}
+				}
+				s := set(t, ix, withPorts(newPod("a", "p0"), 8080))
+				require.Len(t, by(t, s, x, 80), n-1)
+				require.Equal(t, []int{80, 8080}, values(t, s, x))
+
+				b := ix.Batch()
+				b.Delete(key("a", "p1"))
+				s = b.Commit()
+				require.Len(t, by(t, s, x, 80), n-2)
+				failures, err := s.IndexFailures("ports")
+				require.NoError(t, err)
+				for k, err := range failures {
+					require.NoError(t, err, "%s: the new versions are in order", k)
+				}
+			})
+		}
+	}
+}
+
+func TestRemovingAnIndexLeavesThoseOfOlderSnapshots(t *testing.T) {
+	t.Parallel()
+	defs := []*Index[*pod, string]{
+		LabelIndex[*pod]("app"), NamespaceIndex[*pod](),
+		NewSingleIndex("node", func(p *pod) (string, bool) { return p.Spec.NodeName, true }),
+		NewSingleIndex("name", func(p *pod) (string, bool) { return p.Name, true }),
+	}
+	queries := []string{"app-1", "ns-1", "node-1", "pod-1"}
+	for _, gone := range defs {
+		ix := newIndexer(t, defs[0], defs[1], defs[2], defs[3])
+		set(t, ix, numbered(70)...)
+		before := ix.Snapshot()
+		require.NoError(t, ix.RemoveIndex(gone.Name()))
+		after := ix.Snapshot()
+		for i, x := range defs {
+			want := by(t, before, x, queries[i])
+			require.NotEmpty(t, want)
+			if x == gone {
+				_, err := ByIndex(after, x, queries[i])
+				require.ErrorIs(t, err, ErrIndexNotFound)
+				continue
+			}
+			require.Equal(t, want, by(t, after, x, queries[i]), "%s after %s was removed", x.Name(), gone.Name())
+		}
+		// An index that is added now takes the place at the end, in new snapshots only.
+		require.NoError(t, ix.AddIndex(OwnerUIDIndex[*pod]()))
+		require.Len(t, before.tables, 4)
+		require.Equal(t, defs[3].Name(), before.tables[3].definition().Name())
+	}
+}
+
 // What cannot be noticed is a value that the function does not tell any more:
 // the index keeps the mutated version under it. The store itself is not fooled.
 func TestMutationNeverConfusesTheStoreItself(t *testing.T) {

@@ -102,6 +102,26 @@ func TestDiscardedObjectsAreNotWatched(t *testing.T) {
 	require.Empty(t, *found)
 }
 
+// The writes of a discarded batch are not those of the next one.
+func TestDiscardedWritesDoNotReachTheNextBatch(t *testing.T) {
+	t.Parallel()
+	ix, found, _ := watched(t, MutationOptions{SampleEvery: 1})
+	stored := newPod("a", "stored")
+	set(t, ix, stored)
+	discarded := newPod("a", "discarded")
+	b := ix.Batch()
+	_, _, err := b.Set(discarded)
+	require.NoError(t, err)
+	b.Delete(key("a", "stored"))
+	b.Discard()
+	set(t, ix, newPod("a", "other"))
+
+	discarded.Spec.Hostname = "the caller's own again"
+	stored.Spec.Hostname = "still stored"
+	require.Equal(t, 1, ix.CheckMutations())
+	require.Equal(t, key("a", "stored"), (*found)[0].Key)
+}
+
 func TestPanicInOnMutationFreesTheLock(t *testing.T) {
 	t.Parallel()
 	ix, err := New(Options[*pod]{Mutations: MutationOptions{SampleEvery: 1, OnMutation: func(Mutation) { panic("found") }}})
