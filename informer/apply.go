@@ -55,7 +55,7 @@ func (inf *Informer[T]) change(f func(a *applier[T])) {
 func (a *applier[T]) one(s *source[T], d *deltafifo.Delta[T]) {
 	switch d.Type {
 	case deltafifo.Added, deltafifo.Updated:
-		a.set(d.Object)
+		a.set(s, d.Object)
 		a.reach(s, d.Object.GetResourceVersion())
 	case deltafifo.Deleted:
 		a.delete(d)
@@ -72,11 +72,11 @@ func (a *applier[T]) one(s *source[T], d *deltafifo.Delta[T]) {
 // set stores a state. Whether that is an Added or an Updated is decided by what
 // is in the cache, not by what the server called it. A state that is there
 // already is not an event.
-func (a *applier[T]) set(obj T) {
+func (a *applier[T]) set(s *source[T], obj T) {
 	key := object.KeyOf(obj)
 	old, known, err := a.batch.Set(obj)
 	if err != nil {
-		a.inf.log.Warn("an object is not cached", "object", key, "error", err)
+		s.log.Warn("an object is not cached", "object", key, "error", err)
 		return
 	}
 	if known && object.SameVersion(old, obj) {
@@ -124,7 +124,7 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 		done, err = a.batch.ReplaceNamespace(s.namespace, objs)
 	}
 	if err != nil {
-		a.inf.log.Warn("some objects of a list are not cached", "error", err)
+		s.log.Warn("some objects of a list are not cached", "error", err)
 	}
 	a.counts.Lists++
 	a.counts.Added += done.Added

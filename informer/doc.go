@@ -46,7 +46,7 @@
 //	pods.AddHandler(informer.EnqueueKey[*corev1.Pod](queue), informer.HandlerOptions{})
 //	go pods.Run(ctx)
 //	if err := informer.WaitForSync(ctx, pods); err != nil {
-//		return err // names who is not synced, and why
+//		return err // names what is not synced, and why
 //	}
 //	pod, err := pods.Lister().Get("default", "web-0")
 //
@@ -91,7 +91,10 @@
 //   - The server is unreachable, refuses, or has compacted the history: package
 //     reflector deals with it; the cache keeps the last state. Until the first
 //     list has succeeded, [Informer.Unsynced] says what is wrong, and
-//     [WaitForSync] says so when its context ends.
+//     [WaitForSync] says so when its context ends; if it has no deadline, in the
+//     log, after 10 seconds and then every minute.
+//   - A namespace may not be listed: the others are read. The informer is not
+//     synced, and waits that do not name it are not delayed.
 //   - The resource does not exist: an informer of a [Factory] waits for it, and
 //     empties its cache when it is removed.
 //   - A handler is slow: it lags, which [Health] shows in events and time. Beyond

@@ -26,7 +26,8 @@ type FactoryOptions struct {
 	Namespaces []string
 	// Reflector configures how all of the informers list and watch.
 	Reflector reflector.Options
-	// Logger gets what goes wrong; nil discards it.
+	// Logger gets what goes wrong in all informers. The default is slog.Default()
+	// at the time of NewFactory; slog.New(slog.DiscardHandler) silences them.
 	Logger *slog.Logger
 	// Metrics, if set, gets the measurements of all informers.
 	Metrics Metrics
@@ -68,7 +69,7 @@ func NewFactory(cfg *rest.Config, opts FactoryOptions) (*Factory, error) {
 	slices.Sort(opts.Namespaces)
 	opts.Namespaces = slices.Compact(opts.Namespaces)
 	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+		opts.Logger = slog.Default()
 	}
 	if opts.Reflector.Policy == nil {
 		opts.Reflector.Policy = retryAbsent

@@ -72,6 +72,7 @@ func (f *follower[T]) advance() eventlog.Status {
 	if start := f.start; start != nil {
 		f.start = nil
 		f.catchUp(*start, InitialList)
+		f.noteSync(start.synced) // now: the call for a change may wait for it
 	}
 	if f.resync != nil {
 		f.tellResync(f.resync.due.Swap(0))

@@ -98,7 +98,7 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 		inf.name = typeName[T]()
 	}
 	if inf.log == nil {
-		inf.log = slog.New(slog.DiscardHandler)
+		inf.log = slog.Default()
 	}
 	inf.log = inf.log.With("informer", inf.name)
 	if opts.Indexer.Logger == nil {

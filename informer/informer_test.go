@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -13,7 +14,10 @@ import (
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the tests that are about logs have a logger
+	leaktest.Main(m)
+}
 
 // world is an informer that runs on a cluster in a synctest bubble.
 type world struct {

@@ -83,3 +83,54 @@ func TestRemovedHandlerSaysWhyItIsNotSynced(t *testing.T) {
 		w.stop()
 	})
 }
+
+// A late handler is synced when it has returned from the calls for the objects
+// that were there. The call for a change may wait for that.
+func TestHandlerIsSyncedBeforeItsFirstChange(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{true, false} {
+		t.Run(fmt.Sprint("late=", late), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster()
+				w := newWorld(t, c, Options[*pod]{Seed: func(yield func(*pod) bool) { yield(c.set("a", "x", 1)) }})
+				if late {
+					w.run()
+				}
+				joined, more := make(chan *Registration, 1), make(chan struct{})
+				var r *Registration
+				var changes []string
+				reg, err := w.inf.AddHandler(HandlerFunc[*pod](func(e Event[*pod]) {
+					if r == nil { // the first object: what follows is in the log when it returns
+						r = <-joined
+						<-more
+						assert.False(t, r.HasSynced(), "it has not returned from the call")
+					}
+					if e.Origin != Watch {
+						return
+					}
+					changes = append(changes, describe(e))
+					select {
+					case <-r.Synced():
+					case <-time.After(time.Hour):
+						assert.Fail(t, "a change is delivered, and it is not synced")
+					}
+				}), HandlerOptions{})
+				require.NoError(t, err)
+				joined <- reg
+				synctest.Wait()
+				if !late {
+					w.run()
+				}
+				w.set("a", "x", 2)
+				synctest.Wait()
+				w.set("a", "y", 1)
+				synctest.Wait()
+				close(more)
+				synctest.Wait()
+				assert.Equal(t, []string{"Updated a/x 1→2 Watch", "Added a/y 1 Watch"}, changes)
+				w.stop()
+			})
+		})
+	}
+}

@@ -18,7 +18,8 @@ type Options[T Object] struct {
 	// Resource is what the errors of the [Lister] name. The default is what the
 	// source says, if it does, and else is derived from Name.
 	Resource schema.GroupResource
-	// Logger gets what goes wrong; nil discards it.
+	// Logger gets what goes wrong. The default is slog.Default() at the time of
+	// New; slog.New(slog.DiscardHandler) silences it.
 	Logger *slog.Logger
 	// Transform, if set, changes each object before it is stored, once, for
 	// example to drop managedFields. It owns the object that it gets. UID,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -77,6 +78,7 @@ type Registration struct {
 	d interface {
 		stop()
 		why() error
+		logger() *slog.Logger
 	}
 	name         string
 	synced, gone chan struct{}
@@ -88,6 +90,8 @@ func (r *Registration) Name() string { return r.name }
 // Synced returns a channel that is closed when the handler has been told of
 // every object of the informer's first list, or, if it joined later, of every
 // object that the cache held then, and has returned from the last of these calls.
+// The calls for later changes may wait for it; those for the first objects must
+// not.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
 // HasSynced reports whether the channel of Synced is closed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type source[T Object] struct {
 	// namespace is the part of the cache that a list of this source states as a
 	// whole; empty: all of it.
 	namespace string
+	log       *slog.Logger // names it
 	lw        reflector.ListerWatcher[T]
 	reflector *reflector.Reflector[T]
 	queue     *deltafifo.BatchFIFO[T]
@@ -40,8 +42,12 @@ type source[T Object] struct {
 func newSource[T Object](inf *Informer[T], namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
 	s := &source[T]{
 		namespace: namespace,
+		log:       inf.log,
 		lw:        lw,
 		queue:     deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: inf.opts.QueueLimit}),
+	}
+	if namespace != "" {
+		s.log = s.log.With("namespace", namespace)
 	}
 	s.sink = &sink[T]{BatchFIFO: s.queue, inf: inf}
 	s.sink.drained.L = &s.sink.mu
@@ -50,7 +56,7 @@ func newSource[T Object](inf *Informer[T], namespace string, lw reflector.Lister
 	}
 	opts := inf.opts.Reflector
 	if opts.Logger == nil {
-		opts.Logger = inf.log
+		opts.Logger = s.log
 	}
 	if opts.Name == "" {
 		opts.Name = inf.name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -51,9 +52,17 @@ func (e *NotSyncedError) Unwrap() []error { return append([]error{e.Cause}, e.Un
 // first, or one of the things ends without ever having synced, it returns a
 // [*NotSyncedError] that names each one that is not synced, and why. It does not
 // poll.
+//
+// If ctx has no deadline, it logs after 10 seconds, and then every minute, what it
+// waits for and why: to the informer's logger, or to slog.Default() for a Syncable
+// of another package.
 func WaitForSync(ctx context.Context, all ...Syncable) error {
+	_, deadline := ctx.Deadline()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if !deadline {
+		defer remind(all)()
+	}
 	var waiting sync.WaitGroup
 	for _, s := range all {
 		waiting.Go(func() {
@@ -79,6 +88,55 @@ func WaitForSync(ctx context.Context, all ...Syncable) error {
 	}
 	return err
 }
+
+// remindFirst and remindEvery are when a wait without a deadline logs.
+const (
+	remindFirst = 10 * time.Second
+	remindEvery = time.Minute
+)
+
+// remind logs from time to time what is not synced, until it is stopped.
+func remind(all []Syncable) (stop func()) {
+	var mu sync.Mutex // held while it logs, so that nothing is logged after stop
+	stopped := false
+	waited := remindFirst
+	var timer *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(waited, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped {
+			return
+		}
+		for _, s := range all {
+			if why := s.Unsynced(); why != nil {
+				loggerOf(s).Warn("still waiting for sync", "waited", waited, "reason", why)
+			}
+		}
+		waited += remindEvery
+		timer.Reset(remindEvery)
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
+	}
+}
+
+func loggerOf(s Syncable) *slog.Logger {
+	if has, ok := s.(interface{ logger() *slog.Logger }); ok {
+		return has.logger()
+	}
+	return slog.Default()
+}
+
+func (inf *Informer[T]) logger() *slog.Logger { return inf.log }
+
+func (r *Registration) logger() *slog.Logger { return r.d.logger() }
+
+func (d *delivery[T]) logger() *slog.Logger { return d.inf.log }
 
 // Synced returns a channel that is closed when the cache has had the contents of
 // the first list: that of each namespace, if there are several. Handlers may not
