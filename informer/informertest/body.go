@@ -121,7 +121,7 @@ func checkObject(obj *unstructured.Unstructured, res Resource, t target) (*unstr
 	}
 	if t.name != "" {
 		if obj.GetName() == "" {
-			obj.SetName(t.name)
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", t.name))
 		}
 		if obj.GetName() != t.name {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), t.name))

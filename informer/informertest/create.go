@@ -22,6 +22,11 @@ type writeOptions struct {
 	trusted bool
 	// subresource is "" or "status".
 	subresource string
+	// manager is who writes, for metadata.managedFields; version is the API version
+	// of the request. Both are empty for the Go side.
+	manager, version string
+	// applied marks an object whose managedFields a server-side apply has set.
+	applied bool
 }
 
 // create stores a new object and returns it as stored. It takes ownership of obj.
@@ -35,6 +40,7 @@ func (s *store) create(c *collection, obj *unstructured.Unstructured, opts write
 	if err := s.namespaceForCreateLocked(res, obj.GetNamespace(), obj.GetName(), opts); err != nil {
 		return nil, err
 	}
+	trackCreate(res, obj, opts)
 	prepareCreate(res, obj, opts)
 	obj.SetUID(s.ids.uid())
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
@@ -83,13 +89,18 @@ func prepareCreate(res Resource, obj *unstructured.Unstructured, opts writeOptio
 	}
 	if res.Group == "" && res.Kind == "Namespace" {
 		setIfAbsent(obj, []any{"kubernetes"}, "spec", "finalizers")
-		labels := obj.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels["kubernetes.io/metadata.name"] = obj.GetName()
-		obj.SetLabels(labels)
+		labelNamespace(obj)
 	}
+}
+
+// labelNamespace gives a namespace the label by which selectors find it.
+func labelNamespace(obj *unstructured.Unstructured) {
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["kubernetes.io/metadata.name"] = obj.GetName()
+	obj.SetLabels(labels)
 }
 
 // clearStatus removes the status, but for what an object of a Go type always shows.

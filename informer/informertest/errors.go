@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -64,10 +65,16 @@ func errTooLarge(rv, current uint64) error {
 // errVersionOnCreate is the answer to a new object that states a version. The
 // API server has no better name for it either.
 func errVersionOnCreate() error {
+	return errUnclassified(errors.New("resourceVersion should not be set on objects to be created"))
+}
+
+// errUnclassified is the answer for an error for which the API server has no
+// reason.
+func errUnclassified(err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusInternalServerError,
-		Message: "resourceVersion should not be set on objects to be created",
+		Message: err.Error(),
 	}}
 }
 

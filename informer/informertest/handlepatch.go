@@ -3,6 +3,7 @@ package informertest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,9 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
-
-// supportedPatches are the media types of patches, for error messages.
-const supportedPatches = string(types.JSONPatchType) + ", " + string(types.MergePatchType)
 
 func (cl *call) patch() error {
 	body, media, err := cl.body()
@@ -27,25 +25,45 @@ func (cl *call) patch() error {
 	if err := invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&opts, types.PatchType(media))); err != nil {
 		return err
 	}
-	apply, err := cl.patcher(types.PatchType(media), body)
+	if types.PatchType(media) == types.ApplyPatchType {
+		return cl.apply(body, opts)
+	}
+	change, err := cl.patcher(types.PatchType(media), body)
 	if err != nil {
 		return err
 	}
-	return cl.write(len(opts.DryRun) > 0, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
+	return cl.write(write, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		old.SetGroupVersionKind(cl.res.gvk(cl.target.version))
-		patched, err := apply(old.Object)
+		content, err := change(old.Object)
 		if err != nil {
 			return nil, err
 		}
-		content, ok := patched.(map[string]any)
-		if !ok {
-			return nil, apierrors.NewBadRequest("the patch leaves no object")
-		}
-		if content, err = cl.retype(content, opts.FieldValidation); err != nil {
-			return nil, err
-		}
-		return checkObject(&unstructured.Unstructured{Object: content}, cl.res, cl.target)
+		return cl.patched(content, opts)
 	})
+}
+
+// patched checks what a patch has made of an object.
+func (cl *call) patched(patched any, opts metav1.PatchOptions) (*unstructured.Unstructured, error) {
+	content, ok := patched.(map[string]any)
+	if !ok {
+		return nil, apierrors.NewBadRequest("the patch leaves no object")
+	}
+	content, err := cl.retype(content, opts.FieldValidation)
+	if err != nil {
+		return nil, err
+	}
+	return checkObject(&unstructured.Unstructured{Object: content}, cl.res, cl.target)
+}
+
+// supportedPatches are the media types of the patches of the resource, for error
+// messages.
+func (cl *call) supportedPatches() string {
+	supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+	if typed(cl.res.gvk(cl.target.version)) {
+		supported = append(supported, string(types.StrategicMergePatchType))
+	}
+	return strings.Join(append(supported, string(types.ApplyPatchType)), ", ")
 }
 
 // patcher returns the function that carries out a patch. The function owns the
@@ -71,8 +89,10 @@ func (cl *call) patcher(media types.PatchType, body []byte) (func(map[string]any
 			return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(ops)))
 		}
 		return func(doc map[string]any) (any, error) { return cl.applyJSONPatch(doc, ops) }, nil
+	case types.StrategicMergePatchType:
+		return cl.strategicPatcher(body)
 	}
-	return nil, errUnsupportedMedia(string(media), supportedPatches)
+	return nil, errUnsupportedMedia(string(media), cl.supportedPatches())
 }
 
 // applyJSONPatch carries out a JSON patch; one that does not fit the object is

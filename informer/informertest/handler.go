@@ -224,7 +224,7 @@ func (cl *call) create() error {
 	if err != nil {
 		return err
 	}
-	v, err := cl.server.store.create(cl.c, obj, writeOptions{dryRun: len(opts.DryRun) > 0})
+	v, err := cl.server.store.create(cl.c, obj, cl.writeOptions(opts.DryRun, opts.FieldManager))
 	if err != nil {
 		return err
 	}
@@ -243,10 +243,10 @@ func (cl *call) update() error {
 	if err != nil {
 		return err
 	}
-	dryRun := len(opts.DryRun) > 0
-	err = cl.write(dryRun, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return obj, nil })
+	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
+	err = cl.write(write, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return obj, nil })
 	if apierrors.IsNotFound(err) && cl.target.subresource == "" && createsOnUpdate(cl.res) {
-		v, err := cl.server.store.create(cl.c, obj, writeOptions{dryRun: dryRun})
+		v, err := cl.server.store.create(cl.c, obj, write)
 		if err != nil {
 			return err
 		}
@@ -255,9 +255,16 @@ func (cl *call) update() error {
 	return err
 }
 
+// writeOptions are those of a write by a client.
+func (cl *call) writeOptions(dryRun []string, manager string) writeOptions {
+	return writeOptions{
+		dryRun: len(dryRun) > 0, subresource: cl.target.subresource,
+		manager: managerOf(manager, cl.r.UserAgent()), version: cl.target.version,
+	}
+}
+
 // write carries out an update or patch and responds with the outcome.
-func (cl *call) write(dryRun bool, modify func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) error {
-	opts := writeOptions{dryRun: dryRun, subresource: cl.target.subresource}
+func (cl *call) write(opts writeOptions, modify func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) error {
 	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, opts, modify)
 	if err != nil {
 		return err

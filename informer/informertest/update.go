@@ -34,7 +34,13 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 		return nil, err
 	}
 	errs := s.completeLocked(c, oldObj, obj)
+	managers := obj.GetManagedFields()
 	obj = prepareUpdate(res, oldObj, obj, opts)
+	if opts.applied {
+		obj.SetManagedFields(managers)
+	} else {
+		trackUpdate(res, oldObj, obj, opts)
+	}
 	if errs = append(validateUpdate(res, oldObj, obj, opts), errs...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(res.gvk("").GroupKind(), name, errs)
 	}

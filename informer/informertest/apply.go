@@ -1,0 +1,96 @@
+package informertest
+
+import (
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// apply carries out a server-side apply: the client states the fields that it
+// wants, and owns them from then on. Another manager's field that would change is
+// a conflict, unless the client forces it. An object that does not exist is
+// created.
+func (cl *call) apply(body []byte, opts metav1.PatchOptions) error {
+	config, err := cl.applyConfig(body)
+	if err != nil {
+		return err
+	}
+	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
+	write.applied = true
+	force := opts.Force != nil && *opts.Force
+	merge := func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		next, err := cl.merge(live, config.DeepCopy(), opts.FieldManager, force)
+		if err != nil {
+			return nil, err
+		}
+		return cl.patched(next.Object, opts)
+	}
+	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, write, merge)
+	if err == nil {
+		return cl.respond(http.StatusOK, v)
+	}
+	if !apierrors.IsNotFound(err) || cl.target.subresource != "" {
+		return err
+	}
+	if v, err = cl.applyNew(config, merge, write); err != nil {
+		return err
+	}
+	return cl.respond(http.StatusCreated, v)
+}
+
+// applyConfig reads the fields that a client applies, as YAML or JSON, and leaves
+// out those that the endpoint ignores.
+func (cl *call) applyConfig(body []byte) (*unstructured.Unstructured, error) {
+	raw, err := yaml.ToJSON(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+	}
+	content := map[string]any{}
+	if err := utiljson.Unmarshal(raw, &content); err != nil || content == nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: the configuration is not an object: %v", err))
+	}
+	if _, ok := content["metadata"].(map[string]any); !ok {
+		content["metadata"] = map[string]any{}
+	}
+	switch {
+	case cl.target.subresource == "status":
+		delete(content, "spec")
+	case cl.res.StatusSubresource:
+		delete(content, "status")
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// merge lets apimachinery merge a configuration into the live object.
+func (cl *call) merge(live, config *unstructured.Unstructured, manager string, force bool) (*unstructured.Unstructured, error) {
+	live.SetGroupVersionKind(cl.res.gvk(cl.target.version))
+	fields, err := fieldManagerOf(cl.res, cl.target.version, cl.target.subresource)
+	if err != nil {
+		return nil, err
+	}
+	next, err := fields.Apply(live, config, manager, force)
+	if _, known := err.(apierrors.APIStatus); err != nil && !known {
+		return nil, errUnclassified(err)
+	} else if err != nil {
+		return nil, err
+	}
+	return convertVersion(next.(*unstructured.Unstructured), cl.res.gvk(cl.target.version))
+}
+
+// applyNew creates the object that a configuration describes.
+func (cl *call) applyNew(config *unstructured.Unstructured, merge func(*unstructured.Unstructured) (*unstructured.Unstructured, error), opts writeOptions) (*version, error) {
+	if uid := config.GetUID(); uid != "" {
+		return nil, apierrors.NewConflict(cl.res.groupResource(), cl.target.name,
+			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+	}
+	obj, err := merge(&unstructured.Unstructured{Object: map[string]any{}})
+	if err != nil {
+		return nil, err
+	}
+	return cl.server.store.create(cl.c, obj, opts)
+}

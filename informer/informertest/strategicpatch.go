@@ -1,0 +1,55 @@
+package informertest
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// strategicPatcher returns the function that carries out a strategic merge patch:
+// a merge patch that merges lists by the keys that the Go type of the kind names.
+// Kinds without such a type do not have it.
+func (cl *call) strategicPatcher(body []byte) (func(map[string]any) (any, error), error) {
+	gvk := cl.res.gvk(cl.target.version)
+	if !typed(gvk) {
+		return nil, errUnsupportedMedia(string(types.StrategicMergePatchType), cl.supportedPatches())
+	}
+	patch := map[string]any{}
+	if err := utiljson.Unmarshal(body, &patch); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	schema, err := builtinTypes.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	return func(doc map[string]any) (any, error) {
+		merged, err := strategicpatch.StrategicMergeMapPatch(doc, patch, schema)
+		if err != nil {
+			return nil, cl.strategicError(err)
+		}
+		return map[string]any(merged), nil
+	}, nil
+}
+
+// strategicError classifies what is wrong with a patch as the API server does.
+func (cl *call) strategicError(err error) error {
+	for _, bad := range []error{
+		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
+	} {
+		if errors.Is(err, bad) {
+			return apierrors.NewBadRequest(err.Error())
+		}
+	}
+	for _, bad := range []error{mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys} {
+		if errors.Is(err, bad) {
+			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", cl.res.groupResource(), cl.target.name, err.Error(), 0, false)
+		}
+	}
+	return errUnclassified(err)
+}
