@@ -1,6 +1,7 @@
 package pmap
 
 import (
+	"fmt"
 	"testing"
 	"unsafe"
 
@@ -80,5 +81,39 @@ func (s *shape) chain(c *chain[*item], bits uint64) {
 		}
 		require.Equal(s.t, bits, s.hash(v)>>1)
 		s.values++
+	}
+}
+
+// The random histories rarely look at a trie of few values. This is every size
+// between none and 40, on the way up and on the way down.
+func TestShapeIsRightAtEverySize(t *testing.T) {
+	t.Parallel()
+	const most = 40
+	for name, hash := range hashes {
+		for _, perBatch := range []int{1, 3, most} {
+			t.Run(fmt.Sprintf("%s, %d to a batch", name, perBatch), func(t *testing.T) {
+				t.Parallel()
+				m := &machine{t: t, gen: 1, m: &trieMap{hash: hash}, want: map[int]*item{}}
+				var all []version
+				for step := range 2 * most {
+					if step%perBatch == 0 {
+						all = append(all, m.version())
+					}
+					if step < most {
+						m.put(step, 0)
+					} else {
+						m.remove((step - most) * 7 % most)
+					}
+					checkShape(t, m.m.(*trieMap))
+				}
+				all = append(all, m.version())
+				require.Equal(t, Trie[*item]{}, m.m.(*trieMap).Trie, "an empty trie is the zero value")
+				for i, v := range all {
+					v.check(t)
+					checkDiff(t, v, all[(i+1)%len(all)])
+					checkDiff(t, v, all[len(all)-1-i])
+				}
+			})
+		}
 	}
 }
