@@ -105,6 +105,9 @@ func TestShapeIsRightAtEverySize(t *testing.T) {
 						m.remove((step - most) * 7 % most)
 					}
 					checkShape(t, m.m.(*trieMap))
+					for k := range most {
+						m.edit(k, step)
+					}
 				}
 				all = append(all, m.version())
 				require.Equal(t, Trie[*item]{}, m.m.(*trieMap).Trie, "an empty trie is the zero value")
@@ -114,6 +117,18 @@ func TestShapeIsRightAtEverySize(t *testing.T) {
 					checkDiff(t, v, all[len(all)-1-i])
 				}
 			})
+		}
+	}
+}
+
+func TestReplacingAValueDividesNothing(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{leafCap, 40} { // a leaf alone, and leaves below a node
+		m := filled(size)
+		nodes := countNodes(m.Trie)
+		for k := range size {
+			m.put(2, &item{k, 1})
+			require.Equal(t, nodes, countNodes(m.Trie), "%d values, after replacing %d", size, k)
 		}
 	}
 }
