@@ -118,15 +118,16 @@ func TestIdleLogHoldsNoObjects(t *testing.T) {
 			l := New[*payload](0)
 			reader, _, _ := l.Join(0, none)
 			other, _, _ := l.Join(0, none)
-			p := &payload{}
-			object := weak.Make(p)
-			l.Append([]*payload{p}, 1)
+			object := func() weak.Pointer[payload] {
+				p := &payload{}
+				l.Append([]*payload{p}, 1)
+				return weak.Make(p)
+			}()
 			reader.Next()
 			_, _, status := reader.Next()
 			require.Equal(t, Parked, status)
 			runtime.GC()
 			require.NotNil(t, object.Value(), "the other has not read it yet")
-			p = nil
 			end(reader, other)
 			runtime.GC()
 			assert.Nil(t, object.Value())
