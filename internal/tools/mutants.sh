@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Runs the mutation tester gremlins (the version that go.mod beside this file pins)
-# over packages: it makes one small change to the code at a time and runs the
-# package's own tests. A change that they do not notice has survived.
+# over packages: it changes one operator at a time and runs the package's own tests.
+# A mutant that they do not notice has survived. The exit code is 0 whatever survives.
 #
 #   internal/tools/mutants.sh [-sample PERCENT] [-seed N] [-short] [-out DIR] [PACKAGE...]
 #
 # PACKAGE is a folder, for example internal/pmap; without one, the packages below.
 # -sample takes about PERCENT of the lines of code. The choice depends on the seed,
-# the file and the text of a line, so after a change the other lines stay chosen.
+# the file and the text of a line: other lines stay in the sample when one changes,
+# and a larger sample contains a smaller one.
 # -short passes -short to the tests. -out keeps the result of each mutant.
-# All work is done on a copy. Mutants that hang count as killed: on a busy machine
-# look at "timed out" before you believe the rate.
+# All work is done on a copy below $TMPDIR. A mutant that hangs counts as killed: on
+# a busy machine look at "timed out" before you believe the rate.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -47,13 +48,13 @@ git -C "$root" ls-files -z --cached --others --exclude-standard |
 git -C "$copy" init -q
 git -C "$copy" config user.name mutants
 git -C "$copy" config user.email mutants@localhost
-# gremlins reads a diff as if it had no context and names relative to the package.
+# gremlins expects file names relative to the package, and one change per hunk.
 git -C "$copy" config diff.context 0
 git -C "$copy" config diff.interHunkContext 0
 git -C "$copy" config diff.relative true
 
-# choose FOLDER commits a version in which the lines of the sample differ. What
-# gremlins then sees as changed since that commit is the sample.
+# choose FOLDER commits a version in which the lines of the sample differ. gremlins
+# mutates only lines that changed since a given commit: those of the sample.
 choose() {
 	local file
 	for file in "$copy/$1"/*.go; do
@@ -102,7 +103,8 @@ for package in "${packages[@]}"; do
 	grep -E '^(LIVED|TIMED OUT)' "$log" || true
 done
 
-# The table: what a mutant cannot tell (not covered, not compiled) is counted apart.
+# The table. The rate is lived / (killed + lived + timed out): mutants that no test
+# executes or that do not compile are counted apart.
 [ ${#results[@]} -eq 0 ] || awk -F '\t' '
 	function row(name, s) {
 		tested = n[name, "KILLED"] + n[name, "LIVED"] + n[name, "TIMED OUT"]
