@@ -55,6 +55,7 @@ func (c *collection[T]) resolve(ctx context.Context) (reflector.ListerWatcher[T]
 			return nil, fmt.Errorf("informer: %s is not in namespaces, so it cannot be read by namespace; set ForOptions.AllNamespaces", c.gvk.Kind)
 		}
 		gvr = c.gvk.GroupVersion().WithResource(found.Name)
+		opts.Kind = c.gvk.Kind
 	}
 	source, err := reflector.NewResource[T](c.cfg, gvr, opts)
 	if err != nil {

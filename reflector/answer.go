@@ -27,7 +27,7 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 		return nil
 	}
 	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
-		return &notAPIError{code: resp.StatusCode, redirect: to.Scheme + "://" + to.Host}
+		return &notAPIError{code: resp.StatusCode, redirect: cut(to.Scheme + "://" + to.Host)}
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
 	if status, ok := parseStatus(body); ok {
@@ -40,10 +40,10 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 			}
 			status.Details.RetryAfterSeconds = int32(s)
 		}
-		return &apierrors.StatusError{ErrStatus: status}
+		return &apierrors.StatusError{ErrStatus: cutStatus(status)}
 	}
 	if good || looksLikeHTML(mediaType, body) {
-		return &notAPIError{code: resp.StatusCode, mediaType: mediaType, html: looksLikeHTML(mediaType, body)}
+		return &notAPIError{code: resp.StatusCode, mediaType: cut(mediaType), html: looksLikeHTML(mediaType, body)}
 	}
 	text := strings.TrimSpace(string(body[:min(len(body), 300)]))
 	return apierrors.NewGenericServerResponse(resp.StatusCode, "GET", gr, "", text, retryAfter(resp), true)

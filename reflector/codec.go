@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,9 +22,11 @@ type codec[T Object] struct {
 	unstructured bool
 	metadataOnly bool
 	apiVersion   string // of the resource
+	kind         string // of the resource, if T or the options say it
+	limit        int    // bytes of one object
+	recursive    bool   // T can be nested without end
 
-	mu   sync.Mutex
-	kind string // of the resource, once learned from an answer
+	newest atomic.Pointer[expectation] // of the newest list
 }
 
 // protoMessage is what generated API types implement.
@@ -41,7 +43,14 @@ func newCodec[T Object](apiVersion string) (*codec[T], error) {
 	var zero T
 	_, isUnstructured := any(zero).(*unstructured.Unstructured)
 	_, isMetadata := any(zero).(*metav1.PartialObjectMetadata)
-	return &codec[T]{elem: typ.Elem(), unstructured: isUnstructured, metadataOnly: isMetadata, apiVersion: apiVersion}, nil
+	c := &codec[T]{
+		elem: typ.Elem(), unstructured: isUnstructured, metadataOnly: isMetadata, apiVersion: apiVersion,
+		limit: defaultMaxObject, recursive: recursive(typ.Elem()),
+	}
+	if !isUnstructured && !isMetadata {
+		c.kind = kindOf(c.elem)
+	}
+	return c, nil
 }
 
 // protobuf reports whether T can be decoded from protobuf.
@@ -51,31 +60,22 @@ func (c *codec[T]) protobuf() bool {
 	return ok && !c.unstructured
 }
 
-// learn notes the kind of the resource, so that objects of another kind are
-// recognised and objects without one are completed.
-func (c *codec[T]) learn(kind string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kind == "" {
-		c.kind = kind
+// expect returns what the objects of a new list, or of the initial events of a
+// watch, must be.
+func (c *codec[T]) expect() *expectation { return newExpectation(c.apiVersion, c.kind) }
+
+// expected returns what the objects of a watch must be that goes on after a list.
+func (c *codec[T]) expected() *expectation {
+	if newest := c.newest.Load(); newest != nil {
+		return newest
 	}
-}
-
-func (c *codec[T]) learned() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kind
-}
-
-// expected is the type that objects of the resource carry.
-func (c *codec[T]) expected() typeMeta {
-	return typeMeta{apiVersion: c.apiVersion, kind: c.learned()}
+	return c.expect()
 }
 
 // decodeJSON makes an object of raw, which it does not retain. An error that is
 // an *ObjectError concerns this object alone; any other one says that the bytes
 // are no JSON, hence that the stream is broken.
-func (c *codec[T]) decodeJSON(raw []byte, want typeMeta, position int) (T, error) {
+func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, error) {
 	obj := reflect.New(c.elem).Interface().(T)
 	var err error
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
@@ -85,7 +85,7 @@ func (c *codec[T]) decodeJSON(raw []byte, want typeMeta, position int) (T, error
 	}
 	if err == nil {
 		err = c.check(obj, want)
-	} else if !json.Valid(raw) {
+	} else if err = quoteless(err); !json.Valid(raw) {
 		var none T
 		return none, fmt.Errorf("invalid JSON: %w", err)
 	}
@@ -98,9 +98,16 @@ func (c *codec[T]) decodeJSON(raw []byte, want typeMeta, position int) (T, error
 
 // decodeProto makes an object of raw, an object without its envelope, which it
 // does not retain. All errors are *ObjectErrors.
-func (c *codec[T]) decodeProto(raw []byte, tm, want typeMeta, position int) (T, error) {
+func (c *codec[T]) decodeProto(raw []byte, tm typeMeta, want *expectation, position int) (T, error) {
+	var none T
+	if c.recursive && protoTooDeep(raw, maxDepth) {
+		return none, objectError(identifyProto(raw), position, errTooDeep)
+	}
+	if err := checkType(tm, want.typ(), c.metadataOnly); err != nil {
+		return none, objectError(identifyProto(raw), position, err)
+	}
 	obj := reflect.New(c.elem).Interface().(T)
-	err := unmarshalProto(any(obj).(protoMessage), raw)
+	err := quoteless(unmarshalProto(any(obj).(protoMessage), raw))
 	if err == nil {
 		if t, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 			t.APIVersion, t.Kind = tm.apiVersion, tm.kind
@@ -112,7 +119,6 @@ func (c *codec[T]) decodeProto(raw []byte, tm, want typeMeta, position int) (T, 
 	if err == nil {
 		return obj, nil
 	}
-	var none T
 	return none, objectError(identifyProto(raw), position, err)
 }
 
@@ -120,7 +126,7 @@ func (c *codec[T]) decodeProto(raw []byte, tm, want typeMeta, position int) (T, 
 func unmarshalJSON(into any, raw []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = panicked(p)
 		}
 	}()
 	return k8sjson.Unmarshal(raw, into)
@@ -130,7 +136,7 @@ func unmarshalJSON(into any, raw []byte) (err error) {
 func unmarshalProto(m protoMessage, raw []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = panicked(p)
 		}
 	}()
 	return m.Unmarshal(raw)
@@ -138,57 +144,65 @@ func unmarshalProto(m protoMessage, raw []byte) (err error) {
 
 // check finds objects that are not what was asked for, and completes the type
 // of those that carry none, as the items of lists of built-in resources do.
-func (c *codec[T]) check(obj T, want typeMeta) error {
-	if u, ok := any(obj).(*unstructured.Unstructured); ok && u.Object == nil {
-		return errors.New("it is null")
-	}
+func (c *codec[T]) check(obj T, want *expectation) error {
 	if c.unstructured {
 		// The accessors of Unstructured hide fields of a wrong type.
 		if err := checkUnstructured(any(obj).(*unstructured.Unstructured)); err != nil {
 			return err
 		}
 	}
+	var err error
 	if tm, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
-		if err := checkType(typeMeta{tm.APIVersion, tm.Kind}, want, c.metadataOnly); err != nil {
-			return err
-		}
-		if c.metadataOnly {
-			if tm.Kind == "" {
-				tm.APIVersion, tm.Kind = "meta.k8s.io/v1", "PartialObjectMetadata"
-			}
-		} else {
-			if want.kind == "" {
-				want.kind = tm.Kind
-				if want.kind != "" {
-					c.learn(want.kind)
-				}
-			}
-			// The same two strings in all objects, rather than copies.
-			if want.kind != "" {
-				tm.APIVersion, tm.Kind = want.apiVersion, want.kind
-			}
-		}
+		err = c.checkTypeMeta(tm, want)
 	} else {
-		gvk := obj.GetObjectKind().GroupVersionKind()
-		got := typeMeta{gvk.GroupVersion().String(), gvk.Kind}
-		if got.kind == "" && got.apiVersion == "" && want.kind != "" {
-			obj.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(want.apiVersion, want.kind))
-			got = want
-		}
-		if err := checkType(got, want, false); err != nil {
-			return err
-		}
-		if want.kind == "" && got.kind != "" {
-			c.learn(got.kind)
-		}
+		err = checkObjectKind(obj.GetObjectKind(), want)
+	}
+	if err != nil {
+		return err
 	}
 	if obj.GetName() == "" {
 		return errors.New("it has no name")
 	}
+	return checkVersion(obj.GetResourceVersion())
+}
+
+// checkTypeMeta is for objects that embed the usual type information.
+func (c *codec[T]) checkTypeMeta(tm *metav1.TypeMeta, want *expectation) error {
+	if err := checkType(typeMeta{tm.APIVersion, tm.Kind}, want.typ(), c.metadataOnly); err != nil {
+		return err
+	}
+	if c.metadataOnly {
+		if tm.Kind == "" {
+			tm.APIVersion, tm.Kind = "meta.k8s.io/v1", "PartialObjectMetadata"
+		}
+		return nil
+	}
+	want.learn(tm.Kind)
+	// The same two strings in all objects, rather than copies.
+	if typ := want.typ(); typ.kind != "" {
+		tm.APIVersion, tm.Kind = typ.apiVersion, typ.kind
+	}
+	return nil
+}
+
+// checkObjectKind is for other ones.
+func checkObjectKind(o schema.ObjectKind, want *expectation) error {
+	gvk, typ := o.GroupVersionKind(), want.typ()
+	if gvk.Empty() && typ.kind != "" {
+		o.SetGroupVersionKind(schema.FromAPIVersionAndKind(typ.apiVersion, typ.kind))
+		return nil
+	}
+	if err := checkType(typeMeta{gvk.GroupVersion().String(), gvk.Kind}, typ, false); err != nil {
+		return err
+	}
+	want.learn(gvk.Kind)
 	return nil
 }
 
 func checkUnstructured(u *unstructured.Unstructured) error {
+	if u.Object == nil {
+		return errors.New("it is null")
+	}
 	meta, ok := u.Object["metadata"].(map[string]any)
 	if !ok {
 		return errors.New("it has no metadata")
@@ -214,7 +228,7 @@ func checkType(got, want typeMeta, metadataOnly bool) error {
 	}
 	if got.apiVersion != "" && want.apiVersion != "" && got.apiVersion != want.apiVersion ||
 		got.kind != "" && want.kind != "" && got.kind != want.kind {
-		return fmt.Errorf("it is a %s %s, not a %s %s", got.apiVersion, got.kind, want.apiVersion, want.kind)
+		return &kindError{typeMeta{cut(got.apiVersion), cut(got.kind)}, want}
 	}
 	return nil
 }
@@ -227,23 +241,30 @@ type identity struct {
 }
 
 // identifyJSON reads metadata field by field, so that one of a wrong type hides
-// only itself.
-func identifyJSON(raw []byte) identity {
-	var obj struct {
-		Metadata map[string]json.RawMessage `json:"metadata"`
-	}
-	if json.Unmarshal(raw, &obj) != nil {
-		return identity{}
-	}
-	str := func(field string) (s string) {
-		_ = json.Unmarshal(obj.Metadata[field], &s)
-		return s
-	}
-	return identity{
-		NamespacedName: types.NamespacedName{Namespace: str("namespace"), Name: str("name")},
-		uid:            types.UID(str("uid")),
-		rv:             str("resourceVersion"),
-	}
+// only itself, and without recursion.
+func identifyJSON(raw []byte) (id identity) {
+	str := map[string]string{}
+	l := lexBytes(raw)
+	_ = l.fields(func(name string) error {
+		if c, err := l.peek(); name != "metadata" || err != nil || c != '{' {
+			_, err := l.value()
+			return err
+		}
+		return l.fields(func(name string) error {
+			raw, err := l.value()
+			if err != nil {
+				return err
+			}
+			switch name {
+			case "name", "namespace", "uid", "resourceVersion":
+				var s string
+				_ = json.Unmarshal(raw, &s)
+				str[name] = identifier(s)
+			}
+			return nil
+		})
+	})
+	return named(str["namespace"], str["name"], str["uid"], str["resourceVersion"])
 }
 
 // identifyProto reads field 1, metadata in all API types: its fields 1 name,
@@ -252,13 +273,9 @@ func identifyProto(raw []byte) identity {
 	meta, _ := bytesField(raw, 1)
 	str := func(field int) string {
 		b, _ := bytesField(meta, field)
-		return string(b)
+		return identifier(b)
 	}
-	return identity{
-		NamespacedName: types.NamespacedName{Namespace: str(3), Name: str(1)},
-		uid:            types.UID(str(5)),
-		rv:             str(6),
-	}
+	return named(str(3), str(1), str(5), str(6))
 }
 
 func objectError(id identity, position int, cause error) *ObjectError {

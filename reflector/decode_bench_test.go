@@ -67,11 +67,11 @@ func BenchmarkDecode(b *testing.B) {
 	run("list/json/whole", len(asJSON), func(*codec[*corev1.Pod]) { _ = k8sjson.Unmarshal(asJSON, &corev1.PodList{}) })
 	run("list/proto", len(asProto), func(c *codec[*corev1.Pod]) { _, _ = listProto(c, bytes.NewReader(asProto), each) })
 	run("watch/json", len(events), func(c *codec[*corev1.Pod]) {
-		for next, err := eventsOf(newJSONFrames(bytes.NewReader(events), c)), error(nil); err == nil; _, err = next() {
+		for next, err := eventsOf(newJSONFrames(bytes.NewReader(events), c, c.expected())), error(nil); err == nil; _, err = next() {
 		}
 	})
 	run("watch/proto", len(protoEvents), func(c *codec[*corev1.Pod]) {
-		for next, err := eventsOf(newProtoFrames(bytes.NewReader(protoEvents), c)), error(nil); err == nil; _, err = next() {
+		for next, err := eventsOf(newProtoFrames(bytes.NewReader(protoEvents), c, c.expected())), error(nil); err == nil; _, err = next() {
 		}
 	})
 	b.Run("list/json/unstructured", func(b *testing.B) {

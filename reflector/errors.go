@@ -54,6 +54,8 @@ const (
 	ClassRejected ErrorClass = "rejected"
 	// ClassNotAPI: the answer is not that of an API server (HTML, for one).
 	ClassNotAPI ErrorClass = "not an API server"
+	// ClassWrongKind: the collection is of another kind than the Go type is for.
+	ClassWrongKind ErrorClass = "wrong kind"
 	// ClassNotSharded: the server ignores the shard selector.
 	ClassNotSharded ErrorClass = "not sharded"
 	// ClassDecode: the answer or an object in it could not be decoded.
@@ -101,6 +103,7 @@ func Classify(err error) ErrorClass {
 		event  *unknownEventError
 		notAPI *notAPIError
 		shard  *shardError
+		kind   *collectionError
 		status apierrors.APIStatus
 	)
 	switch {
@@ -122,6 +125,8 @@ func Classify(err error) ErrorClass {
 		return classifyStatus(err, status.Status())
 	case errors.As(err, &notAPI):
 		return ClassNotAPI
+	case errors.As(err, &kind):
+		return ClassWrongKind
 	case errors.As(err, &shard):
 		return ClassNotSharded
 	case errors.As(err, &decode), errors.As(err, &event):

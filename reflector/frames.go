@@ -24,16 +24,24 @@ type frames[T Object] interface {
 	// open decodes the event in a frame, on any goroutine. With an *ObjectError
 	// comes an event that says what is known. Any other error ends the stream.
 	open(frame []byte, position int) (Event[T], error)
+	// tooDeep reports whether the frame that split has returned last must not be
+	// opened, because it is nested too deeply, but refused.
+	tooDeep() bool
+	// refuse returns what can be read of a frame that is too deep.
+	refuse(frame []byte, position int) (Event[T], error)
 }
 
 // jsonFrames are objects of the form {"type": …, "object": …}.
 type jsonFrames[T Object] struct {
 	*lexer
 	codec *codec[T]
+	want  *expectation
 }
 
-func newJSONFrames[T Object](body io.Reader, c *codec[T]) *jsonFrames[T] {
-	return &jsonFrames[T]{newLexer(body), c}
+func newJSONFrames[T Object](body io.Reader, c *codec[T], want *expectation) *jsonFrames[T] {
+	l := newLexer(body)
+	l.limit = c.limit
+	return &jsonFrames[T]{l, c, want}
 }
 
 func (f *jsonFrames[T]) split() ([]byte, error) { return f.value() }
@@ -41,6 +49,19 @@ func (f *jsonFrames[T]) split() ([]byte, error) { return f.value() }
 func (f *jsonFrames[T]) typeOf(frame []byte) watch.EventType {
 	typ, _, _ := cutFrame(frame)
 	return typ
+}
+
+func (f *jsonFrames[T]) tooDeep() bool { return f.deep }
+
+func (f *jsonFrames[T]) refuse(frame []byte, position int) (Event[T], error) {
+	typ, object, err := splitFrame(frame)
+	switch {
+	case err != nil:
+		return Event[T]{}, err
+	case typ != watch.Added && typ != watch.Modified && typ != watch.Deleted:
+		return Event[T]{}, errTooDeep
+	}
+	return Event[T]{Type: typ}, objectError(identifyJSON(object), position, errTooDeep)
 }
 
 // open is quick with frames as API servers write them, and careful with what
@@ -63,17 +84,17 @@ func (f *jsonFrames[T]) event(typ watch.EventType, object []byte, position int) 
 	case watch.Error:
 		var status metav1.Status
 		if err := json.Unmarshal(object, &status); err != nil {
-			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", err)
+			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", quoteless(err))
 		}
 		return Event[T]{}, statusError(status)
 	case watch.Bookmark:
 		var obj metav1.PartialObjectMetadata
 		if err := json.Unmarshal(object, &obj); err != nil {
-			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", err)
+			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", quoteless(err))
 		}
-		return bookmark[T](&obj.ObjectMeta), nil
+		return bookmark[T](&obj.ObjectMeta)
 	case watch.Added, watch.Modified, watch.Deleted:
-		obj, err := f.codec.decodeJSON(object, f.codec.expected(), position)
+		obj, err := f.codec.decodeJSON(object, f.want, position)
 		return event(typ, obj, err)
 	default:
 		return Event[T]{Type: typ}, nil
@@ -107,7 +128,9 @@ func splitFrame(frame []byte) (typ watch.EventType, object []byte, err error) {
 		}
 		switch name {
 		case "type":
-			return json.Unmarshal(raw, &typ)
+			err = quoteless(json.Unmarshal(raw, &typ))
+			typ = cut(typ)
+			return err
 		case "object":
 			object = raw
 		}
@@ -117,7 +140,7 @@ func splitFrame(frame []byte) (typ watch.EventType, object []byte, err error) {
 		err = errors.New("a watch event without a type")
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("%w in %.80q", err, frame)
+		return "", nil, fmt.Errorf("a watch event of %d bytes: %w", len(frame), err)
 	}
 	return typ, object, nil
 }
@@ -127,11 +150,17 @@ func splitFrame(frame []byte) (typ watch.EventType, object []byte, err error) {
 type protoFrames[T Object] struct {
 	wireReader
 	codec *codec[T]
+	want  *expectation
 }
 
-func newProtoFrames[T Object](body io.Reader, c *codec[T]) *protoFrames[T] {
-	return &protoFrames[T]{wireReader{r: bufio.NewReaderSize(body, 16<<10)}, c}
+func newProtoFrames[T Object](body io.Reader, c *codec[T], want *expectation) *protoFrames[T] {
+	return &protoFrames[T]{wireReader{r: bufio.NewReaderSize(body, 16<<10), max: c.limit}, c, want}
 }
+
+// tooDeep leaves it to the decoding, which knows the type.
+func (f *protoFrames[T]) tooDeep() bool { return false }
+
+func (f *protoFrames[T]) refuse([]byte, int) (Event[T], error) { return Event[T]{}, errTooDeep }
 
 func (f *protoFrames[T]) split() ([]byte, error) {
 	var head [4]byte
@@ -176,7 +205,7 @@ func (f *protoFrames[T]) open(frame []byte, position int) (Event[T], error) {
 	case watch.Error:
 		var status metav1.Status
 		if err := unmarshalProto(&status, raw); err != nil {
-			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", err)
+			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", quoteless(err))
 		}
 		return Event[T]{}, statusError(status)
 	case watch.Bookmark:
@@ -187,11 +216,11 @@ func (f *protoFrames[T]) open(frame []byte, position int) (Event[T], error) {
 			err = unmarshalProto(&meta, b)
 		}
 		if err != nil {
-			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", err)
+			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", quoteless(err))
 		}
-		return bookmark[T](&meta), nil
+		return bookmark[T](&meta)
 	default:
-		obj, err := f.codec.decodeProto(raw, tm, f.codec.expected(), position)
+		obj, err := f.codec.decodeProto(raw, tm, f.want, position)
 		return event(typ, obj, err)
 	}
 }
@@ -203,7 +232,7 @@ func eventType(name []byte) watch.EventType {
 			return t
 		}
 	}
-	return watch.EventType(name)
+	return cut(watch.EventType(name[:min(len(name), 2*maxForeign)]))
 }
 
 // event makes the event of an object, or of one that is unreadable.
@@ -226,12 +255,15 @@ func asEvent[T Object](ev Event[T], err error) (Event[T], error) {
 	return ev, err
 }
 
-func bookmark[T Object](meta metav1.Object) Event[T] {
+func bookmark[T Object](meta metav1.Object) (Event[T], error) {
+	if err := checkVersion(meta.GetResourceVersion()); err != nil {
+		return Event[T]{}, fmt.Errorf("a BOOKMARK event with %w", err)
+	}
 	return Event[T]{
 		Type:             watch.Bookmark,
 		ResourceVersion:  meta.GetResourceVersion(),
 		InitialEventsEnd: meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true",
-	}
+	}, nil
 }
 
 // statusError is the error for an ERROR event. A Status that says nothing is
@@ -240,5 +272,5 @@ func statusError(status metav1.Status) error {
 	if status.Code == 0 && status.Reason == "" && status.Message == "" {
 		status.Message = "the server ended the watch with an empty error"
 	}
-	return &apierrors.StatusError{ErrStatus: status}
+	return &apierrors.StatusError{ErrStatus: cutStatus(status)}
 }

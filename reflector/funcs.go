@@ -52,7 +52,7 @@ func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	}
 	list, err := f.list(ctx, opts)
 	if err != nil {
-		return metav1.ListMeta{}, err
+		return metav1.ListMeta{}, cutError(err)
 	}
 	acc, err := meta.ListAccessor(list)
 	if err != nil {
@@ -77,7 +77,7 @@ func (f *funcs[T, L]) Watch(ctx context.Context, opts metav1.ListOptions) (Strea
 	opts.Watch = true
 	w, err := f.watch(ctx, opts)
 	if err != nil {
-		return nil, err
+		return nil, cutError(err)
 	}
 	if w == nil {
 		return nil, &decodeError{errors.New("the watch function returned neither a watch nor an error")}
@@ -96,6 +96,9 @@ func typed[T Object](o runtime.Object, position int) (T, error) {
 		return none, objectError(identity{}, position, errors.New("it is nil"))
 	case obj.GetName() == "":
 		return none, objectError(identity{}, position, errors.New("it has no name"))
+	}
+	if err := checkVersion(obj.GetResourceVersion()); err != nil {
+		return none, objectError(identity{}, position, err)
 	}
 	return obj, nil
 }
@@ -119,19 +122,29 @@ func (s *funcStream[T]) Next() (Event[T], error) {
 	s.n++
 	switch ev.Type {
 	case watch.Error:
-		return Event[T]{}, apierrors.FromObject(ev.Object)
+		return Event[T]{}, errorEvent(ev.Object)
 	case watch.Bookmark:
 		acc, err := meta.Accessor(ev.Object)
 		if err != nil {
 			return Event[T]{}, &decodeError{fmt.Errorf("a BOOKMARK event without metadata: %w", err)}
 		}
-		return bookmark[T](acc), nil
+		return bookmark[T](acc)
 	case watch.Added, watch.Modified, watch.Deleted:
 		obj, err := typed[T](ev.Object, position)
 		return asEvent(event(ev.Type, obj, err))
 	default:
-		return Event[T]{Type: ev.Type}, nil
+		return Event[T]{Type: cut(ev.Type)}, nil
 	}
+}
+
+// errorEvent returns the error in the object of an ERROR event.
+func errorEvent(o runtime.Object) error {
+	err := apierrors.FromObject(o)
+	var unexpected *apierrors.UnexpectedObjectError
+	if errors.As(err, &unexpected) { // whose text is the object
+		return &decodeError{fmt.Errorf("an ERROR event with a %T, not a Status", o)}
+	}
+	return cutError(err)
 }
 
 // receive waits for the next event.

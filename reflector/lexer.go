@@ -8,12 +8,18 @@ import (
 	"io"
 )
 
-// maxValue bounds the size in bytes of one object on the wire. etcd refuses
-// objects above 1.5 MiB by default, so whatever exceeds this is not an object
-// of an API server, and must not fill the memory.
-const maxValue = 64 << 20
+// defaultMaxObject bounds the size in bytes of one object on the wire, unless
+// [ResourceOptions] says otherwise. etcd refuses objects above 1.5 MiB by
+// default, so whatever exceeds this is hardly an object of an API server, and a
+// decoded object can take 80 times the memory of its bytes.
+const defaultMaxObject = 8 << 20
 
-var errTooLarge = fmt.Errorf("the answer holds an object of more than %d MiB", maxValue>>20)
+var errTooLarge = errors.New("the answer holds an object that is too large")
+
+// tooLarge is the error for an object of more bytes than limit.
+func tooLarge(limit int) error {
+	return fmt.Errorf("%w: more than %d bytes; ResourceOptions.MaxObjectSize sets the limit", errTooLarge, limit)
+}
 
 // lexer finds the bounds of JSON values in a stream without decoding them, so
 // that a list or a watch is decoded value by value, and each value only once.
@@ -25,10 +31,13 @@ type lexer struct {
 	pos  int
 	keep int // fill preserves buf[keep:], keep <= pos
 	err  error
+
+	limit int  // bytes of one value
+	deep  bool // the last value is nested more than maxDepth deep
 }
 
 func newLexer(src io.Reader) *lexer {
-	return &lexer{src: src, buf: make([]byte, 0, 16<<10)}
+	return &lexer{src: src, buf: make([]byte, 0, 16<<10), limit: defaultMaxObject}
 }
 
 // lexBytes returns a lexer of a value that is in memory.
@@ -44,10 +53,10 @@ func (l *lexer) fill() error {
 		l.buf, l.pos, l.keep = l.buf[:n], l.pos-l.keep, 0
 	}
 	if len(l.buf) == cap(l.buf) {
-		if len(l.buf) >= maxValue {
-			return errTooLarge
+		if len(l.buf) >= l.limit {
+			return tooLarge(l.limit)
 		}
-		l.buf = append(make([]byte, 0, 2*cap(l.buf)), l.buf...)
+		l.buf = append(make([]byte, 0, min(2*cap(l.buf), l.limit)), l.buf...)
 	}
 	for range 100 {
 		n, err := l.src.Read(l.buf[len(l.buf):cap(l.buf)])
@@ -68,13 +77,16 @@ func (l *lexer) fill() error {
 // peek skips white space and returns the next byte without consuming it. It
 // returns io.EOF at the end of the stream.
 func (l *lexer) peek() (byte, error) {
-	for {
+	for blank := 0; ; {
 		for ; l.pos < len(l.buf); l.pos++ {
 			switch c := l.buf[l.pos]; c {
 			case ' ', '\t', '\n', '\r':
 			default:
 				return c, nil
 			}
+		}
+		if blank += l.pos - l.keep; blank > maxEnvelope {
+			return 0, errEnvelope
 		}
 		l.keep = l.pos
 		if err := l.fill(); err != nil {
@@ -104,6 +116,7 @@ func (l *lexer) value() ([]byte, error) {
 		return nil, err
 	}
 	l.keep = l.pos
+	l.deep = false
 	switch c {
 	case '{', '[':
 		err = l.compound()
@@ -135,7 +148,9 @@ func (l *lexer) compound() error {
 					return err
 				}
 			case '{', '[':
-				depth++
+				if depth++; depth > maxDepth {
+					l.deep = true
+				}
 			case '}', ']':
 				if depth--; depth == 0 {
 					return nil
@@ -214,7 +229,7 @@ func (l *lexer) fields(fn func(name string) error) error {
 		}
 		var name string
 		if err := json.Unmarshal(raw, &name); err != nil {
-			return fmt.Errorf("invalid JSON: %w", err)
+			return fmt.Errorf("invalid JSON: %w", quoteless(err))
 		}
 		if err := l.expect(':'); err != nil {
 			return err
@@ -236,7 +251,7 @@ func (l *lexer) elements(fn func(raw []byte) error) error {
 	} else if c == 'n' {
 		raw, err := l.value()
 		if err == nil && string(raw) != "null" {
-			err = fmt.Errorf("invalid JSON: %.20q instead of an array", raw)
+			err = errors.New("invalid JSON: a literal instead of an array")
 		}
 		return err
 	}

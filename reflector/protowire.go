@@ -3,6 +3,7 @@ package reflector
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ type typeMeta struct{ apiVersion, kind string }
 func parseTypeMeta(msg []byte) (tm typeMeta, err error) {
 	av, err1 := bytesField(msg, 1)
 	kind, err2 := bytesField(msg, 2)
-	return typeMeta{string(av), string(kind)}, errors.Join(err1, err2)
+	return typeMeta{cut(string(av)), cut(string(kind))}, errors.Join(err1, err2)
 }
 
 // unwrapProto takes the envelope off one object in memory.
@@ -104,6 +105,7 @@ func unwrapProto(b []byte) (tm typeMeta, raw []byte, err error) {
 type wireReader struct {
 	r    *bufio.Reader
 	left uint64 // bytes left of the message that is being read
+	max  int    // bytes of one field in memory; 0 for the default
 	buf  []byte // reused between fields
 }
 
@@ -157,8 +159,8 @@ func (w *wireReader) take(size uint64) ([]byte, error) {
 	switch {
 	case size > w.left:
 		return nil, io.ErrUnexpectedEOF
-	case size > maxValue:
-		return nil, errTooLarge
+	case size > uint64(cmp.Or(w.max, defaultMaxObject)):
+		return nil, tooLarge(cmp.Or(w.max, defaultMaxObject))
 	}
 	// Grown as the bytes arrive: the size is the word of whoever sent it.
 	w.buf = w.buf[:0]

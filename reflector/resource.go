@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,8 +55,17 @@ type ResourceOptions struct {
 	// with the selector, and a list of a built-in type T must say that it is the
 	// shard. (Servers do not say so of custom resources and of watches.)
 	ShardSelector string
+	// Kind is the kind of the objects, for a T that does not say it. Generated
+	// types such as *corev1.Pod do, by their name; a struct of your own does not.
+	// A collection of another kind is then an error of [ClassWrongKind], instead
+	// of objects with little in them. Without it, the kind is that of the newest
+	// list. Objects of which the server sends the metadata only are not compared.
+	Kind string
 	// Encoding is how objects travel; the zero value chooses.
 	Encoding Encoding
+	// MaxObjectSize bounds the size in bytes of one object as it is received; a
+	// list or watch with a larger one fails. 8 MiB.
+	MaxObjectSize int
 }
 
 // NewResource returns a source that reads the resource gvr of the API server
@@ -97,6 +107,9 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 	if err != nil {
 		return nil, err
 	}
+	if err := codec.configure(opts); err != nil {
+		return nil, err
+	}
 	r := &resource[T]{codec: codec, gvr: gvr, opts: opts}
 	if opts.ShardSelector != "" {
 		if r.shard, err = parseShard(opts.ShardSelector); err != nil {
@@ -110,6 +123,19 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 		return nil, fmt.Errorf("reflector: %s: %w", gvr.GroupResource(), err)
 	}
 	return r, nil
+}
+
+// configure applies the options that concern the decoding.
+func (c *codec[T]) configure(opts ResourceOptions) error {
+	switch {
+	case opts.MaxObjectSize < 0:
+		return errors.New("reflector: ResourceOptions.MaxObjectSize is negative")
+	case opts.Kind != "" && c.kind != "" && opts.Kind != c.kind:
+		return fmt.Errorf("reflector: ResourceOptions.Kind is %q, but *%s is for objects of the kind %s", opts.Kind, c.elem, c.kind)
+	}
+	c.kind = cmp.Or(c.kind, opts.Kind)
+	c.limit = cmp.Or(opts.MaxObjectSize, c.limit)
+	return nil
 }
 
 // connectTo returns the client and the URL of the collection.
@@ -225,7 +251,7 @@ func (r *resource[T]) get(ctx context.Context, verb string, opts metav1.ListOpti
 	req.Header.Set("Accept", accept)
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, r.failed(verb, err)
+		return nil, r.failed(verb, cutError(err))
 	}
 	if err := answerError(resp, r.gvr.GroupResource()); err != nil {
 		_ = resp.Body.Close()

@@ -29,8 +29,15 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	if isProto(resp) {
 		read = r.codec.listProto
 	}
-	var callback error // what each returned is passed on as it is
+	var (
+		callback error // what each returned is passed on as it is
+		kinds    tally
+	)
 	guarded := func(obj T, err error) error {
+		kinds.note(err)
+		if err := r.codec.verdict(&kinds, false); err != nil {
+			return err
+		}
 		if err == nil {
 			if err := r.shard.checkObject(r.opts.ShardSelector, obj); err != nil {
 				return err
@@ -52,6 +59,9 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 		return err
 	}, abort, guarded)
 	if err == nil {
+		err = r.codec.verdict(&kinds, true)
+	}
+	if err == nil {
 		err = r.shard.checkList(r.opts.ShardSelector, meta.ShardInfo, r.codec.protobuf() && !r.codec.metadataOnly)
 	}
 	switch {
@@ -64,173 +74,282 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	return meta, nil
 }
 
+// listAnswer is what is known of a list while it is read.
+type listAnswer[T Object] struct {
+	c     *codec[T]
+	items *ahead[T]
+	want  *expectation
+	typ   typeMeta
+	meta  metav1.ListMeta
+	seen  map[string]bool // fields
+	other uint64          // bytes that are not part of an object
+}
+
+func (c *codec[T]) newList(items *ahead[T]) *listAnswer[T] {
+	return &listAnswer[T]{c: c, items: items, want: c.expect(), seen: map[string]bool{}}
+}
+
 // listJSON reads a list whose fields may come in any order: kinds known to the
 // server send apiVersion and kind first, custom resources send items first.
 func (c *codec[T]) listJSON(body io.Reader, items *ahead[T]) (metav1.ListMeta, error) {
-	var (
-		l    = newLexer(body)
-		meta metav1.ListMeta
-		list typeMeta
-		want = c.expected()
-		seen bool // items
-	)
-	err := l.fields(func(name string) error {
-		if name == "items" {
-			seen = true
-			if err := c.checkList(list, &want, false); err != nil {
-				return err
-			}
-			if items.decode == nil {
-				want := want
-				items.decode = func(raw []byte, i int) (T, error) { return c.decodeJSON(raw, want, i) }
-			}
-			return l.elements(items.add)
-		}
-		raw, err := l.value()
-		if err != nil {
-			return err
-		}
-		switch name {
-		case "apiVersion":
-			err = json.Unmarshal(raw, &list.apiVersion)
-		case "kind":
-			err = json.Unmarshal(raw, &list.kind)
-		case "metadata":
-			err = json.Unmarshal(raw, &meta)
-		}
-		return err
-	})
+	a := c.newList(items)
+	l := newLexer(body)
+	l.limit = c.limit
+	err := l.fields(func(name string) error { return a.field(l, name) })
 	if err == nil {
-		err = c.checkList(list, &want, seen)
+		err = a.finish()
 	}
-	if err == nil && list.kind == "" && !seen {
-		err = errors.New("the answer is JSON, but not a list")
+	if err != nil {
+		return a.meta, err
 	}
-	return meta, err
+	switch _, err := l.peek(); {
+	case err == nil:
+		return a.meta, errors.New("something follows the list")
+	case err != io.EOF: //nolint:errorlint // the lexer returns the bare value
+		return a.meta, err
+	}
+	return a.meta, nil
 }
 
-// maxEnvelope is how many bytes may stand around a list. The types of the list
-// are all that is known to stand there.
+// field reads one field of a list in JSON.
+func (a *listAnswer[T]) field(l *lexer, name string) error {
+	switch name {
+	case "items", "apiVersion", "kind", "metadata":
+		if err := a.once(name); err != nil {
+			return err
+		}
+	}
+	if name == "items" {
+		if err := a.begin(); err != nil {
+			return err
+		}
+		a.items.decode = func(raw []byte, i int) (T, error) { return a.c.decodeJSON(raw, a.want, i) }
+		return l.elements(func(raw []byte) error {
+			if l.deep {
+				var none T
+				return a.items.put(none, objectError(identifyJSON(raw), a.items.next, errTooDeep))
+			}
+			return a.items.add(raw)
+		})
+	}
+	raw, err := l.value()
+	if err == nil {
+		err = a.beside(uint64(len(name) + len(raw)))
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case l.deep:
+		err = errTooDeep
+	case name == "apiVersion":
+		err = json.Unmarshal(raw, &a.typ.apiVersion)
+		a.typ.apiVersion = cut(a.typ.apiVersion)
+	case name == "kind":
+		err = json.Unmarshal(raw, &a.typ.kind)
+		a.typ.kind = cut(a.typ.kind)
+	case name == "metadata":
+		err = json.Unmarshal(raw, &a.meta)
+	}
+	if err != nil {
+		return fmt.Errorf("%s of the list: %w", name, quoteless(err))
+	}
+	return nil
+}
+
+// once refuses a field that comes again, as after another list.
+func (a *listAnswer[T]) once(field string) error {
+	if a.seen[field] {
+		return fmt.Errorf("the answer has the field %s twice", field)
+	}
+	a.seen[field] = true
+	return nil
+}
+
+// maxEnvelope is how many bytes of an answer may be something else than objects.
+// The type of the list and its metadata are all that is known to be there.
 const maxEnvelope = 64 << 10
+
+// beside counts bytes that are not part of an object.
+func (a *listAnswer[T]) beside(n uint64) error {
+	if a.other += n; a.other > maxEnvelope {
+		return fmt.Errorf("%w: more than %d bytes beside the objects", errEnvelope, maxEnvelope)
+	}
+	return nil
+}
+
+var errEnvelope = errors.New("the answer is not only a list")
 
 // listProto reads a list message: field 1 is the metadata, field 2 repeats per
 // item, in all API types.
 func (c *codec[T]) listProto(body io.Reader, items *ahead[T]) (metav1.ListMeta, error) {
-	var (
-		br   = bufio.NewReaderSize(body, 64<<10)
-		meta metav1.ListMeta
-		want = c.expected()
-		seen bool // the list itself
-	)
+	a := c.newList(items)
+	br := bufio.NewReaderSize(body, 64<<10)
 	magic := make([]byte, len(protoMagic))
 	if _, err := io.ReadFull(br, magic); err != nil {
-		return meta, midValue(err)
+		return a.meta, midValue(err)
 	}
 	if !bytes.Equal(magic, protoMagic) {
-		return meta, fmt.Errorf("%w: no k8s prefix", errProto)
+		return a.meta, fmt.Errorf("%w: no k8s prefix", errProto)
 	}
-	w := &wireReader{r: br, left: math.MaxUint64}
-	var list typeMeta
-	for other := uint64(0); ; {
+	w := &wireReader{r: br, left: math.MaxUint64, max: c.limit}
+	for {
 		if _, err := br.Peek(1); err == io.EOF { //nolint:errorlint // bufio returns the bare value
 			break
 		}
 		before := w.left
 		num, kind, size, err := w.field()
-		if err != nil {
-			return meta, err
-		}
 		// Garbage often reads as fields of unknown numbers, and may never end.
-		if kind != 2 || num != 2 {
-			if other += before - w.left + size; other > maxEnvelope {
-				return meta, fmt.Errorf("%w: more than %d bytes beside the list", errProto, maxEnvelope)
-			}
+		if err == nil && (kind != 2 || num != 2) {
+			err = a.beside(before - w.left + size)
 		}
-		switch {
-		case kind != 2:
-		case num == 1:
-			b, err := w.take(size)
-			if err != nil {
-				return meta, err
-			}
-			if list, err = parseTypeMeta(b); err != nil {
-				return meta, err
-			}
-			if err := c.checkList(list, &want, false); err != nil {
-				return meta, err
-			}
-		case num == 2:
-			seen = true
-			outer := w.left - size
-			w.left = size
-			if items.decode == nil {
-				want := want
-				items.decode = func(raw []byte, i int) (T, error) { return c.decodeProto(raw, typeMeta{}, want, i) }
-			}
-			if meta, err = itemsProto(w, items); err != nil {
-				return meta, err
-			}
-			w.left = outer
-		default:
-			if err := w.skip(size); err != nil {
-				return meta, err
-			}
+		if err == nil && kind == 2 {
+			err = a.part(w, num, size)
+		}
+		if err != nil {
+			return a.meta, err
 		}
 	}
-	if list.kind == "" || !seen {
-		return meta, io.ErrUnexpectedEOF
+	if !a.seen["kind"] || !a.seen["items"] {
+		return a.meta, io.ErrUnexpectedEOF
 	}
-	return meta, nil
+	return a.meta, a.finish()
 }
 
-func itemsProto[T Object](w *wireReader, items *ahead[T]) (meta metav1.ListMeta, err error) {
+// part reads one field of the envelope of a list in protobuf.
+func (a *listAnswer[T]) part(w *wireReader, num int, size uint64) error {
+	switch num {
+	case 1:
+		b, err := w.take(size)
+		if err == nil {
+			err = a.once("kind")
+		}
+		if err == nil {
+			a.typ, err = parseTypeMeta(b)
+		}
+		return err
+	case 2:
+		if err := a.once("items"); err != nil {
+			return err
+		}
+		if a.typ.kind == "" {
+			return errors.New("the answer is protobuf, but not a list: its kind does not come first")
+		}
+		if err := a.begin(); err != nil {
+			return err
+		}
+		outer := w.left - size
+		w.left = size
+		a.items.decode = func(raw []byte, i int) (T, error) { return a.c.decodeProto(raw, typeMeta{}, a.want, i) }
+		err := a.itemsProto(w)
+		w.left = outer
+		return err
+	default:
+		return w.skip(size)
+	}
+}
+
+func (a *listAnswer[T]) itemsProto(w *wireReader) error {
 	for w.left > 0 {
+		before := w.left
 		num, kind, size, err := w.field()
+		if err == nil && (kind != 2 || num != 2) {
+			err = a.beside(before - w.left + size)
+		}
 		if err != nil {
-			return meta, err
+			return err
 		}
 		if kind != 2 {
 			continue
 		}
 		b, err := w.take(size)
 		if err != nil {
-			return meta, err
+			return err
 		}
 		switch num {
 		case 1:
-			if err := unmarshalProto(&meta, b); err != nil {
-				return meta, err
-			}
+			err = quoteless(unmarshalProto(&a.meta, b))
 		case 2:
-			if err := items.add(b); err != nil {
-				return meta, err
-			}
+			err = a.items.add(b)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return meta, nil
+	return nil
 }
 
-// checkList recognises answers that are no list of the resource and learns the
-// kind of its objects. After the items it learns nothing: then it is a list of
-// custom resources, whose kind may have any name, and the items have their own.
-func (c *codec[T]) checkList(list typeMeta, want *typeMeta, items bool) error {
-	switch {
-	case list.kind == "":
-		return nil // not yet seen
-	case list.kind == "Table":
-		return errors.New("the answer is a Table for human readers, not a list: a proxy has changed the Accept header")
-	case list.kind == "Status":
-		return errors.New("the answer is a Status, not a list")
-	case c.metadataOnly && list.kind == "PartialObjectMetadataList":
+// begin is called before the items. What is known of the list by then says what
+// they are. A kind that comes after them is that of a list of custom resources,
+// which may have any name; its items have their own.
+func (a *listAnswer[T]) begin() error {
+	if a.typ.kind == "" {
 		return nil
-	case !items && !strings.HasSuffix(list.kind, "List") || list.apiVersion != "" && list.apiVersion != want.apiVersion && list.kind != "List":
-		return fmt.Errorf("the answer is a %s %s, not a list of %s objects", list.apiVersion, list.kind, want.apiVersion)
 	}
-	if kind := strings.TrimSuffix(list.kind, "List"); kind != "" && !c.metadataOnly && !items {
-		c.learn(kind)
-		want.kind = kind
+	if err := a.checkType(); err != nil {
+		return err
+	}
+	kind, isList := strings.CutSuffix(a.typ.kind, "List")
+	switch {
+	case !isList:
+		return a.notAList()
+	case kind == "", a.c.metadataOnly:
+	case a.c.kind != "" && kind != a.c.kind:
+		return &collectionError{typeMeta{a.typ.apiVersion, kind}, a.want.typ(), a.c.elem}
+	default:
+		a.want.learn(kind)
 	}
 	return nil
+}
+
+// finish recognises, at the end of an answer, what is not a list of the
+// resource. An answer without objects empties the cache, so there must be no
+// doubt that it is one.
+func (a *listAnswer[T]) finish() error {
+	if a.typ.kind == "" || a.typ.apiVersion == "" {
+		return errors.New("the answer is JSON, but not a list: it has no kind or no apiVersion")
+	}
+	if err := a.checkType(); err != nil {
+		return err
+	}
+	if len(a.meta.ResourceVersion) > maxForeign || len(a.meta.Continue) > maxContinue {
+		return fmt.Errorf("the answer has a resourceVersion of %d bytes and a continue token of %d bytes", len(a.meta.ResourceVersion), len(a.meta.Continue))
+	}
+	if a.items.next == 0 && a.meta.ResourceVersion == "" && !a.isExpected() {
+		return fmt.Errorf("the answer is an empty %s without a resourceVersion, not a list of the resource", a.typ)
+	}
+	if !a.seen["items"] && (a.meta.ResourceVersion == "" || !strings.HasSuffix(a.typ.kind, "List")) {
+		return fmt.Errorf("the answer is a %s without items", a.typ)
+	}
+	a.c.newest.Store(a.want)
+	return nil
+}
+
+// maxContinue bounds the bytes of a continue token, which is part of a URL.
+const maxContinue = 8 << 10
+
+// isExpected reports whether the kind of the list is certainly the right one.
+func (a *listAnswer[T]) isExpected() bool {
+	return a.c.metadataOnly && a.typ.kind == "PartialObjectMetadataList" || a.c.kind != "" && a.typ.kind == a.c.kind+"List"
+}
+
+// checkType recognises answers that are not a list of the group and version.
+func (a *listAnswer[T]) checkType() error {
+	switch {
+	case a.typ.kind == "Table":
+		return errors.New("the answer is a Table for human readers, not a list: a proxy has changed the Accept header")
+	case a.typ.kind == "Status":
+		return errors.New("the answer is a Status, not a list")
+	case a.c.metadataOnly && a.typ.kind == "PartialObjectMetadataList", a.typ.kind == "List":
+		return nil
+	case a.typ.apiVersion != "" && a.typ.apiVersion != a.want.apiVersion:
+		return a.notAList()
+	}
+	return nil
+}
+
+func (a *listAnswer[T]) notAList() error {
+	return fmt.Errorf("the answer is a %s, not a list of %s objects", a.typ, a.want.apiVersion)
 }
 
 func isObjectError(err error) bool {
@@ -242,7 +361,11 @@ func isObjectError(err error) bool {
 // to its end.
 func brokenBody(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
-	if ctx.Err() != nil || errors.As(err, &status) || isNetwork(err) || Classify(err) == ClassNotSharded {
+	if ctx.Err() != nil || errors.As(err, &status) || isNetwork(err) {
+		return err
+	}
+	switch Classify(err) {
+	case ClassNotSharded, ClassWrongKind:
 		return err
 	}
 	return &decodeError{err}

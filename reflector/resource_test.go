@@ -358,8 +358,9 @@ func TestListsOfCustomResourcesMayHaveAnyKind(t *testing.T) {
 						send(w, "ADDED", fmt.Sprintf(object, "b"))
 						hang(r)
 					}}
-					lw, err := reflector.NewResource[*configMap](s.config(t), widgets, reflector.ResourceOptions{})
+					source, err := reflector.NewResource[*slim](s.config(t), widgets, reflector.ResourceOptions{})
 					require.NoError(t, err)
+					lw := reflector.Transform(source, func(w *slim) (*configMap, error) { return &configMap{ObjectMeta: w.ObjectMeta}, nil })
 					sink := newRecorder()
 					r := run(t, lw, sink, listMode)
 					after(time.Second)
@@ -414,7 +415,8 @@ func TestADecoderThatPanicsQuarantinesItsObject(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1000, n)
 	require.Len(t, bad, 1)
-	require.EqualError(t, bad[0], "decode: object ns/bad: panic: oh")
+	require.EqualError(t, bad[0], "decode: object ns/bad: the decoder panicked with a string, whose text may quote the object")
+	require.ErrorContains(t, errors.Unwrap(errors.Unwrap(bad[0])), "panic: oh")
 }
 
 func TestCredentialsAreNotSentToWhereTheServerRedirects(t *testing.T) {

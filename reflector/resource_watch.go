@@ -20,13 +20,17 @@ func (r *resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Strea
 		cancel()
 		return nil, err
 	}
-	s := &httpStream[T]{r: r, ctx: ctx, cancel: cancel, body: resp.Body}
-	if isProto(resp) {
-		s.frames = newProtoFrames(resp.Body, r.codec)
-	} else {
-		s.frames = newJSONFrames(resp.Body, r.codec)
+	s := &httpStream[T]{r: r, ctx: ctx, cancel: cancel, body: resp.Body, want: r.codec.expected()}
+	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	if initial {
+		s.want, s.kinds = r.codec.expect(), &tally{}
 	}
-	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
+	if isProto(resp) {
+		s.frames = newProtoFrames(resp.Body, r.codec, s.want)
+	} else {
+		s.frames = newJSONFrames(resp.Body, r.codec, s.want)
+	}
+	if initial {
 		s.initial = newAhead(s.frames.open)
 		s.bulk = true
 		context.AfterFunc(ctx, s.initial.halt) // for those who end ctx and do not close
@@ -46,13 +50,15 @@ type httpStream[T Object] struct {
 	cancel  context.CancelFunc
 	body    io.Closer
 	frames  frames[T]
+	want    *expectation
 	initial *ahead[Event[T]] // nil if there are no initial events
 
 	// What follows belongs to Next.
 
-	bulk bool // initial events are to come
-	n    int  // frames so far
-	err  error
+	bulk  bool   // initial events are to come
+	kinds *tally // of the initial events
+	n     int    // frames so far
+	err   error
 }
 
 // Next implements [Stream].
@@ -61,6 +67,9 @@ func (s *httpStream[T]) Next() (Event[T], error) {
 		return Event[T]{}, s.err
 	}
 	ev, err := asEvent(s.event())
+	if err == nil && s.kinds != nil {
+		err = s.count(ev)
+	}
 	if err == nil && s.sharded(ev) {
 		err = s.r.shard.checkObject(s.r.opts.ShardSelector, ev.Object)
 	}
@@ -75,6 +84,22 @@ func (s *httpStream[T]) Next() (Event[T], error) {
 	}
 	s.err = err
 	return Event[T]{}, err
+}
+
+// count finds out whether the initial events are those of a collection of
+// another kind.
+func (s *httpStream[T]) count(ev Event[T]) error {
+	if ev.Type != watch.Bookmark {
+		s.kinds.note(ev.Err)
+	}
+	if err := s.r.codec.verdict(s.kinds, ev.InitialEventsEnd); err != nil {
+		return err
+	}
+	if ev.InitialEventsEnd {
+		s.kinds = nil
+		s.r.codec.newest.Store(s.want)
+	}
+	return nil
 }
 
 // sharded reports whether the event has an object that must be of the shard.
@@ -101,6 +126,9 @@ func (s *httpStream[T]) event() (Event[T], error) {
 	}
 	position := s.n
 	s.n++
+	if s.frames.tooDeep() {
+		return s.frames.refuse(frame, position)
+	}
 	return s.frames.open(frame, position)
 }
 
@@ -111,13 +139,17 @@ func (s *httpStream[T]) readInitial() error {
 		if err != nil {
 			return err
 		}
-		switch s.frames.typeOf(frame) {
-		case watch.Added, watch.Modified, watch.Deleted:
+		open := s.frames.open
+		if s.frames.tooDeep() {
+			open = s.frames.refuse
+		}
+		switch typ := s.frames.typeOf(frame); {
+		case !s.frames.tooDeep() && (typ == watch.Added || typ == watch.Modified || typ == watch.Deleted):
 			if err := s.initial.add(frame); err != nil {
 				return err
 			}
 		default:
-			ev, err := s.frames.open(frame, position)
+			ev, err := open(frame, position)
 			if full := s.initial.put(ev, err); full != nil {
 				return full
 			}

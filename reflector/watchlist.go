@@ -50,7 +50,7 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 		return nil, end, false
 	}
 	switch end.class {
-	case ClassRefused, ClassThrottled, ClassTLS, ClassUnauthorized, ClassNotFound, ClassNotAPI, ClassNotSharded, ClassSink, ClassExpired:
+	case ClassRefused, ClassThrottled, ClassTLS, ClassUnauthorized, ClassNotFound, ClassNotAPI, ClassNotSharded, ClassWrongKind, ClassSink, ClassExpired:
 		// A LIST would fare no better.
 		return nil, end, false
 	case ClassNetwork, ClassClosed, ClassTimeout, ClassDecode, ClassFuture, ClassServer:
