@@ -37,6 +37,9 @@
 //   - Of a DeltaFIFO: changes, lists, resyncs, pops. Both must hand over the same
 //     deltas.
 //
+// Beside the histories, both informers follow one server through proxies that end
+// watches, to compare for how long writes are not visible.
+//
 // While random faults are on, what a client sees depends on which of its requests
 // met with which fault. Events are not compared then, but they must be a chain:
 // nothing is added twice, updated from another state than the one told last, or
