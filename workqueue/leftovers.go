@@ -12,9 +12,10 @@ func (q *engine[T]) shutDownTakingDelayed() []T {
 }
 
 // takeAll removes everything that is queued from a queue that is shut down, and
-// returns it together with the items that are still running. Those are not
-// queued again. No ProcessWith must be taking items from the queue.
-func (q *engine[T]) takeAll() (queued, running []T) {
+// returns it together with the items that holder still holds, or that were taken
+// by Get. Running items are not queued again. What another ProcessWith holds, that
+// one returns; only the request to process it again is returned here, as queued.
+func (q *engine[T]) takeAll(holder uint16) (queued, running []T) {
 	q.mu.Lock()
 	for q.order.n > 0 {
 		e := q.order.pop(q.latest)
@@ -23,11 +24,17 @@ func (q *engine[T]) takeAll() (queued, running []T) {
 		q.discard(e)
 	}
 	for e := range q.running.each {
-		running = append(running, e.item)
+		own := e.holder == holder || e.holder == nobody
+		if own {
+			running = append(running, e.item)
+		}
 		if e.again {
 			e.again = false
 			q.count.again--
 			q.count.shutdownLosses++
+			if !own {
+				queued = append(queued, e.item)
+			}
 		}
 	}
 	drained := q.drainedLocked()

@@ -198,7 +198,7 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 	}
 	var queued, running []T
 	if last {
-		queued, running = p.q.engine.takeAll()
+		queued, running = p.q.engine.takeAll(p.number)
 	} else {
 		running = p.q.engine.heldBy(p.number)
 	}

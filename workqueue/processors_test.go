@@ -107,6 +107,7 @@ func TestProcessesThatStopTogetherReturnEverythingOnce(t *testing.T) {
 			one.q.AddAll([]string{"a", "b", "c"})
 			one.q.AddAfter("d", time.Hour)
 			synctest.Wait()
+			one.q.Add("a") // again
 			one.cancel()
 			two.cancel()
 			<-one.returned
@@ -117,7 +118,9 @@ func TestProcessesThatStopTogetherReturnEverythingOnce(t *testing.T) {
 				all = append(all, l.Delayed...)
 				assert.Empty(t, l.Running)
 			}
-			assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, all)
+			// The request to process a again is one of its own, unless a retry took its place.
+			assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, unique(all))
+			assert.LessOrEqual(t, len(all), 5)
 			assert.True(t, one.q.ShuttingDown())
 		})
 	}
