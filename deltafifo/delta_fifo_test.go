@@ -120,6 +120,19 @@ func TestReplaceBuriesWhatIsNotListedExactlyOnce(t *testing.T) {
 		"Deleted(tombstone) known@1", describe(drain(t, q, nil)))
 }
 
+// An object may be in process and queued again; its tombstone has the newer state.
+func TestTheTombstoneOfAnObjectInProcessHasItsNewestState(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	q, consumer := newClassic(newThing("a", "1"))
+	require.NoError(t, q.Update(ctx, newThing("a", "2")))
+	require.NoError(t, q.Pop(ctx, func(Deltas[thing]) error {
+		require.NoError(t, q.Update(ctx, newThing("a", "3")))
+		return q.Replace(ctx, nil, "4")
+	}))
+	assert.Equal(t, "Updated a@3, Deleted(tombstone) a@3", describe(drain(t, q, consumer)))
+}
+
 func TestReplaceOverAQueuedDeleteIsANewLife(t *testing.T) {
 	t.Parallel()
 	q, _ := newClassic(newThing("a", "1"))

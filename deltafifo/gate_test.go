@@ -1,9 +1,12 @@
 package deltafifo
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestQueueThatWasNotConstructedSaysSo(t *testing.T) {
@@ -27,4 +30,23 @@ func TestQueueThatWasNotConstructedSaysSo(t *testing.T) {
 			q.Close()
 		})
 	}
+}
+
+func TestProducersThatHaveGotRoomOrGivenUpAreNotCountedAsBlocked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := batchFace{NewBatch[thing](BatchOptions{Limit: 1})}
+		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
+		ctx, cancel := context.WithCancel(t.Context())
+		got := blockProducers(1, func(int) error { return q.Add(t.Context(), newThing("a", "2")) })
+		gaveUp := blockProducers(1, func(int) error { return q.Add(ctx, newThing("a", "3")) })
+		require.Equal(t, 2, q.blocked)
+		cancel()
+		require.ErrorIs(t, <-gaveUp, context.Canceled)
+		require.Equal(t, 1, q.blocked)
+		popOnce(t, q)
+		require.NoError(t, <-got)
+		synctest.Wait()
+		require.Zero(t, q.blocked)
+	})
 }

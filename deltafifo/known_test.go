@@ -80,6 +80,17 @@ func TestKnownReturnsNoNilObject(t *testing.T) {
 	assert.False(t, ok)
 }
 
+func TestNilObjectsOfTheStoreAreNeitherBuriedNorResynced(t *testing.T) {
+	t.Parallel()
+	s := newStore(newThing("b", "1"))
+	s.objs[keyNamed("a")] = nil
+	q := classicFace{New(Options[thing]{KnownObjects: s})}
+	require.NoError(t, q.Resync(t.Context()))
+	assert.Equal(t, "Sync b@1", describe(drain(t, q, nil)))
+	require.NoError(t, q.Replace(t.Context(), nil, "2"))
+	assert.Equal(t, "Deleted(tombstone) b@1", describe(drain(t, q, nil)))
+}
+
 // marking returns a queue whose transform adds a mark to the version of an
 // object, in place, each time.
 func marking(known KnownObjects[thing]) *DeltaFIFO[thing] {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -173,6 +174,85 @@ func TestRemovingWhatIsNotThereCopiesNothing(t *testing.T) {
 	_, ok := m.remove(2, -1)
 	require.False(t, ok)
 	require.Equal(t, before, m.Trie)
+}
+
+// A version of a few values is one leaf, without nodes above it that would be
+// copied. It stays as it is, too, and what is empty is the zero Trie.
+func TestSmallVersionsStayAndEndEmpty(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= leafCap+2; n++ {
+		m := filled(n)
+		before := m.Trie
+		for k := range n {
+			m.edit(2, &item{key: k, ver: 1})
+		}
+		before.Each(func(i *item) bool { require.Zero(t, i.ver, "%d values", n); return true })
+		edited := m.Trie
+		for k := range n {
+			m.remove(3, k)
+		}
+		require.Equal(t, Trie[*item]{}, m.Trie, "%d values", n)
+		require.Equal(t, n, edited.Len())
+		edited.Each(func(i *item) bool { require.Equal(t, 1, i.ver, "%d values", n); return true })
+	}
+}
+
+// A shared node is passed by as a whole: nothing below it is looked at, however
+// deep the two versions differ beside it.
+func TestDiffVisitsNoSharedNode(t *testing.T) {
+	t.Parallel()
+	a := filled(10_000)
+	b := a.snapshot().(*trieMap)
+	b.edit(2, &item{key: 5, ver: 1})
+	n, m := (*inner)(a.root), (*inner)(b.root)
+	shared := 0
+	for i := range uint64(fan) {
+		if n.kids[i] != m.kids[i] {
+			continue
+		}
+		require.False(t, n.isLeaf(i))
+		shared++
+		// A walk that came here would find no child to go on with.
+		hollow := &inner{}
+		n.kids[i], m.kids[i] = unsafe.Pointer(hollow), unsafe.Pointer(hollow)
+	}
+	require.Equal(t, fan-1, shared)
+	found := 0
+	require.True(t, Diff(a.Trie, b.Trie, Compare[*item]{
+		Hash: a.hashOf, SameKey: func(x, y *item) bool { return x.key == y.key },
+		Equal: func(x, y *item) bool { return x == y },
+	}, func(Delta[*item]) bool { found++; return true }))
+	require.Equal(t, 1, found)
+}
+
+func TestDiffCallsNobodyAfterTheStop(t *testing.T) {
+	t.Parallel()
+	a, b := filled(60), filled(9) // leaves on one side, inner nodes on the other
+	diff := func(x, y *trieMap, stop int) (calls int) {
+		Diff(x.Trie, y.Trie, Compare[*item]{
+			Hash: x.hashOf, SameKey: func(x, y *item) bool { return x.key == y.key },
+			Equal: func(x, y *item) bool { return x == y },
+		}, func(Delta[*item]) bool { calls++; return calls < stop })
+		return calls
+	}
+	for stop := 1; stop <= 60; stop++ {
+		require.Equal(t, stop, diff(a, b, stop))
+		require.Equal(t, stop, diff(b, a, stop))
+	}
+}
+
+func TestAChainThatHasBecomeShortIsALeafAgain(t *testing.T) {
+	t.Parallel()
+	m := &trieMap{hash: func(int) uint64 { return 42 }}
+	for k := range 20 {
+		m.put(1, &item{key: k})
+	}
+	require.Zero(t, m.size&1, "values of one hash are in a chain below inner nodes")
+	for k := range 20 - mergeAt {
+		m.remove(2, k)
+	}
+	require.NotZero(t, m.size&1, "the few that are left are one leaf")
+	checkShape(t, m)
 }
 
 func TestTrieShrinksAgain(t *testing.T) {
