@@ -28,7 +28,10 @@ func (cl *call) apply(body []byte, opts metav1.PatchOptions) error {
 		if err != nil {
 			return nil, err
 		}
-		return cl.patched(next.Object, opts)
+		if next, err = cl.patched(cl.res.fromStored(next, cl.target.version).Object, opts); err != nil {
+			return nil, err
+		}
+		return cl.res.toStored(next, cl.target.version), nil
 	}
 	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, write, merge)
 	if err == nil {
@@ -68,8 +71,12 @@ func (cl *call) applyConfig(body []byte) (*unstructured.Unstructured, error) {
 
 // merge lets apimachinery merge a configuration into the live object.
 func (cl *call) merge(live, config *unstructured.Unstructured, manager string, force bool) (*unstructured.Unstructured, error) {
-	live.SetGroupVersionKind(cl.res.gvk(cl.target.version))
-	fields, err := fieldManagerOf(cl.res, cl.target.version, cl.target.subresource)
+	res, version := cl.res.stored(), cl.trackedVersion()
+	if cl.res.converted(cl.target.version) && config.GroupVersionKind() == cl.res.gvk(cl.target.version) {
+		config = cl.res.toStored(config, cl.target.version)
+	}
+	live.SetGroupVersionKind(res.gvk(version))
+	fields, err := fieldManagerOf(res, version, cl.target.subresource)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +86,7 @@ func (cl *call) merge(live, config *unstructured.Unstructured, manager string, f
 	} else if err != nil {
 		return nil, err
 	}
-	return convertVersion(next.(*unstructured.Unstructured), cl.res.gvk(cl.target.version))
+	return convertVersion(next.(*unstructured.Unstructured), res.gvk(version))
 }
 
 // applyNew creates the object that a configuration describes.

@@ -75,6 +75,12 @@ func (s *store) resources() []Resource {
 	for _, c := range s.orderedLocked() {
 		all = append(all, c.res)
 	}
+	for gr, alias := range s.aliases {
+		if _, replaced := s.collections[gr]; !replaced {
+			all = append(all, alias)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Resource) int { return strings.Compare(a.Group, b.Group) })
 	return all
 }
 

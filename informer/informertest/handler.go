@@ -73,7 +73,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target)
 	if answered, err := cl.meet(request); answered || err != nil {
 		return err
 	}
-	return cl.serve(verb)
+	return cl.res.named(cl.serve(verb))
 }
 
 // serve carries the request out.
@@ -224,7 +224,7 @@ func (cl *call) create() error {
 	if err != nil {
 		return err
 	}
-	v, err := cl.server.store.create(cl.c, obj, cl.writeOptions(opts.DryRun, opts.FieldManager))
+	v, err := cl.server.store.create(cl.c, cl.res.toStored(obj, cl.target.version), cl.writeOptions(opts.DryRun, opts.FieldManager))
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (cl *call) update() error {
 	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
 	err = cl.write(write, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return obj, nil })
 	if apierrors.IsNotFound(err) && cl.target.subresource == "" && createsOnUpdate(cl.res) {
-		v, err := cl.server.store.create(cl.c, obj, write)
+		v, err := cl.server.store.create(cl.c, cl.res.toStored(obj, cl.target.version), write)
 		if err != nil {
 			return err
 		}
@@ -259,13 +259,22 @@ func (cl *call) update() error {
 func (cl *call) writeOptions(dryRun []string, manager string) writeOptions {
 	return writeOptions{
 		dryRun: len(dryRun) > 0, subresource: cl.target.subresource,
-		manager: managerOf(manager, cl.r.UserAgent()), version: cl.target.version,
+		manager: managerOf(manager, cl.r.UserAgent()), version: cl.trackedVersion(),
 	}
+}
+
+// trackedVersion is the version in which a write is noted in managedFields: that of
+// the request, or else the stored one.
+func (cl *call) trackedVersion() string {
+	if cl.res.converted(cl.target.version) {
+		return cl.res.storedVersion().Version
+	}
+	return cl.target.version
 }
 
 // write carries out an update or patch and responds with the outcome.
 func (cl *call) write(opts writeOptions, modify func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) error {
-	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, opts, modify)
+	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, opts, cl.res.inVersion(cl.target.version, modify))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,11 @@ type kind struct {
 func (s *store) byKind(gvk schema.GroupVersionKind, name string) (kind, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for gr, alias := range s.aliases {
+		if _, replaced := s.collections[gr]; !replaced && alias.Group == gvk.Group && alias.Kind == gvk.Kind && alias.serves(gvk.Version) {
+			return kind{s.collections[alias.stored().groupResource()], alias, gvk.Version}, nil
+		}
+	}
 	var found *collection
 	for _, c := range s.collections {
 		if gvk.Kind != "" {

@@ -24,7 +24,7 @@ func (s *Server) Create(obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.store.create(k.c, u, writeOptions{trusted: true})
+	v, err := s.store.create(k.c, k.res.toStored(u, k.version), writeOptions{trusted: true})
 	if err != nil {
 		return err
 	}
@@ -39,12 +39,12 @@ func (s *Server) Update(obj runtime.Object) error {
 		return err
 	}
 	opts := writeOptions{trusted: true}
-	v, err := s.store.update(k.c, u.GetNamespace(), u.GetName(), opts, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	v, err := s.store.update(k.c, u.GetNamespace(), u.GetName(), opts, k.res.inVersion(k.version, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if u.GetResourceVersion() == "" {
 			u.SetResourceVersion(old.GetResourceVersion())
 		}
 		return u, nil
-	})
+	}))
 	if err != nil {
 		return err
 	}
@@ -57,10 +57,10 @@ func (s *Server) Modify(gvr schema.GroupVersionResource, namespace, name string,
 	if err != nil {
 		return err
 	}
-	_, err = s.store.update(k.c, namespace, name, writeOptions{trusted: true}, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	_, err = s.store.update(k.c, namespace, name, writeOptions{trusted: true}, k.res.inVersion(k.version, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		change(old)
 		return old, nil
-	})
+	}))
 	return err
 }
 

@@ -42,7 +42,7 @@ func (vw view) message(object []byte) ([]byte, error) {
 // That of a whole object in its first version is remembered: making it costs
 // far more than sending it.
 func (vw view) protoOf(v *version) ([]byte, error) {
-	remember := !vw.partial && vw.version == vw.res.Versions[0]
+	remember := !vw.partial && vw.version == vw.res.Versions[0] && !vw.res.converted(vw.version)
 	if p := v.proto.Load(); p != nil && remember {
 		return *p, nil
 	}

@@ -44,6 +44,10 @@ type Resource struct {
 	// RequireResourceVersion refuses an update without a resourceVersion, as
 	// the API server does for custom resources.
 	RequireResourceVersion bool
+
+	// storage is the resource whose objects this one shows in a form of its own;
+	// nil for all but one of the built-in ones.
+	storage *Resource
 }
 
 // complete fills in the derived names and refuses what cannot be served.

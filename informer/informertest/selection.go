@@ -39,7 +39,15 @@ func parseSelection(res Resource, namespace, labelSelector, fieldSelector string
 				res.gvk(res.Versions[0]).GroupVersion().WithResource(res.Plural).String(), labelSelector, fieldSelector, r.Field))
 		}
 	}
-	return sel, nil
+	if res.storage != nil {
+		sel.fields, err = sel.fields.Transform(func(name, value string) (string, string, error) {
+			if stored, ok := eventFields[name]; ok {
+				name = stored
+			}
+			return name, value, nil
+		})
+	}
+	return sel, err
 }
 
 // selectable reports whether a field selector may name the field.

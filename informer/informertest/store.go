@@ -18,8 +18,10 @@ type store struct {
 	rv          uint64 // of the last write, to whatever collection
 	history     int    // events kept per collection
 	collections map[schema.GroupResource]*collection
-	ids         *identity
-	addresses   addresses
+	// aliases are the resources that show the objects of another one.
+	aliases   map[schema.GroupResource]Resource
+	ids       *identity
+	addresses addresses
 	// advanced is closed, and replaced, by each write to any collection.
 	advanced chan struct{}
 }
@@ -30,6 +32,7 @@ func newStore(opts Options) *store {
 		rv:          1,
 		history:     opts.HistoryLength,
 		collections: map[schema.GroupResource]*collection{},
+		aliases:     map[schema.GroupResource]Resource{},
 		ids:         newIdentity(opts.Seed),
 		advanced:    make(chan struct{}),
 	}
@@ -65,6 +68,9 @@ func (s *store) registerLocked(res Resource) {
 		c.res = res
 		return
 	}
+	if res.groupResource() == events {
+		s.aliases[eventsAlias(res).groupResource()] = eventsAlias(res)
+	}
 	s.collections[res.groupResource()] = &collection{
 		res:       res,
 		items:     map[string]*version{},
@@ -96,11 +102,15 @@ func (s *store) unregisterLocked(gr schema.GroupResource) error {
 func (s *store) lookup(group, version, resource string) (*collection, Resource, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, ok := s.collections[schema.GroupResource{Group: group, Resource: resource}]
-	if !ok || !c.res.serves(version) {
-		return nil, Resource{}, false
+	gr := schema.GroupResource{Group: group, Resource: resource}
+	c, ok := s.collections[gr]
+	if ok && c.res.serves(version) {
+		return c, c.res, true
 	}
-	return c, c.res, true
+	if alias, also := s.aliases[gr]; also && !ok && alias.serves(version) {
+		return s.collections[alias.stored().groupResource()], alias, true
+	}
+	return nil, Resource{}, false
 }
 
 // get returns the latest state of an object.

@@ -85,9 +85,7 @@ func (v *version) object(res Resource, apiVersion string) (*unstructured.Unstruc
 	if err := utiljson.Unmarshal(v.bare, &obj); err != nil {
 		return nil, fmt.Errorf("informertest: decode stored %s %s: %w", res.Kind, v.key, err)
 	}
-	u := &unstructured.Unstructured{Object: obj}
-	u.SetGroupVersionKind(res.gvk(apiVersion))
-	return u, nil
+	return res.fromStored(&unstructured.Unstructured{Object: obj}, apiVersion), nil
 }
 
 // at returns the same state with another resourceVersion: the object of a

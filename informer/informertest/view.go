@@ -78,7 +78,7 @@ func (vw view) jsonOf(v *version) ([]byte, error) {
 // resources and of metadata lists do not.
 func (vw view) item(v *version) ([]byte, error) {
 	if !vw.partial && !vw.res.RequireResourceVersion {
-		return v.bare, nil
+		return vw.members(v)
 	}
 	return vw.jsonOf(v)
 }
@@ -86,7 +86,7 @@ func (vw view) item(v *version) ([]byte, error) {
 // members is the JSON of what the view shows of an object, without its types.
 func (vw view) members(v *version) ([]byte, error) {
 	if !vw.partial {
-		return v.bare, nil
+		return vw.converted(v)
 	}
 	var only struct {
 		Metadata json.RawMessage `json:"metadata"`
@@ -95,6 +95,20 @@ func (vw view) members(v *version) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(only)
+}
+
+// converted is the JSON of an object in the version of the view, without its types.
+func (vw view) converted(v *version) ([]byte, error) {
+	if !vw.res.converted(vw.version) {
+		return v.bare, nil
+	}
+	obj, err := v.object(vw.res, vw.version)
+	if err != nil {
+		return nil, err
+	}
+	delete(obj.Object, "apiVersion")
+	delete(obj.Object, "kind")
+	return json.Marshal(obj.Object)
 }
 
 // withTypes puts kind and apiVersion in front of the members of an object.

@@ -86,7 +86,7 @@ func (w *watcher) sendChange(ch change) error {
 	case ch.last != nil:
 		return w.sendVersion(watch.Deleted, ch.last)
 	}
-	left, err := ch.old.at(w.view.res, ch.rv)
+	left, err := ch.old.at(w.view.res.stored(), ch.rv)
 	if err != nil {
 		return err
 	}

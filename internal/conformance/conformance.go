@@ -34,7 +34,7 @@ func Run(t *testing.T, cfg *rest.Config, opts Options) {
 			{"List", listTests}, {"Watch", watchTests}, {"Discovery", discoveryTests}, {"Custom", customTests},
 			{"Views", viewTests}, {"Protobuf", protobufTests},
 			{"Defaults", defaultsTests}, {"Strict", strictTests}, {"Kinds", kindTests},
-			{"Apply", applyTests}, {"ManagedFields", managedFieldsTests}, {"StrategicPatch", strategicPatchTests},
+			{"Apply", applyTests}, {"ManagedFields", managedFieldsTests}, {"StrategicPatch", strategicPatchTests}, {"Events", eventTests},
 		} {
 			t.Run(group.name, func(t *testing.T) {
 				t.Parallel()
