@@ -39,8 +39,9 @@
 //
 // # What is served
 //
-// Discovery; get, list, watch, create, update, patch (JSON patch and merge
-// patch), delete and deletecollection; the status subresource; all built-in
+// Discovery; get, list, watch, create, update, patch (JSON patch, merge patch,
+// strategic merge patch, server-side apply), delete and deletecollection;
+// managedFields of all writes by clients; the status subresource; all built-in
 // kinds, any [Resource] you describe, and custom resources whose
 // CustomResourceDefinition a client creates. Objects are read and shown as JSON
 // or protobuf (built-in kinds, and those of [Options].Scheme), and shown as
@@ -61,6 +62,15 @@
 //  7. A watch costs a cursor: no buffer, and no goroutine but that of its HTTP
 //     request. A slow client holds up nobody and in the end gets 410.
 //  8. When Close returns, nothing of the server runs any more.
+//
+// # Field managers
+//
+// A write by a client is noted in metadata.managedFields under the fieldManager of
+// the request, or else the name that begins its User-Agent. Objects that the Go
+// side creates have no managers, which costs nothing; its later writes to objects
+// that have some are noted as "informertest". The first apply to an object without
+// managers meets with the manager "before-first-apply", as on a real server: it
+// conflicts where it changes a value, unless it is forced.
 //
 // # Bodies and defaults
 //
@@ -89,10 +99,13 @@
 // Validation of built-in kinds beyond the types of fields, metadata and what is
 // immutable; the schemas of custom resources, which are stored as sent; plugins
 // of admission other than those for namespaces, priorities and tolerations,
-// so that volumes get no protecting finalizer. Server-side apply and
-// strategic merge patches (415), tables, conversion between versions other than
-// of apiVersion itself, managed fields, authentication and authorization,
-// subresources other than status. No controller runs except that
+// so that volumes get no protecting finalizer. Tables;
+// autoscaling/v1; conversion between versions of custom resources other than
+// of apiVersion itself; authentication and authorization; subresources other than
+// status. Lists in custom resources, in CustomResourceDefinitions and in
+// APIServices, which have no Go types here, are applied as a whole, and these
+// kinds are not served in protobuf. Writes by way of events.k8s.io are noted in
+// managedFields as writes of v1. No controller runs except that
 // CustomResourceDefinitions are established, and namespaces emptied and removed,
 // at once; nothing collects garbage, so that a finalizer for foreground or orphan
 // deletion stays until a test removes it. Pods are deleted at once, whatever their
