@@ -398,3 +398,15 @@ func TestShardsOfACollectionAreDifferentInformers(t *testing.T) {
 	require.Same(t, get(lower).Informer, get(lower).Informer)
 	require.Equal(t, "configmaps "+lower, get(lower).Health().Name)
 }
+
+func TestStartAfterShutdownStartsNothing(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, _ *informertest.Server, fac *Factory) {
+		pods, err := For(fac, ForOptions[*pod]{})
+		require.NoError(t, err)
+		require.NoError(t, fac.Shutdown(t.Context()))
+		fac.Start(t.Context())
+		synctest.Wait()
+		assert.ErrorContains(t, pods.Unsynced(), "not running")
+	})
+}

@@ -57,7 +57,11 @@ func TestFilterHandlerShowsOnlyWhatMatches(t *testing.T) {
 		got := ""
 		test.event.Key = types.NamespacedName{Namespace: "a", Name: "x"}
 		h := Handlers(FilterHandler(func(p *pod) bool { return p.Labels["n"] == "in" },
-			HandlerFunc[*pod](func(e Event[*pod]) { got += describe(e) })))
+			HandlerFunc[*pod](func(e Event[*pod]) {
+				got += describe(e)
+				assert.False(t, e.Type == Added && e.Old != nil, "added with an old state")
+				assert.False(t, test.event.Type == Updated && e.Type == Deleted && e.New != nil, "the new state does not match")
+			})))
 		h.OnEvent(test.event)
 		assert.Equal(t, test.want, got, "%v", describe(test.event))
 	}

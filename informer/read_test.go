@@ -175,3 +175,27 @@ func TestEventsEndsWithTheInformerAlsoWithinADifference(t *testing.T) {
 		assert.Equal(t, 1, n)
 	})
 }
+
+// What synced and ended is synced: the wait for the others goes on.
+func TestWaitForSyncIsNotEndedByWhatSyncedAndEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		done := newWorld(t, c, Options[*pod]{})
+		done.run()
+		_, r := done.join(HandlerOptions{})
+		done.stop()
+		for range 20 { // both channels of what ended are closed, and select takes any
+			c.fail(errors.New("boom"))
+			w := newWorld(t, c, Options[*pod]{})
+			w.run()
+			ended := make(chan error, 1)
+			go func() { ended <- WaitForSync(t.Context(), done.inf, r, w.inf) }()
+			synctest.Wait()
+			require.Empty(t, ended)
+			c.fail(nil)
+			require.NoError(t, <-ended)
+			w.stop()
+		}
+	})
+}

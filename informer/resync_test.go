@@ -101,3 +101,56 @@ func TestResyncsOfSeveralHandlersAreIndependent(t *testing.T) {
 		assert.Equal(t, 1+10, every7.len())
 	})
 }
+
+// A period that is no multiple of its steps does not shift them either.
+func TestResyncDoesNotDriftByFractions(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	for i := range 20 {
+		c.set("a", fmt.Sprint(i), 1)
+	}
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
+		const period = 7*time.Second + 3*time.Nanosecond
+		last := map[types.NamespacedName]time.Time{}
+		n := 0
+		w.add(HandlerFunc[*pod](func(e Event[*pod]) {
+			if before, ok := last[e.Key]; ok {
+				n++
+				assert.Equal(t, period, time.Since(before))
+			}
+			if e.Origin == Resync {
+				last[e.Key] = time.Now()
+			}
+		}), HandlerOptions{ResyncPeriod: period})
+		time.Sleep(100 * period)
+		synctest.Wait()
+		assert.GreaterOrEqual(t, n, 20*98)
+	})
+}
+
+// Nothing of a resync is left behind a handler that is removed, in a call or not.
+func TestTimerOfARemovedHandlerIsStopped(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.set("a", "x", 1)
+	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
+		gate := make(chan struct{})
+		_, idle := w.join(HandlerOptions{ResyncPeriod: time.Minute})
+		busy := w.add(HandlerFunc[*pod](func(e Event[*pod]) {
+			if e.Origin == Resync {
+				<-gate
+			}
+		}), HandlerOptions{ResyncPeriod: time.Second})
+		time.Sleep(2 * time.Second)
+		idle.Remove()
+		busy.Remove()
+		close(gate)
+		for _, r := range []*Registration{idle, busy} {
+			<-r.Done()
+			resync := r.d.(*delivery[*pod]).resync
+			assert.False(t, resync.timer.Stop(), "the timer still ran")
+			resync.begin()
+			assert.False(t, resync.timer.Stop(), "begun after the end")
+		}
+	})
+}
