@@ -27,7 +27,7 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 		return nil
 	}
 	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
-		return &notAPIError{code: resp.StatusCode, redirect: cut(to.Scheme + "://" + to.Host)}
+		return &notAPIError{code: resp.StatusCode, redirect: cut(to.Scheme + "://" + to.Host), again: resp.Request != nil && to.Scheme == resp.Request.URL.Scheme && to.Host == resp.Request.URL.Host}
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
 	if status, ok := parseStatus(body); ok {

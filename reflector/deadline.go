@@ -16,13 +16,13 @@ type deadline struct {
 	cancel context.CancelCauseFunc
 	start  time.Time
 	due    atomic.Int64 // from start
+	after  atomic.Int64 // extend sets due so long from now
 	// held is set while what is waited for cannot happen. A deadline that
 	// passes meanwhile has no effect until it is extended.
 	held atomic.Bool
 
 	mu    sync.Mutex
 	timer *time.Timer // nil: the deadline is not running
-	after time.Duration
 	cause error
 }
 
@@ -37,15 +37,17 @@ func (d *deadline) set(after time.Duration, cause error) {
 	defer d.mu.Unlock()
 	d.halt()
 	if after > 0 {
-		d.after, d.cause = after, cause
+		d.cause = cause
+		d.after.Store(int64(after))
 		d.due.Store(int64(time.Since(d.start) + after))
 		d.timer = time.AfterFunc(after, d.fire)
 	}
 }
 
-// extend runs the deadline anew from now if it is running.
+// extend runs the deadline anew from now if it is running. It may be called from
+// any goroutine, such as the one that reads.
 func (d *deadline) extend(now time.Time) {
-	d.due.Store(int64(now.Sub(d.start) + d.after))
+	d.due.Store(int64(now.Sub(d.start)) + d.after.Load())
 }
 
 // fire ends the request, unless it is too early for that. One that is held is
@@ -56,7 +58,7 @@ func (d *deadline) fire() {
 	if d.timer == nil {
 		return
 	}
-	left := d.after
+	left := time.Duration(d.after.Load())
 	if !d.held.Load() { // looked at first: it is let go after due has been extended
 		left = time.Duration(d.due.Load()) - time.Since(d.start)
 	}

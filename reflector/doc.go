@@ -104,13 +104,21 @@
 //	  410, version too large      at once, without a version;      TestListAtAnUnknownVersionAsksForTheNewestAtOnce
 //	    (all three forms)         if that fails too: back off
 //	  410 for a further page      at once, in one piece            TestExpiredPageLeadsToAFullList
+//	  none of the objects can be  back off, again                  TestACollectionOfWhichNothingCanBeReadIsNotSynced
+//	    read
+//	  objects of another kind     back off, again                  TestACollectionOfAnotherKindIsOneError
+//	  the shard selector ignored  back off, again                  TestAServerThatIgnoresTheShardSelectorIsAnError
+//	  redirect to itself          do not follow; back off, again   TestARedirectToItselfIsNamedAndBounded
+//	  pages nearly empty          paced, as requests are           TestEndlessPagesArePaced
 //	  HTML                        back off, again                  TestListHTMLIsNotAnAPIServer
 //	  redirect to another server  do not follow; back off, again   TestCredentialsAreNotSentToWhereTheServerRedirects
 //	  pages without end           back off, again                  TestPagesThatNeverEndAreAnError
 //	  Table, no list, no JSON     back off, again                  TestListThatIsNoListIsADecodeError
+//	                                                               TestAnswersThatAreNotAListDoNotEmptyTheCache
 //	  body cut or truncated       back off, again                  TestListCutShortIsNotTakenForWhole
 //	                                                               TestListThatEndsEarlyIsNotTakenForWhole
-//	  no answer, or it stalls     after 1m: back off, again        TestListThatStallsTimesOut
+//	  no answer, or no byte of    after 1m: back off, again        TestListThatStallsTimesOut
+//	    it for so long                                             TestABigObjectOnASlowLinkSyncs
 //	  an object is unreadable     quarantine it                    TestOneBadObjectInAListDoesNotHoldUpTheOthers
 //	  the sink refuses            back off, again                  TestASinkErrorDeliversTheSameChangeAgain
 //

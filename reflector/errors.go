@@ -290,10 +290,14 @@ type notAPIError struct {
 	code      int
 	mediaType string
 	html      bool
-	redirect  string // the other server
+	redirect  string // the server that it names
+	again     bool   // which is the same one
 }
 
 func (e *notAPIError) Error() string {
+	if e.again {
+		return fmt.Sprintf("the server %s redirects to itself (HTTP status %d), again and again", e.redirect, e.code)
+	}
 	if e.redirect != "" {
 		return fmt.Sprintf("the server redirects to %s (HTTP status %d), which is not given the credentials", e.redirect, e.code)
 	}

@@ -1,8 +1,10 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +49,9 @@ func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListM
 	first := r.pos.list(r.opts.PageSize)
 	opts := first
 	var result metav1.ListMeta
+	used := map[string]bool{} // continue tokens
 	for page := 0; ; page++ {
+		before := round.fresh
 		meta, err := r.page(ctx, opts, round.take)
 		if err != nil {
 			if page == 0 || Classify(err) != ClassExpired {
@@ -65,9 +69,18 @@ func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListM
 		if meta.Continue == "" {
 			break
 		}
-		if meta.Continue == opts.Continue {
-			return result, &decodeError{errors.New("the server answered a page of the list with the continue token of the page before: it does not know pages")}
+		switch {
+		case used[meta.Continue]:
+			return result, &decodeError{errors.New("the server answered a page of the list with the continue token of a page before: it does not know pages")}
+		case round.fresh == before:
+			return result, &decodeError{errors.New("the server answered with a page that brings no new object, and says that there are more: it does not know pages")}
+		case int64(round.fresh-before) < cmp.Or(opts.Limit, defaultPage)/2:
+			// Pages that are nearly empty may never end: they are paced.
+			if err := r.request(ctx); err != nil {
+				return result, err
+			}
 		}
+		used[meta.Continue] = true
 		if first.ResourceVersion == "0" && r.opts.PageSize == 0 {
 			r.pos.uncached = true
 		}
@@ -90,6 +103,11 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 	dog := newDeadline(cancel)
 	defer dog.stop()
 	dog.set(r.opts.AnswerTimeout, errNoAnswer)
+	var answered sync.Once
+	ctx = withProgress(ctx, func() {
+		answered.Do(func() { dog.set(r.opts.AnswerTimeout, errStalled) })
+		dog.extend(time.Now())
+	})
 
 	r.setState(StateConnecting)
 	r.status.update(func(h *Health) { h.Lists++ })
@@ -101,10 +119,9 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 		if first {
 			first = false
 			r.setState(StateListing)
-			dog.set(r.opts.AnswerTimeout, errStalled)
-		} else {
-			dog.extend(time.Now())
+			answered.Do(func() { dog.set(r.opts.AnswerTimeout, errStalled) })
 		}
+		dog.extend(time.Now())
 		return each(obj, err)
 	})
 	return meta, because(ctx, err)
@@ -112,6 +129,9 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 
 // replace gives a collection to the sink.
 func (r *Reflector[T]) replace(ctx context.Context, round *round[T], rv string) error {
+	if err := round.unreadable(); err != nil {
+		return err
+	}
 	objs := round.finish()
 	n := len(objs)
 	if err := r.sink.Replace(ctx, objs, rv); err != nil {

@@ -131,7 +131,7 @@ func TestALineForWhatWasNotSuppressedHasNoCount(t *testing.T) {
 func TestBadObjectsOfAListAreOneLine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
-		var items []string
+		items := []string{cm("good", "1")}
 		for i := range 5000 {
 			items = append(items, badCM(fmt.Sprint("o", i), "1"))
 		}

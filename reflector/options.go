@@ -51,7 +51,7 @@ type Options struct {
 	WatchTimeout time.Duration
 
 	// AnswerTimeout is how long the server may take to begin an answer, and
-	// then how long the body of a LIST may stall. 1m; negative for no limit.
+	// then for how long no byte of a LIST may arrive. 1m; negative for no limit.
 	AnswerTimeout time.Duration
 	// IdleTimeout is how long a watch may be without events and bookmarks
 	// before it is taken for half-open and started anew, from where it was. 5m;

@@ -174,7 +174,7 @@ func TestABadObjectKeepsItsLastGoodVersion(t *testing.T) {
 
 func TestAGoodVersionEndsTheQuarantine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10", badCM("a", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
+		s := &scripted{list: lists("10", badCM("a", "1"), cm("good", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
 			linger(r, time.Second)
 			send(w, "MODIFIED", cm("a", "11"))
 			hang(r)
@@ -185,7 +185,7 @@ func TestAGoodVersionEndsTheQuarantine(t *testing.T) {
 		require.Len(t, r.Health().Quarantine, 1)
 		after(2 * time.Second)
 		require.Empty(t, r.Health().Quarantine)
-		require.Equal(t, "a@11", sink.holds())
+		require.Equal(t, "a@11 good@1", sink.holds())
 	})
 }
 
@@ -219,6 +219,7 @@ func TestTheQuarantineIsBounded(t *testing.T) {
 		for range 300 {
 			items = append(items, `{}`)
 		}
+		items = append(items, cm("good", "1"))
 		s := &scripted{list: lists("10", items...), watch: quiet}
 		r := run(t, s.source(t), newRecorder(), listMode)
 		after(0)

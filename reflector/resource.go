@@ -171,9 +171,10 @@ func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace stri
 }
 
 // sameServer follows no redirect to another server, which the transport would
-// give the credentials to.
+// give the credentials to, nor a second one, so that a server which redirects to
+// itself gets no more requests than the Reflector paces.
 func sameServer(req *http.Request, via []*http.Request) error {
-	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 10 {
+	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 1 || *req.URL == *from {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -257,6 +258,7 @@ func (r *resource[T]) get(ctx context.Context, verb string, opts metav1.ListOpti
 		_ = resp.Body.Close()
 		return nil, r.failed(verb, err)
 	}
+	resp.Body = reporting(ctx, resp.Body)
 	return resp, nil
 }
 

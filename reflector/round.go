@@ -2,6 +2,8 @@ package reflector
 
 import (
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +24,43 @@ type round[T Object] struct {
 	// lost says that a change among the initial events was unreadable, so that
 	// objs may hold a state that is no longer so.
 	lost bool
+	// good counts the objects that could be decoded, fresh the names that have
+	// come for the first time, stale the objects of a list that have none, or
+	// one that has come before. seen holds the hashes of the names of a list.
+	good, fresh, stale int
+	seen               map[uint64]struct{}
+}
+
+// maxStale bounds the objects of one reading of the collection that bring no new
+// name. An API server sends none; an answer without end may consist of them.
+const maxStale = 1000
+
+var hashSeed = maphash.MakeSeed()
+
+// news counts an object by its name, and refuses an answer that repeats itself.
+func (r *round[T]) news(key types.NamespacedName) error {
+	hash := maphash.Comparable(hashSeed, key)
+	if _, again := r.seen[hash]; key.Name == "" || again {
+		if r.stale++; r.stale > maxStale {
+			return &decodeError{fmt.Errorf("more than %d objects have no name, or that of another one", maxStale)}
+		}
+		return nil
+	}
+	if r.seen == nil {
+		r.seen = map[uint64]struct{}{}
+	}
+	r.seen[hash] = struct{}{}
+	r.fresh++
+	return nil
+}
+
+// unreadable returns an error for a collection that is not empty, and of which
+// not one object could be decoded. It is not known then.
+func (r *round[T]) unreadable() error {
+	if r.good > 0 || len(r.bad) == 0 {
+		return nil
+	}
+	return fmt.Errorf("none of the %d objects could be read, the first one because of: %w", len(r.bad), r.bad[0])
 }
 
 // newRound returns an empty round: for a list, or for initial events.
@@ -33,14 +72,18 @@ func (r *Reflector[T]) newRound(events bool) *round[T] {
 	return out
 }
 
-func (r *round[T]) reset() { r.objs, r.bad, r.holes = nil, nil, 0 }
+func (r *round[T]) reset() { *r = round[T]{known: r.known, reuse: r.reuse} }
 
 // take takes over an object of a list, or notes that it is unreadable.
 func (r *round[T]) take(obj T, err error) error {
 	if err != nil {
 		return r.refuse(err)
 	}
+	if err := r.news(object.KeyOf(obj)); err != nil {
+		return err
+	}
 	r.put(obj)
+	r.good++
 	return nil
 }
 
@@ -90,6 +133,11 @@ func (r *round[T]) refuse(err error) error {
 	var oe *ObjectError
 	if !errors.As(err, &oe) {
 		return err
+	}
+	if r.index == nil || oe.Key.Name == "" {
+		if err := r.news(oe.Key); err != nil {
+			return err
+		}
 	}
 	// Better an old version than none: an object that is missing from a
 	// Replace is deleted.

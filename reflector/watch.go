@@ -36,12 +36,14 @@ type liveStream[T Object] struct {
 	ctx    context.Context //nolint:containedctx // the life of one watch
 	cancel context.CancelCauseFunc
 	silent *deadline // the stream brings nothing
-	late   *deadline // the stream does not end
-	unhook func()
-	start  time.Time
-	agreed time.Duration // when the server is to end it
-	events int
-	moved  atomic.Bool // an event was past the version that the watch began at
+	// following is set after the initial events.
+	following atomic.Bool
+	late      *deadline // the stream does not end
+	unhook    func()
+	start     time.Time
+	agreed    time.Duration // when the server is to end it
+	events    int
+	moved     atomic.Bool // an event was past the version that the watch began at
 	// unordered says that the events so far may be synthetic ones, in no order
 	// of resourceVersions, so that none of them is a point to resume from.
 	unordered bool
@@ -63,7 +65,13 @@ func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions, tim
 
 	r.setState(StateConnecting)
 	var err error
-	if s.Stream, err = r.lw.Watch(s.ctx, opts); err == nil && s.Stream == nil {
+	// While the watch is followed, the bytes of a big event are no silence.
+	arrived := withProgress(s.ctx, func() {
+		if s.following.Load() {
+			s.silent.extend(time.Now())
+		}
+	})
+	if s.Stream, err = r.lw.Watch(arrived, opts); err == nil && s.Stream == nil {
 		err = errors.New("the source returned neither a stream nor an error")
 	}
 	if err != nil {
@@ -162,6 +170,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 		relist.set(max(time.Until(due), 1), errRelistDue)
 	}
 	live.silent.set(r.opts.IdleTimeout, errIdle)
+	live.following.Store(true)
 	for {
 		ev, err := live.next()
 		if err != nil {

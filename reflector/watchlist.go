@@ -148,6 +148,7 @@ func (r *Reflector[T]) collect(live *liveStream[T], round *round[T]) (string, er
 				return "", err
 			}
 		case ev.Type == watch.Added, ev.Type == watch.Modified:
+			round.good++
 			if !round.put(ev.Object) {
 				continue
 			}
