@@ -101,13 +101,15 @@ func aggregatedResources(all []Resource, group, version string) []resourceDiscov
 		kind := metav1.GroupVersionKind(res.gvk(version))
 		d := resourceDiscovery{
 			Resource: res.Plural, ResponseKind: kind, Scope: "Namespaced", SingularResource: res.Singular,
-			Verbs: allVerbs, ShortNames: res.ShortNames, Categories: res.Categories,
+			Verbs: res.verbs(), ShortNames: res.ShortNames, Categories: res.Categories,
 		}
 		if res.ClusterScoped {
 			d.Scope = "Cluster"
 		}
-		if res.StatusSubresource {
-			d.Subresources = []subresourceDiscovery{{Subresource: "status", ResponseKind: kind, Verbs: statusVerbs}}
+		for _, sub := range subresources(res) {
+			d.Subresources = append(d.Subresources, subresourceDiscovery{
+				Subresource: sub.name, ResponseKind: metav1.GroupVersionKind(sub.shown(res, version)), Verbs: sub.verbs(),
+			})
 		}
 		out = append(out, d)
 	}

@@ -35,6 +35,11 @@ type definition struct {
 			Storage      bool   `json:"storage"`
 			Subresources struct {
 				Status *struct{} `json:"status"`
+				Scale  *struct {
+					SpecReplicasPath   string `json:"specReplicasPath"`
+					StatusReplicasPath string `json:"statusReplicasPath"`
+					LabelSelectorPath  string `json:"labelSelectorPath"`
+				} `json:"scale"`
 			} `json:"subresources"`
 			SelectableFields []struct {
 				JSONPath string `json:"jsonPath"`
@@ -64,6 +69,9 @@ func parseDefinition(obj *unstructured.Unstructured) (Resource, field.ErrorList)
 			res.Versions = append(res.Versions, v.Name)
 		}
 		res.StatusSubresource = res.StatusSubresource || v.Subresources.Status != nil
+		if scale := v.Subresources.Scale; scale != nil && (v.Storage || res.scale == nil) {
+			res.scale = &scalePaths{jsonPath(scale.SpecReplicasPath), jsonPath(scale.StatusReplicasPath), jsonPath(scale.LabelSelectorPath)}
+		}
 		for _, f := range v.SelectableFields {
 			res.SelectableFields = append(res.SelectableFields, strings.TrimPrefix(f.JSONPath, "."))
 		}

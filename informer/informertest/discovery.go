@@ -1,6 +1,8 @@
 package informertest
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
 	"runtime"
 	"slices"
@@ -12,11 +14,8 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
-// allVerbs are what every resource can do; statusVerbs are for its status.
-var (
-	allVerbs    = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-	statusVerbs = metav1.Verbs{"get", "patch", "update"}
-)
+// allVerbs are what can be done with resources that are stored.
+var allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 // serverVersion is the release whose behaviour the server follows.
 func serverVersion() apiversion.Info {
@@ -31,7 +30,7 @@ func (s *Server) discovery(w http.ResponseWriter, r *http.Request, t target) err
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return apierrors.NewMethodNotSupported(schema.GroupResource{}, r.Method)
 	}
-	all := s.store.resources()
+	all := s.resources()
 	if root := t.group == "" && t.version == ""; root {
 		if version := wantsAggregated(r); version != "" {
 			return writeAggregated(w, all, t.root == "api", version)
@@ -65,6 +64,39 @@ func (s *Server) discovery(w http.ResponseWriter, r *http.Request, t target) err
 		return errUnknownPath()
 	}
 	return writeJSON(w, http.StatusOK, list)
+}
+
+// resources returns the descriptions of all that is served, by group and name.
+func (s *Server) resources() []Resource {
+	all := s.store.resources()
+	for _, rv := range reviews {
+		all = append(all, rv.res)
+	}
+	slices.SortStableFunc(all, func(a, b Resource) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Plural, b.Plural))
+	})
+	return all
+}
+
+// verbs are what can be done with a resource.
+func (r Resource) verbs() metav1.Verbs {
+	if r.question {
+		return questionVerbs
+	}
+	return allVerbs
+}
+
+// verbs are what can be done with a subresource.
+func (s subresource) verbs() metav1.Verbs {
+	return slices.Sorted(maps.Keys(s.serve))
+}
+
+// shown is the kind of a subresource of a resource in one version.
+func (s subresource) shown(res Resource, version string) schema.GroupVersionKind {
+	if s.kind.Empty() {
+		return res.gvk(version)
+	}
+	return s.kind
 }
 
 // resources returns the descriptions of all collections, by group and name.
@@ -117,12 +149,16 @@ func resourceList(all []Resource, gv schema.GroupVersion) metav1.APIResourceList
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: res.Plural, SingularName: res.Singular, Namespaced: !res.ClusterScoped, Kind: res.Kind,
-			Verbs: allVerbs, ShortNames: res.ShortNames, Categories: res.Categories,
+			Verbs: res.verbs(), ShortNames: res.ShortNames, Categories: res.Categories,
 		})
-		if res.StatusSubresource {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: res.Plural + "/status", Namespaced: !res.ClusterScoped, Kind: res.Kind, Verbs: statusVerbs,
-			})
+		for _, sub := range subresources(res) {
+			entry := metav1.APIResource{
+				Name: res.Plural + "/" + sub.name, Namespaced: !res.ClusterScoped, Kind: sub.shown(res, gv.Version).Kind, Verbs: sub.verbs(),
+			}
+			if !sub.kind.Empty() && sub.kind.GroupVersion() != gv {
+				entry.Group, entry.Version = sub.kind.Group, sub.kind.Version
+			}
+			list.APIResources = append(list.APIResources, entry)
 		}
 	}
 	slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return strings.Compare(a.Name, b.Name) })

@@ -41,7 +41,8 @@
 //
 // Discovery; get, list, watch, create, update, patch (JSON patch, merge patch,
 // strategic merge patch, server-side apply), delete and deletecollection;
-// managedFields of all writes by clients; the status subresource; all built-in
+// managedFields of all writes by clients; status, scale, eviction, binding,
+// ephemeral containers, resize and token requests; reviews of access; all built-in
 // kinds, any [Resource] you describe, and custom resources whose
 // CustomResourceDefinition a client creates. Objects are read and shown as JSON
 // or protobuf (built-in kinds, and those of [Options].Scheme), and shown as
@@ -101,8 +102,10 @@
 // of admission other than those for namespaces, priorities and tolerations,
 // so that volumes get no protecting finalizer. Tables;
 // autoscaling/v1; conversion between versions of custom resources other than
-// of apiVersion itself; authentication and authorization; subresources other than
-// status. Lists in custom resources, in CustomResourceDefinitions and in
+// of apiVersion itself; authentication and authorization (reviews of access are
+// answered, see [Options].ReviewAccess). Requests that need a running container
+// (exec, attach, logs, port forwarding, proxies) are answered with 501. Lists in
+// custom resources, in CustomResourceDefinitions and in
 // APIServices, which have no Go types here, are applied as a whole, and these
 // kinds are not served in protobuf. Writes by way of events.k8s.io are noted in
 // managedFields as writes of v1. No controller runs except that

@@ -52,9 +52,17 @@ type call struct {
 
 // serveResource answers a request for objects.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target) error {
+	rv, isReview := reviewOf(t)
 	c, res, ok := s.store.lookup(t.group, t.version, t.resource)
-	if !ok || t.namespace != "" && res.ClusterScoped || !servesSubresource(res, t.subresource) {
+	if isReview {
+		res, ok = rv.res, true
+	}
+	if !ok || t.namespace != "" && res.ClusterScoped {
 		return errUnknownPath()
+	}
+	sub, ok := subresourceOf(res, t.subresource)
+	if !ok {
+		return errNoSubresource(res, t.subresource)
 	}
 	verb := verbOf(r, t)
 	request := Request{
@@ -72,6 +80,12 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target)
 	}
 	if answered, err := cl.meet(request); answered || err != nil {
 		return err
+	}
+	switch {
+	case isReview:
+		return rv.serve(cl, verb)
+	case t.subresource != "":
+		return cl.serveSubresource(sub, verb)
 	}
 	return cl.res.named(cl.serve(verb))
 }
@@ -99,11 +113,6 @@ func (cl *call) serve(verb string) error {
 	return apierrors.NewMethodNotSupported(cl.res.groupResource(), cl.r.Method)
 }
 
-// servesSubresource reports whether the resource has the subresource.
-func servesSubresource(res Resource, name string) bool {
-	return name == "" || name == "status" && res.StatusSubresource
-}
-
 // verbOf names what a request does, as RBAC rules do; empty if it makes no sense.
 func verbOf(r *http.Request, t target) string {
 	named := t.name != ""
@@ -114,7 +123,7 @@ func verbOf(r *http.Request, t target) string {
 		return "watch"
 	case r.Method == http.MethodGet:
 		return "list"
-	case r.Method == http.MethodPost && !named:
+	case r.Method == http.MethodPost && (!named || t.subresource != ""):
 		return "create"
 	case r.Method == http.MethodPut && named:
 		return "update"

@@ -3,6 +3,7 @@ package informertest
 import (
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -24,6 +25,12 @@ type Options struct {
 	// resources among them, are served in JSON only, and protobuf is refused with
 	// 406.
 	Scheme *runtime.Scheme
+
+	// ReviewAccess answers SubjectAccessReviews, also those that a client asks about
+	// itself: allowed, and why. nil allows everything. Requests are carried out
+	// whatever it says; use a [Fault] to refuse them. It may be called from several
+	// goroutines at once.
+	ReviewAccess func(authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string)
 
 	// Seed determines UIDs and generated names.
 	Seed uint64

@@ -50,6 +50,10 @@ func parsePath(path string) (target, bool) {
 	if len(parts) >= 3 && parts[0] == "namespaces" && !namespaceSubresource(parts) {
 		t.namespace, parts = parts[1], parts[2:]
 	}
+	// What follows a proxy is a path of the server behind it.
+	if len(parts) > 3 && parts[2] == "proxy" {
+		parts = parts[:3]
+	}
 	switch len(parts) {
 	case 3:
 		t.subresource = parts[2]

@@ -18,7 +18,7 @@ type Request struct {
 	Group, Version, Resource string
 	// Namespace and Name are empty where the request names none.
 	Namespace, Name string
-	// Subresource is "status" or empty.
+	// Subresource is such as "status" or "scale", or empty.
 	Subresource string
 	// Query is the raw query.
 	Query string

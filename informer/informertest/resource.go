@@ -47,7 +47,9 @@ type Resource struct {
 
 	// storage is the resource whose objects this one shows in a form of its own;
 	// nil for all but one of the built-in ones.
-	storage *Resource
+	storage  *Resource
+	scale    *scalePaths // of a custom resource that can be scaled
+	question bool        // the resource can only be created, and is not stored
 }
 
 // complete fills in the derived names and refuses what cannot be served.

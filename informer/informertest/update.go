@@ -105,13 +105,17 @@ var versionedKinds = map[schema.GroupKind]bool{
 // prepareUpdate returns what is to be stored: the parts of obj that the endpoint
 // may change, over the old state.
 func prepareUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOptions) *unstructured.Unstructured {
-	if opts.subresource == "status" {
+	if sub, ok := subresourceOf(res, opts.subresource); ok && sub.copy != nil {
 		next := old.DeepCopy()
-		copyMember(obj, next, "status")
-		copyStatusMetadata(res, obj, next)
+		sub.copy(res, obj, next)
+		if opts.subresource != "status" && !res.NoGeneration && !sameSpec(res, old, next) {
+			next.SetGeneration(old.GetGeneration() + 1)
+		}
 		return next
 	}
-	if res.StatusSubresource && !opts.trusted {
+	// A binding is the scheduler's, and writes status as well.
+	trusted := opts.trusted || opts.subresource == "binding"
+	if res.StatusSubresource && !trusted {
 		copyMember(old, obj, "status")
 	}
 	keepSystemMetadata(old, obj)

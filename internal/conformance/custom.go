@@ -18,10 +18,16 @@ const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 // served, and returns the path of the group's versions.
 func (a *api) define(scope string) (group string) {
 	a.Helper()
+	return a.defineWith(scope, object{"status": object{}})
+}
+
+// defineWith is define with other subresources than status.
+func (a *api) defineWith(scope string, subresources object) (group string) {
+	a.Helper()
 	group = fmt.Sprintf("g%08x.example.test", rand.Uint32())
 	version := func(name string, storage bool) object {
 		return object{
-			"name": name, "served": true, "storage": storage, "subresources": object{"status": object{}},
+			"name": name, "served": true, "storage": storage, "subresources": subresources,
 			"selectableFields": []any{object{"jsonPath": ".spec.color"}},
 			"schema": object{"openAPIV3Schema": object{"type": "object", "properties": object{
 				"spec":   object{"type": "object", "properties": object{"size": object{"type": "integer"}, "color": object{"type": "string"}}},

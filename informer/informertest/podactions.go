@@ -1,0 +1,202 @@
+package informertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// sent reads what is sent to an action into its Go type.
+func (cl *call) sent(kind schema.GroupVersionKind, into any) (*call, metav1.CreateOptions, error) {
+	var opts metav1.CreateOptions
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return nil, opts, err
+	}
+	other, err := cl.as(kind)
+	if err != nil {
+		return nil, opts, err
+	}
+	body := *other
+	body.target.name = "" // what is sent need not repeat the name
+	obj, err := body.object(opts.FieldValidation)
+	if err != nil {
+		return nil, opts, err
+	}
+	if name := obj.GetName(); name != "" && name != cl.target.name {
+		return nil, opts, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, cl.target.name))
+	}
+	return other, opts, converter.FromUnstructured(obj.Object, into)
+}
+
+// bind assigns a pod to a node, as a scheduler does.
+func (cl *call) bind() error {
+	var binding corev1.Binding
+	_, opts, err := cl.sent(schema.GroupVersionKind{Version: "v1", Kind: "Binding"}, &binding)
+	if err != nil {
+		return err
+	}
+	if binding.Target.Name == "" {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Binding"}, cl.target.name, field.ErrorList{field.Required(field.NewPath("target", "name"), "")})
+	}
+	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
+	_, err = cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, write, func(pod *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return assign(cl.res, pod, &binding)
+	})
+	if err != nil {
+		return err
+	}
+	return cl.succeed()
+}
+
+// assign writes a binding into a pod that has no node yet.
+func assign(res Resource, pod *unstructured.Unstructured, binding *corev1.Binding) (*unstructured.Unstructured, error) {
+	conflict := func(format string, args ...any) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: res.Plural + "/binding"}, pod.GetName(), fmt.Errorf(format, args...))
+	}
+	if pod.GetDeletionTimestamp() != nil {
+		return nil, conflict("pod %s is being deleted, cannot be assigned to a host", pod.GetName())
+	}
+	if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" {
+		return nil, conflict("pod %v is already assigned to node %q", pod.GetName(), node)
+	}
+	if err := unstructured.SetNestedField(pod.Object, binding.Target.Name, "spec", "nodeName"); err != nil {
+		return nil, err
+	}
+	annotations := pod.GetAnnotations()
+	for k, v := range binding.Annotations {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[k] = v
+	}
+	pod.SetAnnotations(annotations)
+	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	conditions = append(conditions, map[string]any{
+		"type": string(corev1.PodScheduled), "status": "True", "lastProbeTime": nil,
+		"lastTransitionTime": now().UTC().Format(time.RFC3339),
+	})
+	return pod, unstructured.SetNestedSlice(pod.Object, conditions, "status", "conditions")
+}
+
+// evict deletes a pod unless its disruption budget forbids that.
+func (cl *call) evict() error {
+	var eviction policyv1.Eviction
+	_, opts, err := cl.sent(schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, &eviction)
+	if err != nil {
+		return err
+	}
+	var del metav1.DeleteOptions
+	if eviction.DeleteOptions != nil {
+		del = *eviction.DeleteOptions
+	}
+	write := writeOptions{dryRun: len(opts.DryRun) > 0 || len(del.DryRun) > 0}
+	if err := cl.server.store.evict(cl.c, cl.target.namespace, cl.target.name, del, write); err != nil {
+		return err
+	}
+	return cl.succeed()
+}
+
+// evict deletes a pod and counts that against its budget.
+func (s *store) evict(c *collection, namespace, name string, del metav1.DeleteOptions, opts writeOptions) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, ok := c.items[c.res.key(namespace, name)]
+	if !ok {
+		return apierrors.NewNotFound(c.res.groupResource(), name)
+	}
+	obj, err := old.object(c.res, c.res.Versions[0])
+	if err != nil {
+		return err
+	}
+	switch phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase"); corev1.PodPhase(phase) {
+	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending: // they serve nobody
+	default:
+		if err := s.spendBudgetLocked(obj, opts); err != nil {
+			return err
+		}
+	}
+	_, _, err = s.deleteLocked(c, old, del, opts)
+	return err
+}
+
+// spendBudgetLocked takes one disruption off the budget that covers a pod.
+func (s *store) spendBudgetLocked(pod *unstructured.Unstructured, opts writeOptions) error {
+	budgets, ok := s.collections[schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}]
+	if !ok || pod.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	var covering []*version
+	for _, v := range budgets.items {
+		if v.namespace == pod.GetNamespace() && covers(v, pod) {
+			covering = append(covering, v)
+		}
+	}
+	switch len(covering) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return apierrors.NewInternalError(fmt.Errorf("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")) //nolint:revive,staticcheck // the API server's words
+	}
+	old := covering[0]
+	obj, err := old.object(budgets.res, budgets.res.Versions[0])
+	if err != nil {
+		return err
+	}
+	var budget policyv1.PodDisruptionBudget
+	if err := converter.FromUnstructured(obj.Object, &budget); err != nil {
+		return err
+	}
+	if err := errBudget(&budget); err != nil {
+		return err
+	}
+	allowed := int64(budget.Status.DisruptionsAllowed) - 1
+	if err := unstructured.SetNestedField(obj.Object, allowed, "status", "disruptionsAllowed"); err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedField(obj.Object, now().UTC().Format(time.RFC3339), "status", "disruptedPods", pod.GetName()); err != nil {
+		return err
+	}
+	_, err = s.commitLocked(budgets, old, obj, opts)
+	return err
+}
+
+// covers reports whether a disruption budget selects a pod.
+func covers(budget *version, pod *unstructured.Unstructured) bool {
+	var content struct {
+		Spec struct {
+			Selector *metav1.LabelSelector `json:"selector"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(budget.bare, &content); err != nil {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(content.Spec.Selector)
+	return err == nil && selector.Matches(labels.Set(pod.GetLabels()))
+}
+
+// errBudget is the refusal of an eviction that the budget does not allow.
+func errBudget(budget *policyv1.PodDisruptionBudget) error {
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	cause := ""
+	switch {
+	case budget.Status.ObservedGeneration < budget.Generation:
+		err.ErrStatus.Details.RetryAfterSeconds = 10
+		cause = fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)
+	case budget.Status.DisruptionsAllowed <= 0:
+		cause = fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy)
+	default:
+		return nil
+	}
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: cause}}
+	return err
+}

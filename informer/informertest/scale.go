@@ -1,0 +1,202 @@
+package informertest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// scaleKind is what all kinds that can be scaled show and accept.
+var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+
+// scaleSubresource shows an object as a Scale.
+func scaleSubresource() subresource {
+	return subresource{name: "scale", kind: scaleKind, serve: map[string]func(*call) error{
+		"get": (*call).getScale, "update": (*call).updateScale, "patch": (*call).patchScale,
+	}}
+}
+
+// scalePaths say where a kind keeps what a Scale shows of it.
+type scalePaths struct{ replicas, statusReplicas, selector []string }
+
+// builtinScale is where the built-in kinds keep it. Their selector is structured,
+// that of custom resources a string.
+var builtinScale = &scalePaths{
+	replicas: []string{"spec", "replicas"}, statusReplicas: []string{"status", "replicas"}, selector: []string{"spec", "selector"},
+}
+
+// scalePaths returns where the kind keeps its scale, nil if it has none.
+func (r Resource) scalePaths() *scalePaths {
+	switch r.groupResource() {
+	case schema.GroupResource{Group: "apps", Resource: "deployments"},
+		schema.GroupResource{Group: "apps", Resource: "replicasets"},
+		schema.GroupResource{Group: "apps", Resource: "statefulsets"},
+		schema.GroupResource{Resource: "replicationcontrollers"}:
+		return builtinScale
+	}
+	return r.scale
+}
+
+// jsonPath splits the simple paths of CustomResourceDefinitions, ".spec.replicas".
+func jsonPath(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimPrefix(path, "."), ".")
+}
+
+// of returns the Scale of an object.
+func (p *scalePaths) of(obj *unstructured.Unstructured) (map[string]any, error) {
+	scale := autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
+			ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
+		},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: count(obj, p.replicas)},
+		Status: autoscalingv1.ScaleStatus{Replicas: count(obj, p.statusReplicas), Selector: selectorText(at(obj.Object, p.selector...))},
+	}
+	scale.SetGroupVersionKind(scaleKind)
+	return converter.ToUnstructured(&scale)
+}
+
+// count is the number at a path; 0 if there is none.
+func count(obj *unstructured.Unstructured, path []string) int32 {
+	n, _, _ := unstructured.NestedInt64(obj.Object, path...)
+	return int32(n)
+}
+
+// selectorText is a selector of any form as a query states it.
+func selectorText(selector any) string {
+	switch s := selector.(type) {
+	case string:
+		return s
+	case map[string]any:
+		var structured metav1.LabelSelector
+		if s["matchLabels"] == nil && s["matchExpressions"] == nil { // of a ReplicationController
+			set := labels.Set{}
+			for k, v := range s {
+				set[k] = fmt.Sprint(v)
+			}
+			return set.String()
+		}
+		if err := converter.FromUnstructured(s, &structured); err == nil {
+			if parsed, err := metav1.LabelSelectorAsSelector(&structured); err == nil {
+				return parsed.String()
+			}
+		}
+	}
+	return ""
+}
+
+func (cl *call) getScale() error {
+	v, err := cl.server.store.get(cl.c, cl.target.namespace, cl.target.name)
+	if err != nil {
+		return err
+	}
+	return cl.respondScale(v)
+}
+
+// respondScale answers with the scale of a stored object.
+func (cl *call) respondScale(v *version) error {
+	other, err := cl.as(scaleKind)
+	if err != nil {
+		return err
+	}
+	obj, err := v.object(cl.res, cl.res.Versions[0])
+	if err != nil {
+		return err
+	}
+	scale, err := cl.res.scalePaths().of(obj)
+	if err != nil {
+		return err
+	}
+	return other.answer(http.StatusOK, scale)
+}
+
+func (cl *call) updateScale() error {
+	var opts metav1.UpdateOptions
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return err
+	}
+	other, err := cl.as(scaleKind)
+	if err != nil {
+		return err
+	}
+	scale, err := other.object(opts.FieldValidation)
+	if err != nil {
+		return err
+	}
+	return cl.writeScale(cl.writeOptions(opts.DryRun, opts.FieldManager), func(map[string]any) (map[string]any, error) { return scale.Object, nil })
+}
+
+func (cl *call) patchScale() error {
+	body, media, err := cl.body()
+	if err != nil {
+		return err
+	}
+	var opts metav1.PatchOptions
+	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
+		return err
+	}
+	other, err := cl.as(scaleKind)
+	if err != nil {
+		return err
+	}
+	apply, err := other.patcher(types.PatchType(media), body)
+	if err != nil {
+		return err
+	}
+	return cl.writeScale(cl.writeOptions(opts.DryRun, opts.FieldManager), func(scale map[string]any) (map[string]any, error) {
+		patched, err := apply(scale)
+		if err != nil {
+			return nil, err
+		}
+		content, ok := patched.(map[string]any)
+		if !ok {
+			return nil, apierrors.NewBadRequest("the patch leaves no object")
+		}
+		return other.retype(content, opts.FieldValidation)
+	})
+}
+
+// writeScale writes what change makes of the scale of an object back into it.
+func (cl *call) writeScale(opts writeOptions, change func(map[string]any) (map[string]any, error)) error {
+	paths := cl.res.scalePaths()
+	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, opts, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		scale, err := paths.of(old)
+		if err != nil {
+			return nil, err
+		}
+		if scale, err = change(scale); err != nil {
+			return nil, err
+		}
+		wanted := &unstructured.Unstructured{Object: scale}
+		replicas := int64(count(wanted, []string{"spec", "replicas"}))
+		if replicas < 0 {
+			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.GetName(), field.ErrorList{
+				field.Invalid(field.NewPath("spec", "replicas"), replicas, "must be greater than or equal to 0"),
+			})
+		}
+		if uid := wanted.GetUID(); uid != "" {
+			old.SetUID(uid)
+		}
+		// A scale without a version is written whatever the object's version.
+		if rv := wanted.GetResourceVersion(); rv != "" {
+			old.SetResourceVersion(rv)
+		}
+		return old, unstructured.SetNestedField(old.Object, replicas, paths.replicas...)
+	})
+	if err != nil {
+		return err
+	}
+	return cl.respondScale(v)
+}
