@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -122,6 +123,7 @@ func TestVersionOfADeletionIsNoted(t *testing.T) {
 		late := labelled("late")
 		late.ResourceVersion = "7"
 		require.NoError(t, w.inf.sources[0].sink.Delete(t.Context(), late))
+		synctest.Wait()
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), gone.ResourceVersion))
 		assert.Equal(t, gone.ResourceVersion, w.inf.Snapshot().ResourceVersion())
 	})
