@@ -167,6 +167,27 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	}))
 }
 
+// Promise of the package: a batch copies a node at most once, so never one that it
+// made itself. Values that differ in one bit only are added until that bit divides
+// the leaf.
+func TestBatchDoesNotCopyItsOwnNodes(t *testing.T) {
+	for _, tc := range []struct {
+		bit    int
+		allocs float64
+	}{
+		{63, 1 + 1 + 2},           // the first leaf, the root, and two leaves
+		{60, 1 + 1 + 3*2 + 1 + 2}, // divided three times below the root, then below a second node
+	} {
+		hash := func(k int) uint64 { return uint64(k) << tc.bit }
+		require.Equal(t, tc.allocs, testing.AllocsPerRun(10, func() {
+			var trie Trie[int]
+			for k := range leafCap + 1 {
+				trie.Put(1, hash(k&1), k, func(o int) bool { return o == k }, func(o int) uint64 { return hash(o & 1) })
+			}
+		}), "dividing at bit %d", tc.bit)
+	}
+}
+
 func TestRemovingWhatIsNotThereCopiesNothing(t *testing.T) {
 	t.Parallel()
 	m := filled(1000)
