@@ -177,9 +177,10 @@ func (c *Controller) processOptions(workers int) workqueue.ProcessOptions[types.
 		Drain:       true,
 		StopTimeout: stopTimeout,
 		OnOutcome:   c.outcome,
+		Logger:      c.log,
 	}
-	if c.outcome == nil {
-		opts.Logger = c.log
+	if c.outcome != nil {
+		opts.Logger = slog.New(slog.DiscardHandler) // every outcome is reported already
 	}
 	return opts
 }
