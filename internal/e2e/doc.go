@@ -13,6 +13,8 @@
 //
 //   - conformance_test.go: the expectations that the embedded server meets are those
 //     that the real one meets.
+//   - clients_test.go: real clients (client-go's, controller-runtime's) find the same on
+//     both servers; package clients runs them against the embedded one.
 //   - informer_test.go: an informer's cache ends up equal to the server's list.
 //   - reflector_*_test.go: restarts, compaction, refused WatchLists, versions from the
 //     future, no watch cache, 50,000 objects.

@@ -1,0 +1,165 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// Exchange is a request and what was answered, without what differs from one run to
+// the next: names of namespaces, UIDs, versions, times and addresses.
+type Exchange struct {
+	Request string
+	Code    int
+	Reason  metav1.StatusReason
+	Kind    string
+	Object  map[string]any
+}
+
+// Record runs a scenario and returns its exchanges in order.
+func Record(t *testing.T, cfg *rest.Config, s Scenario) []Exchange {
+	ns := namespace(t, cfg)
+	cfg = rest.CopyConfig(cfg)
+	r := &recording{namespace: ns}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) { return r.roundTrip(next, req) })
+	})
+	s.run(t, cfg, ns)
+	return r.exchanges
+}
+
+// Scenario is one whose requests come in one order.
+type Scenario struct{ scenario }
+
+// Name is the name of the scenario.
+func (s Scenario) Name() string { return s.name }
+
+// Scenarios returns the scenarios that can be recorded.
+func Scenarios() []Scenario {
+	var out []Scenario
+	for _, s := range ordered {
+		out = append(out, Scenario{s})
+	}
+	return out
+}
+
+// roundTripper is an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// recording keeps what passes.
+type recording struct {
+	namespace string
+	mu        sync.Mutex
+	exchanges []Exchange
+}
+
+func (r *recording) roundTrip(next http.RoundTripper, req *http.Request) (*http.Response, error) {
+	resp, err := next.RoundTrip(req)
+	if err != nil {
+		return resp, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close() // it was read to its end
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	// What a server has beside its objects is compared elsewhere.
+	if !strings.Contains(req.URL.Path, "/namespaces/") {
+		return resp, nil
+	}
+	e := Exchange{Request: req.Method + " " + r.neutral(req.URL.RequestURI()), Code: resp.StatusCode}
+	e.Object = r.decode(body)
+	e.Kind, _ = e.Object["kind"].(string)
+	if e.Kind == "Status" {
+		reason, _ := e.Object["reason"].(string)
+		e.Reason = metav1.StatusReason(reason)
+		delete(e.Object, "message") // sentences are for people
+		if details, ok := e.Object["details"].(map[string]any); ok {
+			dropMessages(details)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.exchanges = append(r.exchanges, e)
+	return resp, nil
+}
+
+// decode returns the JSON of a body in JSON or protobuf, made neutral.
+func (r *recording) decode(body []byte) map[string]any {
+	if bytes.HasPrefix(body, []byte("k8s\x00")) {
+		obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		if err != nil {
+			return map[string]any{"undecodable": err.Error()}
+		}
+		if body, err = json.Marshal(obj); err != nil {
+			return map[string]any{"undecodable": err.Error()}
+		}
+	}
+	out := map[string]any{}
+	if err := json.Unmarshal([]byte(r.neutral(string(body))), &out); err != nil {
+		return map[string]any{"undecodable": err.Error()}
+	}
+	return neutralValue(out).(map[string]any)
+}
+
+// What differs from run to run, wherever it stands.
+var (
+	uids  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	ips   = regexp.MustCompile(`"10\.\d+\.\d+\.\d+"`)
+)
+
+// neutral replaces it in a text.
+func (r *recording) neutral(text string) string {
+	text = strings.ReplaceAll(text, r.namespace, "NAMESPACE")
+	return ips.ReplaceAllString(times.ReplaceAllString(uids.ReplaceAllString(text, "UID"), "TIME"), `"IP"`)
+}
+
+// neutralValue replaces versions. Members that hold nothing are as good as absent:
+// the encodings differ in that.
+func neutralValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			member = neutralValue(member)
+			if s, ok := member.(string); ok && name == "resourceVersion" && s != "" {
+				member = "VERSION"
+			}
+			if v[name] = member; empty(member) {
+				delete(v, name)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = neutralValue(v[i])
+		}
+	}
+	return v
+}
+
+// empty reports whether a member holds nothing. An empty object is something in
+// managedFields only, whose members all are such.
+func empty(v any) bool { return v == nil || v == "" }
+
+// dropMessages removes the sentences from the details of a Status.
+func dropMessages(details map[string]any) {
+	causes, _ := details["causes"].([]any)
+	for _, c := range causes {
+		if cause, ok := c.(map[string]any); ok {
+			delete(cause, "message")
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package clients
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// BenchmarkWrites creates, updates and deletes a config map through a typed client
+// of the server that cfg leads to.
+func BenchmarkWrites(b *testing.B, cfg *rest.Config) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	ctx, client := b.Context(), kubernetes.NewForConfigOrDie(cfg).CoreV1().ConfigMaps("default")
+	for i := 0; b.Loop(); i++ {
+		cm, err := client.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("bench-%d", i), Labels: map[string]string{"app": "bench"}},
+			Data:       map[string]string{"k": "v"},
+		}, metav1.CreateOptions{})
+		require.NoError(b, err)
+		cm.Data["k"] = "w"
+		_, err = client.Update(ctx, cm, metav1.UpdateOptions{})
+		require.NoError(b, err)
+		require.NoError(b, client.Delete(ctx, cm.Name, metav1.DeleteOptions{}))
+	}
+	b.ReportMetric(3, "writes/op")
+}
