@@ -30,9 +30,13 @@ type definition struct {
 			Categories []string `json:"categories"`
 		} `json:"names"`
 		Versions []struct {
-			Name         string `json:"name"`
-			Served       bool   `json:"served"`
-			Storage      bool   `json:"storage"`
+			Name    string          `json:"name"`
+			Columns []printerColumn `json:"additionalPrinterColumns"`
+			Schema  struct {
+				OpenAPI map[string]any `json:"openAPIV3Schema"`
+			} `json:"schema"`
+			Served       bool `json:"served"`
+			Storage      bool `json:"storage"`
 			Subresources struct {
 				Status *struct{} `json:"status"`
 				Scale  *struct {
@@ -63,6 +67,8 @@ func parseDefinition(obj *unstructured.Unstructured) (Resource, field.ErrorList)
 		ClusterScoped: def.Spec.Scope == "Cluster", RequireResourceVersion: true,
 	}
 	for _, v := range def.Spec.Versions {
+		set(&res.schemas, v.Name, v.Schema.OpenAPI)
+		set(&res.columns, v.Name, v.Columns)
 		if v.Served && v.Storage {
 			res.Versions = append([]string{v.Name}, res.Versions...)
 		} else if v.Served {
@@ -102,6 +108,14 @@ func parseDefinition(obj *unstructured.Unstructured) (Resource, field.ErrorList)
 		errs = append(errs, field.Invalid(spec.Child("names"), names.Kind, err.Error()))
 	}
 	return res, errs
+}
+
+// set writes into a map that may not have been made yet.
+func set[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = value
 }
 
 // beforeCreateLocked completes an object whose kind means something to the

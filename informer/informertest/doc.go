@@ -39,7 +39,7 @@
 //
 // # What is served
 //
-// Discovery; get, list, watch, create, update, patch (JSON patch, merge patch,
+// Discovery and OpenAPI; get, list, watch, create, update, patch (JSON patch, merge patch,
 // strategic merge patch, server-side apply), delete and deletecollection;
 // managedFields of all writes by clients; status, scale, eviction, binding,
 // ephemeral containers, resize and token requests; reviews of access; all built-in
@@ -100,7 +100,8 @@
 // Validation of built-in kinds beyond the types of fields, metadata and what is
 // immutable; the schemas of custom resources, which are stored as sent; plugins
 // of admission other than those for namespaces, priorities and tolerations,
-// so that volumes get no protecting finalizer. Tables;
+// so that volumes get no protecting finalizer. Tables; OpenAPI in protobuf, and for
+// CustomResourceDefinitions more than their metadata;
 // autoscaling/v1; conversion between versions of custom resources other than
 // of apiVersion itself; authentication and authorization (reviews of access are
 // answered, see [Options].ReviewAccess). Requests that need a running container

@@ -28,6 +28,9 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.serveResource(w, r, t)
 	}
+	if strings.HasPrefix(r.URL.Path, "/openapi/") {
+		return s.openAPI(w, r)
+	}
 	switch r.URL.Path {
 	case "/version":
 		return writeJSON(w, http.StatusOK, serverVersion())

@@ -48,8 +48,10 @@ type Resource struct {
 	// storage is the resource whose objects this one shows in a form of its own;
 	// nil for all but one of the built-in ones.
 	storage  *Resource
-	scale    *scalePaths // of a custom resource that can be scaled
-	question bool        // the resource can only be created, and is not stored
+	scale    *scalePaths                // of a custom resource that can be scaled
+	question bool                       // the resource can only be created, and is not stored
+	schemas  map[string]map[string]any  // of a custom resource, by version
+	columns  map[string][]printerColumn // of a custom resource, by version
 }
 
 // complete fills in the derived names and refuses what cannot be served.

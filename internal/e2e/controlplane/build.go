@@ -55,6 +55,8 @@ var (
 	}
 	KubeAPIServer         = kubernetesProgram("kube-apiserver")
 	KubeControllerManager = kubernetesProgram("kube-controller-manager")
+	// Kubectl is pinned by a module of its own: it needs others than the servers.
+	Kubectl = kubectlProgram()
 )
 
 // kubernetesProgram describes a program of the Kubernetes repository. Its version
@@ -69,6 +71,13 @@ func kubernetesProgram(name string) Program {
 		ldflags: "-s -w " + version + "gitVersion=" + KubernetesVersion +
 			" " + version + "gitMajor=" + parts[0] + " " + version + "gitMinor=" + parts[1],
 	}
+}
+
+// kubectlProgram describes kubectl.
+func kubectlProgram() Program {
+	p := kubernetesProgram("kubectl")
+	p.pinned = "kubectl"
+	return p
 }
 
 // Build returns the paths of the given programs, in their order, and builds those
