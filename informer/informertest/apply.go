@@ -95,7 +95,7 @@ func (cl *call) applyNew(config *unstructured.Unstructured, merge func(*unstruct
 		return nil, apierrors.NewConflict(cl.res.groupResource(), cl.target.name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
-	obj, err := merge(&unstructured.Unstructured{Object: map[string]any{}})
+	obj, err := merge(emptyObject(cl.res.stored()))
 	if err != nil {
 		return nil, err
 	}

@@ -25,10 +25,10 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 	res := c.res
 	if p := del.Preconditions; p != nil {
 		if p.UID != nil && string(*p.UID) != old.uid {
-			return nil, false, errPrecondition(res.groupResource(), old.name, "UID", string(*p.UID), old.uid)
+			return nil, false, errDeletePrecondition(res.gvk(""), old.name, "UID", string(*p.UID), old.uid, "deleted and then recreated")
 		}
 		if p.ResourceVersion != nil && *p.ResourceVersion != formatRV(old.rv) {
-			return nil, false, errPrecondition(res.groupResource(), old.name, "ResourceVersion", *p.ResourceVersion, formatRV(old.rv))
+			return nil, false, errDeletePrecondition(res.gvk(""), old.name, "ResourceVersion", *p.ResourceVersion, formatRV(old.rv), "modified")
 		}
 	}
 	if hasContent(res) && immortal[old.name] && !opts.trusted {

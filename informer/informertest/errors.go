@@ -89,6 +89,12 @@ func errPrecondition(gr schema.GroupResource, name, field, want, have string) er
 	return apierrors.NewConflict(gr, name, fmt.Errorf("Precondition failed: %s in precondition: %v, %s in object meta: %v", field, want, field, have)) //nolint:revive,staticcheck // the API server's words
 }
 
+// errDeletePrecondition is the conflict of a precondition of a deletion.
+func errDeletePrecondition(gvk schema.GroupVersionKind, name, field, want, have, hint string) error {
+	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, name,
+		fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s", field, want, field, have, hint)) //nolint:revive,staticcheck // the API server's words
+}
+
 // errUnsupportedMedia is the answer to a body of a kind that is not understood.
 func errUnsupportedMedia(got, supported string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -96,6 +102,7 @@ func errUnsupportedMedia(got, supported string) error {
 		Code:    http.StatusUnsupportedMediaType,
 		Reason:  metav1.StatusReasonUnsupportedMediaType,
 		Message: fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", got, supported),
+		Details: &metav1.StatusDetails{},
 	}}
 }
 

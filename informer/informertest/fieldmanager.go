@@ -80,7 +80,7 @@ func trackUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOp
 	}
 	live := old
 	if live == nil {
-		live = &unstructured.Unstructured{Object: map[string]any{}}
+		live = emptyObject(res)
 	}
 	live.SetGroupVersionKind(res.gvk(res.Versions[0]))
 	obj.SetGroupVersionKind(res.gvk(version))
@@ -93,13 +93,45 @@ func trackUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOp
 	}
 }
 
+// emptyObject is what a new object is compared with: one of its Go type without
+// content. Structs stand in it, empty, so that their fields are owned, not they.
+func emptyObject(res Resource) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(zeroContent(res.gvk(res.Versions[0])))}
+	if res.StatusSubresource {
+		delete(obj.Object, "status")
+	}
+	obj.SetGroupVersionKind(res.gvk(res.Versions[0]))
+	return obj
+}
+
+// admitted are the members of a specification that are filled in when the creator
+// has been noted already, by admission or by the allocation of addresses.
+var admitted = map[schema.GroupKind][]string{
+	{Kind: "Pod"}:     {"tolerations"},
+	{Kind: "Service"}: {"ipFamilies", "ipFamilyPolicy"},
+}
+
 // trackCreate notes in a new object who has made it. Defaults count as written by
 // the creator; what the server decides beyond them is written by nobody.
 func trackCreate(res Resource, obj *unstructured.Unstructured, opts writeOptions) {
 	if opts.manager == "" || opts.applied {
 		return
 	}
-	defaults.Apply(schema.GroupKind{Group: res.Group, Kind: res.Kind}, obj.Object)
+	kind := schema.GroupKind{Group: res.Group, Kind: res.Kind}
+	spec, ok := obj.Object["spec"].(map[string]any)
+	if !ok {
+		spec = map[string]any{}
+	}
+	stated := map[string]any{}
+	for _, name := range admitted[kind] {
+		stated[name] = spec[name]
+	}
+	defaults.Apply(kind, obj.Object)
+	for name, value := range stated {
+		if spec[name] = value; value == nil {
+			delete(spec, name)
+		}
+	}
 	if res.Group == "" && res.Kind == "Namespace" {
 		labelNamespace(obj)
 	}
@@ -161,7 +193,7 @@ func (fieldVersions) Default(runtime.Object) {}
 
 // New implements runtime.ObjectCreater.
 func (fieldVersions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(zeroContent(kind))}
 	obj.SetGroupVersionKind(kind)
 	return obj, nil
 }

@@ -19,6 +19,12 @@ func (cl *call) delete() error {
 	if err != nil {
 		return err
 	}
+	if removed && returnsDeleted[cl.res.groupResource()] {
+		if v, err = lastState(cl.res, v); err != nil {
+			return err
+		}
+		removed = false
+	}
 	if !removed {
 		return cl.respond(http.StatusOK, v)
 	}
@@ -27,6 +33,40 @@ func (cl *call) delete() error {
 		Status:   metav1.StatusSuccess,
 		Details:  &metav1.StatusDetails{Name: v.name, Group: cl.res.Group, Kind: cl.res.Plural, UID: types.UID(v.uid)},
 	})
+}
+
+// returnsDeleted are the resources whose deletion is answered with the object that
+// is gone, not with a Status.
+var returnsDeleted = map[schema.GroupResource]bool{
+	{Resource: "namespaces"}: true, {Resource: "persistentvolumeclaims"}: true, {Resource: "persistentvolumes"}: true,
+	{Resource: "pods"}: true, {Resource: "podtemplates"}: true, {Resource: "resourcequotas"}: true,
+	{Resource: "serviceaccounts"}: true, {Resource: "services"}: true,
+	{Group: "resource.k8s.io", Resource: "deviceclasses"}:          true,
+	{Group: "resource.k8s.io", Resource: "resourceclaims"}:         true,
+	{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}: true,
+	{Group: "resource.k8s.io", Resource: "resourceslices"}:         true,
+	{Group: "storage.k8s.io", Resource: "csidrivers"}:              true,
+	{Group: "storage.k8s.io", Resource: "csinodes"}:                true,
+	{Group: "storage.k8s.io", Resource: "storageclasses"}:          true,
+	{Group: "storage.k8s.io", Resource: "volumeattachments"}:       true,
+	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}: true,
+}
+
+// lastState is the object that a deletion is answered with. A pod shows that it
+// was deleted, since it is deleted with grace.
+func lastState(res Resource, v *version) (*version, error) {
+	if res.Group != "" || res.Kind != "Pod" || v.deleting {
+		return v, nil
+	}
+	obj, err := v.object(res, res.Versions[0])
+	if err != nil {
+		return nil, err
+	}
+	deleted, zero := now(), int64(0)
+	obj.SetDeletionTimestamp(&deleted)
+	obj.SetDeletionGracePeriodSeconds(&zero)
+	obj.SetGeneration(obj.GetGeneration() + 1)
+	return newVersion(res, obj, v.rv)
 }
 
 // deleteCollection deletes what the selectors leave, and lists it.

@@ -67,8 +67,9 @@ func (cl *call) warn(errs []error) {
 // structs show some members even when they are empty.
 var zeros sync.Map // schema.GroupVersionKind → map[string]any
 
-// zeroStatus is the status of a new object of a kind, nil if it shows none.
-func zeroStatus(gvk schema.GroupVersionKind) any {
+// zeroContent is what an object of a kind without content looks like. It is shared
+// and must not be changed.
+func zeroContent(gvk schema.GroupVersionKind) map[string]any {
 	zero, ok := zeros.Load(gvk)
 	if !ok {
 		content := map[string]any{}
@@ -79,7 +80,12 @@ func zeroStatus(gvk schema.GroupVersionKind) any {
 		}
 		zero, _ = zeros.LoadOrStore(gvk, content)
 	}
-	status, ok := zero.(map[string]any)["status"].(map[string]any)
+	return zero.(map[string]any)
+}
+
+// zeroStatus is the status of a new object of a kind, nil if it shows none.
+func zeroStatus(gvk schema.GroupVersionKind) any {
+	status, ok := zeroContent(gvk)["status"].(map[string]any)
 	if !ok {
 		return nil
 	}

@@ -15,6 +15,8 @@
 //     that the real one meets.
 //   - clients_test.go: real clients (client-go's, controller-runtime's) find the same on
 //     both servers; package clients runs them against the embedded one.
+//   - differential_test.go: recorded on both servers, the requests of real clients are
+//     answered with the same codes, reasons, kinds and objects.
 //   - informer_test.go: an informer's cache ends up equal to the server's list.
 //   - reflector_*_test.go: restarts, compaction, refused WatchLists, versions from the
 //     future, no watch cache, 50,000 objects.
