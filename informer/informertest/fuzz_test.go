@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -115,6 +116,39 @@ func FuzzMergePatch(f *testing.F) {
 	})
 }
 
+// FuzzEvents shows an event in the other group and stores what was shown: nothing
+// may be lost or made up on the way, but for members that the Go type always has.
+func FuzzEvents(f *testing.F) {
+	f.Add(`{"involvedObject":{"name":"x"},"source":{},"message":"m","count":2,"metadata":{}}`)
+	f.Add(`{"involvedObject":null,"source":1,"reportingComponent":"c","action":"a"}`)
+	stored, err := builtin{"", "v1", "Event", "events", "", "n", ""}.resource().complete()
+	require.NoError(f, err)
+	alias := eventsAlias(stored)
+	f.Fuzz(func(t *testing.T, content string) {
+		o := map[string]any{}
+		if utiljson.Unmarshal([]byte(content), &o) != nil || o == nil {
+			return
+		}
+		for core, shown := range eventMembers {
+			delete(o, shown) // no stored event has both names
+			if o[core] == nil {
+				delete(o, core)
+			}
+		}
+		for _, name := range []string{"involvedObject", "source"} {
+			if o[name] == nil {
+				o[name] = map[string]any{}
+			}
+		}
+		obj := &unstructured.Unstructured{Object: o}
+		obj.SetGroupVersionKind(stored.gvk("v1"))
+		want := obj.DeepCopy()
+		shown := alias.fromStored(obj, "v1")
+		assert.Equal(t, "events.k8s.io/v1", shown.GetAPIVersion())
+		assert.Equal(t, want, alias.toStored(shown, "v1"))
+	})
+}
+
 func FuzzSelectors(f *testing.F) {
 	f.Add("a=b,c!=d", "metadata.name=x")
 	f.Add("a in (b,c),!d", "spec.nodeName!=")
@@ -146,6 +180,9 @@ func FuzzRequests(f *testing.F) {
 	f.Add("POST", "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`, "application/json")
 	f.Add("PATCH", "/api/v1/namespaces/default", `[{"op":"add","path":"/metadata","value":1}]`, "application/json-patch+json")
 	f.Add("PUT", "/api/v1/namespaces/default", `{"metadata":{"name":"default","labels":5}}`, "")
+	f.Add("PATCH", "/api/v1/namespaces/default?fieldManager=m", "kind: Namespace\napiVersion: v1\nmetadata: {name: default, labels: {a: b}}", "application/apply-patch+yaml")
+	f.Add("PATCH", "/apis/events.k8s.io/v1/namespaces/default/events/e?fieldManager=m&force=true", `{"kind":"Event","apiVersion":"events.k8s.io/v1","metadata":{"name":"e"},"note":"n"}`, "application/apply-patch+yaml")
+	f.Add("PATCH", "/api/v1/namespaces/default", `{"metadata":{"$deleteFromPrimitiveList/finalizers":["a"],"labels":{"$patch":"replace"}}}`, "application/strategic-merge-patch+json")
 	f.Add("DELETE", "/api/v1/nodes?propagationPolicy=Orphan", `{}`, "application/json")
 	f.Add("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"a.b"},"spec":{"group":"b","scope":"Cluster","names":{"kind":"A","plural":"a"},"versions":[{"name":"v1","served":true,"storage":true}]}}`, "")
 	f.Add("POST", "/api/v1/namespaces/default/pods", "k8s\x00\x0a\x00", mediaProtobuf)

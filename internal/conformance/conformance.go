@@ -34,7 +34,7 @@ func Run(t *testing.T, cfg *rest.Config, opts Options) {
 			{"List", listTests}, {"Watch", watchTests}, {"Discovery", discoveryTests}, {"Custom", customTests},
 			{"Views", viewTests}, {"Protobuf", protobufTests},
 			{"Defaults", defaultsTests}, {"Strict", strictTests}, {"Kinds", kindTests},
-			{"Apply", applyTests}, {"ManagedFields", managedFieldsTests}, {"StrategicPatch", strategicPatchTests}, {"Events", eventTests},
+			{"Apply", applyTests}, {"ManagedFields", managedFieldsTests}, {"StrategicPatch", strategicPatchTests}, {"Events", eventTests}, {"BadInput", badInputTests},
 			{"Subresources", subresourceTests}, {"OpenAPI", openAPITests},
 		} {
 			t.Run(group.name, func(t *testing.T) {
