@@ -88,9 +88,15 @@ func TestHandlerRemovedAmongTheFirstObjectsIsNotSynced(t *testing.T) {
 		close(gate)
 		<-r.Done()
 		assert.False(t, r.HasSynced())
-		d := r.d.(*delivery[*pod])
-		assert.Same(t, w.inf.empty, d.told.snap)
-		assert.Nil(t, d.start)
+		o, whole := w.join(HandlerOptions{})
+		assert.Equal(t, 10, o.len())
+		whole.Remove()
+		<-whole.Done()
+		for _, r := range []*Registration{r, whole} {
+			d := r.d.(*delivery[*pod])
+			assert.Same(t, w.inf.empty, d.told.snap)
+			assert.Nil(t, d.start)
+		}
 	})
 }
 

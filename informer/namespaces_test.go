@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -100,6 +101,9 @@ func TestLateHandlerWaitsForANamespaceThatWasAddedBeforeIt(t *testing.T) {
 		assert.True(t, w.inf.HasSynced())
 		assert.ErrorContains(t, r.Unsynced(), `namespace "b"`)
 		assert.ErrorContains(t, r.Unsynced(), "boom")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, w.inf.WaitForResourceVersion(ctx, "no number"), context.DeadlineExceeded, "nor is the cache")
 		w.fail(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -141,7 +141,7 @@ func TestTimerOfARemovedHandlerIsStopped(t *testing.T) {
 				<-gate
 			}
 		}), HandlerOptions{ResyncPeriod: time.Second})
-		time.Sleep(2 * time.Second)
+		time.Sleep(2500 * time.Millisecond) // between two steps
 		idle.Remove()
 		busy.Remove()
 		close(gate)

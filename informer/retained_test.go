@@ -83,6 +83,7 @@ func TestEventsEndsWithItsContextAlsoWithinADifference(t *testing.T) {
 	c.set("a", "y", 1)
 	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		n := 0
 		for range w.inf.Events(ctx) {
 			n++

@@ -187,3 +187,47 @@ func TestLogRetainsNoCursorThatNoLongerWaits(t *testing.T) {
 	l.Append([]int{1}, 1)
 	assert.Equal(t, []*Cursor[int, int]{nil, nil}, l.spare[:2], "woken")
 }
+
+// What was not read is garbage after Close, and what is appended after a reader
+// has left is not held by the run that it still has in hand.
+func TestClosedLogAndLeftCursorHoldNoEntries(t *testing.T) {
+	t.Parallel()
+	l := New[*[64]byte](0)
+	behind, _, _ := l.Join(0, none)
+	reading, _, _ := l.Join(0, none)
+	l.Append([]*[64]byte{new([64]byte)}, 0)
+	run, _, status := reading.Next()
+	require.Equal(t, Run, status)
+	reading.Leave()
+	later := make([]weak.Pointer[[64]byte], 3*maxChunk)
+	for i := range later {
+		p := new([64]byte)
+		later[i] = weak.Make(p)
+		l.Append([]*[64]byte{p}, i)
+	}
+	alive := func() (n int) {
+		runtime.GC()
+		for _, p := range later {
+			if p.Value() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, len(later), alive(), "there is one that has not read them")
+	behind.Leave()
+	// The tail is cleared only when no reader has a run in hand.
+	assert.LessOrEqual(t, alive(), maxChunk)
+	next, _, _ := l.Join(0, none)
+	for i := range later {
+		p := new([64]byte)
+		later[i] = weak.Make(p)
+		l.Append([]*[64]byte{p}, i)
+	}
+	l.Close()
+	assert.Zero(t, alive())
+	runtime.KeepAlive(run)
+	runtime.KeepAlive(reading)
+	runtime.KeepAlive(next)
+	runtime.KeepAlive(l)
+}
