@@ -100,7 +100,10 @@
 // Validation of built-in kinds beyond the types of fields, metadata and what is
 // immutable; the schemas of custom resources, which are stored as sent; plugins
 // of admission other than those for namespaces, priorities and tolerations,
-// so that volumes get no protecting finalizer. Tables; OpenAPI in protobuf, and for
+// so that volumes get no protecting finalizer. Columns of tables other than name and
+// time of creation for kinds that are rarely printed (jobs, nodes, ingresses, roles and
+// others), their descriptions, and JSON paths of printer columns that are more than
+// names joined by dots; OpenAPI in protobuf, and for
 // CustomResourceDefinitions more than their metadata;
 // autoscaling/v1; conversion between versions of custom resources other than
 // of apiVersion itself; authentication and authorization (reviews of access are
@@ -113,7 +116,7 @@
 // CustomResourceDefinitions are established, and namespaces emptied and removed,
 // at once; nothing collects garbage, so that a finalizer for foreground or orphan
 // deletion stays until a test removes it. Pods are deleted at once, whatever their
-// grace period. A client that asks for a table gets the objects. Kinds are shown
+// grace period. Kinds are shown
 // with the fields of the release whose Go types are compiled in, not the one that
 // /version states.
 //

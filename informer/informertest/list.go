@@ -142,6 +142,15 @@ func (vw view) writeList(w http.ResponseWriter, p page) error {
 	if vw.proto {
 		return vw.writeProtoList(w, listMeta, p.items)
 	}
+	if vw.table {
+		body, err := vw.tableOf(p.items, listMeta)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", mediaJSON)
+		_, _ = w.Write(body) // a client that has gone needs no answer
+		return nil
+	}
 	meta, err := json.Marshal(listMeta)
 	if err != nil {
 		return err

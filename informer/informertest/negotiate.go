@@ -46,15 +46,14 @@ func parseAccept(header string) []accepted {
 	return list
 }
 
-// negotiate chooses the view that the Accept header asks for. Tables are not
-// served: a client that asks for one gets the objects themselves.
+// negotiate chooses the view that the Accept header asks for: whole objects,
+// their metadata alone, or a table of them.
 func negotiate(r *http.Request, res Resource, version string, types goTypes) (view, error) {
 	vw := view{res: res, version: version, types: types}
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "" {
 		return vw, nil
 	}
-	table := false
 	for _, a := range parseAccept(header) {
 		switch a.media {
 		case mediaJSON, "application/*", "*/*":
@@ -75,12 +74,12 @@ func negotiate(r *http.Request, res Resource, version string, types goTypes) (vi
 				return vw, nil
 			}
 		case "Table":
-			table = true
+			if a.params["g"] == metav1.GroupName && a.params["v"] == "v1" && !vw.proto && !res.question {
+				vw.table, vw.include = true, r.URL.Query().Get("includeObject")
+				return vw, nil
+			}
 		}
 	}
 	vw.proto = false
-	if table {
-		return vw, nil
-	}
 	return vw, errNotAcceptable(mediaJSON + ", " + mediaProtobuf)
 }

@@ -22,6 +22,8 @@ type view struct {
 	version string
 	partial bool
 	proto   bool
+	table   bool    // rows of columns
+	include string  // what a table shows of its objects: "Object", "None" or, by default, metadata
 	types   goTypes // of the kinds that have a protobuf form
 }
 
@@ -35,6 +37,9 @@ func (vw view) media() string {
 
 // typeMeta returns the kind and apiVersion that objects are shown with.
 func (vw view) typeMeta() metav1.TypeMeta {
+	if vw.table {
+		return metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()}
+	}
 	if vw.partial {
 		return metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()}
 	}
@@ -66,6 +71,9 @@ func (vw view) object(v *version) ([]byte, error) {
 
 // jsonOf is the JSON of one object.
 func (vw view) jsonOf(v *version) ([]byte, error) {
+	if vw.table {
+		return vw.tableOf([]*version{v}, metav1.ListMeta{ResourceVersion: formatRV(v.rv)})
+	}
 	bare, err := vw.members(v)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func Run(t *testing.T, cfg *rest.Config, opts Options) {
 			{"Views", viewTests}, {"Protobuf", protobufTests},
 			{"Defaults", defaultsTests}, {"Strict", strictTests}, {"Kinds", kindTests},
 			{"Apply", applyTests}, {"ManagedFields", managedFieldsTests}, {"StrategicPatch", strategicPatchTests}, {"Events", eventTests}, {"BadInput", badInputTests},
-			{"Subresources", subresourceTests}, {"OpenAPI", openAPITests},
+			{"Subresources", subresourceTests}, {"OpenAPI", openAPITests}, {"Tables", tableTests},
 		} {
 			t.Run(group.name, func(t *testing.T) {
 				t.Parallel()

@@ -1,0 +1,216 @@
+package informertest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// numberAt is a number in an object, 0 if there is none.
+func numberAt(o map[string]any, path ...string) int64 {
+	n, _ := at(o, path...).(int64)
+	return n
+}
+
+// orNone shows that there is nothing.
+func orNone(v any) any {
+	if v == nil || v == "" {
+		return "<none>"
+	}
+	return v
+}
+
+// unset shows that nothing was said.
+func unset(v any) any {
+	if v == nil || v == "" {
+		return "<unset>"
+	}
+	return v
+}
+
+// orEmpty is a cell that stays empty if there is nothing at a path.
+func orEmpty(path ...string) func(map[string]any) any {
+	return func(o map[string]any) any {
+		if v := at(o, path...); v != nil {
+			return v
+		}
+		return ""
+	}
+}
+
+// age is how long ago a time was, as kubectl shows it.
+func age(timestamp any) any {
+	text, _ := timestamp.(string)
+	when, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(when))
+}
+
+// each joins a field of all objects in a list.
+func each(list any, name string) any {
+	items, _ := list.([]any)
+	var out []string
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			out = append(out, fmt.Sprint(o[name]))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// length is how many items a list has.
+func length(list any) any {
+	items, _ := list.([]any)
+	return strconv.Itoa(len(items))
+}
+
+// dataCount is how many entries a config map or secret has.
+func dataCount(o map[string]any) any {
+	data, _ := o["data"].(map[string]any)
+	binary, _ := o["binaryData"].(map[string]any)
+	return strconv.Itoa(len(data) + len(binary))
+}
+
+// ratio is how many of the wanted replicas are there.
+func ratio(status string) func(map[string]any) any {
+	return func(o map[string]any) any {
+		return fmt.Sprintf("%d/%d", numberAt(o, "status", status), numberAt(o, "spec", "replicas"))
+	}
+}
+
+// containerStatuses are what a node reports of a pod's containers.
+func containerStatuses(pod map[string]any) []map[string]any {
+	items, _ := at(pod, "status", "containerStatuses").([]any)
+	var out []map[string]any
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func podReady(pod map[string]any) any {
+	containers, _ := at(pod, "spec", "containers").([]any)
+	ready := 0
+	for _, c := range containerStatuses(pod) {
+		if c["ready"] == true {
+			ready++
+		}
+	}
+	return fmt.Sprintf("%d/%d", ready, len(containers))
+}
+
+// podStatus is the phase, or the reason why a container does not run.
+func podStatus(pod map[string]any) any {
+	status, _ := at(pod, "status", "phase").(string)
+	if reason, _ := at(pod, "status", "reason").(string); reason != "" {
+		status = reason
+	}
+	for _, c := range containerStatuses(pod) {
+		for _, state := range []string{"waiting", "terminated"} {
+			if reason, _ := at(c, "state", state, "reason").(string); reason != "" {
+				status = reason
+			}
+		}
+	}
+	if at(pod, "metadata", "deletionTimestamp") != nil {
+		return "Terminating"
+	}
+	return status
+}
+
+func podRestarts(pod map[string]any) any {
+	var n int64
+	for _, c := range containerStatuses(pod) {
+		n += numberAt(c, "restartCount")
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// readinessGates is how many of a pod's additional conditions are met.
+func readinessGates(pod map[string]any) any {
+	gates, _ := at(pod, "spec", "readinessGates").([]any)
+	if len(gates) == 0 {
+		return "<none>"
+	}
+	conditions, _ := at(pod, "status", "conditions").([]any)
+	met := 0
+	for _, gate := range gates {
+		g, _ := gate.(map[string]any)
+		for _, condition := range conditions {
+			if c, ok := condition.(map[string]any); ok && c["type"] == g["conditionType"] && c["status"] == "True" {
+				met++
+			}
+		}
+	}
+	return fmt.Sprintf("%d/%d", met, len(gates))
+}
+
+// externalIP is under which address a service is reached from outside.
+func externalIP(service map[string]any) any {
+	switch at(service, "spec", "type") {
+	case "ExternalName":
+		return orNone(at(service, "spec", "externalName"))
+	case "LoadBalancer":
+		if ingress, _ := at(service, "status", "loadBalancer", "ingress").([]any); len(ingress) > 0 {
+			if ips := each(ingress, "ip"); ips != "<nil>" {
+				return ips
+			}
+			return each(ingress, "hostname")
+		}
+		return "<pending>"
+	}
+	ips, _ := at(service, "spec", "externalIPs").([]any)
+	return orNone(joined(ips))
+}
+
+func servicePorts(service map[string]any) any {
+	spec, _ := service["spec"].(map[string]any)
+	var out []string
+	for _, p := range portsOf(spec) {
+		text := fmt.Sprintf("%v/%v", p["port"], p["protocol"])
+		if node, _ := p["nodePort"].(int64); node != 0 {
+			text = fmt.Sprintf("%v:%d/%v", p["port"], node, p["protocol"])
+		}
+		out = append(out, text)
+	}
+	return orNone(strings.Join(out, ","))
+}
+
+// accessModes abbreviates the modes of a bound claim.
+func accessModes(claim map[string]any) any {
+	short := map[any]string{"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+	modes, _ := at(claim, "status", "accessModes").([]any)
+	var out []string
+	for _, m := range modes {
+		out = append(out, short[m])
+	}
+	return strings.Join(out, ",")
+}
+
+func joined(list []any) string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = fmt.Sprint(v)
+	}
+	return strings.Join(out, ",")
+}
+
+// customCell shows what a column of a CustomResourceDefinition points to: a field,
+// by its names joined by dots. A date is shown as the time that has passed.
+func customCell(c printerColumn) func(map[string]any) any {
+	path := jsonPath(c.JSONPath)
+	return func(o map[string]any) any {
+		v := at(o, path...)
+		if c.Type == "date" && v != nil {
+			return age(v)
+		}
+		return v
+	}
+}

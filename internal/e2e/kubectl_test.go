@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/e2e/controlplane"
+)
+
+// kubectl runs kubectl against one server, in one namespace.
+type kubectl struct {
+	t      *testing.T
+	binary string
+	flags  []string
+	home   string
+}
+
+// newKubectl returns a kubectl with a home of its own, so that nothing of the
+// user's configuration or caches plays a part.
+func newKubectl(t *testing.T, flags ...string) *kubectl {
+	t.Helper()
+	paths, err := controlplane.Build(t.Context(), os.Stderr, controlplane.Kubectl)
+	require.NoError(t, err)
+	return &kubectl{t: t, binary: paths[0], flags: flags, home: t.TempDir()}
+}
+
+// run runs a command, which must succeed, and returns what it printed.
+func (k *kubectl) run(stdin, command string) string {
+	k.t.Helper()
+	out, err := k.try(stdin, command)
+	require.NoError(k.t, err, "kubectl %s\n%s", command, out)
+	return out
+}
+
+// try runs a command.
+func (k *kubectl) try(stdin, command string) (string, error) {
+	cmd := exec.CommandContext(k.t.Context(), k.binary, append(append([]string{}, k.flags...), strings.Fields(command)...)...)
+	cmd.Env = append(os.Environ(), "HOME="+k.home, "KUBE_EDITOR=sed -i s/replicas:.*/replicas:\\ 4/")
+	cmd.Stdin = strings.NewReader(stdin)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+const webDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: "example.test/image:v1"}]}
+`
+
+// What people do with kubectl all day, on the embedded server and on a real one,
+// without --validate=false.
+func TestKubectlWorksOnBothServers(t *testing.T) {
+	t.Run("Embedded", func(t *testing.T) {
+		s := informertest.Start(t, informertest.Options{})
+		everyday(newKubectl(t, "--server="+s.URL()))
+	})
+	t.Run("Real", func(t *testing.T) {
+		kubeconfig, err := shared(t).Kubeconfig()
+		require.NoError(t, err)
+		everyday(newKubectl(t, "--kubeconfig="+kubeconfig))
+	})
+}
+
+// everyday is the list of commands.
+func everyday(k *kubectl) {
+	t := k.t
+	k.run("", "create namespace kubectl")
+	k.flags = append(k.flags, "--namespace=kubectl")
+
+	// Writing.
+	k.run("", "create configmap settings --from-literal=a=b")
+	assert.Contains(t, k.run(webDeployment, "apply -f -"), "deployment.apps/web created")
+	assert.Contains(t, k.run(webDeployment, "apply -f -"), "deployment.apps/web unchanged")
+	changed := strings.Replace(webDeployment, ":v1", ":v2", 1)
+	diff, err := k.try(changed, "diff -f -")
+	require.Error(t, err, "there is a difference")
+	assert.Contains(t, diff, "+      - image: example.test/image:v2")
+	assert.Contains(t, k.run(changed, "apply -f -"), "deployment.apps/web configured")
+	assert.Equal(t, "example.test/image:v2", k.run("", "get deployment web -o jsonpath={.spec.template.spec.containers[0].image}"))
+	misspelt := strings.Replace(webDeployment, "replicas:", "replica:", 1)
+	out, err := k.try(misspelt, "apply -f -")
+	require.Error(t, err)
+	assert.Contains(t, out, `unknown field "spec.replica"`)
+	applied := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied}\ndata: {k: v}\n"
+	assert.Contains(t, k.run(applied, "apply --server-side -f -"), "configmap/applied serverside-applied")
+	out, err = k.try(strings.Replace(applied, "k: v", "k: w", 1), "apply --server-side --field-manager=other -f -")
+	require.Error(t, err)
+	assert.Contains(t, out, `conflict with "kubectl"`)
+
+	// Changing.
+	assert.Contains(t, k.run("", "scale deployment web --replicas=3"), "deployment.apps/web scaled")
+	assert.Equal(t, "3", k.run("", "get deployment web -o jsonpath={.spec.replicas}"))
+	assert.Contains(t, k.run("", "rollout restart deployment web"), "deployment.apps/web restarted")
+	assert.NotEmpty(t, k.run("", "get deployment web -o jsonpath={.spec.template.metadata.annotations}"))
+	k.run("", "label deployment web tier=front")
+	k.run("", "annotate deployment web note=x")
+	k.run("", "patch deployment web -p {\"spec\":{\"paused\":true}}")
+	k.run("", "patch deployment web --type=merge -p {\"spec\":{\"paused\":false}}")
+	k.run("", "set image deployment/web c=example.test/image:v3")
+	assert.Contains(t, k.run("", "edit deployment web"), "deployment.apps/web edited")
+	assert.Equal(t, "4", k.run("", "get deployment web -o jsonpath={.spec.replicas}"))
+
+	// Reading.
+	k.run("", "run p --image=example.test/image")
+	k.run("", "create service clusterip s --tcp=80")
+	all := k.run("", "get all")
+	for _, name := range []string{"pod/p", "service/s", "deployment.apps/web"} {
+		assert.Contains(t, all, name)
+	}
+	for resource, columns := range map[string]string{
+		"pods":        "NAME READY STATUS RESTARTS AGE IP NODE NOMINATED NODE READINESS GATES",
+		"deployments": "NAME READY UP-TO-DATE AVAILABLE AGE CONTAINERS IMAGES SELECTOR",
+		"services":    "NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR",
+		"configmaps":  "NAME DATA AGE",
+	} {
+		head, _, _ := strings.Cut(k.run("", "get "+resource+" -o wide"), "\n")
+		assert.Equal(t, columns, strings.Join(strings.Fields(head), " "))
+	}
+	explained := k.run("", "explain deployment.spec.strategy")
+	assert.Contains(t, explained, "KIND:       Deployment")
+	assert.Contains(t, explained, "rollingUpdate")
+	assert.Contains(t, k.run("", "describe deployment web"), "StrategyType:           RollingUpdate")
+	assert.Contains(t, k.run("", "describe pod p"), "QoS Class:        BestEffort")
+	assert.Contains(t, k.run("", "auth can-i delete pods"), "yes")
+	assert.Contains(t, k.run("", "api-resources --categories=all"), "deployments")
+
+	// Waiting and deleting.
+	assert.Contains(t, k.run("", "wait --for=jsonpath={.spec.replicas}=4 deployment/web --timeout=20s"), "condition met")
+	k.run("", "delete pod p --now --wait=false")
+	k.run("", "delete deployment web")
+	assert.Contains(t, k.run("", "wait --for=delete deployment/web --timeout=20s"), "")
+	out, err = k.try("", "get deployment web")
+	require.Error(t, err)
+	assert.Contains(t, out, `deployments.apps "web" not found`)
+
+	// A custom resource has the columns that its definition gives it.
+	crd := filepath.Join(t.TempDir(), "crd.yaml")
+	require.NoError(t, os.WriteFile(crd, []byte(gadgets), 0o644))
+	k.run("", "apply -f "+crd)
+	k.run("", "wait --for=condition=Established crd/gadgets.kubectl.example.test --timeout=20s")
+	k.run("apiVersion: kubectl.example.test/v1\nkind: Gadget\nmetadata: {name: g}\nspec: {size: 3}\n", "create -f -")
+	assert.Equal(t, []string{"NAME", "SIZE", "g", "3"}, strings.Fields(k.run("", "get gadgets")))
+	k.run("", "delete -f "+crd)
+}
+
+const gadgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.kubectl.example.test}
+spec:
+  group: kubectl.example.test
+  scope: Namespaced
+  names: {kind: Gadget, plural: gadgets, singular: gadget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns: [{name: Size, type: integer, jsonPath: .spec.size}]
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer}}}}
+`
