@@ -3,25 +3,33 @@ package deltafifo
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
-// BatchFIFO is the batch face: a queue of changes in arrival order across all
+// BatchFIFO is the batch queue: a queue of changes in arrival order across all
 // objects, emptied as a whole.
+//
+//	producers ──▶ fill  [ Added web · Updated db · Replaced [web cron] @41 · Bookmark @57 ]
+//	                                          PopBatch:  fill ⇄ spare
+//	consumer  ◀── batch [ Added db · Deleted web · · ]   cleared, it is the next spare
 //
 // Any number of goroutines may write; the changes of each are kept in its order.
 // One consumer at a time calls [BatchFIFO.PopBatch]. No lock is held while it
 // processes, so that producers never wait for a consumer's work, only for room.
 //
-// It knows no store, so a reflector that writes to it cannot ask what is known.
-// The package documentation says what that costs at a relist, and how to add it.
+// It knows no store, and so nothing of what a [DeltaFIFO] finds out there: which
+// objects are missing from a list, which deletion is of an unknown object, what
+// is known, and when the store is synced. The owner of the store knows.
 //
 // Create it with [NewBatch].
 type BatchFIFO[T Object] struct {
-	gate
-	buf        buffers[T]
-	everListed bool // Replace has been called
-	listed     bool // a Replaced is among the pending deltas
-	written    bool // an Added, Updated, Deleted or Replaced is among them
+	bounded
+	// fill has the pending deltas, and is guarded by the mutex. Spare is the empty
+	// buffer that follows it, and is for the consumer; nil while that has the other
+	// one in process. Two slices that change places instead of a new one for each
+	// batch, so that a steady load allocates nothing.
+	fill  []Delta[T]
+	spare []Delta[T]
 }
 
 // NewBatch returns an empty queue.
@@ -40,33 +48,26 @@ func (q *BatchFIFO[T]) Add(ctx context.Context, obj T) error {
 }
 
 // Update queues an Updated delta; otherwise it is like Add. The queue does not
-// know which objects exist, so it does not tell additions from updates: the
-// consumer, which owns the store, does.
+// know which objects exist, so it does not distinguish additions from updates:
+// the consumer, which owns the store, does.
 func (q *BatchFIFO[T]) Update(ctx context.Context, obj T) error {
 	return q.write(ctx, "Update", Updated, obj)
 }
 
 // Delete queues a Deleted delta whose obj is the last state of the object;
 // otherwise it is like Add. A Delete of an object that the consumer has never
-// seen is handed over like any other.
+// seen is delivered like any other.
 func (q *BatchFIFO[T]) Delete(ctx context.Context, obj T) error {
 	return q.write(ctx, "Delete", Deleted, obj)
 }
 
-// DeleteFinalStateUnknown queues a Deleted delta for an object that is known to
-// be gone although its deletion was not observed; otherwise it is like Delete.
-func (q *BatchFIFO[T]) DeleteFinalStateUnknown(ctx context.Context, tombstone DeletedFinalStateUnknown[T]) error {
-	if err := tombstone.check(); err != nil {
+// write queues a change of an object that comes from outside.
+func (q *BatchFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj T) error {
+	key, err := keyOf(op, obj)
+	if err != nil {
 		return err
 	}
-	if err := q.enter(ctx); err != nil {
-		return err
-	}
-	d := q.buf.next()
-	d.Type, d.Key, d.Object, d.FinalStateUnknown = Deleted, tombstone.Key, tombstone.Object, true
-	q.written = true
-	q.leave(1)
-	return nil
+	return q.enqueue(ctx, Delta[T]{Type: typ, Object: obj, Key: key})
 }
 
 // Replace queues one Replaced delta that states the whole collection as of
@@ -75,7 +76,7 @@ func (q *BatchFIFO[T]) DeleteFinalStateUnknown(ctx context.Context, tombstone De
 //
 // The queue keeps objs until it has been processed; the caller must not touch
 // the slice again. If one of the objects cannot be queued, nothing is, and the
-// error says which. An object that is listed twice is handed over twice; the
+// error says which. An object that is listed twice is delivered twice; the
 // later one is the newer one. Otherwise Replace is like Add, and however long
 // the list, it counts as one delta.
 func (q *BatchFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion string) error {
@@ -84,40 +85,27 @@ func (q *BatchFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 			return fmt.Errorf("%w (object %d of %d)", err, i+1, len(objs))
 		}
 	}
-	if err := q.enter(ctx); err != nil {
-		return err
-	}
-	d := q.buf.next()
-	d.Type, d.Objects, d.ResourceVersion = Replaced, objs, resourceVersion
-	q.everListed, q.listed, q.written = true, true, true
-	q.leave(1)
-	return nil
+	return q.enqueue(ctx, Delta[T]{Type: Replaced, Objects: objs, ResourceVersion: resourceVersion})
 }
 
 // Bookmark queues a Bookmark delta: the collection has not changed between the
 // delta before it and resourceVersion. Otherwise it is like Add.
 func (q *BatchFIFO[T]) Bookmark(ctx context.Context, resourceVersion string) error {
-	if err := q.enter(ctx); err != nil {
-		return err
-	}
-	d := q.buf.next()
-	d.Type, d.ResourceVersion = Bookmark, resourceVersion
-	q.leave(1)
-	return nil
+	return q.enqueue(ctx, Delta[T]{Type: Bookmark, ResourceVersion: resourceVersion})
 }
 
-func (q *BatchFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj T) error {
-	key, err := keyOf(op, obj)
-	if err != nil {
+// enqueue queues one delta behind all others.
+func (q *BatchFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
+	if err := q.lockWhenRoom(ctx); err != nil {
 		return err
 	}
-	if err := q.enter(ctx); err != nil {
-		return err
+	if n := len(q.fill); n == cap(q.fill) {
+		// append would grow a large slice by a quarter, and copy each delta four
+		// times on the way; doubling copies it once. Often the only one is a list.
+		q.fill = slices.Grow(q.fill, max(n, 4))
 	}
-	d := q.buf.next()
-	d.Type, d.Object, d.Key = typ, obj, key
-	q.written = true
-	q.leave(1)
+	q.fill = append(q.fill, d)
+	q.countAndUnlock(1)
 	return nil
 }
 
@@ -130,67 +118,43 @@ func (q *BatchFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj 
 // wait for room that nobody makes, until its context ends.
 //
 // The batch is gone from the queue whatever process does with it: if process
-// fails or panics, nothing is handed over again, and the next call gets what
-// came later. A consumer that cannot deal with one delta of a batch should
-// note that and go on; an error means that the batch as a whole failed, and it
-// does not count for [BatchFIFO.HasSynced]. A panic goes through to the caller,
-// and the queue stays usable.
+// fails or panics, nothing is delivered again, and the next call gets what came
+// later. A consumer that cannot deal with one delta of a batch should note that
+// and go on. A panic propagates to the caller, and the queue stays usable.
 //
 // PopBatch returns the error of ctx without taking anything if ctx has ended or
-// ends while it waits. After Close it hands over what remains and then returns
+// ends while it waits. After Close it delivers what remains and then returns
 // [ErrClosed]. A call while another one is in progress gets [ErrConcurrentPop].
 func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[T]) error) error {
-	if process == nil {
-		return errNoProcess
-	}
-	if !q.popping.CompareAndSwap(false, true) {
-		return ErrConcurrentPop
-	}
-	defer q.popping.Store(false)
-
-	if err := ctx.Err(); err != nil {
+	if err := q.beginPop(process != nil); err != nil {
 		return err
 	}
-	q.mu.Lock()
-	if err := q.await(ctx, q.buf.large(), q.buf.trim); err != nil {
+	defer q.endPop()
+	if err := q.lockWhenPending(ctx); err != nil {
 		return err
 	}
-	batch := q.buf.take()
-	listed, written := q.listed, q.written
-	q.listed, q.written = false, false
-	q.taken(len(batch))
-	q.mu.Unlock()
+	batch := q.fill
+	q.fill, q.spare = q.spare, nil
+	q.countAndUnlock(-len(batch))
 
-	// If process panics, the batch is left to the garbage collector, as whoever
-	// recovers may still look at it.
+	// If process panics, the batch is left to the garbage collector, as the code
+	// that recovers may still look at it. Without spare capacity, an append of the
+	// consumer copies instead of writing where later deltas will be.
 	err := process(batch[:len(batch):len(batch)])
-	q.buf.recycle(batch)
-	if err == nil && written && !q.hasSynced() {
-		q.processed(listed)
-	}
+	q.recycle(batch)
 	return err
 }
 
-// processed notes that a batch of changes was processed without error. The
-// first one with a list completes the initial state. As long as no list has
-// come, the producer may be one that never lists, and then the state is
-// complete from the beginning.
-func (q *BatchFIFO[T]) processed(listed bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if listed || !q.everListed {
-		close(q.synced)
+// recycle clears the batch, so that it keeps no object alive, and makes it the
+// spare buffer. A batch that is larger than those of a steady load, or one that
+// has used less than a quarter of its buffer, is left to the garbage collector.
+func (q *BatchFIFO[T]) recycle(batch []Delta[T]) {
+	const minKept = 16 // too small to matter
+	if n := len(batch); n <= maxKept && cap(batch) <= 4*max(n, minKept) {
+		clear(batch)
+		q.spare = batch[:0]
 	}
 }
-
-// HasSynced reports whether the initial state has been processed: whether
-// process has returned without error from a batch with a Replaced or, as long
-// as no Replaced has ever been queued, from any change at all. A Bookmark is no
-// change. Once true it stays true.
-func (q *BatchFIFO[T]) HasSynced() bool { return q.hasSynced() }
-
-// Synced returns a channel that is closed when HasSynced becomes true.
-func (q *BatchFIFO[T]) Synced() <-chan struct{} { return q.synced }
 
 // Len returns the number of pending deltas. What is being processed does not
 // count.

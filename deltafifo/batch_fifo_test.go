@@ -2,25 +2,23 @@ package deltafifo
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func newBatchFace() batchFace {
-	return batchFace{NewBatch[thing](BatchOptions{})}
+func newBatchQueue() batchQueue {
+	return batchQueue{NewBatch[thing](BatchOptions{})}
 }
 
 func TestBatchIsEverythingPendingHoweverMuchAndWhateverKind(t *testing.T) {
 	t.Parallel()
-	q := newBatchFace()
+	q := newBatchQueue()
 	ctx := t.Context()
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	require.NoError(t, q.Update(ctx, newThing("a", "2")))
@@ -29,9 +27,8 @@ func TestBatchIsEverythingPendingHoweverMuchAndWhateverKind(t *testing.T) {
 	require.NoError(t, q.Delete(ctx, newThing("b", "6")))
 	require.NoError(t, q.Replace(ctx, nil, "7"))
 	require.NoError(t, q.Bookmark(ctx, "8"))
-	require.NoError(t, q.DeleteFinalStateUnknown(ctx, DeletedFinalStateUnknown[thing]{Key: keyNamed("x/y")}))
 	assert.Equal(t, "Added a@1, Updated a@2, Bookmark @3, Replaced [b@4 a@2]@5, Deleted b@6, "+
-		"Replaced []@7, Bookmark @8, Deleted(tombstone) x/y nil", describe(popOnce(t, q)))
+		"Replaced []@7, Bookmark @8", describe(popOnce(t, q)))
 
 	for i := range 10_000 {
 		require.NoError(t, q.Update(ctx, newThing("a", strconv.Itoa(i))))
@@ -41,7 +38,7 @@ func TestBatchIsEverythingPendingHoweverMuchAndWhateverKind(t *testing.T) {
 
 func TestReplaceIsOneDeltaThatKeepsTheSlice(t *testing.T) {
 	t.Parallel()
-	q := newBatchFace()
+	q := newBatchQueue()
 	objs := []thing{newThing("a", "1"), newThing("b", "1")}
 	require.NoError(t, q.Replace(t.Context(), objs, "7"))
 	assert.Equal(t, 1, q.Len())
@@ -53,7 +50,7 @@ func TestReplaceIsOneDeltaThatKeepsTheSlice(t *testing.T) {
 func TestReplaceCountsAsOneDeltaAgainstTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := batchFace{NewBatch[thing](BatchOptions{Limit: 2})}
+		q := batchQueue{NewBatch[thing](BatchOptions{Limit: 2})}
 		long := make([]thing, 100)
 		for i := range long {
 			long[i] = newThing(strconv.Itoa(i), "1")
@@ -75,57 +72,22 @@ func TestReplaceCountsAsOneDeltaAgainstTheLimit(t *testing.T) {
 
 func TestDeleteOfAnUnknownObjectIsHandedOver(t *testing.T) {
 	t.Parallel()
-	q := newBatchFace()
+	q := newBatchQueue()
 	require.NoError(t, q.Delete(t.Context(), newThing("never-seen", "1")))
 	assert.Equal(t, "Deleted never-seen@1", describe(popOnce(t, q)))
 }
 
 func TestEmptyReplaceIsABarrierThatHasToBeProcessed(t *testing.T) {
 	t.Parallel()
-	q := newBatchFace()
+	q := newBatchQueue()
 	require.NoError(t, q.Replace(t.Context(), nil, "1"))
-	assert.False(t, q.HasSynced(), "the consumer may hold objects that it has to drop")
-	popOnce(t, q)
-	assert.True(t, q.HasSynced())
-}
-
-func TestBookmarkDoesNotCompleteTheInitialState(t *testing.T) {
-	t.Parallel()
-	q := newBatchFace()
-	require.NoError(t, q.Bookmark(t.Context(), "1"))
-	popOnce(t, q)
-	assert.False(t, q.HasSynced())
-}
-
-func TestFailedListIsNoInitialStateButTheNextOneIs(t *testing.T) {
-	t.Parallel()
-	boom := errors.New("boom")
-	fail := map[string]func(batchFace){
-		"error": func(q batchFace) {
-			assert.Equal(t, boom, q.PopBatch(t.Context(), func([]Delta[thing]) error { return boom }))
-		},
-		"panic": func(q batchFace) {
-			assert.Panics(t, func() { _ = q.PopBatch(t.Context(), func([]Delta[thing]) error { panic(boom) }) })
-		},
-	}
-	for name, fail := range fail {
-		t.Run(name, func(t *testing.T) {
-			q := newBatchFace()
-			require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "1")}, "1"))
-			fail(q)
-			require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
-			popOnce(t, q)
-			assert.False(t, q.HasSynced(), "b is not the whole collection")
-			require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "3")}, "3"))
-			popOnce(t, q)
-			assert.True(t, q.HasSynced())
-		})
-	}
+	assert.Equal(t, 1, q.Len(), "the consumer may hold objects that it has to drop")
+	assert.Equal(t, "Replaced []@1", describe(popOnce(t, q)))
 }
 
 func TestConsumerMayDoWhatItLikesWithTheBatch(t *testing.T) {
 	t.Parallel()
-	q := newBatchFace()
+	q := newBatchQueue()
 	for round := range 5 {
 		for i := range 5 {
 			require.NoError(t, q.Add(t.Context(), newThing(strconv.Itoa(i), strconv.Itoa(round))))
@@ -146,7 +108,7 @@ func TestConsumerMayDoWhatItLikesWithTheBatch(t *testing.T) {
 // must not write into them.
 func TestTheBatchHasNoSpareCapacity(t *testing.T) {
 	t.Parallel()
-	q := batchFace{NewBatch[thing](BatchOptions{})}
+	q := batchQueue{NewBatch[thing](BatchOptions{})}
 	for round := range 3 {
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		require.NoError(t, q.pop(t.Context(), func(batch []Delta[thing]) error {
@@ -166,7 +128,7 @@ func TestTheBatchHasNoSpareCapacity(t *testing.T) {
 func TestZeroLimitIsADefaultAndNegativeIsNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		bounded, unbounded := newBatchFace(), batchFace{NewBatch[thing](BatchOptions{Limit: Unbounded})}
+		bounded, unbounded := newBatchQueue(), batchQueue{NewBatch[thing](BatchOptions{Limit: Unbounded})}
 		obj := newThing("a", "1")
 		for range DefaultLimit {
 			require.NoError(t, bounded.Update(t.Context(), obj))
@@ -182,7 +144,7 @@ func TestZeroLimitIsADefaultAndNegativeIsNone(t *testing.T) {
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, size := range []int{1, 10, 100, 1000} {
-		q := newBatchFace()
+		q := newBatchQueue()
 		obj := newThing("ns/a", "1")
 		process := func([]Delta[thing]) error { return nil }
 		allocs := testing.AllocsPerRun(100, func() {
@@ -197,7 +159,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 
 func TestProcessedObjectsCanBeCollected(t *testing.T) {
 	t.Parallel()
-	for name, newQueue := range map[string]maker{"batch": implementations["batch"], "classic": implementations["classic"]} {
+	for name, newQueue := range map[string]maker{"BatchFIFO": implementations["BatchFIFO"], "DeltaFIFO": implementations["DeltaFIFO"]} {
 		t.Run(name, func(t *testing.T) {
 			q := newQueue(Unbounded, newStore())
 			var refs []weak.Pointer[thingValue]
@@ -223,42 +185,4 @@ func TestProcessedObjectsCanBeCollected(t *testing.T) {
 			runtime.KeepAlive(q)
 		})
 	}
-}
-
-func TestBuffersShrinkAfterABurst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := batchFace{NewBatch[thing](BatchOptions{Limit: Unbounded})}
-		obj := newThing("a", "1")
-		burst := func(n int) {
-			for range n {
-				require.NoError(t, q.Update(t.Context(), obj))
-			}
-			popOnce(t, q)
-		}
-		held := func() int {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			return cap(q.buf.fill) + cap(q.buf.spare)
-		}
-
-		burst(100_000)
-		assert.GreaterOrEqual(t, held(), 100_000, "a burst may be followed by another")
-		for range 200 {
-			burst(10)
-		}
-		assert.LessOrEqual(t, held(), 2*idleDeltas, "busy, but with small batches")
-
-		for range 3 { // the timer works more than once
-			burst(100_000)
-			waiting := blockProducers(1, func(int) error { return q.pop(context.Background(), func([]Delta[thing]) error { return nil }) })
-			advance(idleAfter - 1)
-			assert.GreaterOrEqual(t, held(), 100_000, "not yet idle")
-			advance(time.Nanosecond)
-			synctest.Wait()
-			assert.LessOrEqual(t, held(), 2*idleDeltas, "idle")
-			require.NoError(t, q.Update(t.Context(), obj))
-			require.NoError(t, <-waiting)
-		}
-	})
 }

@@ -63,9 +63,9 @@ func BenchmarkBatchReplace(b *testing.B) {
 	}
 }
 
-// BenchmarkClassic is the cost of one delta in and out when 1,000 objects are
+// BenchmarkDeltaFIFO is the cost of one delta in and out when 1,000 objects are
 // queued, each with so many changes.
-func BenchmarkClassic(b *testing.B) {
+func BenchmarkDeltaFIFO(b *testing.B) {
 	objs := someThings(1000)
 	for _, changes := range []int{1, 4} {
 		b.Run(fmt.Sprintf("changes=%d", changes), func(b *testing.B) {
@@ -84,9 +84,9 @@ func BenchmarkClassic(b *testing.B) {
 	}
 }
 
-// BenchmarkClassicReplace is the cost of a list of 10,000 objects and of
+// BenchmarkDeltaFIFOReplace is the cost of a list of 10,000 objects and of
 // popping each of them.
-func BenchmarkClassicReplace(b *testing.B) {
+func BenchmarkDeltaFIFOReplace(b *testing.B) {
 	objs := someThings(10_000)
 	q := New(Options[thing]{})
 	b.ReportAllocs()

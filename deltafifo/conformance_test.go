@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,31 +17,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maker builds one implementation of face. The store is what the consumer of
+// maker builds one implementation of queue. The store is what the consumer of
 // the queue will apply its deltas to.
-type maker func(limit int, consumer *store) face
+type maker func(limit int, consumer *store) queue
 
 var implementations = map[string]maker{
-	"batch": func(limit int, _ *store) face {
-		return batchFace{NewBatch[thing](BatchOptions{Limit: limit})}
+	"BatchFIFO": func(limit int, _ *store) queue {
+		return batchQueue{NewBatch[thing](BatchOptions{Limit: limit})}
 	},
-	"classic": func(limit int, consumer *store) face {
-		return classicFace{New(Options[thing]{Limit: limit, KnownObjects: consumer})}
+	"DeltaFIFO": func(limit int, consumer *store) queue {
+		return deltaQueue{New(Options[thing]{Limit: limit, KnownObjects: consumer})}
 	},
-	"batch model": func(limit int, _ *store) face {
+	"BatchFIFO model": func(limit int, _ *store) queue {
 		return newModel(false, nil, limit)
 	},
-	"classic model": func(limit int, consumer *store) face {
+	"DeltaFIFO model": func(limit int, consumer *store) queue {
 		return newModel(true, consumer, limit)
 	},
 }
 
-// conformance is what holds for every queue, whichever its face. Each property
-// runs in a bubble of its own, in which time is fake and a deadlock fails.
-var conformance = []struct {
+// property is one that a queue must have. Each runs in a bubble of its own, in
+// which time is fake and a deadlock fails.
+type property struct {
 	name  string
 	check func(t *testing.T, newQueue maker)
-}{
+}
+
+// conformance is what holds for both queues.
+var conformance = []property{
 	{"PopReturnsWhatWasWrittenInOrder", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore())
 		a1, a2, a3 := newThing("ns/a", "1"), newThing("ns/a", "2"), newThing("ns/a", "3")
@@ -131,7 +135,6 @@ var conformance = []struct {
 		assert.ErrorIs(t, q.Add(t.Context(), newThing("c", "3")), ErrClosed)
 		assert.ErrorIs(t, q.Update(t.Context(), newThing("c", "3")), ErrClosed)
 		assert.ErrorIs(t, q.Delete(t.Context(), newThing("a", "3")), ErrClosed)
-		assert.ErrorIs(t, q.DeleteFinalStateUnknown(t.Context(), DeletedFinalStateUnknown[thing]{Key: keyNamed("a")}), ErrClosed)
 		assert.ErrorIs(t, q.Replace(t.Context(), nil, "3"), ErrClosed)
 		assert.ErrorIs(t, q.Bookmark(t.Context(), "3"), ErrClosed)
 		assert.Equal(t, 2, q.Len())
@@ -252,7 +255,7 @@ var conformance = []struct {
 			assert.ErrorIs(t, err, ErrInvalidObject)
 		}
 		assert.Zero(t, q.Len())
-		assert.False(t, q.HasSynced())
+		assertNotSynced(t, q)
 	}},
 	{"GarbageIsRefusedAtTheDoor", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore())
@@ -261,9 +264,8 @@ var conformance = []struct {
 			assert.ErrorIs(t, q.Update(t.Context(), bad), ErrInvalidObject)
 			assert.ErrorIs(t, q.Delete(t.Context(), bad), ErrInvalidObject)
 		}
-		assert.ErrorIs(t, q.DeleteFinalStateUnknown(t.Context(), DeletedFinalStateUnknown[thing]{}), ErrInvalidObject)
 		assert.Zero(t, q.Len())
-		assert.False(t, q.HasSynced())
+		assertNotSynced(t, q)
 	}},
 	{"SlashesInNamesDoNotMixUpObjects", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore())
@@ -284,7 +286,6 @@ var conformance = []struct {
 		assert.Equal(t, context.Canceled, q.Add(ctx, obj))
 		assert.Equal(t, context.Canceled, q.Update(ctx, obj))
 		assert.Equal(t, context.Canceled, q.Delete(ctx, obj))
-		assert.Equal(t, context.Canceled, q.DeleteFinalStateUnknown(ctx, DeletedFinalStateUnknown[thing]{Key: keyNamed("a")}))
 		assert.Equal(t, context.Canceled, q.Replace(ctx, []thing{obj}, "1"))
 		assert.Equal(t, context.Canceled, q.Bookmark(ctx, "1"))
 		assert.Zero(t, q.Len())
@@ -321,7 +322,7 @@ var conformance = []struct {
 		boom := errors.New("boom")
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		assert.Equal(t, boom, q.pop(t.Context(), func([]Delta[thing]) error { return boom }))
-		assert.Zero(t, q.Len(), "it is not handed over again")
+		assert.Zero(t, q.Len(), "it is not delivered again")
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
 		assert.Equal(t, "Added b@2", describe(popOnce(t, q)))
 	}},
@@ -353,8 +354,24 @@ var conformance = []struct {
 		assert.Error(t, q.pop(t.Context(), nil))
 		assert.Equal(t, 1, q.Len())
 	}},
+}
+
+// deltaFIFOConformance is what holds for a DeltaFIFO in addition.
+var deltaFIFOConformance = []property{
+	{"TombstonesAreRefusedLikeOtherWrites", func(t *testing.T, newQueue maker) {
+		q := newQueue(Unbounded, newStore(newThing("a", "1"))).(fullQueue)
+		assert.ErrorIs(t, q.DeleteFinalStateUnknown(t.Context(), DeletedFinalStateUnknown[thing]{}), ErrInvalidObject)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		tombstone := DeletedFinalStateUnknown[thing]{Key: keyNamed("a")}
+		assert.Equal(t, context.Canceled, q.DeleteFinalStateUnknown(ctx, tombstone))
+		q.Close()
+		assert.ErrorIs(t, q.DeleteFinalStateUnknown(t.Context(), tombstone), ErrClosed)
+		assert.Zero(t, q.Len())
+		assert.False(t, q.HasSynced())
+	}},
 	{"SyncedOnlyWhenTheListHasBeenProcessed", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(Unbounded, newStore()).(fullQueue)
 		assert.False(t, q.HasSynced())
 		require.NoError(t, q.Bookmark(t.Context(), "1"))
 		assert.False(t, q.HasSynced())
@@ -372,14 +389,14 @@ var conformance = []struct {
 		assert.True(t, q.HasSynced(), "it stays true")
 	}},
 	{"WithoutAListTheFirstWriteIsTheInitialState", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(Unbounded, newStore()).(fullQueue)
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		assert.False(t, q.HasSynced())
 		popOnce(t, q)
 		assert.True(t, q.HasSynced())
 	}},
 	{"AListThatComesInTimeIsTheInitialState", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(Unbounded, newStore()).(fullQueue)
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error {
 			return q.Replace(t.Context(), []thing{newThing("a", "2"), newThing("b", "2")}, "2")
@@ -389,7 +406,7 @@ var conformance = []struct {
 		assert.True(t, q.HasSynced())
 	}},
 	{"DeletesCountTowardsTheInitialState", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore(newThing("old", "0")))
+		q := newQueue(Unbounded, newStore(newThing("old", "0"))).(fullQueue)
 		require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "1")}, "1"))
 		for q.Len() > 0 {
 			assert.False(t, q.HasSynced())
@@ -398,7 +415,7 @@ var conformance = []struct {
 		assert.True(t, q.HasSynced())
 	}},
 	{"WhatIsWrittenAfterTheListDoesNotDelaySynced", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(Unbounded, newStore()).(fullQueue)
 		require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "1")}, "1"))
 		require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error {
 			return q.Add(t.Context(), newThing("b", "2"))
@@ -411,7 +428,11 @@ var conformance = []struct {
 func TestConformance(t *testing.T) {
 	for name, newQueue := range implementations {
 		t.Run(name, func(t *testing.T) {
-			for _, property := range conformance {
+			properties := conformance
+			if strings.HasPrefix(name, "DeltaFIFO") {
+				properties = slices.Concat(conformance, deltaFIFOConformance)
+			}
+			for _, property := range properties {
 				t.Run(property.name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { property.check(t, newQueue) })
 				})
@@ -421,7 +442,7 @@ func TestConformance(t *testing.T) {
 }
 
 // popOnce pops once, without waiting, and returns a copy of what it got.
-func popOnce(t *testing.T, q face) []Delta[thing] {
+func popOnce(t *testing.T, q queue) []Delta[thing] {
 	t.Helper()
 	var got []Delta[thing]
 	require.NoError(t, q.pop(t.Context(), func(deltas []Delta[thing]) error {
@@ -433,7 +454,7 @@ func popOnce(t *testing.T, q face) []Delta[thing] {
 
 // drain pops until nothing is left, applies it to consumer if there is one, and
 // returns it.
-func drain(t *testing.T, q face, consumer *store) []Delta[thing] {
+func drain(t *testing.T, q queue, consumer *store) []Delta[thing] {
 	t.Helper()
 	var all []Delta[thing]
 	for q.Len() > 0 {
@@ -446,6 +467,15 @@ func drain(t *testing.T, q face, consumer *store) []Delta[thing] {
 		}))
 	}
 	return all
+}
+
+// assertNotSynced asserts that no write has been accepted as the initial state, of
+// a queue that has one.
+func assertNotSynced(t *testing.T, q queue) {
+	t.Helper()
+	if q, ok := q.(fullQueue); ok {
+		assert.False(t, q.HasSynced())
+	}
 }
 
 func mustNotRun(t *testing.T) func([]Delta[thing]) error {

@@ -12,47 +12,46 @@ type Object = object.Object
 // DeltaType says what happened.
 type DeltaType string
 
-// The kinds of change. Which face produces which is said on each.
+// The kinds of change.
 const (
-	// Added: the producer reported a new object. Both faces.
+	// Added: the producer reported a new object.
 	Added DeltaType = "Added"
-	// Updated: the producer reported a new state of an object. Both faces.
+	// Updated: the producer reported a new state of an object.
 	Updated DeltaType = "Updated"
-	// Deleted: the object is gone. Both faces.
+	// Deleted: the object is gone.
 	Deleted DeltaType = "Deleted"
-	// Replaced: the result of a list. In the batch face one delta states the
-	// whole collection, in Objects; in the classic face there is one delta for
-	// each listed object, in Object.
+	// Replaced: the result of a list. A [DeltaFIFO] has one for each listed
+	// object, in Object; a [BatchFIFO] has one for the whole list, in Objects.
 	Replaced DeltaType = "Replaced"
-	// Sync: a known object handed over again by a resync, without news. Only
-	// the classic face.
+	// Sync: a known object that a resync delivers again, unchanged. A BatchFIFO
+	// has no resync.
 	Sync DeltaType = "Sync"
-	// Bookmark: nothing changed up to ResourceVersion. Only the batch face.
+	// Bookmark: nothing changed up to ResourceVersion. A DeltaFIFO has no place
+	// for it.
 	Bookmark DeltaType = "Bookmark"
 )
 
 // Delta is one change. It is a value: copying it copies no object. The objects
-// in it are shared with whoever else received them and must not be modified.
+// in it are shared with other readers and must not be modified.
 type Delta[T Object] struct {
 	// Type says which of the fields below are set.
 	Type DeltaType
 	// Object is the state after the change; for Deleted the last state known,
-	// which is nil in a tombstone of an object that nobody has seen. It is not
-	// set for Bookmark, nor for Replaced in the batch face.
+	// which is nil in a tombstone of an object that was never seen. It is not set
+	// for Bookmark, nor for the Replaced of a [BatchFIFO].
 	Object T
-	// Objects is the whole collection, in the order of the list; only for
-	// Replaced in the batch face. An empty collection is a valid state.
+	// Objects is the whole collection, in the order of the list; only for the
+	// Replaced of a BatchFIFO. An empty collection is a valid state.
 	Objects []T
-	// Key is the namespace and name of Object. It is the zero value where one
-	// object is not what the delta is about: for Bookmark, and for Replaced in
-	// the batch face.
+	// Key is the namespace and name of the object; the zero value where Object is
+	// not set because the delta is about the whole collection.
 	Key types.NamespacedName
 	// ResourceVersion is that of the list for Replaced, and that of the
 	// bookmark for Bookmark; otherwise it is empty, as the object has its own.
 	ResourceVersion string
 	// FinalStateUnknown marks a Deleted delta as a tombstone: the object
-	// vanished while nobody watched, and Object is the last state that was
-	// seen, not the last state that it had.
+	// was deleted while nothing watched, and Object is the last state that was
+	// seen, not the last state that it had. Only in a [DeltaFIFO].
 	FinalStateUnknown bool
 }
 

@@ -2,17 +2,17 @@ package deltafifo
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DeltaFIFO is the classic face: a queue of objects that have changed, each
-// with the list of its changes.
+// DeltaFIFO is a queue of objects that have changed, each with the list of its
+// changes.
 //
-//	items   web ▶ [Added Updated Updated]      queue   web → db → cron
-//	        db  ▶ [Deleted Added]                      │
-//	        cron▶ [Sync]                               └─ Pop takes web and all its deltas
+//	keys   web → db → cron          items  web  ▶ [Added Updated Updated]
+//	       │                               db   ▶ [Deleted Added]
+//	       └─ Pop takes web                cron ▶ [Sync]
+//	          and all its deltas
 //
 // An object is in the queue once, however often it changes; changes to an
 // object that is queued join its list and do not move it. So a consumer that
@@ -20,35 +20,37 @@ import (
 // the order across objects is that of their first unseen change.
 //
 // Any number of goroutines may call any method, except that one consumer at a
-// time calls [DeltaFIFO.Pop]. No lock is held while it processes.
+// time calls [DeltaFIFO.Pop]. No lock is held while it processes. What the queue
+// promises is numbered in the package documentation.
 //
 // Create it with [New].
 type DeltaFIFO[T Object] struct {
-	gate
+	bounded
 	known     KnownObjects[T]
 	transform func(T) (T, error)
 
-	items map[types.NamespacedName]Deltas[T] // no list is empty
-	queue keyring                            // the keys of items
-	size  int                                // the most keys in items since it was made
-	peak  int                                // the most keys in items since it was empty
+	// items has the deltas of each queued object; no list is empty.
+	items map[types.NamespacedName]Deltas[T]
+	// keys are those of items, in the order in which they will be popped, behind
+	// head zero values. A slice with a moving head, as popping by keys[1:] would
+	// give its memory up and allocate for each push; container/list would, too.
+	// Nobody else needs a ring buffer, and its wrapping around gains nothing here.
+	keys []types.NamespacedName
+	head int
+	// peak is the most keys that items has held: neither it nor keys can shrink.
+	peak int
 
-	// inFlight is the newest delta of the object in process, if flying. Between
-	// its removal from items and its appearance in the store the object would
-	// otherwise be unknown to Delete, Replace and Resync.
-	inFlight Delta[T]
-	flying   bool
+	// inProcess is the newest delta of the object that the consumer has popped and
+	// not finished, if processing. Between its removal from items and its arrival
+	// in the store the object would otherwise be unknown to Delete and Replace.
+	inProcess  Delta[T]
+	processing bool
 
 	// returned is what Known has returned since the last write of each object,
 	// for isTransformed; nil without a transform.
 	returned map[types.NamespacedName]T
 
-	// The initial state is what is queued when the first list has come, or the
-	// first other write if no list has. As no object jumps the line, it has
-	// been processed when as many objects have been popped as had been pushed.
-	pushed, processed uint64
-	initial           uint64
-	populated, listed bool
+	initial initialState
 }
 
 // New returns an empty queue.
@@ -57,6 +59,7 @@ func New[T Object](opts Options[T]) *DeltaFIFO[T] {
 		known:     opts.KnownObjects,
 		transform: opts.Transform,
 		items:     map[types.NamespacedName]Deltas[T]{},
+		initial:   initialState{synced: make(chan struct{})},
 	}
 	q.init(opts.Limit)
 	return q
@@ -81,8 +84,8 @@ func (q *DeltaFIFO[T]) Update(ctx context.Context, obj T) error {
 // the object's list; otherwise it is like Add.
 //
 // It does nothing for an object that is neither queued, nor in process, nor
-// known: the consumer has not heard of it, so it need not hear of its end. Of
-// two Deleted in a row one is kept: the first, unless that is a tombstone.
+// known: the consumer has not seen it, so it does not need its end. Of two
+// Deleted in a row one is kept: the first, unless that is a tombstone.
 func (q *DeltaFIFO[T]) Delete(ctx context.Context, obj T) error {
 	return q.write(ctx, "Delete", Deleted, obj)
 }
@@ -105,36 +108,14 @@ func (q *DeltaFIFO[T]) Bookmark(ctx context.Context, _ string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := q.open(); err != nil {
+	if err := q.lockIfOpen(); err != nil {
 		return err
 	}
 	q.mu.Unlock()
 	return nil
 }
 
-// AddIfNotPresent puts deltas back that were popped and could not be processed,
-// unless the object has been queued again in the meantime: then there is newer
-// news, and nothing happens. It may be called from within process, so it
-// neither waits for room nor transforms. The deltas must be of one object.
-func (q *DeltaFIFO[T]) AddIfNotPresent(deltas Deltas[T]) error {
-	if err := deltas.check(); err != nil {
-		return err
-	}
-	if err := q.open(); err != nil {
-		return err
-	}
-	n := 0
-	key := deltas[0].Key
-	if _, queued := q.items[key]; !queued {
-		q.items[key] = slices.Clone(deltas)
-		q.push(key)
-		n = len(deltas)
-	}
-	q.populate(false)
-	q.leave(n)
-	return nil
-}
-
+// write queues a change of an object that comes from outside.
 func (q *DeltaFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj T) error {
 	if err := ctx.Err(); err != nil {
 		return err // before the transform is run for nothing
@@ -148,36 +129,22 @@ func (q *DeltaFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj 
 
 // enqueue queues one delta, unless it deletes what does not exist.
 func (q *DeltaFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
-	if err := q.enter(ctx); err != nil {
+	if err := q.lockWhenRoom(ctx); err != nil {
 		return err
 	}
 	n := 0
-	defer func() { q.leave(n) }() // also if KnownObjects panics
+	defer func() { q.countAndUnlock(n) }() // also if KnownObjects panics
 	if d.Type != Deleted || q.exists(d.Key) {
 		n = q.append(d)
 	}
 	delete(q.returned, d.Key)
-	q.populate(false)
+	q.noteWrite(false)
 	return nil
 }
 
-// exists reports whether the consumer has, or is going to have, the object.
-func (q *DeltaFIFO[T]) exists(key types.NamespacedName) bool {
-	if _, queued := q.items[key]; queued {
-		return true
-	}
-	if q.known == nil {
-		return false
-	}
-	if q.flying && q.inFlight.Key == key {
-		return q.inFlight.Type != Deleted
-	}
-	_, ok := q.known.Get(key)
-	return ok
-}
-
 // append adds one delta to the list of its object and returns by how many the
-// number of deltas has grown.
+// number of deltas has grown: by none if it merges with a Deleted before it. The
+// mutex must be locked.
 func (q *DeltaFIFO[T]) append(d Delta[T]) int {
 	deltas, queued := q.items[d.Key]
 	if last := len(deltas) - 1; last >= 0 && d.Type == Deleted && deltas[last].Type == Deleted {
@@ -188,50 +155,37 @@ func (q *DeltaFIFO[T]) append(d Delta[T]) int {
 	}
 	q.items[d.Key] = append(deltas, d)
 	if !queued {
-		q.push(d.Key)
+		q.pushKey(d.Key)
 	}
 	return 1
 }
 
-// push puts the key of a new item in line.
-func (q *DeltaFIFO[T]) push(key types.NamespacedName) {
-	q.queue.push(key)
-	q.pushed++
-	q.peak = max(q.peak, q.queue.len)
-	q.size = max(q.size, q.peak)
+// pushKey puts the key of a new item at the end of the line. The mutex must be
+// locked.
+func (q *DeltaFIFO[T]) pushKey(key types.NamespacedName) {
+	if q.head > len(q.keys)/2 {
+		// Moving the keys to the front costs less than the pops that made the gap.
+		n := copy(q.keys, q.keys[q.head:])
+		clear(q.keys[n:])
+		q.keys, q.head = q.keys[:n], 0
+	}
+	q.keys = append(q.keys, key)
+	q.peak = max(q.peak, len(q.items))
+	q.initial.pushed++
 }
 
-// populate notes a write that has been queued; see the fields it sets.
-func (q *DeltaFIFO[T]) populate(list bool) {
-	if q.hasSynced() {
-		return
-	}
-	if !q.populated || list && !q.listed {
-		q.initial = q.pushed
-	}
-	q.populated = true
-	q.listed = q.listed || list
-	q.checkSynced()
+// popKey removes the key at the head of the line, which must not be empty. The
+// mutex must be locked.
+func (q *DeltaFIFO[T]) popKey() types.NamespacedName {
+	key := q.keys[q.head]
+	q.keys[q.head] = types.NamespacedName{} // releases the strings
+	q.head++
+	return key
 }
 
-func (q *DeltaFIFO[T]) checkSynced() {
-	if q.populated && q.processed >= q.initial && !q.hasSynced() {
-		close(q.synced)
-	}
-}
-
-// HasSynced reports whether the initial state has been processed: everything
-// that was queued when the first Replace had been made or, as long as there is
-// none, the first other write. It is true at once if there is nothing to
-// process, as after an empty Replace. Within process it tells whether the
-// deltas in hand are from after the initial state. Once true it stays true.
-//
-// An object counts as processed when process has returned, with or without an
-// error: one bad object does not keep all others from being in use.
-func (q *DeltaFIFO[T]) HasSynced() bool { return q.hasSynced() }
-
-// Synced returns a channel that is closed when HasSynced becomes true.
-func (q *DeltaFIFO[T]) Synced() <-chan struct{} { return q.synced }
+// inLine returns the queued keys, in the order in which they will be popped. The
+// mutex must be locked, and the slice belongs to the queue.
+func (q *DeltaFIFO[T]) inLine() []types.NamespacedName { return q.keys[q.head:] }
 
 // Len returns the number of pending deltas, of all objects. What is being
 // processed does not count.

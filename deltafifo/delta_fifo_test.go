@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// newClassic returns a queue whose consumer has the given objects.
-func newClassic(objs ...thing) (classicFace, *store) {
+// newDeltaQueue returns a queue whose consumer has the given objects.
+func newDeltaQueue(objs ...thing) (deltaQueue, *store) {
 	known := newStore(objs...)
-	return classicFace{New(Options[thing]{KnownObjects: known})}, known
+	return deltaQueue{New(Options[thing]{KnownObjects: known})}, known
 }
 
 func TestChangesToAQueuedObjectJoinItsListAndKeepItsPlace(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	ctx := t.Context()
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	require.NoError(t, q.Add(ctx, newThing("b", "2")))
@@ -34,7 +34,7 @@ func TestChangesToAQueuedObjectJoinItsListAndKeepItsPlace(t *testing.T) {
 
 func TestChangesBetweenTwoPopsAreTwoLists(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 	assert.Equal(t, "Added a@1", describe(popOnce(t, q)))
 	require.NoError(t, q.Update(t.Context(), newThing("a", "2")))
@@ -43,7 +43,7 @@ func TestChangesBetweenTwoPopsAreTwoLists(t *testing.T) {
 
 func TestDeleteOfWhatTheConsumerHasNotHeardOfIsDropped(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic(newThing("known", "1"))
+	q, _ := newDeltaQueue(newThing("known", "1"))
 	ctx := t.Context()
 	require.NoError(t, q.Delete(ctx, newThing("unknown", "2")))
 	require.NoError(t, q.DeleteFinalStateUnknown(ctx, DeletedFinalStateUnknown[thing]{Key: keyNamed("unknown")}))
@@ -57,7 +57,7 @@ func TestDeleteOfWhatTheConsumerHasNotHeardOfIsDropped(t *testing.T) {
 
 func TestWithoutKnownObjectsOnlyQueuedOnesExist(t *testing.T) {
 	t.Parallel()
-	q := classicFace{New(Options[thing]{})}
+	q := deltaQueue{New(Options[thing]{})}
 	ctx := t.Context()
 	require.NoError(t, q.Add(ctx, newThing("popped", "1")))
 	require.NoError(t, q.pop(ctx, func([]Delta[thing]) error {
@@ -72,12 +72,12 @@ func TestWithoutKnownObjectsOnlyQueuedOnesExist(t *testing.T) {
 
 func TestOfTwoDeletesInARowTheOneThatSawTheEndIsKept(t *testing.T) {
 	t.Parallel()
-	type step func(q classicFace) error
+	type step func(q deltaQueue) error
 	observed := func(version string) step {
-		return func(q classicFace) error { return q.Delete(context.Background(), newThing("a", version)) }
+		return func(q deltaQueue) error { return q.Delete(context.Background(), newThing("a", version)) }
 	}
 	tombstone := func(version string) step {
-		return func(q classicFace) error {
+		return func(q deltaQueue) error {
 			return q.DeleteFinalStateUnknown(context.Background(), DeletedFinalStateUnknown[thing]{Key: keyNamed("a"), Object: newThing("a", version)})
 		}
 	}
@@ -90,11 +90,11 @@ func TestOfTwoDeletesInARowTheOneThatSawTheEndIsKept(t *testing.T) {
 		"observed after tombstone: the newer":   {[]step{tombstone("1"), observed("2")}, "Deleted a@2"},
 		"two tombstones: the newer":             {[]step{tombstone("1"), tombstone("2")}, "Deleted(tombstone) a@2"},
 		"three: merging goes on":                {[]step{tombstone("1"), observed("2"), tombstone("3")}, "Deleted a@2"},
-		"something in between: both are kept":   {[]step{observed("1"), func(q classicFace) error { return q.Add(context.Background(), newThing("a", "2")) }, observed("3")}, "Deleted a@1, Added a@2, Deleted a@3"},
-		"a list without it adds nothing to one": {[]step{observed("1"), func(q classicFace) error { return q.Replace(context.Background(), nil, "2") }}, "Deleted a@1"},
+		"something in between: both are kept":   {[]step{observed("1"), func(q deltaQueue) error { return q.Add(context.Background(), newThing("a", "2")) }, observed("3")}, "Deleted a@1, Added a@2, Deleted a@3"},
+		"a list without it adds nothing to one": {[]step{observed("1"), func(q deltaQueue) error { return q.Replace(context.Background(), nil, "2") }}, "Deleted a@1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q, _ := newClassic(newThing("a", "0"))
+			q, _ := newDeltaQueue(newThing("a", "0"))
 			for _, step := range tc.steps {
 				require.NoError(t, step(q))
 			}
@@ -104,10 +104,10 @@ func TestOfTwoDeletesInARowTheOneThatSawTheEndIsKept(t *testing.T) {
 	}
 }
 
-func TestReplaceBuriesWhatIsNotListedExactlyOnce(t *testing.T) {
+func TestReplaceAddsOneTombstoneForEachMissingObject(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	q, _ := newClassic(newThing("known", "1"), newThing("known-and-updated", "1"), newThing("known-and-deleted", "1"), newThing("listed", "1"))
+	q, _ := newDeltaQueue(newThing("known", "1"), newThing("known-and-updated", "1"), newThing("known-and-deleted", "1"), newThing("listed", "1"))
 	require.NoError(t, q.Add(ctx, newThing("queued", "2")))
 	require.NoError(t, q.Update(ctx, newThing("known-and-updated", "3")))
 	require.NoError(t, q.Delete(ctx, newThing("known-and-deleted", "4")))
@@ -124,7 +124,7 @@ func TestReplaceBuriesWhatIsNotListedExactlyOnce(t *testing.T) {
 func TestTheTombstoneOfAnObjectInProcessHasItsNewestState(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	q, consumer := newClassic(newThing("a", "1"))
+	q, consumer := newDeltaQueue(newThing("a", "1"))
 	require.NoError(t, q.Update(ctx, newThing("a", "2")))
 	require.NoError(t, q.Pop(ctx, func(Deltas[thing]) error {
 		require.NoError(t, q.Update(ctx, newThing("a", "3")))
@@ -135,7 +135,7 @@ func TestTheTombstoneOfAnObjectInProcessHasItsNewestState(t *testing.T) {
 
 func TestReplaceOverAQueuedDeleteIsANewLife(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic(newThing("a", "1"))
+	q, _ := newDeltaQueue(newThing("a", "1"))
 	require.NoError(t, q.Delete(t.Context(), newThing("a", "2")))
 	require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "3")}, "3"))
 	assert.Equal(t, "Deleted a@2, Replaced a@3", describe(popOnce(t, q)))
@@ -143,18 +143,18 @@ func TestReplaceOverAQueuedDeleteIsANewLife(t *testing.T) {
 
 func TestReplacedCarriesTheResourceVersionOfTheList(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "3")}, "7"))
 	assert.Equal(t, []Delta[thing]{{Type: Replaced, Object: newThing("a", "3"), Key: keyNamed("a"), ResourceVersion: "7"}}, popOnce(t, q))
 }
 
 func TestEmptyReplaceOfAnEmptyStoreIsSyncedAtOnce(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	require.NoError(t, q.Replace(t.Context(), nil, "1"))
 	assert.True(t, q.HasSynced(), "there is nothing to process")
 
-	q, _ = newClassic(newThing("a", "1"))
+	q, _ = newDeltaQueue(newThing("a", "1"))
 	require.NoError(t, q.Replace(t.Context(), nil, "1"))
 	assert.False(t, q.HasSynced(), "the deletion of a is to be processed")
 	popOnce(t, q)
@@ -163,7 +163,7 @@ func TestEmptyReplaceOfAnEmptyStoreIsSyncedAtOnce(t *testing.T) {
 
 func TestOneFailingObjectDoesNotKeepTheQueueFromSyncing(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	require.NoError(t, q.Replace(t.Context(), []thing{newThing("bad", "1"), newThing("good", "1")}, "1"))
 	assert.Error(t, q.pop(t.Context(), func([]Delta[thing]) error { return errors.New("bad") }))
 	assert.False(t, q.HasSynced())
@@ -174,7 +174,7 @@ func TestOneFailingObjectDoesNotKeepTheQueueFromSyncing(t *testing.T) {
 func TestResyncHandsOverWhatIsKnownAndIdle(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	q, known := newClassic(newThing("busy", "1"), newThing("idle", "1"), newThing("in-process", "1"))
+	q, known := newDeltaQueue(newThing("busy", "1"), newThing("idle", "1"), newThing("in-process", "1"))
 	require.NoError(t, q.Update(ctx, newThing("in-process", "2")))
 	require.NoError(t, q.Update(ctx, newThing("busy", "3")))
 	require.NoError(t, q.pop(ctx, func(got []Delta[thing]) error {
@@ -191,33 +191,33 @@ func TestAnObjectInProcessIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, tc := range map[string]struct {
-		before func(q classicFace) error
-		during func(q classicFace) error
+		before func(q deltaQueue) error
+		during func(q deltaQueue) error
 		want   string
 	}{
 		"delete while it is being added": {
-			func(q classicFace) error { return q.Add(ctx, newThing("a", "1")) },
-			func(q classicFace) error { return q.Delete(ctx, newThing("a", "2")) },
+			func(q deltaQueue) error { return q.Add(ctx, newThing("a", "1")) },
+			func(q deltaQueue) error { return q.Delete(ctx, newThing("a", "2")) },
 			"Deleted a@2",
 		},
 		"list without it while it is being added": {
-			func(q classicFace) error { return q.Add(ctx, newThing("a", "1")) },
-			func(q classicFace) error { return q.Replace(ctx, nil, "2") },
+			func(q deltaQueue) error { return q.Add(ctx, newThing("a", "1")) },
+			func(q deltaQueue) error { return q.Replace(ctx, nil, "2") },
 			"Deleted(tombstone) a@1",
 		},
 		"delete while it is being deleted": {
-			func(q classicFace) error { return q.Delete(ctx, newThing("known", "1")) },
-			func(q classicFace) error { return q.Delete(ctx, newThing("known", "2")) },
+			func(q deltaQueue) error { return q.Delete(ctx, newThing("known", "1")) },
+			func(q deltaQueue) error { return q.Delete(ctx, newThing("known", "2")) },
 			"",
 		},
 		"list without it while it is being deleted": {
-			func(q classicFace) error { return q.Delete(ctx, newThing("known", "1")) },
-			func(q classicFace) error { return q.Replace(ctx, nil, "2") },
+			func(q deltaQueue) error { return q.Delete(ctx, newThing("known", "1")) },
+			func(q deltaQueue) error { return q.Replace(ctx, nil, "2") },
 			"",
 		},
 		"list without it while it is being updated": {
-			func(q classicFace) error { return q.Update(ctx, newThing("known", "1")) },
-			func(q classicFace) error { return q.Replace(ctx, nil, "2") },
+			func(q deltaQueue) error { return q.Update(ctx, newThing("known", "1")) },
+			func(q deltaQueue) error { return q.Replace(ctx, nil, "2") },
 			"Deleted(tombstone) known@1",
 		},
 	} {
@@ -226,7 +226,7 @@ func TestAnObjectInProcessIsNotForgotten(t *testing.T) {
 			if name == "delete while it is being added" || name == "list without it while it is being added" {
 				known = newStore()
 			}
-			q := classicFace{New(Options[thing]{KnownObjects: known})}
+			q := deltaQueue{New(Options[thing]{KnownObjects: known})}
 			require.NoError(t, tc.before(q))
 			require.NoError(t, q.pop(ctx, func(got []Delta[thing]) error {
 				require.NoError(t, tc.during(q))
@@ -240,7 +240,7 @@ func TestAnObjectInProcessIsNotForgotten(t *testing.T) {
 func TestAddIfNotPresentPutsBackUnlessThereIsNews(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	failing := func(deltas Deltas[thing]) error {
 		require.NoError(t, q.AddIfNotPresent(deltas))
 		return errors.New("later")
@@ -264,7 +264,7 @@ func TestAddIfNotPresentPutsBackUnlessThereIsNews(t *testing.T) {
 
 func TestAddIfNotPresentDoesNotKeepTheCallersSlice(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	callers := Deltas[thing]{
 		{Type: Added, Key: keyNamed("a"), Object: newThing("a", "1")},
 		{Type: Updated, Key: keyNamed("a"), Object: newThing("a", "2")},
@@ -282,7 +282,7 @@ func TestAddIfNotPresentDoesNotKeepTheCallersSlice(t *testing.T) {
 func TestAddIfNotPresentDoesNotWaitForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := classicFace{New(Options[thing]{Limit: 1})}
+		q := deltaQueue{New(Options[thing]{Limit: 1})}
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		require.NoError(t, q.Pop(t.Context(), func(deltas Deltas[thing]) error {
 			require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
@@ -294,7 +294,7 @@ func TestAddIfNotPresentDoesNotWaitForRoom(t *testing.T) {
 
 func TestAddIfNotPresentRefusesGarbageAndWhatIsTooLate(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	a, b := newThing("a", "1"), newThing("b", "1")
 	for name, deltas := range map[string]Deltas[thing]{
 		"none":        {},
@@ -312,7 +312,7 @@ func TestAddIfNotPresentRefusesGarbageAndWhatIsTooLate(t *testing.T) {
 func TestLookupsReturnCopiesOfWhatIsQueued(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	require.NoError(t, q.Add(ctx, newThing("ns/b", "1")))
 	require.NoError(t, q.Add(ctx, newThing("ns/a", "2")))
 	require.NoError(t, q.Update(ctx, newThing("ns/b", "3")))
@@ -348,7 +348,7 @@ func TestDeltasWithoutElementsHaveNoOldestAndNewest(t *testing.T) {
 func TestEveryShapeOfDeltaKnowsItsKey(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	q, known := newClassic(newThing("ns/known", "0"), newThing("ns/vanished", "0"))
+	q, known := newDeltaQueue(newThing("ns/known", "0"), newThing("ns/vanished", "0"))
 	require.NoError(t, q.Add(ctx, newThing("ns/added", "1")))
 	require.NoError(t, q.DeleteFinalStateUnknown(ctx, DeletedFinalStateUnknown[thing]{Key: keyNamed("ns/vanished")}))
 	require.NoError(t, q.Resync(ctx))
@@ -368,17 +368,17 @@ func TestEveryShapeOfDeltaKnowsItsKey(t *testing.T) {
 	}, got)
 }
 
-func TestBookmarksLeaveNoTraceInTheClassicFace(t *testing.T) {
+func TestBookmarksLeaveNoTraceInADeltaFIFO(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	require.NoError(t, q.Bookmark(t.Context(), "1"))
 	assert.Zero(t, q.Len())
 	assert.False(t, q.HasSynced())
 }
 
-func TestDeltasOfTheClassicFaceMayBeKept(t *testing.T) {
+func TestDeltasOfADeltaFIFOMayBeKept(t *testing.T) {
 	t.Parallel()
-	q, _ := newClassic()
+	q, _ := newDeltaQueue()
 	var kept []Deltas[thing]
 	for i := range 100 {
 		require.NoError(t, q.Add(t.Context(), newThing("a", strconv.Itoa(i))))

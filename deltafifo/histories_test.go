@@ -25,7 +25,7 @@ var errBatch = errors.New("cannot apply this")
 type history struct {
 	t        *testing.T
 	data     []byte
-	queue    face
+	queue    queue
 	model    *model
 	known    *store
 	version  int
@@ -41,21 +41,21 @@ func newHistory(t *testing.T, data []byte) *history {
 	if shape&1 != 0 {
 		limit = 1 + int(shape>>4)%8
 	}
-	isClassic := shape&2 != 0
-	if isClassic && shape&4 != 0 {
+	isDeltaFIFO := shape&2 != 0
+	if isDeltaFIFO && shape&4 != 0 {
 		h.known = newStore()
 		h.known.set(newThing("x/known", "0"), newThing("a", "0"))
 	}
-	h.model = newModel(isClassic, h.known, limit)
-	if !isClassic {
-		h.queue = batchFace{NewBatch[thing](BatchOptions{Limit: limit})}
+	h.model = newModel(isDeltaFIFO, h.known, limit)
+	if !isDeltaFIFO {
+		h.queue = batchQueue{NewBatch[thing](BatchOptions{Limit: limit})}
 		return h
 	}
 	opts := Options[thing]{Limit: limit}
 	if h.known != nil {
 		opts.KnownObjects = h.known
 	}
-	h.queue = classicFace{New(opts)}
+	h.queue = deltaQueue{New(opts)}
 	return h
 }
 
@@ -78,7 +78,7 @@ func (h *history) run() {
 	for len(h.data) > 0 {
 		h.step()
 	}
-	h.both("Close", func(f face, _ context.Context) error { f.Close(); return nil })
+	h.both("Close", func(f queue, _ context.Context) error { f.Close(); return nil })
 	for h.model.Len() > 0 {
 		h.pop(0)
 	}
@@ -91,19 +91,19 @@ func (h *history) step() {
 	switch op % 16 {
 	case 0, 1:
 		obj := h.object(arg)
-		h.both("Add", func(f face, ctx context.Context) error { return f.Add(ctx, obj) })
+		h.both("Add", func(f queue, ctx context.Context) error { return f.Add(ctx, obj) })
 	case 2, 3, 4:
 		obj := h.object(arg)
-		h.both("Update", func(f face, ctx context.Context) error { return f.Update(ctx, obj) })
+		h.both("Update", func(f queue, ctx context.Context) error { return f.Update(ctx, obj) })
 	case 5, 6:
 		obj := h.object(arg)
-		h.both("Delete", func(f face, ctx context.Context) error { return f.Delete(ctx, obj) })
+		h.both("Delete", func(f queue, ctx context.Context) error { return f.Delete(ctx, obj) })
 	case 7:
 		tombstone := DeletedFinalStateUnknown[thing]{Key: keyNamed([]string{"a", "x/b", "y/b", "none"}[arg%4])}
 		if arg&4 != 0 {
 			tombstone.Object = newThing(tombstone.Key.String(), "?")
 		}
-		h.both("DeleteFinalStateUnknown", func(f face, ctx context.Context) error { return f.DeleteFinalStateUnknown(ctx, tombstone) })
+		h.deltaFIFO("DeleteFinalStateUnknown", func(f fullQueue, ctx context.Context) error { return f.DeleteFinalStateUnknown(ctx, tombstone) })
 	case 8:
 		var objs []thing
 		for i := range byte(8) {
@@ -111,14 +111,14 @@ func (h *history) step() {
 				objs = append(objs, h.object(i))
 			}
 		}
-		h.both("Replace", func(f face, ctx context.Context) error { return f.Replace(ctx, slices.Clone(objs), "list") })
+		h.both("Replace", func(f queue, ctx context.Context) error { return f.Replace(ctx, slices.Clone(objs), "list") })
 	case 9:
-		h.both("Bookmark", func(f face, ctx context.Context) error { return f.Bookmark(ctx, strconv.Itoa(int(arg))) })
+		h.both("Bookmark", func(f queue, ctx context.Context) error { return f.Bookmark(ctx, strconv.Itoa(int(arg))) })
 	case 10:
-		h.classic("Resync", func(f classic, ctx context.Context) error { return f.Resync(ctx) })
+		h.deltaFIFO("Resync", func(f fullQueue, ctx context.Context) error { return f.Resync(ctx) })
 	case 11:
 		deltas := slices.Clone(h.last)
-		h.classic("AddIfNotPresent", func(f classic, _ context.Context) error { return f.AddIfNotPresent(deltas) })
+		h.deltaFIFO("AddIfNotPresent", func(f fullQueue, _ context.Context) error { return f.AddIfNotPresent(deltas) })
 	case 12:
 		h.garbage(arg)
 	default:
@@ -130,15 +130,15 @@ func (h *history) step() {
 func (h *history) garbage(arg byte) {
 	switch arg % 4 {
 	case 0:
-		h.both("Add(nil)", func(f face, ctx context.Context) error { return f.Add(ctx, nil) })
+		h.both("Add(nil)", func(f queue, ctx context.Context) error { return f.Add(ctx, nil) })
 	case 1:
-		h.both("Delete(nameless)", func(f face, ctx context.Context) error { return f.Delete(ctx, newThing("x/", "1")) })
+		h.both("Delete(nameless)", func(f queue, ctx context.Context) error { return f.Delete(ctx, newThing("x/", "1")) })
 	case 2:
-		h.both("Replace with a nil object", func(f face, ctx context.Context) error {
+		h.both("Replace with a nil object", func(f queue, ctx context.Context) error {
 			return f.Replace(ctx, []thing{newThing("a", "bad"), nil}, "list")
 		})
 	case 3:
-		h.both("ended context", func(f face, _ context.Context) error {
+		h.both("ended context", func(f queue, _ context.Context) error {
 			ended, cancel := context.WithCancel(h.t.Context())
 			cancel()
 			return f.Add(ended, newThing("a", "never"))
@@ -148,9 +148,9 @@ func (h *history) garbage(arg byte) {
 
 // both makes one operation on the queue and on the model, and compares what
 // they return, how long they take, and the state afterwards.
-func (h *history) both(name string, op func(f face, ctx context.Context) error) {
+func (h *history) both(name string, op func(f queue, ctx context.Context) error) {
 	h.t.Helper()
-	measure := func(f face) (time.Duration, error) {
+	measure := func(f queue) (time.Duration, error) {
 		ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 		defer cancel()
 		start := time.Now()
@@ -168,19 +168,19 @@ func (h *history) both(name string, op func(f face, ctx context.Context) error) 
 	h.compare(name)
 }
 
-func (h *history) classic(name string, op func(f classic, ctx context.Context) error) {
+func (h *history) deltaFIFO(name string, op func(f fullQueue, ctx context.Context) error) {
 	h.t.Helper()
-	if !h.model.isClassic {
+	if !h.model.isDeltaFIFO {
 		return
 	}
-	h.both(name, func(f face, ctx context.Context) error { return op(f.(classic), ctx) })
+	h.both(name, func(f queue, ctx context.Context) error { return op(f.(fullQueue), ctx) })
 }
 
 func (h *history) compare(after string) {
 	h.t.Helper()
 	require.Equal(h.t, h.model.Len(), h.queue.Len(), "Len after %s", after)
-	require.Equal(h.t, h.model.HasSynced(), h.queue.HasSynced(), "HasSynced after %s", after)
-	if q, ok := h.queue.(classic); ok {
+	if q, ok := h.queue.(fullQueue); ok {
+		require.Equal(h.t, h.model.HasSynced(), q.HasSynced(), "HasSynced after %s", after)
 		require.Equal(h.t, h.model.ListKeys(), q.ListKeys(), "ListKeys after %s", after)
 		require.Equal(h.t, h.model.List(), q.List(), "List after %s", after)
 		want, wantOK := h.model.Get(newThing("a", ""))
@@ -201,7 +201,7 @@ func (h *history) compare(after string) {
 func (h *history) pop(arg byte) {
 	h.t.Helper()
 	if h.popDepth > 0 {
-		h.both("Pop within Pop", func(f face, ctx context.Context) error {
+		h.both("Pop within Pop", func(f queue, ctx context.Context) error {
 			return f.pop(ctx, func([]Delta[thing]) error { return nil })
 		})
 		return
@@ -209,7 +209,7 @@ func (h *history) pop(arg byte) {
 	h.popDepth++
 	defer func() { h.popDepth-- }()
 
-	popOne := func(f face, process func([]Delta[thing]) error) (err error) {
+	popOne := func(f queue, process func([]Delta[thing]) error) (err error) {
 		defer func() {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("panic: %v", r)
@@ -234,7 +234,7 @@ func (h *history) pop(arg byte) {
 		wantErr = popOne(h.model, func(want []Delta[thing]) error {
 			require.Equal(h.t, describe(want), describe(got), "popped")
 			require.Equal(h.t, want, got, "popped")
-			if h.model.isClassic {
+			if h.model.isDeltaFIFO {
 				h.last = slices.Clone(got)
 			}
 			h.compare("taking")
@@ -249,7 +249,7 @@ func (h *history) pop(arg byte) {
 		return end()
 	})
 	if wantErr == nil && gotErr != nil {
-		// Nothing was handed over: then the model must have nothing either.
+		// Nothing was delivered: then the model must have nothing either.
 		wantErr = popOne(h.model, func(want []Delta[thing]) error {
 			h.t.Errorf("the model hands over %s, the queue says %v", describe(want), gotErr)
 			return nil
@@ -263,7 +263,7 @@ func (h *history) pop(arg byte) {
 	h.compare("Pop")
 }
 
-func TestBothFacesBehaveLikeTheModelInRandomHistories(t *testing.T) {
+func TestBothQueuesBehaveLikeTheModelInRandomHistories(t *testing.T) {
 	t.Parallel()
 	rnd := newRand(t)
 	n := 3000
@@ -282,7 +282,7 @@ func TestBothFacesBehaveLikeTheModelInRandomHistories(t *testing.T) {
 	}
 }
 
-func FuzzBothFacesBehaveLikeTheModel(f *testing.F) {
+func FuzzBothQueuesBehaveLikeTheModel(f *testing.F) {
 	for shape := range byte(8) {
 		f.Add([]byte{shape | 0x20, 0, 0, 2, 1, 8, 7, 5, 0, 13, 0x1a, 2, 2, 11, 0, 10, 0, 9, 3, 13, 8, 0, 1, 14, 1})
 	}

@@ -1,6 +1,8 @@
 package deltafifo
 
 import (
+	"iter"
+
 	"github.com/informerkit/informerkit/internal/object"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -36,15 +38,16 @@ func (q *DeltaFIFO[T]) Known(key types.NamespacedName) (T, bool) {
 	return obj, ok
 }
 
-// newest is Known with the mutex locked.
+// newest looks for the newest state of an object where it is on its way to the
+// store, and then in the store. The mutex must be locked.
 func (q *DeltaFIFO[T]) newest(key types.NamespacedName) (obj T, ok bool) {
 	deltas, queued := q.items[key]
 	switch {
 	case queued:
 		d := deltas.Newest()
 		obj, ok = d.Object, d.Type != Deleted
-	case q.flying && q.inFlight.Key == key:
-		obj, ok = q.inFlight.Object, q.inFlight.Type != Deleted
+	case q.isInProcess(key):
+		obj, ok = q.inProcess.Object, q.inProcess.Type != Deleted
 	case q.known != nil:
 		obj, ok = q.known.Get(key)
 	}
@@ -55,11 +58,39 @@ func (q *DeltaFIFO[T]) newest(key types.NamespacedName) (obj T, ok bool) {
 	return obj, true
 }
 
-// isTransformed reports whether obj is what Known has returned for its key: it
-// was transformed when it was first received.
-func (q *DeltaFIFO[T]) isTransformed(key types.NamespacedName, obj T) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	returned, ok := q.returned[key]
-	return ok && any(returned) == any(obj)
+// exists reports whether a deletion of the object is something to deliver: the
+// consumer has the object, is going to have it, or has its deletion queued, with
+// which the new one merges. Without KnownObjects what is in process does not
+// count, as that consumer remembers nothing. The mutex must be locked.
+func (q *DeltaFIFO[T]) exists(key types.NamespacedName) bool {
+	if _, queued := q.items[key]; queued {
+		return true
+	}
+	if q.known == nil {
+		return false
+	}
+	if q.isInProcess(key) {
+		return q.inProcess.Type != Deleted
+	}
+	_, ok := q.known.Get(key)
+	return ok
+}
+
+// onlyKnown yields the known objects of which nothing is queued or in process.
+// There must be KnownObjects, and the mutex must be locked.
+func (q *DeltaFIFO[T]) onlyKnown() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for obj := range q.known.All() {
+			if object.IsNil(obj) {
+				continue
+			}
+			key := object.KeyOf(obj)
+			if _, queued := q.items[key]; queued || q.isInProcess(key) {
+				continue
+			}
+			if !yield(obj) {
+				return
+			}
+		}
+	}
 }

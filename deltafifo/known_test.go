@@ -15,7 +15,7 @@ import (
 func TestKnownIsTheNewestOfWhatIsQueuedInProcessAndStored(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	q, consumer := newClassic(newThing("a", "stored"))
+	q, consumer := newDeltaQueue(newThing("a", "stored"))
 	require := require.New(t)
 	known := func() string {
 		obj, ok := q.Known(keyNamed("a"))
@@ -80,11 +80,11 @@ func TestKnownReturnsNoNilObject(t *testing.T) {
 	assert.False(t, ok)
 }
 
-func TestNilObjectsOfTheStoreAreNeitherBuriedNorResynced(t *testing.T) {
+func TestNilObjectsOfTheStoreHaveNoTombstoneAndNoResync(t *testing.T) {
 	t.Parallel()
 	s := newStore(newThing("b", "1"))
 	s.objs[keyNamed("a")] = nil
-	q := classicFace{New(Options[thing]{KnownObjects: s})}
+	q := deltaQueue{New(Options[thing]{KnownObjects: s})}
 	require.NoError(t, q.Resync(t.Context()))
 	assert.Equal(t, "Sync b@1", describe(drain(t, q, nil)))
 	require.NoError(t, q.Replace(t.Context(), nil, "2"))
@@ -106,7 +106,7 @@ func TestAKnownObjectThatIsGivenBackIsNotTransformedAgain(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	consumer := newStore()
-	q := classicFace{marking(consumer)}
+	q := deltaQueue{marking(consumer)}
 	for _, name := range []string{"stored", "deleted", "queued", "dropped", "taken"} {
 		require.NoError(t, q.Add(ctx, newThing(name, "1")))
 		if name == "stored" || name == "deleted" {
@@ -134,7 +134,7 @@ func TestOnlyTheObjectThatKnownReturnedIsSparedTheTransform(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	consumer := newStore()
-	q := classicFace{marking(consumer)}
+	q := deltaQueue{marking(consumer)}
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	old, _ := q.Known(keyNamed("a"))
 	require.NoError(t, q.Update(ctx, newThing("a", "2")), "another one of that key")

@@ -30,8 +30,8 @@ func (q *DeltaFIFO[T]) GetByKey(key types.NamespacedName) (Deltas[T], bool) {
 func (q *DeltaFIFO[T]) List() []Deltas[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	list := make([]Deltas[T], 0, q.queue.len)
-	for key := range q.queue.all() {
+	list := make([]Deltas[T], 0, len(q.inLine()))
+	for _, key := range q.inLine() {
 		list = append(list, slices.Clone(q.items[key]))
 	}
 	return list
@@ -42,5 +42,5 @@ func (q *DeltaFIFO[T]) List() []Deltas[T] {
 func (q *DeltaFIFO[T]) ListKeys() []types.NamespacedName {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.AppendSeq(make([]types.NamespacedName, 0, q.queue.len), q.queue.all())
+	return append([]types.NamespacedName{}, q.inLine()...)
 }

@@ -10,33 +10,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// model is a naive implementation of both faces, to compare the real ones with.
+// model is a naive implementation of both queues, to compare the real ones with.
 // Everything pending is one list of deltas in order of arrival; whatever is
 // asked is found by looking through all of it. Whoever waits is woken by every
 // change. It is slow and hard to get wrong.
 type model struct {
-	isClassic bool
-	known     *store // may be nil
-	limit     int
+	isDeltaFIFO bool
+	known       *store // may be nil
+	limit       int
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
 	log     []Delta[thing]
 	closed  bool
 	popping bool
-	synced  chan struct{}
 
-	// batch face
-	everListed bool
-	// classic face
-	inFlight          []Delta[thing]
+	// DeltaFIFO
+	synced            chan struct{}
+	inProcess         []Delta[thing]
 	populated, listed bool
 	waitFor           map[types.NamespacedName]int // how often each initial object has yet to be processed
 }
 
-func newModel(isClassic bool, known *store, limit int) *model {
+func newModel(isDeltaFIFO bool, known *store, limit int) *model {
 	return &model{
-		isClassic: isClassic, known: known, limit: limit,
+		isDeltaFIFO: isDeltaFIFO, known: known, limit: limit,
 		changed: make(chan struct{}), synced: make(chan struct{}), waitFor: map[types.NamespacedName]int{},
 	}
 }
@@ -98,7 +96,7 @@ func (m *model) Update(ctx context.Context, obj thing) error {
 
 func (m *model) Delete(ctx context.Context, obj thing) error {
 	return m.write(ctx, false, []thing{obj}, func() {
-		if !m.isClassic || m.state(object.KeyOf(obj)).exists {
+		if !m.isDeltaFIFO || m.state(object.KeyOf(obj)).exists {
 			m.append(Delta[thing]{Type: Deleted, Object: obj, Key: object.KeyOf(obj)})
 		}
 	})
@@ -109,14 +107,14 @@ func (m *model) DeleteFinalStateUnknown(ctx context.Context, d DeletedFinalState
 		return ErrInvalidObject
 	}
 	return m.write(ctx, false, nil, func() {
-		if !m.isClassic || m.state(d.Key).exists {
+		if m.state(d.Key).exists {
 			m.append(Delta[thing]{Type: Deleted, Object: d.Object, Key: d.Key, FinalStateUnknown: true})
 		}
 	})
 }
 
 func (m *model) Bookmark(ctx context.Context, rv string) error {
-	if m.isClassic {
+	if m.isDeltaFIFO {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -132,8 +130,7 @@ func (m *model) Bookmark(ctx context.Context, rv string) error {
 
 func (m *model) Replace(ctx context.Context, objs []thing, rv string) error {
 	return m.write(ctx, true, objs, func() {
-		m.everListed = true
-		if !m.isClassic {
+		if !m.isDeltaFIFO {
 			m.append(Delta[thing]{Type: Replaced, Objects: objs, ResourceVersion: rv})
 			return
 		}
@@ -167,7 +164,7 @@ func (m *model) Resync(ctx context.Context) error {
 	}
 	for obj := range m.known.All() {
 		key := object.KeyOf(obj)
-		if len(m.queued(key)) == 0 && (len(m.inFlight) == 0 || m.inFlight[0].Key != key) {
+		if len(m.queued(key)) == 0 && (len(m.inProcess) == 0 || m.inProcess[0].Key != key) {
 			m.append(Delta[thing]{Type: Sync, Object: obj, Key: key})
 		}
 	}
@@ -205,8 +202,8 @@ func (m *model) state(key types.NamespacedName) lastState {
 	if m.known == nil {
 		return lastState{}
 	}
-	if n := len(m.inFlight); n > 0 && m.inFlight[0].Key == key {
-		return lastState{exists: m.inFlight[n-1].Type != Deleted, obj: m.inFlight[n-1].Object}
+	if n := len(m.inProcess); n > 0 && m.inProcess[0].Key == key {
+		return lastState{exists: m.inProcess[n-1].Type != Deleted, obj: m.inProcess[n-1].Object}
 	}
 	obj, ok := m.known.Get(key)
 	return lastState{exists: ok, obj: obj}
@@ -221,8 +218,8 @@ func (m *model) everything() []types.NamespacedName {
 			keys = append(keys, key)
 		}
 	}
-	if len(m.inFlight) > 0 {
-		see(m.inFlight[0].Key)
+	if len(m.inProcess) > 0 {
+		see(m.inProcess[0].Key)
 	}
 	if m.known != nil {
 		for obj := range m.known.All() {
@@ -254,7 +251,7 @@ func (m *model) queued(key types.NamespacedName) Deltas[thing] {
 }
 
 func (m *model) append(d Delta[thing]) {
-	if m.isClassic && d.Type == Deleted {
+	if m.isDeltaFIFO && d.Type == Deleted {
 		for i, before := range slices.Backward(m.log) {
 			if before.Key != d.Key {
 				continue
@@ -272,7 +269,7 @@ func (m *model) append(d Delta[thing]) {
 }
 
 func (m *model) populate(list bool) {
-	if !m.isClassic {
+	if !m.isDeltaFIFO {
 		return
 	}
 	if !m.populated || list && !m.listed {
@@ -280,8 +277,8 @@ func (m *model) populate(list bool) {
 		for _, key := range m.keys() {
 			m.waitFor[key]++
 		}
-		if len(m.inFlight) > 0 {
-			m.waitFor[m.inFlight[0].Key]++
+		if len(m.inProcess) > 0 {
+			m.waitFor[m.inProcess[0].Key]++
 		}
 	}
 	m.populated, m.listed = true, m.listed || list
@@ -319,39 +316,30 @@ func (m *model) pop(ctx context.Context, process func([]Delta[thing]) error) err
 		return ErrClosed
 	}
 	batch := m.log
-	if m.isClassic {
+	if m.isDeltaFIFO {
 		key := m.log[0].Key
 		batch = m.queued(key)
 		m.log = slices.DeleteFunc(m.log, func(d Delta[thing]) bool { return d.Key == key })
-		m.inFlight = slices.Clone(batch)
+		m.inProcess = slices.Clone(batch)
 	} else {
 		m.log = nil
 	}
 	handed := slices.Clone(batch)
 	m.unlock()
 
-	failed := true
 	defer func() {
 		m.mu.Lock()
 		defer m.unlock()
-		if m.isClassic {
-			if m.waitFor[batch[0].Key]--; m.waitFor[batch[0].Key] <= 0 {
-				delete(m.waitFor, batch[0].Key)
-			}
-			m.inFlight = nil
-			m.checkSynced()
+		if !m.isDeltaFIFO {
 			return
 		}
-		isList := func(d Delta[thing]) bool { return d.Type == Replaced }
-		isWrite := func(d Delta[thing]) bool { return d.Type != Bookmark }
-		if !failed && !m.HasSynced() &&
-			(slices.ContainsFunc(batch, isList) || slices.ContainsFunc(batch, isWrite) && !m.everListed) {
-			close(m.synced)
+		if m.waitFor[batch[0].Key]--; m.waitFor[batch[0].Key] <= 0 {
+			delete(m.waitFor, batch[0].Key)
 		}
+		m.inProcess = nil
+		m.checkSynced()
 	}()
-	err := process(handed)
-	failed = err != nil
-	return err
+	return process(handed)
 }
 
 func (m *model) Get(obj thing) (Deltas[thing], bool) { return m.GetByKey(object.KeyOf(obj)) }
@@ -383,7 +371,7 @@ func (m *model) ListKeys() []types.NamespacedName {
 func (m *model) Known(key types.NamespacedName) (thing, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range slices.Backward(slices.Concat(m.inFlight, m.log)) {
+	for _, d := range slices.Backward(slices.Concat(m.inProcess, m.log)) {
 		if d.Key == key {
 			return d.Object, d.Type != Deleted
 		}

@@ -15,7 +15,7 @@ const (
 	Unbounded = -1
 )
 
-// BatchOptions configures a [BatchFIFO]. The zero value is good.
+// BatchOptions configures a [BatchFIFO]. The zero value is ready to use.
 type BatchOptions struct {
 	// Limit is the number of pending deltas beyond which producers wait for the
 	// consumer; a Replace and a Bookmark count as one each. 0 means
@@ -36,14 +36,14 @@ type KnownObjects[T Object] interface {
 	All() iter.Seq[T]
 }
 
-// Options configures a [DeltaFIFO]. The zero value is good for a consumer that
-// keeps no store.
+// Options configures a [DeltaFIFO]. The zero value is for a consumer that keeps no
+// store.
 type Options[T Object] struct {
 	// KnownObjects is the consumer's store. The consumer must apply what it
 	// pops to that store before process returns. With it, Delete is propagated
-	// for objects that are only in the store, Replace finds the ones that
-	// vanished, Resync has something to hand over, and Known knows what is
-	// neither queued nor in process. Nil means that the consumer remembers
+	// for objects that are only in the store, Replace finds the missing ones,
+	// Resync has something to deliver, and Known knows what is neither queued
+	// nor in process. Nil means that the consumer remembers
 	// nothing.
 	KnownObjects KnownObjects[T]
 

@@ -2,9 +2,15 @@ package deltafifo
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// maxKept is for how many keys or deltas an empty queue keeps its memory. A
+// steady load fits in and allocates nothing; a list of a million objects, or the
+// backlog of a slow consumer, must not occupy memory after it has been processed.
+const maxKept = 1024
 
 // Pop waits until an object is queued, removes the first one, and calls process
 // with all its deltas. It returns what process returned.
@@ -16,63 +22,73 @@ import (
 // The object is gone from the queue whatever process does: if process fails,
 // the caller may put the deltas back with [DeltaFIFO.AddIfNotPresent], from
 // within process rather than later, as in between the queue does not know of
-// the object. A panic goes through to the caller, and the queue stays usable.
+// the object. A panic propagates to the caller, and the queue stays usable.
 //
 // Pop returns the error of ctx without taking anything if ctx has ended or ends
-// while it waits. After Close it hands over what remains and then returns
+// while it waits. After Close it delivers what remains and then returns
 // [ErrClosed]. A call while another one is in progress gets [ErrConcurrentPop].
 func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(deltas Deltas[T]) error) error {
-	if process == nil {
-		return errNoProcess
-	}
-	if !q.popping.CompareAndSwap(false, true) {
-		return ErrConcurrentPop
-	}
-	defer q.popping.Store(false)
-
-	if err := ctx.Err(); err != nil {
+	if err := q.beginPop(process != nil); err != nil {
 		return err
 	}
-	q.mu.Lock()
-	if err := q.await(ctx, q.size > idleSlots, q.trim); err != nil {
+	defer q.endPop()
+	if err := q.lockWhenPending(ctx); err != nil {
 		return err
 	}
-	deltas := q.shift()
-	q.mu.Unlock()
+	deltas := q.take()
+	q.countAndUnlock(-len(deltas))
 
-	defer q.landed()
+	defer q.finish() // also if process panics
 	return process(deltas)
 }
 
-// shift removes the first object and notes that it is in process.
-func (q *DeltaFIFO[T]) shift() Deltas[T] {
-	key := q.queue.pop()
+// take removes the first object and notes that it is in process. The mutex must
+// be locked.
+func (q *DeltaFIFO[T]) take() Deltas[T] {
+	key := q.popKey()
 	deltas := q.items[key]
 	delete(q.items, key)
-	if len(q.items) == 0 {
-		// One that was made for a burst is replaced when it has turned out to be
-		// far too large for what came since.
-		if q.size > idleSlots && q.peak < q.size/4 {
-			q.trim()
-		}
-		q.peak = 0
+	if len(q.items) == 0 && q.peak > maxKept {
+		q.items, q.keys, q.head, q.peak = map[types.NamespacedName]Deltas[T]{}, nil, 0, 0
 	}
-	q.inFlight, q.flying = deltas.Newest(), true
-	q.taken(len(deltas))
+	q.inProcess, q.processing = deltas.Newest(), true
 	return deltas
 }
 
-// trim replaces the map, which must be empty: a map never shrinks. The ring of
-// keys does, with each pop.
-func (q *DeltaFIFO[T]) trim() {
-	q.items, q.size = map[types.NamespacedName]Deltas[T]{}, 0
-}
-
-// landed notes that process is done with the object.
-func (q *DeltaFIFO[T]) landed() {
+// finish notes that the object is not in process any more.
+func (q *DeltaFIFO[T]) finish() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.inFlight, q.flying = Delta[T]{}, false
-	q.processed++
-	q.checkSynced()
+	q.inProcess, q.processing = Delta[T]{}, false
+	q.initial.processed++
+	q.initial.check()
+}
+
+// isInProcess reports whether the consumer has popped the object and not finished
+// it. The mutex must be locked.
+func (q *DeltaFIFO[T]) isInProcess(key types.NamespacedName) bool {
+	return q.processing && q.inProcess.Key == key
+}
+
+// AddIfNotPresent puts deltas back that were popped and could not be processed,
+// unless the object has been queued again in the meantime: then newer changes
+// are there, and nothing happens. It may be called from within process, so it
+// neither waits for room nor transforms. The deltas must be of one object.
+func (q *DeltaFIFO[T]) AddIfNotPresent(deltas Deltas[T]) error {
+	if err := deltas.check(); err != nil {
+		return err
+	}
+	if err := q.lockIfOpen(); err != nil {
+		return err
+	}
+	n := 0
+	key := deltas[0].Key
+	if _, queued := q.items[key]; !queued {
+		q.items[key] = slices.Clone(deltas)
+		q.pushKey(key)
+		n = len(deltas)
+	}
+	q.noteWrite(false)
+	q.countAndUnlock(n)
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 // in process or known but not in objs, a Deleted tombstone with the last state
 // that was seen. All of it becomes visible to the consumer at once.
 //
-//	listed              ▶ Replaced, also behind a queued Deleted: it was created anew
+//	listed              ▶ Replaced, also behind a queued Deleted: it was created again
 //	queued, not listed  ▶ Deleted(tombstone of the newest delta), unless that is a Deleted
 //	in process, "       ▶ the same
 //	known, "            ▶ Deleted(tombstone of the known object)
@@ -37,52 +37,45 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 		listed[key] = struct{}{}
 	}
 
-	if err := q.enter(ctx); err != nil {
+	if err := q.lockWhenRoom(ctx); err != nil {
 		return err
 	}
 	n := 0
-	defer func() { q.leave(n) }()
+	defer func() { q.countAndUnlock(n) }()
 	// KnownObjects is user code: whatever it does, it does before the first
 	// delta is queued.
-	deltas = q.vanished(deltas, listed)
+	deltas = q.addTombstones(deltas, listed)
 	for _, d := range deltas {
 		n += q.append(d)
 	}
 	q.returned = nil
-	q.populate(true)
+	q.noteWrite(true)
 	return nil
 }
 
-// vanished appends a tombstone to deltas for each object that exists for the
-// consumer and is not listed.
-func (q *DeltaFIFO[T]) vanished(deltas []Delta[T], listed map[types.NamespacedName]struct{}) []Delta[T] {
-	bury := func(key types.NamespacedName, last T) {
-		deltas = append(deltas, Delta[T]{Type: Deleted, Key: key, Object: last, FinalStateUnknown: true})
-	}
-	for key := range q.queue.all() {
-		if _, ok := listed[key]; ok {
-			continue
+// addTombstones appends a tombstone to deltas for each missing object: one that
+// exists for the consumer, or will when it has caught up, and is not listed. The
+// mutex must be locked.
+func (q *DeltaFIFO[T]) addTombstones(deltas []Delta[T], listed map[types.NamespacedName]struct{}) []Delta[T] {
+	addIfMissing := func(key types.NamespacedName, last T) {
+		if _, ok := listed[key]; !ok {
+			deltas = append(deltas, Delta[T]{Type: Deleted, Key: key, Object: last, FinalStateUnknown: true})
 		}
+	}
+	for _, key := range q.inLine() {
 		if newest := q.items[key].Newest(); newest.Type != Deleted {
-			bury(key, newest.Object)
+			addIfMissing(key, newest.Object)
 		}
 	}
 	if q.known == nil {
 		return deltas
 	}
-	if q.flying && q.inFlight.Type != Deleted {
-		key := q.inFlight.Key
-		_, isListed := listed[key]
-		_, isQueued := q.items[key]
-		if !isListed && !isQueued {
-			bury(key, q.inFlight.Object)
-		}
+	// What is in process and queued again has been looked at.
+	if _, queued := q.items[q.inProcess.Key]; q.processing && q.inProcess.Type != Deleted && !queued {
+		addIfMissing(q.inProcess.Key, q.inProcess.Object)
 	}
-	for obj := range q.idle() {
-		key := object.KeyOf(obj)
-		if _, ok := listed[key]; !ok {
-			bury(key, obj)
-		}
+	for obj := range q.onlyKnown() {
+		addIfMissing(object.KeyOf(obj), obj)
 	}
 	return deltas
 }
@@ -94,38 +87,17 @@ func (q *DeltaFIFO[T]) Resync(ctx context.Context) error {
 	if q.known == nil {
 		return q.Bookmark(ctx, "") // neither waits nor queues anything
 	}
-	if err := q.enter(ctx); err != nil {
+	if err := q.lockWhenRoom(ctx); err != nil {
 		return err
 	}
 	n := 0
-	defer func() { q.leave(n) }()
-	var deltas []Delta[T]
-	for obj := range q.idle() {
+	defer func() { q.countAndUnlock(n) }()
+	var deltas []Delta[T] // all of them first, as in Replace
+	for obj := range q.onlyKnown() {
 		deltas = append(deltas, Delta[T]{Type: Sync, Key: object.KeyOf(obj), Object: obj})
 	}
 	for _, d := range deltas {
 		n += q.append(d)
 	}
 	return nil
-}
-
-// idle yields the known objects of which nothing is queued or in process.
-func (q *DeltaFIFO[T]) idle() func(yield func(T) bool) {
-	return func(yield func(T) bool) {
-		for obj := range q.known.All() {
-			if object.IsNil(obj) {
-				continue
-			}
-			key := object.KeyOf(obj)
-			if q.flying && q.inFlight.Key == key {
-				continue
-			}
-			if _, queued := q.items[key]; queued {
-				continue
-			}
-			if !yield(obj) {
-				return
-			}
-		}
-	}
 }

@@ -16,7 +16,7 @@ func TestEachReceivedObjectIsTransformedOnce(t *testing.T) {
 	ctx := t.Context()
 	known := newStore()
 	calls := map[thing]int{}
-	q := classicFace{New(Options[thing]{KnownObjects: known, Transform: func(obj thing) (thing, error) {
+	q := deltaQueue{New(Options[thing]{KnownObjects: known, Transform: func(obj thing) (thing, error) {
 		calls[obj]++
 		out := obj.DeepCopy()
 		out.ResourceVersion += "'"
@@ -52,7 +52,7 @@ func TestFailingTransformQueuesNothing(t *testing.T) {
 		"no name":   {func(obj thing) (thing, error) { obj.Name = ""; return obj, nil }, ErrInvalidObject},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := classicFace{New(Options[thing]{KnownObjects: newStore(newThing("ns/bad", "0")), Transform: func(obj thing) (thing, error) {
+			q := deltaQueue{New(Options[thing]{KnownObjects: newStore(newThing("ns/bad", "0")), Transform: func(obj thing) (thing, error) {
 				if obj.Name == "bad" {
 					return tc.transform(obj)
 				}
@@ -76,8 +76,8 @@ func TestFailingTransformQueuesNothing(t *testing.T) {
 
 func TestTransformRunsWithoutALock(t *testing.T) {
 	t.Parallel()
-	var q classicFace
-	q = classicFace{New(Options[thing]{Transform: func(obj thing) (thing, error) {
+	var q deltaQueue
+	q = deltaQueue{New(Options[thing]{Transform: func(obj thing) (thing, error) {
 		_ = q.Len()
 		return obj, nil
 	}})}
@@ -86,7 +86,7 @@ func TestTransformRunsWithoutALock(t *testing.T) {
 
 func TestPanicOfTransformLeavesTheQueueUsable(t *testing.T) {
 	t.Parallel()
-	q := classicFace{New(Options[thing]{Transform: func(obj thing) (thing, error) {
+	q := deltaQueue{New(Options[thing]{Transform: func(obj thing) (thing, error) {
 		if obj.Name == "bad" {
 			panic("transform")
 		}
@@ -105,7 +105,7 @@ func (brokenStore) All() iter.Seq[thing]                   { return func(func(th
 
 func TestPanicOfKnownObjectsLeavesTheQueueUsable(t *testing.T) {
 	t.Parallel()
-	q := classicFace{New(Options[thing]{KnownObjects: brokenStore{}})}
+	q := deltaQueue{New(Options[thing]{KnownObjects: brokenStore{}})}
 	ctx := context.Background()
 	assert.PanicsWithValue(t, "Get", func() { _ = q.Delete(ctx, newThing("a", "1")) })
 	assert.PanicsWithValue(t, "All", func() { _ = q.Replace(ctx, []thing{newThing("a", "1")}, "1") })

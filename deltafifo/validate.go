@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// keyOf returns the key of obj, or says what is wrong with it.
+// keyOf returns the key of obj, or an error that says why obj cannot be queued.
 func keyOf[T Object](op string, obj T) (types.NamespacedName, error) {
 	if object.IsNil(obj) {
 		return types.NamespacedName{}, fmt.Errorf("deltafifo: %s: the object is nil: %w", op, ErrInvalidObject)
@@ -19,26 +19,8 @@ func keyOf[T Object](op string, obj T) (types.NamespacedName, error) {
 	return key, nil
 }
 
-// receive validates an object that comes from outside and transforms it, unless
-// it is one of the queue's own that Known has returned.
-func (q *DeltaFIFO[T]) receive(op string, obj T) (types.NamespacedName, T, error) {
-	key, err := keyOf(op, obj)
-	if err != nil || q.transform == nil || q.isTransformed(key, obj) {
-		return key, obj, err
-	}
-	out, err := q.transform(obj)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("deltafifo: %s %s: transform: %w", op, key, err)
-	case object.IsNil(out):
-		err = fmt.Errorf("deltafifo: %s %s: transform returned nil: %w", op, key, ErrInvalidObject)
-	case object.KeyOf(out) != key:
-		err = fmt.Errorf("deltafifo: %s %s: transform returned %s, but must keep namespace and name: %w", op, key, object.KeyOf(out), ErrInvalidObject)
-	}
-	return key, out, err
-}
-
-// check says what is wrong with a tombstone from outside.
+// check returns why a tombstone from outside cannot be queued, or nil. Its object
+// may be nil: a producer need not have seen it.
 func (d DeletedFinalStateUnknown[T]) check() error {
 	if d.Key.Name == "" {
 		return fmt.Errorf("deltafifo: DeleteFinalStateUnknown: the key %q has no name: %w", d.Key, ErrInvalidObject)
@@ -46,7 +28,8 @@ func (d DeletedFinalStateUnknown[T]) check() error {
 	return nil
 }
 
-// check says what is wrong with deltas from outside.
+// check returns why deltas from outside cannot be put back as those of one
+// object, or nil.
 func (d Deltas[T]) check() error {
 	if len(d) == 0 {
 		return fmt.Errorf("deltafifo: AddIfNotPresent: no deltas: %w", ErrInvalidObject)

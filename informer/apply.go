@@ -59,9 +59,7 @@ func (a *applier[T]) one(s *source[T], d *deltafifo.Delta[T]) {
 		a.reach(s, d.Object.GetResourceVersion())
 	case deltafifo.Deleted:
 		a.delete(d)
-		if !object.IsNil(d.Object) {
-			a.reach(s, d.Object.GetResourceVersion())
-		}
+		a.reach(s, d.Object.GetResourceVersion())
 	case deltafifo.Replaced:
 		a.replace(s, d.Objects, d.ResourceVersion)
 	case deltafifo.Bookmark:
@@ -102,7 +100,7 @@ func (a *applier[T]) delete(d *deltafifo.Delta[T]) {
 		return
 	}
 	e := Event[T]{Type: Deleted, Key: d.Key, Old: old, Origin: Watch}
-	if d.FinalStateUnknown || object.IsNil(d.Object) || d.Object.GetUID() != old.GetUID() {
+	if d.Object.GetUID() != old.GetUID() {
 		e.FinalStateUnknown = true
 	} else {
 		e.New = d.Object

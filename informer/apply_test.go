@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/deltafifo"
@@ -36,18 +37,41 @@ func TestStateThatIsCachedAlreadyIsNoEventAndKeepsItsPointer(t *testing.T) {
 	})
 }
 
-func TestTombstoneIsADeletionWithoutAFinalState(t *testing.T) {
+// A deletion of another object of that name says nothing of the end of this one.
+func TestDeletionOfAnotherUIDIsADeletionWithoutAFinalState(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
-	p := c.set("a", "x", 1)
+	p := c.set("a", "x", 1).DeepCopy()
+	p.UID += "-another"
 	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
 		o, _ := w.join(HandlerOptions{})
 		o.take()
-		tombstone := deltafifo.DeletedFinalStateUnknown[*pod]{Key: object.KeyOf(p), Object: p}
-		require.NoError(t, w.inf.sources[0].queue.DeleteFinalStateUnknown(t.Context(), tombstone))
+		require.NoError(t, w.inf.sources[0].sink.Delete(t.Context(), p))
 		synctest.Wait()
 		assert.Equal(t, []string{"Deleted a/x 1 Watch unseen"}, o.take())
 	})
+}
+
+// Changes and bookmarks before the first list do not complete a cache, and an
+// empty list does.
+func TestASourceIsSyncedWhenItsFirstListIsApplied(t *testing.T) {
+	t.Parallel()
+	inf, err := New(newCluster().source(), Options[*pod]{})
+	require.NoError(t, err)
+	s := inf.sources[0]
+	p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "u", ResourceVersion: "2"}}
+	for _, before := range []deltafifo.Delta[*pod]{
+		{Type: deltafifo.Bookmark, ResourceVersion: "1"},
+		{Type: deltafifo.Added, Key: object.KeyOf(p), Object: p},
+		{Type: deltafifo.Deleted, Key: object.KeyOf(p), Object: p},
+	} {
+		inf.apply(s, []deltafifo.Delta[*pod]{before})
+		assert.ErrorContains(t, inf.unlisted(), "the reflector is", before.Type)
+	}
+	inf.apply(s, []deltafifo.Delta[*pod]{{Type: deltafifo.Replaced, ResourceVersion: "3"}})
+	assert.NoError(t, inf.unlisted())
+	inf.apply(s, []deltafifo.Delta[*pod]{{Type: deltafifo.Bookmark, ResourceVersion: "4"}})
+	assert.NoError(t, inf.unlisted(), "it stays so")
 }
 
 // However much is pending, a handler that stalls holds only a part of it.

@@ -178,9 +178,10 @@ func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
 	return s.inf.store.Snapshot().Get(key)
 }
 
-// unsynced says why the first list has not been applied yet.
+// unsynced returns why the first list is not part of the published cache yet, or
+// nil if it is. It is called with the mu of the informer's progress held.
 func (s *source[T]) unsynced() error {
-	if s.queue.HasSynced() {
+	if s.reached.listed {
 		return nil
 	}
 	h := s.reflector.Health()

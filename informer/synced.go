@@ -168,6 +168,8 @@ func (inf *Informer[T]) Unsynced() error {
 func (inf *Informer[T]) unlisted() error {
 	inf.mu.Lock()
 	defer inf.mu.Unlock()
+	inf.progress.mu.Lock()
+	defer inf.progress.mu.Unlock()
 	var whys []error
 	for _, s := range inf.sources {
 		if why := s.unsynced(); why != nil {

@@ -26,42 +26,42 @@ const pending = 10_000
 func fifoRows() []bench.Row {
 	rows := []bench.Row{
 		compareFIFOs("one change at a time", "An update is queued and handed over.", 1,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFaces, handOver(1, 1)),
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1, 1)),
 		compareFIFOs("1,000 changes of 1,000 objects", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFaces, handOver(1000, 1000)),
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1000, 1000)),
 		compareFIFOs("1,000 changes of one object", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFaces, handOver(1000, 1)),
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1000, 1)),
 		compareFIFOs("producer and consumer, 10k changes", "One goroutine queues, another one takes; a unit is a change.", pending,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFaces, pipe),
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, pipe),
 		compareFIFOs("replace with 10k objects", "A list is queued as one change and handed over; a unit is an object.", pending,
-			bench.Target{}, batchFaces, replaceWhole),
-		compareFIFOs("classic: one change at a time", "The same with the classic face, which hands over one object.", 1,
-			bench.Target{Ratio: 1}, classicFaces, handOver(1, 1)),
+			bench.Target{}, batchFIFOs, replaceWhole),
+		compareFIFOs("classic: one change at a time", "The same with the DeltaFIFO, which hands over one object.", 1,
+			bench.Target{Ratio: 1}, deltaFIFOs, handOver(1, 1)),
 		compareFIFOs("classic: 1,000 changes of 1,000 objects", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1}, classicFaces, handOver(1000, 1000)),
+			bench.Target{Ratio: 1}, deltaFIFOs, handOver(1000, 1000)),
 		compareFIFOs("classic: 1,000 changes of 100 objects", "They are queued, then handed over, ten by ten; a unit is a change.", 1000,
-			bench.Target{Ratio: 1}, classicFaces, handOver(1000, 100)),
+			bench.Target{Ratio: 1}, deltaFIFOs, handOver(1000, 100)),
 		compareFIFOs("classic: replace with 10k objects", "A list is queued, then handed over object by object; a unit is an object.", pending,
-			bench.Target{Ratio: 1}, classicFaces, replaceWhole),
+			bench.Target{Ratio: 1}, deltaFIFOs, replaceWhole),
 	}
 	backlog := compareFIFOs("memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
-		bench.Target{}, batchFaces, fillUp)
+		bench.Target{}, batchFIFOs, fillUp)
 	backlog.Measure, backlog.Repeat = bench.LiveHeap, 1
 	return append(rows, backlog)
 }
 
-// faces are the two sides of a comparison.
-type faces struct {
+// fifos are the two sides of a comparison.
+type fifos struct {
 	peer         string
 	ours, theirs func() fifo
 }
 
 var (
-	batchFaces   = faces{clientGo + " RealFIFO", newOurBatchFIFO, newRealFIFO}
-	classicFaces = faces{clientGo + " DeltaFIFO", newOurDeltaFIFO, newDeltaFIFO}
+	batchFIFOs = fifos{clientGo + " RealFIFO", newOurBatchFIFO, newRealFIFO}
+	deltaFIFOs = fifos{clientGo + " DeltaFIFO", newOurDeltaFIFO, newDeltaFIFO}
 )
 
-func compareFIFOs(work, does string, per int, want bench.Target, f faces, subject func(fifo) bench.Subject) bench.Row {
+func compareFIFOs(work, does string, per int, want bench.Target, f fifos, subject func(fifo) bench.Subject) bench.Row {
 	return bench.Row{
 		Area: "queue of changes", Work: work, Does: does, Per: per, Want: want,
 		Ours:   bench.Side{Who: informerkit, Setup: func() bench.Subject { return subject(f.ours()) }},
@@ -123,7 +123,7 @@ func fillUp(q fifo) bench.Subject {
 	}
 }
 
-// ourBatchFIFO is the batch face, which the informer uses.
+// ourBatchFIFO is the batch queue, which the informer uses.
 type ourBatchFIFO struct {
 	q   *deltafifo.BatchFIFO[*corev1.Pod]
 	ctx context.Context
@@ -146,7 +146,7 @@ func (f ourBatchFIFO) Pop() (n int) {
 	return n
 }
 
-// ourDeltaFIFO is the classic face.
+// ourDeltaFIFO is our DeltaFIFO.
 type ourDeltaFIFO struct {
 	q   *deltafifo.DeltaFIFO[*corev1.Pod]
 	ctx context.Context

@@ -57,8 +57,8 @@ func Example() {
 			break
 		}
 	}
-	fmt.Println("pods:", len(store), "as of:", version, "synced:", queue.HasSynced())
-	// Output: pods: 1 as of: 7 synced: true
+	fmt.Println("pods:", len(store), "as of:", version)
+	// Output: pods: 1 as of: 7
 }
 
 // Everything that is pending is one batch, in the order of arrival.

@@ -40,22 +40,22 @@ type producer interface {
 	Delete(ctx context.Context, obj thing) error
 	Replace(ctx context.Context, objs []thing, rv string) error
 	Bookmark(ctx context.Context, rv string) error
-	DeleteFinalStateUnknown(ctx context.Context, tombstone DeletedFinalStateUnknown[thing]) error
 }
 
-// face is what both faces, and the reference models, have in common.
-type face interface {
+// queue is what both queues, and the reference models, have in common.
+type queue interface {
 	producer
 	pop(ctx context.Context, process func([]Delta[thing]) error) error
-	HasSynced() bool
-	Synced() <-chan struct{}
 	Len() int
 	Close()
 }
 
-// classic is what the classic face has in addition.
-type classic interface {
-	face
+// fullQueue is what a DeltaFIFO and its model have in addition.
+type fullQueue interface {
+	queue
+	DeleteFinalStateUnknown(ctx context.Context, tombstone DeletedFinalStateUnknown[thing]) error
+	HasSynced() bool
+	Synced() <-chan struct{}
 	AddIfNotPresent(deltas Deltas[thing]) error
 	Resync(ctx context.Context) error
 	Get(obj thing) (Deltas[thing], bool)
@@ -65,15 +65,15 @@ type classic interface {
 	Known(key types.NamespacedName) (thing, bool)
 }
 
-type batchFace struct{ *BatchFIFO[thing] }
+type batchQueue struct{ *BatchFIFO[thing] }
 
-func (f batchFace) pop(ctx context.Context, process func([]Delta[thing]) error) error {
+func (f batchQueue) pop(ctx context.Context, process func([]Delta[thing]) error) error {
 	return f.PopBatch(ctx, process)
 }
 
-type classicFace struct{ *DeltaFIFO[thing] }
+type deltaQueue struct{ *DeltaFIFO[thing] }
 
-func (f classicFace) pop(ctx context.Context, process func([]Delta[thing]) error) error {
+func (f deltaQueue) pop(ctx context.Context, process func([]Delta[thing]) error) error {
 	if process == nil {
 		return f.Pop(ctx, nil)
 	}

@@ -1,0 +1,181 @@
+package deltafifo
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// bounded is where producers wait for room and the consumer waits for work. Each
+// of the two queues is a bounded plus a data structure that its mutex guards.
+//
+//	producer                                    consumer
+//	lockWhenRoom ─ add ─ countAndUnlock(+n)     lockWhenPending ─ take ─ countAndUnlock(-n)
+//	     ▲ room ◀─────────────────┼───────────────────────────────────────┘
+//	                              └───────────▶ work ▲
+//
+// The two channels hold at most one token each. A token means "look again", and
+// countAndUnlock puts in those that are true at that moment, with the mutex
+// locked. So a wake-up cannot be lost, and a stale token costs one extra look. A
+// producer that has used a token and left room passes it on.
+//
+// A sync.Cond has no select, so that a context cannot end its Wait; with
+// context.AfterFunc to wake it, each wait would allocate. A buffered channel of
+// deltas has select, but no queue of lists, and cannot hand over all that it
+// holds at once.
+type bounded struct {
+	mu      sync.Mutex
+	limit   int // positive; 0 in a queue that was not made by its constructor
+	pending int // deltas that wait for the consumer
+	closed  bool
+
+	room    chan struct{} // token: pending is less than limit
+	work    chan struct{} // token: something is pending
+	closing chan struct{} // closed by close: everything that waits looks again
+
+	popping atomic.Bool // a pop is in progress
+}
+
+// init makes the queue usable. It is called by the constructors alone.
+func (b *bounded) init(limit int) {
+	switch {
+	case limit == 0:
+		limit = DefaultLimit
+	case limit < 0:
+		limit = math.MaxInt
+	}
+	b.limit = limit
+	b.room = make(chan struct{}, 1)
+	b.work = make(chan struct{}, 1)
+	b.closing = make(chan struct{})
+}
+
+// lockWhenRoom waits until one write may be made, and returns with the mutex
+// locked. If it returns an error the mutex is not locked.
+//
+// A write of any size is admitted as soon as there is room for one delta. So a
+// large Replace may overshoot the limit, but never waits for more room than
+// there can be.
+func (b *bounded) lockWhenRoom(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := b.lockIfOpen(); err != nil {
+		return err
+	}
+	for b.pending >= b.limit {
+		b.mu.Unlock()
+		if err := b.wait(ctx, b.room); err != nil {
+			return err
+		}
+		if err := b.lockIfOpen(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockIfOpen locks the mutex for a write that does not wait for room. If it
+// returns an error, as the queue takes no more writes, the mutex is not locked.
+func (b *bounded) lockIfOpen() error {
+	b.mu.Lock()
+	switch {
+	case b.limit == 0:
+		b.mu.Unlock()
+		return errNotMade
+	case b.closed:
+		b.mu.Unlock()
+		return ErrClosed
+	}
+	return nil
+}
+
+// lockWhenPending waits until something is pending, and returns with the mutex
+// locked. If it returns an error the mutex is not locked. A closed queue still
+// has what was pending when it was closed.
+func (b *bounded) lockWhenPending(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	for b.pending == 0 {
+		closed, made := b.closed, b.limit != 0
+		b.mu.Unlock()
+		switch {
+		case closed:
+			return ErrClosed
+		case !made:
+			return errNotMade
+		}
+		if err := b.wait(ctx, b.work); err != nil {
+			return err
+		}
+		b.mu.Lock()
+	}
+	return nil
+}
+
+// wait returns when it is time to look again, or with the error of ctx. The
+// mutex must not be locked.
+func (b *bounded) wait(ctx context.Context, token <-chan struct{}) error {
+	select {
+	case <-token:
+	case <-b.closing:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// countAndUnlock accounts for n deltas that were added, or taken if n is
+// negative, wakes what waits for that, and unlocks the mutex.
+func (b *bounded) countAndUnlock(n int) {
+	b.pending += n
+	if b.pending > 0 {
+		put(b.work)
+	}
+	if b.pending < b.limit {
+		put(b.room)
+	}
+	b.mu.Unlock()
+}
+
+// put puts a token in, unless there is one.
+func put(token chan<- struct{}) {
+	select {
+	case token <- struct{}{}:
+	default:
+	}
+}
+
+// beginPop reserves the queue for one pop, until endPop, or says why it cannot.
+// It needs no lock, so that a second pop is refused while the first one waits.
+func (b *bounded) beginPop(hasProcess bool) error {
+	if !hasProcess {
+		return errNoProcess
+	}
+	if !b.popping.CompareAndSwap(false, true) {
+		return ErrConcurrentPop
+	}
+	return nil
+}
+
+func (b *bounded) endPop() { b.popping.Store(false) }
+
+// close ends writing and wakes everything that waits.
+func (b *bounded) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed && b.limit != 0 {
+		b.closed = true
+		close(b.closing)
+	}
+}
+
+// len returns the number of pending deltas.
+func (b *bounded) len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pending
+}
