@@ -265,7 +265,9 @@ func (s *blurredStream) Next() (reflector.Event[*corev1.ConfigMap], error) {
 	if ev.InitialEventsEnd {
 		s.initial = false
 	}
-	if ev.Type != watch.Bookmark && !s.initial && s.b.faults.active() && s.b.rng.IntN(5) == 0 {
+	// A frame that a fault has damaged may be unreadable already.
+	readable := ev.Type != watch.Bookmark && ev.Err == nil
+	if readable && !s.initial && s.b.faults.active() && s.b.rng.IntN(5) == 0 {
 		ev.Err = &reflector.ObjectError{Key: keyOf(ev.Object), ResourceVersion: ev.ResourceVersion, Class: reflector.ClassDecode, Err: errBroken}
 		ev.Object = nil
 	}
