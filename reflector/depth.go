@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"encoding/binary"
 	"errors"
 	"reflect"
 )
@@ -43,16 +44,68 @@ func cyclic(typ reflect.Type, seen map[reflect.Type]bool) bool {
 // protoTooDeep reports whether a protobuf message may have messages nested more
 // than depth deep. It takes whatever can be read as a message for one, and looks
 // at each byte at most once.
+//
+// It reads on wherever a generated decoder may, also past what protobuf does not
+// allow: what it did not look at could still be decoded.
 func protoTooDeep(msg []byte, depth int) bool {
 	for len(msg) > 0 {
-		f, rest, err := nextField(msg)
-		if err != nil {
-			return false // the decoder gets no further either
+		data, rest, ok := looseField(msg)
+		if !ok {
+			return false // no decoder gets any further either
 		}
-		if len(f.data) > 0 && (depth == 0 || protoTooDeep(f.data, depth-1)) {
+		if len(data) > 0 && (depth == 0 || protoTooDeep(data, depth-1)) {
 			return true
 		}
 		msg = rest
 	}
 	return false
+}
+
+// looseField splits the first field off a message as leniently as generated
+// decoders do, which cut field numbers to 32 bits, take varints that overflow,
+// and skip groups of unknown numbers. The fields in a group count as those of
+// the message, so its two tags are fields without content here. The data is that
+// of a length-delimited field.
+func looseField(msg []byte) (data, rest []byte, ok bool) {
+	tag, n := looseVarint(msg)
+	if n == 0 {
+		return nil, nil, false
+	}
+	msg = msg[n:]
+	size := 0
+	switch tag & 7 {
+	case 0:
+		if _, size = looseVarint(msg); size == 0 {
+			return nil, nil, false
+		}
+	case 1:
+		size = 8
+	case 2:
+		length, n := looseVarint(msg)
+		if n == 0 || length > uint64(len(msg)-n) {
+			return nil, nil, false
+		}
+		data, msg = msg[n:n+int(length)], msg[n+int(length):]
+	case 3, 4:
+	case 5:
+		size = 4
+	default:
+		return nil, nil, false
+	}
+	if size > len(msg) {
+		return nil, nil, false
+	}
+	return data, msg[size:], true
+}
+
+// looseVarint reads a number of at most ten bytes, of which bits above the 64th
+// are lost. n is 0 if there is none.
+func looseVarint(msg []byte) (v uint64, n int) {
+	for i, b := range msg[:min(len(msg), binary.MaxVarintLen64)] {
+		v |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, 0
 }

@@ -32,7 +32,7 @@ type lexer struct {
 	keep int // fill preserves buf[keep:], keep <= pos
 	err  error
 
-	limit int  // bytes of one value
+	limit int  // bytes of one value; 0: it is in memory
 	deep  bool // the last value is nested more than maxDepth deep
 }
 
@@ -133,6 +133,9 @@ func (l *lexer) value() ([]byte, error) {
 	}
 	v := l.buf[l.keep:l.pos]
 	l.keep = l.pos
+	if l.limit > 0 && len(v) > l.limit { // smaller than the first buffer
+		return nil, tooLarge(l.limit)
+	}
 	return v, nil
 }
 
