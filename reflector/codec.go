@@ -23,6 +23,7 @@ type codec[T Object] struct {
 	metadataOnly bool
 	apiVersion   string // of the resource
 	kind         string // of the resource, if T or the options say it
+	byOption     bool   // the options say it
 	limit        int    // bytes of one object
 	recursive    bool   // T can be nested without end
 

@@ -81,6 +81,18 @@ func checkVersion(rv string) error {
 	return nil
 }
 
+// maxContinue bounds the bytes of a continue token, which is part of a URL.
+const maxContinue = 8 << 10
+
+// checkPosition refuses a list whose resourceVersion or continue token is too
+// long to be one.
+func checkPosition(rv, token string) error {
+	if len(rv) > maxForeign || len(token) > maxContinue {
+		return fmt.Errorf("the list has a resourceVersion of %d bytes and a continue token of %d bytes", len(rv), len(token))
+	}
+	return nil
+}
+
 // named returns the identity of an object as far as it can be kept.
 func named(namespace, name, uid, rv string) identity {
 	return identity{

@@ -58,6 +58,9 @@ func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	if err != nil {
 		return metav1.ListMeta{}, &decodeError{fmt.Errorf("the list function returned a %T: %w", list, err)}
 	}
+	if err := checkPosition(acc.GetResourceVersion(), acc.GetContinue()); err != nil {
+		return metav1.ListMeta{}, &decodeError{err}
+	}
 	n := 0
 	err = meta.EachListItemWithAlloc(list, func(o runtime.Object) error {
 		obj, err := typed[T](o, n)

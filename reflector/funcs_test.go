@@ -2,6 +2,9 @@ package reflector_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,4 +161,47 @@ func TestFunctionsThatReturnNonsenseAreFailures(t *testing.T) {
 			require.Equal(t, reflector.ClassDecode, r.Health().LastErrorClass)
 		})
 	})
+}
+
+func TestTextsOfFunctionsAreCutWhereTheyEnter(t *testing.T) {
+	long := strings.Repeat("hunter2 ", 1<<15)
+	brief := func(t *testing.T, lw reflector.ListerWatcher[*configMap]) {
+		bubble(t, func(t *testing.T) {
+			r := run(t, lw, newRecorder(), reflector.Options{})
+			after(500 * time.Millisecond)
+			err := r.Health().LastError
+			require.Error(t, err)
+			require.Less(t, len(err.Error()), 1500)
+			for ; err != nil; err = errors.Unwrap(err) {
+				require.Less(t, len(fmt.Sprintf("%+v", err)), 4000, "what is kept")
+			}
+		})
+	}
+	refused := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: long}}
+	for name, list := range map[string]func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error){
+		"error":  func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) { return nil, errors.New(long) },
+		"status": func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) { return nil, refused },
+		"version": func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) {
+			return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: long}}, nil
+		},
+		"token": func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) {
+			return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: long}}, nil
+		},
+		"version of an object": listOf(cmObject("a", long)),
+	} {
+		t.Run(name, func(t *testing.T) { brief(t, reflector.FromFuncs[*configMap](list, noWatch)) })
+	}
+	for name, ev := range map[string]watch.Event{
+		"event":       {Type: watch.EventType(long), Object: &configMap{}},
+		"error event": {Type: watch.Error, Object: &refused.ErrStatus},
+		"bookmark":    {Type: watch.Bookmark, Object: &configMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: long}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			brief(t, reflector.FromFuncs[*configMap](listOf(cmObject("a", "1")), func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				w := watch.NewFakeWithChanSize(1, false)
+				w.Action(ev.Type, ev.Object)
+				return w, nil
+			}))
+		})
+	}
 }

@@ -81,9 +81,13 @@ func (t typeMeta) String() string { return cut(t.apiVersion + " " + t.kind) }
 type collectionError struct {
 	got, want typeMeta
 	typ       reflect.Type // T is *typ
+	option    bool         // the kind is that of ResourceOptions
 }
 
 func (e *collectionError) Error() string {
+	if e.option {
+		return fmt.Sprintf("it is a collection of %s objects, but ResourceOptions.Kind says %s: either the resource or the option is the wrong one", e.got, e.want)
+	}
 	return fmt.Sprintf("it is a collection of %s objects, but *%s is for %s objects: either the resource or the type is the wrong one", e.got, e.typ, e.want)
 }
 
@@ -112,5 +116,10 @@ func (c *codec[T]) verdict(t *tally, end bool) error {
 	if c.kind == "" || t.good > 0 || t.other == 0 || !end && t.other < maxWrongKind {
 		return nil
 	}
-	return &collectionError{t.first.got, t.first.want, c.elem}
+	return c.wrongCollection(t.first.got, t.first.want)
+}
+
+// wrongCollection names what has said the kind.
+func (c *codec[T]) wrongCollection(got, want typeMeta) error {
+	return &collectionError{got: got, want: want, typ: c.elem, option: c.byOption}
 }

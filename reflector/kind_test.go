@@ -108,7 +108,7 @@ func TestAStructOfAUsersOwnIsToldItsKindByAnOption(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = listOnce(t, lw)
 	require.Equal(t, reflector.ClassWrongKind, reflector.Classify(err))
-	require.ErrorContains(t, err, "it is a collection of example.com/v1 Widget objects, but *reflector_test.slim is for example.com/v1 Gadget objects")
+	require.ErrorContains(t, err, "it is a collection of example.com/v1 Widget objects, but ResourceOptions.Kind says example.com/v1 Gadget: either the resource or the option is the wrong one")
 
 	lw, err = reflector.NewResource[*slim](cfg, widgets, reflector.ResourceOptions{Kind: "Widget"})
 	require.NoError(t, err)

@@ -133,6 +133,7 @@ func (c *codec[T]) configure(opts ResourceOptions) error {
 	case opts.Kind != "" && c.kind != "" && opts.Kind != c.kind:
 		return fmt.Errorf("reflector: ResourceOptions.Kind is %q, but *%s is for objects of the kind %s", opts.Kind, c.elem, c.kind)
 	}
+	c.byOption = c.kind == "" && opts.Kind != ""
 	c.kind = cmp.Or(c.kind, opts.Kind)
 	c.limit = cmp.Or(opts.MaxObjectSize, c.limit)
 	return nil
