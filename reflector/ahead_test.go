@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -287,4 +288,38 @@ func TestParcelsAreUsedAgainAndForgetTheirResults(t *testing.T) {
 			require.Nil(t, r.value)
 		}
 	}
+}
+
+func TestDecodingEndsBetweenTwoItemsWhenTheContextDoes(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var a *ahead[int]
+	decoded := 0
+	a = newAhead(func(_ []byte, position int) (int, error) {
+		decoded++
+		if position == 3 {
+			cancel()
+			for !a.halted.Load() { // by another goroutine
+				runtime.Gosched()
+			}
+		}
+		return position, nil
+	})
+	read := make(chan struct{})
+	err := a.each(ctx, func() error {
+		defer close(read)
+		for i := range parcelItems - 1 { // of which one parcel is not full
+			if err := a.add([]byte{byte(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() {}, func(i int, _ error) error {
+		if i == 0 {
+			<-read // so that the rest is decoded in one go
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 4, decoded)
 }

@@ -1,6 +1,7 @@
 package reflector_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/reflector"
@@ -17,18 +19,8 @@ import (
 
 func TestABigObjectOnASlowLinkSyncs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		big := strings.Replace(cm("big", "1"), `"data":{`, `"data":{"x":"`+strings.Repeat("x", 1_400_000)+`",`, 1)
 		s := &scripted{list: func(w httpWriter, r *httpRequest, _ int) {
-			body := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[` + big + `]}`
-			w.Header().Set("Content-Type", "application/json")
-			for len(body) > 0 {
-				n := min(20_000, len(body))
-				fmt.Fprint(w, body[:n])
-				w.(flusher).Flush()
-				if body = body[n:]; !linger(r, time.Second) {
-					return
-				}
-			}
+			drip(w, r, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[`+bigCM("1")+`]}`)
 		}, watch: quiet}
 		sink := newRecorder()
 		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, AnswerTimeout: 10 * time.Second})
@@ -36,6 +28,102 @@ func TestABigObjectOnASlowLinkSyncs(t *testing.T) {
 		require.NoError(t, r.Health().LastError)
 		require.Equal(t, "big@1", sink.holds())
 	})
+}
+
+// drip sends a body at 20 KB/s.
+func drip(w httpWriter, r *httpRequest, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	for len(body) > 0 {
+		n := min(20_000, len(body))
+		fmt.Fprint(w, body[:n])
+		w.(flusher).Flush()
+		if body = body[n:]; !linger(r, time.Second) {
+			return
+		}
+	}
+}
+
+// bigCM takes 70 s at 20 KB/s.
+func bigCM(rv string) string {
+	return strings.Replace(cm("big", rv), `"data":{`, `"data":{"x":"`+strings.Repeat("x", 1_400_000)+`",`, 1)
+}
+
+func TestABigEventOnASlowLinkIsNoSilence(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10", cm("big", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
+			drip(w, r, `{"type":"MODIFIED","object":`+bigCM("11")+"}\n")
+			hang(r)
+		}}
+		sink := newRecorder()
+		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, IdleTimeout: 10 * time.Second})
+		after(75 * time.Second)
+		require.Equal(t, "big@11", sink.holds())
+		require.Equal(t, "list@0 watch@10", s.verbs())
+		require.NoError(t, r.Health().LastError)
+		after(10 * time.Second)
+		require.Equal(t, 1, r.Health().Reconnects[reflector.ClassIdle], "then silence ends it")
+	})
+}
+
+// The deadlines of a WatchList count objects: a server that does not know it sends
+// bytes, too. The LIST that is used then counts bytes.
+func TestABigInitialEventOnASlowLinkSyncsByAList(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{watchList: func(w httpWriter, r *httpRequest, _ int) {
+			drip(w, r, `{"type":"ADDED","object":`+bigCM("1")+"}\n")
+			send(w, "BOOKMARK", bookmark("10", true))
+			hang(r)
+		}, list: func(w httpWriter, r *httpRequest, _ int) {
+			drip(w, r, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[`+bigCM("1")+`]}`)
+		}, watch: quiet}
+		sink := newRecorder()
+		run(t, s.source(t), sink, reflector.Options{})
+		after(85 * time.Second)
+		require.Equal(t, "big@1", sink.holds())
+		require.Equal(t, "watchlist@ list@0 watch@10", s.verbs())
+	})
+}
+
+func TestTheSizeOfAnObjectIsBoundedByAnOption(t *testing.T) {
+	object := func(size int) string {
+		head, tail := `{"metadata":{"name":"a","namespace":"ns","resourceVersion":"11"},"data":{"x":"`, `"}}`
+		return head + strings.Repeat("x", size-len(head)-len(tail)) + tail
+	}
+	for limit, c := range map[int]struct{ fits, exceeds int }{
+		1000:       {900, 1001}, // less than what is read at once
+		50_000:     {49_900, 50_001},
+		0:          {1 << 20, 8<<20 + 1},
+		20_000_000: {10 << 20, 20_000_001},
+	} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				for size, fits := range map[int]bool{c.fits: true, c.exceeds: false} {
+					for _, listed := range []bool{true, false} {
+						s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+							send(w, "ADDED", object(size))
+							hang(r)
+						}}
+						if listed {
+							s.list, s.watch = lists("10", object(size)), quiet
+						}
+						lw, err := reflector.NewResource[*configMap](s.config(t), configMaps, reflector.ResourceOptions{MaxObjectSize: limit})
+						require.NoError(t, err)
+						sink := newRecorder()
+						r := run(t, lw, sink, listMode)
+						after(500 * time.Millisecond)
+						if fits {
+							require.NoError(t, r.Health().LastError)
+							require.Equal(t, "a@11", sink.holds())
+						} else {
+							require.ErrorContains(t, r.Health().LastError, "ResourceOptions.MaxObjectSize sets the limit")
+							require.Equal(t, reflector.ClassDecode, r.Health().LastErrorClass)
+							require.Empty(t, sink.holds())
+						}
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestEndlessPagesArePaced(t *testing.T) {
@@ -118,9 +206,11 @@ func TestARedirectToItselfIsNamedAndBounded(t *testing.T) {
 func TestTextsOfAServerAreCutWhereTheyEnter(t *testing.T) {
 	long := strings.Repeat("hunter2 ", 1<<15)
 	for name, first := range map[string]answer{
-		"message": fails(500, "x"),
+		"message": func(w httpWriter, _ *httpRequest, _ int) { status(w, 500, "x", long[:1<<14]) },
+		"reason":  func(w httpWriter, _ *httpRequest, _ int) { status(w, 500, metav1.StatusReason(long[:1<<14]), "x") },
 		"kind":    func(w httpWriter, _ *httpRequest, _ int) { fmt.Fprintf(w, `{"kind":%q,"apiVersion":"v1"}`, long) },
-		"status":  func(w httpWriter, _ *httpRequest, _ int) { status(w, 500, "x", long[:1<<14]) },
+		"plain":   func(w httpWriter, _ *httpRequest, _ int) { w.WriteHeader(500); fmt.Fprint(w, long) },
+		"field":   func(w httpWriter, _ *httpRequest, _ int) { fmt.Fprintf(w, `{%q:1,"kind":7}`, long[:1<<14]) },
 		"version": func(w httpWriter, _ *httpRequest, _ int) { writeList(w, long, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +220,7 @@ func TestTextsOfAServerAreCutWhereTheyEnter(t *testing.T) {
 				after(500 * time.Millisecond)
 				require.Error(t, r.Health().LastError)
 				require.Less(t, len(r.Health().LastError.Error()), 1500)
+				require.Less(t, len(fmt.Sprintf("%+v", errors.Unwrap(r.Health().LastError))), 4000, "what is kept")
 			})
 		})
 	}

@@ -61,3 +61,27 @@ func TestPositionIsResumableOnlyAtAVersion(t *testing.T) {
 	require.False(t, p.lost)
 	require.Equal(t, metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true}, p.watch())
 }
+
+func TestThePositionNeverGoesBack(t *testing.T) {
+	t.Parallel()
+	p := position{rv: "9", doubt: true}
+	for _, c := range []struct {
+		version string
+		further bool
+		rv      string
+	}{
+		{"", false, "9"}, {"9", false, "9"}, {"8", false, "9"}, // older, also where text would sort it behind
+		{"10", true, "10"}, {"9", false, "10"}, {"100", true, "100"}, {"20", false, "100"},
+		{"99999999999999999999999999", true, "99999999999999999999999999"}, {"101", false, "99999999999999999999999999"},
+		// Versions without an order are taken in the order of arrival.
+		{"b", true, "b"}, {"a", true, "a"}, {"7", true, "7"},
+	} {
+		require.Equal(t, c.further, p.advance(c.version), "%q", c.version)
+		require.Equal(t, c.rv, p.rv, "%q", c.version)
+	}
+	p = position{rv: "9", doubt: true}
+	p.advance("8")
+	require.True(t, p.doubt, "an old version says nothing about the newest one")
+	p.advance("10")
+	require.False(t, p.doubt)
+}

@@ -16,10 +16,12 @@ type round[T Object] struct {
 	known Known[T]
 	reuse bool // whether equal versions are equal states
 	objs  []T
-	bad   []*ObjectError
+	bad   []*ObjectError // nil: there is good news of it
 	// index finds objects by key, for initial events, which may change and
 	// delete what came before. It is nil for lists, which hold each key once.
 	index map[types.NamespacedName]int
+	// badAt finds unreadable objects that have a name in bad, for initial events.
+	badAt map[types.NamespacedName]int
 	holes int // objects deleted: nil in objs
 	// lost says that a change among the initial events was unreadable, so that
 	// objs may hold a state that is no longer so.
@@ -55,8 +57,10 @@ func (r *round[T]) news(key types.NamespacedName) error {
 }
 
 // unreadable returns an error for a collection that is not empty, and of which
-// not one object could be decoded. It is not known then.
+// not one object could be decoded. It is not known then. The collection is
+// complete.
 func (r *round[T]) unreadable() error {
+	r.bad = slices.DeleteFunc(r.bad, func(oe *ObjectError) bool { return oe == nil })
 	if r.good > 0 || len(r.bad) == 0 {
 		return nil
 	}
@@ -67,7 +71,7 @@ func (r *round[T]) unreadable() error {
 func (r *Reflector[T]) newRound(events bool) *round[T] {
 	out := &round[T]{known: r.known, reuse: r.known != nil && !r.pos.rewritten}
 	if events {
-		out.index = map[types.NamespacedName]int{}
+		out.index, out.badAt = map[types.NamespacedName]int{}, map[types.NamespacedName]int{}
 	}
 	return out
 }
@@ -111,8 +115,9 @@ func (r *round[T]) put(obj T) bool {
 
 // forgive forgets that an earlier event of an object was unreadable.
 func (r *round[T]) forgive(key types.NamespacedName) {
-	if len(r.bad) > 0 {
-		r.bad = slices.DeleteFunc(r.bad, func(oe *ObjectError) bool { return oe.Key == key })
+	if i, ok := r.badAt[key]; ok {
+		r.bad[i] = nil
+		delete(r.badAt, key)
 	}
 }
 
@@ -145,6 +150,10 @@ func (r *round[T]) refuse(err error) error {
 		if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {
 			r.put(old)
 		}
+	}
+	if r.index != nil && oe.Key.Name != "" {
+		r.forgive(oe.Key) // the newer one stands for both
+		r.badAt[oe.Key] = len(r.bad)
 	}
 	r.bad = append(r.bad, oe)
 	return nil
