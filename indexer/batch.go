@@ -24,7 +24,8 @@ type Batch[T Object] struct {
 	ownTables bool // next.tables is not shared with another snapshot
 }
 
-// Batch waits for the batch before to end, and starts one on the current state.
+// Batch starts a batch on the current state. It waits for a running batch to end,
+// and is not for index functions or OnMutation.
 func (ix *Indexer[T]) Batch() *Batch[T] {
 	ix.writer.Lock()
 	next := *ix.Snapshot()
@@ -33,7 +34,8 @@ func (ix *Indexer[T]) Batch() *Batch[T] {
 }
 
 // Commit publishes the writes and ends the batch. It returns the snapshot that
-// readers see from now on; if nothing was written, the one they saw before.
+// readers see from now on; if nothing was written, the one they saw before. With
+// [MutationOptions] it then compares objects, and OnMutation may be called.
 func (b *Batch[T]) Commit() *Snapshot[T] {
 	s := b.next
 	if s == nil {
@@ -50,7 +52,7 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 	return s
 }
 
-// Discard ends the batch without a trace of it.
+// Discard discards the batch's writes and ends the batch.
 func (b *Batch[T]) Discard() {
 	if b.next != nil {
 		b.next.shared.mutations.discard()
@@ -102,11 +104,10 @@ func (b *Batch[T]) ResourceVersion() string {
 	return b.next.rv
 }
 
-// SetResourceVersion states the version of the resource that the batch brings
-// the store to. It reports whether it was adopted: an empty version is ignored,
-// and so are "0", which is no version of anything, and one that is older than
-// the current one, if both are numbers. Versions that cannot be compared are
-// adopted.
+// SetResourceVersion sets the resourceVersion of the collection that Commit will
+// publish. It reports whether it was adopted. It is not if it is empty, "0" (which
+// is not a version) or, where both are numbers, less than the current one. A
+// version that cannot be compared is adopted.
 func (b *Batch[T]) SetResourceVersion(rv string) bool {
 	if b.next == nil || rv == "" || rv == "0" {
 		return false
@@ -122,8 +123,8 @@ func (b *Batch[T]) SetResourceVersion(rv string) bool {
 }
 
 // Set stores an object in place of the one with its key, if there is one, and
-// returns that. It fails, and changes nothing, if the object is nil or has no
-// name. Setting the very pointer that is stored changes nothing.
+// returns that. It fails, and changes nothing, if the object is nil, if it has no
+// name, or if the batch has ended. Setting the stored pointer again changes nothing.
 func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 	switch {
 	case b.next == nil:
@@ -139,6 +140,7 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 	return old, existed, nil
 }
 
+// set is Set for a valid object of a running batch.
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
 	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
@@ -163,8 +165,8 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	return old, existed
 }
 
-// Delete removes the object with that key and returns it. On a batch that has
-// ended it removes nothing.
+// Delete removes the object with that key and returns it. After the end of the
+// batch it removes nothing.
 func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	s := b.next
 	if s == nil {
@@ -199,6 +201,7 @@ func (s *Snapshot[T]) editSpace(name string, h uint64) *space[T] {
 	return *at
 }
 
+// addSpace adds an empty namespace, which belongs to the batch.
 func (s *Snapshot[T]) addSpace(name string, h uint64) *space[T] {
 	sp := &space[T]{name: name, gen: s.gen}
 	s.spaces.Put(s.gen, h, sp, never, func(o *space[T]) uint64 { return s.shared.hasher.str(o.name) })
@@ -221,5 +224,5 @@ func (b *Batch[T]) changed(key types.NamespacedName, before, after entry[T]) {
 		}
 		own.change(s.gen, before, after)
 	}
-	s.shared.mutations.wrote(key, before, after)
+	s.shared.mutations.wrote(key, after)
 }

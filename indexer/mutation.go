@@ -9,27 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MutationOptions configure the detection of objects that somebody changed
-// after they were stored. Such a change is seen by all readers, is a data race,
-// and gets lost with the next version of the object.
+// MutationOptions configure the detection of objects that were changed after
+// they were stored. Such a change is visible to all readers, is a data race, and
+// is lost with the next version of the object.
 //
-// A sample of the stored objects is copied, and compared with its copy when the
-// object is replaced or deleted, now and then by Commit, and by
-// [Indexer.CheckMutations]. With sampling, a mutation that happens regularly is
-// found soon; for tests, watch every object.
+// A sample of the stored objects is copied. An object is compared with its copy
+// when it is replaced or deleted, and by [Indexer.CheckMutations]; each Commit
+// also compares one object of the sample, in turn. With sampling, a mutation that
+// happens regularly is found soon; for tests, watch every object.
 type MutationOptions struct {
 	// SampleEvery is how many stored objects come to one that is watched: 1
 	// watches each, 0 (the default) switches detection off.
 	SampleEvery int
 
 	// MaxObjects bounds how many objects are watched at a time, and with it the
-	// memory for the copies; 0 means 256. Beyond it another one is let go,
+	// memory for the copies; 0 means 256. Beyond it another one is dropped,
 	// after a last comparison.
 	MaxObjects int
 
-	// OnMutation, if set, is called for each mutated object, by the goroutine
-	// that writes and with the writer lock held; it must not write to the
-	// indexer. The Logger is told in any case.
+	// OnMutation, if set, is called for each mutated object, from Commit or
+	// CheckMutations and with the writer lock held; it must not write to the
+	// indexer. Mutations are logged in any case, before the first call.
 	OnMutation func(Mutation)
 }
 
@@ -47,7 +47,7 @@ type Mutation struct {
 	Path string
 }
 
-// String tells what changed where.
+// String returns the object, its version and the path, for a log or an error.
 func (m Mutation) String() string {
 	return fmt.Sprintf("%s (resourceVersion %q): %s", m.Key, m.ResourceVersion, m.Path)
 }
@@ -60,10 +60,13 @@ type detector[T Object] struct {
 	stored  int // objects stored so far, for sampling
 	samples []sample[T]
 	at      map[types.NamespacedName]int // position in samples
-	next    int                          // sample to compare, and to let go, next
-	pending []swap[T]                    // writes of the running batch
+	next    int                          // position of the sample to compare, or to drop, next
+	pending []write[T]                   // writes of the running batch
+	found   []Mutation                   // not reported yet
 }
 
+// sample is a watched object with its copy. It is the version that is stored:
+// whatever replaces or deletes the object drops its sample.
 type sample[T Object] struct {
 	key  types.NamespacedName
 	rv   string
@@ -71,6 +74,7 @@ type sample[T Object] struct {
 	copy runtime.Object
 }
 
+// newDetector returns a detector for valid options, nil if they switch detection off.
 func newDetector[T Object](o MutationOptions, log *slog.Logger) (*detector[T], error) {
 	switch {
 	case o.SampleEvery < 0:
@@ -88,63 +92,54 @@ func newDetector[T Object](o MutationOptions, log *slog.Logger) (*detector[T], e
 	return &detector[T]{opts: o, log: log, at: map[types.NamespacedName]int{}}, nil
 }
 
-// swap is one write of a batch, for the detector: after took the place of
-// before; either may be missing.
-type swap[T Object] struct {
-	key           types.NamespacedName
-	before, after entry[T]
+// write is one write of a batch, for the detector: after is stored under key now,
+// or nothing is if it is missing.
+type write[T Object] struct {
+	key   types.NamespacedName
+	after entry[T]
 }
 
-// wrote is told of a write that is not published yet.
-func (d *detector[T]) wrote(key types.NamespacedName, before, after entry[T]) {
+// wrote notes a write that is not published yet.
+func (d *detector[T]) wrote(key types.NamespacedName, after entry[T]) {
 	if d != nil {
-		d.pending = append(d.pending, swap[T]{key, before, after})
+		d.pending = append(d.pending, write[T]{key, after})
 	}
 }
 
-// discard is told that the writes are not going to be published.
+// discard drops the noted writes: they are not going to be published.
 func (d *detector[T]) discard() {
 	if d != nil {
 		d.pending = nil
 	}
 }
 
-// commit takes note of what the batch wrote, and compares one sample.
+// commit follows the writes of the batch, which is published, compares one more
+// sample, and reports. All writes come first, because a report may panic.
 func (d *detector[T]) commit() {
 	if d == nil {
 		return
 	}
-	swaps := d.pending
-	d.pending = nil // at once: reporting may panic
-	for _, s := range swaps {
-		if s.before.ok {
-			d.left(s.key, s.before.obj)
+	for _, w := range d.pending {
+		if i, watched := d.at[w.key]; watched {
+			d.compare(i, true)
 		}
-		if s.after.ok {
-			d.came(s.key, s.after.obj)
+		if w.after.ok {
+			d.stores(w.key, w.after.obj)
 		}
 	}
+	d.pending = nil
 	d.step()
+	d.report()
 }
 
-// left is told that obj is not stored any more.
-func (d *detector[T]) left(key types.NamespacedName, obj T) {
-	if i, ok := d.at[key]; ok && identical(d.samples[i].obj, obj) {
-		d.compare(i, true)
-	}
-}
-
-// came is told that obj is stored now.
-func (d *detector[T]) came(key types.NamespacedName, obj T) {
+// stores watches obj, which is stored now, if it is its turn to be sampled.
+func (d *detector[T]) stores(key types.NamespacedName, obj T) {
 	if d.stored++; d.stored%d.opts.SampleEvery != 0 {
 		return
 	}
 	s := sample[T]{key: key, rv: obj.GetResourceVersion(), obj: obj}
 	if s.copy = d.deepCopy(key, obj); s.copy == nil {
 		return
-	}
-	if i, ok := d.at[key]; ok { // left behind by a report that panicked
-		d.drop(i)
 	}
 	if len(d.samples) == d.opts.MaxObjects {
 		i := d.next % len(d.samples)
@@ -176,39 +171,48 @@ func (d *detector[T]) step() {
 	d.compare(i, false)
 }
 
-// all compares every sample and returns how many are mutated.
-func (d *detector[T]) all() (found int) {
+// all compares every sample, reports, and returns how many are mutated.
+func (d *detector[T]) all() int {
 	if d == nil {
 		return 0
 	}
-	for i := len(d.samples) - 1; i >= 0; i-- {
-		if d.compare(i, false) {
-			found++
-		}
+	for i := len(d.samples) - 1; i >= 0; i-- { // backwards: drop moves the last one
+		d.compare(i, false)
 	}
-	return found
+	return d.report()
 }
 
-// compare reports a sample that was mutated. It lets go of it then, so that it
-// is reported once, and also if drop is set.
-func (d *detector[T]) compare(i int, drop bool) (mutated bool) {
+// compare notes a sample that was mutated. It drops it then, so that it is
+// reported once, and also if drop is set.
+func (d *detector[T]) compare(i int, drop bool) {
 	s := d.samples[i]
 	path, same := firstDifference(s.copy, s.obj)
 	if drop || !same {
 		d.drop(i)
 	}
-	if same {
-		return false
+	if !same {
+		d.found = append(d.found, Mutation{Key: s.key, ResourceVersion: s.rv, Path: path})
 	}
-	m := Mutation{Key: s.key, ResourceVersion: s.rv, Path: path}
-	d.log.Error("indexer: a stored object was mutated; DeepCopy objects before changing them",
-		"object", m.Key.String(), "resourceVersion", m.ResourceVersion, "path", m.Path)
-	if d.opts.OnMutation != nil {
-		d.opts.OnMutation(m)
-	}
-	return true
 }
 
+// report logs the mutations found and passes them to OnMutation, which may
+// panic: nothing is left to do after it. It returns how many there were.
+func (d *detector[T]) report() int {
+	found := d.found
+	d.found = nil
+	for _, m := range found {
+		d.log.Error("indexer: a stored object was mutated; DeepCopy objects before changing them",
+			"object", m.Key.String(), "resourceVersion", m.ResourceVersion, "path", m.Path)
+	}
+	if d.opts.OnMutation != nil {
+		for _, m := range found {
+			d.opts.OnMutation(m)
+		}
+	}
+	return len(found)
+}
+
+// drop stops watching sample i; the last one takes its place.
 func (d *detector[T]) drop(i int) {
 	delete(d.at, d.samples[i].key)
 	last := len(d.samples) - 1

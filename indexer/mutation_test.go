@@ -70,6 +70,16 @@ func TestCommitsFindMutationsByAndBy(t *testing.T) {
 	require.Len(t, *found, 1)
 }
 
+func TestCommitReportsWhatItFinds(t *testing.T) {
+	t.Parallel()
+	ix, found, _ := watched(t, MutationOptions{SampleEvery: 1})
+	p := newPod("a", "b")
+	set(t, ix, p)
+	p.Spec.Hostname = "x"
+	ix.Batch().Commit()
+	require.Len(t, *found, 1, "there is no other object to compare first")
+}
+
 func TestWatchedObjectsAreSampledAndBounded(t *testing.T) {
 	t.Parallel()
 	ix, found, _ := watched(t, MutationOptions{SampleEvery: 3, MaxObjects: 10})
@@ -79,6 +89,7 @@ func TestWatchedObjectsAreSampledAndBounded(t *testing.T) {
 	set(t, ix, pods...)
 	require.Len(t, ix.shared.mutations.samples, 10)
 	require.Len(t, ix.shared.mutations.at, 10)
+	require.Empty(t, ix.shared.mutations.pending, "the writes of a batch that has ended")
 	for _, p := range pods {
 		p.Spec.Hostname = "x"
 	}
@@ -124,7 +135,10 @@ func TestDiscardedWritesDoNotReachTheNextBatch(t *testing.T) {
 
 func TestPanicInOnMutationFreesTheLock(t *testing.T) {
 	t.Parallel()
-	ix, err := New(Options[*pod]{Mutations: MutationOptions{SampleEvery: 1, OnMutation: func(Mutation) { panic("found") }}})
+	ix, err := New(Options[*pod]{
+		Logger:    slog.New(slog.DiscardHandler),
+		Mutations: MutationOptions{SampleEvery: 1, OnMutation: func(Mutation) { panic("found") }},
+	})
 	require.NoError(t, err)
 	p := newPod("a", "b")
 	set(t, ix, p)
@@ -137,9 +151,64 @@ func TestPanicInOnMutationFreesTheLock(t *testing.T) {
 	set(t, ix, newPod("a", "c")) // the lock is free
 }
 
+// A panic of OnMutation comes after all that the detector has to note: old versions
+// are the caller's own again, and new ones are watched.
+func TestPanicInOnMutationLosesNoWrite(t *testing.T) {
+	t.Parallel()
+	var found []Mutation
+	panics := true
+	ix, err := New(Options[*pod]{
+		Logger: slog.New(slog.DiscardHandler),
+		Mutations: MutationOptions{SampleEvery: 1, OnMutation: func(m Mutation) {
+			if panics {
+				panic("found")
+			}
+			found = append(found, m)
+		}},
+	})
+	require.NoError(t, err)
+	old := numbered(20)
+	set(t, ix, old...)
+	old[0].Spec.Hostname = "x"
+	next := numbered(20)
+	require.PanicsWithValue(t, "found", func() { set(t, ix, next...) })
+
+	panics = false
+	for _, p := range old {
+		p.Spec.Hostname = "not stored any more"
+	}
+	require.Zero(t, ix.CheckMutations())
+	for _, p := range next {
+		p.Spec.Hostname = "x"
+	}
+	require.Equal(t, 20, ix.CheckMutations())
+	require.Len(t, found, 20)
+}
+
+// What is not watched any more leaves its place to another, which is found there.
+func TestMutationIsFoundAfterOthersHaveLeft(t *testing.T) {
+	t.Parallel()
+	ix, found, _ := watched(t, MutationOptions{SampleEvery: 1})
+	pods := numbered(10)
+	set(t, ix, pods...)
+	for i := range pods {
+		pods[9-i].Spec.Hostname = "x"
+		b := ix.Batch()
+		b.Delete(key(pods[i].Namespace, pods[i].Name))
+		if i < 9 {
+			b.Delete(key(pods[9-i].Namespace, pods[9-i].Name))
+		}
+		b.Commit()
+		if ix.Len() == 0 {
+			break
+		}
+	}
+	require.Len(t, *found, 5)
+}
+
 func TestObjectThatCannotBeCopiedIsNotWatched(t *testing.T) {
 	t.Parallel()
-	ix, err := New(Options[*uncopyable]{Mutations: MutationOptions{SampleEvery: 1}})
+	ix, err := New(Options[*uncopyable]{Logger: slog.New(slog.DiscardHandler), Mutations: MutationOptions{SampleEvery: 1}})
 	require.NoError(t, err)
 	b := ix.Batch()
 	_, _, err = b.Set(&uncopyable{newPod("a", "b")})
