@@ -36,7 +36,7 @@ func OwnerUIDIndex[T Object]() *Index[T, types.UID] {
 }
 
 // LabelIndex finds objects by the value of the label with that key; objects
-// without the label are not in it. [Snapshot.Select] uses it by itself.
+// without the label are not in it. [Snapshot.Select] uses it.
 func LabelIndex[T Object](key string) *Index[T, string] {
 	return &Index[T, string]{
 		name:   LabelIndexNamePrefix + key,

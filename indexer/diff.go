@@ -9,7 +9,7 @@ import (
 	"github.com/informerkit/informerkit/internal/pmap"
 )
 
-// ChangeType tells what happened to an object between two snapshots.
+// ChangeType says what happened to an object between two snapshots.
 type ChangeType string
 
 // The three things that can happen.
@@ -27,9 +27,9 @@ type Change[T Object] struct {
 	Old, New T
 }
 
-// Diff iterates over what distinguishes new from old: each key once, in no
-// particular order. Steps in between are not seen; an object that was deleted
-// and created again is Updated, with two UIDs. A nil snapshot is an empty one.
+// Diff iterates over the changes from old to new: each key once, in no particular
+// order. Versions in between are not seen; an object that was deleted and created
+// again is Updated, with two UIDs. A nil snapshot counts as empty.
 //
 // Snapshots of one indexer share what did not change, and shared parts are
 // skipped: the cost follows the difference, not the store. Snapshots of two

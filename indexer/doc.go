@@ -1,6 +1,6 @@
 // Package indexer is the store under an informer's cache: the objects of one
-// resource, by namespace and name and by any number of indexes. One goroutine
-// writes, any number read, and readers never lock.
+// resource, by namespace and name and by any number of indexes. One goroutine at a
+// time writes, any number read, and readers never lock.
 //
 // # The problem
 //
@@ -59,8 +59,8 @@
 //	pods, err := indexer.ByIndex(snap, byNode, "node-a")
 //	for pod := range pods { … }
 //
-// Objects are shared: do not change what you get or what you have stored, but
-// a DeepCopy of it.
+// Objects are shared: do not change an object that you got or stored; change a
+// DeepCopy of it.
 //
 // # Promises
 //
@@ -70,20 +70,21 @@
 //     resourceVersion belong together. It never changes.
 //  3. A batch is visible as a whole after Commit, or not at all. After a panic
 //     between Batch and Commit, the deferred Discard leaves the store as it was.
-//  4. The resourceVersion is what the writer said the state is; objects do not
-//     move it. It never goes back. Versions that are not numbers cannot be
-//     compared and are taken as they come.
+//  4. The resourceVersion is that of the last [Batch.SetResourceVersion]; objects
+//     do not move it. A number is never followed by a smaller one. A version that
+//     is not a number cannot be compared, and is adopted.
 //  5. Replace is a diff: an object of which the same version is stored keeps its
 //     pointer; if nothing changes, no new snapshot is published.
-//  6. [Diff] costs what has changed, not what is stored, and yields each changed
-//     key once.
+//  6. [Diff] yields each changed key once. Between snapshots of one indexer it
+//     costs what has changed, not what is stored.
 //  7. An index function that fails, panics, or returns too many values or values
 //     that cannot be found again keeps that object out of that index, and out of
 //     nothing else. It is logged, and [Snapshot.IndexFailures] has the reason.
-//  8. Indexes can be added and removed while everybody works. Adding holds up
-//     writers only for what has changed meanwhile; a snapshot keeps the indexes
-//     that it was born with.
-//  9. Selectors use label indexes by themselves, and the answer is the same.
+//  8. Indexes can be added and removed at any time. Adding blocks writers only
+//     while it catches up with the changes since it began; a snapshot keeps the
+//     indexes that it was created with.
+//  9. Selectors use a label index where it leaves fewer objects to look at. The
+//     answer is the same.
 //  10. Names cannot be chosen so as to slow the store down: hashes are seeded at
 //     random, and equal hashes are handled.
 //
@@ -97,26 +98,31 @@
 //	impossible options
 //	query of an index that is not there ErrIndexNotFound.
 //	writing to a batch that has ended   Set and Replace return ErrBatchEnded;
-//	                                    Delete deletes nothing; the rest is empty.
-//	second Batch in the same goroutine  waits for ever, as a mutex would; that goes
-//	                                    for AddIndex, RemoveIndex and
-//	                                    CheckMutations during a batch, and for an
-//	                                    index function that writes, too. Index
-//	                                    functions may read: they see the state
-//	                                    before the batch.
-//	a batch that nobody ends            All later writers wait; readers do not.
+//	                                    Delete deletes nothing; Get, Len and All
+//	                                    find nothing; Commit returns the current
+//	                                    snapshot.
+//	second Batch in the same goroutine  Deadlock, as with a mutex. So are AddIndex,
+//	                                    RemoveIndex and CheckMutations during a
+//	                                    batch, and an index function that writes.
+//	                                    Index functions may read: they see the
+//	                                    state before the batch.
+//	a batch that is never ended         All later writers wait; readers do not.
 //	the stored pointer is set again     Nothing changes, and no index function is
 //	                                    called, whatever was done to the object.
 //	an object is changed after Set      Every reader sees it, as a data race. The
-//	                                    store still finds it under its key. An
-//	                                    index whose function now tells another
-//	                                    value is repaired, and logs it, when the
-//	                                    object is written next; a value that the
-//	                                    function does not tell any more keeps the
-//	                                    mutated version until the index is added
-//	                                    anew. MutationOptions finds who did it.
-//	a function panics in OnMutation     The batch is published, the lock is freed,
-//	                                    and the panic goes on to who committed.
+//	                                    store still finds it under its key. If an
+//	                                    index function now fails or returns a value
+//	                                    under which the object is not indexed, the
+//	                                    next write of the object logs it and removes
+//	                                    the mutated version from the whole index. If
+//	                                    the function only returns fewer values, the
+//	                                    mutated version stays under those missing
+//	                                    until the index is removed and added again.
+//	                                    MutationOptions finds such changes.
+//	OnMutation panics                   The batch is published, the lock is released,
+//	                                    and the panic propagates to the caller of
+//	                                    Commit or CheckMutations. Mutations found
+//	                                    by the same call are logged before that.
 //
 // # Cost
 //
@@ -155,7 +161,7 @@
 // alone copies a path in it. A profile shows that cost spread over cache misses
 // on the way down (a third), copies of nodes (a quarter), the index function (a
 // fifth) and, in a heap full of pods, the garbage collector. An index that is
-// hardly ever asked may be dearer than looking at all objects now and then. Use
-// [NewSingleIndex] where an object has one value: it need not look at the old
-// version. The namespace costs nothing.
+// queried rarely may cost more than looking at all objects now and then. Use
+// [NewSingleIndex] where an object has at most one value: as long as that stays,
+// an update does not look at the old version. The namespace index costs nothing.
 package indexer

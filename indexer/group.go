@@ -13,7 +13,7 @@ const smallGroup = 8
 
 // group holds the objects that have one value in one index.
 //
-// Members are told apart by pointer, not by key: the writer always knows the
+// Objects are compared by pointer, not by key: the writer always knows the
 // version it replaces, and reading a key would touch the object's memory.
 type group[T Object, K comparable] struct {
 	key   K
@@ -113,7 +113,7 @@ func (t *indexTable[T, K]) replace(gen uint64, k K, before, after entry[T]) bool
 }
 
 // removeSlow takes obj out of the group of k although the hash it was stored
-// under is not known any more, by building the group anew.
+// under is not known any more, by building the group from scratch.
 func (t *indexTable[T, K]) removeSlow(gen uint64, k K, obj T) {
 	h := hashValue(t.state.shared.hasher, k)
 	g := t.find(k)

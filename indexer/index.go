@@ -6,9 +6,9 @@ import (
 	"iter"
 )
 
-// Index describes a way to find objects by values of type K: the function tells
-// which values an object has. It holds no objects, and may be registered with
-// several indexers.
+// Index describes a way to find objects by values of type K: a function returns
+// the values of an object. It holds no objects, and may be registered with several
+// indexers.
 type Index[T Object, K comparable] struct {
 	name string
 	// values appends the values of obj to dst; the built-in indexes do so
@@ -22,8 +22,8 @@ type Index[T Object, K comparable] struct {
 	single bool
 }
 
-// indexKind tells the few indexes that queries know by themselves from those
-// whose function only the user understands.
+// indexKind separates the built-in indexes that queries can use by themselves from
+// those whose values only the user understands.
 type indexKind uint8
 
 const (
@@ -32,14 +32,15 @@ const (
 	byLabel
 )
 
-// NewIndex returns an index with the values that fn tells. An object may have
-// any number of values, none included; duplicates do not matter.
+// NewIndex returns an index with the values that fn returns. An object may have
+// any number of values up to [Options].MaxIndexValues, or none; duplicates do not
+// matter.
 //
 // fn must depend on nothing but the object, must not change it, and must not
 // write to the indexer that calls it. It is called by the writer, for the old
-// and the new version of an object, one call at a time per registration. If fn
-// fails or panics, the object is missing from this index only, and
-// [IndexFailures] tells why.
+// and the new version of an object, and by [Indexer.AddIndex]; one call at a time
+// for each indexer that has the index. If fn fails or panics, the object is
+// missing from this index only, and [Snapshot.IndexFailures] has the reason.
 func NewIndex[T Object, K comparable](name string, fn func(obj T) ([]K, error)) *Index[T, K] {
 	x := &Index[T, K]{name: name}
 	if fn != nil {
@@ -53,7 +54,7 @@ func NewIndex[T Object, K comparable](name string, fn func(obj T) ([]K, error)) 
 
 // NewSingleIndex returns an index of objects with at most one value each, such
 // as the node of a pod; objects for which fn reports false are not in it. What
-// [NewIndex] says about functions holds for fn as well. It is the cheaper kind:
+// [NewIndex] says about functions also holds for fn. It is the cheaper kind:
 // as long as the value stays, an update does not look at the old version.
 func NewSingleIndex[T Object, K comparable](name string, fn func(obj T) (k K, ok bool)) *Index[T, K] {
 	x := &Index[T, K]{name: name, single: true}
@@ -93,6 +94,7 @@ type IndexDefinition[T Object] interface {
 	newTable(*shared[T]) table[T]
 }
 
+// isNilDefinition reports whether d is nil or a nil *Index.
 func isNilDefinition[T Object](d IndexDefinition[T]) bool {
 	if d == nil {
 		return true
@@ -114,7 +116,8 @@ func ByIndex[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) (iter.
 	return func(yield func(T) bool) { t.each(s, k, yield) }, nil
 }
 
-// IndexLen returns how many objects have the value k in the index x.
+// IndexLen returns how many objects have the value k in the index x. It fails with
+// [ErrIndexNotFound] if the snapshot does not have the index.
 func IndexLen[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) (int, error) {
 	t, err := tableOf(s, x)
 	if err != nil {
@@ -134,6 +137,8 @@ func IndexValues[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) (iter.S
 	return func(yield func(K) bool) { t.eachValue(s, yield) }, nil
 }
 
+// tableOf returns the snapshot's table of x itself: an index of the same name that
+// was made by another call of NewIndex is not x.
 func tableOf[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) (*indexTable[T, K], error) {
 	if x == nil {
 		return nil, fmt.Errorf("%w: nil", ErrIndexNotFound)

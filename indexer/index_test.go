@@ -180,6 +180,7 @@ func failing[K comparable](t *testing.T, good K, bad func() ([]K, error)) (reaso
 		t.Error("a deleted object still fails:", k, err)
 	}
 	require.Equal(t, []string{"a/1", "a/2"}, by(t, s, x, good))
+	require.NotContains(t, log.String(), "changed after it was stored", "nobody did that")
 	return reason
 }
 
@@ -369,6 +370,28 @@ func TestIndexRecoversFromChangedObjects(t *testing.T) {
 	}
 }
 
+// The old version was given the value that the new one has. Under that value the old
+// version cannot be replaced; under its first value it must not stay.
+func TestIndexRecoversFromAMutationThatTheNextVersionRepeats(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 200} { // a small group and a large one
+		x, app := ports(), LabelIndex[*pod]("app")
+		ix := newIndexer(t, x, app)
+		pods := make([]*pod, n)
+		for i := range pods {
+			pods[i] = withPorts(newPod("a", fmt.Sprint("p", i), "app", "web"), 80)
+		}
+		set(t, ix, pods...)
+		pods[0].Spec.Containers[0].Ports[0].ContainerPort = 443
+		pods[0].Labels["app"] = "db"
+		s := set(t, ix, withPorts(newPod("a", "p0", "app", "db"), 443))
+		require.Len(t, by(t, s, x, 80), n-1)
+		require.Equal(t, []string{"a/p0"}, by(t, s, x, 443))
+		require.Len(t, by(t, s, app, "web"), n-1)
+		require.Equal(t, []string{"a/p0"}, by(t, s, app, "db"))
+	}
+}
+
 // The old version was changed so that its index function fails: no value leads to
 // where it is, so the index is searched for it.
 func TestIndexRecoversFromAnOldVersionWhoseFunctionFails(t *testing.T) {
@@ -542,6 +565,30 @@ func TestAddingAnIndexDoesNotHoldUpWriters(t *testing.T) {
 	set(t, ix, numbered(10)...)
 	require.Equal(t, []string{"ns-8/pod-8"}, by(t, s, x, "node-1"), "a snapshot stays as it is")
 	require.True(t, slices.Equal(before, slices.Collect(s.All())), "a snapshot stays as it is")
+}
+
+// The name is free when the work begins, and taken when it is done.
+func TestIndexWhoseNameIsTakenWhileItIsBuiltIsRefused(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	set(t, ix, numbered(10)...)
+	building, taken := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	slow := NewSingleIndex("node", func(p *pod) (string, bool) {
+		once.Do(func() { close(building); <-taken })
+		return p.Spec.NodeName, true
+	})
+	fast := NewSingleIndex("node", func(p *pod) (string, bool) { return p.Spec.NodeName, true })
+	var wg sync.WaitGroup
+	wg.Go(func() { assert.ErrorIs(t, ix.AddIndex(slow), ErrIndexExists) })
+	<-building
+	require.NoError(t, ix.AddIndex(fast))
+	close(taken)
+	wg.Wait()
+	require.Len(t, ix.Snapshot().tables, 1)
+	require.Len(t, by(t, ix.Snapshot(), fast, "node-1"), 2)
+	_, err := ByIndex(ix.Snapshot(), slow, "node-1")
+	require.ErrorIs(t, err, ErrIndexNotFound)
 }
 
 func TestIndexFunctionMayReadTheIndexer(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Errors that tell what a caller did wrong; test for them with errors.Is.
+// Errors of wrong calls; test for them with errors.Is.
 var (
 	// ErrNilObject is returned for a nil object.
 	ErrNilObject = errors.New("indexer: object is nil")
@@ -27,8 +27,8 @@ var (
 	ErrIndexNotFound = errors.New("indexer: index is not registered; pass it to New or AddIndex")
 )
 
-// Options configure an [Indexer]. The zero value is a store without indexes
-// that reports nothing.
+// Options configure an [Indexer]. The zero value is ready to use: a store without
+// indexes.
 type Options[T Object] struct {
 	// Indexes are kept up to date from the start. More can be added while the
 	// indexer is in use, see [Indexer.AddIndex].
@@ -38,8 +38,9 @@ type Options[T Object] struct {
 	// before that object is left out of that index; 0 means 10,000.
 	MaxIndexValues int
 
-	// Logger is told of index functions that fail and of mutated objects; nil
-	// discards.
+	// Logger gets index functions that fail and objects that were mutated. The
+	// default is slog.Default() at the time of New; slog.New(slog.DiscardHandler)
+	// silences it.
 	Logger *slog.Logger
 
 	// Mutations switches the detection of mutated objects on.
@@ -71,14 +72,15 @@ type shared[T Object] struct {
 }
 
 // New returns an empty indexer. It fails if two indexes have the same name, if
-// one is nil, or if an option is negative.
+// one is nil or has no name or no function, and if options are negative or
+// contradict each other.
 func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if o.MaxIndexValues < 0 {
 		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
 	}
 	sh := &shared[T]{hasher: hasher{seed: maphash.MakeSeed()}, log: o.Logger, maxValues: o.MaxIndexValues}
 	if sh.log == nil {
-		sh.log = slog.New(slog.DiscardHandler)
+		sh.log = slog.Default()
 	}
 	if sh.maxValues == 0 {
 		sh.maxValues = defaultMaxIndexValues
@@ -97,8 +99,8 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	return ix, nil
 }
 
-// Snapshot returns the current state. It costs one atomic load; the snapshot
-// stays valid, and unchanged, for as long as somebody holds it.
+// Snapshot returns the current state. It costs one atomic load. The snapshot
+// stays valid and never changes.
 func (ix *Indexer[T]) Snapshot() *Snapshot[T] { return ix.current.Load() }
 
 // Get returns the object with that key. See [Snapshot.Get].
@@ -118,10 +120,11 @@ func (ix *Indexer[T]) ByNamespace(namespace string) iter.Seq[T] {
 // ResourceVersion returns the resourceVersion of the current snapshot.
 func (ix *Indexer[T]) ResourceVersion() string { return ix.Snapshot().ResourceVersion() }
 
-// AddIndex registers an index and fills it from what is stored. It may be
-// called while the indexer is in use: most of the work is done on a snapshot,
-// and writers wait only while the changes since then are caught up with.
-// Snapshots taken before do not have the index.
+// AddIndex registers an index and fills it with the stored objects. It may be
+// called while the indexer is in use, but not by the goroutine of a running
+// batch. Most of the work is done on a snapshot; writers wait only while the
+// index catches up with the changes since then. Snapshots taken before do not
+// have the index.
 func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	if isNilDefinition(def) {
 		return errors.New("indexer: index is nil; make one with NewIndex")
@@ -160,8 +163,8 @@ func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) {
 	}
 }
 
-// RemoveIndex drops the index of that name; its memory is freed with the last
-// snapshot that has it.
+// RemoveIndex removes the index of that name, waiting for a running batch to end.
+// Its memory is released with the last snapshot that has it.
 func (ix *Indexer[T]) RemoveIndex(name string) error {
 	ix.writer.Lock()
 	defer ix.writer.Unlock()

@@ -1,7 +1,9 @@
 package indexer
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -192,6 +194,20 @@ func TestImpossibleOptionsAreErrors(t *testing.T) {
 		_, err := New(o)
 		assert.Error(t, err, name)
 	}
+}
+
+// It is not parallel: the default logger belongs to all tests.
+func TestNilLoggerIsTheDefaultLogger(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	x := NewIndex("picky", func(*pod) ([]int, error) { return nil, errUnwilling })
+	ix, err := New(Options[*pod]{Indexes: []IndexDefinition[*pod]{x}})
+	require.NoError(t, err)
+	set(t, ix, newPod("a", "b"))
+	require.Contains(t, log.String(), "a/b")
+	require.Contains(t, log.String(), errUnwilling.Error())
 }
 
 func TestUnstructuredObjectsAreObjectsToo(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -60,7 +61,7 @@ func key(namespace, name string) types.NamespacedName {
 }
 
 func newIndexer(t testing.TB, defs ...IndexDefinition[*pod]) *Indexer[*pod] {
-	ix, err := New(Options[*pod]{Indexes: defs})
+	ix, err := New(Options[*pod]{Indexes: defs, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	return ix
 }

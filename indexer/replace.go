@@ -16,8 +16,8 @@ type ReplaceResult struct {
 }
 
 // Replace makes the batch hold exactly objs. Objects of which the same version
-// (UID and resourceVersion) is stored keep their pointer and cost nothing. An
-// object that is nil or has no name is left out and reported; the error joins
+// (UID and resourceVersion) is stored keep their pointer and cost only a look-up.
+// An object that is nil or has no name is left out and reported; the error joins
 // all of those, and everything else has been replaced nevertheless. If a key
 // occurs twice, the last one wins.
 func (b *Batch[T]) Replace(objs []T) (ReplaceResult, error) {

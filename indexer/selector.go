@@ -8,8 +8,9 @@ import (
 )
 
 // Select iterates over the objects whose labels match the selector; nil matches
-// all. If a label index ([LabelIndex]) is registered for a key of which the
-// selector requires values, only the objects with such a value are looked at.
+// all. If the selector requires values of a label that is indexed ([LabelIndex]),
+// it looks only at the objects with such a value. An index that failed for an
+// object is not used.
 func (s *Snapshot[T]) Select(selector labels.Selector) iter.Seq[T] {
 	if selector == nil || selector.Empty() {
 		return s.All()

@@ -21,7 +21,7 @@ type Snapshot[T Object] struct {
 }
 
 // space holds the objects of one namespace, by name. Objects are grouped like
-// that because the namespace is what everybody asks for: the grouping is the
+// that because a namespace is the most common query: the grouping is the
 // namespace index, and it costs nothing.
 type space[T Object] struct {
 	name string
@@ -102,8 +102,8 @@ func (s *Snapshot[T]) Namespaces() iter.Seq[string] {
 	}
 }
 
-// ResourceVersion returns the version of the resource that the snapshot states,
-// as the writer set it; empty before that. See [Batch.SetResourceVersion].
+// ResourceVersion returns the resourceVersion of the collection, as the writer set
+// it; empty before that. See [Batch.SetResourceVersion].
 func (s *Snapshot[T]) ResourceVersion() string { return s.rv }
 
 // find returns the position of the index of that name, or -1.

@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -92,7 +93,7 @@ func (t *indexTable[T, K]) change(gen uint64, before, after entry[T]) {
 	t.move(gen, before, after)
 }
 
-// forget lets go of the values in the scratch space, which may be large.
+// forget releases the values in the scratch space, which may be large.
 func (st *indexState[T, K]) forget() {
 	const keep = 64
 	if cap(st.old) > keep || cap(st.new) > keep {
@@ -131,7 +132,7 @@ func (t *indexTable[T, K]) move(gen uint64, before, after entry[T]) {
 // fewValues is how many values are compared one by one faster than through a map.
 const fewValues = 16
 
-// valueSet tells whether a value is one of some.
+// valueSet is a set of index values.
 type valueSet[K comparable] struct {
 	few  []K
 	many map[K]struct{} // instead of few
@@ -157,10 +158,10 @@ func (s valueSet[K]) has(k K) bool {
 	return ok
 }
 
-var errChangedValues = fmt.Errorf("the function tells other values than before for the same object")
+var errChangedValues = errors.New("index function returned different values for the same object; was the object modified after Set?")
 
-// sweep removes obj wherever it is. It is needed only if the index function
-// does not tell the same values twice for the same object.
+// sweep removes obj from every group, by a full scan of the index. It is needed only
+// if the index function does not return the same values twice for the same object.
 func (t *indexTable[T, K]) sweep(gen uint64, obj T, err error) {
 	st := t.state
 	key := object.KeyOf(obj)
