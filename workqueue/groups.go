@@ -16,38 +16,80 @@ type member[T comparable] struct {
 }
 
 // groupMap finds the groups of a class by name.
+//
+// A Go map never shrinks. So when a map that was large holds few groups, a new one
+// takes its place. No operation waits for that: each moves a few groups, in the
+// order of the ring of turns, and until all are moved both maps are searched.
 type groupMap[T comparable] struct {
 	byName map[string]*group[T]
-	peak   int // the most groups since the map was made
+	old    map[string]*group[T] // what has not moved to byName yet; nil if nothing moves
+	next   *group[T]            // the next in the ring to look at, while something moves
+	peak   int                  // the most groups since byName was made
 }
 
-// keptGroups is up to how many groups a map is never replaced, and how many are
-// at most moved to a smaller one.
-const keptGroups = 1024
+const (
+	// keptGroups is up to how many groups a map is never replaced.
+	keptGroups = 1024
+	// groupsMovedAtOnce is how many places of the ring one operation looks at. It is
+	// more than the one group that an operation adds, so the move comes to an end.
+	groupsMovedAtOnce = 4
+)
 
+func (m *groupMap[T]) len() int { return len(m.byName) + len(m.old) }
+
+// find returns the group of that name, or nil.
+func (m *groupMap[T]) find(name string) *group[T] {
+	if g := m.byName[name]; g != nil {
+		return g
+	}
+	return m.old[name]
+}
+
+// add puts in a group whose name is not there.
 func (m *groupMap[T]) add(g *group[T]) {
 	if m.byName == nil {
 		m.byName = make(map[string]*group[T])
 	}
 	m.byName[g.name] = g
-	m.peak = max(m.peak, len(m.byName))
+	m.peak = max(m.peak, m.len())
 }
 
-// remove takes g out. A Go map never shrinks, so a map that has been far larger
-// is replaced once few groups are left: few, because the queue is locked.
+// remove takes out a group that is still in the ring.
 func (m *groupMap[T]) remove(g *group[T]) {
 	delete(m.byName, g.name)
-	if n := len(m.byName); m.peak > keptGroups && n <= min(keptGroups, m.peak/8) {
-		smaller := make(map[string]*group[T], n)
-		for name, g := range m.byName {
-			smaller[name] = g
-		}
-		m.byName, m.peak = smaller, n
+	delete(m.old, g.name)
+	if m.next == g {
+		m.next = g.next
+	}
+	if n := m.len(); m.old == nil && m.peak > keptGroups && n <= m.peak/8 {
+		m.byName, m.old = make(map[string]*group[T]), m.byName
+		m.next, m.peak = g.next, n
 	}
 }
 
+// move moves a few groups to the new map, if there is one.
+func (m *groupMap[T]) move() {
+	if m.old == nil {
+		return
+	}
+	for range groupsMovedAtOnce {
+		if len(m.old) == 0 {
+			m.old, m.next = nil, nil
+			return
+		}
+		g := m.next
+		if m.old[g.name] == g {
+			delete(m.old, g.name)
+			m.byName[g.name] = g
+		}
+		m.next = g.next
+	}
+}
+
+// joinGroup puts a queued entry at the end of its group.
 func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
-	g := c.groups.byName[e.member.name]
+	c.groups.move()
+	g := c.groups.find(e.member.name)
 	if g == nil {
 		g = o.newGroup(e.member.name)
 		c.groups.add(g)
@@ -70,6 +112,7 @@ func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
 }
 
 func (o *order[T]) leaveGroup(c *class[T], m *member[T]) {
+	c.groups.move()
 	g := m.group
 	if m.prev == nil {
 		g.head = m.next

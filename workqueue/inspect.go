@@ -144,7 +144,7 @@ func (o *order[T]) inspect() []ClassInspection {
 	all := make([]ClassInspection, len(o.classes))
 	for i := range o.classes {
 		c := &o.classes[i]
-		all[i] = ClassInspection{Budget: time.Duration(c.maxWait), Queued: c.n, Groups: len(c.groups.byName)}
+		all[i] = ClassInspection{Budget: time.Duration(c.maxWait), Queued: c.n, Groups: c.groups.len()}
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package workqueue
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+var groupsFlag = flag.Int("workqueue.groups", 100_000, "groups in the test of their memory")
 
 // The parts that the exported types hide have properties of their own.
 
@@ -190,58 +193,114 @@ func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 }
 
 // A Go map never shrinks: one that had many groups must be replaced, also if some
-// groups are always queued.
+// groups are always queued, and in small steps. The memory that stays is in
+// proportion to those.
 func TestManyGroupsLeaveNoMemoryBehind(t *testing.T) {
-	q := New(Options[int]{Group: func(i int) string { return fmt.Sprint(i) }})
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
+	for _, stay := range []int{100, 3000} {
+		q := New(Options[int]{Group: func(i int) string { return fmt.Sprint(i) }})
+		heap := func() int64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before := heap()
+		n := *groupsFlag
+		for i := range n {
+			q.Add(i)
+		}
+		groups := &q.engine.order.classes[0].groups
+		for q.Len() > stay {
+			moved := len(groups.old)
+			item, _ := q.Get(t.Context())
+			if moved > 0 {
+				require.LessOrEqual(t, moved-len(groups.old), groupsMovedAtOnce+1, "many groups moved at once")
+			}
+			q.Done(item)
+		}
+		q.Add(n)
+		grown := heap() - before
+		t.Logf("%d groups, then %d: %d kB stay", n, stay+1, grown>>10)
+		assert.Less(t, grown, int64(1<<20+stay*512))
+		assert.Equal(t, stay+1, groups.len())
+		for i := n - stay; i < n+stay; i++ { // the rest is still found, and no group is there twice
+			q.Add(i)
+		}
+		assert.Equal(t, 2*stay, groups.len())
+		for q.Len() > 0 {
+			item, _ := q.Get(t.Context())
+			q.Done(item)
+		}
+		assert.Zero(t, groups.len())
 	}
-	before := heap()
-	for i := range 100_000 {
-		q.Add(i)
+}
+
+// While its map is replaced, a class finds every group, whatever comes and goes.
+func TestGroupsAreFoundWhileTheirMapIsReplaced(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	o := newOrder[int](nil, true)
+	c := &o.classes[0]
+	queued := map[string][]*entry[int]{}
+	var names []string
+	n, replaced := 0, 0
+	push := func(name string) {
+		e := &entry[int]{member: &member[int]{name: name}}
+		o.push(e, 0)
+		queued[name] = append(queued[name], e)
+		n++
 	}
-	for q.Len() > 100 {
-		item, _ := q.Get(t.Context())
-		q.Done(item)
+	for i := range 20 * keptGroups {
+		names = append(names, fmt.Sprint(i))
+		push(names[i])
 	}
-	assert.Less(t, heap()-before, int64(1<<20))
-	groups := &q.engine.order.classes[0].groups
-	assert.Len(t, groups.byName, 100)
-	assert.LessOrEqual(t, groups.peak, keptGroups)
-	for i := range 200 { // the rest is still found, and no group is there twice
-		q.Add(99_900 + i - 100)
+	for n > 0 {
+		wasMoving := c.groups.old != nil
+		switch name := names[r.IntN(len(names))]; r.IntN(10) {
+		case 0, 1: // a group that may be queued already
+			push(name)
+		case 2: // out of turn, as raise does
+			if entries := queued[name]; len(entries) > 0 {
+				o.remove(entries[0])
+				queued[name] = entries[1:]
+				n--
+			}
+		default:
+			e := o.pop(0)
+			require.Same(t, queued[e.member.name][0], e)
+			queued[e.member.name] = queued[e.member.name][1:]
+			n--
+		}
+		if c.groups.old != nil && !wasMoving {
+			replaced++
+		}
+		for _, name := range names[:20] {
+			g := c.groups.find(name)
+			require.Equal(t, len(queued[name]) > 0, g != nil, name)
+			require.True(t, g == nil || g.head == queued[name][0])
+		}
 	}
-	assert.Len(t, groups.byName, 200)
-	for q.Len() > 0 {
-		item, _ := q.Get(t.Context())
-		q.Done(item)
-	}
-	assert.Empty(t, groups.byName)
+	assert.Positive(t, replaced)
+	assert.Zero(t, c.groups.len())
+	assert.Nil(t, c.turn)
 }
 
 // A map that is used to its size all the time is not replaced all the time.
 func TestMapOfFewGroupsIsKept(t *testing.T) {
 	t.Parallel()
-	var m groupMap[int]
-	for range 2 {
-		for i := range keptGroups {
-			m.add(&group[int]{name: fmt.Sprint(i)})
+	for groups, kept := range map[int]bool{keptGroups: true, keptGroups + 1: false} {
+		o := newOrder[int](nil, true)
+		m := &o.classes[0].groups
+		for range 2 {
+			for i := range groups {
+				o.push(&entry[int]{member: &member[int]{name: fmt.Sprint(i)}}, 0)
+			}
+			for o.n > 0 {
+				o.pop(0)
+			}
 		}
-		for i := range keptGroups {
-			m.remove(&group[int]{name: fmt.Sprint(i)})
-		}
-		assert.Equal(t, keptGroups, m.peak, "the map was replaced")
+		assert.Equal(t, kept, m.peak == groups, "%d groups, peak %d", groups, m.peak)
 	}
-	for i := range keptGroups + 1 {
-		m.add(&group[int]{name: fmt.Sprint(i)})
-	}
-	for i := range keptGroups + 1 {
-		m.remove(&group[int]{name: fmt.Sprint(i)})
-	}
-	assert.Equal(t, (keptGroups+1)/8, m.peak, "the map was kept")
 }
 
 // However many marks wait for one request, no operation under the lock touches

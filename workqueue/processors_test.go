@@ -94,7 +94,7 @@ func TestStoppedProcessReturnsWhatItsOwnWorkersStillHold(t *testing.T) {
 }
 
 // Both stop at the same moment: no request may be lost between them.
-func TestProcessesThatStopTogetherReturnEverythingOnce(t *testing.T) {
+func TestProcessesThatStopTogetherReturnEveryRequestOnce(t *testing.T) {
 	t.Parallel()
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
@@ -112,15 +112,19 @@ func TestProcessesThatStopTogetherReturnEverythingOnce(t *testing.T) {
 			two.cancel()
 			<-one.returned
 			<-two.returned
-			var all []string
+			got := map[string]int{}
 			for _, l := range []leftover{one.left, two.left} {
-				all = append(all, l.Queued...)
-				all = append(all, l.Delayed...)
+				for _, item := range append(l.Queued, l.Delayed...) {
+					got[item]++
+				}
 				assert.Empty(t, l.Running)
 			}
-			// The request to process a again is one of its own, unless a retry took its place.
-			assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, unique(all))
-			assert.LessOrEqual(t, len(all), 5)
+			// Two requests are for a: the failed one, and the one made meanwhile. If the
+			// worker notices the stop before the queue is shut down, its retry collapses
+			// with the other (promise 3). If after, both are left over, as Leftovers says.
+			assert.Contains(t, []int{1, 2}, got["a"])
+			delete(got, "a")
+			assert.Equal(t, map[string]int{"b": 1, "c": 1, "d": 1}, got)
 			assert.True(t, one.q.ShuttingDown())
 		})
 	}
