@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/indexer/internal/pmap"
 	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/internal/pmap"
 )
 
 // ChangeType says what happened to an object between two snapshots.
@@ -46,6 +46,8 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 	}
 }
 
+// diffSpaces compares two snapshots of one indexer: first the namespaces, then the
+// objects of those that differ.
 func diffSpaces[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 	sh := old.shared
 	objects := pmap.Compare[record[T]]{
@@ -82,6 +84,7 @@ func diffSpaces[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 	})
 }
 
+// diffSlow compares snapshots that share nothing, with a look-up for each object.
 func diffSlow[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 	if old != nil {
 		for o := range old.All() {

@@ -35,7 +35,7 @@
 //	                     "proxy"  ──▶ { *Pod }
 //
 // Every arrow that leads to more than a few things is a persistent hash trie
-// (package internal/pmap), of which a batch copies the few nodes that it
+// (package indexer/internal/pmap), of which a batch copies the few nodes that it
 // changes. An index holds the objects themselves, not their keys: a query
 // follows no second look-up.
 //
@@ -123,6 +123,15 @@
 //	                                    and the panic propagates to the caller of
 //	                                    Commit or CheckMutations. Mutations found
 //	                                    by the same call are logged before that.
+//
+// # Reading order
+//
+// snapshot.go is what readers see, batch.go makes the next one, and indexer.go has
+// the pointer and the lock between them. An index is index.go (the definition),
+// table.go (its state in one snapshot) and group.go (the objects of one value);
+// builtin.go has those that come with the package. replace.go, diff.go, selector.go
+// and mutation.go stand on these, each by itself. The trie below all of it is
+// package indexer/internal/pmap: doc.go, node.go, trie.go, edit.go, diff.go.
 //
 // # Cost
 //

@@ -67,6 +67,8 @@ func descend(a, b reflect.Value, path string) string {
 	return path
 }
 
+// descendMap is descend for maps. Which of several different keys it follows is not
+// defined.
 func descendMap(a, b reflect.Value, path string) string {
 	for _, m := range []reflect.Value{a, b} { // b has keys that a has not
 		for it := m.MapRange(); it.Next(); {

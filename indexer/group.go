@@ -3,8 +3,8 @@ package indexer
 import (
 	"slices"
 
+	"github.com/informerkit/informerkit/indexer/internal/pmap"
 	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/internal/pmap"
 )
 
 // smallGroup is how many objects a group keeps in a plain slice. Most values
@@ -24,6 +24,8 @@ type group[T Object, K comparable] struct {
 
 func (g *group[T, K]) len() int { return len(g.small) + g.objs.Len() }
 
+// each calls yield for every object until yield returns false, and reports whether it
+// came to the end.
 func (g *group[T, K]) each(yield func(T) bool) bool {
 	for _, o := range g.small {
 		if !yield(o) {
@@ -148,6 +150,8 @@ func (e entry[T]) is(o T) bool { return identical(o, e.obj) }
 
 func never[V any](V) bool { return false }
 
+// each answers [ByIndex] for the snapshot s, to which t belongs. Here and below, the
+// namespace index has no groups: s itself answers for it.
 func (t *indexTable[T, K]) each(s *Snapshot[T], k K, yield func(T) bool) {
 	if t.state.index.kind == byNamespace {
 		s.ByNamespace(any(k).(string))(yield)
@@ -158,6 +162,7 @@ func (t *indexTable[T, K]) each(s *Snapshot[T], k K, yield func(T) bool) {
 	}
 }
 
+// len answers [IndexLen] for the snapshot s.
 func (t *indexTable[T, K]) len(s *Snapshot[T], k K) int {
 	if t.state.index.kind == byNamespace {
 		return s.NamespaceLen(any(k).(string))
@@ -168,6 +173,7 @@ func (t *indexTable[T, K]) len(s *Snapshot[T], k K) int {
 	return 0
 }
 
+// eachValue answers [IndexValues] for the snapshot s.
 func (t *indexTable[T, K]) eachValue(s *Snapshot[T], yield func(K) bool) {
 	if t.state.index.kind == byNamespace {
 		s.Namespaces()(func(ns string) bool { return yield(any(ns).(K)) })

@@ -72,6 +72,7 @@ func NewSingleIndex[T Object, K comparable](name string, fn func(obj T) (k K, ok
 // Name returns the name of the index.
 func (x *Index[T, K]) Name() string { return x.name }
 
+// check returns an error if the index cannot work.
 func (x *Index[T, K]) check() error {
 	switch {
 	case x.name == "":

@@ -36,6 +36,8 @@ func (b *Batch[T]) ReplaceNamespace(namespace string, objs []T) (ReplaceResult, 
 	return b.replace(objs, scope[T]{b.freeze(), namespace, true})
 }
 
+// replace first stores what is listed and new, then deletes what is not listed: an
+// object that stays is never missing in between. before is the state to compare with.
 func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
 	var res ReplaceResult
 	var errs []error
@@ -111,6 +113,7 @@ type scope[T Object] struct {
 	one       bool
 }
 
+// len returns the number of objects in the scope.
 func (sc scope[T]) len() int {
 	if sc.one {
 		return sc.s.NamespaceLen(sc.namespace)
@@ -158,6 +161,7 @@ func (k *keySet) has(h uint64) bool {
 	return *place != 0
 }
 
+// add adds h and counts it, unless it is there.
 func (k *keySet) add(h uint64) {
 	if place, stored := k.find(h); *place == 0 {
 		*place = stored

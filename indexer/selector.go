@@ -55,6 +55,8 @@ type labelPlan[T Object] struct {
 	values []string
 }
 
+// each calls yield for every object with one of the values, until yield returns false.
+// An object has one value of a label, so none comes twice.
 func (p *labelPlan[T]) each(yield func(T) bool) {
 	for _, v := range p.values {
 		if g := p.table.find(v); g != nil && !g.each(yield) {

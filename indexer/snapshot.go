@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/informerkit/informerkit/internal/pmap"
+	"github.com/informerkit/informerkit/indexer/internal/pmap"
 )
 
 // Snapshot is the state of an [Indexer] at one point in time: objects, indexes
@@ -56,6 +56,8 @@ func (sp *space[T]) get(h uint64, name string) (T, bool) {
 	return r.obj, ok
 }
 
+// each calls yield for every object of the namespace until yield returns false, and
+// reports whether it came to the end.
 func (sp *space[T]) each(yield func(T) bool) bool {
 	return sp.objs.Runs(func(run []record[T]) bool {
 		for i := range run {

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/indexer/internal/pmap"
 	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/internal/pmap"
 )
 
 // table is the state of one index within one snapshot.
@@ -56,6 +56,7 @@ type failure[T Object] struct {
 
 func (t *indexTable[T, K]) definition() IndexDefinition[T] { return t.state.index }
 
+// own returns t if the batch gen made it, else a copy, which shares all nodes.
 func (t *indexTable[T, K]) own(gen uint64) table[T] {
 	if t.gen == gen {
 		return t
@@ -65,6 +66,9 @@ func (t *indexTable[T, K]) own(gen uint64) table[T] {
 	return &c
 }
 
+// change calls the index function for the new version and, unless the index has at
+// most one value per object and that stayed, for the old one. It runs under the
+// writer lock, or on a table that is not published yet.
 func (t *indexTable[T, K]) change(gen uint64, before, after entry[T]) {
 	st := t.state
 	if st.index.kind == byNamespace {
@@ -150,6 +154,7 @@ func newValueSet[K comparable](vals []K, questions int) valueSet[K] {
 	return valueSet[K]{many: many}
 }
 
+// has reports whether k is in the set.
 func (s valueSet[K]) has(k K) bool {
 	if s.many == nil {
 		return slices.Contains(s.few, k)

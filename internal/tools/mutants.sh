@@ -5,7 +5,7 @@
 #
 #   internal/tools/mutants.sh [-sample PERCENT] [-seed N] [-short] [-out DIR] [PACKAGE...]
 #
-# PACKAGE is a folder, for example internal/pmap; without one, the packages below.
+# PACKAGE is a folder, for example indexer/internal/pmap; without one, the packages below.
 # -sample takes about PERCENT of the lines of code. The choice depends on the seed,
 # the file and the text of a line: other lines stay in the sample when one changes,
 # and a larger sample contains a smaller one.
@@ -16,7 +16,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tools=$root/internal/tools
-packages=(internal/pmap internal/eventlog deltafifo indexer workqueue informer reflector)
+packages=(indexer/internal/pmap internal/eventlog deltafifo indexer workqueue informer reflector)
 sample=100 seed=1 out='' flags=''
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2; }

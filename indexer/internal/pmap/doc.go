@@ -70,7 +70,7 @@
 //
 // 100,000 pointers; go1.26, 2 cores of a shared Intel Xeon with 260 MB of L3
 // cache, best of several runs:
-// go test -bench '/100000|Memory|CopyGoMap' -count 10 ./internal/pmap
+// go test -bench '/100000|Memory|CopyGoMap' -count 10 ./indexer/internal/pmap
 //
 //	                             find   replace one   in batches  iterate  memory
 //	                                    alone         of 100      per value  per value

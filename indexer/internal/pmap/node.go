@@ -134,6 +134,7 @@ func (l *leaf[V]) candidates(tag uint64) uint64 {
 // at all and therefore left out: the values of a chain share their tag.
 func tagOf(h uint64) uint64 { return h >> 1 & 0xff }
 
+// add puts v, whose hash has that tag, behind the last value. There must be room.
 func (l *leaf[V]) add(tag uint64, v V) {
 	i := l.meta & 0xff
 	l.vals[i] = v

@@ -115,6 +115,8 @@ func setLeaf[V any](n *inner, i uint64, base uint, l *leaf[V]) {
 	}
 }
 
+// putLeaf stores v in l, which the batch owns: in place of the value at position at,
+// or behind the last one if at is negative. l must have room then.
 func (t *Trie[V]) putLeaf(l *leaf[V], at int, h uint64, v V) (old V, replaced bool) {
 	if at >= 0 {
 		old, l.vals[at] = l.vals[at], v
@@ -125,6 +127,7 @@ func (t *Trie[V]) putLeaf(l *leaf[V], at int, h uint64, v V) (old V, replaced bo
 	return old, false
 }
 
+// putChain stores v in the chain at slot i of n, which the batch owns.
 func (t *Trie[V]) putChain(n *inner, i, gen uint64, v V, eq func(V) bool) (old V, replaced bool) {
 	c := (*chain[V])(n.kids[i]).own(gen)
 	n.kids[i] = unsafe.Pointer(c)
@@ -139,6 +142,8 @@ func (t *Trie[V]) putChain(n *inner, i, gen uint64, v V, eq func(V) bool) (old V
 	return old, false
 }
 
+// own returns c if the batch gen made it, and else a copy that belongs to gen, with
+// room for one more value.
 func (c *chain[V]) own(gen uint64) *chain[V] {
 	if c.gen == gen {
 		return c
@@ -242,6 +247,7 @@ func removeInner[V any](n *inner, base uint, gen, h uint64, eq func(V) bool) {
 	merge[V](n, i, base, gen)
 }
 
+// remove fills the gap of the value that eq accepts with the last one.
 func (c *chain[V]) remove(eq func(V) bool) {
 	for i := range c.vals {
 		if eq(c.vals[i]) {

@@ -45,6 +45,7 @@ func (t Trie[V]) Find(h uint64, eq func(V) bool) (v V, ok bool) {
 	return v, false
 }
 
+// find returns the value that eq accepts.
 func (c *chain[V]) find(eq func(V) bool) (v V, ok bool) {
 	for _, v := range c.vals {
 		if eq(v) {
