@@ -109,6 +109,27 @@ func TestLogForgetsItemsThatNoLongerFail(t *testing.T) {
 	})
 }
 
+// The item that makes room is the one whose last line is the oldest, not the one
+// that was first to fail.
+func TestLogForgetsTheItemWithTheOldestLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		p := start(t, options{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxAttempts: 2}, func(context.Context, string) error {
+			return assert.AnError
+		})
+		p.q.AddAll(number(1024, "old-%d"))
+		advance(time.Minute)
+		p.q.Add("old-0") // a second line
+		synctest.Wait()
+		p.q.Add("new")
+		advance(time.Minute)
+		p.stop()
+		assert.Contains(t, log.String(), "item=new attempt=1 action=retried")
+		assert.NotContains(t, log.String(), "failuresNotLogged")
+	})
+}
+
 func TestDroppedItemsAndPanicsAreAlwaysLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

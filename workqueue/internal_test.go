@@ -82,6 +82,9 @@ func TestDeadlinesComeInOrder(t *testing.T) {
 				require.LessOrEqual(t, d.items[(i-1)/heapArity].at, x.at)
 			}
 		}
+		for _, x := range d.items[len(d.items):cap(d.items)] {
+			require.Nil(t, x.entry, "an entry that was removed is kept in memory")
+		}
 	}
 	for step := range 5000 {
 		switch r.IntN(5) {
@@ -172,6 +175,15 @@ func TestTimesUnderTheLockNeverRunBackwards(t *testing.T) {
 	q.observe(50)
 	q.doneLocked(e, q.table.slot(r.hash, &r.item), 45)
 	assert.Equal(t, 50+int64(time.Second), e.at)
+}
+
+// A timer keeps the queue in memory until it fires.
+func TestShutDownStopsTheTimer(t *testing.T) {
+	t.Parallel()
+	q := NewDelaying(Options[string]{})
+	q.AddAfter("a", time.Hour)
+	q.ShutDown()
+	assert.False(t, q.engine.timer.Stop(), "the timer was still running")
 }
 
 // A burst must not leave its memory behind.

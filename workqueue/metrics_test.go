@@ -67,6 +67,8 @@ func TestMetricsHaveTheStandardMeaning(t *testing.T) {
 
 		q.Done("stray")
 		assert.Len(t, m.worked, 4)
+		q.AddAfter("later", time.Hour)
+		assert.Equal(t, 1, m.retried, "a delay that the caller asks for is not a retry")
 		q.ShutDown()
 		q.Add("late")
 		q.AddRateLimited("late")

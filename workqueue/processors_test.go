@@ -130,6 +130,87 @@ func TestProcessesThatStopTogetherReturnEveryRequestOnce(t *testing.T) {
 	}
 }
 
+// With Drain, only the last one drains the queue: the others just stop.
+func TestStoppedProcessDoesNotDrainForTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		goes := start(t, options{Drain: true}, func(context.Context, string) error { return nil })
+		stays := goes.another(t, options{}, func(context.Context, string) error { return nil })
+		goes.cancel()
+		synctest.Wait()
+		select {
+		case <-goes.returned:
+		default:
+			t.Error("it goes on taking items")
+		}
+		goes.q.Add("a")
+		synctest.Wait()
+		assert.Len(t, stays.actions(), 1)
+		stays.stop()
+		<-goes.returned
+	})
+}
+
+// One that has ended, because the queue was shut down and nothing was queued, is
+// no longer there to return what is left.
+func TestLastProcessIsTheLastThatHasNotEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fn := func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		works := start(t, options{}, fn)
+		works.q.Add("a")
+		synctest.Wait()
+		idle := works.another(t, options{}, fn)
+		works.q.Add("a") // again
+		works.q.ShutDown()
+		<-idle.returned
+		works.stop()
+		assert.Equal(t, []string{"a", "a"}, works.left.Queued)
+		assert.Zero(t, works.q.Len())
+	})
+}
+
+func TestStopEndsADrainOfTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, options{}, func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		p.q.AddAll([]string{"running", "queued"})
+		drained := make(chan error, 1)
+		go func() { drained <- p.q.ShutDownWithDrain(t.Context()) }()
+		synctest.Wait()
+		p.stop()
+		synctest.Wait()
+		if assert.Len(t, drained, 1, "nothing is queued or running, but the drain goes on") {
+			assert.NoError(t, <-drained)
+		}
+		p.q.ShutDown() // ends the test in any case
+	})
+}
+
+// What is left over as running is not queued again when it is done after all.
+func TestLeftoverOfARunningItemDoesNotComeBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		p := start(t, options{StopTimeout: time.Minute}, func(context.Context, string) error { <-release; return nil })
+		p.q.Add("stuck")
+		synctest.Wait()
+		p.q.Add("stuck") // again
+		p.stop()
+		assert.Equal(t, leftover{Running: []string{"stuck"}}, p.left)
+		close(release)
+		synctest.Wait()
+		stats := p.q.Stats()
+		assert.Zero(t, stats.Running+stats.Queued+stats.Again, "%+v", stats)
+	})
+}
+
 // An item whose context the stop has cancelled has not failed for the last time.
 func TestInterruptedItemIsNotDropped(t *testing.T) {
 	t.Parallel()

@@ -173,6 +173,24 @@ func TestDrainWaitsForQueuedAndRunning(t *testing.T) {
 	})
 }
 
+func TestDrainWaitsForEveryRunningItem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[string]{})
+		q.AddAll([]string{"a", "b"})
+		mustGet(t, q)
+		mustGet(t, q) // nothing is queued any more
+		ended := make(chan error, 1)
+		go func() { ended <- q.ShutDownWithDrain(t.Context()) }()
+		for _, item := range []string{"a", "b"} {
+			synctest.Wait()
+			require.Empty(t, ended, "the drain ended with %+v", q.Stats())
+			q.Done(item)
+		}
+		assert.NoError(t, <-ended)
+	})
+}
+
 func TestDrainEndsWithTheContextOrShutDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
