@@ -145,10 +145,10 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
 	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
 	named := func(r record[T]) bool { return r.name == key.Name }
-	sp := s.editSpace(key.Namespace, hs)
-	if sp == nil {
-		sp = s.addSpace(key.Namespace, hs)
-	} else if r := sp.objs.Edit(s.gen, hn, named); r != nil {
+	nb := s.editBucket(key.Namespace, hs)
+	if nb == nil {
+		nb = s.addBucket(key.Namespace, hs)
+	} else if r := nb.objs.Edit(s.gen, hn, named); r != nil {
 		if old = r.obj; identical(old, obj) {
 			return old, true
 		}
@@ -156,7 +156,7 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 		existed = true
 	}
 	if !existed {
-		sp.objs.Put(s.gen, hn, record[T]{key.Name, obj}, named, s.shared.hashRecord)
+		nb.objs.Put(s.gen, hn, record[T]{key.Name, obj}, named, s.shared.hashRecord)
 		s.n++
 	}
 	b.dirty = true
@@ -173,39 +173,39 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 		return old, false
 	}
 	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
-	sp := s.editSpace(key.Namespace, hs)
-	if sp == nil {
+	nb := s.editBucket(key.Namespace, hs)
+	if nb == nil {
 		return old, false
 	}
-	r, existed := sp.objs.Remove(s.gen, hn, func(r record[T]) bool { return r.name == key.Name })
+	r, existed := nb.objs.Remove(s.gen, hn, func(r record[T]) bool { return r.name == key.Name })
 	if !existed {
 		return old, false
 	}
 	b.dirty = true
-	if s.n--; sp.objs.Len() == 0 {
-		s.spaces.Remove(s.gen, hs, func(o *space[T]) bool { return o.name == key.Namespace })
+	if s.n--; nb.objs.Len() == 0 {
+		s.buckets.Remove(s.gen, hs, func(o *bucket[T]) bool { return o.name == key.Namespace })
 	}
 	b.changed(key, entry[T]{r.obj, joinHash(hs, hn), true}, entry[T]{})
 	return r.obj, true
 }
 
-// editSpace returns the namespace for the batch to edit, or nil.
-func (s *Snapshot[T]) editSpace(name string, h uint64) *space[T] {
-	at := s.spaces.Edit(s.gen, h, func(sp *space[T]) bool { return sp.name == name })
+// editBucket returns the namespace for the batch to edit, or nil.
+func (s *Snapshot[T]) editBucket(name string, h uint64) *bucket[T] {
+	at := s.buckets.Edit(s.gen, h, func(nb *bucket[T]) bool { return nb.name == name })
 	if at == nil {
 		return nil
 	}
-	if sp := *at; sp.gen != s.gen {
-		*at = &space[T]{name: sp.name, gen: s.gen, objs: sp.objs}
+	if nb := *at; nb.gen != s.gen {
+		*at = &bucket[T]{name: nb.name, gen: s.gen, objs: nb.objs}
 	}
 	return *at
 }
 
-// addSpace adds an empty namespace, which belongs to the batch.
-func (s *Snapshot[T]) addSpace(name string, h uint64) *space[T] {
-	sp := &space[T]{name: name, gen: s.gen}
-	s.spaces.Put(s.gen, h, sp, never, func(o *space[T]) uint64 { return s.shared.hasher.str(o.name) })
-	return sp
+// addBucket adds an empty namespace, which belongs to the batch.
+func (s *Snapshot[T]) addBucket(name string, h uint64) *bucket[T] {
+	nb := &bucket[T]{name: name, gen: s.gen}
+	s.buckets.Put(s.gen, h, nb, never, func(o *bucket[T]) uint64 { return s.shared.hasher.str(o.name) })
+	return nb
 }
 
 func (sh *shared[T]) hashRecord(r record[T]) uint64 { return sh.hasher.str(r.name) }

@@ -41,26 +41,26 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 		case old == nil || new == nil || old.shared != new.shared:
 			diffSlow(old, new, yield)
 		default:
-			diffSpaces(old, new, yield)
+			diffBuckets(old, new, yield)
 		}
 	}
 }
 
-// diffSpaces compares two snapshots of one indexer: first the namespaces, then the
+// diffBuckets compares two snapshots of one indexer: first the namespaces, then the
 // objects of those that differ.
-func diffSpaces[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
+func diffBuckets[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 	sh := old.shared
 	objects := pmap.Compare[record[T]]{
 		Hash:    sh.hashRecord,
 		SameKey: func(a, b record[T]) bool { return a.name == b.name },
 		Equal:   func(a, b record[T]) bool { return identical(a.obj, b.obj) },
 	}
-	spaces := pmap.Compare[*space[T]]{
-		Hash:    func(s *space[T]) uint64 { return sh.hasher.str(s.name) },
-		SameKey: func(a, b *space[T]) bool { return a.name == b.name },
-		Equal:   func(a, b *space[T]) bool { return a.objs.Same(b.objs) },
+	buckets := pmap.Compare[*bucket[T]]{
+		Hash:    func(s *bucket[T]) uint64 { return sh.hasher.str(s.name) },
+		SameKey: func(a, b *bucket[T]) bool { return a.name == b.name },
+		Equal:   func(a, b *bucket[T]) bool { return a.objs.Same(b.objs) },
 	}
-	pmap.Diff(old.spaces, new.spaces, spaces, func(d pmap.Delta[*space[T]]) bool {
+	pmap.Diff(old.buckets, new.buckets, buckets, func(d pmap.Delta[*bucket[T]]) bool {
 		var a, b pmap.Trie[record[T]]
 		namespace := ""
 		if d.HasOld {

@@ -15,8 +15,8 @@ type Object = object.Object
 // immutable, so two versions of an object are never the same pointer.
 func identical[T Object](a, b T) bool { return any(a) == any(b) }
 
-// hasher computes the hashes of one indexer. The seed is random, so that nobody
-// who chooses object names can choose collisions.
+// hasher computes the hashes of one indexer. The seed is random, so that
+// object names cannot be chosen to collide.
 type hasher struct {
 	seed maphash.Seed
 	drop uint64 // bits to clear: tests make collisions with it

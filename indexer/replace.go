@@ -123,15 +123,15 @@ func (sc scope[T]) len() int {
 
 // all iterates over the keys under which objects are stored.
 func (sc scope[T]) all(yield func(types.NamespacedName) bool) {
-	each := func(sp *space[T]) bool {
-		return sp.objs.Each(func(r record[T]) bool {
-			return yield(types.NamespacedName{Namespace: sp.name, Name: r.name})
+	each := func(nb *bucket[T]) bool {
+		return nb.objs.Each(func(r record[T]) bool {
+			return yield(types.NamespacedName{Namespace: nb.name, Name: r.name})
 		})
 	}
 	if !sc.one {
-		sc.s.spaces.Each(each)
-	} else if sp, ok := sc.s.space(sc.namespace); ok {
-		each(sp)
+		sc.s.buckets.Each(each)
+	} else if nb, ok := sc.s.bucket(sc.namespace); ok {
+		each(nb)
 	}
 }
 

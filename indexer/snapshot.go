@@ -12,18 +12,18 @@ import (
 // and resourceVersion belong together. It is immutable, and safe for any number
 // of goroutines. Iterations are in no particular order.
 type Snapshot[T Object] struct {
-	shared *shared[T]
-	spaces pmap.Trie[*space[T]]
-	tables []table[T] // in the order of registration
-	rv     string
-	n      int
-	gen    uint64 // of the batch that made it
+	shared  *shared[T]
+	buckets pmap.Trie[*bucket[T]]
+	tables  []table[T] // in the order of registration
+	rv      string
+	n       int
+	gen     uint64 // of the batch that made it
 }
 
-// space holds the objects of one namespace, by name. Objects are grouped like
+// bucket holds the objects of one namespace, by name. Objects are grouped like
 // that because a namespace is the most common query: the grouping is the
 // namespace index, and it costs nothing.
-type space[T Object] struct {
+type bucket[T Object] struct {
 	name string
 	gen  uint64
 	objs pmap.Trie[record[T]]
@@ -39,27 +39,27 @@ type record[T Object] struct {
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
 func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
-	sp, ok := s.space(key.Namespace)
+	nb, ok := s.bucket(key.Namespace)
 	if !ok {
 		var zero T
 		return zero, false
 	}
-	return sp.get(s.shared.hasher.str(key.Name), key.Name)
+	return nb.get(s.shared.hasher.str(key.Name), key.Name)
 }
 
-func (s *Snapshot[T]) space(namespace string) (*space[T], bool) {
-	return s.spaces.Find(s.shared.hasher.str(namespace), func(sp *space[T]) bool { return sp.name == namespace })
+func (s *Snapshot[T]) bucket(namespace string) (*bucket[T], bool) {
+	return s.buckets.Find(s.shared.hasher.str(namespace), func(nb *bucket[T]) bool { return nb.name == namespace })
 }
 
-func (sp *space[T]) get(h uint64, name string) (T, bool) {
-	r, ok := sp.objs.Find(h, func(r record[T]) bool { return r.name == name })
+func (nb *bucket[T]) get(h uint64, name string) (T, bool) {
+	r, ok := nb.objs.Find(h, func(r record[T]) bool { return r.name == name })
 	return r.obj, ok
 }
 
 // each calls yield for every object of the namespace until yield returns false, and
 // reports whether it came to the end.
-func (sp *space[T]) each(yield func(T) bool) bool {
-	return sp.objs.Runs(func(run []record[T]) bool {
+func (nb *bucket[T]) each(yield func(T) bool) bool {
+	return nb.objs.Runs(func(run []record[T]) bool {
 		for i := range run {
 			if !yield(run[i].obj) {
 				return false
@@ -74,8 +74,8 @@ func (s *Snapshot[T]) Len() int { return s.n }
 
 // NamespaceLen returns the number of objects in a namespace.
 func (s *Snapshot[T]) NamespaceLen(namespace string) int {
-	if sp, ok := s.space(namespace); ok {
-		return sp.objs.Len()
+	if nb, ok := s.bucket(namespace); ok {
+		return nb.objs.Len()
 	}
 	return 0
 }
@@ -83,7 +83,7 @@ func (s *Snapshot[T]) NamespaceLen(namespace string) int {
 // All iterates over all objects, without allocating per object.
 func (s *Snapshot[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		s.spaces.Each(func(sp *space[T]) bool { return sp.each(yield) })
+		s.buckets.Each(func(nb *bucket[T]) bool { return nb.each(yield) })
 	}
 }
 
@@ -91,8 +91,8 @@ func (s *Snapshot[T]) All() iter.Seq[T] {
 // the cluster-scoped ones. No index is needed for it.
 func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		if sp, ok := s.space(namespace); ok {
-			sp.each(yield)
+		if nb, ok := s.bucket(namespace); ok {
+			nb.each(yield)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
 // Namespaces iterates over the namespaces that have objects.
 func (s *Snapshot[T]) Namespaces() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		s.spaces.Each(func(sp *space[T]) bool { return yield(sp.name) })
+		s.buckets.Each(func(nb *bucket[T]) bool { return yield(nb.name) })
 	}
 }
 

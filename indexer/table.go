@@ -91,7 +91,7 @@ func (t *indexTable[T, K]) change(gen uint64, before, after entry[T]) {
 		}
 		if st.old, err = st.call(st.old, before.obj); err != nil {
 			st.old = st.old[:0]
-			t.sweep(gen, before.obj, err)
+			t.removeByFullScan(gen, before.obj, err)
 		}
 	}
 	t.move(gen, before, after)
@@ -129,7 +129,7 @@ func (t *indexTable[T, K]) move(gen uint64, before, after entry[T]) {
 		t.add(gen, k, after)
 	}
 	if lost {
-		t.sweep(gen, before.obj, errChangedValues)
+		t.removeByFullScan(gen, before.obj, errChangedValues)
 	}
 }
 
@@ -165,9 +165,9 @@ func (s valueSet[K]) has(k K) bool {
 
 var errChangedValues = errors.New("index function returned different values for the same object; was the object modified after Set?")
 
-// sweep removes obj from every group, by a full scan of the index. It is needed only
-// if the index function does not return the same values twice for the same object.
-func (t *indexTable[T, K]) sweep(gen uint64, obj T, err error) {
+// removeByFullScan removes obj from every group that has it. It is needed only if
+// the index function does not return the same values twice for the same object.
+func (t *indexTable[T, K]) removeByFullScan(gen uint64, obj T, err error) {
 	st := t.state
 	key := object.KeyOf(obj)
 	st.shared.log.Warn("indexer: an object was changed after it was stored, or an index function is not a function of the object",

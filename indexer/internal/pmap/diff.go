@@ -2,11 +2,11 @@ package pmap
 
 import "unsafe"
 
-// Compare tells [Diff] what it needs to know about values.
+// Compare has the functions with which [Diff] compares values.
 type Compare[V any] struct {
 	Hash    func(V) uint64    // the hash the value is stored under
 	SameKey func(a, b V) bool // a and b are versions of one value
-	Equal   func(a, b V) bool // a and b need not be told apart
+	Equal   func(a, b V) bool // a and b are no difference
 }
 
 // Diff yields what distinguishes version b from version a: removed values (old

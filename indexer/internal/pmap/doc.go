@@ -47,8 +47,8 @@
 //
 // A [Trie] stores values and no keys or hashes: the caller brings the hash and a
 // test for equality. The indexer has uses for that. In its primary structure the
-// value is an object with its name; in an index it is a pointer alone, told
-// apart by identity, since the writer knows the version it replaces.
+// value is an object with its name; in an index it is a pointer alone, compared
+// by identity, since the writer knows the version it replaces.
 //
 // # Promises
 //
@@ -59,12 +59,12 @@
 //     once. Two versions of 100,000 values that differ in one cost one path.
 //  4. Equal hashes are handled: values whose hashes agree in all 63 bits that
 //     the trie uses go to a list. It is correct with any hash function, fast with
-//     a good one; the indexer seeds its own, so that nobody who chooses names can
-//     choose collisions.
+//     a good one; the indexer seeds its own, so that names cannot be chosen to
+//     collide.
 //  5. What is removed gives its nodes back: sparse siblings are merged.
 //
 // Each of these is checked by a test; all of it is compared with a Go map over
-// millions of random operations, with good and with hopeless hash functions.
+// many random operations, with good and with hopeless hash functions.
 //
 // # What was compared
 //

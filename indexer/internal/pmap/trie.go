@@ -5,8 +5,8 @@ import "unsafe"
 // Trie is one immutable version of a set of values, addressed by hash. The zero
 // value is empty. Copying a Trie is how a version is kept: it costs two words.
 //
-// A Trie knows no keys. Whoever looks for a value brings its hash and a test
-// for equality; see the package documentation for why.
+// A Trie has no keys. The caller passes the hash of a value and a test for
+// equality; see the package documentation for why.
 type Trie[V any] struct {
 	root unsafe.Pointer // nil, *leaf[V] or *inner
 	size uint64         // number of values<<1 | 1 if root is a leaf
