@@ -146,11 +146,15 @@ func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[
 }
 
 // recycle clears the batch, so that it keeps no object alive, and makes it the
-// spare buffer. A batch that is larger than those of a steady load, or one that
-// has used less than a quarter of its buffer, is left to the garbage collector.
+// spare buffer. One that is longer than the usual limit, or has used less than a
+// quarter of its buffer, is left to the garbage collector. So a producer that
+// stays ahead, whose batches are all as long as the limit, costs no new buffers:
+// those would take several times as long as to queue the deltas. And the buffers
+// of a burst are released by the next two short batches; an informer gets those
+// from the bookmarks of its server, about once a minute.
 func (q *BatchFIFO[T]) recycle(batch []Delta[T]) {
 	const minKept = 16 // too small to matter
-	if n := len(batch); n <= maxKept && cap(batch) <= 4*max(n, minKept) {
+	if n := len(batch); n <= DefaultLimit && cap(batch) <= 4*max(n, minKept) {
 		clear(batch)
 		q.spare = batch[:0]
 	}

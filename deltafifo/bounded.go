@@ -116,8 +116,8 @@ func (b *bounded) lockWhenPending(ctx context.Context) error {
 	return nil
 }
 
-// wait returns when it is time to look again, or with the error of ctx. The
-// mutex must not be locked.
+// wait returns when it is time to look again, as there is a token or the queue is
+// closing, or with the error of ctx. The mutex must not be locked.
 func (b *bounded) wait(ctx context.Context, token <-chan struct{}) error {
 	select {
 	case <-token:
@@ -161,6 +161,7 @@ func (b *bounded) beginPop(hasProcess bool) error {
 	return nil
 }
 
+// endPop lets the next pop begin, also after a panic of process.
 func (b *bounded) endPop() { b.popping.Store(false) }
 
 // close ends writing and wakes everything that waits.

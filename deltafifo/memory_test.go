@@ -20,14 +20,16 @@ func TestTheBatchQueueReleasesTheMemoryOfABurst(t *testing.T) {
 		popOnce(t, q)
 	}
 	held := func() int { return cap(q.fill) + cap(q.spare) }
-	const twoFull = 5 * maxKept // a buffer grows to up to twice what is needed, and a bit
 	for range 3 {
-		burst(20_000)
-		assert.LessOrEqual(t, held(), twoFull, "as soon as it has been processed")
-		burst(maxKept)
-		burst(maxKept)
-		assert.GreaterOrEqual(t, held(), 2*maxKept, "a steady load keeps its two buffers")
-		assert.LessOrEqual(t, held(), twoFull)
+		burst(DefaultLimit)
+		burst(DefaultLimit)
+		assert.GreaterOrEqual(t, held(), 2*DefaultLimit, "a burst may be followed by another")
+		burst(DefaultLimit + 1)
+		burst(DefaultLimit + 1)
+		assert.Zero(t, held(), "a longer one is released when it has been processed")
+		burst(1000)
+		burst(1000)
+		assert.GreaterOrEqual(t, held(), 2000)
 		burst(10)
 		burst(10)
 		burst(10)

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxKept is for how many keys or deltas an empty queue keeps its memory. A
-// steady load fits in and allocates nothing; a list of a million objects, or the
-// backlog of a slow consumer, must not occupy memory after it has been processed.
+// maxKept is for how many keys an empty DeltaFIFO keeps its memory. A steady load
+// fits in; a list of a million objects, or the backlog of a slow consumer, must not
+// occupy memory after it has been processed.
 const maxKept = 1024
 
 // Pop waits until an object is queued, removes the first one, and calls process
