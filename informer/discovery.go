@@ -18,6 +18,19 @@ import (
 // maxDiscovery bounds what is read of one answer: the core group's has 20 kB.
 const maxDiscovery = 8 << 20
 
+// maxForeign bounds in bytes each text of a server that is kept: a name, an error.
+const maxForeign = 1 << 10
+
+// brief returns err, or an error that begins as it does and does not keep the rest
+// in memory. Errors of decoders quote the answer, and redirects can be long.
+func brief(err error) error {
+	text := err.Error()
+	if len(text) <= maxForeign {
+		return err
+	}
+	return fmt.Errorf("%s… (%d bytes)", strings.ToValidUTF8(strings.Clone(text[:maxForeign-32]), ""), len(text))
+}
+
 // discovery asks an API server which resources it has.
 type discovery struct {
 	client *http.Client
@@ -61,6 +74,9 @@ func (d *discovery) search(ctx context.Context, gv schema.GroupVersion, name str
 	}
 	for _, r := range list.APIResources {
 		if !strings.Contains(r.Name, "/") && match(&r) {
+			if len(r.Name) > maxForeign {
+				return metav1.APIResource{}, fmt.Errorf("the server says that %s in %s is served under a name of %d bytes; is this an API server?", name, gv, len(r.Name))
+			}
 			return r, nil
 		}
 	}
@@ -87,7 +103,7 @@ func (d *discovery) resources(ctx context.Context, gv schema.GroupVersion) (*met
 	req.Header.Set("Accept", "application/json")
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, brief(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDiscovery))
@@ -103,7 +119,7 @@ func (d *discovery) resources(ctx context.Context, gv schema.GroupVersion) (*met
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("decoding the resources of %s; is this an API server? %w", gv, err)
+		return nil, fmt.Errorf("decoding the resources of %s; is this an API server? %w", gv, brief(err))
 	}
 	return &list, nil
 }
