@@ -11,8 +11,7 @@ import (
 const maxRetryAfter = 5 * time.Minute
 
 // Backoff says how long to wait before the next attempt after a failure that
-// delivered nothing. A field that is zero
-// has the default named.
+// delivered nothing. A field that is zero has the default named.
 type Backoff struct {
 	// Initial is the wait after the first failure in a row. 800ms.
 	Initial time.Duration

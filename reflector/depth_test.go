@@ -160,7 +160,7 @@ func deepNode(t testing.TB, name string, levels int, before ...byte) []byte {
 var detours = map[string][]byte{
 	"plainly":             nil,
 	"behind a group":      {9<<3 | 3, 9<<3 | 4},
-	"behind a full group": {9<<3 | 3, 1<<3 | 0, 7, 9<<3 | 4},
+	"behind a full group": {9<<3 | 3, 1 << 3, 7, 9<<3 | 4},
 	// Field 1<<40|9 is cut to 32 bits; eight bytes of content follow.
 	"behind a long number": append(binary.AppendUvarint(nil, (1<<40|9)<<3|1), 0, 0, 0, 0, 0, 0, 0, 0),
 	// The tenth byte has bits above the 64th.

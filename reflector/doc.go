@@ -53,16 +53,26 @@
 //     TestTheStateMachineIsObservable, TestFailuresAreLoggedByDefault,
 //     TestARepeatedFailureIsLoggedOnceAMinute)
 //  3. Nothing spins. Whatever the server does, it gets at most 10 requests in
-//     any 10 seconds, and in the long run two per 20 seconds, save for the further
-//     pages of a list and for what [Options].Policy or BackoffFunc ask for. Within
-//     this allowance a watch that has delivered something resumes at once.
+//     any 10 seconds, and in the long run two per 20 seconds, save for what
+//     [Options].Policy or BackoffFunc ask for and for two things that end: further
+//     pages of a list that bring at least half of what was asked for, and one
+//     redirect within the same server per request. A page that brings less is a
+//     request like any other. Within this allowance a watch that has delivered
+//     something resumes at once.
 //     (TestRapidFailuresAreSlowedDown, TestTheAllowanceBoundsAnyServer,
+//     TestEndlessPagesArePaced, TestARedirectToItselfIsNamedAndBounded,
 //     TestBackoffForgetsOnlyAfterAHealthyPeriod)
 //  4. Nothing hangs. A server that does not answer, stalls, never sends the
 //     bookmark that ends the initial events, or is no longer there at the other
-//     end of an open connection, is noticed by a deadline. A server without that
-//     bookmark costs 20 seconds at most before a LIST is used.
-//     (TestListThatStallsTimesOut, TestWatchListWithoutProgressFallsBackIn10s,
+//     end of an open connection, is noticed by a deadline. The deadlines of a LIST
+//     and of a watch that is followed are extended by each byte, so one big object
+//     on a slow link is not a stall. Those of a WatchList are extended by new
+//     objects only, as a server that does not know it sends bytes, too: within 20
+//     seconds a LIST is used instead.
+//     (TestListThatStallsTimesOut, TestABigObjectOnASlowLinkSyncs,
+//     TestABigEventOnASlowLinkIsNoSilence,
+//     TestABigInitialEventOnASlowLinkSyncsByAList,
+//     TestWatchListWithoutProgressFallsBackIn10s,
 //     TestSilentStreamIsTakenForHalfOpen)
 //  5. Run returns soon after its context ends, from every state, with its streams
 //     closed. (TestRunEndsAtOnceFromEveryState,
@@ -120,6 +130,11 @@
 //	  no answer, or no byte of    after 1m: back off, again        TestListThatStallsTimesOut
 //	    it for so long                                             TestABigObjectOnASlowLinkSyncs
 //	  an object is unreadable     quarantine it                    TestOneBadObjectInAListDoesNotHoldUpTheOthers
+//	  an object is nested deeper  quarantine it                    TestJSONNestedTooDeeplyIsQuarantined
+//	    than 1000 levels                                           TestProtobufNestedTooDeeplyIsQuarantined
+//	  an object is too large      back off, again                  TestTheSizeOfAnObjectIsBoundedByAnOption
+//	  1000 objects without a new  back off, again                  TestRepetitionsWithoutEndAreRefused
+//	    name
 //	  the sink refuses            back off, again                  TestASinkErrorDeliversTheSameChangeAgain
 //
 //	WatchList
@@ -132,6 +147,9 @@
 //	                                                               TestWatchListUpdatesAloneAreNoProgress
 //	  no end after 20s            LIST at once, for 30m, unless    TestWatchListWithoutBookmarkFallsBackIn20sOnABusyServer
 //	                              still 100 new objects a second   TestWatchListOfALargeCollectionGetsItsTime
+//	  one object takes over 10s   LIST at once, for 30m            TestABigInitialEventOnASlowLinkSyncsByAList
+//	  objects of another kind, or back off, again                  TestACollectionOfAnotherKindIsOneError
+//	    the shard selector ignored                                 TestAServerThatIgnoresTheShardSelectorIsAnError
 //	  ends before the bookmark    back off, afresh;                TestWatchListCutShortStartsAfreshAndFallsBackAtTheThirdTime
 //	                              LIST at the third time
 //	  a change is unreadable      quarantine it, relist after 1m   TestABadChangeAmongTheInitialEventsIsMadeUpForByAList
@@ -170,7 +188,8 @@
 //	  ERROR 500, store read error back off, relist                 TestStreamServerErrorRelists
 //	  ERROR without a Status      back off, relist                 TestStreamErrorWithoutAStatusIsAFailure
 //	  unknown type of event       back off, relist                 TestStreamWithAnUnknownEventTypeRelists
-//	  no event or bookmark        after 5m: resume at once         TestSilentStreamIsTakenForHalfOpen
+//	  no event or bookmark, and   after 5m: resume at once         TestSilentStreamIsTakenForHalfOpen
+//	    no byte of one                                             TestABigEventOnASlowLinkIsNoSilence
 //	  not ended when agreed       after 30s: resume at once        TestStreamThatDoesNotEndInTimeIsEnded
 //	  ended after 3m without      ask in the same way              TestSilenceFromARestoredServerLeadsToARelist
 //	    getting any further, in                                    TestSilenceIsMeasuredAcrossWatches
@@ -260,4 +279,15 @@
 // BenchmarkRelistLiveHeap measures the live heap at the end of a relist of
 // 10,000 objects with 1% changed: 1.04 times that of steady state, and 1.91
 // times with a sink that is not Known.
+//
+// # Where to read on
+//
+// The state machine: reflector.go (Run), outcome.go (the table above as code),
+// list.go and watchlist.go (reading the collection), watch.go (following it),
+// position.go, allowance.go, backoff.go and versioncheck.go (from where, and when),
+// round.go, quarantine.go and completion.go. The wire: resource.go (requests),
+// answer.go, resource_list.go with envelope.go, list_json.go and list_proto.go,
+// resource_watch.go with frames.go, lexer.go, protowire.go, codec.go, and ahead.go
+// for the decoding on all cores. The bounds: deadline.go, progress.go, depth.go,
+// foreign.go and decodeerror.go.
 package reflector

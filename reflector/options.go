@@ -53,14 +53,15 @@ type Options struct {
 	// AnswerTimeout is how long the server may take to begin an answer, and
 	// then for how long no byte of a LIST may arrive. 1m; negative for no limit.
 	AnswerTimeout time.Duration
-	// IdleTimeout is how long a watch may be without events and bookmarks
-	// before it is taken for half-open and started anew, from where it was. 5m;
+	// IdleTimeout is how long no byte of an event or bookmark of a watch may
+	// arrive before it is taken for half-open and started anew, from where it was. 5m;
 	// negative for none. API servers send bookmarks about once a minute. In any
 	// case a watch that the server has not ended 30s after the time agreed is
 	// ended by the client.
 	IdleTimeout time.Duration
 	// ProgressTimeout is how long a WatchList may take to begin, and then its
 	// initial events may bring no new object, before a LIST is used instead. 10s.
+	// Bytes do not count here; those of the LIST do.
 	ProgressTimeout time.Duration
 	// CompletionTimeout is how long the initial events of a WatchList may take
 	// altogether before a LIST is used instead, unless they still come at the
@@ -73,8 +74,8 @@ type Options struct {
 	// Backoff paces attempts after failures.
 	Backoff Backoff
 	// BackoffFunc, if not nil, replaces the waits of Backoff, not what it calls
-	// healthy, and lifts the bound on requests. A wait that it returns is lengthened if the server has asked for
-	// more, and to 10ms if it is shorter.
+	// healthy, and lifts the bound on requests. A wait that it returns is
+	// lengthened if the server has asked for more, and to 10ms if it is shorter.
 	BackoffFunc func(Failure) time.Duration
 	// Policy, if not nil, decides after each failure whether to go on.
 	Policy func(Failure) Decision

@@ -140,7 +140,7 @@ func readShard[T Object](t *testing.T, cfg *rest.Config, resource string) (liste
 	_, listErr = lw.List(t.Context(), metav1.ListOptions{}, func(T, error) error { listed++; return nil })
 	stream, err := lw.Watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	defer stream.Close()
+	defer func() { require.NoError(t, stream.Close()) }()
 	for {
 		if _, watchErr = stream.Next(); watchErr != nil {
 			return listed, watched, listErr, watchErr
