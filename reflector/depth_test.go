@@ -305,3 +305,23 @@ func TestJSONNestedTooDeeplyIsQuarantined(t *testing.T) {
 		require.ErrorIs(t, err, errTooDeep, "an ERROR event ends the watch")
 	})
 }
+
+func TestAMessageThatIsCutShortIsNotTooDeep(t *testing.T) {
+	t.Parallel()
+	whole := nested(5, 9<<3, 1)
+	for n := range whole {
+		require.False(t, protoTooDeep(whole[:n:n], maxDepth), n)
+	}
+}
+
+func TestAListIsHardlyMoreThanItsObjects(t *testing.T) {
+	t.Parallel()
+	c, err := newCodec[*corev1.ConfigMap]("v1")
+	require.NoError(t, err)
+	for size, want := range map[int]error{maxEnvelope / 2: nil, maxEnvelope + 1: errEnvelope} {
+		var objs []*corev1.ConfigMap
+		var errs []error
+		_, err := listJSON(c, strings.NewReader(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[],"x":"`+strings.Repeat("x", size)+`"}`), collectAll(&objs, &errs))
+		require.ErrorIs(t, err, want)
+	}
+}

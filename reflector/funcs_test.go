@@ -205,3 +205,14 @@ func TestTextsOfFunctionsAreCutWhereTheyEnter(t *testing.T) {
 		})
 	}
 }
+
+func TestAnObjectOfFunctionsWithoutANameIsQuarantined(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		sink := newRecorder()
+		r := run(t, reflector.FromFuncs[*configMap](listOf(cmObject("", "1"), cmObject("a", "1")), noWatch), sink, reflector.Options{})
+		after(time.Second)
+		require.Equal(t, "a@1", sink.holds())
+		require.Equal(t, 1, r.Health().Quarantined)
+		require.ErrorContains(t, r.Health().Quarantine[0], "it has no name")
+	})
+}

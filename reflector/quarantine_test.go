@@ -94,6 +94,8 @@ func TestBadEventsMakeListsRarer(t *testing.T) {
 		require.Equal(t, 7, r.Health().Lists)
 		after(65 * time.Minute) // and 64 from then on
 		require.Equal(t, 8, r.Health().Lists)
+		after(65 * time.Minute)
+		require.Equal(t, 9, r.Health().Lists)
 	})
 }
 

@@ -272,3 +272,30 @@ func TestWatchListIsNotAskedOfFunctionsUnlessToldSo(t *testing.T) {
 type plain struct {
 	reflector.ListerWatcher[*configMap]
 }
+
+func TestAnObjectAddedAfterTheInitialEventsMovesThePosition(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
+			send(w, "BOOKMARK", bookmark("6", true))
+			send(w, "ADDED", cm("b", "7"))
+			hang(r)
+		}, cm("a", "1"))}
+		r := run(t, s.source(t), newRecorder(), reflector.Options{})
+		after(time.Second)
+		require.Equal(t, "7", r.LastResourceVersion())
+	})
+}
+
+func TestAServerErrorInsteadOfAWatchListIsNoRefusalOfIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{watchList: inTurn(fails(500, metav1.StatusReasonInternalError), initial(func(w httpWriter, r *httpRequest) {
+			send(w, "BOOKMARK", bookmark("6", true))
+			hang(r)
+		}, cm("a", "1")))}
+		r := run(t, s.source(t), newRecorder(), reflector.Options{})
+		after(3 * time.Second)
+		require.Equal(t, "watchlist@ watchlist@", s.verbs())
+		require.Zero(t, r.Health().WatchListRefusedUntil)
+		require.True(t, r.Health().Synced)
+	})
+}
