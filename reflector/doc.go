@@ -107,7 +107,8 @@
 //	  403                         back off, again                  TestListForbiddenNamesTheMissingRole
 //	  404, CRD missing            back off, again                  TestListNotFoundAsksForTheCRD
 //	    then something else       back off from 0.8 s              TestAResourceThatAppearsIsNoFailingServer
-//	  other 4xx                   back off, again                  TestListRejectedBacksOff
+//	  other 4xx                   at once, without a version, if   TestListAtARejectedVersionAsksForTheNewestAtOnce
+//	                              it had one; else back off        TestListRejectedBacksOff
 //	  429, 503 with Retry-After   wait as long as asked and up to  TestListHonoursRetryAfter
 //	                              a tenth more, again              TestRetryAfterDoesNotGrow
 //	  5xx                         back off, again                  TestListServerErrorBacksOff

@@ -27,7 +27,7 @@ func (r *Reflector[T]) listAll(ctx context.Context) ending {
 	start := time.Now()
 	round := r.newRound(false)
 	meta, err := r.pages(ctx, round)
-	if r.pos.note(err) && !r.pos.lost {
+	if (r.pos.note(err) || r.pos.refused(err)) && !r.pos.lost {
 		// The server does not know our resourceVersion: ask for what it has.
 		r.pos.lost = true
 		round = r.newRound(false)

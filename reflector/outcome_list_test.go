@@ -273,6 +273,28 @@ func TestListAtAnUnknownVersionAsksForTheNewestAtOnce(t *testing.T) {
 	}
 }
 
+func TestListAtARejectedVersionAsksForTheNewestAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		// Damaged on the way, and no version to the server.
+		damaged := func(w httpWriter, r *httpRequest, _ int) {
+			begin(w)
+			send(w, "BOOKMARK", bookmark("1 1", false))
+			linger(r, time.Minute)
+		}
+		reject := fails(400, metav1.StatusReasonBadRequest)
+		s := &scripted{
+			list:  inTurn(lists("10", cm("a", "1")), reject, lists("12", cm("a", "2"))),
+			watch: inTurn(damaged, reject, quiet),
+		}
+		sink := newRecorder()
+		r := run(t, s.source(t), sink, listMode)
+		after(2 * time.Minute)
+		require.Equal(t, "list@0 watch@10 watch@1 1 list@1 1 list@ watch@12", s.verbs())
+		require.True(t, r.Health().Synced)
+		require.Equal(t, "a@2", sink.holds())
+	})
+}
+
 func TestExpiredPageLeadsToAFullList(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{watch: quiet, list: inTurn(

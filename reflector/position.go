@@ -114,6 +114,13 @@ func (p *position) note(err error) (lost bool) {
 	return false
 }
 
+// refused says whether a list may have been rejected because of rv. A server
+// rejects what is no version of its own, such as one that was damaged on the way
+// or comes from another kind of storage, and would reject it for ever.
+func (p *position) refused(err error) bool {
+	return isVersion(p.rv) && Classify(err) == ClassRejected
+}
+
 // synced notes that the collection has been read as of rv.
 func (p *position) synced(rv string) {
 	*p = position{rv: rv, gap: !isVersion(rv), uncached: p.uncached}
