@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
 	"os"
 	"testing"
 
@@ -11,8 +12,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// client-go reports errors through global handlers: one logs, and one sleeps by a
-// clock that the bubbles would share. The histories are full of errors.
+// The histories are full of errors, so both sides are silenced. client-go reports
+// errors through global handlers: one logs, and one sleeps by a clock that the
+// bubbles would share.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	utilruntime.ErrorHandlers = nil
@@ -22,5 +24,6 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	klog.SetOutput(io.Discard)
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }
