@@ -127,6 +127,10 @@ func TestTheSizeOfAnObjectIsBoundedByAnOption(t *testing.T) {
 }
 
 func TestEndlessPagesArePaced(t *testing.T) {
+	endless := map[string]string{ // one that brings something new is only paced
+		"nothing new": "a page that brings no new object", "empty": "a page that brings no new object",
+		"two tokens": "the continue token of a page before",
+	}
 	for name, page := range map[string]answer{
 		"nothing new": func(w httpWriter, _ *httpRequest, n int) { writeList(w, "10", fmt.Sprint("t", n), cm("a", "1")) },
 		"empty":       func(w httpWriter, _ *httpRequest, n int) { writeList(w, "10", fmt.Sprint("t", n)) },
@@ -146,6 +150,9 @@ func TestEndlessPagesArePaced(t *testing.T) {
 				require.LessOrEqual(t, len(s.asked()), 10)
 				require.Empty(t, sink.calls())
 				require.False(t, r.Health().Synced)
+				if why := endless[name]; why != "" {
+					require.ErrorContains(t, r.Health().LastError, why)
+				}
 			})
 		})
 	}
