@@ -4,10 +4,10 @@
 //
 // # Why controllers queue keys
 //
-// A controller is told about every change of every object, but what it has to
+// A controller gets an event for every change of every object, but what it has to
 // do depends on the state of the world now, not on the change. So it does not
-// queue changes. It queues the key of what changed, and whoever takes the key
-// looks up the present state. That makes three hard problems easy:
+// queue changes. It queues the key of what changed, and the worker that takes the
+// key looks up the present state. That makes three hard problems easy:
 //
 //   - Bursts. Fifty changes of one object are one key in the queue, and one
 //     look at the outcome.
@@ -34,8 +34,22 @@
 // and Done; [DelayingQueue] has AddAfter as well; [RateLimitingQueue] works out
 // the delay by itself. All of it is one data structure: an item has one record
 // which says whether it is queued, running, delayed, or several of these, and
-// one lock guards all records. Read entry.go, engine.go and release.go, in this
-// order, to see all there is.
+// one lock guards all records.
+//
+// # Reading order
+//
+//	queue.go      what users call: three queues and their options
+//	entry.go      the record of an item and its states
+//	engine.go     add, take, finish: the states under one lock
+//	order.go      who comes next: priority classes; groups.go: fair turns in a class
+//	waiters.go    workers that wait for an item
+//	delays.go     what comes later, and the one timer
+//	mark.go       when all that was queued has been processed
+//	shutdown.go   the end: drains and leftovers
+//	table.go      how an item finds its record
+//	process.go    the loop around Get and Done; outcome.go, failurelog.go
+//	limiter.go    for how long a failed item waits; limiter_exponential.go, limiter_bucket.go
+//	inspect.go    what the queue shows of itself
 //
 // # Use
 //
@@ -107,7 +121,7 @@
 //	it returns Terminal(err)              dropped at once; Stats.Dropped counts both
 //	it fails for the same reason again    logged once a minute at most
 //	it panics                             crashes the program, or with CapturePanics a failure
-//	it never returns                      ItemTimeout ends its context; Stats.LongestRunning tells
+//	it never returns                      ItemTimeout ends its context; see Stats.LongestRunning
 //	the context of Process ends           items' contexts end, or go on for StopTimeout; leftovers returned
 //	one of several Process calls ends     it leaves the queue, and all that is in it, to the others
 //	Forget is never called                limiters forget items that have not failed for a while
@@ -150,9 +164,9 @@
 //
 // A worker that finds the queue empty parks, and the last to park is the first to
 // be woken. When many items arrive at once, workers wake each other one after
-// the other, so that a short burst does not stir up all of them.
+// the other, which avoids a thundering herd.
 //
-// Timekeeping is off by default: the clock, read at Add and Get, would make the
-// way from Add to Done half as expensive again. [Options].Times turns it on;
+// Timekeeping is off by default: the clock, read at Add and Get, adds about 50% to
+// an Add–Get–Done cycle. [Options].Times turns it on;
 // classes and metrics imply it.
 package workqueue

@@ -48,6 +48,7 @@ func (e *entry[T]) delayed() bool { return e.heapPos != noHeapPos }
 // entryList is a doubly linked list of entries through next and prev.
 type entryList[T comparable] struct{ head, tail *entry[T] }
 
+// pushBack appends e, which must be in no list.
 func (l *entryList[T]) pushBack(e *entry[T]) {
 	e.next, e.prev = nil, l.tail
 	if l.tail == nil {
@@ -58,6 +59,7 @@ func (l *entryList[T]) pushBack(e *entry[T]) {
 	l.tail = e
 }
 
+// remove takes e, which must be in this list, out of it.
 func (l *entryList[T]) remove(e *entry[T]) {
 	if e.prev == nil {
 		l.head = e.next

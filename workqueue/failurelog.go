@@ -121,6 +121,7 @@ func (p *processor[T]) logFailure(o Outcome[T]) {
 	}
 }
 
+// attrs returns what every line about an outcome says, for [slog.Logger] methods.
 func (p *processor[T]) attrs(o Outcome[T]) []any {
 	attrs := []any{
 		slog.String("queue", p.q.engine.opts.Name),

@@ -111,6 +111,8 @@ func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
 	g.tail = e
 }
 
+// leaveGroup takes an entry out of its group. A group without entries leaves the
+// ring of turns and the map.
 func (o *order[T]) leaveGroup(c *class[T], m *member[T]) {
 	c.groups.move()
 	g := m.group
@@ -143,6 +145,8 @@ func (o *order[T]) leaveGroup(c *class[T], m *member[T]) {
 // maxFreeGroups is how many empty groups are kept for reuse.
 const maxFreeGroups = 64
 
+// newGroup returns an empty group, one that was used before if possible. A queue
+// whose groups come and go, one item each, would else allocate a group per item.
 func (o *order[T]) newGroup(name string) *group[T] {
 	g := o.freeGroups
 	if g == nil {
@@ -153,6 +157,7 @@ func (o *order[T]) newGroup(name string) *group[T] {
 	return g
 }
 
+// freeGroup keeps a group that has left the ring for newGroup.
 func (o *order[T]) freeGroup(g *group[T]) {
 	if o.nFreeGroups < maxFreeGroups {
 		*g = group[T]{next: o.freeGroups}

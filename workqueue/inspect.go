@@ -1,11 +1,102 @@
 package workqueue
 
 import (
+	"container/heap"
 	"iter"
 	"math"
 	"slices"
 	"time"
 )
+
+// Metrics receives the events of a queue, with the meaning that the metrics
+// of Kubernetes' workqueues have; the series to feed are given in brackets.
+// What is a level rather than an event (workqueue_depth,
+// workqueue_unfinished_work_seconds,
+// workqueue_longest_running_processor_seconds) is read from [Queue.Stats] when
+// needed, so that no goroutine has to keep it up to date.
+//
+// The methods are called without the queue's lock held, concurrently, by the
+// goroutine that caused the event; they should return quickly.
+type Metrics interface {
+	// Added says that n items were asked for that were not asked for before
+	// (workqueue_adds_total). A delayed item counts when its delay ends.
+	Added(n int)
+	// Retried says that an item was added with a rate limit
+	// (workqueue_retries_total).
+	Retried()
+	// Started says that an item was handed out after waiting so long since it
+	// was first asked for (workqueue_queue_duration_seconds).
+	Started(waited time.Duration)
+	// Finished says that an item was done after so long since it was handed
+	// out (workqueue_work_duration_seconds).
+	Finished(worked time.Duration)
+}
+
+// Stats is the state of a queue in numbers.
+type Stats struct {
+	// Queued is the number of items ready to be handed out.
+	Queued int
+	// Again is the number of running items that were added once more and will
+	// be queued when they are done. Queued+Again is workqueue_depth.
+	Again int
+	// Delayed is the number of items waiting for their delay to end.
+	Delayed int
+	// Running is the number of items handed out and not done.
+	Running int
+
+	// Added is how many requests there were; an add that changed nothing,
+	// because the item was queued already, is not one.
+	Added uint64
+	// Retried is how many times an item was added with a rate limit.
+	Retried uint64
+	// Dropped is how many items [Process] dropped after a failure: with [Terminal],
+	// or after MaxAttempts. Each was an [Outcome] with the action Dropped.
+	Dropped uint64
+	// ShutdownLosses is how many requests were lost to the shutdown: delayed items,
+	// retries that came after it, and what a stopping [Process] took out of the
+	// queue.
+	ShutdownLosses uint64
+
+	// The durations are 0 in a queue that does not keep times, see
+	// [Options].Times.
+
+	// UnfinishedWork is the sum of the times that the running items have been
+	// running for (workqueue_unfinished_work_seconds).
+	UnfinishedWork time.Duration
+	// LongestRunning is how long the item that was handed out first of all
+	// running ones has been running (workqueue_longest_running_processor_seconds).
+	LongestRunning time.Duration
+}
+
+// Stats returns the state of the queue in numbers, in constant time.
+func (q *Queue[T]) Stats() Stats {
+	e := q.engine
+	now := e.now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.statsLocked(now)
+}
+
+// statsLocked returns the state in numbers; the durations end at now.
+func (q *engine[T]) statsLocked(now int64) Stats {
+	now = q.observeLocked(now)
+	s := Stats{
+		Queued:  q.order.n,
+		Again:   q.count.again,
+		Delayed: q.delays.len(),
+		Running: q.count.running,
+		Added:   q.count.added,
+		Retried: q.count.retried,
+		Dropped: q.count.dropped,
+
+		ShutdownLosses: q.count.shutdownLosses,
+	}
+	if first := q.running.head; first != nil && q.timed {
+		s.UnfinishedWork = time.Duration(int64(q.count.running)*now - q.startedSum)
+		s.LongestRunning = time.Duration(now - first.startedAt)
+	}
+	return s
+}
 
 // Inspection is what a queue holds at one moment, for a debugging page.
 type Inspection[T comparable] struct {
@@ -72,30 +163,31 @@ func (q *Queue[T]) InspectUpTo(limit int) Inspection[T] {
 		ShuttingDown: e.shuttingDown,
 		Stats:        e.statsLocked(now),
 		Classes:      e.order.inspect(),
-		Queued:       collect(e, min(limit, e.order.n), e.order.each(e.latest)),
-		Delayed:      collect(e, min(limit, e.delays.len()), e.delays.earliest(limit)),
-		Running:      collect(e, min(limit, e.count.running), e.running.each),
+		Queued:       collectLocked(e, min(limit, e.order.n), e.order.each(e.latest)),
+		Delayed:      collectLocked(e, min(limit, e.delays.len()), e.delays.earliest(limit)),
+		Running:      collectLocked(e, min(limit, e.count.running), e.running.each),
 	}
 	e.mu.Unlock()
 	slices.SortFunc(in.Delayed, func(a, b Item[T]) int { return a.DelayedUntil.Compare(b.DelayedUntil) })
 	return in
 }
 
-// collect describes the first n entries; nil if there are none.
-func collect[T comparable](q *engine[T], n int, entries iter.Seq[*entry[T]]) []Item[T] {
+// collectLocked describes the first n entries; nil if there are none.
+func collectLocked[T comparable](q *engine[T], n int, entries iter.Seq[*entry[T]]) []Item[T] {
 	if n == 0 {
 		return nil
 	}
 	items := make([]Item[T], 0, n)
 	for e := range entries {
-		if items = append(items, q.inspect(e)); len(items) == n {
+		if items = append(items, q.inspectLocked(e)); len(items) == n {
 			break
 		}
 	}
 	return items
 }
 
-func (q *engine[T]) inspect(e *entry[T]) Item[T] {
+// inspectLocked describes one entry, which may be in several states.
+func (q *engine[T]) inspectLocked(e *entry[T]) Item[T] {
 	at := func(t int64) time.Time { return q.start.Add(time.Duration(t)) }
 	item := Item[T]{
 		Item:    e.item,
@@ -147,4 +239,53 @@ func (o *order[T]) inspect() []ClassInspection {
 		all[i] = ClassInspection{Budget: time.Duration(c.maxWait), Queued: c.n, Groups: c.groups.len()}
 	}
 	return all
+}
+
+// earliest yields the n delayed entries whose delays end first, the first one
+// first; or, if there are not more than n, all of them in any order.
+//
+// It walks down from the top of the heap. Whoever comes next is a child of one
+// that has been, so it looks at a few entries for each one that it yields, and
+// not at all there are.
+func (d *deadlines[T]) earliest(n int) iter.Seq[*entry[T]] {
+	return func(yield func(*entry[T]) bool) {
+		if n >= len(d.items) {
+			for i := range d.items {
+				if !yield(d.items[i].entry) {
+					return
+				}
+			}
+			return
+		}
+		next := candidates{{d.items[0].at, 0}}
+		for range n {
+			pos := heap.Pop(&next).(candidate).pos
+			if !yield(d.items[pos].entry) {
+				return
+			}
+			for child := pos*heapArity + 1; child <= (pos+1)*heapArity && child < len(d.items); child++ {
+				heap.Push(&next, candidate{d.items[child].at, child})
+			}
+		}
+	}
+}
+
+// candidate is a position in the heap of the deadlines, and its time.
+type candidate struct {
+	at  int64
+	pos int
+}
+
+// candidates make a heap.Interface.
+type candidates []candidate
+
+func (c candidates) Len() int           { return len(c) }
+func (c candidates) Less(i, j int) bool { return c[i].at < c[j].at }
+func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c *candidates) Push(x any)        { *c = append(*c, x.(candidate)) }
+func (c *candidates) Pop() any {
+	last := len(*c) - 1
+	x := (*c)[last]
+	*c = (*c)[:last]
+	return x
 }

@@ -138,6 +138,26 @@ func TestExpiredFailuresAreFreed(t *testing.T) {
 	})
 }
 
+// An item that fails again after its count has expired, and before that was
+// removed, is in the list once: as the newest.
+func TestExpiredFailureThatIsCountedAgainIsListedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := failures[int]{keep: time.Minute}
+		for i := range 10 {
+			f.add(i)
+		}
+		<-time.After(time.Hour)
+		f.add(7)
+		var listed []int
+		for c := f.oldest; c != nil && len(listed) <= 10; c = c.next {
+			listed = append(listed, c.item)
+		}
+		assert.Equal(t, []int{4, 5, 6, 8, 9, 7}, listed)
+		assert.Len(t, f.counts, len(listed))
+	})
+}
+
 // When everything failed at once, as in an outage, and succeeded later, the map
 // must not stay as large as it was.
 func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
@@ -168,11 +188,11 @@ func TestTimesUnderTheLockNeverRunBackwards(t *testing.T) {
 	var r request[string]
 	q.prepare(&r, "item")
 	q.addLocked(&r, 20)
-	q.observe(30)
+	q.observeLocked(30)
 	e := q.takeLocked(25, nobody)
 	assert.EqualValues(t, 30, e.startedAt)
 	q.addLocked(&r, 35)
-	q.observe(50)
+	q.observeLocked(50)
 	q.doneLocked(e, q.table.slot(r.hash, &r.item), 45)
 	assert.Equal(t, 50+int64(time.Second), e.at)
 }

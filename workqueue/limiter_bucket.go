@@ -36,6 +36,8 @@ type bucket[T comparable] struct {
 func (b *bucket[T]) When(item T) time.Duration { return b.whenAfter(item, 0) }
 func (b *bucket[T]) hasBucket() bool           { return true }
 
+// whenAfter takes a token now, or books one for the time when the item is due. It
+// takes the lock.
 func (b *bucket[T]) whenAfter(_ T, wait time.Duration) time.Duration {
 	now := time.Now()
 	b.mu.Lock()
@@ -65,6 +67,7 @@ func (b *bucket[T]) NumRequeues(T) int { return 0 }
 // timeHeap is a binary heap of times, the earliest first.
 type timeHeap []time.Time
 
+// push puts t in.
 func (h *timeHeap) push(t time.Time) {
 	s := append(*h, t)
 	i := len(s) - 1
@@ -75,6 +78,7 @@ func (h *timeHeap) push(t time.Time) {
 	*h = s
 }
 
+// pop takes out the earliest time; there must be one.
 func (h *timeHeap) pop() time.Time {
 	s := *h
 	first := s[0]

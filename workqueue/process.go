@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -60,7 +61,7 @@ var ErrStopTimeout = errors.New("workqueue: items were still running at the end 
 
 // Leftovers is what [ProcessWith] leaves behind. The items are not in the queue
 // any more. An item that was asked for again while it was running may be listed
-// twice; whoever adds all of them to another queue need not care.
+// twice; it is safe to add all of them to another queue.
 type Leftovers[T comparable] struct {
 	Queued  []T // not handed out again; among them those interrupted by the stop
 	Delayed []T // waiting for a delay to end when the context ended
@@ -121,6 +122,7 @@ type processor[T comparable] struct {
 	left Leftovers[T] // what the queue did not take back
 }
 
+// newProcessor checks the arguments of ProcessWith and fills in the defaults.
 func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) error) (*processor[T], error) {
 	switch {
 	case q == nil:
@@ -137,6 +139,8 @@ func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T],
 	return &processor[T]{ProcessOptions: opts, q: q, fn: fn, log: newFailureLog[T]()}, nil
 }
 
+// run starts the workers, and waits until they have ended or ctx is done. There are
+// two contexts, as taking items may end long before the items in process do.
 func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 	var stopItems context.CancelFunc
 	p.items, stopItems = context.WithCancel(context.WithoutCancel(ctx))
@@ -212,4 +216,83 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 		Delayed: append(slices.Clone(p.left.Delayed), delayed...),
 		Running: running,
 	}, err
+}
+
+// work is one worker's loop.
+func (p *processor[T]) work() {
+	for {
+		item, ok := p.q.engine.get(p.takes, p.number)
+		if !ok {
+			return
+		}
+		p.one(item)
+	}
+}
+
+// one processes one item. Whatever fn does, the item is done afterwards.
+func (p *processor[T]) one(item T) {
+	forget := false
+	defer func() { p.q.engine.done(item, forget) }()
+	began := time.Now()
+	err := p.call(item)
+	o := Outcome[T]{Item: item, Err: err, Took: time.Since(began), Attempt: 1 + p.q.engine.retriesOf(item)}
+	o.Action, o.After = classify(err)
+	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts && p.items.Err() == nil {
+		o.Action = Dropped // unless it may have failed only because of the stop
+	}
+	if o.Action == Dropped {
+		p.q.engine.countDropped()
+	}
+	if o.Action == Retried {
+		if !p.q.retry(item) {
+			o.Action = Interrupted
+			p.leave(&p.left.Queued, item)
+		}
+	} else {
+		p.q.limiter.Forget(item)
+		forget = true
+	}
+	if o.Action == Requeued {
+		o.Err = nil
+		if !p.q.engine.addAfter(item, o.After, false) {
+			p.leave(&p.left.Delayed, item)
+		}
+	}
+	p.report(o)
+}
+
+// leave puts an item that the queue does not accept any more to the leftovers.
+func (p *processor[T]) leave(where *[]T, item T) {
+	p.q.engine.countShutdownLoss()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*where = append(*where, item)
+}
+
+// call runs fn with the context of one item.
+func (p *processor[T]) call(item T) (err error) {
+	ctx := p.items
+	if p.ItemTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.ItemTimeout)
+		defer cancel()
+	}
+	if p.CapturePanics {
+		defer func() {
+			if v := recover(); v != nil {
+				err = &PanicError{Value: v, Stack: debug.Stack()}
+			}
+		}()
+	}
+	return p.fn(ctx, item)
+}
+
+// report logs the outcome and hands it to OnOutcome.
+func (p *processor[T]) report(o Outcome[T]) {
+	if o.Err != nil {
+		p.logFailure(o)
+	}
+	if p.OnOutcome != nil {
+		p.OnOutcome(o)
+	}
 }

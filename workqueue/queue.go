@@ -1,13 +1,65 @@
 package workqueue
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// Options configures a queue. The zero value is a FIFO queue without metrics.
+//
+// Every combination is valid. The functions are called without the queue's
+// lock held, from whatever goroutine adds, concurrently.
+type Options[T comparable] struct {
+	// Name tells queues apart in [Queue.Inspect] and in logs.
+	Name string
+
+	// Budgets, if it has more than one element, divides the items into priority
+	// classes 0, 1, …; class 0 is the most urgent. Budgets[c] is the bound of class
+	// c: how long its items may wait while others are handed out. An item that has
+	// waited for so long is overdue. A negative bound counts as 0. The bound of
+	// class 0 has no effect.
+	//
+	// The most urgent class that has items is served, except that every fourth
+	// hand-out goes to a class with an overdue item, if there is one. Several such
+	// classes take turns. So two things hold at any time, see promises 5 and 6 of
+	// the package:
+	//
+	//  - A backlog of other classes delays an urgent item by one item, and a run of
+	//    urgent items by a third, however long the backlog is and has been there.
+	//  - A flood of urgent items delays the others until their bound. From then on
+	//    they get a quarter of the hand-outs, so nothing starves.
+	//
+	// []time.Duration{0, time.Minute} reads: class 0 first, and an item of class 1
+	// comes after a minute even so. With groups, the groups of a class take turns
+	// in what the class gets.
+	Budgets []time.Duration
+
+	// Class gives the priority class of an item that is added without one. Numbers
+	// outside the classes count as the nearest. Nil means class 0.
+	Class func(T) int
+
+	// Group, if set, makes items of the same class take turns by group: one
+	// item of each group that has any, then the next round. With the
+	// namespace as the group, a namespace with a million changes delays
+	// another one by a single item per turn. It must give the same answer for
+	// the same item.
+	Group func(T) string
+
+	// Times makes the queue keep when items were added and handed out, for
+	// [Queue.Inspect] and the durations in [Queue.Stats]. It costs one clock read
+	// per Add and per Get. Classes and metrics need the times and imply it.
+	Times bool
+
+	// Metrics, if set, is called for what happens to the items.
+	Metrics Metrics
+}
 
 // Queue hands out each of the items added to it to one caller at a time.
 //
 // Adding an item that is queued already changes nothing; adding one that is
 // being processed queues it again once it is done. So however often a thing
-// changes, it is in the queue at most once, and whoever processes it sees its
-// latest state and no rival.
+// changes, it is in the queue at most once, and the worker that processes it sees the
+// latest state and has exclusive access.
 //
 // All methods may be called concurrently. Create a Queue with [New].
 type Queue[T comparable] struct{ engine *engine[T] }
@@ -52,7 +104,7 @@ func (q *Queue[T]) Len() int {
 }
 
 // Get takes the next item, waiting until there is one. The caller owns the item
-// until it calls [Queue.Done] with it; nobody else is given the same item before.
+// until it calls [Queue.Done] with it; no other Get returns it before.
 //
 // It returns false when ctx is done, even if items are queued, and when the
 // queue was shut down and nothing is queued. After a shutdown, queued items
@@ -103,3 +155,96 @@ func (q *Queue[T]) ShuttingDown() bool {
 	defer q.engine.mu.Unlock()
 	return q.engine.shuttingDown
 }
+
+// Class is a view of a queue for those who add to one of its classes. Make one
+// with [Queue.Class]; the zero value must not be used, its Add panics. All methods
+// may be called concurrently.
+type Class[T comparable] struct {
+	engine *engine[T]
+	number int
+}
+
+// Class returns a view of the queue whose Add adds to the given class; see
+// [Options].Budgets. A class that does not exist counts as the nearest that does.
+//
+// It is for code that knows only how to add: give it the view, and what it adds
+// is of that class. With an informer, this makes the objects that were there
+// already less urgent than what changes:
+//
+//	informer.WhenElse(informer.Background[*corev1.Pod](),
+//		informer.EnqueueKey[*corev1.Pod](queue.Class(1)),
+//		informer.EnqueueKey[*corev1.Pod](queue))
+func (q *Queue[T]) Class(class int) Class[T] { return Class[T]{q.engine, class} }
+
+// Add is [Queue.AddClass] with the class of the view.
+func (c Class[T]) Add(item T) { c.engine.addClass(item, c.number) }
+
+// DelayingQueue is a [Queue] to which items can be added for later.
+//
+// All methods may be called concurrently. Create one with [NewDelaying].
+type DelayingQueue[T comparable] struct{ *Queue[T] }
+
+// NewDelaying returns an empty delaying queue. Like a plain one it needs no
+// closing: it has no goroutine, only a timer while something is delayed.
+func NewDelaying[T comparable](opts Options[T]) *DelayingQueue[T] {
+	return &DelayingQueue[T]{New(opts)}
+}
+
+// AddAfter adds item once d has passed. It never blocks. After a shutdown it
+// does nothing.
+//
+// An item has at most one request pending, the earliest: AddAfter does nothing
+// if the item is queued, or delayed by less; it shortens a longer delay; and
+// Add replaces any delay. An item may be running and delayed at once; if the
+// delay ends first, the item is queued when it is done.
+//
+// An item that is running or delayed keeps its priority class, whatever the
+// delay, so that a retry is as urgent as the first attempt. With a delay of 0 or
+// less the item is queued at once, or as soon as it is done, behind the items of
+// its class that are queued by then.
+func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) {
+	q.engine.addAfter(item, d, false)
+}
+
+// RateLimitingQueue is a [DelayingQueue] that finds out by itself how long to
+// delay an item that failed. [Process] is the loop that belongs to it.
+//
+// All methods may be called concurrently. Create one with [NewRateLimiting].
+type RateLimitingQueue[T comparable] struct {
+	*DelayingQueue[T]
+	limiter RateLimiter[T]
+}
+
+// NewRateLimiting returns an empty rate-limiting queue. A nil limiter stands for
+// a new [DefaultControllerRateLimiter].
+func NewRateLimiting[T comparable](limiter RateLimiter[T], opts Options[T]) *RateLimitingQueue[T] {
+	if limiter == nil {
+		limiter = DefaultControllerRateLimiter[T]()
+	}
+	return &RateLimitingQueue[T]{NewDelaying(opts), limiter}
+}
+
+// AddRateLimited adds item after the delay that the limiter demands, by the
+// rules of [DelayingQueue.AddAfter]. Call it before Done, for an item whose
+// processing failed. After a shutdown it does nothing.
+func (q *RateLimitingQueue[T]) AddRateLimited(item T) { q.retry(item) }
+
+// retry is AddRateLimited; it returns false if the queue is shut down.
+func (q *RateLimitingQueue[T]) retry(item T) bool {
+	if q.ShuttingDown() {
+		return false // without using up what the limiter has to give
+	}
+	return q.engine.addAfter(item, q.limiter.When(item), true)
+}
+
+// Forget makes the limiter treat item as one that never failed. Call it when
+// processing succeeded or the item is given up. It does not take the item out
+// of the queue.
+func (q *RateLimitingQueue[T]) Forget(item T) {
+	q.limiter.Forget(item)
+	q.engine.forget(item)
+}
+
+// NumRequeues returns how often item was retried since it was last forgotten,
+// according to the limiter.
+func (q *RateLimitingQueue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }

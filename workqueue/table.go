@@ -190,6 +190,7 @@ func (t *table[T]) shrink() {
 	}
 }
 
+// dropSegment frees the last segment, whose buckets are not in use.
 func (t *table[T]) dropSegment() {
 	last := len(t.segments) - 1
 	t.segments[last] = nil

@@ -1,10 +1,5 @@
 package workqueue
 
-import (
-	"context"
-	"time"
-)
-
 // waiter is a goroutine waiting in Get.
 type waiter struct {
 	signal     chan struct{} // capacity 1, so that waking never blocks
@@ -23,11 +18,11 @@ func (w *waiter) wake() {
 // waiters is the stack of goroutines that found the queue empty. The last to
 // come is woken first: its stack and caches are still warm.
 //
-// A wake-up is an invitation, not a hand-over: whoever holds the lock next may
+// Signalling a waiter does not hand it the item: the goroutine that holds the lock next may
 // take the item, which saves a switch of goroutines when workers are busy
 // anyway. At most one invitation is on its way at a time, and whoever accepts
-// it invites the next if items are left, so that a burst of adds does not stir
-// up every idle worker for work that the first ones will have done by then.
+// it invites the next if items are left. That avoids a thundering herd: a burst of
+// adds does not wake every idle worker for what the first ones will have done by then.
 //
 // What must hold whenever the lock is free: if there are queued entries and
 // waiters, then an invitation is on its way.
@@ -49,6 +44,7 @@ func (l *waiters) next(queued int) *waiter {
 	return l.pop()
 }
 
+// pop takes off the waiter that came last; there must be one. The caller wakes it.
 func (l *waiters) pop() *waiter {
 	w := l.head
 	l.remove(w)
@@ -57,6 +53,7 @@ func (l *waiters) pop() *waiter {
 	return w
 }
 
+// push adds a waiter that came just now.
 func (l *waiters) push(w *waiter) {
 	w.next, w.prev = l.head, nil
 	if l.head != nil {
@@ -65,6 +62,7 @@ func (l *waiters) push(w *waiter) {
 	l.head = w
 }
 
+// remove takes off a waiter that is on the stack, for example as its context ended.
 func (l *waiters) remove(w *waiter) {
 	if w.prev == nil {
 		l.head = w.next
@@ -83,6 +81,10 @@ func (l *waiters) arrived(w *waiter) {
 	l.inviting--
 }
 
+// get returns a waiter for a goroutine that is about to wait.
+//
+// The free list is not a sync.Pool: a channel that was made in a testing/synctest
+// bubble must not be used outside, and a pool would carry it from one test to another.
 func (l *waiters) get() *waiter {
 	w := l.free
 	if w == nil {
@@ -93,68 +95,10 @@ func (l *waiters) get() *waiter {
 	return w
 }
 
+// put keeps a waiter whose signal was received, or can never come.
 func (l *waiters) put(w *waiter) {
 	if l.nFree < maxFreeWaiters {
 		w.next = l.free
 		l.free, l.nFree = w, l.nFree+1
 	}
-}
-
-// get hands out the next item to holder, waiting for one if need be. It returns
-// false when ctx is done, or the queue is shut down and has nothing queued.
-func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
-	if ctx.Err() != nil {
-		return item, false
-	}
-	now := q.timeIfKept()
-	q.mu.Lock()
-	if q.order.n == 0 {
-		if q.shuttingDown || !q.wait(ctx) {
-			q.mu.Unlock()
-			return item, false
-		}
-		now = q.timeIfKept()
-	}
-	e := q.takeLocked(now, holder)
-	item = e.item // e may be recycled as soon as the lock is released
-	queuedAt := e.queuedAt
-	w := q.waiters.next(q.order.n)
-	q.mu.Unlock()
-	w.wake()
-	if q.opts.Metrics != nil {
-		q.opts.Metrics.Started(time.Duration(max(0, now-queuedAt)))
-	}
-	return item, true
-}
-
-// wait is called, and returns, with the lock held. It returns true when an
-// entry is queued, false when ctx is done or the queue empty and shut down.
-func (q *engine[T]) wait(ctx context.Context) bool {
-	w := q.waiters.get()
-	for q.order.n == 0 && !q.shuttingDown {
-		q.waiters.push(w)
-		q.mu.Unlock()
-		select {
-		case <-w.signal:
-			q.mu.Lock()
-			q.waiters.arrived(w)
-		case <-ctx.Done():
-			q.mu.Lock()
-			if !w.signalled {
-				q.waiters.remove(w)
-				q.waiters.put(w)
-				return false
-			}
-			// The invitation is on its way and goes to somebody else. The
-			// waiter is not reused, its signal may come any time.
-			q.waiters.arrived(w)
-			next := q.waiters.next(q.order.n)
-			q.mu.Unlock()
-			next.wake()
-			q.mu.Lock()
-			return false
-		}
-	}
-	q.waiters.put(w)
-	return q.order.n > 0
 }

@@ -1,0 +1,214 @@
+package workqueue
+
+import "time"
+
+// releaseBatch is how many delayed items are queued at most before others get
+// a chance to take the lock.
+const releaseBatch = 256
+
+// addAfter asks for the item to be handed out once d has passed, and returns
+// false if the queue is shut down. With retry, it counts as a retry.
+func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
+	var r request[T]
+	q.prepare(&r, item)
+	now := q.now()
+	q.mu.Lock()
+	if q.shuttingDown {
+		q.mu.Unlock()
+		return false
+	}
+	now = q.observeLocked(now)
+	e := q.table.findOrInsert(r.hash, &r.item, &q.free)
+	if retry {
+		q.count.retried++
+		e.retries++
+	}
+	added := q.delayLocked(e, &r, now, d)
+	w := q.waiters.next(q.order.n)
+	q.mu.Unlock()
+	w.wake()
+	if m := q.opts.Metrics; m != nil {
+		if retry {
+			m.Retried()
+		}
+		if added {
+			m.Added(1)
+		}
+	}
+	return true
+}
+
+// delayLocked asks for e after d and reports whether it asked at once.
+func (q *engine[T]) delayLocked(e *entry[T], r *request[T], now int64, d time.Duration) bool {
+	if e.queued || e.again {
+		return false // comes sooner than any delay
+	}
+	if !e.running && !e.delayed() {
+		// Else it keeps its class: a request for later, or a retry, is no sign
+		// that the item has become more urgent.
+		e.class = q.order.clamp(r.class)
+	}
+	q.setGroupLocked(e, r)
+	if d <= 0 {
+		if e.delayed() {
+			q.delays.remove(e)
+		}
+		q.askLocked(e, now)
+		return true
+	}
+	at := now + int64(d)
+	if at < now {
+		at = maxTime // a delay of centuries
+	}
+	switch {
+	case !e.delayed():
+		e.at = at
+		q.delays.add(e)
+	case at < e.at:
+		e.at = at
+		q.delays.advance(e)
+	}
+	q.armLocked(now)
+	return false
+}
+
+// armLocked makes the timer fire when the first delay ends. A timer that fires too
+// early, because what it was set for has been superseded, is left alone: to
+// find nothing to do is cheaper than to stop the timer each time.
+func (q *engine[T]) armLocked(now int64) {
+	if q.delays.len() == 0 {
+		return
+	}
+	at := q.delays.first().at
+	if at >= q.armed {
+		return
+	}
+	q.armed = at
+	d := time.Duration(max(0, at-now))
+	if q.timer == nil {
+		q.timer = time.AfterFunc(d, q.release)
+	} else {
+		q.timer.Reset(d)
+	}
+}
+
+// release queues the entries whose delay has ended. The runtime calls it in a
+// goroutine of its own when the timer fires; between, there is none.
+func (q *engine[T]) release() {
+	for more := true; more; {
+		now := q.now()
+		added := 0
+		q.mu.Lock()
+		now = q.observeLocked(now)
+		q.armed = maxTime
+		for added < releaseBatch && q.delays.len() > 0 && q.delays.first().at <= now {
+			e := q.delays.first()
+			q.delays.remove(e)
+			q.askLocked(e, now)
+			added++
+		}
+		more = added == releaseBatch
+		if !more {
+			q.armLocked(now)
+		}
+		w := q.waiters.next(q.order.n)
+		q.mu.Unlock()
+		w.wake()
+		if added > 0 && q.opts.Metrics != nil {
+			q.opts.Metrics.Added(added)
+		}
+	}
+}
+
+// deadlines holds the delayed entries, the earliest first: a heap with four
+// children per node, which is half as deep as a binary one and compares within
+// a cache line. The time stands beside the entry, so that sifting touches only
+// the slice and the positions.
+type deadlines[T comparable] struct{ items []deadline[T] }
+
+type deadline[T comparable] struct {
+	at    int64
+	entry *entry[T]
+}
+
+const (
+	heapArity  = 4
+	heapMinCap = 64 // never shrink below
+)
+
+func (d *deadlines[T]) len() int { return len(d.items) }
+
+// first returns the earliest entry; there must be one.
+func (d *deadlines[T]) first() *entry[T] { return d.items[0].entry }
+
+// add inserts e, which must not be in the heap, at e.at.
+func (d *deadlines[T]) add(e *entry[T]) {
+	d.items = append(d.items, deadline[T]{})
+	d.up(len(d.items)-1, deadline[T]{e.at, e})
+}
+
+// advance restores the order after e.at was moved to an earlier time.
+func (d *deadlines[T]) advance(e *entry[T]) {
+	d.up(int(e.heapPos), deadline[T]{e.at, e})
+}
+
+// remove takes e, which must be in the heap, out of it.
+func (d *deadlines[T]) remove(e *entry[T]) {
+	pos := int(e.heapPos)
+	e.heapPos = noHeapPos
+	last := len(d.items) - 1
+	moved := d.items[last]
+	d.items[last] = deadline[T]{}
+	d.items = d.items[:last]
+	if pos < last {
+		if pos > 0 && moved.at < d.items[(pos-1)/heapArity].at {
+			d.up(pos, moved)
+		} else {
+			d.down(pos, moved)
+		}
+	}
+	if cap(d.items) > heapMinCap && len(d.items) < cap(d.items)/4 {
+		d.items = append(make([]deadline[T], 0, cap(d.items)/2), d.items...)
+	}
+}
+
+// up places x at pos or at one of its ancestors.
+func (d *deadlines[T]) up(pos int, x deadline[T]) {
+	for pos > 0 {
+		parent := (pos - 1) / heapArity
+		if d.items[parent].at <= x.at {
+			break
+		}
+		d.set(pos, d.items[parent])
+		pos = parent
+	}
+	d.set(pos, x)
+}
+
+// down places x at pos or at one of its descendants.
+func (d *deadlines[T]) down(pos int, x deadline[T]) {
+	n := len(d.items)
+	for {
+		child := pos*heapArity + 1
+		if child >= n {
+			break
+		}
+		least := child
+		for c := child + 1; c < min(child+heapArity, n); c++ {
+			if d.items[c].at < d.items[least].at {
+				least = c
+			}
+		}
+		if x.at <= d.items[least].at {
+			break
+		}
+		d.set(pos, d.items[least])
+		pos = least
+	}
+	d.set(pos, x)
+}
+
+func (d *deadlines[T]) set(pos int, x deadline[T]) {
+	d.items[pos] = x
+	x.entry.heapPos = int32(pos)
+}
