@@ -58,9 +58,6 @@ func newWorld(seed uint64, met *tally) (*world, error) {
 
 func makeWorld(seed uint64, met *tally, makeSides func(*world) error) (*world, error) {
 	opts := informertest.Options{InMemory: true, Seed: seed, DisableWatchList: seed%3 == 0}
-	if seed%4 == 1 {
-		opts.Scheme = scheme.Scheme // and so protobuf
-	}
 	server, err := informertest.NewServer(opts)
 	if err != nil {
 		return nil, err
@@ -92,8 +89,15 @@ func (w *world) makeInformers() error {
 	return nil
 }
 
+// inProtobuf reports whether both sides read protobuf, rather than JSON.
+func (w *world) inProtobuf() bool { return w.seed%4 == 1 }
+
 func (w *world) ourSource() (reflector.ListerWatcher[*corev1.Pod], error) {
-	return reflector.NewResource[*corev1.Pod](w.server.Config(), pods, reflector.ResourceOptions{})
+	opts := reflector.ResourceOptions{Encoding: reflector.EncodingJSON}
+	if w.inProtobuf() {
+		opts.Encoding = reflector.EncodingProtobuf
+	}
+	return reflector.NewResource[*corev1.Pod](w.server.Config(), pods, opts)
 }
 
 func (w *world) makeOurs() error {
@@ -112,7 +116,7 @@ func (w *world) theirSource() (*cache.ListWatch, error) {
 	cfg.APIPath, cfg.UserAgent = "/api", theirAgent
 	cfg.GroupVersion = &corev1.SchemeGroupVersion
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	if w.seed%4 == 1 {
+	if w.inProtobuf() {
 		cfg.ContentType = "application/vnd.kubernetes.protobuf"
 	}
 	client, err := rest.RESTClientFor(cfg)
