@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,9 +23,49 @@ const maxBody = 3 << 20
 // converter turns unstructured objects into Go types.
 var converter = runtime.DefaultUnstructuredConverter
 
-// body reads the request's body and media type; no Content-Type means JSON.
-// Protobuf is turned into JSON.
+// body reads the request's body and media type. Protobuf is turned into JSON.
 func (cl *call) body() (body []byte, media string, err error) {
+	body, media, err = cl.rawBody()
+	if err != nil || media != mediaProtobuf || len(body) == 0 {
+		return body, media, err
+	}
+	obj, err := decodeProto(cl.server.types(), body)
+	if err == nil {
+		body, err = json.Marshal(obj)
+	}
+	if err != nil {
+		return nil, "", errProtobuf(err)
+	}
+	return body, mediaJSON, nil
+}
+
+// object reads the object that a create or update sends to a path. The directive
+// says what becomes of fields that the object's kind does not have.
+func (cl *call) object(directive string) (*unstructured.Unstructured, error) {
+	body, media, err := cl.rawBody()
+	if err != nil {
+		return nil, err
+	}
+	if media != mediaProtobuf || len(body) == 0 {
+		return cl.decodeObject(body, media, directive)
+	}
+	obj, err := decodeProto(cl.server.types(), body)
+	if err != nil {
+		return nil, errProtobuf(err)
+	}
+	content, err := converter.ToUnstructured(obj)
+	if err != nil {
+		return nil, errProtobuf(err)
+	}
+	return checkObject(&unstructured.Unstructured{Object: content}, cl.res, cl.target)
+}
+
+func errProtobuf(err error) error {
+	return apierrors.NewBadRequest("decoding protobuf: " + err.Error())
+}
+
+// rawBody reads the request's body and media type; no Content-Type means JSON.
+func (cl *call) rawBody() (body []byte, media string, err error) {
 	media = mediaJSON
 	if header := cl.r.Header.Get("Content-Type"); header != "" {
 		if media, _, err = mime.ParseMediaType(header); err != nil {
@@ -39,17 +80,10 @@ func (cl *call) body() (body []byte, media string, err error) {
 		}
 		return nil, "", apierrors.NewBadRequest("reading the body: " + err.Error())
 	}
-	if media == mediaProtobuf && len(body) > 0 {
-		if body, err = decodeProto(cl.server.types(), body); err != nil {
-			return nil, "", apierrors.NewBadRequest("decoding protobuf: " + err.Error())
-		}
-		media = mediaJSON
-	}
 	return body, media, nil
 }
 
-// decodeObject reads the object that a create or update sends to a path. The
-// directive says what becomes of fields that the object's kind does not have.
+// decodeObject reads an object in JSON or YAML.
 func (cl *call) decodeObject(body []byte, media, directive string) (*unstructured.Unstructured, error) {
 	res, t := cl.res, cl.target
 	unrecognized := func(err error) error {
@@ -104,9 +138,8 @@ func checkObject(obj *unstructured.Unstructured, res Resource, t target) (*unstr
 	if err := checkTypes(obj, want); err != nil {
 		return nil, err
 	}
-	var meta metav1.PartialObjectMetadata
-	if err := converter.FromUnstructured(map[string]any{"metadata": metadataOf(obj)}, &meta); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: metadata: %v", want.Kind, t.version, want.Kind, err))
+	if err := checkMetadata(obj, want); err != nil {
+		return nil, err
 	}
 	if _, ok := obj.Object["metadata"].(map[string]any); !ok {
 		obj.Object["metadata"] = map[string]any{}
@@ -128,6 +161,19 @@ func checkObject(obj *unstructured.Unstructured, res Resource, t target) (*unstr
 		}
 	}
 	return obj, nil
+}
+
+// checkMetadata refuses metadata of wrong types. That of a built-in kind has gone
+// through the kind's Go type already.
+func checkMetadata(obj *unstructured.Unstructured, want schema.GroupVersionKind) error {
+	if typed(want) {
+		return nil
+	}
+	var meta metav1.PartialObjectMetadata
+	if err := converter.FromUnstructured(map[string]any{"metadata": metadataOf(obj)}, &meta); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: metadata: %v", want.Kind, want.Version, want.Kind, err))
+	}
+	return nil
 }
 
 // metadataOf returns the metadata of an object, which may be of any type at

@@ -31,6 +31,8 @@ type writeOptions struct {
 
 // create stores a new object and returns it as stored. It takes ownership of obj.
 func (s *store) create(c *collection, obj *unstructured.Unstructured, opts writeOptions) (*version, error) {
+	// What depends on the object alone is done before the lock is taken.
+	trackCreate(s.resourceOf(c), obj, opts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	res := c.res
@@ -40,7 +42,6 @@ func (s *store) create(c *collection, obj *unstructured.Unstructured, opts write
 	if err := s.namespaceForCreateLocked(res, obj.GetNamespace(), obj.GetName(), opts); err != nil {
 		return nil, err
 	}
-	trackCreate(res, obj, opts)
 	prepareCreate(res, obj, opts)
 	obj.SetUID(s.ids.uid())
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
@@ -175,13 +176,17 @@ func (s *store) commitLocked(c *collection, old *version, obj *unstructured.Unst
 		obj.SetResourceVersion(formatRV(old.rv))
 		return newVersion(c.res, obj, old.rv)
 	}
-	rv := s.rv + 1
-	obj.SetResourceVersion(formatRV(rv))
-	v, err := newVersion(c.res, obj, rv)
+	obj.SetResourceVersion(formatRV(s.rv + 1))
+	v, err := newVersion(c.res, obj, s.rv+1)
 	if err != nil {
 		return nil, err
 	}
-	s.recordLocked(c, change{rv: rv, old: old, new: v})
-	s.afterWriteLocked(c, obj)
+	s.storeLocked(c, old, v, obj)
 	return v, nil
+}
+
+// storeLocked makes v, which is the encoding of obj, the successor of old.
+func (s *store) storeLocked(c *collection, old, v *version, obj *unstructured.Unstructured) {
+	s.recordLocked(c, change{rv: v.rv, old: old, new: v})
+	s.afterWriteLocked(c, obj)
 }

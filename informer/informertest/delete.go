@@ -34,6 +34,9 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 	if hasContent(res) && immortal[old.name] && !opts.trusted {
 		return nil, false, apierrors.NewForbidden(res.groupResource(), old.name, errors.New("this namespace may not be deleted"))
 	}
+	if !old.held && !hasContent(res) && len(propagationFinalizers(nil, del)) == 0 {
+		return old, true, s.removeLocked(c, old, opts) // without decoding it
+	}
 	obj, err := old.object(res, res.Versions[0])
 	if err != nil {
 		return nil, false, err
@@ -75,10 +78,10 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 // propagation policy.
 func propagationFinalizers(have []string, del metav1.DeleteOptions) []string {
 	policy := metav1.DeletePropagationBackground
-	switch {
+	switch { //nolint:staticcheck // old clients still send OrphanDependents
 	case del.PropagationPolicy != nil:
 		policy = *del.PropagationPolicy
-	case del.OrphanDependents != nil && *del.OrphanDependents: //nolint:staticcheck // old clients still send it
+	case del.OrphanDependents != nil && *del.OrphanDependents:
 		policy = metav1.DeletePropagationOrphan
 	case slices.Contains(have, metav1.FinalizerOrphanDependents):
 		policy = metav1.DeletePropagationOrphan
@@ -103,10 +106,7 @@ func (s *store) removeLocked(c *collection, old *version, opts writeOptions) err
 	if opts.dryRun {
 		return nil
 	}
-	last, err := old.at(c.res, s.rv+1)
-	if err != nil {
-		return err
-	}
+	last := old.at(s.rv + 1)
 	s.recordLocked(c, change{rv: last.rv, old: old, last: last})
 	return s.afterRemoveLocked(c, last)
 }

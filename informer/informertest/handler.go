@@ -215,15 +215,6 @@ func (cl *call) watch() error {
 	return nil
 }
 
-// object returns the object in the body of a request.
-func (cl *call) object(directive string) (*unstructured.Unstructured, error) {
-	body, media, err := cl.body()
-	if err != nil {
-		return nil, err
-	}
-	return cl.decodeObject(body, media, directive)
-}
-
 func (cl *call) create() error {
 	var opts metav1.CreateOptions
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {

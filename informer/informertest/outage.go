@@ -97,10 +97,7 @@ func (s *store) renumber() error {
 	slices.SortFunc(all, func(a, b stored) int { return int(a.v.rv) - int(b.v.rv) })
 	s.rv = 1
 	for _, x := range all {
-		v, err := x.v.at(x.c.res, s.rv+1)
-		if err != nil {
-			return err
-		}
+		v := x.v.at(s.rv + 1)
 		s.rv = v.rv
 		x.c.items[v.key] = v
 	}

@@ -117,9 +117,9 @@ func (vw view) writeProtoList(w http.ResponseWriter, meta metav1.ListMeta, items
 	return nil
 }
 
-// decodeProto turns a protobuf body into the JSON of the same object. The kinds
-// that options are sent as are always known.
-func decodeProto(types goTypes, body []byte) ([]byte, error) {
+// decodeProto reads a protobuf body into the Go type of its kind. The kind of the
+// options of a deletion is always known.
+func decodeProto(types goTypes, body []byte) (runtime.Object, error) {
 	var unknown runtime.Unknown
 	if len(body) < len(protoMagic) || string(body[:len(protoMagic)]) != protoMagic {
 		return nil, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", []byte(protoMagic))
@@ -143,5 +143,5 @@ func decodeProto(types goTypes, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	into.GetObjectKind().SetGroupVersionKind(gvk)
-	return json.Marshal(into)
+	return into, nil
 }

@@ -113,6 +113,13 @@ func (s *store) lookup(group, version, resource string) (*collection, Resource, 
 	return nil, Resource{}, false
 }
 
+// resourceOf returns the present description of a collection.
+func (s *store) resourceOf(c *collection) Resource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.res
+}
+
 // get returns the latest state of an object.
 func (s *store) get(c *collection, namespace, name string) (*version, error) {
 	s.mu.Lock()

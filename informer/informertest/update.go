@@ -60,7 +60,13 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 		// The last finalizer has gone: the update is carried out as the deletion.
 		return same, s.removeLocked(c, old, opts)
 	}
-	return s.commitLocked(c, old, obj, opts)
+	if opts.dryRun {
+		return same, nil
+	}
+	next := same.at(s.rv + 1)
+	obj.SetResourceVersion(formatRV(next.rv))
+	s.storeLocked(c, old, next, obj)
+	return next, nil
 }
 
 // checkPreconditions compares what the new object says about the one it is to

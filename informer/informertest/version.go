@@ -1,7 +1,6 @@
 package informertest
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,17 +30,14 @@ type version struct {
 	// front of it as the request wants to see them. It always holds metadata
 	// and hence at least one member.
 	bare []byte
+	// dateStart and dateEnd are where metadata.resourceVersion stands in bare,
+	// without its quotes. Both are 0 if it is missing.
+	dateStart, dateEnd int
 }
 
 // newVersion freezes an object. The object's resourceVersion must be rv.
 func newVersion(res Resource, obj *unstructured.Unstructured, rv uint64) (*version, error) {
-	bare := make(map[string]any, len(obj.Object))
-	for k, v := range obj.Object {
-		if k != "apiVersion" && k != "kind" {
-			bare[k] = v
-		}
-	}
-	raw, err := json.Marshal(bare)
+	bare, start, end, err := encodeBare(obj.Object)
 	if err != nil {
 		return nil, fmt.Errorf("informertest: encode %s %s/%s: %w", res.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
@@ -55,7 +51,9 @@ func newVersion(res Resource, obj *unstructured.Unstructured, rv uint64) (*versi
 		fields:    selectableFields(res, obj),
 		deleting:  obj.GetDeletionTimestamp() != nil,
 		held:      len(obj.GetFinalizers()) > 0 || hasContent(res) && len(namespaceFinalizers(obj)) > 0,
-		bare:      raw,
+		bare:      bare,
+		dateStart: start,
+		dateEnd:   end,
 	}, nil
 }
 
@@ -88,15 +86,20 @@ func (v *version) object(res Resource, apiVersion string) (*unstructured.Unstruc
 	return res.fromStored(&unstructured.Unstructured{Object: obj}, apiVersion), nil
 }
 
-// at returns the same state with another resourceVersion: the object of a
-// DELETED event is the last state, dated by the deletion.
-func (v *version) at(res Resource, rv uint64) (*version, error) {
-	obj, err := v.object(res, res.Versions[0])
-	if err != nil {
-		return nil, err
+// at returns the same state with another resourceVersion: a write that is stored
+// gets the next one, and the object of a DELETED event is the last state, dated by
+// the deletion. Only the digits are replaced, nothing is decoded or encoded.
+func (v *version) at(rv uint64) *version {
+	date := formatRV(rv)
+	bare := make([]byte, 0, len(v.bare)+len(date))
+	bare = append(bare, v.bare[:v.dateStart]...)
+	bare = append(bare, date...)
+	bare = append(bare, v.bare[v.dateEnd:]...)
+	return &version{
+		rv: rv, key: v.key, namespace: v.namespace, name: v.name, uid: v.uid,
+		labels: v.labels, fields: v.fields, deleting: v.deleting, held: v.held,
+		bare: bare, dateStart: v.dateStart, dateEnd: v.dateStart + len(date),
 	}
-	obj.SetResourceVersion(formatRV(rv))
-	return newVersion(res, obj, rv)
 }
 
 // matches reports whether the version is selected.

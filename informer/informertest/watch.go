@@ -86,11 +86,7 @@ func (w *watcher) sendChange(ch change) error {
 	case ch.last != nil:
 		return w.sendVersion(watch.Deleted, ch.last)
 	}
-	left, err := ch.old.at(w.view.res.stored(), ch.rv)
-	if err != nil {
-		return err
-	}
-	return w.sendVersion(watch.Deleted, left)
+	return w.sendVersion(watch.Deleted, ch.old.at(ch.rv))
 }
 
 // initial writes the present state as added objects and moves the cursor to it.
