@@ -118,7 +118,8 @@
 // deletion stays until a test removes it. Pods are deleted at once, whatever their
 // grace period. Kinds are shown
 // with the fields of the release whose Go types are compiled in, not the one that
-// /version states.
+// /version states. An object may be as large as a body, 3 MiB; etcd takes half
+// of that.
 //
 // # Faults
 //
