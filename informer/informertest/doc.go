@@ -150,6 +150,8 @@
 // # Cost
 //
 // A stored object is one JSON text; lists and watches send it without decoding.
+// The first write by a client in a process reads the schema of the built-in kinds,
+// for a tenth of a second; most of what later ones cost goes into managedFields.
 // [Options].HistoryLength bounds the history of each resource. The first list
 // after a write sorts the collection; the pages after it, and lists with no write
 // in between, do not.
