@@ -78,10 +78,10 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 // propagation policy.
 func propagationFinalizers(have []string, del metav1.DeleteOptions) []string {
 	policy := metav1.DeletePropagationBackground
-	switch { //nolint:staticcheck // old clients still send OrphanDependents
+	switch {
 	case del.PropagationPolicy != nil:
 		policy = *del.PropagationPolicy
-	case del.OrphanDependents != nil && *del.OrphanDependents:
+	case del.OrphanDependents != nil && *del.OrphanDependents: //nolint:staticcheck // old clients still send it
 		policy = metav1.DeletePropagationOrphan
 	case slices.Contains(have, metav1.FinalizerOrphanDependents):
 		policy = metav1.DeletePropagationOrphan
