@@ -322,6 +322,11 @@ func (f *faults) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || fault < 3 {
 		return resp, err
 	}
+	if fault == 6 && !strings.Contains(resp.Header.Get("Content-Type"), "json") {
+		// Protobuf has no syntax that shows damage within a string. Nothing but
+		// the checks of the transport can notice it.
+		fault = 3
+	}
 	body := &faultyBody{ReadCloser: resp.Body, ctx: req.Context(), left: at}
 	switch fault {
 	case 3:
