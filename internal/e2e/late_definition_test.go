@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +34,7 @@ func TestAnInformerSyncsSoonAfterItsDefinitionIsCreated(t *testing.T) {
 	factory.Start(ctx)
 	t.Cleanup(func() {
 		cancel()
-		factory.Shutdown(context.Background())
+		assert.NoError(t, factory.Shutdown(context.Background()))
 	})
 
 	// Long enough for the backoff to grow, if each poll counted as a failure.
