@@ -60,6 +60,17 @@ func (a *allowance) spend(now time.Time, n int) (wait time.Duration) {
 	return 0
 }
 
+// charge takes a request that was sent without asking first. The next one waits
+// until it is earned.
+func (a *allowance) charge() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := time.Now(); a.full.Before(now) {
+		a.full = now
+	}
+	a.full = a.full.Add(a.every)
+}
+
 // saving is the wait before a watch is resumed that has delivered something,
 // while less than half of the allowance is left.
 const saving = time.Second

@@ -54,13 +54,15 @@
 //     TestARepeatedFailureIsLoggedOnceAMinute)
 //  3. Nothing spins. Whatever the server does, it gets at most 10 requests in
 //     any 10 seconds, and in the long run two per 20 seconds, save for what
-//     [Options].Policy or BackoffFunc ask for and for two things that end: further
-//     pages of a list that bring at least half of what was asked for, and one
-//     redirect within the same server per request. A page that brings less is a
-//     request like any other. Within this allowance a watch that has delivered
-//     something resumes at once.
+//     [Options].Policy or BackoffFunc ask for, and for further pages of a list that
+//     bring at least half of what was asked for. A page that brings less is a
+//     request like any other. Where net/http sends a second request by itself,
+//     after a redirect within the server or on a connection that turns out to be
+//     closed, that is charged afterwards. Within this allowance a watch that has
+//     delivered something resumes at once.
 //     (TestRapidFailuresAreSlowedDown, TestTheAllowanceBoundsAnyServer,
 //     TestEndlessPagesArePaced, TestARedirectToItselfIsNamedAndBounded,
+//     TestRequestsThatTheTransportRepeatsAreCharged,
 //     TestBackoffForgetsOnlyAfterAHealthyPeriod)
 //  4. Nothing hangs. A server that does not answer, stalls, never sends the
 //     bookmark that ends the initial events, or is no longer there at the other

@@ -39,12 +39,13 @@ func gaps(asked []request, d time.Duration) []time.Duration {
 	return out
 }
 
-// requireBound checks the promise about requests over every stretch of time.
-func requireBound(t *testing.T, asked []request) {
+// requireBound checks the promise about requests over every stretch of time, with
+// so many requests that are charged only after they have been sent.
+func requireBound(t *testing.T, asked []request, ahead int) {
 	for i := range asked {
 		for j := i; j < len(asked); j++ {
 			stretch := asked[j].at - asked[i].at
-			require.LessOrEqual(t, float64(j-i+1), 9+stretch.Seconds()/10+0.01, "requests %d to %d in %v", i, j, stretch)
+			require.LessOrEqual(t, float64(j-i+1), float64(9+ahead)+stretch.Seconds()/10+0.01, "requests %d to %d in %v", i, j, stretch)
 		}
 	}
 }
@@ -68,7 +69,7 @@ func TestAWatchThatDeliversResumesAsLongAsTheAllowanceLasts(t *testing.T) {
 					}
 				}
 				require.InDelta(t, 187, len(waits), 2, "all that is earned is spent")
-				requireBound(t, s.asked())
+				requireBound(t, s.asked(), 0)
 				reason, since, degraded := r.Health().Degraded()
 				require.True(t, degraded, "the trouble is visible all the same")
 				require.Equal(t, reflector.ClassClosed, map[bool]reflector.ErrorClass{true: reason, false: reflector.ClassClosed}[name == "closed"])
@@ -103,7 +104,7 @@ func TestAnExpiredVersionAfterACutCostsOneWait(t *testing.T) {
 					require.LessOrEqual(t, wait, 1200*time.Millisecond, "it does not grow")
 					require.Equal(t, asked[i+1].at, asked[i+2].at)
 				}
-				requireBound(t, asked)
+				requireBound(t, asked, 0)
 			})
 		})
 	}
@@ -129,10 +130,30 @@ func TestTheAllowanceBoundsAnyServer(t *testing.T) {
 				s := &scripted{list: any, watchList: any, watch: any}
 				run(t, s.source(t), newRecorder(), reflector.Options{})
 				after(20 * time.Minute)
-				requireBound(t, s.asked())
+				requireBound(t, s.asked(), 1)
 			})
 		})
 	}
+}
+
+// A GET on a connection that was kept, and is closed without an answer, is repeated
+// by net/http on a new one.
+func TestRequestsThatTheTransportRepeatsAreCharged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, n int) {
+			if n%2 == 1 {
+				cut()
+			}
+			further(0, nothing)(w, r, n)
+		}}
+		r := run(t, s.source(t), newRecorder(), listMode)
+		after(10 * time.Minute)
+		asked := s.asked()
+		require.Regexp(t, `^list@0 watch@10 watch@10 watch@11 watch@11 watch@12 `, s.verbs())
+		requireBound(t, asked, 1)
+		require.Greater(t, len(asked), 60, "all that is earned is spent")
+		require.EqualValues(t, (len(asked)-1)/2, r.Health().Watches, "two requests each")
+	})
 }
 
 func TestRetryAfterDoesNotGrow(t *testing.T) {

@@ -115,6 +115,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return errors.New("reflector: Run was called before; make another Reflector with New")
 	}
 	defer r.setState(StateStopped)
+	ctx = withCharge(ctx, r.allowance.charge)
 
 	next := phaseSync
 	var live *liveStream[T] // a watch that has delivered its initial events

@@ -246,7 +246,7 @@ func (r *resource[T]) get(ctx context.Context, verb string, opts metav1.ListOpti
 	}
 	u := *r.url
 	u.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := http.NewRequestWithContext(charging(ctx), http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, r.failed(verb, err)
 	}

@@ -128,7 +128,7 @@ func TestQuestionsForTheVersionDoNotUseUpTheAllowance(t *testing.T) {
 		}}
 		run(t, s.source(t), newRecorder(), listMode)
 		after(20 * time.Minute)
-		requireBound(t, s.asked())
+		requireBound(t, s.asked(), 0)
 		var watches []request
 		for _, q := range s.asked() {
 			if q.verb == "watch" {
