@@ -97,29 +97,41 @@
 //
 // # What is left out
 //
-// Validation of built-in kinds beyond the types of fields, metadata and what is
-// immutable; the schemas of custom resources, which are stored as sent; plugins
-// of admission other than those for namespaces, priorities and tolerations,
-// so that volumes get no protecting finalizer. Columns of tables other than name and
-// time of creation for kinds that are rarely printed (jobs, nodes, ingresses, roles and
-// others), their descriptions, and JSON paths of printer columns that are more than
-// names joined by dots; OpenAPI in protobuf, and for
-// CustomResourceDefinitions more than their metadata;
-// autoscaling/v1; conversion between versions of custom resources other than
-// of apiVersion itself; authentication and authorization (reviews of access are
-// answered, see [Options].ReviewAccess). Requests that need a running container
-// (exec, attach, logs, port forwarding, proxies) are answered with 501. Lists in
-// custom resources, in CustomResourceDefinitions and in
-// APIServices, which have no Go types here, are applied as a whole, and these
-// kinds are not served in protobuf. Writes by way of events.k8s.io are noted in
-// managedFields as writes of v1. No controller runs except that
-// CustomResourceDefinitions are established, and namespaces emptied and removed,
-// at once; nothing collects garbage, so that a finalizer for foreground or orphan
-// deletion stays until a test removes it. Pods are deleted at once, whatever their
-// grace period. Kinds are shown
-// with the fields of the release whose Go types are compiled in, not the one that
-// /version states. An object may be as large as a body, 3 MiB; etcd takes half
-// of that.
+// Requests and answers:
+//
+//   - Requests that need a running container (exec, attach, logs, port forwarding,
+//     proxies) are answered with 501.
+//   - autoscaling/v1, and the collection of bindings: a pod's own subresource binds it.
+//   - Answers in YAML, and OpenAPI in protobuf. CustomResourceDefinitions, APIServices
+//     and custom resources in protobuf.
+//   - In tables, for kinds that are rarely printed (jobs, nodes, ingresses, roles and
+//     others), columns other than name and time of creation; descriptions of columns;
+//     JSON paths of printer columns that are more than names joined by dots.
+//   - In OpenAPI, more than the metadata of CustomResourceDefinitions.
+//   - Authentication and authorization. Reviews of access are answered, see
+//     [Options].ReviewAccess.
+//
+// What is stored:
+//
+//   - Built-in kinds are checked for the types of their fields, for their metadata and
+//     for what is immutable, and no further. They have the fields of the release whose
+//     Go types are compiled in, not of the one that /version states.
+//   - Custom resources are stored as sent, whatever their schema says, and converted
+//     between versions by their apiVersion alone.
+//   - Server-side apply takes a list in a custom resource, a CustomResourceDefinition or
+//     an APIService as a whole, as these have no Go types here.
+//   - Writes by way of events.k8s.io are noted in managedFields as writes of v1.
+//   - An object may be as large as a body, 3 MiB; etcd takes half of that.
+//
+// What a cluster does by itself:
+//
+//   - No controller runs, but CustomResourceDefinitions are established, and namespaces
+//     emptied and removed, at once, where a real server takes a moment.
+//   - Nothing collects garbage: a finalizer for foreground or orphan deletion stays until
+//     a test removes it, and no kind orphans its dependents unless it is asked to.
+//   - Pods are deleted at once, whatever their grace period.
+//   - Of the admission plugins there are those for namespaces, priorities and
+//     tolerations, so volumes get no finalizer that protects them.
 //
 // # Faults
 //
