@@ -324,6 +324,9 @@ func FuzzJSONList(f *testing.F) {
 	f.Add([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":""}},7,null]}`))
 	f.Add([]byte(`{"items":[{"metadata":{"name":"a"}}],"kind":"ConfigMapList"}`))
 	f.Add([]byte(`{"items":null,"kind":"ConfigMapList"}`))
+	f.Add([]byte(`{"items":[{"metadata":{"name":"a"}}],"kind":"ConfigMapList","apiVersion":"v1","metadata":{"continue":"x"}}`))
+	f.Add([]byte(`{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"1"},"items":null}`))
+	f.Add([]byte(`{"apiVersion":"v1","kind":"ErrorList","items":[],"error":"x"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := newCodec[*corev1.ConfigMap]("v1")
 		require.NoError(t, err)
@@ -334,14 +337,19 @@ func FuzzJSONList(f *testing.F) {
 			return nil
 		})
 		var want struct {
-			Items    []json.RawMessage `json:"items"`
-			Metadata metav1.ListMeta   `json:"metadata"`
+			Kind, APIVersion string
+			Items            []json.RawMessage `json:"items"`
+			Metadata         metav1.ListMeta   `json:"metadata"`
 		}
-		if err != nil || json.Unmarshal(data, &want) != nil || ambiguous(data, "items", "metadata") {
+		if err != nil || json.Unmarshal(data, &want) != nil || ambiguous(data, "items", "metadata", "kind", "apiVersion") {
 			return
 		}
 		require.Equal(t, len(want.Items), n)
 		require.Equal(t, want.Metadata, meta)
+		// An answer without objects empties the cache: it must be a list for certain.
+		require.NotEmpty(t, want.Kind)
+		require.NotEmpty(t, want.APIVersion)
+		require.True(t, n > 0 || meta.ResourceVersion != "" || want.Kind == "ConfigMapList", "%s", data)
 	})
 }
 
