@@ -93,7 +93,8 @@
 // Fields that a cluster sets for good (selectors, templates of jobs, the
 // specification of pods, a claim's volume, ...) are immutable to clients; the Go
 // side may change them, and may store what no client could: a Pod whose spec is a
-// string shows what a client does with one object that it cannot decode.
+// string shows what a client of JSON does with one object that it cannot decode.
+// In protobuf it cannot be written, and fails the request, as on a real server.
 //
 // # What is left out
 //

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +29,10 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the tests make trouble
+	leaktest.Main(m)
+}
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
@@ -108,7 +112,10 @@ func create(t *testing.T, server *informertest.Server, namespace, name string) {
 
 func source(t *testing.T, server *informertest.Server, namespace string) reflector.ListerWatcher[*corev1.ConfigMap] {
 	t.Helper()
-	lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{Namespace: namespace})
+	// In JSON, as protobuf has no room for an object that does not fit its type.
+	lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{
+		Namespace: namespace, Encoding: reflector.EncodingJSON,
+	})
 	require.NoError(t, err)
 	return lw
 }
