@@ -19,6 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -33,6 +34,8 @@ import (
 )
 
 func main() {
+	// What the measured code logs would stand between the rows.
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	missed, err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
