@@ -115,7 +115,7 @@ func (c *cluster) blur(ns, name string) {
 	c.unreadable[types.NamespacedName{Namespace: ns, Name: name}] = true
 }
 
-// mend writes the unreadable pods anew, readable.
+// mend writes the unreadable pods again, readable.
 func (c *cluster) mend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -48,7 +48,7 @@ func TestEventsThatEndedHoldNothing(t *testing.T) {
 	})
 }
 
-// A burst leaves nothing behind in the memory of whoever applies it.
+// A burst leaves nothing behind in the memory of its consumer.
 func TestAppliedChangesAreNotRetained(t *testing.T) {
 	t.Parallel()
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {

@@ -44,7 +44,7 @@ func (d *deadline) set(after time.Duration, cause error) {
 	}
 }
 
-// extend runs the deadline anew from now if it is running. It may be called from
+// extend restarts the deadline from now if it is running. It may be called from
 // any goroutine, such as the one that reads.
 func (d *deadline) extend(now time.Time) {
 	d.due.Store(int64(now.Sub(d.start)) + d.after.Load())

@@ -241,7 +241,7 @@
 // What no client can notice by versions: a new history that has already got past
 // the last version seen when the reflector comes back. The server knows that
 // version, if as that of another change. What differs between the histories then
-// stays wrong until the object changes again or the program starts anew. After a
+// stays wrong until the object changes again or the program restarts. After a
 // restore, restart what holds caches, or have etcd restored with its revision
 // bumped (etcdutl snapshot restore --bump-revision --mark-compacted), which every
 // client notices.

@@ -57,7 +57,7 @@ type Health struct {
 	ConsecutiveFailures int
 	// NextAttempt is the end of the present wait, in StateDegraded.
 	NextAttempt time.Time
-	// ResourceVersion is the point up to which the sink has been told. Between
+	// ResourceVersion is the point up to which the sink has seen. Between
 	// two lists it never goes back.
 	ResourceVersion string
 	// LastEvent is when the last event or bookmark arrived.

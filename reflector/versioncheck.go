@@ -158,7 +158,7 @@ func (r *Reflector[T]) checkBefore(ctx context.Context) phase {
 	return phaseWatch
 }
 
-// lostVersion notes that the collection has to be read anew. That is not a
+// lostVersion notes that the collection has to be read again. That is not a
 // failure: the answer to it is known, and needs no wait.
 func (r *Reflector[T]) lostVersion(err error) {
 	r.pos.note(err)

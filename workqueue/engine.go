@@ -291,7 +291,7 @@ func (q *engine[T]) waitLocked(ctx context.Context) bool {
 				q.waiters.put(w)
 				return false
 			}
-			// The invitation is on its way and goes to somebody else. The
+			// The invitation is on its way and goes to another one. The
 			// waiter is not reused, its signal may come any time.
 			q.waiters.arrived(w)
 			next := q.waiters.next(q.order.n)

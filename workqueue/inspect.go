@@ -244,7 +244,7 @@ func (o *order[T]) inspect() []ClassInspection {
 // earliest yields the n delayed entries whose delays end first, the first one
 // first; or, if there are not more than n, all of them in any order.
 //
-// It walks down from the top of the heap. Whoever comes next is a child of one
+// It walks down from the top of the heap. The next one is a child of one
 // that has been, so it looks at a few entries for each one that it yields, and
 // not at all there are.
 func (d *deadlines[T]) earliest(n int) iter.Seq[*entry[T]] {

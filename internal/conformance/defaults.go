@@ -17,7 +17,7 @@ import (
 
 // The smallest valid objects of all kinds, and what a kube-apiserver made of
 // each. The second file is recorded: run the tests of a real server with
-// CONFORMANCE_RECORD set to the file's path to record it anew.
+// CONFORMANCE_RECORD set to the file's path to record it again.
 var (
 	//go:embed testdata/minimal.yaml
 	minimalObjects []byte
