@@ -30,6 +30,9 @@ type BatchFIFO[T Object] struct {
 	// batch, so that a steady load allocates nothing.
 	fill  []Delta[T]
 	spare []Delta[T]
+
+	processing bool          // a batch was taken and process has not returned; guarded by the mutex
+	idle       chan struct{} // not nil: handed out by Idle, and to be closed; guarded by the mutex
 }
 
 // NewBatch returns an empty queue.
@@ -115,7 +118,7 @@ func (q *BatchFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
 // The slice belongs to process until process returns; then its memory is used
 // for later deltas. The objects in it, and the Objects of a Replaced, may be
 // kept. Process may call any method of the queue but PopBatch; a write may then
-// wait for room that nobody makes, until its context ends.
+// wait for room that is never made, until its context ends.
 //
 // The batch is gone from the queue whatever process does with it: if process
 // fails or panics, nothing is delivered again, and the next call gets what came
@@ -135,7 +138,9 @@ func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[
 	}
 	batch := q.fill
 	q.fill, q.spare = q.spare, nil
+	q.processing = true
 	q.countAndUnlock(-len(batch))
+	defer q.processed() // also if process panics
 
 	// If process panics, the batch is left to the garbage collector, as the code
 	// that recovers may still look at it. Without spare capacity, an append of the
@@ -144,6 +149,41 @@ func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[
 	q.recycle(batch)
 	return err
 }
+
+// processed notes that no batch is in process, and unblocks what waits for that.
+func (q *BatchFIFO[T]) processed() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.processing = false
+	if q.pending == 0 && q.idle != nil {
+		close(q.idle)
+		q.idle = nil
+	}
+}
+
+// Idle returns a channel that is closed once nothing is pending and nothing is in
+// process: the consumer has dealt with every write that returned before. It may
+// be closed already. A producer that waits for it sees the effect of its own
+// writes; while others write, the queue may never be idle. It is not closed if the
+// consumer stops popping, so also wait for the end of that.
+func (q *BatchFIFO[T]) Idle() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.pending == 0 && !q.processing {
+		return closedChannel
+	}
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+	}
+	return q.idle
+}
+
+// closedChannel is what Idle returns when there is nothing to wait for.
+var closedChannel = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // recycle clears the batch, so that it keeps no object alive, and makes it the
 // spare buffer. One that is longer than the usual limit, or has used less than a

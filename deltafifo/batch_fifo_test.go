@@ -16,6 +16,7 @@ func newBatchQueue() batchQueue {
 	return batchQueue{NewBatch[thing](BatchOptions{})}
 }
 
+// Promise deltafifo/12
 func TestBatchIsEverythingPendingHoweverMuchAndWhateverKind(t *testing.T) {
 	t.Parallel()
 	q := newBatchQueue()
@@ -36,6 +37,7 @@ func TestBatchIsEverythingPendingHoweverMuchAndWhateverKind(t *testing.T) {
 	assert.Len(t, popOnce(t, q), 10_000)
 }
 
+// Promise deltafifo/13
 func TestReplaceIsOneDeltaThatKeepsTheSlice(t *testing.T) {
 	t.Parallel()
 	q := newBatchQueue()
@@ -47,6 +49,7 @@ func TestReplaceIsOneDeltaThatKeepsTheSlice(t *testing.T) {
 	assert.Same(t, &objs[0], &batch[0].Objects[0], "no copy of the list is made")
 }
 
+// Promise deltafifo/9
 func TestReplaceCountsAsOneDeltaAgainstTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,6 +80,7 @@ func TestDeleteOfAnUnknownObjectIsHandedOver(t *testing.T) {
 	assert.Equal(t, "Deleted never-seen@1", describe(popOnce(t, q)))
 }
 
+// Promise deltafifo/13
 func TestEmptyReplaceIsABarrierThatHasToBeProcessed(t *testing.T) {
 	t.Parallel()
 	q := newBatchQueue()
@@ -157,6 +161,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
+// Promise deltafifo/14
 func TestProcessedObjectsCanBeCollected(t *testing.T) {
 	t.Parallel()
 	for name, newQueue := range map[string]maker{"BatchFIFO": implementations["BatchFIFO"], "DeltaFIFO": implementations["DeltaFIFO"]} {
@@ -185,4 +190,36 @@ func TestProcessedObjectsCanBeCollected(t *testing.T) {
 			runtime.KeepAlive(q)
 		})
 	}
+}
+
+func TestQueueIsIdleWhenAllThatWasWrittenIsProcessed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newBatchQueue()
+		isIdle := func(idle <-chan struct{}) bool {
+			synctest.Wait()
+			select {
+			case <-idle:
+				return true
+			default:
+				return false
+			}
+		}
+		require.True(t, isIdle(q.Idle()), "nothing was written")
+		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
+		pending := q.Idle()
+		require.False(t, isIdle(pending))
+		require.NoError(t, q.PopBatch(t.Context(), func([]Delta[thing]) error {
+			assert.False(t, isIdle(pending), "it is in process")
+			assert.False(t, isIdle(q.Idle()))
+			return q.Add(t.Context(), newThing("b", "2"))
+		}))
+		require.False(t, isIdle(pending), "something else is pending")
+		q.Close()
+		assert.Panics(t, func() {
+			_ = q.PopBatch(t.Context(), func([]Delta[thing]) error { panic("no") })
+		})
+		assert.True(t, isIdle(pending), "a batch whose process panics is gone")
+		assert.True(t, isIdle(q.Idle()))
+	})
 }

@@ -32,6 +32,7 @@ func TestQueueThatWasNotConstructedSaysSo(t *testing.T) {
 	}
 }
 
+// Promise deltafifo/9
 func TestAProducerThatGivesUpTakesNoRoomFromOneThatWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

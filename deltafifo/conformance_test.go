@@ -335,7 +335,7 @@ var conformance = []property{
 		})
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
 		assert.Equal(t, "Added b@2", describe(popOnce(t, q)))
-		assert.Equal(t, "Added a@1", describe(kept), "whoever recovers can still say what it was")
+		assert.Equal(t, "Added a@1", describe(kept), "the recovering caller can still report it")
 	}},
 	{"GoexitInProcessLeavesTheQueueUsable", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore())
@@ -425,6 +425,7 @@ var deltaFIFOConformance = []property{
 	}},
 }
 
+// Promise deltafifo/10
 func TestConformance(t *testing.T) {
 	for name, newQueue := range implementations {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ type DeltaFIFO[T Object] struct {
 	// keys are those of items, in the order in which they will be popped, behind
 	// head zero values. A slice with a moving head, as popping by keys[1:] would
 	// give its memory up and allocate for each push; container/list would, too.
-	// Nobody else needs a ring buffer, and its wrapping around gains nothing here.
+	// A ring buffer would gain nothing over it.
 	keys []types.NamespacedName
 	head int
 	// peak is the most keys that items has held: neither it nor keys can shrink.

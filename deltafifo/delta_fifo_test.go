@@ -18,6 +18,7 @@ func newDeltaQueue(objs ...thing) (deltaQueue, *store) {
 	return deltaQueue{New(Options[thing]{KnownObjects: known})}, known
 }
 
+// Promise deltafifo/1
 func TestChangesToAQueuedObjectJoinItsListAndKeepItsPlace(t *testing.T) {
 	t.Parallel()
 	q, _ := newDeltaQueue()
@@ -41,6 +42,7 @@ func TestChangesBetweenTwoPopsAreTwoLists(t *testing.T) {
 	assert.Equal(t, "Updated a@2", describe(popOnce(t, q)))
 }
 
+// Promise deltafifo/2
 func TestDeleteOfWhatTheConsumerHasNotHeardOfIsDropped(t *testing.T) {
 	t.Parallel()
 	q, _ := newDeltaQueue(newThing("known", "1"))
@@ -70,6 +72,7 @@ func TestWithoutKnownObjectsOnlyQueuedOnesExist(t *testing.T) {
 	assert.Equal(t, "Added queued@4, Deleted(tombstone) queued@4, Replaced listed@5", describe(drain(t, q, nil)))
 }
 
+// Promise deltafifo/2
 func TestOfTwoDeletesInARowTheOneThatSawTheEndIsKept(t *testing.T) {
 	t.Parallel()
 	type step func(q deltaQueue) error
@@ -104,6 +107,7 @@ func TestOfTwoDeletesInARowTheOneThatSawTheEndIsKept(t *testing.T) {
 	}
 }
 
+// Promise deltafifo/4
 func TestReplaceAddsOneTombstoneForEachMissingObject(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -121,6 +125,8 @@ func TestReplaceAddsOneTombstoneForEachMissingObject(t *testing.T) {
 }
 
 // An object may be in process and queued again; its tombstone has the newer state.
+//
+// Promise deltafifo/4
 func TestTheTombstoneOfAnObjectInProcessHasItsNewestState(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -148,6 +154,7 @@ func TestReplacedCarriesTheResourceVersionOfTheList(t *testing.T) {
 	assert.Equal(t, []Delta[thing]{{Type: Replaced, Object: newThing("a", "3"), Key: keyNamed("a"), ResourceVersion: "7"}}, popOnce(t, q))
 }
 
+// Promise deltafifo/7
 func TestEmptyReplaceOfAnEmptyStoreIsSyncedAtOnce(t *testing.T) {
 	t.Parallel()
 	q, _ := newDeltaQueue()
@@ -161,6 +168,7 @@ func TestEmptyReplaceOfAnEmptyStoreIsSyncedAtOnce(t *testing.T) {
 	assert.True(t, q.HasSynced())
 }
 
+// Promise deltafifo/7
 func TestOneFailingObjectDoesNotKeepTheQueueFromSyncing(t *testing.T) {
 	t.Parallel()
 	q, _ := newDeltaQueue()
@@ -368,6 +376,7 @@ func TestEveryShapeOfDeltaKnowsItsKey(t *testing.T) {
 	}, got)
 }
 
+// Promise deltafifo/2
 func TestBookmarksLeaveNoTraceInADeltaFIFO(t *testing.T) {
 	t.Parallel()
 	q, _ := newDeltaQueue()

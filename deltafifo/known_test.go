@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Promise deltafifo/5
 func TestKnownIsTheNewestOfWhatIsQueuedInProcessAndStored(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -91,7 +92,7 @@ func TestNilObjectsOfTheStoreHaveNoTombstoneAndNoResync(t *testing.T) {
 	assert.Equal(t, "Deleted(tombstone) b@1", describe(drain(t, q, nil)))
 }
 
-// marking returns a queue whose transform adds a mark to the version of an
+// marking returns a queue whose transform adds a suffix to the version of an
 // object, in place, each time.
 func marking(known KnownObjects[thing]) *DeltaFIFO[thing] {
 	return New(Options[thing]{KnownObjects: known, Transform: func(obj thing) (thing, error) {
@@ -102,6 +103,8 @@ func marking(known KnownObjects[thing]) *DeltaFIFO[thing] {
 
 // What a reflector does at a relist: it gives the known pointers of unchanged
 // objects back. They have been transformed, and readers of the store share them.
+//
+// Promise deltafifo/6
 func TestAKnownObjectThatIsGivenBackIsNotTransformedAgain(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -143,6 +146,7 @@ func TestOnlyTheObjectThatKnownReturnedIsSparedTheTransform(t *testing.T) {
 	assert.Equal(t, "1'", old.ResourceVersion)
 }
 
+// Promise deltafifo/11
 func TestTheQueueForgetsWhatKnownHasReturned(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -166,6 +170,8 @@ func TestTheQueueForgetsWhatKnownHasReturned(t *testing.T) {
 
 // A reflector, which writes and asks in turn, gets exactly what it wrote last,
 // however far the consumer is, and whatever it puts back.
+//
+// Promise deltafifo/5
 func TestTheOnlyProducerKnowsWhatItWroteLast(t *testing.T) {
 	t.Parallel()
 	const writes = 5000

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// Promise deltafifo/14
 func TestTheBatchQueueReleasesTheMemoryOfABurst(t *testing.T) {
 	t.Parallel()
 	q := batchQueue{NewBatch[thing](BatchOptions{Limit: Unbounded})}
@@ -37,6 +38,7 @@ func TestTheBatchQueueReleasesTheMemoryOfABurst(t *testing.T) {
 	}
 }
 
+// Promise deltafifo/11
 func TestTheDeltaFIFOReleasesTheMemoryOfABurst(t *testing.T) {
 	t.Parallel()
 	q := deltaQueue{New(Options[thing]{Limit: Unbounded})}

@@ -12,7 +12,7 @@ import (
 
 // model is a naive implementation of both queues, to compare the real ones with.
 // Everything pending is one list of deltas in order of arrival; whatever is
-// asked is found by looking through all of it. Whoever waits is woken by every
+// asked is found by looking through all of it. A waiter is woken by every
 // change. It is slow and hard to get wrong.
 type model struct {
 	isDeltaFIFO bool

@@ -16,7 +16,7 @@ const maxKept = 1024
 // with all its deltas. It returns what process returned.
 //
 // The deltas belong to process and may be kept. Process may call any method of
-// the queue but Pop; a write may then wait for room that nobody makes, until
+// the queue but Pop; a write may then wait for room that is never made, until
 // its context ends.
 //
 // The object is gone from the queue whatever process does: if process fails,

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Promise deltafifo/1
+// Promise deltafifo/12
 func TestConcurrentProducersLoseNothingAndKeepTheirOrder(t *testing.T) {
 	for name, newQueue := range implementations {
 		for _, limit := range []int{1, 7, Unbounded} {

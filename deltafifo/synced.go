@@ -47,6 +47,7 @@ func (q *DeltaFIFO[T]) HasSynced() bool { return isClosed(q.initial.synced) }
 // Synced returns a channel that is closed when HasSynced becomes true.
 func (q *DeltaFIFO[T]) Synced() <-chan struct{} { return q.initial.synced }
 
+// isClosed reports whether ch is closed; nothing is ever sent on it.
 func isClosed(ch <-chan struct{}) bool {
 	select {
 	case <-ch:

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// Promise deltafifo/6
 func TestEachReceivedObjectIsTransformedOnce(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -39,6 +40,7 @@ func TestEachReceivedObjectIsTransformedOnce(t *testing.T) {
 	assert.Len(t, calls, 5)
 }
 
+// Promise deltafifo/3
 func TestFailingTransformQueuesNothing(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -74,6 +76,7 @@ func TestFailingTransformQueuesNothing(t *testing.T) {
 	}
 }
 
+// Promise deltafifo/8
 func TestTransformRunsWithoutALock(t *testing.T) {
 	t.Parallel()
 	var q deltaQueue
