@@ -17,9 +17,15 @@ import (
 //
 // `defer b.Discard()` right after Batch is the safe idiom: after Commit it does
 // nothing.
+//
+// The lock is held for the whole batch rather than for each write, for two reasons. The
+// next state is edited in place, which allows only one writer. And a caller that reads,
+// decides and writes in one batch need not expect another writer in between.
 type Batch[T Object] struct {
-	ix        *Indexer[T]
-	next      *Snapshot[T] // nil once the batch has ended
+	ix   *Indexer[T]
+	next *Snapshot[T] // nil once the batch has ended
+	// dirty is set by the first write with an effect. A batch without any publishes
+	// nothing: readers that compare snapshot pointers see that nothing happened.
 	dirty     bool
 	ownTables bool // next.tables is not shared with another snapshot
 }
@@ -28,7 +34,12 @@ type Batch[T Object] struct {
 // and is not for index functions or OnMutation.
 func (ix *Indexer[T]) Batch() *Batch[T] {
 	ix.writer.Lock()
+	// With the lock held, the current snapshot cannot be replaced under us. The copy
+	// shares all nodes; with the higher generation each of them is copied before its
+	// first change.
 	next := *ix.Snapshot()
+	// A discarded batch has used this generation too. That is safe: its nodes cannot be
+	// reached from the current snapshot.
 	next.gen++
 	return &Batch[T]{ix: ix, next: &next}
 }
@@ -43,16 +54,22 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 	}
 	b.next = nil
 	defer b.ix.writer.Unlock() // deferred, for OnMutation may panic
+	// The store comes before OnMutation: if that panics, the batch is published and the
+	// lock released, which is what the caller's deferred Discard (then without effect)
+	// relies on.
 	if b.dirty {
 		b.ix.current.Store(s)
 	} else {
 		s = b.ix.Snapshot()
 	}
+	// Also without a write: each Commit compares one sample, see MutationOptions.
 	s.shared.mutations.commit()
 	return s
 }
 
 // Discard discards the batch's writes and ends the batch.
+// The snapshot of the batch is dropped as garbage; no undo is needed, since nothing that
+// readers can reach was changed.
 func (b *Batch[T]) Discard() {
 	if b.next != nil {
 		b.next.shared.mutations.discard()
@@ -84,6 +101,8 @@ func (b *Batch[T]) All() iter.Seq[T] {
 	if b.next == nil {
 		return func(func(T) bool) {}
 	}
+	// The iterator below reads nodes that this batch owns. Without the freeze, a Set
+	// within the loop would edit them in place under the iterator.
 	return b.freeze().All()
 }
 
@@ -112,6 +131,9 @@ func (b *Batch[T]) SetResourceVersion(rv string) bool {
 	if b.next == nil || rv == "" || rv == "0" {
 		return false
 	}
+	// The comparison fails for a version that is not a decimal number, such as one of an
+	// extension API server with a store of its own. There is then no reason to distrust
+	// it.
 	if c, err := rvutil.CompareResourceVersion(rv, b.next.rv); err == nil && c < 0 {
 		return false
 	}
@@ -145,10 +167,14 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
 	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
 	named := func(r record[T]) bool { return r.name == key.Name }
+	// Edit and Put are two searches for a new object. An object that exists is the
+	// common case by far, and for it one search finds the place and overwrites it.
 	nb := s.editBucket(key.Namespace, hs)
 	if nb == nil {
 		nb = s.addBucket(key.Namespace, hs)
 	} else if r := nb.objs.Edit(s.gen, hn, named); r != nil {
+		// The path to the record has been copied for nothing, but dirty stays false and
+		// no index function is called.
 		if old = r.obj; identical(old, obj) {
 			return old, true
 		}
@@ -182,6 +208,8 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 		return old, false
 	}
 	b.dirty = true
+	// An empty namespace is removed, since Namespaces yields each bucket, and a cluster
+	// with many short-lived namespaces would collect empty ones.
 	if s.n--; nb.objs.Len() == 0 {
 		s.buckets.Remove(s.gen, hs, func(o *bucket[T]) bool { return o.name == key.Namespace })
 	}
@@ -195,6 +223,8 @@ func (s *Snapshot[T]) editBucket(name string, h uint64) *bucket[T] {
 	if at == nil {
 		return nil
 	}
+	// Edit has copied the node, not what it points to: the bucket has a generation of
+	// its own. The copy shares the trie of its objects, two words.
 	if nb := *at; nb.gen != s.gen {
 		*at = &bucket[T]{name: nb.name, gen: s.gen, objs: nb.objs}
 	}
@@ -208,14 +238,20 @@ func (s *Snapshot[T]) addBucket(name string, h uint64) *bucket[T] {
 	return nb
 }
 
+// hashRecord is passed to the trie, which keeps no hashes and computes them again when
+// it divides a leaf.
 func (sh *shared[T]) hashRecord(r record[T]) uint64 { return sh.hasher.str(r.name) }
 
 // changed brings every index from the old version of an object to the new one.
 func (b *Batch[T]) changed(key types.NamespacedName, before, after entry[T]) {
 	s := b.next
+	// Every index sees every write before Commit: objects and indexes are published by
+	// one pointer, and cannot disagree in any snapshot.
 	for i, t := range s.tables {
 		own := t.own(s.gen)
 		if own != t {
+			// The slice still belongs to the snapshot that the batch began with. One
+			// clone per batch, or per freeze, is enough.
 			if !b.ownTables {
 				s.tables = slices.Clone(s.tables)
 				b.ownTables = true

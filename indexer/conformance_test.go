@@ -185,7 +185,7 @@ func newKit(t testing.TB, drop uint64) *kit {
 }
 
 func (k *kit) indexes() []IndexDefinition[*pod] {
-	return []IndexDefinition[*pod]{k.app, k.owner, k.ports, NamespaceIndex[*pod]()}
+	return []IndexDefinition[*pod]{k.app, k.owner, k.ports}
 }
 
 func (k *kit) batch() *Batch[*pod] {
@@ -277,34 +277,29 @@ type view struct {
 	k *kit
 }
 
-func (v view) byApp(s string) ([]string, bool) { return v.by(ByIndex(v.Snapshot, v.k.app, s)) }
-func (v view) byOwner(uid types.UID) ([]string, bool) {
-	return v.by(ByIndex(v.Snapshot, v.k.owner, uid))
-}
-func (v view) byPort(n int) ([]string, bool) { return v.by(ByIndex(v.Snapshot, v.k.ports, n)) }
+func (v view) byApp(s string) ([]string, bool)        { return viewBy(v, v.k.app, s) }
+func (v view) byOwner(uid types.UID) ([]string, bool) { return viewBy(v, v.k.owner, uid) }
+func (v view) byPort(n int) ([]string, bool)          { return viewBy(v, v.k.ports, n) }
 
-func (v view) by(seq iter.Seq[*pod], err error) ([]string, bool) {
-	if err != nil {
-		require.ErrorIs(v.k.t, err, ErrIndexNotFound)
+func viewBy[K comparable](v view, x *Index[*pod, K], k K) ([]string, bool) {
+	if !registered(v.Snapshot, x) {
 		return nil, false
 	}
-	return names(seq), true
+	return names(ByIndex(v.Snapshot, x, k)), true
 }
 
 func (v view) appValues() ([]string, bool) {
-	seq, err := IndexValues(v.Snapshot, v.k.app)
-	if err != nil {
+	if !registered(v.Snapshot, v.k.app) {
 		return nil, false
 	}
-	return slices.Sorted(seq), true
+	return slices.Sorted(IndexValues(v.Snapshot, v.k.app)), true
 }
 
 func (v view) portValues() ([]int, bool) {
-	seq, err := IndexValues(v.Snapshot, v.k.ports)
-	if err != nil {
+	if !registered(v.Snapshot, v.k.ports) {
 		return nil, false
 	}
-	return slices.Sorted(seq), true
+	return slices.Sorted(IndexValues(v.Snapshot, v.k.ports)), true
 }
 
 func (v view) failures() ([]string, bool) {

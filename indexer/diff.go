@@ -39,6 +39,8 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 		switch {
 		case old == new:
 		case old == nil || new == nil || old.shared != new.shared:
+			// Another indexer has another hash seed, so the same key is at another place
+			// in its trie and structures cannot be compared.
 			diffSlow(old, new, yield)
 		default:
 			diffBuckets(old, new, yield)
@@ -50,11 +52,15 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 // objects of those that differ.
 func diffBuckets[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 	sh := old.shared
+	// Equality is identity of pointers. Comparing contents would visit the memory of
+	// every changed object, and a Set of another pointer is an update by definition.
 	objects := pmap.Compare[record[T]]{
 		Hash:    sh.hashRecord,
 		SameKey: func(a, b record[T]) bool { return a.name == b.name },
 		Equal:   func(a, b record[T]) bool { return identical(a.obj, b.obj) },
 	}
+	// A bucket is copied by each batch that touches its namespace. Its trie says whether
+	// there is anything to compare below.
 	buckets := pmap.Compare[*bucket[T]]{
 		Hash:    func(s *bucket[T]) uint64 { return sh.hasher.str(s.name) },
 		SameKey: func(a, b *bucket[T]) bool { return a.name == b.name },
@@ -69,6 +75,8 @@ func diffBuckets[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 		if d.HasNew {
 			namespace, b = d.New.name, d.New.objs
 		}
+		// A namespace that came or went is compared with an empty trie, so that each of
+		// its objects is reported.
 		return pmap.Diff(a, b, objects, func(d pmap.Delta[record[T]]) bool {
 			c := Change[T]{Type: Updated, Old: d.Old.obj, New: d.New.obj}
 			name := d.New.name
@@ -109,6 +117,7 @@ func diffSlow[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 	for n := range new.All() {
 		key := object.KeyOf(n)
 		if old != nil {
+			// Yielded above, as Updated, or not at all because it is the same pointer.
 			if _, ok := old.Get(key); ok {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Promise indexer/6
 func TestDiffOfSnapshots(t *testing.T) {
 	t.Parallel()
 	ix := newIndexer(t)
@@ -41,6 +42,8 @@ func TestDiffOfSnapshots(t *testing.T) {
 
 // The neighbours of a changed object are in the same leaf, or in one whose shape has
 // changed; what is identical in both snapshots is no difference.
+//
+// Promise indexer/6
 func TestDiffYieldsNothingThatStayed(t *testing.T) {
 	t.Parallel()
 	pods := numbered(500)

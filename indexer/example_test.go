@@ -59,12 +59,7 @@ func ExampleIndexer() {
 
 	// Several questions to one state: ask one snapshot.
 	snap := ix.Snapshot()
-	onA, err := indexer.ByIndex(snap, byNode, "node-a")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("on node-a:", podNames(onA))
+	fmt.Println("on node-a:", podNames(indexer.ByIndex(snap, byNode, "node-a")))
 	fmt.Println("in default:", podNames(snap.ByNamespace("default")))
 	fmt.Println("resourceVersion:", snap.ResourceVersion())
 	// Output:

@@ -25,11 +25,15 @@ func equalValues(a, b reflect.Value) (same bool) {
 	if !a.IsValid() || !b.IsValid() {
 		return a.IsValid() == b.IsValid()
 	}
+	// Unexported fields cannot be read through Interface. Calling them different is
+	// safe: descend visits exported fields only.
 	if !a.CanInterface() || !b.CanInterface() {
 		return false
 	}
 	x, y := a.Interface(), b.Interface()
 	defer func() {
+		// Semantic.DeepEqual panics at an unexported field of a type it has no function
+		// for.
 		if recover() != nil {
 			same = reflect.DeepEqual(x, y)
 		}

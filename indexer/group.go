@@ -16,8 +16,10 @@ const smallGroup = 8
 // Objects are compared by pointer, not by key: the writer always knows the
 // version it replaces, and reading a key would touch the object's memory.
 type group[T Object, K comparable] struct {
-	key   K
-	gen   uint64
+	key K
+	gen uint64
+	// At most smallGroup pointers in one allocation. A trie would cost a leaf for each
+	// group.
 	small []T          // if there are few
 	objs  pmap.Trie[T] // if there are many
 }
@@ -41,6 +43,8 @@ func (t *indexTable[T, K]) edit(gen uint64, k K, h uint64) *group[T, K] {
 	if at == nil {
 		return nil
 	}
+	// A published group is read without a lock, so the struct and its slice are copied
+	// once per batch. Both then belong to the batch and are edited in place.
 	if g := *at; g.gen != gen {
 		c := *g
 		c.gen = gen
@@ -70,6 +74,8 @@ func (t *indexTable[T, K]) add(gen uint64, k K, e entry[T]) {
 		g.small = append(g.small, e.obj)
 		return
 	}
+	// The ninth object. A group that shrinks again stays a trie: one whose size varies
+	// around the limit would otherwise be converted back and forth.
 	for _, o := range g.small {
 		g.objs.Put(gen, t.hashObject(o), o, never, t.hashObject)
 	}
@@ -85,6 +91,8 @@ func (t *indexTable[T, K]) remove(gen uint64, k K, e entry[T]) bool {
 		return false
 	}
 	if i := slices.IndexFunc(g.small, e.is); i >= 0 {
+		// slices.Delete clears the slot behind the last element. Without that the array
+		// would keep the removed object in memory.
 		g.small = slices.Delete(g.small, i, i+1)
 	} else if _, ok := g.objs.Remove(gen, e.hash, e.is); !ok {
 		return false
@@ -103,9 +111,11 @@ func (t *indexTable[T, K]) replace(gen uint64, k K, before, after entry[T]) bool
 		return false
 	}
 	if i := slices.IndexFunc(g.small, before.is); i >= 0 {
+		// In place: edit has made the slice the batch's own.
 		g.small[i] = after.obj
 		return true
 	}
+	// Both versions have the same key and hash, so the new one belongs in the same slot.
 	at := g.objs.Edit(gen, before.hash, before.is)
 	if at == nil {
 		return false
@@ -119,6 +129,8 @@ func (t *indexTable[T, K]) replace(gen uint64, k K, before, after entry[T]) bool
 func (t *indexTable[T, K]) removeSlow(gen uint64, k K, obj T) {
 	h := hashValue(t.state.shared.hasher, k)
 	g := t.find(k)
+	// Filtering by pointer needs no hash of obj, whose key may have been modified. The
+	// cost is proportional to the group, which is acceptable for a repair.
 	c := &group[T, K]{key: k, gen: gen}
 	if g.len()-1 > smallGroup {
 		g.each(func(o T) bool {
@@ -142,42 +154,21 @@ func (t *indexTable[T, K]) removeSlow(gen uint64, k K, obj T) {
 	t.put(gen, c, h)
 }
 
+// hashObject reads the object for its key. It is needed only when a leaf is divided or a
+// group becomes a trie; look-ups get the hash from the writer.
 func (t *indexTable[T, K]) hashObject(o T) uint64 {
 	return t.state.shared.hasher.key(object.KeyOf(o))
 }
 
 func (e entry[T]) is(o T) bool { return identical(o, e.obj) }
 
+// never is the comparison for a Put of a value that is certainly new.
 func never[V any](V) bool { return false }
 
-// each answers [ByIndex] for the snapshot s, to which t belongs. Here and below, the
-// namespace index has no groups: s itself answers for it.
-func (t *indexTable[T, K]) each(s *Snapshot[T], k K, yield func(T) bool) {
-	if t.state.index.kind == byNamespace {
-		s.ByNamespace(any(k).(string))(yield)
-		return
-	}
-	if g := t.find(k); g != nil {
-		g.each(yield)
-	}
-}
-
-// len answers [IndexLen] for the snapshot s.
-func (t *indexTable[T, K]) len(s *Snapshot[T], k K) int {
-	if t.state.index.kind == byNamespace {
-		return s.NamespaceLen(any(k).(string))
-	}
+// len returns how many objects have the value k.
+func (t *indexTable[T, K]) len(k K) int {
 	if g := t.find(k); g != nil {
 		return g.len()
 	}
 	return 0
-}
-
-// eachValue answers [IndexValues] for the snapshot s.
-func (t *indexTable[T, K]) eachValue(s *Snapshot[T], yield func(K) bool) {
-	if t.state.index.kind == byNamespace {
-		s.Namespaces()(func(ns string) bool { return yield(any(ns).(K)) })
-		return
-	}
-	t.groups.Each(func(g *group[T, K]) bool { return yield(g.key) })
 }

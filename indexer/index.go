@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Index describes a way to find objects by values of type K: a function returns
@@ -23,12 +24,16 @@ type Index[T Object, K comparable] struct {
 }
 
 // indexKind separates the built-in indexes that queries can use by themselves from
-// those whose values only the user understands.
+// the user's own.
+//
+// Two calls of LabelIndex("app") return two pointers with the same meaning, so a query
+// may use either. Two functions cannot be compared, so a custom index equals only
+// itself.
 type indexKind uint8
 
 const (
 	custom indexKind = iota
-	byNamespace
+	byOwner
 	byLabel
 )
 
@@ -38,8 +43,9 @@ const (
 //
 // fn must depend on nothing but the object, must not change it, and must not
 // write to the indexer that calls it. It is called by the writer, for the old
-// and the new version of an object, and by [Indexer.AddIndex]; one call at a time
-// for each indexer that has the index. If fn fails or panics, the object is
+// and the new version of an object, and by [Indexer.AddIndex], one call at a time
+// for each indexer that has the index; and by [ByIndex] for a snapshot that does not
+// have it. If fn fails or panics, the object is
 // missing from this index only, and [Snapshot.IndexFailures] has the reason.
 func NewIndex[T Object, K comparable](name string, fn func(obj T) ([]K, error)) *Index[T, K] {
 	x := &Index[T, K]{name: name}
@@ -89,6 +95,10 @@ func (x *Index[T, K]) newTable(sh *shared[T]) table[T] {
 
 // IndexDefinition is an [Index] of any value type; only this package implements
 // it.
+//
+// The unexported methods create a table of the right K from an index whose K is not
+// known here, as in [Options].Indexes, where indexes of different value types are in one
+// slice.
 type IndexDefinition[T Object] interface {
 	Name() string
 	check() error
@@ -100,6 +110,8 @@ func isNilDefinition[T Object](d IndexDefinition[T]) bool {
 	if d == nil {
 		return true
 	}
+	// A nil *Index in a non-nil interface is what a variable that was never assigned
+	// becomes.
 	n, ok := d.(interface{ isNil() bool })
 	return ok && n.isNil()
 }
@@ -107,47 +119,113 @@ func isNilDefinition[T Object](d IndexDefinition[T]) bool {
 func (x *Index[T, K]) isNil() bool { return x == nil }
 
 // ByIndex iterates over the objects that have the value k in the index x, as of
-// the snapshot. It fails with [ErrIndexNotFound] if the snapshot does not have
-// the index.
-func ByIndex[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) (iter.Seq[T], error) {
-	t, err := tableOf(s, x)
-	if err != nil {
-		return nil, err
+// the snapshot.
+//
+// A snapshot that does not have the index, because the index was never registered
+// or was added later, gives the same answer by a full scan: it calls the function of
+// x for all its objects, in the goroutine of the caller. The first query of that
+// kind is logged. ByIndex panics if x is nil.
+func ByIndex[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) iter.Seq[T] {
+	// The table is looked up once, not per iteration: the snapshot cannot change.
+	t := tableOf(s, x)
+	return func(yield func(T) bool) {
+		if t == nil {
+			scan(s, x, func(obj T, values []K) bool { return !slices.Contains(values, k) || yield(obj) })
+		} else if g := t.find(k); g != nil {
+			g.each(yield)
+		}
 	}
-	return func(yield func(T) bool) { t.each(s, k, yield) }, nil
 }
 
-// IndexLen returns how many objects have the value k in the index x. It fails with
-// [ErrIndexNotFound] if the snapshot does not have the index.
-func IndexLen[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) (int, error) {
-	t, err := tableOf(s, x)
-	if err != nil {
-		return 0, err
+// IndexLen returns how many objects have the value k in the index x. Without the
+// index it does what [ByIndex] does.
+func IndexLen[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) int {
+	t := tableOf(s, x)
+	if t == nil {
+		n := 0
+		for range ByIndex(s, x, k) {
+			n++
+		}
+		return n
 	}
-	return t.len(s, k), nil
+	return t.len(k)
 }
 
 // IndexValues iterates over the values that at least one object has in the
-// index x, each once. It fails with [ErrIndexNotFound] if the snapshot does not
-// have the index.
-func IndexValues[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) (iter.Seq[K], error) {
-	t, err := tableOf(s, x)
-	if err != nil {
-		return nil, err
+// index x, each once. Without the index it does what [ByIndex] does.
+func IndexValues[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) iter.Seq[K] {
+	t := tableOf(s, x)
+	return func(yield func(K) bool) {
+		if t != nil {
+			t.groups.Each(func(g *group[T, K]) bool { return yield(g.key) })
+			return
+		}
+		seen := map[K]bool{}
+		scan(s, x, func(_ T, values []K) bool {
+			for _, k := range values {
+				if !seen[k] && !yield(k) {
+					return false
+				}
+				seen[k] = true
+			}
+			return true
+		})
 	}
-	return func(yield func(K) bool) { t.eachValue(s, yield) }, nil
 }
 
-// tableOf returns the snapshot's table of x itself: an index of the same name that
-// was made by another call of NewIndex is not x.
-func tableOf[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) (*indexTable[T, K], error) {
+// FindIndex returns the index of that name that the snapshot has, for callers that
+// do not know the index itself, such as an adapter whose indexes all have string
+// values. It fails with [ErrIndexNotFound] if there is none, or one with values of
+// another type than K.
+func FindIndex[T Object, K comparable](s *Snapshot[T], name string) (*Index[T, K], error) {
+	i := s.find(name)
+	if i < 0 {
+		return nil, fmt.Errorf("%w: %q", ErrIndexNotFound, name)
+	}
+	t, ok := s.tables[i].(*indexTable[T, K])
+	if !ok {
+		var k K
+		return nil, fmt.Errorf("%w: %q has no values of type %T", ErrIndexNotFound, name, k)
+	}
+	return t.state.index, nil
+}
+
+// tableOf returns the snapshot's table of x, nil if it has none. An index of the
+// same name that was made by another call of NewIndex is not x; two built-in
+// indexes of one name are the same.
+func tableOf[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) *indexTable[T, K] {
 	if x == nil {
-		return nil, fmt.Errorf("%w: nil", ErrIndexNotFound)
+		panic("indexer: query of a nil index; make one with NewIndex and pass it to New or AddIndex")
 	}
 	for _, t := range s.tables {
-		if t, ok := t.(*indexTable[T, K]); ok && t.state.index == x {
-			return t, nil
+		if t, ok := t.(*indexTable[T, K]); ok && t.state.index.same(x) {
+			return t
 		}
 	}
-	return nil, fmt.Errorf("%w: %q", ErrIndexNotFound, x.name)
+	return nil
+}
+
+// same reports whether x and y have the same values for every object.
+func (x *Index[T, K]) same(y *Index[T, K]) bool {
+	return x == y || x.kind != custom && x.kind == y.kind && x.name == y.name
+}
+
+// scan answers for an index that s does not have: it calls yield with every object
+// and its values, except those for which the function of the index fails.
+func scan[T Object, K comparable](s *Snapshot[T], x *Index[T, K], yield func(T, []K) bool) {
+	// Once per name: a query that looks at all objects is usually made in every
+	// reconcile, and a line for each would hide everything else in the log.
+	if _, warned := s.shared.scanned.LoadOrStore(x.name, true); !warned {
+		s.shared.log.Warn("indexer: an index that is not registered was queried, which looks at all objects; pass it to New or AddIndex", "index", x.name)
+	}
+	// A state of its own: the one of a registered index has scratch space for the
+	// writer, and this runs in any number of readers at once.
+	st := &indexState[T, K]{index: x, shared: s.shared}
+	var values []K
+	for obj := range s.All() {
+		var err error
+		if values, err = st.call(values[:0], obj); err == nil && !yield(obj, values) {
+			return
+		}
+	}
 }

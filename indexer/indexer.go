@@ -47,6 +47,9 @@ type Options[T Object] struct {
 	Mutations MutationOptions
 }
 
+// A function that returns thousands of values for one object is usually a mistake, and
+// each value costs a group in the index. The limit keeps such a mistake from taking the
+// memory.
 const defaultMaxIndexValues = 10_000
 
 // Indexer is an indexed store of the objects of one resource.
@@ -58,9 +61,15 @@ const defaultMaxIndexValues = 10_000
 // Objects are shared with all readers: treat what you get as immutable, and do
 // not change an object after Set. DeepCopy before writing.
 type Indexer[T Object] struct {
-	writer  sync.Mutex
+	// writer is held for a whole batch, including its index functions and the deep
+	// copies of the detector. Readers never take it.
+	writer sync.Mutex
+	// current is stored with writer held. The atomic store also publishes all memory
+	// that the batch wrote: a reader that loads the new pointer sees complete nodes.
 	current atomic.Pointer[Snapshot[T]]
-	shared  *shared[T]
+	// shared is set by New and its pointer never changes. Two snapshots with the same
+	// pointer have the same hash seed, which lets Diff compare their tries node by node.
+	shared *shared[T]
 }
 
 // shared is what all snapshots of one indexer have in common.
@@ -69,6 +78,7 @@ type shared[T Object] struct {
 	log       *slog.Logger
 	maxValues int
 	mutations *detector[T] // nil if off; used under the writer lock only
+	scanned   sync.Map     // names of the indexes that were queried without being registered
 }
 
 // New returns an empty indexer. It fails if two indexes have the same name, if
@@ -85,11 +95,14 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if sh.maxValues == 0 {
 		sh.maxValues = defaultMaxIndexValues
 	}
+	// The options are checked before anything is registered: an indexer that New returns
+	// is complete.
 	var err error
 	if sh.mutations, err = newDetector[T](o.Mutations, sh.log); err != nil {
 		return nil, err
 	}
 	ix := &Indexer[T]{shared: sh}
+	// There is a snapshot from the start, so that readers never have to check for nil.
 	ix.current.Store(&Snapshot[T]{shared: sh})
 	for _, def := range o.Indexes {
 		if err := ix.AddIndex(def); err != nil {
@@ -132,24 +145,35 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	if err := def.check(); err != nil {
 		return err
 	}
+	// The first check is made without the lock. It saves the work below in the common
+	// case of a duplicate, but only the second check, under the lock, decides.
 	built := ix.Snapshot()
 	if built.find(def.Name()) >= 0 {
 		return fmt.Errorf("%w: %q", ErrIndexExists, def.Name())
 	}
+	// The table is reachable from this goroutine only until the snapshot with it is
+	// stored, so it can be filled without the lock. A snapshot cannot change meanwhile.
 	t := def.newTable(ix.shared)
 	gen := built.gen + 1
 	follow(t, gen, &Snapshot[T]{shared: ix.shared}, built)
 
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
+	// From here on no batch can commit. What has been committed since built was taken is
+	// a difference of snapshots, and costs what has changed, not what is stored.
 	cur := ix.Snapshot()
 	if cur.find(def.Name()) >= 0 {
 		return fmt.Errorf("%w: %q", ErrIndexExists, def.Name())
 	}
+	// The generation says which batch may edit a node in place. It must exceed that of
+	// every published node, and the next batch counts up from it: it then copies the
+	// nodes of this table, which readers can see by then.
 	gen = max(gen, cur.gen+1)
 	follow(t, gen, built, cur)
 	next := *cur
 	next.gen = gen
+	// A new slice: the one of cur belongs to snapshots that readers hold. An append to
+	// it could write into an array that another snapshot shares.
 	next.tables = append(append(make([]table[T], 0, len(cur.tables)+1), cur.tables...), t)
 	ix.current.Store(&next)
 	return nil
@@ -158,6 +182,8 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 // follow brings a table from the state from to the state to.
 func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) {
 	for c := range Diff(from, to) {
+		// Groups span namespaces, so their objects are addressed by the hash of the
+		// whole key. Old and new version have the same key and therefore the same hash.
 		h := to.shared.hasher.key(c.Key)
 		t.change(gen, entry[T]{c.Old, h, c.Type != Added}, entry[T]{c.New, h, c.Type != Deleted})
 	}
@@ -173,6 +199,8 @@ func (ix *Indexer[T]) RemoveIndex(name string) error {
 	if i < 0 {
 		return fmt.Errorf("%w: %q", ErrIndexNotFound, name)
 	}
+	// The generation stays: no node is made here, and every published node is already
+	// older than the next batch.
 	next := *cur
 	next.tables = append(append(make([]table[T], 0, len(cur.tables)-1), cur.tables[:i]...), cur.tables[i+1:]...)
 	ix.current.Store(&next)

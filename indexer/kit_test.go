@@ -88,18 +88,21 @@ func names[T Object](seq iter.Seq[T]) []string {
 }
 
 func by[K comparable](t testing.TB, s *Snapshot[*pod], x *Index[*pod, K], k K) []string {
-	seq, err := ByIndex(s, x, k)
-	require.NoError(t, err)
+	seq := ByIndex(s, x, k)
 	got := names(seq)
-	n, err := IndexLen(s, x, k)
-	require.NoError(t, err)
+	n := IndexLen(s, x, k)
 	require.Len(t, got, n)
 	return got
 }
 
+// registered reports whether s has the index itself.
+func registered[K comparable](s *Snapshot[*pod], x *Index[*pod, K]) bool {
+	found, err := FindIndex[*pod, K](s, x.Name())
+	return err == nil && found == x
+}
+
 func values[K interface{ ~string | ~int }](t testing.TB, s *Snapshot[*pod], x *Index[*pod, K]) []K {
-	seq, err := IndexValues(s, x)
-	require.NoError(t, err)
+	seq := IndexValues(s, x)
 	return slices.Sorted(seq)
 }
 

@@ -54,6 +54,9 @@ func (m Mutation) String() string {
 
 // detector watches a sample of the stored objects. All methods are called with
 // the writer lock held; a nil detector does nothing.
+//
+// It runs between Batch and Commit, so that its cost is the writer's: a deep copy for
+// each sampled object, and one comparison per Commit.
 type detector[T Object] struct {
 	opts    MutationOptions
 	log     *slog.Logger
@@ -61,8 +64,12 @@ type detector[T Object] struct {
 	samples []sample[T]
 	at      map[types.NamespacedName]int // position in samples
 	next    int                          // position of the sample to compare, or to drop, next
-	pending []write[T]                   // writes of the running batch
-	found   []Mutation                   // not reported yet
+	// Written objects are copied at Commit, not at Set: those of a batch that is
+	// discarded were never visible to readers.
+	pending []write[T] // writes of the running batch
+	// Collected while the state changes, and reported when that is done, since
+	// OnMutation is the user's code and may panic.
+	found []Mutation // not reported yet
 }
 
 // sample is a watched object with its copy. It is the version that is stored:
@@ -120,6 +127,7 @@ func (d *detector[T]) commit() {
 		return
 	}
 	for _, w := range d.pending {
+		// The last chance to compare this version: the store has dropped it.
 		if i, watched := d.at[w.key]; watched {
 			d.compare(i, true)
 		}
@@ -141,6 +149,8 @@ func (d *detector[T]) stores(key types.NamespacedName, obj T) {
 	if s.copy = d.deepCopy(key, obj); s.copy == nil {
 		return
 	}
+	// The one that is next in the round robin is dropped, after a comparison, so that
+	// objects which are never written again do not fill the sample for ever.
 	if len(d.samples) == d.opts.MaxObjects {
 		i := d.next % len(d.samples)
 		d.next = i + 1
@@ -186,6 +196,8 @@ func (d *detector[T]) all() int {
 // reported once, and also if drop is set.
 func (d *detector[T]) compare(i int, drop bool) {
 	s := d.samples[i]
+	// The object is read while others may be modifying it, since that is what is looked
+	// for. A race detector may report it here, beside the write that is at fault.
 	path, same := firstDifference(s.copy, s.obj)
 	if drop || !same {
 		d.drop(i)
@@ -220,6 +232,7 @@ func (d *detector[T]) drop(i int) {
 		d.samples[i] = d.samples[last]
 		d.at[d.samples[i].key] = i
 	}
+	// Without this the slot would keep the object and its copy in memory.
 	d.samples[last] = sample[T]{}
 	d.samples = d.samples[:last]
 }

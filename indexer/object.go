@@ -1,7 +1,9 @@
 package indexer
 
 import (
+	"fmt"
 	"hash/maphash"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,8 +13,34 @@ import (
 // Object is what an [Indexer] stores: a pointer to an API type.
 type Object = object.Object
 
+// FormatKey returns the string form of a key that client-go has, "namespace/name", or
+// "name" for a cluster-scoped object. [ParseKey] is its inverse. (The String method
+// of the key puts a slash before the name of a cluster-scoped object.)
+func FormatKey(key types.NamespacedName) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.Namespace + "/" + key.Name
+}
+
+// ParseKey returns the key of which s is the string form, as [FormatKey] returns it.
+// It fails if there is no name or more than one slash. It accepts a slash before the
+// name of a cluster-scoped object.
+func ParseKey(s string) (types.NamespacedName, error) {
+	namespace, name, found := strings.Cut(s, "/")
+	if !found {
+		namespace, name = "", s
+	}
+	if name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("indexer: %q is not a key; expected \"namespace/name\", or \"name\" of a cluster-scoped object", s)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
 // identical reports whether a and b are the same pointer. Stored objects are
 // immutable, so two versions of an object are never the same pointer.
+//
+// The comparison as interfaces compares type and pointer, and reads neither object.
 func identical[T Object](a, b T) bool { return any(a) == any(b) }
 
 // hasher computes the hashes of one indexer. The seed is random, so that
@@ -22,6 +50,9 @@ type hasher struct {
 	drop uint64 // bits to clear: tests make collisions with it
 }
 
+// str hashes one part of a key. maphash uses the AES instructions of the CPU where it
+// has them, and its result depends on the seed: hashes mean nothing outside of this
+// indexer.
 func (h hasher) str(s string) uint64 { return maphash.String(h.seed, s) &^ h.drop }
 
 // key hashes a whole key, for sets that span namespaces.

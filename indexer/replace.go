@@ -3,7 +3,6 @@ package indexer
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,7 +40,8 @@ func (b *Batch[T]) ReplaceNamespace(namespace string, objs []T) (ReplaceResult, 
 func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
 	var res ReplaceResult
 	var errs []error
-	listed := newKeySet(len(objs))
+	// The keys of the list decide what is deleted, including those of unchanged objects.
+	listed := make(map[types.NamespacedName]struct{}, len(objs))
 	for i, o := range objs {
 		if object.IsNil(o) {
 			errs = append(errs, fmt.Errorf("%w (number %d of the list)", ErrNilObject, i))
@@ -56,7 +56,11 @@ func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
 			errs = append(errs, fmt.Errorf("indexer: %s is not in namespace %q (number %d of the list)", key, before.namespace, i))
 			continue
 		}
-		listed.add(b.next.shared.hasher.key(key))
+		listed[key] = struct{}{}
+		// Equal UID and resourceVersion mean equal content. Keeping the old pointer
+		// keeps nodes, index groups and what readers hold, and the new copy becomes
+		// garbage at once. A relist after a broken watch thus changes little, and often
+		// publishes nothing.
 		if old, ok := b.next.Get(key); ok && (identical(old, o) || object.SameVersion(old, o)) {
 			res.Unchanged++
 			continue
@@ -67,36 +71,15 @@ func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
 			res.Added++
 		}
 	}
-	res.Deleted = b.retain(objs, listed, before)
+	res.Deleted = b.retain(listed, before)
 	return res, errors.Join(errs...)
 }
 
-// retain deletes what is in before and not in objs, and counts it. The hashes
-// of the listed keys decide almost every case with a sixth of the memory that a
-// set of keys would take, during a relist, when memory counts.
-func (b *Batch[T]) retain(objs []T, listed keySet, before scope[T]) (deleted int) {
+// retain deletes what is in before and not listed, and counts it.
+func (b *Batch[T]) retain(listed map[types.NamespacedName]struct{}, before scope[T]) (deleted int) {
+	// The iteration is over a frozen state: Delete edits nodes of this batch only.
 	for key := range before.all {
-		if listed.has(b.next.shared.hasher.key(key)) {
-			continue
-		}
-		if _, existed := b.Delete(key); existed {
-			deleted++
-		}
-	}
-	after := scope[T]{b.next, before.namespace, before.one}
-	if after.len() == listed.n {
-		return deleted
-	}
-	// Two keys have the same hash: compare the keys themselves.
-	keys := make(map[types.NamespacedName]struct{}, len(objs))
-	for _, o := range objs {
-		if !object.IsNil(o) {
-			keys[object.KeyOf(o)] = struct{}{}
-		}
-	}
-	after.s = b.freeze()
-	for key := range after.all {
-		if _, ok := keys[key]; ok {
+		if _, ok := listed[key]; ok {
 			continue
 		}
 		if _, existed := b.Delete(key); existed {
@@ -107,18 +90,13 @@ func (b *Batch[T]) retain(objs []T, listed keySet, before scope[T]) (deleted int
 }
 
 // scope is what a Replace is about: a whole snapshot or one namespace of it.
+//
+// Keys are taken from the records rather than from the objects: they are right even if
+// an object was modified after Set.
 type scope[T Object] struct {
 	s         *Snapshot[T]
 	namespace string
 	one       bool
-}
-
-// len returns the number of objects in the scope.
-func (sc scope[T]) len() int {
-	if sc.one {
-		return sc.s.NamespaceLen(sc.namespace)
-	}
-	return sc.s.Len()
 }
 
 // all iterates over the keys under which objects are stored.
@@ -132,39 +110,5 @@ func (sc scope[T]) all(yield func(types.NamespacedName) bool) {
 		sc.s.buckets.Each(each)
 	} else if nb, ok := sc.s.bucket(sc.namespace); ok {
 		each(nb)
-	}
-}
-
-// keySet is a set of hashes with open addressing; 0 marks a free place.
-type keySet struct {
-	slots []uint64
-	n     int
-}
-
-func newKeySet(size int) keySet {
-	return keySet{slots: make([]uint64, 1<<bits.Len(uint(size+size/2)))}
-}
-
-// find returns the place of h or the free one where it belongs.
-func (k *keySet) find(h uint64) (place *uint64, stored uint64) {
-	stored = max(h, 1)
-	mask := uint64(len(k.slots) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		if k.slots[i] == 0 || k.slots[i] == stored {
-			return &k.slots[i], stored
-		}
-	}
-}
-
-func (k *keySet) has(h uint64) bool {
-	place, _ := k.find(h)
-	return *place != 0
-}
-
-// add adds h and counts it, unless it is there.
-func (k *keySet) add(h uint64) {
-	if place, stored := k.find(h); *place == 0 {
-		*place = stored
-		k.n++
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Promise indexer/5
 func TestReplaceIsADiff(t *testing.T) {
 	t.Parallel()
 	app := LabelIndex[*pod]("app")
@@ -41,6 +42,7 @@ func TestReplaceIsADiff(t *testing.T) {
 	require.Equal(t, map[ChangeType]int{Added: 1, Updated: 3, Deleted: 10}, changes)
 }
 
+// Promise indexer/5
 func TestReplaceThatChangesNothingPublishesNothing(t *testing.T) {
 	t.Parallel()
 	ix := newIndexer(t, LabelIndex[*pod]("app"))
@@ -108,20 +110,4 @@ func TestReplaceNamespaceTouchesNoOther(t *testing.T) {
 	require.Equal(t, 91, s.Len())
 	_, ok := s.Get(key("ns-2", "stray"))
 	require.False(t, ok)
-}
-
-func TestKeySetHoldsWhatItWasSizedFor(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{0, 1, 2, 3, 7, 8, 1000} {
-		s := newKeySet(n)
-		for i := range n {
-			s.add(uint64(i) << 32)
-			s.add(uint64(i) << 32)
-		}
-		require.Equal(t, n, s.n)
-		for i := range n {
-			require.True(t, s.has(uint64(i)<<32))
-		}
-		require.False(t, s.has(12345))
-	}
 }

@@ -16,6 +16,8 @@ func (s *Snapshot[T]) Select(selector labels.Selector) iter.Seq[T] {
 		return s.All()
 	}
 	return func(yield func(T) bool) {
+		// A plan that would visit as many objects as there are is not used: a full scan
+		// is sequential within leaves, and needs no look-ups of values.
 		p := s.plan(selector, s.n)
 		if p == nil {
 			s.All()(matching(selector, yield))
@@ -38,6 +40,9 @@ func (s *Snapshot[T]) SelectInNamespace(namespace string, selector labels.Select
 			s.ByNamespace(namespace)(match)
 			return
 		}
+		// A label index spans namespaces, so the namespace must be checked again. The
+		// limit passed to plan ensures that this discards fewer objects than the
+		// namespace has.
 		p.each(func(o T) bool { return o.GetNamespace() != namespace || match(o) })
 	}
 }
@@ -68,10 +73,16 @@ func (p *labelPlan[T]) each(yield func(T) bool) {
 // plan returns the cheapest way that looks at fewer than limit objects, or nil.
 func (s *Snapshot[T]) plan(selector labels.Selector, limit int) (best *labelPlan[T]) {
 	reqs, selectable := selector.Requirements()
+	// labels.Nothing() reports false here: it cannot be written as requirements, and it
+	// matches nothing. A plan without values is exactly that.
 	if !selectable {
 		return &labelPlan[T]{s: s}
 	}
 	for i := range reqs {
+		// Requirements are combined with AND, so the objects of any single one include
+		// all that match; the selector itself filters the rest. Only these operators
+		// list their values. NotIn and DoesNotExist also match objects without the
+		// label, which the index does not have.
 		switch reqs[i].Operator() {
 		case selection.Equals, selection.DoubleEquals, selection.In:
 		default:
@@ -83,7 +94,7 @@ func (s *Snapshot[T]) plan(selector labels.Selector, limit int) (best *labelPlan
 		}
 		values, n := reqs[i].Values().UnsortedList(), 0 // each once
 		for _, v := range values {
-			n += t.len(s, v)
+			n += t.len(v)
 		}
 		if n < limit {
 			best, limit = &labelPlan[T]{table: t, s: s, values: values}, n
@@ -95,6 +106,8 @@ func (s *Snapshot[T]) plan(selector labels.Selector, limit int) (best *labelPlan
 // labelTable returns the index of the label with that key, or nil if there is
 // none or it misses objects.
 func (s *Snapshot[T]) labelTable(key string) *indexTable[T, string] {
+	// An object that failed is in no group, and a query through the index would miss it.
+	// The full scan does not, so the answer stays right at a higher price.
 	for _, t := range s.tables {
 		if t, ok := t.(*indexTable[T, string]); ok && t.state.index.kind == byLabel && t.state.index.label == key && t.failed.Len() == 0 {
 			return t

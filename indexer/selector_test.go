@@ -20,6 +20,7 @@ func (s spy) Matches(l labels.Labels) bool {
 	return s.Selector.Matches(l)
 }
 
+// Promise indexer/9
 func TestSelectorLooksOnlyAtWhatAnIndexLeaves(t *testing.T) {
 	t.Parallel()
 	ix := newIndexer(t, LabelIndex[*pod]("app"), LabelIndex[*pod]("tier"))
@@ -71,7 +72,7 @@ func TestSelectorThatNamesAValueTwiceFindsObjectsOnce(t *testing.T) {
 	require.Equal(t, 20, count(s.Select(sel)))
 }
 
-// shy does not tell its labels the first time it is asked.
+// shy returns no labels at the first call.
 type shy struct {
 	*pod
 	asked bool
@@ -85,6 +86,7 @@ func (s *shy) GetLabels() map[string]string {
 	return s.pod.GetLabels()
 }
 
+// Promise indexer/9
 func TestSelectorDoesNotRelyOnAnIndexThatMissesObjects(t *testing.T) {
 	t.Parallel()
 	ix, err := New(Options[*shy]{Logger: slog.New(slog.DiscardHandler), Indexes: []IndexDefinition[*shy]{LabelIndex[*shy]("app")}})

@@ -11,13 +11,21 @@ import (
 // Snapshot is the state of an [Indexer] at one point in time: objects, indexes
 // and resourceVersion belong together. It is immutable, and safe for any number
 // of goroutines. Iterations are in no particular order.
+//
+// To make the next state, the writer copies this struct, which is a few words, and edits
+// the copy. A node of a trie is copied when a batch first touches it; gen says whether
+// it has been. All fields are therefore constant once the pointer is in Indexer.current.
 type Snapshot[T Object] struct {
 	shared  *shared[T]
 	buckets pmap.Trie[*bucket[T]]
-	tables  []table[T] // in the order of registration
-	rv      string
-	n       int
-	gen     uint64 // of the batch that made it
+	// Copied before the first write of a batch, see Batch.ownTables. There are few
+	// indexes, and a search by name is linear.
+	tables []table[T] // in the order of registration
+	rv     string
+	// The number of objects is kept because the sizes of the buckets would have to be
+	// summed.
+	n   int
+	gen uint64 // of the batch that made it
 }
 
 // bucket holds the objects of one namespace, by name. Objects are grouped like
@@ -47,10 +55,13 @@ func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
 	return nb.get(s.shared.hasher.str(key.Name), key.Name)
 }
 
+// bucket returns the namespace. Equal hashes of two names are possible, so the name
+// decides.
 func (s *Snapshot[T]) bucket(namespace string) (*bucket[T], bool) {
 	return s.buckets.Find(s.shared.hasher.str(namespace), func(nb *bucket[T]) bool { return nb.name == namespace })
 }
 
+// get returns the object with that name, of which h is the hash.
 func (nb *bucket[T]) get(h uint64, name string) (T, bool) {
 	r, ok := nb.objs.Find(h, func(r record[T]) bool { return r.name == name })
 	return r.obj, ok
@@ -59,6 +70,8 @@ func (nb *bucket[T]) get(h uint64, name string) (T, bool) {
 // each calls yield for every object of the namespace until yield returns false, and
 // reports whether it came to the end.
 func (nb *bucket[T]) each(yield func(T) bool) bool {
+	// Runs hands out a leaf's values at a time. Each would add one more indirect call
+	// per object.
 	return nb.objs.Runs(func(run []record[T]) bool {
 		for i := range run {
 			if !yield(run[i].obj) {
@@ -98,6 +111,7 @@ func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
 }
 
 // Namespaces iterates over the namespaces that have objects.
+// The writer removes a namespace with its last object, so that none of them is empty.
 func (s *Snapshot[T]) Namespaces() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		s.buckets.Each(func(nb *bucket[T]) bool { return yield(nb.name) })
@@ -109,6 +123,7 @@ func (s *Snapshot[T]) Namespaces() iter.Seq[string] {
 func (s *Snapshot[T]) ResourceVersion() string { return s.rv }
 
 // find returns the position of the index of that name, or -1.
+// The name identifies an index within one indexer; AddIndex ensures that it is unique.
 func (s *Snapshot[T]) find(name string) int {
 	for i, t := range s.tables {
 		if t.definition().Name() == name {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Promise indexer/4
 func TestResourceVersionNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	ix := newIndexer(t)
@@ -36,6 +37,7 @@ func TestResourceVersionNeverGoesBack(t *testing.T) {
 	}
 }
 
+// Promise indexer/4
 func TestObjectsDoNotMoveTheResourceVersion(t *testing.T) {
 	t.Parallel()
 	ix := newIndexer(t)

@@ -25,6 +25,9 @@ func Diff[V any](a, b Trie[V], c Compare[V], yield func(d Delta[V]) bool) bool {
 	case a.size&1 != 0 && b.size&1 != 0:
 		return d.leaf((*leaf[V])(a.root), (*leaf[V])(b.root))
 	default:
+		// One root is a leaf and the other is not, or one trie is empty. A leaf has few
+		// values, and so look-ups of all are proportional to the larger trie, most of
+		// which is a difference.
 		return a.Runs(d.gone) && b.Runs(d.come)
 	}
 }
@@ -35,6 +38,8 @@ type Delta[V any] struct {
 	HasOld, HasNew bool
 }
 
+// differ holds what all steps of one Diff share: both tries as a whole, for the look-ups
+// where their shapes differ.
 type differ[V any] struct {
 	a, b  Trie[V]
 	c     Compare[V]
@@ -44,12 +49,16 @@ type differ[V any] struct {
 // inner compares two nodes at the same place of the two tries.
 func (d *differ[V]) inner(p, q unsafe.Pointer, base uint) bool {
 	if base > topShift {
+		// Two chains: the hashes of their values agree in all bits that the trie uses,
+		// so there is nothing left but to look each value up.
 		return eachRun(p, base, d.gone) && eachRun(q, base, d.come)
 	}
 	m, n := (*inner)(p), (*inner)(q)
 	for i := uint64(0); i < fan; {
 		mi, ni := m.isLeaf(i), n.isLeaf(i)
 		if !mi && !ni {
+			// Equal pointers mean equal subtrees, because a node never changes after its
+			// batch. This comparison is what makes the cost follow the difference.
 			if m.kids[i] != n.kids[i] && !d.inner(m.kids[i], n.kids[i], base+fanBits) {
 				return false
 			}
@@ -101,6 +110,9 @@ func eachSlot[V any](n *inner, from, to uint64, base uint, yield func([]V) bool)
 }
 
 // leaf compares two leaves that cover the same hashes.
+//
+// Tags are compared before SameKey: a value of the other leaf with another tag has
+// another hash, so its memory is not touched.
 func (d *differ[V]) leaf(l, m *leaf[V]) bool {
 	for i, v := range l.vals[:l.len()] {
 		j := m.find(l.tag(i), func(w V) bool { return d.c.SameKey(v, w) })
@@ -136,6 +148,8 @@ func (d *differ[V]) gone(vals []V) bool {
 }
 
 // come yields values of the new version that the old one has not.
+//
+// Changes are left out: gone has yielded them, and a value must come once.
 func (d *differ[V]) come(vals []V) bool {
 	for _, w := range vals {
 		if _, ok := d.a.Find(d.c.Hash(w), func(v V) bool { return d.c.SameKey(v, w) }); ok {

@@ -5,6 +5,10 @@ import "unsafe"
 // Edit returns the place of the value with hash h that eq accepts, for the
 // batch to overwrite, or nil if there is none. The new value must have the same
 // hash. The place belongs to the batch until it ends. For gen see [Trie.Put].
+//
+// Inner nodes on the way are copied before it is known whether the value exists, a leaf
+// only when it does. A copy that turns out to be unneeded costs memory, and has the same
+// content.
 func (t *Trie[V]) Edit(gen, h uint64, eq func(V) bool) *V {
 	if t.root == nil {
 		return nil
@@ -29,6 +33,8 @@ func (t *Trie[V]) Edit(gen, h uint64, eq func(V) bool) *V {
 			if at < 0 {
 				return nil
 			}
+			// setLeaf stores the copy in every slot that the leaf covers: a slot that
+			// was left out would lead to the old version of the leaf.
 			own := l.own(gen)
 			setLeaf(n, i, base, own)
 			return &own.vals[at]
@@ -73,6 +79,8 @@ func (t *Trie[V]) Put(gen, h uint64, v V, eq func(V) bool, hash func(V) uint64) 
 			t.root = unsafe.Pointer(l)
 			return t.putLeaf(l, i, h, v)
 		}
+		// The root is a full leaf. It becomes the child of a new inner node, in all of
+		// its slots, and the loop below divides it there like any other.
 		n := &inner{meta: gen << genShift}
 		n.put(0, fan, t.root, true)
 		t.root, t.size = unsafe.Pointer(n), t.size&^1
@@ -89,6 +97,9 @@ func (t *Trie[V]) Put(gen, h uint64, v V, eq func(V) bool, hash func(V) uint64) 
 				setLeaf(n, i, base, own)
 				return t.putLeaf(own, at, h, v)
 			}
+			// Back to the same slot: all values may have gone to the same half, which is
+			// still full then. Each turn uses up a bit of the hash, so the loop ends, in
+			// a chain at worst.
 			deepen(n, l, i, base, gen, hash)
 			continue
 		}
@@ -108,9 +119,13 @@ func setLeaf[V any](n *inner, i uint64, base uint, l *leaf[V]) {
 	if n.kids[i] == p {
 		return
 	}
+	// A leaf whose prefix is p bits long covers all slots that agree in the first p-base
+	// bits of the slot number. These are neighbours, and start at a multiple of their
+	// number.
 	span := uint64(fan) >> (l.prefix() - base)
 	start := i &^ (span - 1)
 	for j := start; j < start+span; j++ {
+		// The mask changes nothing. It shows the compiler that the index is in bounds.
 		n.kids[j&(fan-1)] = p
 	}
 }
@@ -122,6 +137,7 @@ func (t *Trie[V]) putLeaf(l *leaf[V], at int, h uint64, v V) (old V, replaced bo
 		old, l.vals[at] = l.vals[at], v
 		return old, true
 	}
+	// The lowest bit of size says what the root is, hence a count in steps of two.
 	l.add(tagOf(h), v)
 	t.size += 1 << 1
 	return old, false
@@ -158,22 +174,31 @@ func deepen[V any](n *inner, l *leaf[V], i uint64, base uint, gen uint64, hash f
 	if prefix < base+fanBits {
 		span := uint64(fan) >> (prefix - base)
 		start := i &^ (span - 1)
+		// Half the slots go to each of the two new leaves. l itself is unchanged,
+		// because other versions may have it.
 		lo, hi := divide(l, prefix, gen, hash)
 		n.put(start, span/2, unsafe.Pointer(lo), true)
 		n.put(start+span/2, span/2, unsafe.Pointer(hi), true)
 		return
 	}
+	// All 63 bits are used up, and the hashes are as good as equal: no level can divide
+	// them.
 	if prefix > topShift {
 		c := &chain[V]{gen: gen, vals: append(make([]V, 0, leafCap+1), l.vals[:l.len()]...)}
 		n.put(i, 1, unsafe.Pointer(c), false)
 		return
 	}
+	// One more level, of which l is at first the only child, and fills all slots. The
+	// caller's loop descends into it and divides l by its next bit.
 	m := &inner{meta: gen << genShift}
 	m.put(0, fan, unsafe.Pointer(l), true)
 	n.put(i, 1, unsafe.Pointer(m), false)
 }
 
 // divide splits l by the hash bit after its prefix.
+//
+// The hashes are computed again, since the leaf keeps only a byte of each. The tags are
+// copied: they are of bits that do not depend on the level.
 func divide[V any](l *leaf[V], prefix uint, gen uint64, hash func(V) uint64) (lo, hi *leaf[V]) {
 	lo, hi = newLeaf[V](gen, prefix+1), newLeaf[V](gen, prefix+1)
 	for i, v := range l.vals[:l.len()] {
@@ -189,11 +214,14 @@ func divide[V any](l *leaf[V], prefix uint, gen uint64, hash func(V) uint64) (lo
 // Remove takes out the value with hash h that eq accepts and returns it. If
 // there is none, nothing is copied. For gen see [Trie.Put].
 func (t *Trie[V]) Remove(gen, h uint64, eq func(V) bool) (old V, ok bool) {
+	// The extra search is what lets the code below copy nodes without asking whether it
+	// must.
 	if old, ok = t.Find(h, eq); !ok {
 		return old, false
 	}
 	t.size -= 1 << 1
 	if t.Len() == 0 {
+		// Back to the zero value, so that an empty trie holds no memory.
 		*t = Trie[V]{}
 		return old, true
 	}
@@ -206,6 +234,8 @@ func (t *Trie[V]) Remove(gen, h uint64, eq func(V) bool) (old V, ok bool) {
 	n := (*inner)(t.root).own(gen)
 	t.root = unsafe.Pointer(n)
 	removeInner(n, 0, gen, h, eq)
+	// The inverse of what Put does with a full root: a small trie is a single leaf
+	// again.
 	if l := wholeLeaf[V](n, 0); l != nil {
 		t.root, t.size = unsafe.Pointer(l), t.size|1
 	}
@@ -253,6 +283,7 @@ func (c *chain[V]) remove(eq func(V) bool) {
 		if eq(c.vals[i]) {
 			last := len(c.vals) - 1
 			c.vals[i] = c.vals[last]
+			// The slot behind the end must not keep a removed value in memory.
 			var zero V
 			c.vals[last] = zero
 			c.vals = c.vals[:last]
@@ -273,6 +304,9 @@ func wholeLeaf[V any](n *inner, base uint) *leaf[V] {
 }
 
 // merge joins the leaf at slot i of n with its sibling while the two are small.
+//
+// Each turn makes the prefix one bit shorter and the leaf twice as wide. It stops where
+// the leaf fills the node; the level above then puts it in the place of the node.
 func merge[V any](n *inner, i uint64, base uint, gen uint64) {
 	for {
 		l := (*leaf[V])(n.kids[i])
@@ -282,6 +316,8 @@ func merge[V any](n *inner, i uint64, base uint, gen uint64) {
 		}
 		span := uint64(fan) >> (prefix - base)
 		start := i &^ (span - 1)
+		// The sibling is the other half of the range that the two came from when a leaf
+		// was divided. Where it leads deeper, its values were too many for one leaf.
 		if !n.isLeaf(start ^ span) {
 			return
 		}
@@ -290,6 +326,8 @@ func merge[V any](n *inner, i uint64, base uint, gen uint64) {
 			return
 		}
 		l = l.own(gen)
+		// There is room: mergeAt is below leafCap. sib stays as it is, for other
+		// versions.
 		for j, v := range sib.vals[:sib.len()] {
 			l.add(sib.tag(j), v)
 		}

@@ -99,7 +99,7 @@ func (m *trieMap) remove(gen uint64, k int) (*item, bool) {
 }
 
 // hashedMap keeps the hash beside each value, so that dividing a leaf does not
-// need to compute it again; the package documentation tells what that costs.
+// need to compute it again; the package documentation has the cost.
 type hashedMap struct {
 	Trie[hashed]
 	hash func(int) uint64

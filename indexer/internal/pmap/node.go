@@ -17,7 +17,7 @@ const (
 
 	// mergeAt is the number of values at or below which two sibling leaves
 	// become one. It is below leafCap so that a value that comes and goes does
-	// not split and merge the same leaf for ever.
+	// not split and merge the same leaf again and again.
 	mergeAt = 4
 
 	// topShift moves the first fanBits of a hash to the bottom. Hashes are
@@ -34,6 +34,10 @@ const (
 // A leaf that is not yet divided by all fanBits of this node occupies several
 // neighbouring slots, each with the same pointer. That is what makes leaves
 // split in two rather than in eight, and keeps them two thirds full.
+//
+// The pointers are unsafe because a slot holds one of three types. An interface would
+// double their size; unsafe.Pointer is traced by the garbage collector like any other
+// pointer.
 type inner struct {
 	meta uint64 // gen<<16 | leaf mask
 	kids [fan]unsafe.Pointer
@@ -42,6 +46,8 @@ type inner struct {
 // leaf holds up to leafCap values whose hashes begin with the same bits. tags
 // has one byte of each value's hash, so that looking for one value touches the
 // memory of one value.
+//
+// In meta, n counts up to leafCap and the prefix up to 63, so a byte is enough for each.
 type leaf[V any] struct {
 	meta uint64 // gen<<16 | prefix<<8 | n
 	tags uint64 // byte i belongs to vals[i]; there are fewer than eight
@@ -62,6 +68,8 @@ func (n *inner) put(start, span uint64, p unsafe.Pointer, leaf bool) {
 	for i := start; i < start+span; i++ {
 		n.kids[i] = p
 	}
+	// One bit per slot: the leaf mask must agree with what the pointers point to, since
+	// the type of a child is known from it and the level alone.
 	mask := (uint64(1)<<span - 1) << start
 	n.meta &^= mask
 	if leaf {
@@ -90,6 +98,8 @@ func (n *inner) own(gen uint64) *inner {
 	return &c
 }
 
+// newLeaf returns an empty leaf that belongs to the batch gen, for hashes that share
+// their first prefix bits.
 func newLeaf[V any](gen uint64, prefix uint) *leaf[V] {
 	return &leaf[V]{meta: gen<<genShift | uint64(prefix)<<8}
 }
@@ -126,7 +136,11 @@ func (l *leaf[V]) find(tag uint64, eq func(V) bool) int {
 func (l *leaf[V]) candidates(tag uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	x := l.tags ^ tag*ones
+	// A byte of x is 0 where the tag is right. Subtracting 1 from each byte borrows at a
+	// 0 and sets its top bit; &^ x drops bytes whose top bit was set anyway. A borrow
+	// may spill into the next byte, which is the tag too many.
 	m := (x - ones) &^ x & highs
+	// Only the first n bytes are tags of values.
 	return m & (1<<(8*(l.meta&0xff)) - 1)
 }
 
@@ -150,6 +164,7 @@ func (l *leaf[V]) remove(i int) {
 	tag := l.tag(last)
 	l.vals[i] = l.vals[last]
 	l.tags = l.tags&^(0xff<<(8*i)) | tag<<(8*i)
+	// A slot that is out of use must not keep its value in memory.
 	var zero V
 	l.vals[last] = zero
 	l.meta--

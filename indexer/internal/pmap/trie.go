@@ -9,7 +9,9 @@ import "unsafe"
 // equality; see the package documentation for why.
 type Trie[V any] struct {
 	root unsafe.Pointer // nil, *leaf[V] or *inner
-	size uint64         // number of values<<1 | 1 if root is a leaf
+	// The flag is in size rather than in a node, so that a Trie stays at two words and a
+	// search knows the type of the root without loading it.
+	size uint64 // number of values<<1 | 1 if root is a leaf
 }
 
 // Len returns the number of values.
@@ -26,6 +28,8 @@ func (t Trie[V]) Find(h uint64, eq func(V) bool) (v V, ok bool) {
 		return v, false
 	}
 	if t.size&1 == 0 {
+		// No eq is called on the way down: the bits of the hash alone lead to the only
+		// leaf or chain that can have the value.
 		for shift := topShift; ; shift -= fanBits {
 			if shift < 0 {
 				return (*chain[V])(p).find(eq)
@@ -105,6 +109,7 @@ func eachRun[V any](p unsafe.Pointer, base uint, yield func([]V) bool) bool {
 		if !yield(l.values()) {
 			return false
 		}
+		// A leaf that covers several slots is visited at the first of them only.
 		i += fan >> (l.prefix() - base)
 	}
 	return true

@@ -246,7 +246,7 @@ func TestDiffVisitsNoSharedNode(t *testing.T) {
 	require.Equal(t, 1, found)
 }
 
-func TestDiffCallsNobodyAfterTheStop(t *testing.T) {
+func TestDiffDoesNotCallAfterTheStop(t *testing.T) {
 	t.Parallel()
 	a, b := filled(60), filled(9) // leaves on one side, inner nodes on the other
 	diff := func(x, y *trieMap, stop int) (calls int) {

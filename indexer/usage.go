@@ -1,0 +1,58 @@
+package indexer
+
+import (
+	"unsafe"
+
+	"github.com/informerkit/informerkit/internal/intern"
+)
+
+// Usage is the memory of the structure of a snapshot, in bytes. The objects do not
+// count, nor the memory of strings, which belong to them.
+type Usage struct {
+	// Objects is that of the table of objects, by namespace and name.
+	Objects int
+	// Indexes has that of each index, by its name.
+	Indexes map[string]int
+}
+
+// Total returns the sum.
+func (u Usage) Total() int {
+	n := u.Objects
+	for _, bytes := range u.Indexes {
+		n += bytes
+	}
+	return n
+}
+
+// Usage returns the memory of the structure. It is exact and takes a time proportional
+// to the number of objects: about a millisecond for 100,000. Snapshots share most of
+// what they have in common, so that of two together is hardly more than that of one.
+func (s *Snapshot[T]) Usage() Usage {
+	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
+	s.buckets.Each(func(b *bucket[T]) bool {
+		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.objs.Bytes(intern.Allocated)
+		return true
+	})
+	for _, t := range s.tables {
+		u.Indexes[t.definition().Name()] = t.bytes()
+	}
+	return u
+}
+
+// bytes implements table.
+//
+// Sizes are rounded up to the size classes of the Go allocator, since that is what an
+// allocation really takes: a struct of 33 bytes occupies 48.
+func (t *indexTable[T, K]) bytes() int {
+	n := intern.Allocated(unsafe.Sizeof(*t)) + t.groups.Bytes(intern.Allocated) + t.failed.Bytes(intern.Allocated)
+	t.groups.Each(func(g *group[T, K]) bool {
+		var obj T
+		n += intern.Allocated(unsafe.Sizeof(*g)) + intern.Allocated(uintptr(cap(g.small))*unsafe.Sizeof(obj)) + g.objs.Bytes(intern.Allocated)
+		return true
+	})
+	t.failed.Each(func(f *failure[T]) bool {
+		n += intern.Allocated(unsafe.Sizeof(*f))
+		return true
+	})
+	return n
+}
