@@ -19,7 +19,7 @@ func steady(ctx context.Context) map[string]func() {
 	k := key{"default", "pod"}
 	plain := workqueue.New(workqueue.Options[key]{})
 	all := workqueue.New(workqueue.Options[key]{
-		Budgets: []time.Duration{0, time.Minute},
+		MaxWait: []time.Duration{0, time.Minute},
 		Group:   func(k key) string { return k.Namespace },
 	})
 	pointers := workqueue.New(workqueue.Options[*key]{})
@@ -42,7 +42,7 @@ func steady(ctx context.Context) map[string]func() {
 			plain.Done(item)
 		},
 		"classes and groups": func() {
-			all.AddClass(k, 1)
+			all.PriorityClass(1).Add(k)
 			all.Add(k)
 			item, _ := all.Get(ctx)
 			all.Done(item)

@@ -24,13 +24,13 @@ func benchKeys(n int) []benchKey {
 
 func benchOptions() map[string]workqueue.Options[benchKey] {
 	group := func(k benchKey) string { return k.Namespace }
-	budgets := []time.Duration{0, time.Minute}
+	maxWait := []time.Duration{0, time.Minute}
 	return map[string]workqueue.Options[benchKey]{
 		"fifo":           {},
 		"times":          {Times: true},
-		"classes":        {Budgets: budgets},
+		"classes":        {MaxWait: maxWait},
 		"groups":         {Group: group},
-		"classes+groups": {Budgets: budgets, Group: group},
+		"classes+groups": {MaxWait: maxWait, Group: group},
 	}
 }
 

@@ -26,29 +26,31 @@ func TestDelayedItemComesExactlyWhenDueAndOnce(t *testing.T) {
 		advance(time.Second - 1)
 		assert.Zero(t, q.Len())
 		advance(1)
-		assert.Equal(t, []string{"a"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
 		advance(time.Hour)
 		assert.Zero(t, q.Len())
 	})
 }
 
+// Promise workqueue/7
 func TestEarliestDeadlineWins(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.AddAfter("a", time.Minute)
 		q.AddAfter("a", time.Second)
 		q.AddAfter("a", time.Hour)
 		advance(time.Second)
-		assert.Equal(t, []string{"a"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
 		advance(2 * time.Hour)
 		assert.Zero(t, q.Len(), "a superseded deadline fired")
 	})
 }
 
+// Promise workqueue/7
 func TestDelayedItemIsSupersededByAdd(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.AddAfter("a", time.Second)
 		q.Add("a")
-		assert.Equal(t, []string{"a"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
 		advance(time.Hour)
 		assert.Zero(t, q.Len(), "the stale delayed add fired after the work was done")
 
@@ -56,7 +58,7 @@ func TestDelayedItemIsSupersededByAdd(t *testing.T) {
 		q.AddAfter("a", -1) // the same as Add
 		assert.Equal(t, 1, q.Len())
 		assert.Zero(t, q.Stats().Delayed)
-		takeAll(t, q.Queue)
+		takeAll(t, q)
 
 		// Also while it is running, and by an add that comes before the delay.
 		q.Add("a")
@@ -65,17 +67,18 @@ func TestDelayedItemIsSupersededByAdd(t *testing.T) {
 		q.Add("a")
 		q.AddAfter("a", time.Second)
 		q.Done("a")
-		assert.Equal(t, []string{"a"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
 		advance(time.Hour)
 		assert.Zero(t, q.Len())
 	})
 }
 
+// Promise workqueue/7
 func TestDelayOfAQueuedItemIsIgnored(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.Add("a")
 		q.AddAfter("a", time.Second)
-		assert.Equal(t, []string{"a"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
 		advance(time.Hour)
 		assert.Zero(t, q.Len())
 	})
@@ -89,7 +92,7 @@ func TestDelayThatEndsDuringProcessingWaitsForDone(t *testing.T) {
 		advance(time.Minute)
 		assert.Zero(t, q.Len(), "an item was offered twice at once")
 		q.Done("a")
-		assert.Equal(t, []string{"a"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
 	})
 }
 
@@ -101,10 +104,11 @@ func TestDelayOutlivesDone(t *testing.T) {
 		q.Done("a")
 		assert.Zero(t, q.Len())
 		advance(time.Second)
-		assert.Equal(t, []string{"a"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
 	})
 }
 
+// Promise workqueue/9
 func TestAddAfterNeverBlocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +118,7 @@ func TestAddAfterNeverBlocks(t *testing.T) {
 		}
 		advance(1000)
 		assert.Equal(t, 100_000, q.Len())
-		took := takeAll(t, q.Queue)
+		took := takeAll(t, q)
 		assert.Equal(t, 0, took[0])
 		assert.Equal(t, 999, took[99_999]%1000)
 	})
@@ -125,7 +129,7 @@ func TestDelaysOfCenturiesDoNotOverflow(t *testing.T) {
 		advance(time.Hour)
 		q.AddAfter("never", math.MaxInt64)
 		q.AddAfter("past", math.MinInt64)
-		assert.Equal(t, []string{"past"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"past"}, takeAll(t, q))
 		advance(24 * time.Hour)
 		assert.Zero(t, q.Len())
 		assert.Equal(t, 1, q.Stats().Delayed)
@@ -133,6 +137,7 @@ func TestDelaysOfCenturiesDoNotOverflow(t *testing.T) {
 	})
 }
 
+// Promise workqueue/10
 func TestShutDownDropsDelayedItemsAndCountsThem(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.AddAfter("a", time.Second)

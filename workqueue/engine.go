@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"math"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -12,36 +13,48 @@ import (
 // about under one lock. The exported types only name its operations.
 //
 // No user code (group and class functions, metrics, limiters) runs while the
-// lock is held, so nothing a user does can deadlock the queue, and the hash of
-// an item and the time are computed before the lock is taken.
+// lock is held, so nothing a user does can deadlock the queue, and the time is read
+// before the lock is taken.
 //
 // A method whose name ends in Locked is called with the lock held, and returns
 // with it. All others take the lock themselves, or do not need it. The parts below
-// mu (table, free, order, waiters, marks, delays) have no lock of their own: their
+// mu (items, free, order, waiters, barriers, delays, parks) have no lock of their own: their
 // methods are called with mu held.
 //
-// The methods are in three files: adding, taking and finishing items here, what
-// comes later in delays.go, the end in shutdown.go.
+// The methods are in four files: adding, taking and finishing items here, what
+// comes later in delays.go and park.go, the end in shutdown.go.
+//
+// What holds whenever mu is free:
+//
+//   - items has exactly the entries that are in a state, and free has none of them.
+//   - count.running is the length of the list running, and count.again the number
+//     of its entries with again set. So Stats and a drain need not walk a list.
+//   - parked has exactly the entries of the heap parks.
+//   - The timer fires no later than the earliest deadline, or release is at work.
+//   - waiters says what holds between queued entries and goroutines that wait.
 type engine[T comparable] struct {
 	opts  Options[T]
 	seed  maphash.Seed
+	loose bool      // whether items may turn out not to be comparable
 	start time.Time // times inside the engine are nanoseconds since then
 	timed bool      // whether to keep the times of requests and hand-overs
 
-	mu      sync.Mutex
-	table   table[T]
-	free    freeList[T]
-	order   order[T]
-	running entryList[T] // the one handed out first comes first
-	waiters waiters
-	marks   marks
+	mu       sync.Mutex
+	items    entryMap[T]
+	free     freeList[T]
+	order    order[T]
+	running  entryList[T] // the one handed out first comes first
+	waiters  waiters
+	barriers barriers
 
 	delays deadlines[T]
-	timer  *time.Timer // nil until something is delayed
-	armed  int64       // when the timer fires, maxTime if it does not
+	parks  deadlines[T]
+	parked map[*entry[T]]*park[T] // nil if nothing is parked
+	timer  *time.Timer            // nil until something is delayed or parked
+	armed  int64                  // when the timer fires, maxTime if it does not
 
 	shuttingDown bool
-	drain        *drain // what those who wait for the drain wait for, or nil
+	drain        *drain // shared by the callers of ShutDownWithDrain, nil without one
 	processors   processors
 
 	latest     int64 // the latest time seen under the lock
@@ -54,26 +67,52 @@ type counters struct {
 	running, again          int
 	added, retried          uint64
 	dropped, shutdownLosses uint64
+	parkTimeouts            uint64
 }
 
 const maxTime = math.MaxInt64
 
 // newEngine returns the engine of an empty queue. It allocates little more than
-// itself: the table and the timer are made when they are needed.
+// itself: the map of items and the timer are made when they are needed.
 func newEngine[T comparable](opts Options[T]) *engine[T] {
 	e := &engine[T]{
 		opts:  opts,
 		seed:  maphash.MakeSeed(),
+		loose: !alwaysComparable(reflect.TypeFor[T]()),
 		start: time.Now(),
-		timed: opts.Times || opts.Metrics != nil || len(opts.Budgets) > 1,
-		order: newOrder[T](opts.Budgets, opts.Group != nil),
+		timed: opts.Times || opts.Metrics != nil || len(opts.MaxWait) > 1,
+		order: newOrder[T](opts.MaxWait, opts.Group != nil),
 		armed: maxTime,
 	}
-	e.marks.init()
+	e.barriers.init()
 	return e
 }
 
-func (q *engine[T]) hash(item T) uint32 { return uint32(maphash.Comparable(q.seed, item)) }
+// check panics if item cannot be compared, as a map would, but without the lock held.
+// A panic of the map with the lock held would leave the queue locked for ever.
+func (q *engine[T]) check(item T) {
+	if q.loose {
+		maphash.Comparable(q.seed, item)
+	}
+}
+
+// alwaysComparable reports whether comparing values of type t never panics: none of
+// its parts is an interface.
+func alwaysComparable(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Interface:
+		return false
+	case reflect.Array:
+		return alwaysComparable(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !alwaysComparable(t.Field(i).Type) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // now is the current time; it is read without the lock.
 func (q *engine[T]) now() int64 { return int64(time.Since(q.start)) }
@@ -89,6 +128,8 @@ func (q *engine[T]) timeIfKept() int64 {
 
 // observeLocked makes the times that were read before the lock was taken monotonic
 // in the order in which the lock was taken.
+// Two goroutines may take the lock in the other order than they read the clock. Lists
+// in order of arrival would then not be in order of time, which order.push relies on.
 func (q *engine[T]) observeLocked(now int64) int64 {
 	q.latest = max(q.latest, now)
 	return q.latest
@@ -98,19 +139,19 @@ func (q *engine[T]) observeLocked(now int64) int64 {
 // lock is taken.
 type request[T comparable] struct {
 	item  T
-	hash  uint32
 	group string
 	class int
 }
 
 // prepare fills in r, which is zero, for item. It calls user code.
 func (q *engine[T]) prepare(r *request[T], item T) {
-	r.item, r.hash = item, q.hash(item)
+	q.check(item)
+	r.item = item
 	if q.opts.Group != nil {
 		r.group = q.opts.Group(item)
 	}
-	if q.opts.Class != nil {
-		r.class = q.opts.Class(item)
+	if q.opts.PriorityClass != nil {
+		r.class = q.opts.PriorityClass(item)
 	}
 }
 
@@ -127,7 +168,7 @@ func (q *engine[T]) add(r *request[T]) {
 	}
 }
 
-// addClass is Add for a class that the caller names. It takes the lock.
+// addClass is Add for a priority class that the caller names. It takes the lock.
 func (q *engine[T]) addClass(item T, class int) {
 	var r request[T]
 	q.prepare(&r, item)
@@ -184,20 +225,26 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 		return false
 	}
 	now = q.observeLocked(now)
-	e := q.table.findOrInsert(r.hash, &r.item, &q.free)
+	// findOrInsert may make an entry; each case below leaves it in a state.
+	e := q.items.findOrInsert(r.item, &q.free)
 	class := q.order.clamp(r.class)
 	switch {
 	case e.queued:
 		q.order.raise(e, class, now)
 		return false
-	case e.again:
+	case e.requested(): // again, or parked
 		e.class = min(e.class, class)
 		return false
+	case e.parked:
+		// Parked, and not asked for until now. askLocked counts the request, which
+		// then waits for the end of the park.
+		e.class = min(e.class, class)
 	case e.delayed():
 		// The request that was to come later comes now, and only now.
 		q.delays.remove(e)
 		e.class = min(e.class, class)
 	default:
+		// Running, or new: the class of an earlier request says nothing about this one.
 		e.class = class
 	}
 	q.setGroupLocked(e, r)
@@ -210,21 +257,24 @@ func (q *engine[T]) setGroupLocked(e *entry[T], r *request[T]) {
 	if !q.order.grouped {
 		return
 	}
-	if e.member == nil {
-		e.member = new(member[T])
+	if e.link == nil {
+		e.link = new(groupLink[T])
 	}
-	e.member.name = r.group
+	e.link.name = r.group
 }
 
-// askLocked makes a request out of an entry that has none: it is queued, or queued
-// again once it is done.
+// askLocked makes a request out of an entry that has none: it is queued, or will be
+// once it is done or its park has ended.
 func (q *engine[T]) askLocked(e *entry[T], now int64) {
 	q.count.added++
 	e.queuedAt = now
-	e.mark = q.marks.enter()
+	e.barrier = q.barriers.enter()
 	if e.running {
 		e.again = true
 		q.count.again++
+		return
+	}
+	if e.parked {
 		return
 	}
 	q.order.push(e, now)
@@ -236,19 +286,22 @@ func (q *engine[T]) takeLocked(now int64, holder uint16) *entry[T] {
 	e := q.order.pop(now)
 	e.running, e.holder = true, holder
 	e.startedAt = now
-	e.runMark, e.mark = e.mark, nil
+	// The request ends here, so that an Add from now on makes another one: the
+	// worker may have read the state that the Add is about already.
+	e.runBarrier, e.barrier = e.barrier, nil
 	q.running.pushBack(e)
 	q.startedSum += e.startedAt
 	q.count.running++
 	return e
 }
 
-// nobody holds the items that were taken by Get.
-const nobody = 0
+// noHolder stands for the caller of Get: no ProcessWith holds the item.
+const noHolder = 0
 
 // get hands out the next item to holder, waiting for one if need be. It returns
 // false when ctx is done, or the queue is shut down and has nothing queued.
 func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
+	// A worker that is to stop takes nothing more, though the queue may have items.
 	if ctx.Err() != nil {
 		return item, false
 	}
@@ -259,11 +312,15 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 			q.mu.Unlock()
 			return item, false
 		}
+		// The time read before the wait is too old. This is the one clock read with
+		// the lock held: without the lock, another goroutine could take the item.
 		now = q.timeIfKept()
 	}
 	e := q.takeLocked(now, holder)
 	item = e.item // e may be recycled as soon as the lock is released
 	queuedAt := e.queuedAt
+	// The adds while a signal was on its way have signalled no other waiter. If
+	// items are left, it is up to this goroutine to do so.
 	w := q.waiters.next(q.order.n)
 	q.mu.Unlock()
 	w.wake()
@@ -277,6 +334,7 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 // entry is queued, false when ctx is done or the queue empty and shut down.
 func (q *engine[T]) waitLocked(ctx context.Context) bool {
 	w := q.waiters.get()
+	// Another goroutine may have taken the item before this one got the lock.
 	for q.order.n == 0 && !q.shuttingDown {
 		q.waiters.push(w)
 		q.mu.Unlock()
@@ -291,8 +349,8 @@ func (q *engine[T]) waitLocked(ctx context.Context) bool {
 				q.waiters.put(w)
 				return false
 			}
-			// The invitation is on its way and goes to another one. The
-			// waiter is not reused, its signal may come any time.
+			// The signal is on its way, so another waiter gets one. This
+			// waiter is not reused, as its signal may come any time.
 			q.waiters.arrived(w)
 			next := q.waiters.next(q.order.n)
 			q.mu.Unlock()
@@ -306,26 +364,27 @@ func (q *engine[T]) waitLocked(ctx context.Context) bool {
 }
 
 // done ends the processing of item, if it was being processed. With forget,
-// its count of retries starts anew.
+// its count of retries starts from zero.
 func (q *engine[T]) done(item T, forget bool) {
-	hash := q.hash(item)
+	q.check(item)
 	now := q.timeIfKept()
 	q.mu.Lock()
-	slot := q.table.slot(hash, &item)
-	if slot == nil || !(*slot).running {
+	e := q.items.find(item)
+	if e == nil || !e.running {
 		q.mu.Unlock()
 		return
 	}
-	e := *slot
 	if forget {
 		e.retries = 0
 	}
+	// Copied, as doneLocked may recycle e.
 	startedAt := e.startedAt
-	reached := q.doneLocked(e, slot, now)
+	reached := q.doneLocked(e, now)
 	w := q.waiters.next(q.order.n)
 	drained := q.drainedLocked()
 	q.mu.Unlock()
 	w.wake()
+	// Closed without the lock: what waits for them may use the queue at once.
 	reached.close()
 	drained.end()
 	if q.opts.Metrics != nil {
@@ -333,49 +392,178 @@ func (q *engine[T]) done(item T, forget bool) {
 	}
 }
 
-// doneLocked returns the marks that this reached.
-func (q *engine[T]) doneLocked(e *entry[T], slot **entry[T], now int64) *mark {
+// doneLocked returns the barriers that this reached.
+func (q *engine[T]) doneLocked(e *entry[T], now int64) *barrier {
 	q.running.remove(e)
 	e.running = false
 	q.startedSum -= e.startedAt
 	q.count.running--
-	reached := q.marks.leave(e.runMark)
-	e.runMark = nil
+	reached := q.barriers.leave(e.runBarrier)
+	e.runBarrier = nil
 	switch {
 	case e.again:
 		e.again = false
 		q.count.again--
-		q.order.push(e, q.observeLocked(now))
-	case !e.delayed():
-		q.table.clear(slot)
-		q.free.put(e, q.table.n)
+		// For a parked entry the request stays pending until the park ends.
+		if !e.parked {
+			q.order.push(e, q.observeLocked(now))
+		}
+	case !e.delayed() && !e.parked:
+		// A delayed entry keeps its record, and with it the count of retries.
+		q.discardLocked(e)
 	}
 	return reached
 }
 
 // discardLocked forgets an entry that is in none of the states.
 func (q *engine[T]) discardLocked(e *entry[T]) {
-	q.table.remove(e)
-	q.free.put(e, q.table.n)
+	q.items.remove(e)
+	q.free.put(e, q.items.len())
+	// During a shutdown the heaps still have the entries that are discarded while
+	// they are walked: eachLocked would bring those back.
+	if q.items.oversized() && !q.shuttingDown {
+		q.items.rebuild(q.eachLocked)
+	}
+}
+
+// eachLocked yields every entry that is in use, some of them twice.
+// Those are the running ones that are also delayed or parked.
+func (q *engine[T]) eachLocked(yield func(*entry[T])) {
+	for i := range q.order.classes {
+		for e := q.order.classes[i].head; e != nil; e = e.next {
+			yield(e)
+		}
+	}
+	for e := q.running.head; e != nil; e = e.next {
+		yield(e)
+	}
+	for _, heap := range []*deadlines[T]{&q.delays, &q.parks} {
+		for _, d := range heap.items {
+			yield(d.entry)
+		}
+	}
 }
 
 // forget resets the count of retries that Inspect shows.
 func (q *engine[T]) forget(item T) {
-	hash := q.hash(item)
+	q.check(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.table.find(hash, &item); e != nil {
+	if e := q.items.find(item); e != nil {
 		e.retries = 0
 	}
 }
 
 // retriesOf returns how often in a row item was retried.
 func (q *engine[T]) retriesOf(item T) int {
-	hash := q.hash(item)
+	q.check(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.table.find(hash, &item); e != nil {
+	if e := q.items.find(item); e != nil {
 		return int(e.retries)
 	}
 	return 0
+}
+
+// waiter is a goroutine waiting in Get.
+type waiter struct {
+	signal     chan struct{} // capacity 1, so that waking never blocks
+	next, prev *waiter
+	signalled  bool // taken off the list and about to receive the signal
+}
+
+// wake unblocks w, which may be nil. It is called after the lock was released, so
+// that the goroutine does not wake up only to wait for the lock.
+func (w *waiter) wake() {
+	if w != nil {
+		w.signal <- struct{}{}
+	}
+}
+
+// waiters is the stack of goroutines that found the queue empty. The last to
+// come is woken first: its stack and caches are still warm.
+//
+// Signalling a waiter does not hand it the item: the goroutine that holds the lock next may
+// take the item, which saves a switch of goroutines when workers are busy
+// anyway. At most one signal is on its way at a time, and a woken goroutine
+// signals the next if items are left. That avoids a thundering herd: a burst of
+// adds does not wake every idle worker for what the first ones will have done by then.
+//
+// What must hold whenever the lock is free: if there are queued entries and
+// waiters, then a signal is on its way.
+type waiters struct {
+	head     *waiter
+	onTheWay int // signalled, and not yet back under the lock
+	free     *waiter
+	nFree    int
+}
+
+// maxFreeWaiters is how many waiters are kept for reuse.
+const maxFreeWaiters = 64
+
+// next takes off the waiter to wake, given the number of queued entries.
+func (l *waiters) next(queued int) *waiter {
+	if l.head == nil || queued == 0 || l.onTheWay > 0 {
+		return nil
+	}
+	return l.pop()
+}
+
+// pop takes off the waiter that came last; there must be one. The caller wakes it.
+func (l *waiters) pop() *waiter {
+	w := l.head
+	l.remove(w)
+	w.signalled = true
+	l.onTheWay++
+	return w
+}
+
+// push adds a waiter that came just now.
+func (l *waiters) push(w *waiter) {
+	w.next, w.prev = l.head, nil
+	if l.head != nil {
+		l.head.prev = w
+	}
+	l.head = w
+}
+
+// remove takes off a waiter that is on the stack, for example as its context ended.
+func (l *waiters) remove(w *waiter) {
+	if w.prev == nil {
+		l.head = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	}
+	w.next, w.prev = nil, nil
+}
+
+// arrived is to be called by a woken waiter once it holds the lock.
+func (l *waiters) arrived(w *waiter) {
+	w.signalled = false
+	l.onTheWay--
+}
+
+// get returns a waiter for a goroutine that is about to wait.
+//
+// The free list is not a sync.Pool: a channel that was made in a testing/synctest
+// bubble must not be used outside, and a pool would carry it from one test to another.
+func (l *waiters) get() *waiter {
+	w := l.free
+	if w == nil {
+		return &waiter{signal: make(chan struct{}, 1)}
+	}
+	l.free, l.nFree = w.next, l.nFree-1
+	w.next = nil
+	return w
+}
+
+// put keeps a waiter whose signal was received, or can never come.
+func (l *waiters) put(w *waiter) {
+	if l.nFree < maxFreeWaiters {
+		w.next = l.free
+		l.free, l.nFree = w, l.nFree+1
+	}
 }

@@ -28,3 +28,27 @@ func ExampleDelayingQueue() {
 	// default/soon
 	// delayed: 0
 }
+
+// A reconcile that has written waits for its cache to see the write. An event that
+// arrives meanwhile does not make a worker look at the stale cache.
+func ExampleDelayingQueue_Park() {
+	ctx := context.Background()
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
+	q.Add("default/web")
+	key, _ := q.Get(ctx)
+
+	var cacheHasSeenIt func()
+	q.Park(key, func(met func()) (cancel func()) {
+		cacheHasSeenIt = met
+		return nil
+	}, time.Minute)
+	q.Done(key)
+
+	q.Add(key) // an event
+	fmt.Println("queued:", q.Len(), "parked:", q.Stats().Parked)
+	cacheHasSeenIt()
+	fmt.Println("queued:", q.Len(), "parked:", q.Stats().Parked)
+	// Output:
+	// queued: 0 parked: 1
+	// queued: 1 parked: 0
+}

@@ -32,12 +32,12 @@ func Example() {
 }
 
 // A controller that wants to know when it has seen everything once adds all it
-// knows, and waits for a mark.
-func ExampleQueue_Mark() {
+// knows, and waits for a barrier.
+func ExampleQueue_Barrier() {
 	ctx := context.Background()
 	q := workqueue.New(workqueue.Options[string]{})
 	q.AddAll([]string{"default/web", "default/db"})
-	initial := q.Mark()
+	initial := q.Barrier()
 
 	go func() {
 		for key, ok := q.Get(ctx); ok; key, ok = q.Get(ctx) {
@@ -55,12 +55,12 @@ func ExampleQueue_Mark() {
 func ExampleOptions() {
 	type key struct{ Namespace, Name string }
 	q := workqueue.New(workqueue.Options[key]{
-		Budgets: []time.Duration{0, time.Minute},
+		MaxWait: []time.Duration{0, time.Minute},
 		Group:   func(k key) string { return k.Namespace },
 	})
-	q.AddClass(key{"noisy", "a"}, 1)
-	q.AddClass(key{"noisy", "b"}, 1)
-	q.AddClass(key{"quiet", "c"}, 1)
+	q.PriorityClass(1).Add(key{"noisy", "a"})
+	q.PriorityClass(1).Add(key{"noisy", "b"})
+	q.PriorityClass(1).Add(key{"quiet", "c"})
 	q.Add(key{"noisy", "urgent"})
 
 	for q.Len() > 0 {
@@ -77,14 +77,14 @@ func ExampleOptions() {
 
 // Code that only knows how to add gets a view of the queue, and what it adds is
 // of the class of that view.
-func ExampleQueue_Class() {
-	q := workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, time.Minute}})
+func ExampleQueue_PriorityClass() {
+	q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}})
 	addAll := func(q interface{ Add(string) }, keys ...string) {
 		for _, key := range keys {
 			q.Add(key)
 		}
 	}
-	addAll(q.Class(1), "default/old-1", "default/old-2")
+	addAll(q.PriorityClass(1), "default/old-1", "default/old-2")
 	addAll(q, "default/news")
 
 	for q.Len() > 0 {

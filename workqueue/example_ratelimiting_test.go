@@ -59,7 +59,7 @@ func ExampleProcess() {
 	// stopped: <nil>
 }
 
-// An item that can never succeed is given up; others come back when they like.
+// An item that can never succeed is dropped; a function may ask for a later run.
 func ExampleProcessWith() {
 	q := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Name: "pods"})
 	q.AddAll([]string{"poison", "flaky", "checked hourly", "fine"})
@@ -75,16 +75,16 @@ func ExampleProcessWith() {
 				cancel()
 			}
 		},
-	}, func(_ context.Context, key string) error {
+	}, func(_ context.Context, key string) (workqueue.Result, error) {
 		switch key {
 		case "poison":
-			return workqueue.Terminal(errors.New("no such field"))
+			return workqueue.Result{}, workqueue.Terminal(errors.New("no such field"))
 		case "flaky":
 			panic("again")
 		case "checked hourly":
-			return workqueue.RequeueAfter(time.Hour)
+			return workqueue.Result{RequeueAfter: time.Hour}, nil
 		}
-		return nil
+		return workqueue.Result{}, nil
 	})
 	fmt.Println("left:", left.Queued, left.Delayed, err)
 	// Output:

@@ -17,8 +17,10 @@ const (
 	maxLoggedItems = 1024
 )
 
-// failureLog decides which failures are worth a line. An item that fails for ever
+// failureLog decides which failures are worth a line. An item that never succeeds
 // must show, but not with a line per attempt.
+//
+// It has a lock of its own: lines are decided on by workers, and must not delay the queue.
 type failureLog[T comparable] struct {
 	seed maphash.Seed
 
@@ -56,6 +58,8 @@ func (l *failureLog[T]) note(item T, err error) verdict {
 	defer l.mu.Unlock()
 	if e := l.items[item]; e != nil {
 		f := e.Value.(*loggedFailure[T])
+		// The same reason within a minute is only counted. Another reason is
+		// logged at once.
 		if f.reason == reason && now.Sub(f.at) < logAgainAfter {
 			f.since++
 			return verdict{}
@@ -65,6 +69,8 @@ func (l *failureLog[T]) note(item T, err error) verdict {
 		l.order.MoveToBack(e)
 		return v
 	}
+	// Full of items that had a line within the minute: to log this one as well would be
+	// a line per failure, which is what the log is to prevent. So it is only counted.
 	if len(l.items) >= maxLoggedItems && !l.evict(now) {
 		l.unlogged++
 		if now.Sub(l.reported) < logAgainAfter {
@@ -82,6 +88,7 @@ func (l *failureLog[T]) note(item T, err error) verdict {
 // had a line within logAgainAfter: one that is forgotten would get another.
 func (l *failureLog[T]) evict(now time.Time) bool {
 	oldest := l.order.Front()
+	// The list is in order of the last line: if the first one's is too recent, all are.
 	f := oldest.Value.(*loggedFailure[T])
 	if now.Sub(f.at) < logAgainAfter {
 		return false
@@ -105,6 +112,7 @@ func (p *processor[T]) logFailure(o Outcome[T]) {
 		// failure like any other.
 		p.Logger.Debug("processing interrupted", attrs...)
 	case o.Action == Interrupted:
+		// Not limited: the queue is shut down, so it cannot happen again to this item.
 		p.Logger.Warn("processing failed", attrs...)
 	default:
 		v := p.log.note(o.Item, o.Err)

@@ -1,7 +1,7 @@
 package workqueue
 
 import (
-	"container/heap"
+	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -41,6 +41,9 @@ type Stats struct {
 	Again int
 	// Delayed is the number of items waiting for their delay to end.
 	Delayed int
+	// Parked is the number of items that are held back until a condition is met; see
+	// [DelayingQueue.Park]. One that is running as well is counted in both.
+	Parked int
 	// Running is the number of items handed out and not done.
 	Running int
 
@@ -52,9 +55,12 @@ type Stats struct {
 	// Dropped is how many items [Process] dropped after a failure: with [Terminal],
 	// or after MaxAttempts. Each was an [Outcome] with the action Dropped.
 	Dropped uint64
-	// ShutdownLosses is how many requests were lost to the shutdown: delayed items,
-	// retries that came after it, and what a stopping [Process] took out of the
-	// queue.
+	// ParkTimeouts is how many parks ended because their time had passed, without
+	// the condition being met.
+	ParkTimeouts uint64
+	// ShutdownLosses is how many requests were lost to the shutdown: delayed and
+	// parked items, retries that came after it, and what a stopping [Process] took
+	// out of the queue.
 	ShutdownLosses uint64
 
 	// The durations are 0 in a queue that does not keep times, see
@@ -69,7 +75,7 @@ type Stats struct {
 }
 
 // Stats returns the state of the queue in numbers, in constant time.
-func (q *Queue[T]) Stats() Stats {
+func (q *plain[T]) Stats() Stats {
 	e := q.engine
 	now := e.now()
 	e.mu.Lock()
@@ -84,13 +90,17 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 		Queued:  q.order.n,
 		Again:   q.count.again,
 		Delayed: q.delays.len(),
+		Parked:  q.parks.len(),
 		Running: q.count.running,
 		Added:   q.count.added,
 		Retried: q.count.retried,
 		Dropped: q.count.dropped,
 
+		ParkTimeouts:   q.count.parkTimeouts,
 		ShutdownLosses: q.count.shutdownLosses,
 	}
+	// The sum of now-startedAt over all running items, without a walk over them. The
+	// list is in order of the hand-out, so its head has been running for longest.
 	if first := q.running.head; first != nil && q.timed {
 		s.UnfinishedWork = time.Duration(int64(q.count.running)*now - q.startedSum)
 		s.LongestRunning = time.Duration(now - first.startedAt)
@@ -102,19 +112,20 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 type Inspection[T comparable] struct {
 	Name         string
 	ShuttingDown bool
-	// Stats is of the same moment, so that what a limit has left out can be told.
+	// Stats is of the same moment, so that it shows how much a limit has left out.
 	Stats Stats
-	// Classes has one entry for each class, at least one.
-	Classes []ClassInspection
-	Queued  []Item[T] // in the order in which they come if no more become overdue (groups take turns besides)
-	Delayed []Item[T] // the one whose delay ends first comes first
-	Running []Item[T] // the one that was handed out first comes first
+	// PriorityClasses has one entry for each priority class, at least one.
+	PriorityClasses []PriorityClassInspection
+	Queued          []Item[T] // in the order in which they come if no more become overdue (groups take turns besides)
+	Delayed         []Item[T] // the one whose delay ends first comes first
+	Parked          []Item[T] // the one that is parked for the shortest time still comes first
+	Running         []Item[T] // the one that was handed out first comes first
 }
 
-// ClassInspection is the state of one class in an [Inspection].
-type ClassInspection struct {
-	// Budget is the bound from [Options].Budgets; 0 if there are no classes.
-	Budget time.Duration
+// PriorityClassInspection is the state of one priority class in an [Inspection].
+type PriorityClassInspection struct {
+	// MaxWait is that of [Options].MaxWait; 0 if there are no priority classes.
+	MaxWait time.Duration
 	// Queued is the number of items ready to be handed out, and Groups the number
 	// of fair groups that they belong to, if the queue has groups.
 	Queued, Groups int
@@ -123,9 +134,9 @@ type ClassInspection struct {
 // Item is the state of one item in an [Inspection].
 type Item[T comparable] struct {
 	Item T
-	// Class is the class of the pending request or, if none is pending, of the
+	// PriorityClass is that of the pending request or, if none is pending, of the
 	// one being processed.
-	Class int
+	PriorityClass int
 	// Group is the fair group, if the queue has groups.
 	Group string
 	// Retries is how often in a row the item was added with a rate limit
@@ -136,6 +147,9 @@ type Item[T comparable] struct {
 	QueuedSince time.Time
 	// DelayedUntil is when the delay ends; zero if the item is not delayed.
 	DelayedUntil time.Time
+	// ParkedUntil is when the park ends at the latest; zero if the item is not
+	// parked.
+	ParkedUntil time.Time
 	// RunningSince is when the item was handed out. It is zero if the item is
 	// not running, and in a queue that does not keep times.
 	RunningSince time.Time
@@ -144,31 +158,34 @@ type Item[T comparable] struct {
 }
 
 // Inspect returns what the queue holds. An item that is both running and
-// delayed is listed twice. The queue is locked while everything is copied, so
+// delayed or parked is listed twice. The queue is locked while everything is copied, so
 // this is for people who look, not for a loop; [Queue.Stats] is. For a queue that
 // may be long there is [Queue.InspectUpTo].
-func (q *Queue[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
+func (q *plain[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
 
 // InspectUpTo is [Queue.Inspect] with at most limit items of each kind: those
 // that come next, those whose delays end first, and those that have been running
 // for longest. The queue is locked for a time in proportion to limit, however
 // much it holds. A limit below 0 counts as 0.
-func (q *Queue[T]) InspectUpTo(limit int) Inspection[T] {
+func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 	limit = max(0, limit)
 	e := q.engine
 	now := e.now()
+	// Only copying needs the lock; sorting is done after it.
 	e.mu.Lock()
 	in := Inspection[T]{
-		Name:         e.opts.Name,
-		ShuttingDown: e.shuttingDown,
-		Stats:        e.statsLocked(now),
-		Classes:      e.order.inspect(),
-		Queued:       collectLocked(e, min(limit, e.order.n), e.order.each(e.latest)),
-		Delayed:      collectLocked(e, min(limit, e.delays.len()), e.delays.earliest(limit)),
-		Running:      collectLocked(e, min(limit, e.count.running), e.running.each),
+		Name:            e.opts.Name,
+		ShuttingDown:    e.shuttingDown,
+		Stats:           e.statsLocked(now),
+		PriorityClasses: e.order.inspect(),
+		Queued:          collectLocked(e, min(limit, e.order.n), e.order.each(e.latest)),
+		Delayed:         collectLocked(e, min(limit, e.delays.len()), e.delays.earliest(limit)),
+		Parked:          collectLocked(e, min(limit, e.parks.len()), e.parks.earliest(limit)),
+		Running:         collectLocked(e, min(limit, e.count.running), e.running.each),
 	}
 	e.mu.Unlock()
 	slices.SortFunc(in.Delayed, func(a, b Item[T]) int { return a.DelayedUntil.Compare(b.DelayedUntil) })
+	slices.SortFunc(in.Parked, func(a, b Item[T]) int { return a.ParkedUntil.Compare(b.ParkedUntil) })
 	return in
 }
 
@@ -190,19 +207,22 @@ func collectLocked[T comparable](q *engine[T], n int, entries iter.Seq[*entry[T]
 func (q *engine[T]) inspectLocked(e *entry[T]) Item[T] {
 	at := func(t int64) time.Time { return q.start.Add(time.Duration(t)) }
 	item := Item[T]{
-		Item:    e.item,
-		Class:   int(e.class),
-		Retries: int(e.retries),
-		Again:   e.again,
+		Item:          e.item,
+		PriorityClass: int(e.class),
+		Retries:       int(e.retries),
+		Again:         e.again,
 	}
-	if e.member != nil {
-		item.Group = e.member.name
+	if e.link != nil {
+		item.Group = e.link.name
 	}
-	if q.timed && (e.queued || e.again) {
+	if q.timed && e.requested() {
 		item.QueuedSince = at(e.queuedAt)
 	}
 	if e.delayed() {
 		item.DelayedUntil = at(e.at)
+	}
+	if e.parked {
+		item.ParkedUntil = at(e.at)
 	}
 	if q.timed && e.running {
 		item.RunningSince = at(e.startedAt)
@@ -220,6 +240,7 @@ func (l *entryList[T]) each(yield func(*entry[T]) bool) {
 // from now on, if groups did not take turns and nothing became overdue meanwhile.
 func (o *order[T]) each(now int64) iter.Seq[*entry[T]] {
 	return func(yield func(*entry[T]) bool) {
+		// Copies of the heads and of the rotation: looking must not use up a turn.
 		rotation, rest := o.rotation, slices.Clone(o.classes)
 		for range o.n {
 			c := nextClass(&rotation, rest, now)
@@ -232,16 +253,16 @@ func (o *order[T]) each(now int64) iter.Seq[*entry[T]] {
 }
 
 // inspect describes the classes.
-func (o *order[T]) inspect() []ClassInspection {
-	all := make([]ClassInspection, len(o.classes))
+func (o *order[T]) inspect() []PriorityClassInspection {
+	all := make([]PriorityClassInspection, len(o.classes))
 	for i := range o.classes {
 		c := &o.classes[i]
-		all[i] = ClassInspection{Budget: time.Duration(c.maxWait), Queued: c.n, Groups: c.groups.len()}
+		all[i] = PriorityClassInspection{MaxWait: time.Duration(c.maxWait), Queued: c.n, Groups: len(c.groups)}
 	}
 	return all
 }
 
-// earliest yields the n delayed entries whose delays end first, the first one
+// earliest yields the n entries whose delays or parks end first, the first one
 // first; or, if there are not more than n, all of them in any order.
 //
 // It walks down from the top of the heap. The next one is a child of one
@@ -257,35 +278,18 @@ func (d *deadlines[T]) earliest(n int) iter.Seq[*entry[T]] {
 			}
 			return
 		}
-		next := candidates{{d.items[0].at, 0}}
+		latestFirst := func(pos, of int) int { return cmp.Compare(d.items[of].at, d.items[pos].at) }
+		next := []int{0} // positions, the one that comes next is the last
 		for range n {
-			pos := heap.Pop(&next).(candidate).pos
+			pos := next[len(next)-1]
+			next = next[:len(next)-1]
 			if !yield(d.items[pos].entry) {
 				return
 			}
 			for child := pos*heapArity + 1; child <= (pos+1)*heapArity && child < len(d.items); child++ {
-				heap.Push(&next, candidate{d.items[child].at, child})
+				i, _ := slices.BinarySearchFunc(next, child, latestFirst)
+				next = slices.Insert(next, i, child)
 			}
 		}
 	}
-}
-
-// candidate is a position in the heap of the deadlines, and its time.
-type candidate struct {
-	at  int64
-	pos int
-}
-
-// candidates make a heap.Interface.
-type candidates []candidate
-
-func (c candidates) Len() int           { return len(c) }
-func (c candidates) Less(i, j int) bool { return c[i].at < c[j].at }
-func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *candidates) Push(x any)        { *c = append(*c, x.(candidate)) }
-func (c *candidates) Pop() any {
-	last := len(*c) - 1
-	x := (*c)[last]
-	*c = (*c)[:last]
-	return x
 }

@@ -25,7 +25,7 @@ func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewDelaying(workqueue.Options[string]{
-			Budgets: []time.Duration{0, 10 * time.Second},
+			MaxWait: []time.Duration{0, 10 * time.Second},
 			Group:   func(s string) string { return s[:1] },
 		})
 		for i := range 5 {
@@ -34,10 +34,10 @@ func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 			mustGet(t, q)
 		}
 		for i := range 5 {
-			q.AddClass(fmt.Sprint("low", i), 1)
+			q.PriorityClass(1).Add(fmt.Sprint("low", i))
 			advance(time.Second)
 		}
-		advance(9 * time.Second) // the budget of low0 to low3 has ended
+		advance(9 * time.Second) // low0 to low3 have become overdue
 		for i := range 5 {
 			q.Add(fmt.Sprint("high", i))
 		}
@@ -51,15 +51,15 @@ func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 		assert.Equal(t, q.Stats(), in.Stats)
 		assert.Equal(t, 10, in.Stats.Queued)
 		assert.Equal(t, 50, in.Stats.Delayed)
-		assert.Equal(t, []workqueue.ClassInspection{
-			{Queued: 5, Groups: 1}, {Budget: 10 * time.Second, Queued: 5, Groups: 1},
-		}, in.Classes)
+		assert.Equal(t, []workqueue.PriorityClassInspection{
+			{Queued: 5, Groups: 1}, {MaxWait: 10 * time.Second, Queued: 5, Groups: 1},
+		}, in.PriorityClasses)
 
 		assert.Equal(t, []string{"low0", "high0", "high1", "high2", "low1"}, names(q.InspectUpTo(5).Queued))
 		all := q.Inspect()
 		assert.Len(t, all.Queued, 10)
 		assert.Len(t, all.Delayed, 50)
-		assert.Equal(t, takeAll(t, q.Queue), names(all.Queued), "nothing became overdue meanwhile")
+		assert.Equal(t, takeAll(t, q), names(all.Queued), "nothing became overdue meanwhile")
 	})
 }
 
@@ -75,7 +75,7 @@ func TestInspectionWithoutItems(t *testing.T) {
 		assert.Empty(t, in.Delayed)
 		assert.Empty(t, in.Running)
 		assert.Equal(t, workqueue.Stats{Queued: 1, Delayed: 1, Running: 1, Added: 2}, in.Stats)
-		assert.Equal(t, []workqueue.ClassInspection{{Queued: 1}}, in.Classes)
+		assert.Equal(t, []workqueue.PriorityClassInspection{{Queued: 1}}, in.PriorityClasses)
 	}
 }
 
@@ -107,19 +107,19 @@ func TestInspectionShowsTheEarliestDelays(t *testing.T) {
 func TestClassAddsToItsClass(t *testing.T) {
 	t.Parallel()
 	q := workqueue.NewRateLimiting(nil, workqueue.Options[string]{
-		Budgets: []time.Duration{0, time.Minute, time.Hour},
-		Class:   func(string) int { return 2 },
+		MaxWait:       []time.Duration{0, time.Minute, time.Hour},
+		PriorityClass: func(string) int { return 2 },
 	})
-	q.Class(1).Add("a")
-	q.Class(-1).Add("b")
-	q.Class(99).Add("c")
+	q.PriorityClass(1).Add("a")
+	q.PriorityClass(-1).Add("b")
+	q.PriorityClass(99).Add("c")
 	q.Add("d")
 	classes := map[string]int{}
 	for _, item := range q.Inspect().Queued {
-		classes[item.Item] = item.Class
+		classes[item.Item] = item.PriorityClass
 	}
 	assert.Equal(t, map[string]int{"a": 1, "b": 0, "c": 2, "d": 2}, classes)
-	q.Class(2).Add("a") // is not lowered
-	q.Class(0).Add("c") // but raised
-	assert.Equal(t, []string{"b", "c", "a", "d"}, takeAll(t, q.Queue))
+	q.PriorityClass(2).Add("a") // is not lowered
+	q.PriorityClass(0).Add("c") // but raised
+	assert.Equal(t, []string{"b", "c", "a", "d"}, takeAll(t, q))
 }

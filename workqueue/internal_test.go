@@ -2,10 +2,8 @@ package workqueue
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,59 +12,51 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var groupsFlag = flag.Int("workqueue.groups", 100_000, "groups in the test of their memory")
-
 // The parts that the exported types hide have properties of their own.
 
-func TestTableBehavesLikeAMapWhileGrowingAndShrinking(t *testing.T) {
+// A map that had many entries is replaced, and what is in use is still found: one
+// entry of each state.
+func TestMemoryOfABurstIsReleasedWhileItemsAreInUse(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
-	var tab table[int]
-	var free freeList[int]
-	want := map[int]*entry[int]{}
-	hash := func(i int) uint32 { return uint32(i*2654435761) ^ uint32(i>>3) }
-	for step := range 200_000 {
-		item := r.IntN(5000)
-		grow := step/20_000%2 == 0
-		if grow || r.IntN(4) == 0 {
-			e := tab.findOrInsert(hash(item), &item, &free)
-			if old := want[item]; old != nil {
-				require.Same(t, old, e)
-			}
-			want[item] = e
-		} else if e := tab.find(hash(item), &item); e != nil {
-			require.Same(t, want[item], e)
-			tab.remove(e)
-			free.put(e, tab.n)
-			delete(want, item)
-		} else {
-			require.Nil(t, want[item])
-		}
-		require.Equal(t, len(want), tab.n)
-		require.LessOrEqual(t, uint64(tab.n), perBucket*max(tab.buckets, segmentSize))
+	q := NewDelaying(Options[int]{})
+	never := func(func()) func() { return nil }
+	q.AddAfter(-1, time.Hour)
+	q.Park(-2, never, time.Hour)
+	q.Add(-3)
+	running, _ := q.Get(t.Context())
+	for i := range oversizedFrom {
+		q.Add(i)
 	}
-	for item, e := range want {
-		require.Same(t, e, tab.find(hash(item), &item))
-		tab.remove(e)
-		free.put(e, tab.n)
+	items := &q.engine.items
+	assert.Greater(t, items.peak, oversizedFrom)
+	for q.Len() > 1 {
+		item, _ := q.Get(t.Context())
+		q.Done(item)
 	}
-	assert.LessOrEqual(t, tab.buckets, uint64(keptBuckets), "an empty table kept its buckets")
-	assert.LessOrEqual(t, free.n, freeListKept+1, "an empty queue kept its entries")
+	assert.LessOrEqual(t, items.peak, freeListKept)
+	assert.Equal(t, 4, items.len())
+	assert.LessOrEqual(t, q.engine.free.n, freeListKept+1)
+	q.Done(running)
+	for _, item := range []int{-1, -2, oversizedFrom - 1} {
+		q.Add(item)
+	}
+	assert.Equal(t, Stats{Queued: 2, Parked: 1, Added: oversizedFrom + 3}, q.Stats())
+	q.ShutDown()
 }
 
-func TestTableSurvivesEqualHashes(t *testing.T) {
+// What cannot be compared must not panic under the lock.
+func TestTypesWhoseValuesMayNotBeComparableAreChecked(t *testing.T) {
 	t.Parallel()
-	var tab table[int]
-	var free freeList[int]
-	for i := range 500 {
-		tab.findOrInsert(7, &i, &free)
+	assert.False(t, New(Options[struct{ a, b string }]{}).engine.loose)
+	assert.False(t, New(Options[[2]*int]{}).engine.loose)
+	assert.True(t, New(Options[any]{}).engine.loose)
+	assert.True(t, New(Options[struct{ a [2]struct{ b any } }]{}).engine.loose)
+	q := New(Options[any]{})
+	for name, f := range map[string]func(any){"Add": q.Add, "Done": q.Done} {
+		assert.Panics(t, func() { f([]int{1}) }, name)
 	}
-	for i := range 500 {
-		e := tab.find(7, &i)
-		require.Equal(t, i, e.item)
-		tab.remove(e)
-		require.Nil(t, tab.find(7, &i))
-	}
+	q.Add("a") // the lock is free
+	assert.Equal(t, 1, q.Len())
 }
 
 func TestDeadlinesComeInOrder(t *testing.T) {
@@ -184,16 +174,16 @@ func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
 // of it getting in.
 func TestTimesUnderTheLockNeverRunBackwards(t *testing.T) {
 	t.Parallel()
-	q := New(Options[string]{Budgets: []time.Duration{time.Second, time.Minute}}).engine
+	q := New(Options[string]{MaxWait: []time.Duration{time.Second, time.Minute}}).engine
 	var r request[string]
 	q.prepare(&r, "item")
 	q.addLocked(&r, 20)
 	q.observeLocked(30)
-	e := q.takeLocked(25, nobody)
+	e := q.takeLocked(25, noHolder)
 	assert.EqualValues(t, 30, e.startedAt)
 	q.addLocked(&r, 35)
 	q.observeLocked(50)
-	q.doneLocked(e, q.table.slot(r.hash, &r.item), 45)
+	q.doneLocked(e, 45)
 	assert.Equal(t, 50+int64(time.Second), e.at)
 }
 
@@ -218,126 +208,33 @@ func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 		q.Done(item)
 	}
 	e := q.engine
-	assert.Len(t, e.table.segments, keptBuckets/segmentSize)
-	assert.LessOrEqual(t, cap(e.table.segments), 128)
+	assert.LessOrEqual(t, e.items.peak, freeListKept)
 	assert.LessOrEqual(t, e.free.n, freeListKept+1)
 	assert.LessOrEqual(t, e.order.nFreeGroups, maxFreeGroups)
 }
 
-// A Go map never shrinks: one that had many groups must be replaced, also if some
-// groups are always queued, and in small steps. The memory that stays is in
-// proportion to those.
+// A Go map never shrinks: one that had many groups must be released.
 func TestManyGroupsLeaveNoMemoryBehind(t *testing.T) {
-	for _, stay := range []int{100, 3000} {
-		q := New(Options[int]{Group: func(i int) string { return fmt.Sprint(i) }})
-		heap := func() int64 {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			return int64(m.HeapAlloc)
-		}
-		before := heap()
-		n := *groupsFlag
-		for i := range n {
+	t.Parallel()
+	q := New(Options[int]{Group: func(i int) string { return fmt.Sprint(i) }})
+	for _, groups := range []int{keptGroups, keptGroups + 1} {
+		for i := range groups {
 			q.Add(i)
 		}
-		groups := &q.engine.order.classes[0].groups
-		for q.Len() > stay {
-			moved := len(groups.old)
-			item, _ := q.Get(t.Context())
-			if moved > 0 {
-				require.LessOrEqual(t, moved-len(groups.old), groupsMovedAtOnce+1, "many groups moved at once")
-			}
-			q.Done(item)
-		}
-		q.Add(n)
-		grown := heap() - before
-		t.Logf("%d groups, then %d: %d kB stay", n, stay+1, grown>>10)
-		assert.Less(t, grown, int64(1<<20+stay*512))
-		assert.Equal(t, stay+1, groups.len())
-		for i := n - stay; i < n+stay; i++ { // the rest is still found, and no group is there twice
-			q.Add(i)
-		}
-		assert.Equal(t, 2*stay, groups.len())
+		c := &q.engine.order.classes[0]
+		assert.Len(t, c.groups, groups)
 		for q.Len() > 0 {
 			item, _ := q.Get(t.Context())
 			q.Done(item)
 		}
-		assert.Zero(t, groups.len())
+		assert.Nil(t, c.nextGroup)
+		assert.Equal(t, groups > keptGroups, c.groups == nil, "a map that is used to its size all the time is kept")
 	}
 }
 
-// While its map is replaced, a class finds every group, whatever comes and goes.
-func TestGroupsAreFoundWhileTheirMapIsReplaced(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(5, 6))
-	o := newOrder[int](nil, true)
-	c := &o.classes[0]
-	queued := map[string][]*entry[int]{}
-	var names []string
-	n, replaced := 0, 0
-	push := func(name string) {
-		e := &entry[int]{member: &member[int]{name: name}}
-		o.push(e, 0)
-		queued[name] = append(queued[name], e)
-		n++
-	}
-	for i := range 20 * keptGroups {
-		names = append(names, fmt.Sprint(i))
-		push(names[i])
-	}
-	for n > 0 {
-		wasMoving := c.groups.old != nil
-		switch name := names[r.IntN(len(names))]; r.IntN(10) {
-		case 0, 1: // a group that may be queued already
-			push(name)
-		case 2: // out of turn, as raise does
-			if entries := queued[name]; len(entries) > 0 {
-				o.remove(entries[0])
-				queued[name] = entries[1:]
-				n--
-			}
-		default:
-			e := o.pop(0)
-			require.Same(t, queued[e.member.name][0], e)
-			queued[e.member.name] = queued[e.member.name][1:]
-			n--
-		}
-		if c.groups.old != nil && !wasMoving {
-			replaced++
-		}
-		for _, name := range names[:20] {
-			g := c.groups.find(name)
-			require.Equal(t, len(queued[name]) > 0, g != nil, name)
-			require.True(t, g == nil || g.head == queued[name][0])
-		}
-	}
-	assert.Positive(t, replaced)
-	assert.Zero(t, c.groups.len())
-	assert.Nil(t, c.turn)
-}
-
-// A map that is used to its size all the time is not replaced all the time.
-func TestMapOfFewGroupsIsKept(t *testing.T) {
-	t.Parallel()
-	for groups, kept := range map[int]bool{keptGroups: true, keptGroups + 1: false} {
-		o := newOrder[int](nil, true)
-		m := &o.classes[0].groups
-		for range 2 {
-			for i := range groups {
-				o.push(&entry[int]{member: &member[int]{name: fmt.Sprint(i)}}, 0)
-			}
-			for o.n > 0 {
-				o.pop(0)
-			}
-		}
-		assert.Equal(t, kept, m.peak == groups, "%d groups, peak %d", groups, m.peak)
-	}
-}
-
-// However many marks wait for one request, no operation under the lock touches
+// However many barriers wait for one request, no operation under the lock touches
 // more than a few of them.
-func TestReachedMarksMergeAndAreClosedOutsideTheLock(t *testing.T) {
+func TestReachedBarriersMergeAndAreClosedOutsideTheLock(t *testing.T) {
 	t.Parallel()
 	closed := func(c <-chan struct{}) bool {
 		select {
@@ -347,9 +244,9 @@ func TestReachedMarksMergeAndAreClosedOutsideTheLock(t *testing.T) {
 			return false
 		}
 	}
-	var m marks
+	var m barriers
 	m.init()
-	var counted []*mark
+	var counted []*barrier
 	var channels []<-chan struct{}
 	for range 1000 {
 		counted = append(counted, m.enter())
@@ -359,7 +256,7 @@ func TestReachedMarksMergeAndAreClosedOutsideTheLock(t *testing.T) {
 	for _, i := range rand.Perm(998) { // all but the first and the last
 		assert.Nil(t, m.leave(counted[1+i]))
 	}
-	assert.Same(t, counted[999], counted[0].next, "reached marks stay in the list")
+	assert.Same(t, counted[999], counted[0].next, "reached barriers stay in the list")
 	assert.Same(t, counted[0], counted[999].prev)
 	reached := m.leave(counted[0])
 	assert.False(t, closed(channels[0]))
@@ -376,7 +273,7 @@ func TestReachedMarksMergeAndAreClosedOutsideTheLock(t *testing.T) {
 }
 
 // Entries are allocated side by side, so one that is in use keeps its neighbours
-// in memory. What was let go must not lead from there to anything else.
+// in memory. What was released must not lead from there to anything else.
 func TestDroppedEntriesHoldOnToNothing(t *testing.T) {
 	t.Parallel()
 	q := New(Options[*int]{})
@@ -406,20 +303,20 @@ func TestDroppedEntriesHoldOnToNothing(t *testing.T) {
 }
 
 // A waiter whose context ends while its wake-up is on the way must pass the
-// wake-up on, or the item would lie there with somebody waiting for it.
-func TestCancelledWaiterPassesItsInvitationOn(t *testing.T) {
+// wake-up on, or the item would stay queued while a worker waits.
+func TestCancelledWaiterPassesItsSignalOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[string]{}).engine
 		got := make(chan string, 1)
 		go func() {
-			item, _ := q.get(t.Context(), nobody)
+			item, _ := q.get(t.Context(), noHolder)
 			got <- item
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { // the last to come is the first to be invited
-			_, ok := q.get(ctx, nobody)
+			_, ok := q.get(ctx, noHolder)
 			assert.False(t, ok)
 		}()
 		synctest.Wait()
@@ -434,6 +331,6 @@ func TestCancelledWaiterPassesItsInvitationOn(t *testing.T) {
 		synctest.Wait() // the invited one has gone before the signal came
 		invited.wake()
 		assert.Equal(t, "item", <-got)
-		assert.Zero(t, q.waiters.inviting)
+		assert.Zero(t, q.waiters.onTheWay)
 	})
 }

@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -43,6 +44,7 @@ type fastSlow[T comparable] struct {
 	failures     failures[T]
 }
 
+// When counts a failure: the first ones wait for the fast delay.
 func (l *fastSlow[T]) When(item T) time.Duration {
 	if l.failures.add(item) < l.fastAttempts {
 		return l.fast
@@ -76,7 +78,7 @@ func whenAfter[T comparable](l RateLimiter[T], item T, wait time.Duration) time.
 }
 
 // MaxOf returns a limiter that demands the longest delay of several. Limiters
-// with a budget over all items ([Bucket]) are asked last, so that they know how
+// with a limit over all items ([Bucket]) are asked last, so that they know how
 // long the item waits anyway. Nil limiters are left out; without any limiter,
 // there is no delay.
 func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
@@ -94,6 +96,7 @@ func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
 	return &m
 }
 
+// maxOf keeps the order of asking: plain first, waiting last.
 type maxOf[T comparable] struct{ plain, waiting []RateLimiter[T] }
 
 func (m *maxOf[T]) When(item T) time.Duration { return m.whenAfter(item, 0) }
@@ -111,6 +114,7 @@ func (m *maxOf[T]) whenAfter(item T, wait time.Duration) time.Duration {
 	return wait
 }
 
+// Forget makes every limiter forget item.
 func (m *maxOf[T]) Forget(item T) {
 	for _, l := range m.plain {
 		l.Forget(item)
@@ -120,6 +124,7 @@ func (m *maxOf[T]) Forget(item T) {
 	}
 }
 
+// NumRequeues returns the highest count of all limiters.
 func (m *maxOf[T]) NumRequeues(item T) int {
 	n := 0
 	for _, l := range m.plain {
@@ -141,6 +146,9 @@ func WithMaxWait[T comparable](limiter RateLimiter[T], longest time.Duration) Ra
 	return &maxWait[T]{limiter, max(0, longest)}
 }
 
+// maxWait is the limiter of [WithMaxWait].
+// The limit is on what the inner limiter demands, not on how long an item waits anyway
+// for another limiter around this one.
 type maxWait[T comparable] struct {
 	RateLimiter[T]
 	longest time.Duration
@@ -151,4 +159,106 @@ func (m *maxWait[T]) hasBucket() bool           { return hasBucket(m.RateLimiter
 
 func (m *maxWait[T]) whenAfter(item T, wait time.Duration) time.Duration {
 	return max(wait, min(m.longest, whenAfter(m.RateLimiter, item, wait)))
+}
+
+// Bucket returns a limiter that spreads the retries of all items by a token
+// bucket: limiter's burst at once, then one after the other at its rate. It
+// counts no failures, so NumRequeues is 0. A nil limiter demands nothing; one
+// that can never let anything through (a burst of 0) demands the longest delay
+// there is.
+//
+// In a [MaxOf], an item that must wait longer for another limiter than for this
+// one does not take a place in the line, which others could use in the
+// meantime; it pays its token when it is due. Since that may be booked later,
+// with the time at which it was due, limiter must not be used for anything else,
+// nor by another Bucket: it would count the time since then twice. Queues that
+// are to share a line share the Bucket.
+func Bucket[T comparable](limiter *rate.Limiter) RateLimiter[T] {
+	if limiter == nil {
+		limiter = rate.NewLimiter(rate.Inf, 0)
+	}
+	return &bucket[T]{limiter: limiter}
+}
+
+// bucket is a token bucket over all items. mu guards later, and keeps the tokens that
+// are paid for due items together with the reservation that follows them.
+type bucket[T comparable] struct {
+	limiter *rate.Limiter
+
+	mu    sync.Mutex
+	later timeHeap // when items that did not take a place are due
+}
+
+func (b *bucket[T]) When(item T) time.Duration { return b.whenAfter(item, 0) }
+func (b *bucket[T]) hasBucket() bool           { return true }
+
+// whenAfter takes a token now, or books one for the time when the item is due. It
+// takes the lock.
+func (b *bucket[T]) whenAfter(_ T, wait time.Duration) time.Duration {
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// The tokens of items that have become due are paid before this item asks, so
+	// that the bucket is as empty as if they had asked when they ran.
+	for len(b.later) > 0 && !b.later[0].After(now) {
+		b.limiter.ReserveN(b.later.pop(), 1)
+	}
+	r := b.limiter.ReserveN(now, 1)
+	// Only a burst of 0 gets here: no wait would ever be long enough.
+	if !r.OK() {
+		return rate.InfDuration
+	}
+	d := r.DelayFrom(now)
+	if d == 0 || d >= wait {
+		// A token at hand is taken even if the item runs a little later: it
+		// delays no other item, and were it not, a burst of items that all
+		// wait a few milliseconds would pass uncounted.
+		return max(d, wait)
+	}
+	// The item waits longer for another limiter: the place is free for others.
+	r.CancelAt(now)
+	b.later.push(now.Add(wait))
+	return wait
+}
+
+func (b *bucket[T]) Forget(T)          {}
+func (b *bucket[T]) NumRequeues(T) int { return 0 }
+
+// timeHeap is a binary heap of times, the earliest first.
+type timeHeap []time.Time
+
+// push puts t in.
+func (h *timeHeap) push(t time.Time) {
+	s := append(*h, t)
+	i := len(s) - 1
+	for i > 0 && s[i].Before(s[(i-1)/2]) {
+		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
+		i = (i - 1) / 2
+	}
+	*h = s
+}
+
+// pop takes out the earliest time; there must be one.
+func (h *timeHeap) pop() time.Time {
+	s := *h
+	first := s[0]
+	n := len(s) - 1
+	s[0] = s[n]
+	s = s[:n]
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= n {
+			break
+		}
+		if c+1 < n && s[c+1].Before(s[c]) {
+			c++
+		}
+		if !s[c].Before(s[i]) {
+			break
+		}
+		s[i], s[c] = s[c], s[i]
+		i = c
+	}
+	*h = s
+	return first
 }

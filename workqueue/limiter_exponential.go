@@ -19,8 +19,8 @@ type ExponentialOptions struct {
 	// itself, so that items which failed together are not retried together.
 	// Max still holds. 0 or less, or not a number, means none.
 	Jitter float64
-	// IdleAfter is how long after its longest possible delay an item that
-	// nobody has called Forget for is forgotten; 0 or less means 10 min.
+	// IdleAfter is how long after its longest possible delay an item
+	// without a call of Forget is forgotten; 0 or less means 10 min.
 	IdleAfter time.Duration
 }
 
@@ -60,6 +60,7 @@ func (l *exponential[T]) delay(n int) time.Duration {
 	}
 	d := l.base << n
 	if l.jitter > 0 {
+		// Compared as floating-point numbers: the sum might not fit a Duration.
 		extra := float64(d) * l.jitter * rand.Float64()
 		if extra >= float64(l.max-d) {
 			return l.max
@@ -91,9 +92,12 @@ func saturatingAdd(a, b time.Duration) time.Duration {
 
 // failures counts the failures of items, for the limiters that need to. An item
 // that has not failed for a while is forgotten, so that a caller who never
-// calls Forget does not make the map grow for ever: the counts form a list in
+// calls Forget does not make the map grow without bound: the counts form a list in
 // the order of their last failure, and each new failure removes what has
 // expired at its head. There is no goroutine and no scan.
+//
+// keep is the same for all items. So the order of the last failures is also the order
+// of expiry, and the oldest one is the only candidate.
 type failures[T comparable] struct {
 	keep time.Duration // how long after its last failure an item is remembered
 
@@ -123,6 +127,7 @@ func (f *failures[T]) add(item T) int {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// Bounded work per call, with the lock held: no call pays for a burst long ago.
 	for i := 0; i < expireAtOnce && f.oldest != nil && now.Sub(f.oldest.at) > f.keep; i++ {
 		f.dropLocked(f.oldest)
 	}

@@ -196,7 +196,7 @@ func TestBucketLetsABurstThroughAndThenSpreads(t *testing.T) {
 }
 
 // A client-go bucket gives an item a place in the line although another limiter
-// makes it wait for longer, so the place is used by nobody.
+// makes it wait for longer, so the place is not used.
 func TestOverriddenBucketTakesNoPlaceInTheLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

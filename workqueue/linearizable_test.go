@@ -105,6 +105,7 @@ func TestCheckerOfHistoriesKnowsGoodFromBad(t *testing.T) {
 	}), "handed out twice at once")
 }
 
+// Promise workqueue/1
 func TestConcurrentHistoriesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	r := newRand(t)
@@ -143,11 +144,11 @@ func record(t *testing.T, opts workqueue.Options[int], r *rand.Rand) map[int][]h
 			for range adds {
 				op := histOp{kind: opAdd, item: r.IntN(items), call: clock.Add(1)}
 				if r.IntN(8) == 0 {
-					op.kind = opDone // a stray one, or somebody else's
-					op.item = items  // of an item nobody adds
+					op.kind = opDone // a stray one, or another worker's
+					op.item = items  // of an item that is never added
 					q.Done(op.item)
 				} else {
-					q.AddClass(op.item, r.IntN(3))
+					q.PriorityClass(r.IntN(3)).Add(op.item)
 				}
 				op.ended = clock.Add(1)
 				ops = append(ops, op)

@@ -11,8 +11,6 @@ import (
 
 	"github.com/informerkit/informerkit/internal/leaktest"
 	"github.com/stretchr/testify/require"
-
-	"github.com/informerkit/informerkit/workqueue"
 )
 
 var (
@@ -55,7 +53,12 @@ func mustGet[T any](t *testing.T, q getter[T]) T {
 }
 
 // takeAll takes and finishes everything queued, in order.
-func takeAll[T comparable](t *testing.T, q *workqueue.Queue[T]) []T {
+func takeAll[T comparable](t *testing.T, q interface {
+	getter[T]
+	Len() int
+	Done(item T)
+},
+) []T {
 	t.Helper()
 	var items []T
 	for q.Len() > 0 {

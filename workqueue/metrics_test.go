@@ -12,7 +12,7 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-// meter adds up what it is told. It calls the queue back, which must not
+// meter adds up the calls. It calls the queue back, which must not
 // deadlock.
 type meter struct {
 	added          atomic.Int64 // also by the timer
@@ -62,7 +62,7 @@ func TestMetricsHaveTheStandardMeaning(t *testing.T) {
 		assert.EqualValues(t, 3, m.added.Load())
 		advance(time.Second)
 		assert.EqualValues(t, 4, m.added.Load(), "a delayed item counts when its delay ends")
-		takeAll(t, q.Queue)
+		takeAll(t, q)
 		assert.Equal(t, 4*time.Second, m.waited[2], "a waited since it was added again, not since Done")
 
 		q.Done("stray")
@@ -87,19 +87,19 @@ func TestInspectShowsEveryItemAndItsTimes(t *testing.T) {
 		began := time.Now()
 		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Minute, time.Minute, 0), workqueue.Options[string]{
 			Name:    "pods",
-			Budgets: []time.Duration{0, time.Hour},
+			MaxWait: []time.Duration{0, time.Hour},
 			Group:   func(s string) string { return s[:1] },
 		})
-		q.AddClass("r1", 1)
+		q.PriorityClass(1).Add("r1")
 		advance(time.Second)
 		mustGet(t, q)
-		q.AddClass("q1", 1)
+		q.PriorityClass(1).Add("q1")
 		q.Add("q2")
 		q.AddRateLimited("r1")
 		q.AddAfter("d1", time.Hour)
 
 		running := workqueue.Item[string]{
-			Item: "r1", Class: 1, Group: "r", Retries: 1,
+			Item: "r1", PriorityClass: 1, Group: "r", Retries: 1,
 			RunningSince: began.Add(time.Second),
 			DelayedUntil: began.Add(time.Minute + time.Second),
 		}
@@ -108,7 +108,7 @@ func TestInspectShowsEveryItemAndItsTimes(t *testing.T) {
 		assert.False(t, in.ShuttingDown)
 		assert.Equal(t, []workqueue.Item[string]{
 			{Item: "q2", Group: "q", QueuedSince: began.Add(time.Second)},
-			{Item: "q1", Class: 1, Group: "q", QueuedSince: began.Add(time.Second)},
+			{Item: "q1", PriorityClass: 1, Group: "q", QueuedSince: began.Add(time.Second)},
 		}, in.Queued)
 		assert.Equal(t, []workqueue.Item[string]{running}, in.Running)
 		assert.ElementsMatch(t, []workqueue.Item[string]{

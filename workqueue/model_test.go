@@ -22,11 +22,20 @@ type modelItem struct {
 	item    int
 	class   int
 	due     time.Time
-	request int // identifies the request, for marks
+	request int // identifies the request, for barriers
+}
+
+// modelPark holds an item back.
+type modelPark struct {
+	class   int
+	until   time.Time
+	due     time.Time  // when the item is asked for; zero if it is not
+	request *modelItem // what was added before or meanwhile
+	met     func()     // meets the queue's condition
 }
 
 type model struct {
-	budgets []time.Duration
+	maxWait []time.Duration
 	grouped bool
 
 	queued  []modelItem       // in order of arrival in their class
@@ -36,6 +45,7 @@ type model struct {
 	running map[int]modelItem // by item
 	again   map[int]modelItem
 	delayed map[int]modelItem // due is the end of the delay
+	parked  map[int]modelPark
 
 	requests int
 	open     map[int]bool // requests not processed
@@ -44,26 +54,27 @@ type model struct {
 }
 
 func newModel(opts workqueue.Options[int]) *model {
-	m := &model{budgets: opts.Budgets, grouped: opts.Group != nil, urgent: 3}
-	if len(m.budgets) == 0 {
-		m.budgets = []time.Duration{0}
+	m := &model{maxWait: opts.MaxWait, grouped: opts.Group != nil, urgent: 3}
+	if len(m.maxWait) == 0 {
+		m.maxWait = []time.Duration{0}
 	}
 	m.turns, m.open = map[int][]int{}, map[int]bool{}
 	m.running, m.again, m.delayed = map[int]modelItem{}, map[int]modelItem{}, map[int]modelItem{}
+	m.parked = map[int]modelPark{}
 	return m
 }
 
 func modelGroup(item int) int { return item % 5 }
 func modelClass(item int) int { return item / 3 % 4 }
 
-func (m *model) clamp(class int) int { return min(max(class, 0), len(m.budgets)-1) }
+func (m *model) clamp(class int) int { return min(max(class, 0), len(m.maxWait)-1) }
 
 func (m *model) find(item int) int {
 	return slices.IndexFunc(m.queued, func(q modelItem) bool { return q.item == item })
 }
 
 func (m *model) push(x modelItem, now time.Time) {
-	x.due = now.Add(m.budgets[x.class])
+	x.due = now.Add(m.maxWait[x.class])
 	m.queued = append(m.queued, x)
 	if g := modelGroup(x.item); m.grouped && !slices.Contains(m.turns[x.class], g) {
 		m.turns[x.class] = append(m.turns[x.class], g)
@@ -91,6 +102,11 @@ func (m *model) ask(item, class int, now time.Time) {
 		m.again[item] = x
 		return
 	}
+	if p, ok := m.parked[item]; ok {
+		p.request = &x
+		m.parked[item] = p
+		return
+	}
 	m.push(x, now)
 }
 
@@ -112,6 +128,15 @@ func (m *model) add(item, class int, now time.Time) {
 		m.again[item] = x
 		return
 	}
+	if p, ok := m.parked[item]; ok {
+		if p.request != nil {
+			p.request.class = min(p.request.class, class)
+			return
+		}
+		p.class = min(p.class, class)
+		class = p.class
+		m.parked[item] = p
+	}
 	if d, ok := m.delayed[item]; ok {
 		delete(m.delayed, item)
 		class = min(d.class, class)
@@ -124,6 +149,14 @@ func (m *model) addAfter(item, class int, d time.Duration, now time.Time) {
 		return
 	}
 	if _, again := m.again[item]; again || m.find(item) >= 0 {
+		return
+	}
+	if p, ok := m.parked[item]; ok {
+		at := now.Add(max(0, d))
+		if p.request == nil && (p.due.IsZero() || at.Before(p.due)) {
+			p.due = at
+			m.parked[item] = p
+		}
 		return
 	}
 	class = m.clamp(class)
@@ -145,10 +178,60 @@ func (m *model) addAfter(item, class int, d time.Duration, now time.Time) {
 	m.delayed[item] = x
 }
 
+func (m *model) park(item, class int, timeout time.Duration, now time.Time, met func()) {
+	if m.shut {
+		if _, ok := m.again[item]; ok {
+			delete(m.again, item)
+			m.stats.ShutdownLosses++
+		}
+		return
+	}
+	p, parked := m.parked[item]
+	if !parked {
+		p.class = m.clamp(class)
+		if r, ok := m.running[item]; ok {
+			p.class = r.class
+		}
+		if x, ok := m.again[item]; ok {
+			p.class = x.class
+		}
+		if i := m.find(item); i >= 0 {
+			x := m.unqueue(i)
+			p.request = &x
+		}
+		if x, ok := m.delayed[item]; ok {
+			p.class = x.class
+			delete(m.delayed, item)
+		}
+	}
+	p.until, p.due, p.met = now.Add(timeout), now, met
+	m.parked[item] = p
+}
+
+func (m *model) unpark(item int, now time.Time) {
+	p := m.parked[item]
+	delete(m.parked, item)
+	_, again := m.again[item]
+	switch {
+	case again:
+	case p.request != nil:
+		m.push(*p.request, now)
+	case !p.due.After(now):
+		m.ask(item, p.class, now)
+	default:
+		m.delayed[item] = modelItem{item: item, class: p.class, due: p.due}
+	}
+}
+
 // release queues what became due up to now, in the order of the deadlines.
 func (m *model) release(now time.Time) {
 	for {
 		var first *modelItem
+		for item, p := range m.parked {
+			if !p.until.After(now) && (first == nil || p.until.Before(first.due)) {
+				first = &modelItem{item: item, due: p.until}
+			}
+		}
 		for _, x := range m.delayed {
 			if !x.due.After(now) && (first == nil || x.due.Before(first.due)) {
 				first = &x
@@ -156,6 +239,11 @@ func (m *model) release(now time.Time) {
 		}
 		if first == nil {
 			return
+		}
+		if p, ok := m.parked[first.item]; ok && p.until.Equal(first.due) {
+			m.stats.ParkTimeouts++
+			m.unpark(first.item, first.due)
+			continue
 		}
 		delete(m.delayed, first.item)
 		m.ask(first.item, first.class, first.due)
@@ -172,7 +260,7 @@ func (m *model) overdue(class int, now time.Time) bool {
 func (m *model) nextClass(now time.Time) int {
 	if m.urgent >= 3 {
 		var circle []int
-		for c := 1; c < len(m.budgets); c++ {
+		for c := 1; c < len(m.maxWait); c++ {
 			circle = append(circle, c)
 		}
 		for len(circle) > 0 && m.shared != 0 && circle[len(circle)-1] != m.shared {
@@ -215,6 +303,11 @@ func (m *model) done(item int, now time.Time) {
 	delete(m.open, r.request)
 	if x, ok := m.again[item]; ok {
 		delete(m.again, item)
+		if p, ok := m.parked[item]; ok {
+			p.request = &x
+			m.parked[item] = p
+			return
+		}
 		m.push(x, now)
 	}
 }
@@ -223,6 +316,11 @@ func (m *model) shutDown() {
 	if !m.shut {
 		m.stats.ShutdownLosses += uint64(len(m.delayed))
 		clear(m.delayed)
+		m.stats.ShutdownLosses += uint64(len(m.parked))
+		for item := range m.parked {
+			delete(m.again, item)
+		}
+		clear(m.parked)
 		m.shut = true
 	}
 }
@@ -230,6 +328,7 @@ func (m *model) shutDown() {
 func (m *model) wantStats() workqueue.Stats {
 	s := m.stats
 	s.Queued, s.Again, s.Delayed, s.Running = len(m.queued), len(m.again), len(m.delayed), len(m.running)
+	s.Parked = len(m.parked)
 	return s
 }
 
@@ -242,26 +341,29 @@ func (m *model) freeDelay(r *rand.Rand, now time.Time) time.Duration {
 		for _, x := range m.delayed {
 			clash = clash || x.due.Equal(now.Add(d))
 		}
+		for _, p := range m.parked {
+			clash = clash || p.until.Equal(now.Add(d))
+		}
 		if !clash {
 			return d
 		}
 	}
 }
 
-type modelMark struct {
+type modelBarrier struct {
 	reached  <-chan struct{}
 	requests []int
 }
 
 func modelConfigs() map[string]workqueue.Options[int] {
 	group := func(item int) string { return fmt.Sprint(modelGroup(item)) }
-	budgets := []time.Duration{0, 5 * time.Second, time.Second, time.Minute}
+	maxWait := []time.Duration{0, 5 * time.Second, time.Second, time.Minute}
 	return map[string]workqueue.Options[int]{
 		"fifo":               {},
 		"fifo with times":    {Times: true},
-		"classes":            {Budgets: budgets, Class: modelClass},
+		"classes":            {MaxWait: maxWait, PriorityClass: modelClass},
 		"groups":             {Group: group},
-		"groups and classes": {Budgets: budgets, Group: group},
+		"groups and classes": {MaxWait: maxWait, Group: group},
 	}
 }
 
@@ -282,14 +384,14 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 	q := workqueue.NewDelaying(opts)
 	m := newModel(opts)
 	items := 1 + r.IntN(60)
-	var marks []modelMark
+	var barriers []modelBarrier
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 
 	for range ops {
 		item, class, now := r.IntN(items), r.IntN(5), time.Now()
 		own := 0
-		if opts.Class != nil {
+		if opts.PriorityClass != nil {
 			own = modelClass(item)
 		}
 		switch op := r.IntN(100); {
@@ -297,14 +399,14 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			q.Add(item)
 			m.add(item, own, now)
 		case op < 30:
-			q.AddClass(item, class)
+			q.PriorityClass(class).Add(item)
 			m.add(item, class, now)
 		case op < 33:
 			batch := []int{item, r.IntN(items), item}
 			q.AddAll(batch)
 			for _, x := range batch {
 				own := 0
-				if opts.Class != nil {
+				if opts.PriorityClass != nil {
 					own = modelClass(x)
 				}
 				m.add(x, own, now)
@@ -313,7 +415,25 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			d := m.freeDelay(r, now) - time.Second // sometimes not positive
 			q.AddAfter(item, d)
 			m.addAfter(item, own, d, now)
-		case op < 65:
+		case op < 51:
+			timeout := m.freeDelay(r, now) + time.Second
+			met := make(chan func(), 1)
+			q.Park(item, func(f func()) (cancel func()) { met <- f; return nil }, timeout)
+			select {
+			case f := <-met:
+				m.park(item, own, timeout, now, f)
+			default:
+				require.True(t, m.shut)
+				m.park(item, own, timeout, now, nil)
+			}
+		case op < 55:
+			for parked, p := range m.parked {
+				p.met()
+				p.met()
+				m.unpark(parked, now)
+				break
+			}
+		case op < 72:
 			if len(m.queued) == 0 {
 				_, ok := q.Get(done)
 				require.False(t, ok)
@@ -322,15 +442,15 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			got, ok := q.Get(t.Context())
 			require.True(t, ok)
 			require.Equal(t, m.take(time.Now()), got)
-		case op < 88:
+		case op < 90:
 			q.Done(item) // often a stray one
 			m.done(item, now)
-		case op < 90:
-			mark := modelMark{reached: q.Mark()}
+		case op < 92:
+			barrier := modelBarrier{reached: q.Barrier()}
 			for id := range m.open {
-				mark.requests = append(mark.requests, id)
+				barrier.requests = append(barrier.requests, id)
 			}
-			marks = append(marks, mark)
+			barriers = append(barriers, barrier)
 		case op < 99:
 			advance(time.Duration(r.Int64N(int64(3 * time.Second))))
 			m.release(time.Now())
@@ -341,10 +461,10 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			}
 		}
 		require.Equal(t, m.wantStats(), withoutDurations(q.Stats()))
-		marks = checkMarks(t, m, marks)
+		barriers = checkBarriers(t, m, barriers)
 	}
 	finishModel(t, q, m)
-	checkMarks(t, m, marks)
+	checkBarriers(t, m, barriers)
 }
 
 // finishModel drains the queue and compares the rest.
@@ -370,15 +490,15 @@ func finishModel(t *testing.T, q *workqueue.DelayingQueue[int], m *model) {
 	require.Equal(t, m.wantStats(), withoutDurations(q.Stats()))
 }
 
-// checkMarks compares all marks and returns those still to be reached.
-func checkMarks(t *testing.T, m *model, marks []modelMark) []modelMark {
-	return slices.DeleteFunc(marks, func(k modelMark) bool {
+// checkBarriers compares all barriers and returns those still to be reached.
+func checkBarriers(t *testing.T, m *model, barriers []modelBarrier) []modelBarrier {
+	return slices.DeleteFunc(barriers, func(k modelBarrier) bool {
 		want := !slices.ContainsFunc(k.requests, func(id int) bool { return m.open[id] })
 		select {
 		case <-k.reached:
-			require.True(t, want, "a mark was reached too early")
+			require.True(t, want, "a barrier was reached too early")
 		default:
-			require.False(t, want, "a mark was not reached")
+			require.False(t, want, "a barrier was not reached")
 		}
 		return want
 	})

@@ -1,6 +1,8 @@
 package workqueue
 
-import "time"
+import (
+	"time"
+)
 
 // order decides which queued entry is handed out next: rotation selects the
 // priority class, and the class the entry.
@@ -25,10 +27,12 @@ type order[T comparable] struct {
 
 type class[T comparable] struct {
 	entryList[T]
-	n       int // entries in it
-	maxWait int64
-	groups  groupMap[T] // groups with queued entries
-	turn    *group[T]   // whose turn it is, in a ring of these groups
+	n         int // entries in it
+	maxWait   int64
+	groups    map[string]*group[T] // those with queued entries, by name; nil if there are none
+	nextGroup *group[T]            // whose turn it is, in a ring of these groups
+
+	mostGroups int // since the map was made
 }
 
 // newOrder returns an empty order with a class for each bound, and at least one.
@@ -59,6 +63,9 @@ func (o *order[T]) overdueAt(class uint16, now int64) int64 {
 
 // push appends e to its class. With several classes, now must never be earlier
 // than in the call before.
+//
+// Then the list of a class is also in the order of at, and nextOverdue need look only
+// at its head.
 func (o *order[T]) push(e *entry[T], now int64) {
 	c := &o.classes[e.class]
 	if len(o.classes) > 1 {
@@ -80,9 +87,11 @@ func (o *order[T]) pop(now int64) *entry[T] {
 		c = nextClass(&o.rotation, o.classes, now)
 	}
 	e := c.head
-	if c.turn != nil {
-		e = c.turn.head
-		c.turn = c.turn.next
+	if c.nextGroup != nil {
+		e = c.nextGroup.head
+		// The turn is passed on before the entry is removed: if it is the last of its
+		// group, the group leaves the ring and cannot say any more which one is next.
+		c.nextGroup = c.nextGroup.next
 	}
 	o.remove(e)
 	return e
@@ -93,7 +102,7 @@ func (o *order[T]) remove(e *entry[T]) {
 	c := &o.classes[e.class]
 	c.entryList.remove(e)
 	if o.grouped {
-		o.leaveGroup(c, e.member)
+		o.leaveGroup(c, e.link)
 	}
 	e.queued = false
 	c.n--
@@ -102,6 +111,8 @@ func (o *order[T]) remove(e *entry[T]) {
 
 // raise moves a queued entry to the end of a more urgent class. It does nothing
 // if class is not more urgent.
+// Its wait begins from scratch there: in the place that its age would give it, the list
+// would not be in the order of at.
 func (o *order[T]) raise(e *entry[T], class uint16, now int64) {
 	if class >= e.class {
 		return
@@ -148,6 +159,8 @@ func nextClass[T comparable](r *rotation, classes []class[T], now int64) *class[
 	if r.urgent < overdueEvery-1 {
 		r.urgent++
 	} else if c := nextOverdue(r, classes, now); c != nil {
+		// If nothing is overdue, urgent stays as it is: the turn is not lost, and the first
+		// item that becomes overdue has it at once.
 		return c
 	}
 	i := 0
@@ -161,6 +174,7 @@ func nextClass[T comparable](r *rotation, classes []class[T], now int64) *class[
 // It returns nil if there is none.
 func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *class[T] {
 	i := r.last
+	// The class that had the last turn comes last. Class 0 is left out.
 	for range len(classes) - 1 {
 		if i++; i == len(classes) {
 			i = 1
@@ -171,4 +185,111 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 		}
 	}
 	return nil
+}
+
+// group is the entries of one class that belong to one fair group.
+type group[T comparable] struct {
+	name       string
+	head, tail *entry[T] // linked through link.next and link.prev
+	next, prev *group[T] // ring of turns; next also links free groups
+}
+
+// groupLink is the place of an entry in its group. Only queues with groups have
+// them; they stay with their entries for reuse.
+//
+// An entry is in two lists at once: that of its class, in order of arrival, says
+// whether something is overdue; that of its group says what comes next.
+type groupLink[T comparable] struct {
+	name       string // as the user's function gave it when the request was made
+	group      *group[T]
+	next, prev *entry[T]
+}
+
+// joinGroup puts a queued entry at the end of its group.
+func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
+	g := c.groups[e.link.name]
+	if g == nil {
+		g = o.newGroup(e.link.name)
+		if c.groups == nil {
+			c.groups = make(map[string]*group[T])
+		}
+		c.groups[g.name] = g
+		c.mostGroups = max(c.mostGroups, len(c.groups))
+		// A group that comes alive takes its turn after all the others.
+		if c.nextGroup == nil {
+			g.next, g.prev, c.nextGroup = g, g, g
+		} else {
+			g.next, g.prev = c.nextGroup, c.nextGroup.prev
+			g.prev.next, g.next.prev = g, g
+		}
+	}
+	m := e.link
+	m.group, m.next, m.prev = g, nil, g.tail
+	if g.tail == nil {
+		g.head = e
+	} else {
+		g.tail.link.next = e
+	}
+	g.tail = e
+}
+
+// leaveGroup takes an entry out of its group. A group without entries leaves the
+// ring of turns and the map.
+func (o *order[T]) leaveGroup(c *class[T], m *groupLink[T]) {
+	g := m.group
+	if m.prev == nil {
+		g.head = m.next
+	} else {
+		m.prev.link.next = m.next
+	}
+	if m.next == nil {
+		g.tail = m.prev
+	} else {
+		m.next.link.prev = m.prev
+	}
+	m.group, m.next, m.prev = nil, nil, nil
+	if g.head != nil {
+		return
+	}
+	delete(c.groups, g.name)
+	if len(c.groups) == 0 && c.mostGroups > keptGroups {
+		c.groups, c.mostGroups = nil, 0 // a Go map never shrinks
+	}
+	if g.next == g {
+		c.nextGroup = nil
+	} else {
+		g.prev.next, g.next.prev = g.next, g.prev
+		if c.nextGroup == g {
+			c.nextGroup = g.next
+		}
+	}
+	o.freeGroup(g)
+}
+
+// keptGroups is up to how many groups the map of a class is kept when it becomes
+// empty.
+// A smaller map stays, as groups that come and go would else allocate one each time.
+const keptGroups = 1024
+
+// maxFreeGroups is how many empty groups are kept for reuse.
+const maxFreeGroups = 64
+
+// newGroup returns an empty group, one that was used before if possible. A queue
+// whose groups come and go, one item each, would else allocate a group per item.
+func (o *order[T]) newGroup(name string) *group[T] {
+	g := o.freeGroups
+	if g == nil {
+		return &group[T]{name: name}
+	}
+	o.freeGroups, o.nFreeGroups = g.next, o.nFreeGroups-1
+	g.name = name
+	return g
+}
+
+// freeGroup keeps a group that has left the ring for newGroup.
+func (o *order[T]) freeGroup(g *group[T]) {
+	if o.nFreeGroups < maxFreeGroups {
+		*g = group[T]{next: o.freeGroups}
+		o.freeGroups, o.nFreeGroups = g, o.nFreeGroups+1
+	}
 }

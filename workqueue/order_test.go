@@ -16,46 +16,48 @@ import (
 func TestUrgentClassesComeFirst(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{
-		Budgets: []time.Duration{0, time.Minute, time.Hour},
-		Class:   func(s string) int { return strings.Count(s, "low") },
+		MaxWait:       []time.Duration{0, time.Minute, time.Hour},
+		PriorityClass: func(s string) int { return strings.Count(s, "low") },
 	})
 	q.AddAll([]string{"lowlow", "low", "x"})
-	q.AddClass("y", 0)
-	q.AddClass("z", 1)
+	q.PriorityClass(0).Add("y")
+	q.PriorityClass(1).Add("z")
 	assert.Equal(t, []string{"x", "y", "low", "z", "lowlow"}, takeAll(t, q))
 }
 
+// Promise workqueue/7
 func TestPriorityIsRaisedByALaterAddAndNeverLowered(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, time.Minute}})
+	q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}})
 	for _, s := range []string{"a", "b", "c"} {
-		q.AddClass(s, 1)
+		q.PriorityClass(1).Add(s)
 	}
-	q.AddClass("b", 0)
-	q.AddClass("b", 1)
+	q.PriorityClass(0).Add("b")
+	q.PriorityClass(1).Add("b")
 	assert.Equal(t, []string{"b", "a", "c"}, takeAll(t, q))
 
 	// The same for a request made while the item is running.
-	q.AddClass("a", 1)
+	q.PriorityClass(1).Add("a")
 	mustGet(t, q)
-	q.AddClass("b", 1)
-	q.AddClass("a", 1)
-	q.AddClass("a", 0)
+	q.PriorityClass(1).Add("b")
+	q.PriorityClass(1).Add("a")
+	q.PriorityClass(0).Add("a")
 	q.Done("a")
 	assert.Equal(t, []string{"a", "b"}, takeAll(t, q))
 }
 
+// Promise workqueue/7
 func TestRetryKeepsTheClass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewDelaying(workqueue.Options[string]{Budgets: []time.Duration{0, time.Hour}})
-		q.AddClass("low", 1)
+		q := workqueue.NewDelaying(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
+		q.PriorityClass(1).Add("low")
 		mustGet(t, q)
 		q.AddAfter("low", time.Second)
 		q.Done("low")
 		advance(time.Second)
 		q.Add("new")
-		assert.Equal(t, []string{"new", "low"}, takeAll(t, q.Queue))
+		assert.Equal(t, []string{"new", "low"}, takeAll(t, q))
 	})
 }
 
@@ -75,9 +77,9 @@ func TestRequeueKeepsTheClassAndGoesToTheBack(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				at := workqueue.WithMaxWait[string](nil, 0) // no delay
-				q := workqueue.NewRateLimiting(at, workqueue.Options[string]{Budgets: []time.Duration{0, time.Hour}})
+				q := workqueue.NewRateLimiting(at, workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
 				for _, item := range number(100, "%d") {
-					q.AddClass(item, 1)
+					q.PriorityClass(1).Add(item)
 				}
 				runs := map[string]int{}
 				for range 1000 {
@@ -100,8 +102,8 @@ func TestRequeueKeepsTheClassAndGoesToTheBack(t *testing.T) {
 // A delay that is replaced by none is still no sign of urgency.
 func TestDelayedItemKeepsItsClassWhenAskedForAtOnce(t *testing.T) {
 	t.Parallel()
-	q := workqueue.NewDelaying(workqueue.Options[string]{Budgets: []time.Duration{0, time.Hour}})
-	q.AddClass("low", 1)
+	q := workqueue.NewDelaying(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
+	q.PriorityClass(1).Add("low")
 	q.AddAfter("low", -1) // queued: nothing changes
 	q.Add("high")
 	assert.Equal(t, "high", mustGet(t, q))
@@ -111,9 +113,10 @@ func TestDelayedItemKeepsItsClassWhenAskedForAtOnce(t *testing.T) {
 	q.AddAfter("low", 0)
 	assert.Zero(t, q.Stats().Delayed)
 	q.Add("new")
-	assert.Equal(t, []string{"new", "low"}, takeAll(t, q.Queue))
+	assert.Equal(t, []string{"new", "low"}, takeAll(t, q))
 }
 
+// Promise workqueue/4
 func TestGroupsTakeTurns(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{Group: func(s string) string { return s[:1] }})
@@ -123,6 +126,8 @@ func TestGroupsTakeTurns(t *testing.T) {
 
 // An item waits for at most one item of every other group per item before it in
 // its own, whatever the others have queued.
+//
+// Promise workqueue/4
 func TestNoisyGroupDelaysOthersByOneItemPerTurn(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{Group: func(s string) string { return s[:1] }})
@@ -157,15 +162,15 @@ func boolToInt(b bool) int {
 func TestGroupsTakeTurnsWithinTheirClass(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{
-		Budgets: []time.Duration{0, time.Hour},
+		MaxWait: []time.Duration{0, time.Hour},
 		Group:   func(s string) string { return s[:1] },
 	})
 	for _, s := range []string{"a1", "a2", "a3", "b1"} {
-		q.AddClass(s, 1)
+		q.PriorityClass(1).Add(s)
 	}
 	for _, s := range []string{"a4", "a5", "b2"} {
-		q.AddClass(s, 0)
+		q.PriorityClass(0).Add(s)
 	}
-	q.AddClass("a3", 0) // raised, behind its group's others
+	q.PriorityClass(0).Add("a3") // raised, behind its group's others
 	assert.Equal(t, []string{"a4", "b2", "a5", "a3", "a1", "b1", "a2"}, takeAll(t, q))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ProcessOptions configures [ProcessWith]. The zero value is one worker that
-// retries for ever.
+// retries without end.
 type ProcessOptions[T comparable] struct {
 	// Workers is how many items are processed at once; 0 means 1.
 	Workers int
@@ -24,7 +24,7 @@ type ProcessOptions[T comparable] struct {
 	// ItemTimeout, if not 0, ends the context of each item after so long.
 	ItemTimeout time.Duration
 
-	// CapturePanics makes a panic of the function a failure of the item, as a
+	// CapturePanics turns a panic of the function into a failure of the item, as a
 	// [PanicError]. Otherwise it crashes the program, as panics do.
 	CapturePanics bool
 
@@ -65,12 +65,13 @@ var ErrStopTimeout = errors.New("workqueue: items were still running at the end 
 type Leftovers[T comparable] struct {
 	Queued  []T // not handed out again; among them those interrupted by the stop
 	Delayed []T // waiting for a delay to end when the context ended
+	Parked  []T // waiting for a condition when the context ended, and to be processed after it
 	Running []T // still held by a worker at the end of the stop timeout
 }
 
 // Process runs fn for the items of q, up to workers at a time, until ctx is done
 // or q is shut down and empty. It is [ProcessWith] with nothing but the number
-// of workers set: when ctx is done, the contexts of running items are
+// of workers set, for functions that succeed or fail and ask for nothing else: when ctx is done, the contexts of running items are
 // cancelled, q is shut down, and Process returns when all calls of fn have
 // returned. What is left in the queue is dropped and counted in [Stats]. Failures
 // are logged to [slog.Default]. The error is not nil only if the arguments are
@@ -79,17 +80,26 @@ func Process[T comparable](ctx context.Context, q *RateLimitingQueue[T], workers
 	if workers < 1 {
 		return fmt.Errorf("workqueue: %d workers; at least 1 is needed", workers)
 	}
-	_, err := ProcessWith(ctx, q, ProcessOptions[T]{Workers: workers}, fn)
+	if fn == nil {
+		return errors.New("workqueue: Process needs a function, it got nil")
+	}
+	_, err := ProcessWith(ctx, q, ProcessOptions[T]{Workers: workers}, func(ctx context.Context, item T) (Result, error) {
+		return Result{}, fn(ctx, item)
+	})
 	return err
 }
 
 // ProcessWith takes items from q, runs fn for each, and does what its result
 // asks for:
 //
-//	nil                forget the item's failures
-//	RequeueAfter(d)    forget them, and add the item again after d
-//	Terminal(err)      forget them; the item is given up
-//	any other error    AddRateLimited; after MaxAttempts failures, give it up
+//	Result{}, nil              forget the item's failures
+//	{RequeueAfter: d}, nil     forget them, and add the item again after d
+//	{Until: c}, nil            forget them, and add it again when c is met
+//	any Result, Terminal(err)  forget them; the item is dropped
+//	any Result, another error  AddRateLimited; after MaxAttempts failures, drop it
+//
+// Whatever else it returned, with [Result].Until the item is not processed again
+// before the condition is met.
 //
 // It returns when ctx is done, after stopping as the options say, or when another
 // caller has shut q down and it is empty. In the first case it shuts q down and
@@ -99,7 +109,7 @@ func Process[T comparable](ctx context.Context, q *RateLimitingQueue[T], workers
 // Several calls may work on one queue at a time, for example to add workers and
 // remove them. One that stops leaves the queue to the others, with what is queued
 // and delayed. The last one to stop shuts it down and returns what was left.
-func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) error) (Leftovers[T], error) {
+func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) (Result, error)) (Leftovers[T], error) {
 	p, err := newProcessor(q, opts, fn)
 	if err != nil {
 		return Leftovers[T]{}, err
@@ -108,10 +118,13 @@ func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opt
 }
 
 // processor is one call of ProcessWith.
+//
+// takes ends before items: a worker that is to take no more items may still finish the
+// one that it has, undisturbed.
 type processor[T comparable] struct {
 	ProcessOptions[T]
 	q  *RateLimitingQueue[T]
-	fn func(context.Context, T) error
+	fn func(context.Context, T) (Result, error)
 	// Contexts live here only for the duration of run.
 	takes  context.Context // done: take no more items
 	items  context.Context // parent of the items' contexts
@@ -123,7 +136,7 @@ type processor[T comparable] struct {
 }
 
 // newProcessor checks the arguments of ProcessWith and fills in the defaults.
-func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) error) (*processor[T], error) {
+func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) (Result, error)) (*processor[T], error) {
 	switch {
 	case q == nil:
 		return nil, errors.New("workqueue: ProcessWith needs a queue, it got nil")
@@ -142,6 +155,7 @@ func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T],
 // run starts the workers, and waits until they have ended or ctx is done. There are
 // two contexts, as taking items may end long before the items in process do.
 func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
+	// Not derived from ctx's cancellation: items may go on for StopTimeout after it.
 	var stopItems context.CancelFunc
 	p.items, stopItems = context.WithCancel(context.WithoutCancel(ctx))
 	defer stopItems()
@@ -158,6 +172,8 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 	for range p.Workers {
 		workers.Go(p.work)
 	}
+	// Waiting for a WaitGroup cannot be part of a select, so a goroutine turns it into
+	// a channel. After a stop timeout it stays until the last worker has returned.
 	finished := make(chan struct{})
 	go func() {
 		workers.Wait()
@@ -166,6 +182,7 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 
 	select {
 	case <-finished: // the queue was shut down
+		// select picks at random if both are ready. A stop has leftovers to collect.
 		if ctx.Err() == nil {
 			p.q.engine.leave()
 			return p.left, nil
@@ -178,12 +195,14 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 // stop ends the processing as the options say.
 func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func()) (Leftovers[T], error) {
 	last := p.q.engine.leave()
-	var delayed []T
+	var delayed, parked []T
+	// Only the last one may shut the queue down; the others still need it.
 	if last {
-		delayed = p.q.engine.shutDownTakingDelayed()
+		delayed, parked = p.q.engine.shutDownTaking()
 	} else {
 		stopTaking()
 	}
+	// A nil channel: without StopTimeout, the wait for the workers has no end.
 	var timeout <-chan time.Time
 	if p.StopTimeout > 0 {
 		t := time.NewTimer(p.StopTimeout)
@@ -209,11 +228,14 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 	if len(running) == 0 && (!p.Drain || len(queued) == 0) {
 		err = nil // the last one ended at that very moment
 	}
+	// After the stop timeout, workers may still add to left: hence the lock and the
+	// clones, which share no memory with it.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Leftovers[T]{
 		Queued:  append(slices.Clone(p.left.Queued), queued...),
 		Delayed: append(slices.Clone(p.left.Delayed), delayed...),
+		Parked:  append(slices.Clone(p.left.Parked), parked...),
 		Running: running,
 	}, err
 }
@@ -232,31 +254,38 @@ func (p *processor[T]) work() {
 // one processes one item. Whatever fn does, the item is done afterwards.
 func (p *processor[T]) one(item T) {
 	forget := false
+	// Deferred, so that it also happens after runtime.Goexit. All that follows is before
+	// Done: until then no other worker can get the item and act on half of the outcome.
 	defer func() { p.q.engine.done(item, forget) }()
 	began := time.Now()
-	err := p.call(item)
-	o := Outcome[T]{Item: item, Err: err, Took: time.Since(began), Attempt: 1 + p.q.engine.retriesOf(item)}
-	o.Action, o.After = classify(err)
+	// No lock is held here, and the only claim on the item is that it is running.
+	result, err := p.call(item)
+	o := Outcome[T]{Item: item, Result: result, Err: err, Took: time.Since(began), Attempt: 1 + p.q.engine.retriesOf(item)}
+	o.Action = classify(result, err)
 	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts && p.items.Err() == nil {
 		o.Action = Dropped // unless it may have failed only because of the stop
 	}
-	if o.Action == Dropped {
-		p.q.engine.countDropped()
+	// First of all it is parked: then that holds back the request for it too.
+	if result.Until != nil && !p.q.engine.park(item, result.Until, result.ParkTimeout, o.Action == Parked) && o.Action == Parked {
+		p.leave(&p.left.Parked, item)
 	}
-	if o.Action == Retried {
+	switch o.Action {
+	case Retried:
 		if !p.q.retry(item) {
 			o.Action = Interrupted
 			p.leave(&p.left.Queued, item)
 		}
-	} else {
-		p.q.limiter.Forget(item)
-		forget = true
-	}
-	if o.Action == Requeued {
-		o.Err = nil
-		if !p.q.engine.addAfter(item, o.After, false) {
+	case Requeued:
+		if !p.q.engine.addAfter(item, result.RequeueAfter, false) {
 			p.leave(&p.left.Delayed, item)
 		}
+	case Dropped:
+		p.q.engine.countDropped()
+	}
+	// A dropped item is forgotten too: added again, it begins with the shortest delay.
+	if o.Action != Retried && o.Action != Interrupted {
+		p.q.limiter.Forget(item)
+		forget = true
 	}
 	p.report(o)
 }
@@ -270,17 +299,19 @@ func (p *processor[T]) leave(where *[]T, item T) {
 }
 
 // call runs fn with the context of one item.
-func (p *processor[T]) call(item T) (err error) {
+func (p *processor[T]) call(item T) (result Result, err error) {
 	ctx := p.items
 	if p.ItemTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.ItemTimeout)
 		defer cancel()
 	}
+	// Without the option there is no recover at all, so the crash report is that of
+	// any other panic.
 	if p.CapturePanics {
 		defer func() {
 			if v := recover(); v != nil {
-				err = &PanicError{Value: v, Stack: debug.Stack()}
+				result, err = Result{}, &PanicError{Value: v, Stack: debug.Stack()}
 			}
 		}()
 	}

@@ -40,6 +40,11 @@ type processing struct {
 
 // start runs ProcessWith in a bubble, with retries after exactly a second.
 func start(t *testing.T, opts options, fn func(context.Context, string) error) *processing {
+	return startResult(t, opts, resultless(fn))
+}
+
+// startResult is start for a function that may ask for something.
+func startResult(t *testing.T, opts options, fn func(context.Context, string) (workqueue.Result, error)) *processing {
 	p := &processing{
 		q:        workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Second, time.Second, 0), workqueue.Options[string]{Name: "test"}),
 		returned: make(chan struct{}),
@@ -48,7 +53,14 @@ func start(t *testing.T, opts options, fn func(context.Context, string) error) *
 	return p
 }
 
-func (p *processing) run(t *testing.T, opts options, fn func(context.Context, string) error) {
+// resultless returns fn as a function that asks for nothing.
+func resultless(fn func(context.Context, string) error) func(context.Context, string) (workqueue.Result, error) {
+	return func(ctx context.Context, item string) (workqueue.Result, error) {
+		return workqueue.Result{}, fn(ctx, item)
+	}
+}
+
+func (p *processing) run(t *testing.T, opts options, fn func(context.Context, string) (workqueue.Result, error)) {
 	opts.OnOutcome = func(o outcome) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -110,27 +122,27 @@ func TestRequeueAfterIsASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		began := time.Now()
-		p := start(t, options{MaxAttempts: 2}, func(context.Context, string) error {
+		p := startResult(t, options{MaxAttempts: 2}, func(context.Context, string) (workqueue.Result, error) {
 			at = append(at, time.Since(began))
 			switch len(at) {
 			case 1:
-				return assert.AnError
+				return workqueue.Result{RequeueAfter: time.Hour}, assert.AnError // the error wins
 			case 2, 3:
-				return fmt.Errorf("wrapped: %w", workqueue.RequeueAfter(time.Minute))
+				return workqueue.Result{RequeueAfter: time.Minute}, nil
 			case 4:
-				return workqueue.RequeueAfter(0)
+				return workqueue.Result{RequeueAfter: 1}, nil
 			case 5:
-				return assert.AnError // the first failure again: not dropped
+				return workqueue.Result{}, assert.AnError // the first failure again: not dropped
 			}
-			return nil
+			return workqueue.Result{RequeueAfter: -time.Minute}, nil
 		})
 		p.q.Add("a")
 		advance(time.Hour)
 		s := time.Second
-		assert.Equal(t, []time.Duration{0, s, 61 * s, 121 * s, 121 * s, 122 * s}, at)
+		assert.Equal(t, []time.Duration{0, s, 61 * s, 121 * s, 121*s + 1, 122*s + 1}, at)
 		p.stop()
 		assert.NoError(t, p.outcomes[1].Err)
-		assert.Equal(t, time.Minute, p.outcomes[1].After)
+		assert.Equal(t, time.Minute, p.outcomes[1].Result.RequeueAfter)
 		assert.Equal(t, 2, p.outcomes[1].Attempt)
 		assert.Equal(t, 1, p.outcomes[2].Attempt)
 	})
@@ -160,7 +172,7 @@ func TestTerminalAndLastAttemptAreNotRetried(t *testing.T) {
 		assert.Zero(t, p.q.NumRequeues("poison"))
 
 		p.outcomes = nil
-		p.q.Add("poison") // anew, when somebody adds it
+		p.q.Add("poison") // an add processes it again
 		advance(time.Hour)
 		assert.Len(t, p.actions(), 3)
 		p.stop()
@@ -181,9 +193,9 @@ func TestMaxAttemptsDoesNotDependOnTheLimiter(t *testing.T) {
 			synctest.Wait()
 			cancel()
 		}()
-		_, err := workqueue.ProcessWith(ctx, q, options{MaxAttempts: 5}, func(context.Context, string) error {
+		_, err := workqueue.ProcessWith(ctx, q, options{MaxAttempts: 5}, func(context.Context, string) (workqueue.Result, error) {
 			calls++
-			return assert.AnError
+			return workqueue.Result{}, assert.AnError
 		})
 		assert.NoError(t, err)
 		assert.Equal(t, 5, calls)
@@ -231,6 +243,7 @@ func TestCapturedPanicIsAFailure(t *testing.T) {
 	})
 }
 
+// Promise workqueue/1
 func TestWorkersRunSideBySideButNeverOnTheSameItem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -292,13 +305,13 @@ func TestStopTimeoutLeavesRunningItemsInPeaceUntilThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		p := start(t, options{Workers: 2, StopTimeout: time.Minute}, func(ctx context.Context, item string) error {
+		p := startResult(t, options{Workers: 2, StopTimeout: time.Minute}, func(ctx context.Context, item string) (workqueue.Result, error) {
 			if item == "polite" {
 				<-time.After(30 * time.Second)
-				return ctx.Err()
+				return workqueue.Result{}, ctx.Err()
 			}
 			<-release
-			return workqueue.RequeueAfter(time.Second)
+			return workqueue.Result{RequeueAfter: time.Second}, nil
 		})
 		p.q.AddAll([]string{"polite", "stuck", "queued"})
 		synctest.Wait()
@@ -354,12 +367,12 @@ func TestDrainEndsAtTheStopTimeout(t *testing.T) {
 func TestProcessEndsWhenTheQueueIsShutDownByOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := start(t, options{}, func(_ context.Context, item string) error {
+		p := startResult(t, options{}, func(_ context.Context, item string) (workqueue.Result, error) {
 			<-time.After(time.Second)
 			if item == "bad" {
-				return assert.AnError
+				return workqueue.Result{}, assert.AnError
 			}
-			return workqueue.RequeueAfter(time.Second)
+			return workqueue.Result{RequeueAfter: time.Second}, nil
 		})
 		p.q.AddAll([]string{"a", "bad"})
 		assert.NoError(t, p.q.ShutDownWithDrain(t.Context()))
@@ -391,7 +404,7 @@ func TestWrongArgumentsAreErrors(t *testing.T) {
 		"no workers": workqueue.Process(t.Context(), q, 0, fn),
 		"nil fn":     workqueue.Process(t.Context(), q, 1, nil),
 		"nil queue":  workqueue.Process(t.Context(), nil, 1, fn),
-		"negative":   second(workqueue.ProcessWith(t.Context(), q, options{ItemTimeout: -1}, fn)),
+		"negative":   second(workqueue.ProcessWith(t.Context(), q, options{ItemTimeout: -1}, resultless(fn))),
 	} {
 		assert.ErrorContains(t, err, "workqueue: ", name)
 	}
@@ -406,8 +419,8 @@ func TestProcessWithADoneContextReturnsEverything(t *testing.T) {
 	q.AddAll([]string{"a", "b"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	left, err := workqueue.ProcessWith(ctx, q, options{}, func(context.Context, string) error {
-		return errors.New("must not be called")
+	left, err := workqueue.ProcessWith(ctx, q, options{}, func(context.Context, string) (workqueue.Result, error) {
+		return workqueue.Result{}, errors.New("must not be called")
 	})
 	assert.NoError(t, err)
 	assert.Equal(t, leftover{Queued: []string{"a", "b"}}, left)
@@ -427,8 +440,8 @@ func TestItemContextCarriesValues(t *testing.T) {
 	}))
 }
 
-// Every clean stop interrupts what is running, and nobody wants to be warned of
-// it. A failure of an item that nobody disturbed is worth a warning at any time.
+// Every clean stop interrupts what is running, which is
+// expected. A failure of an item that was not interrupted is always worth a warning.
 func TestInterruptionByTheStopIsNoWarning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -480,7 +493,7 @@ func TestPanicWithAnOutcomeIsStillAFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, options{CapturePanics: true, MaxAttempts: 2}, func(context.Context, string) error {
-			panic(workqueue.RequeueAfter(time.Hour))
+			panic(workqueue.Terminal(assert.AnError))
 		})
 		p.q.Add("a")
 		advance(time.Minute)

@@ -13,25 +13,24 @@ import (
 )
 
 // another runs a second ProcessWith on the same queue.
-func (p *processing) another(t *testing.T, opts options, fn func(context.Context, string) error) *processing {
+func (p *processing) another(t *testing.T, opts options, fn func(context.Context, string) (workqueue.Result, error)) *processing {
 	other := &processing{q: p.q, returned: make(chan struct{})}
 	other.run(t, opts, fn)
 	return other
 }
 
-// Whoever removes some of the workers must not stop the others, nor lose what
-// those have asked for.
+// A call that ends must not stop the others, nor lose what was requested.
 func TestStoppedProcessLeavesTheQueueToTheOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string
-		slow := func(ctx context.Context, item string) error {
+		slow := func(ctx context.Context, item string) (workqueue.Result, error) {
 			calls = append(calls, item)
 			<-time.After(time.Minute)
 			if item == "requeued" && len(calls) < 3 {
-				return workqueue.RequeueAfter(time.Minute)
+				return workqueue.Result{RequeueAfter: time.Minute}, nil
 			}
-			return ctx.Err()
+			return workqueue.Result{}, ctx.Err()
 		}
 		goes := start(t, options{}, func(ctx context.Context, _ string) error {
 			<-ctx.Done()
@@ -70,7 +69,7 @@ func TestStoppedProcessReturnsWhatItsOwnWorkersStillHold(t *testing.T) {
 			goes := start(t, options{Drain: drain, StopTimeout: time.Minute}, stuck)
 			goes.q.Add("its own")
 			synctest.Wait()
-			stays := goes.another(t, options{}, stuck)
+			stays := goes.another(t, options{}, resultless(stuck))
 			goes.q.AddAll([]string{"of the other", "queued"})
 			synctest.Wait()
 			goes.q.Add("its own") // again
@@ -103,7 +102,7 @@ func TestProcessesThatStopTogetherReturnEveryRequestOnce(t *testing.T) {
 				return ctx.Err()
 			}
 			one := start(t, options{}, fn)
-			two := one.another(t, options{}, fn)
+			two := one.another(t, options{}, resultless(fn))
 			one.q.AddAll([]string{"a", "b", "c"})
 			one.q.AddAfter("d", time.Hour)
 			synctest.Wait()
@@ -135,7 +134,7 @@ func TestStoppedProcessDoesNotDrainForTheOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		goes := start(t, options{Drain: true}, func(context.Context, string) error { return nil })
-		stays := goes.another(t, options{}, func(context.Context, string) error { return nil })
+		stays := goes.another(t, options{}, resultless(func(context.Context, string) error { return nil }))
 		goes.cancel()
 		synctest.Wait()
 		select {
@@ -163,7 +162,7 @@ func TestLastProcessIsTheLastThatHasNotEnded(t *testing.T) {
 		works := start(t, options{}, fn)
 		works.q.Add("a")
 		synctest.Wait()
-		idle := works.another(t, options{}, fn)
+		idle := works.another(t, options{}, resultless(fn))
 		works.q.Add("a") // again
 		works.q.ShutDown()
 		<-idle.returned

@@ -13,11 +13,11 @@ type Options[T comparable] struct {
 	// Name tells queues apart in [Queue.Inspect] and in logs.
 	Name string
 
-	// Budgets, if it has more than one element, divides the items into priority
-	// classes 0, 1, …; class 0 is the most urgent. Budgets[c] is the bound of class
-	// c: how long its items may wait while others are handed out. An item that has
-	// waited for so long is overdue. A negative bound counts as 0. The bound of
-	// class 0 has no effect.
+	// MaxWait, if it has more than one element, divides the items into priority
+	// classes 0, 1, …; class 0 is the most urgent. MaxWait[c] is how long the items
+	// of class c may wait while others are handed out. An item that has waited for
+	// so long is overdue. A negative bound counts as 0. The bound of class 0 has no
+	// effect.
 	//
 	// The most urgent class that has items is served, except that every fourth
 	// hand-out goes to a class with an overdue item, if there is one. Several such
@@ -32,11 +32,11 @@ type Options[T comparable] struct {
 	// []time.Duration{0, time.Minute} reads: class 0 first, and an item of class 1
 	// comes after a minute even so. With groups, the groups of a class take turns
 	// in what the class gets.
-	Budgets []time.Duration
+	MaxWait []time.Duration
 
-	// Class gives the priority class of an item that is added without one. Numbers
+	// PriorityClass gives the priority class of an item that is added without one. Numbers
 	// outside the classes count as the nearest. Nil means class 0.
-	Class func(T) int
+	PriorityClass func(T) int
 
 	// Group, if set, makes items of the same class take turns by group: one
 	// item of each group that has any, then the next round. With the
@@ -62,42 +62,41 @@ type Options[T comparable] struct {
 // latest state and has exclusive access.
 //
 // All methods may be called concurrently. Create a Queue with [New].
-type Queue[T comparable] struct{ engine *engine[T] }
+type Queue[T comparable] struct{ plain[T] }
+
+// plain has the methods that all queues have.
+type plain[T comparable] struct{ engine *engine[T] }
 
 // New returns an empty queue. It needs no closing: a queue that is not used any
 // more is garbage like any other value.
 func New[T comparable](opts Options[T]) *Queue[T] {
-	return &Queue[T]{engine: newEngine(opts)}
+	return &Queue[T]{plain[T]{newEngine(opts)}}
 }
 
 // Add asks for item to be processed. It never blocks. After a shutdown it does
 // nothing.
 //
 // If the item is delayed, it is queued now and the delay is forgotten. With
-// priority classes, the item is of the class that [Options].Class gives, else of
+// priority classes, the item is of the class that [Options].PriorityClass gives, else of
 // class 0. If it is queued in a less urgent class, it moves to the back of that one.
 //
 // It panics if T is an interface type and item's dynamic type is not
 // comparable, as a map would.
-func (q *Queue[T]) Add(item T) {
+func (q *plain[T]) Add(item T) {
 	var r request[T]
 	q.engine.prepare(&r, item)
 	q.engine.add(&r)
 }
 
-// AddClass is Add for an item of the given priority class; see [Options].Budgets. A class
-// that does not exist counts as the nearest that does.
-func (q *Queue[T]) AddClass(item T, class int) { q.engine.addClass(item, class) }
-
 // AddAll adds many items, in their order, at a smaller cost than one by one.
 // Others may get in between. If it panics, as Add does for an item that is not
-// comparable or when [Options].Class or [Options].Group panics, nothing was added.
-func (q *Queue[T]) AddAll(items []T) { q.engine.addAll(items) }
+// comparable or when [Options].PriorityClass or [Options].Group panics, nothing was added.
+func (q *plain[T]) AddAll(items []T) { q.engine.addAll(items) }
 
 // Len returns the number of items ready to be handed out. It does not count
 // those that are delayed, running, or running and added again; [Queue.Stats]
 // does.
-func (q *Queue[T]) Len() int {
+func (q *plain[T]) Len() int {
 	q.engine.mu.Lock()
 	defer q.engine.mu.Unlock()
 	return q.engine.order.n
@@ -109,7 +108,7 @@ func (q *Queue[T]) Len() int {
 // It returns false when ctx is done, even if items are queued, and when the
 // queue was shut down and nothing is queued. After a shutdown, queued items
 // are still handed out.
-func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) { return q.engine.get(ctx, nobody) }
+func (q *plain[T]) Get(ctx context.Context) (item T, ok bool) { return q.engine.get(ctx, noHolder) }
 
 // Done says that the caller has finished processing item. If the item was added
 // again in the meantime, it is queued again, also after a shutdown. Done of an
@@ -117,77 +116,82 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) { return q.engine.
 //
 // Call it once per Get. The queue cannot tell callers apart: a second Done, while
 // another worker holds the item, ends that worker's exclusive access to it.
-func (q *Queue[T]) Done(item T) { q.engine.done(item, false) }
+func (q *plain[T]) Done(item T) { q.engine.done(item, false) }
 
-// Mark returns a channel that is closed once every item that is queued or
-// running now has been processed to the end, once. Items added later, or
-// delayed now, are not waited for.
+// Barrier returns a channel that is closed once every item that is queued or
+// running now has been processed to the end, once. Items added later, or delayed now,
+// are not waited for, nor are items parked now, unless they were added as well.
 //
-// A controller that adds all objects it knows and then calls Mark learns from
+// A controller that adds all objects it knows and then calls Barrier learns from
 // it when its initial work is done. The channel stays open if the queue is
 // abandoned with items in it, so wait for a context as well.
-func (q *Queue[T]) Mark() <-chan struct{} {
+func (q *plain[T]) Barrier() <-chan struct{} {
 	q.engine.mu.Lock()
 	defer q.engine.mu.Unlock()
-	return q.engine.marks.seal()
+	return q.engine.barriers.seal()
 }
 
 // ShutDown makes the queue ignore all further adds, drops what is delayed, and
 // lets Get return false once nothing is queued. It does not wait; it ends the
 // wait of any [Queue.ShutDownWithDrain].
-func (q *Queue[T]) ShutDown() { q.engine.shutDown() }
+func (q *plain[T]) ShutDown() { q.engine.shutDown() }
 
 // ShutDownWithDrain is [Queue.ShutDown] that waits until every queued item has
 // been handed out and every running one is done, including those that were
-// added again before. Delayed items are dropped and counted in [Stats]. Somebody
-// has to go on calling Get and Done.
+// added again before. Delayed and parked items are dropped and counted in [Stats].
+// Workers have to go on calling Get and Done.
 //
 // It returns nil when the queue is empty, the context's cause when ctx is done
 // before, and [ErrDrainEnded] when ShutDown is called before. In all cases the
 // queue is shut down. Any number of callers may wait.
-func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
+func (q *plain[T]) ShutDownWithDrain(ctx context.Context) error {
 	return q.engine.shutDownWithDrain(ctx)
 }
 
 // ShuttingDown reports whether the queue has been shut down.
-func (q *Queue[T]) ShuttingDown() bool {
+func (q *plain[T]) ShuttingDown() bool {
 	q.engine.mu.Lock()
 	defer q.engine.mu.Unlock()
 	return q.engine.shuttingDown
 }
 
-// Class is a view of a queue for those who add to one of its classes. Make one
-// with [Queue.Class]; the zero value must not be used, its Add panics. All methods
-// may be called concurrently.
-type Class[T comparable] struct {
+// PriorityClass is a view of a queue whose Add adds to one of its priority classes.
+// Make one with [Queue.PriorityClass]; the zero value must not be used, its Add
+// panics. All methods may be called concurrently.
+type PriorityClass[T comparable] struct {
 	engine *engine[T]
 	number int
 }
 
-// Class returns a view of the queue whose Add adds to the given class; see
-// [Options].Budgets. A class that does not exist counts as the nearest that does.
+// PriorityClass returns a view of the queue whose Add adds to the given priority
+// class; see [Options].MaxWait. A class that does not exist counts as the nearest
+// that does.
 //
-// It is for code that knows only how to add: give it the view, and what it adds
-// is of that class. With an informer, this makes the objects that were there
-// already less urgent than what changes:
+// The view suits code that knows only how to add. With an informer, this makes the
+// objects that exist already less urgent than changes:
 //
-//	informer.WhenElse(informer.Background[*corev1.Pod](),
-//		informer.EnqueueKey[*corev1.Pod](queue.Class(1)),
+//	informer.WhenElse(informer.InitialOrResync[*corev1.Pod](),
+//		informer.EnqueueKey[*corev1.Pod](queue.PriorityClass(1)),
 //		informer.EnqueueKey[*corev1.Pod](queue))
-func (q *Queue[T]) Class(class int) Class[T] { return Class[T]{q.engine, class} }
+func (q *plain[T]) PriorityClass(class int) PriorityClass[T] {
+	return PriorityClass[T]{q.engine, class}
+}
 
-// Add is [Queue.AddClass] with the class of the view.
-func (c Class[T]) Add(item T) { c.engine.addClass(item, c.number) }
+// Add is [Queue.Add] with the priority class of the view.
+func (c PriorityClass[T]) Add(item T) { c.engine.addClass(item, c.number) }
 
 // DelayingQueue is a [Queue] to which items can be added for later.
 //
 // All methods may be called concurrently. Create one with [NewDelaying].
-type DelayingQueue[T comparable] struct{ *Queue[T] }
+type DelayingQueue[T comparable] struct{ delaying[T] }
+
+// delaying has the methods that queues with delays have.
+type delaying[T comparable] struct{ plain[T] }
 
 // NewDelaying returns an empty delaying queue. Like a plain one it needs no
 // closing: it has no goroutine, only a timer while something is delayed.
 func NewDelaying[T comparable](opts Options[T]) *DelayingQueue[T] {
-	return &DelayingQueue[T]{New(opts)}
+	return &DelayingQueue[T]{delaying[T]{plain[T]{newEngine(opts)}}}
 }
 
 // AddAfter adds item once d has passed. It never blocks. After a shutdown it
@@ -202,8 +206,32 @@ func NewDelaying[T comparable](opts Options[T]) *DelayingQueue[T] {
 // delay, so that a retry is as urgent as the first attempt. With a delay of 0 or
 // less the item is queued at once, or as soon as it is done, behind the items of
 // its class that are queued by then.
-func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) {
+func (q *delaying[T]) AddAfter(item T, d time.Duration) {
 	q.engine.addAfter(item, d, false)
+}
+
+// Park keeps item from being handed out until the condition is met or timeout has
+// passed, and then hands it out. A timeout of 0 or less means [DefaultParkTimeout].
+// Call it before Done, for an item whose processing has changed something that is
+// not to be seen yet: a function run by [ProcessWith] returns [Result].Until
+// instead. Park calls the condition and does not wait for it.
+//
+// A request for a parked item, by Add for instance, is kept and does not end the
+// park: however many there are, the item is handed out once for all of them, when
+// the park has ended. So when the reason for parking is a stale cache, no event
+// that arrives meanwhile makes a worker look at it. A queued item leaves the queue.
+// A second Park replaces the first. A nil condition counts as met.
+//
+// A shutdown drops parked items, as it drops delayed ones, also those that were
+// added while they were parked. After a shutdown Park does nothing, except that
+// the item, if it is running, is not queued again.
+func (q *delaying[T]) Park(item T, until Condition, timeout time.Duration) {
+	if until == nil {
+		// A delay of 0, and not Add: a running item keeps its priority class.
+		q.engine.addAfter(item, 0, false)
+		return
+	}
+	q.engine.park(item, until, timeout, true)
 }
 
 // RateLimitingQueue is a [DelayingQueue] that finds out by itself how long to
@@ -211,7 +239,7 @@ func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) {
 //
 // All methods may be called concurrently. Create one with [NewRateLimiting].
 type RateLimitingQueue[T comparable] struct {
-	*DelayingQueue[T]
+	delaying[T]
 	limiter RateLimiter[T]
 }
 
@@ -221,7 +249,7 @@ func NewRateLimiting[T comparable](limiter RateLimiter[T], opts Options[T]) *Rat
 	if limiter == nil {
 		limiter = DefaultControllerRateLimiter[T]()
 	}
-	return &RateLimitingQueue[T]{NewDelaying(opts), limiter}
+	return &RateLimitingQueue[T]{delaying[T]{plain[T]{newEngine(opts)}}, limiter}
 }
 
 // AddRateLimited adds item after the delay that the limiter demands, by the
@@ -234,11 +262,12 @@ func (q *RateLimitingQueue[T]) retry(item T) bool {
 	if q.ShuttingDown() {
 		return false // without using up what the limiter has to give
 	}
+	// The limiter is user code and has its own lock: it is asked without the queue's.
 	return q.engine.addAfter(item, q.limiter.When(item), true)
 }
 
 // Forget makes the limiter treat item as one that never failed. Call it when
-// processing succeeded or the item is given up. It does not take the item out
+// processing succeeded or the item is dropped. It does not take the item out
 // of the queue.
 func (q *RateLimitingQueue[T]) Forget(item T) {
 	q.limiter.Forget(item)

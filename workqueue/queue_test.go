@@ -17,6 +17,7 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
+// Promise workqueue/4
 func TestItemsComeInOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[int]{})
@@ -29,6 +30,7 @@ func TestItemsComeInOrderOfArrival(t *testing.T) {
 	assert.Equal(t, want, takeAll(t, q))
 }
 
+// Promise workqueue/3
 func TestAddsBeforeGetCollapse(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{})
@@ -37,6 +39,7 @@ func TestAddsBeforeGetCollapse(t *testing.T) {
 	assert.Equal(t, []string{"a", "b"}, takeAll(t, q))
 }
 
+// Promise workqueue/2
 func TestAddDuringProcessingComesBackAfterDone(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{})
@@ -49,6 +52,7 @@ func TestAddDuringProcessingComesBackAfterDone(t *testing.T) {
 	assert.Equal(t, []string{"a"}, takeAll(t, q))
 }
 
+// Promise workqueue/8
 func TestStrayDoneIsIgnored(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{})
@@ -70,6 +74,7 @@ func TestStrayDoneIsIgnored(t *testing.T) {
 	assert.False(t, ok, "the same item was handed out twice at once")
 }
 
+// Promise workqueue/9
 func TestGetEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,6 +116,7 @@ func TestCancelledWaiterPassesItsWakeUpOn(t *testing.T) {
 	}
 }
 
+// Promise workqueue/10
 func TestGetAfterShutDownHandsOutWhatIsQueued(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{})
@@ -139,6 +145,7 @@ func TestDoneQueuesAgainAfterShutDown(t *testing.T) {
 	assert.Equal(t, "a", mustGet(t, q))
 }
 
+// Promise workqueue/10
 func TestDrainWaitsForQueuedAndRunning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -257,6 +264,7 @@ func TestBurstEngagesEveryWaitingWorker(t *testing.T) {
 	})
 }
 
+// Promise workqueue/2
 func TestProducersAndConsumersEndWithAnEmptyQueue(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[int]{})
@@ -325,7 +333,8 @@ func TestItemsOfAnyComparableType(t *testing.T) {
 	assert.Equal(t, 1, q.Len())
 }
 
-func TestMarkIsReachedWhenEverythingBeforeItWasProcessed(t *testing.T) {
+// Promise workqueue/11
+func TestBarrierIsReachedWhenEverythingBeforeItWasProcessed(t *testing.T) {
 	t.Parallel()
 	reached := func(c <-chan struct{}) bool {
 		select {
@@ -336,18 +345,18 @@ func TestMarkIsReachedWhenEverythingBeforeItWasProcessed(t *testing.T) {
 		}
 	}
 	q := workqueue.New(workqueue.Options[string]{})
-	assert.True(t, reached(q.Mark()), "nothing to wait for")
+	assert.True(t, reached(q.Barrier()), "nothing to wait for")
 	q.AddAll([]string{"a", "b"})
-	first := q.Mark()
-	same := q.Mark()
+	first := q.Barrier()
+	same := q.Barrier()
 	q.Add("c")
-	second := q.Mark()
+	second := q.Barrier()
 	q.Add("a") // counted before
 
 	a, b := mustGet(t, q), mustGet(t, q)
-	q.Add("b") // once more: not the first mark's business
+	q.Add("b") // once more: not what the first barrier waits for
 	q.Done(b)
-	third := q.Mark()
+	third := q.Barrier()
 	assert.False(t, reached(first), "a is still running")
 	q.Done(a)
 	assert.True(t, reached(first))
@@ -357,11 +366,12 @@ func TestMarkIsReachedWhenEverythingBeforeItWasProcessed(t *testing.T) {
 	assert.Equal(t, "c", c)
 	q.Done(c)
 	assert.True(t, reached(second))
-	assert.False(t, reached(third), "b was asked for again before the third mark")
+	assert.False(t, reached(third), "b was asked for again before the third barrier")
 	takeAll(t, q)
 	assert.True(t, reached(third))
 }
 
+// Promise workqueue/12
 func TestIdleQueueNeedsNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	queues := make([]*workqueue.RateLimitingQueue[string], 100)
@@ -378,12 +388,12 @@ func TestIdleQueueNeedsNoGoroutine(t *testing.T) {
 func TestGarbageOptionsMeanTheNearestSensible(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{
-		Budgets: []time.Duration{-time.Hour, math.MaxInt64},
-		Class:   func(string) int { return -7 },
+		MaxWait:       []time.Duration{-time.Hour, math.MaxInt64},
+		PriorityClass: func(string) int { return -7 },
 	})
-	q.AddClass("low", 99)
-	q.AddClass("lowest", math.MaxInt)
-	q.AddClass("high", math.MinInt)
+	q.PriorityClass(99).Add("low")
+	q.PriorityClass(math.MaxInt).Add("lowest")
+	q.PriorityClass(math.MinInt).Add("high")
 	q.Add("by function")
 	assert.Equal(t, []string{"high", "by function", "low", "lowest"}, takeAll(t, q))
 
@@ -392,6 +402,7 @@ func TestGarbageOptionsMeanTheNearestSensible(t *testing.T) {
 	assert.Equal(t, 1, q.Len(), "the queue is unusable after a panic")
 }
 
+// Promise workqueue/13
 func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
 	t.Parallel()
 	bad := func(s string) {
@@ -400,8 +411,8 @@ func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
 		}
 	}
 	q := workqueue.NewDelaying(workqueue.Options[string]{
-		Group: func(s string) string { bad(s); return "" },
-		Class: func(s string) int { bad(s); return 0 },
+		Group:         func(s string) string { bad(s); return "" },
+		PriorityClass: func(s string) int { bad(s); return 0 },
 	})
 	for name, f := range map[string]func(){ // each changes nothing
 		"Add":      func() { q.Add("bad") },
@@ -412,7 +423,7 @@ func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
 		assert.Panics(t, f, name)
 	}
 	q.Add("good")
-	assert.Equal(t, []string{"good"}, takeAll(t, q.Queue))
+	assert.Equal(t, []string{"good"}, takeAll(t, q))
 }
 
 func TestAddAllOfManyKeepsTheirOrder(t *testing.T) {

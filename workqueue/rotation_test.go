@@ -39,9 +39,9 @@ func number(n int, format string) []string {
 func TestUrgentItemPassesABacklogHoweverOverdueItIs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, time.Minute}})
+		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}})
 		for _, item := range number(100_000, "background %d") {
-			q.AddClass(item, 1)
+			q.PriorityClass(1).Add(item)
 		}
 		began := time.Now()
 		for _, at := range []time.Duration{59 * time.Second, 61 * time.Second, 62 * time.Second, 10 * time.Minute} {
@@ -64,12 +64,14 @@ func TestUrgentItemPassesABacklogHoweverOverdueItIs(t *testing.T) {
 
 // An urgent item behind others of its class waits for one of another class, and
 // one more per three of its own.
+//
+// Promise workqueue/5
 func TestUrgentItemsKeepThreeQuartersOfTheHandOuts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, time.Minute, time.Hour}})
+		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute, time.Hour}})
 		for i, item := range number(1000, "other %d") {
-			q.AddClass(item, 1+i%2)
+			q.PriorityClass(1 + i%2).Add(item)
 		}
 		advance(2 * time.Hour)
 		for _, item := range number(30, "urgent %d") {
@@ -99,9 +101,9 @@ func TestUrgentItemsKeepThreeQuartersOfTheHandOuts(t *testing.T) {
 func TestBackgroundItemBehindAnUrgentBurstWaitsForItsBound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, time.Minute}})
+		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}})
 		q.AddAll(number(100_000, "urgent %d"))
-		q.AddClass("background", 1)
+		q.PriorityClass(1).Add("background")
 		began := time.Now()
 		for serve(t, q) != "background" {
 		}
@@ -110,10 +112,10 @@ func TestBackgroundItemBehindAnUrgentBurstWaitsForItsBound(t *testing.T) {
 		assert.Less(t, waited, time.Minute+4*work)
 
 		// Two classes wait twice as long at most, and then share.
-		q = workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, time.Minute, time.Minute}})
+		q = workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute, time.Minute}})
 		q.AddAll(number(20_000, "urgent %d"))
 		for i := range 100 {
-			q.AddClass(fmt.Sprint("background ", i), 1+i%2)
+			q.PriorityClass(1 + i%2).Add(fmt.Sprint("background ", i))
 		}
 		began = time.Now()
 		var got []string
@@ -128,16 +130,18 @@ func TestBackgroundItemBehindAnUrgentBurstWaitsForItsBound(t *testing.T) {
 }
 
 // The queue keeps up, but only just: there is always something urgent.
+//
+// Promise workqueue/6
 func TestNothingWaitsLongerThanItsBoundWhileTheQueueKeepsUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		maxWait := []time.Duration{0, 10 * time.Second, 20 * time.Second}
-		q := workqueue.New(workqueue.Options[string]{Budgets: maxWait})
+		q := workqueue.New(workqueue.Options[string]{MaxWait: maxWait})
 		added := map[string]time.Time{}
 		longest := [3]time.Duration{}
 		add := func(class, i int) {
 			item := fmt.Sprint(class, " ", i)
-			q.AddClass(item, class)
+			q.PriorityClass(class).Add(item)
 			added[item] = time.Now()
 		}
 		for _, item := range number(500, "0 backlog %d") { // never worked off
@@ -169,6 +173,9 @@ func TestNothingWaitsLongerThanItsBoundWhileTheQueueKeepsUp(t *testing.T) {
 
 // Both promises, whatever comes: of four hand-outs in a row three are of the most
 // urgent class, and an overdue class gets one of four per class that may be.
+//
+// Promise workqueue/5
+// Promise workqueue/6
 func TestEveryFourHandOutsKeepBothPromises(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -181,7 +188,7 @@ func TestEveryFourHandOutsKeepBothPromises(t *testing.T) {
 
 func keepsBothPromises(t *testing.T, r *rand.Rand) {
 	maxWait := []time.Duration{0, 30 * work, 10 * work, 100 * work, 0}[:2+r.IntN(4)]
-	q := workqueue.New(workqueue.Options[int]{Budgets: maxWait})
+	q := workqueue.New(workqueue.Options[int]{MaxWait: maxWait})
 	queues := make([][]int, len(maxWait)) // by class
 	added := map[int]time.Time{}
 	unserved := make([]int, len(maxWait)) // hand-outs to others while overdue
@@ -190,7 +197,7 @@ func keepsBothPromises(t *testing.T, r *rand.Rand) {
 	for i := range 2000 {
 		for ; r.Float64() > 1/(1+load); i += 10_000 {
 			class := r.IntN(len(maxWait))
-			q.AddClass(i, class)
+			q.PriorityClass(class).Add(i)
 			queues[class] = append(queues[class], i)
 			added[i] = time.Now()
 		}
@@ -225,10 +232,10 @@ func keepsBothPromises(t *testing.T, r *rand.Rand) {
 func TestClassThatIsNowAndThenTheMostUrgentGetsItsTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{Budgets: []time.Duration{0, time.Second, time.Second}})
+		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Second, time.Second}})
 		for i := range 100 {
-			q.AddClass(fmt.Sprint("one ", i), 1)
-			q.AddClass(fmt.Sprint("two ", i), 2)
+			q.PriorityClass(1).Add(fmt.Sprint("one ", i))
+			q.PriorityClass(2).Add(fmt.Sprint("two ", i))
 		}
 		advance(time.Second)
 		served := map[string]int{}
@@ -250,11 +257,11 @@ func TestGroupsShareTheTurnsOfAnOverdueClass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New(workqueue.Options[string]{
-			Budgets: []time.Duration{0, time.Second},
+			MaxWait: []time.Duration{0, time.Second},
 			Group:   func(s string) string { return s[:1] },
 		})
 		for _, item := range []string{"n1", "n2", "n3", "q1"} {
-			q.AddClass(item, 1)
+			q.PriorityClass(1).Add(item)
 		}
 		advance(time.Second)
 		q.AddAll(number(6, "u%d"))

@@ -9,45 +9,61 @@ import (
 // [Queue.ShutDown] ended the wait although items were still queued or running.
 var ErrDrainEnded = errors.New("workqueue: ShutDown ended the drain before the queue was empty")
 
-// drain is one wait for the queue to become empty, shared by all who wait.
+// drain is one wait for the queue to become empty, shared by all its callers.
+//
+// The method that takes it off the engine, under the lock, is the one that ends it: so
+// done is closed once, though a Done and a ShutDown may compete.
 type drain struct {
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-// end releases those who wait; nil is nobody.
+// end unblocks the callers that wait for d, which may be nil.
 func (d *drain) end() {
 	if d != nil {
 		close(d.done)
 	}
 }
 
-// shutDown stops the queue from accepting anything.
+// shutDown stops the queue from accepting anything, and ends a drain.
 func (q *engine[T]) shutDown() {
 	q.mu.Lock()
-	woken := q.closeLocked()
+	c := q.closeLocked()
 	d := q.drain
 	if d != nil {
 		d.err = ErrDrainEnded
 		q.drain = nil
 	}
 	q.mu.Unlock()
-	wakeAll(woken)
+	c.finish()
 	d.end()
+}
+
+// shutDownTaking does the same, but leaves a drain to takeAll, which follows. It
+// returns the delayed and the parked items that this dropped.
+func (q *engine[T]) shutDownTaking() (delayed, parked []T) {
+	// The drain stays: what waits for it is unblocked when takeAll has emptied the queue.
+	q.mu.Lock()
+	c := q.closeLocked()
+	q.mu.Unlock()
+	c.finish()
+	return c.delayed, c.parked
 }
 
 // shutDownWithDrain does the same and waits until everything was processed.
 func (q *engine[T]) shutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()
-	woken := q.closeLocked()
+	c := q.closeLocked()
 	if q.drain == nil {
 		q.drain = &drain{done: make(chan struct{})}
 	}
 	d := q.drain
+	// In a queue that is empty already no Done will come that ends the drain.
 	drained := q.drainedLocked()
 	q.mu.Unlock()
-	wakeAll(woken)
+	c.finish()
 	drained.end()
+	// If ctx is done as well, the result of the drain is worth more.
 	select {
 	case <-d.done:
 		return d.err
@@ -61,53 +77,66 @@ func (q *engine[T]) shutDownWithDrain(ctx context.Context) error {
 	}
 }
 
-// closeLocked marks the queue as shut down, drops what is delayed and returns
-// the waiters to wake, linked through next.
-func (q *engine[T]) closeLocked() *waiter {
-	if q.shuttingDown {
-		return nil
-	}
-	q.shuttingDown = true
-	if q.timer != nil {
-		q.timer.Stop()
-	}
-	q.dropDelayedLocked(nil)
-	var woken *waiter
-	for q.waiters.head != nil {
-		w := q.waiters.pop()
-		w.next, woken = woken, w
-	}
-	return woken
+// closing is what remains to do, without the lock, once a queue was shut down.
+type closing[T comparable] struct {
+	woken   *waiter  // linked through next
+	cancels []func() // of the conditions of the parks
+	// What was dropped.
+	delayed, parked []T
 }
 
-// wakeAll wakes the waiters that closeLocked has returned. It is called without the
-// lock.
-func wakeAll(w *waiter) {
-	for w != nil {
+// finish wakes the waiters and cancels the conditions.
+// It runs without the lock: cancel functions are user code.
+func (c *closing[T]) finish() {
+	for w := c.woken; w != nil; {
 		next := w.next // w belongs to its goroutine again once it is woken
 		w.next = nil
 		w.wake()
 		w = next
 	}
+	cancelAll(c.cancels)
 }
 
-// dropDelayedLocked drops every delayed request, telling each unless nil.
-func (q *engine[T]) dropDelayedLocked(each func(T)) {
+// closeLocked marks the queue as shut down and drops what is delayed or parked.
+func (q *engine[T]) closeLocked() (c closing[T]) {
+	if q.shuttingDown {
+		return c
+	}
+	q.shuttingDown = true
+	// If release has begun already, it will find both heaps empty.
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	c.delayed = q.dropDelayedLocked()
+	c.parked, c.cancels = q.dropParkedLocked()
+	// Every waiter is woken, not one after the other: there may be no item whose
+	// Get would signal the next.
+	for q.waiters.head != nil {
+		w := q.waiters.pop()
+		w.next, c.woken = c.woken, w
+	}
+	return c
+}
+
+// dropDelayedLocked drops every delayed request and returns their items.
+func (q *engine[T]) dropDelayedLocked() []T {
+	items := make([]T, 0, q.delays.len())
 	for _, d := range q.delays.items {
 		e := d.entry
 		e.heapPos = noHeapPos
 		q.count.shutdownLosses++
-		if each != nil {
-			each(e.item)
-		}
+		items = append(items, e.item)
+		// A running one is discarded by its Done.
 		if !e.running {
 			q.discardLocked(e)
 		}
 	}
 	q.delays.items = nil
+	return items
 }
 
 // drainedLocked returns the drain that has come to its end, if one has.
+// What is delayed or parked does not count: the shutdown has dropped it.
 func (q *engine[T]) drainedLocked() *drain {
 	if q.drain == nil || q.order.n > 0 || q.count.running > 0 {
 		return nil
@@ -130,7 +159,7 @@ func (q *engine[T]) join() uint16 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.processors.n++
-	if q.processors.last++; q.processors.last == nobody {
+	if q.processors.last++; q.processors.last == noHolder {
 		q.processors.last++
 	}
 	return q.processors.last
@@ -142,17 +171,6 @@ func (q *engine[T]) leave() bool {
 	defer q.mu.Unlock()
 	q.processors.n--
 	return q.processors.n == 0
-}
-
-// shutDownTakingDelayed is ShutDown that returns the delayed items it drops.
-func (q *engine[T]) shutDownTakingDelayed() []T {
-	var delayed []T
-	q.mu.Lock()
-	q.dropDelayedLocked(func(item T) { delayed = append(delayed, item) })
-	woken := q.closeLocked()
-	q.mu.Unlock()
-	wakeAll(woken)
-	return delayed
 }
 
 // takeAll removes everything that is queued from a queue that is shut down, and
@@ -168,10 +186,11 @@ func (q *engine[T]) takeAll(holder uint16) (queued, running []T) {
 		q.discardLocked(e)
 	}
 	for e := range q.running.each {
-		own := e.holder == holder || e.holder == nobody
+		own := e.holder == holder || e.holder == noHolder
 		if own {
 			running = append(running, e.item)
 		}
+		// No ProcessWith is left to take the item, so Done must not queue it again.
 		if e.again {
 			e.again = false
 			q.count.again--

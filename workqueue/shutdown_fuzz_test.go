@@ -29,7 +29,7 @@ func FuzzShutDown(f *testing.F) {
 func raceShutDown(t *testing.T, seed uint64, kinds, shape byte) {
 	opts := workqueue.Options[int]{Times: shape&1 != 0}
 	if shape&2 != 0 {
-		opts.Budgets = []time.Duration{0, time.Millisecond}
+		opts.MaxWait = []time.Duration{0, time.Millisecond}
 	}
 	if shape&4 != 0 {
 		opts.Group = func(i int) string { return string(rune('a' + i%3)) }
@@ -91,14 +91,14 @@ func produce(q *workqueue.RateLimitingQueue[int], r *rand.Rand, item int) {
 	case 1:
 		q.AddAll([]int{item, 1, 2})
 	case 2:
-		q.AddClass(item, 1)
+		q.PriorityClass(1).Add(item)
 	case 3:
 		q.AddRateLimited(item)
 	case 4:
 		<-time.After(time.Duration(r.IntN(10)) * time.Microsecond)
 	case 5:
 		q.Forget(item)
-		q.Mark()
+		q.Barrier()
 		q.Inspect()
 	default:
 		q.Add(item)

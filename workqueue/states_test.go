@@ -35,7 +35,7 @@ func TestEveryWayToQueueAnItemWakesAWorker(t *testing.T) {
 	t.Parallel()
 	for name, add := range map[string]func(q *workqueue.RateLimitingQueue[string]){
 		"Add":            func(q *workqueue.RateLimitingQueue[string]) { q.Add("a") },
-		"AddClass":       func(q *workqueue.RateLimitingQueue[string]) { q.AddClass("a", 1) },
+		"AddClass":       func(q *workqueue.RateLimitingQueue[string]) { q.PriorityClass(1).Add("a") },
 		"AddAll":         func(q *workqueue.RateLimitingQueue[string]) { q.AddAll([]string{"a"}) },
 		"AddAfter 0":     func(q *workqueue.RateLimitingQueue[string]) { q.AddAfter("a", 0) },
 		"AddAfter":       func(q *workqueue.RateLimitingQueue[string]) { q.AddAfter("a", time.Second) },

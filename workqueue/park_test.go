@@ -1,0 +1,420 @@
+package workqueue_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// condition is met when the test says so.
+type condition struct {
+	mu         sync.Mutex
+	met        []func()
+	registered int
+	cancelled  int
+}
+
+func (c *condition) register(met func()) (cancel func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.registered++
+	c.met = append(c.met, met)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.cancelled++
+	}
+}
+
+// counts returns how often it was registered and cancelled.
+func (c *condition) counts() (registered, cancelled int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.registered, c.cancelled
+}
+
+func (c *condition) cancels() int {
+	_, cancelled := c.counts()
+	return cancelled
+}
+
+// meet holds its lock while it calls back, as an informer may.
+func (c *condition) meet() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, met := range c.met {
+		met()
+	}
+}
+
+// Promise workqueue/14
+func TestParkedItemComesOnceWhenItsConditionIsMet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewDelaying(workqueue.Options[string]{})
+		q.Add("a")
+		mustGet(t, q)
+		var seen condition
+		q.Park("a", seen.register, time.Hour)
+		q.Add("a") // while it is running
+		q.Done("a")
+		q.Add("a") // while it is not
+		q.AddAfter("a", time.Second)
+		q.AddAll([]string{"a", "b"})
+		advance(time.Minute)
+		assert.Equal(t, []string{"b"}, takeAll(t, q), "an add does not end the park")
+		assert.Equal(t, 1, q.Stats().Parked)
+		assert.Zero(t, q.Stats().Queued+q.Stats().Again+q.Stats().Delayed)
+
+		seen.meet()
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
+		seen.meet() // once more
+		assert.Equal(t, workqueue.Stats{Added: 3}, q.Stats())
+		assert.Zero(t, seen.cancels(), "it was met")
+		q.Add("a")
+		assert.Equal(t, []string{"a"}, takeAll(t, q), "a park leaves nothing behind")
+	})
+}
+
+// Promise workqueue/14
+func TestParkEndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	for name, timeout := range map[string]time.Duration{"given": time.Second, "default": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q := workqueue.NewDelaying(workqueue.Options[string]{})
+				var seen condition
+				q.Park("a", seen.register, timeout)
+				if timeout == 0 {
+					timeout = workqueue.DefaultParkTimeout
+				}
+				advance(timeout - 1)
+				assert.Zero(t, q.Len())
+				assert.Zero(t, seen.cancels())
+				advance(1)
+				assert.Equal(t, 1, seen.cancels())
+				seen.meet() // too late
+				assert.Equal(t, []string{"a"}, takeAll(t, q))
+				assert.Equal(t, workqueue.Stats{Added: 1, ParkTimeouts: 1}, q.Stats())
+			})
+		})
+	}
+}
+
+func TestParkThatIsMetAtOnceOrWithoutAConditionIsAnAdd(t *testing.T) {
+	t.Parallel()
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
+	for _, until := range []workqueue.Condition{
+		nil,
+		workqueue.All(),
+		func(met func()) (cancel func()) { met(); return nil },
+		func(met func()) (cancel func()) { met(); return met },
+	} {
+		q.Park("a", until, time.Hour)
+		assert.Zero(t, q.Stats().Parked)
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
+
+		q.Add("a")
+		mustGet(t, q)
+		q.Park("a", until, time.Hour)
+		q.Done("a")
+		assert.Equal(t, []string{"a"}, takeAll(t, q))
+	}
+}
+
+func TestParkTakesAQueuedItemOutAndReplacesAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
+	q.AddAll([]string{"a", "b"})
+	var first, second condition
+	q.Park("a", first.register, time.Hour)
+	q.Park("a", second.register, time.Hour)
+	assert.Equal(t, 1, first.cancels())
+	first.meet()
+	assert.Equal(t, []string{"b"}, takeAll(t, q))
+	second.meet()
+	assert.Equal(t, []string{"a"}, takeAll(t, q))
+}
+
+func TestParkKeepsThePriorityClass(t *testing.T) {
+	t.Parallel()
+	q := workqueue.NewDelaying(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
+	var seen condition
+	q.PriorityClass(1).Add("low")
+	mustGet(t, q)
+	q.Park("low", seen.register, time.Hour)
+	q.Done("low")
+	q.PriorityClass(1).Add("raised")
+	mustGet(t, q)
+	q.Park("raised", seen.register, time.Hour)
+	q.PriorityClass(0).Add("raised") // while it is running
+	q.Done("raised")
+	seen.meet()
+	assert.Equal(t, []string{"raised", "low"}, takeAll(t, q))
+}
+
+// Promise workqueue/10
+func TestShutDownDropsParkedItems(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewDelaying(workqueue.Options[string]{})
+		var seen condition
+		for _, item := range []string{"waits", "added", "running"} {
+			q.Add(item)
+			mustGet(t, q)
+			q.Park(item, seen.register, time.Hour)
+		}
+		q.Add("running")
+		q.Done("waits")
+		q.Done("added")
+		q.Add("added")
+		drained := make(chan error, 1)
+		go func() { drained <- q.ShutDownWithDrain(t.Context()) }()
+		synctest.Wait()
+		assert.Equal(t, 3, seen.cancels())
+		assert.Empty(t, drained, "one is running")
+		q.Done("running")
+		synctest.Wait()
+		assert.NoError(t, <-drained)
+		seen.meet()
+		assert.Equal(t, workqueue.Stats{Added: 5, ShutdownLosses: 3}, q.Stats())
+		_, ok := q.Get(t.Context())
+		assert.False(t, ok)
+
+		q.Park("late", seen.register, time.Hour)
+		registered, _ := seen.counts()
+		assert.Equal(t, 3, registered, "after a shutdown nothing is parked")
+	})
+}
+
+// Its cache is stale: the item must not be processed because it was added before.
+func TestItemParkedAfterTheShutDownIsNotQueuedAgain(t *testing.T) {
+	t.Parallel()
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
+	var seen condition
+	q.Add("a")
+	mustGet(t, q)
+	q.Add("a")
+	q.ShutDown()
+	q.Park("a", seen.register, time.Hour)
+	q.Done("a")
+	assert.Zero(t, q.Len())
+	assert.EqualValues(t, 1, q.Stats().ShutdownLosses)
+}
+
+func TestInspectShowsParkedItems(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewDelaying(workqueue.Options[string]{})
+		var seen condition
+		for i, item := range []string{"third", "first", "second"} {
+			q.Park(item, seen.register, []time.Duration{3, 1, 2}[i]*time.Second)
+		}
+		in := q.InspectUpTo(2)
+		require.Len(t, in.Parked, 2)
+		assert.Equal(t, "first", in.Parked[0].Item)
+		assert.Equal(t, "second", in.Parked[1].Item)
+		assert.Equal(t, time.Now().Add(time.Second), in.Parked[0].ParkedUntil)
+		assert.Zero(t, in.Parked[0].DelayedUntil)
+		assert.Equal(t, 3, in.Stats.Parked)
+		assert.Empty(t, in.Delayed)
+		q.ShutDown()
+	})
+}
+
+// A thousand parked items occupy no worker and no goroutine.
+//
+// Promise workqueue/14
+func TestParkedItemsNeedNoWorkerAndNoGoroutine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var seen condition
+		runs := map[string]int{}
+		p := startResult(t, options{}, func(_ context.Context, item string) (workqueue.Result, error) {
+			runs[item]++
+			if item == "other" || runs[item] > 1 {
+				return workqueue.Result{}, nil
+			}
+			return workqueue.Result{Until: seen.register}, nil
+		})
+		p.q.Add("first")
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		items := number(1000, "%d")
+		p.q.AddAll(items)
+		synctest.Wait()
+		assert.LessOrEqual(t, runtime.NumGoroutine(), before+20, "other tests may run beside this one")
+		assert.Equal(t, 1001, p.q.Stats().Parked)
+		p.q.Add("other")
+		synctest.Wait()
+		assert.Equal(t, 1, runs["other"], "the only worker is free")
+		seen.meet()
+		synctest.Wait()
+		for _, item := range items {
+			assert.Equal(t, 2, runs[item])
+		}
+		p.stop()
+		assert.Zero(t, p.left)
+	})
+}
+
+// What a function returns together with Until decides what is processed after the
+// park, and the park how early.
+//
+// Promise workqueue/14
+func TestUntilHoldsBackWhateverElseIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		after   time.Duration
+		err     error
+		action  workqueue.Action
+		met, at time.Duration // when the condition is met, and the item processed
+	}{
+		"success":                  {0, nil, workqueue.Parked, 5 * time.Second, 5 * time.Second},
+		"shorter RequeueAfter":     {time.Second, nil, workqueue.Requeued, 5 * time.Second, 5 * time.Second},
+		"longer RequeueAfter":      {time.Minute, nil, workqueue.Requeued, 5 * time.Second, time.Minute},
+		"failure, shorter backoff": {0, assert.AnError, workqueue.Retried, 5 * time.Second, 5 * time.Second},
+		"failure, longer backoff":  {0, assert.AnError, workqueue.Retried, time.Millisecond, time.Second},
+		"deadline":                 {0, nil, workqueue.Parked, time.Hour, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var seen condition
+				var at []time.Duration
+				began := time.Now()
+				p := startResult(t, options{}, func(context.Context, string) (workqueue.Result, error) {
+					if at = append(at, time.Since(began)); len(at) > 1 {
+						return workqueue.Result{}, nil
+					}
+					return workqueue.Result{Until: seen.register, RequeueAfter: tc.after, ParkTimeout: 10 * time.Second}, tc.err
+				})
+				p.q.Add("a")
+				advance(tc.met)
+				seen.meet()
+				advance(time.Hour)
+				assert.Equal(t, []time.Duration{0, tc.at}, at)
+				p.stop()
+				assert.Equal(t, []workqueue.Action{tc.action, workqueue.Succeeded}, p.actions())
+			})
+		})
+	}
+}
+
+// What is dropped does not come back by itself, but an add for it waits too.
+func TestUntilOfADroppedItemHoldsAddsBack(t *testing.T) {
+	t.Parallel()
+	for _, added := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var seen condition
+			calls := 0
+			p := startResult(t, options{}, func(context.Context, string) (workqueue.Result, error) {
+				if calls++; calls > 1 {
+					return workqueue.Result{}, nil
+				}
+				return workqueue.Result{Until: seen.register}, workqueue.Terminal(assert.AnError)
+			})
+			p.q.Add("a")
+			synctest.Wait()
+			if added {
+				p.q.Add("a")
+			}
+			synctest.Wait()
+			assert.Equal(t, 1, calls)
+			seen.meet()
+			synctest.Wait()
+			if added {
+				assert.Equal(t, 2, calls)
+			} else {
+				assert.Equal(t, 1, calls)
+			}
+			assert.Zero(t, p.q.Stats().Parked)
+			p.stop()
+		})
+	}
+}
+
+func TestStopReturnsParkedItems(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var seen condition
+		p := startResult(t, options{Workers: 2, StopTimeout: time.Minute}, func(_ context.Context, item string) (workqueue.Result, error) {
+			if item == "after the stop" {
+				<-time.After(time.Second)
+			}
+			if item == "dropped" {
+				return workqueue.Result{Until: seen.register}, workqueue.Terminal(assert.AnError)
+			}
+			return workqueue.Result{Until: seen.register}, nil
+		})
+		p.q.AddAll([]string{"before the stop", "dropped", "after the stop"})
+		synctest.Wait()
+		p.stop()
+		assert.Equal(t, leftover{Parked: []string{"after the stop", "before the stop"}}, p.left)
+		assert.Equal(t, 2, seen.cancels())
+		assert.EqualValues(t, 2, p.q.Stats().ShutdownLosses)
+	})
+}
+
+func TestAllIsMetWhenEveryConditionIs(t *testing.T) {
+	t.Parallel()
+	assert.Nil(t, workqueue.All())
+	assert.Nil(t, workqueue.All(nil, nil))
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
+	var a, b condition
+	q.Park("x", workqueue.All(a.register, nil, b.register), time.Hour)
+	a.meet()
+	a.meet()
+	assert.Zero(t, q.Len())
+	b.meet()
+	assert.Equal(t, []string{"x"}, takeAll(t, q))
+
+	q.Park("y", workqueue.All(a.register, nil, b.register), time.Hour)
+	a.meet()
+	q.ShutDown()
+	assert.Equal(t, 1, a.cancels())
+	assert.Equal(t, 1, b.cancels())
+}
+
+// Conditions, deadlines, adds and the shutdown meet in every order.
+func TestParksEndOnceWhateverEndsThem(t *testing.T) {
+	t.Parallel()
+	r := newRand(t)
+	for range 200 {
+		q := workqueue.NewDelaying(workqueue.Options[int]{})
+		var racing sync.WaitGroup
+		for item := range 8 {
+			var seen condition
+			q.Add(item)
+			racing.Go(func() { q.Park(item, seen.register, time.Duration(1+item)*time.Microsecond) })
+			racing.Go(seen.meet)
+			racing.Go(func() { q.Add(item) })
+			racing.Go(func() { q.AddAfter(item, time.Microsecond) })
+		}
+		if r.IntN(2) == 0 {
+			racing.Go(q.ShutDown)
+		}
+		racing.Wait()
+		assert.NoError(t, q.ShutDownWithDrain(drainWith(t, q)))
+		assert.Zero(t, q.Stats().Parked+q.Stats().Queued+q.Stats().Running)
+	}
+}
+
+// drainWith takes and finishes what is in q until it is shut down.
+func drainWith(t *testing.T, q *workqueue.DelayingQueue[int]) context.Context {
+	go func() {
+		for item, ok := q.Get(t.Context()); ok; item, ok = q.Get(t.Context()) {
+			q.Done(item)
+		}
+	}()
+	return t.Context()
+}

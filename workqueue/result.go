@@ -1,0 +1,197 @@
+package workqueue
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Result is what a function run by [ProcessWith] asks for when it returns. The
+// zero value asks for nothing: the item is done until it is added again.
+type Result struct {
+	// RequeueAfter, if positive, processes the item again after that time. As in
+	// controller-runtime it counts as a success, and has no effect when the
+	// function returns an error as well: then the rate limiter gives the delay.
+	RequeueAfter time.Duration
+
+	// Until, if set, parks the item: it is not processed again before the
+	// condition is met, or ParkTimeout has passed. It occupies no worker and no
+	// goroutine meanwhile. Without an error and without RequeueAfter, the item
+	// is processed again as soon as the park ends.
+	//
+	// It is for a reconcile that has written: until the cache has seen the write,
+	// another look at the cache would show the state before it. So every request
+	// for the item waits, whether it comes from Add, from RequeueAfter, or because
+	// the function returned an error as well. After a [Terminal] error the item is
+	// processed again only if it is added.
+	Until Condition
+
+	// ParkTimeout is for how long the item is parked at most; 0 or less means
+	// [DefaultParkTimeout].
+	ParkTimeout time.Duration
+}
+
+// DefaultParkTimeout is for how long an item is parked if nothing else is said.
+// A cache that lags further behind has usually lost its watch.
+const DefaultParkTimeout = time.Minute
+
+// Condition is something that becomes true later, such as "the cache has seen
+// this write". The function registers met, to be called once the condition is
+// true, and returns a function that cancels the registration.
+//
+// The function may call met before it returns; after that, met may be called from
+// any goroutine. Calls of met after the first, or after cancel, do nothing. It
+// returns quickly, takes the lock of the queue, and may be called with locks held
+// that cancel does not need. The queue calls cancel at most once, without holding
+// its lock. It may do so although met was called, if that was before the queue had
+// got cancel; otherwise it does not. A nil cancel stands for one that
+// does nothing.
+type Condition func(met func()) (cancel func())
+
+// All returns a condition that is met when all the given ones are. It skips those
+// that are nil; if none is left it returns nil, which parks nothing.
+func All(conditions ...Condition) Condition {
+	var all []Condition
+	for _, c := range conditions {
+		if c != nil {
+			all = append(all, c)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return func(met func()) (cancel func()) {
+		// Set before the first condition is registered: it may be met at once.
+		var missing atomic.Int64
+		missing.Store(int64(len(all)))
+		cancels := make([]func(), 0, len(all))
+		for _, c := range all {
+			// Each counts once, however often it says that it is met.
+			one := sync.OnceFunc(func() {
+				if missing.Add(-1) == 0 {
+					met()
+				}
+			})
+			if cancel := c(one); cancel != nil {
+				cancels = append(cancels, cancel)
+			}
+		}
+		return func() {
+			for _, cancel := range cancels {
+				cancel()
+			}
+		}
+	}
+}
+
+// Terminal returns an error with which a function run by [Process] says that
+// the item failed with err and that trying again is pointless. The item is
+// dropped until it is added again. The error may be wrapped, and
+// unwraps to err. Terminal(nil) is nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminalError{err}
+}
+
+// terminalError is found by errors.As, so that a function may wrap what Terminal returned.
+type terminalError struct{ err error }
+
+func (e *terminalError) Error() string { return "terminal: " + e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
+
+// PanicError is what a panic becomes when [ProcessOptions].CapturePanics is set.
+type PanicError struct {
+	Value any    // what was passed to panic
+	Stack []byte // of the goroutine that panicked
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("workqueue: panic while processing: %v", e.Value)
+}
+
+// Unwrap returns the value of the panic if it is an error, else nil.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Action is what [Process] did with an item after its function returned.
+type Action int
+
+// The actions.
+const (
+	// Succeeded: the function returned no error and asked for nothing; the item's
+	// failures are forgotten.
+	Succeeded Action = iota + 1
+	// Requeued: it succeeded with [Result].RequeueAfter; the item comes again after
+	// that.
+	Requeued
+	// Parked: it succeeded with [Result].Until and without RequeueAfter; the item
+	// comes again when the condition is met.
+	Parked
+	// Retried: it failed; the item comes again after the limiter's delay.
+	Retried
+	// Dropped: it failed with [Terminal], or for the last permitted time; the
+	// item does not come again by itself.
+	Dropped
+	// Interrupted: it failed after the stop had begun, and is among the
+	// leftovers.
+	Interrupted
+)
+
+// String returns the action in one word, for logs and metrics.
+func (a Action) String() string {
+	switch a {
+	case Succeeded:
+		return "succeeded"
+	case Requeued:
+		return "requeued"
+	case Parked:
+		return "parked"
+	case Retried:
+		return "retried"
+	case Dropped:
+		return "dropped"
+	case Interrupted:
+		return "interrupted"
+	}
+	return fmt.Sprintf("Action(%d)", int(a))
+}
+
+// Outcome describes one processing of one item.
+type Outcome[T comparable] struct {
+	Item    T
+	Attempt int // 1 for the first after a success, 2 for its first retry, …
+	Action  Action
+	Result  Result // as the function returned it
+	Err     error  // as the function returned it
+	Took    time.Duration
+}
+
+// classify says what to do about an item for which the function returned r and err.
+func classify(r Result, err error) Action {
+	var terminal *terminalError
+	// Only what call made of a panic, not a PanicError that the function wraps.
+	_, panicked := err.(*PanicError)
+	switch {
+	case panicked:
+		return Retried // whatever the value of the panic wraps
+	case errors.As(err, &terminal):
+		return Dropped
+	case err != nil:
+		return Retried
+	case r.RequeueAfter > 0:
+		return Requeued
+	case r.Until != nil:
+		return Parked
+	default:
+		return Succeeded
+	}
+}
