@@ -38,6 +38,7 @@ func (a *allowance) wait(now time.Time, n int) time.Duration {
 	return a.waitLocked(now, n)
 }
 
+// waitLocked is wait; the mutex must be held.
 func (a *allowance) waitLocked(now time.Time, n int) time.Duration {
 	if !a.full.After(now) {
 		return 0

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds how long a server can ask to be left alone.
-const maxRetryAfter = 5 * time.Minute
-
 // Backoff says how long to wait before the next attempt after a failure that
 // delivered nothing. A field that is zero has the default named.
 type Backoff struct {
@@ -31,6 +28,7 @@ type Backoff struct {
 	Healthy time.Duration
 }
 
+// withDefaults returns the backoff with each field that is zero set.
 func (b Backoff) withDefaults() (Backoff, error) {
 	if b.Initial < 0 || b.Max < 0 || b.Healthy < 0 || b.Factor < 0 {
 		return b, errors.New("reflector: Backoff has a negative field")

@@ -17,13 +17,14 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
+// Promise reflector/4
 func TestABigObjectOnASlowLinkSyncs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: func(w httpWriter, r *httpRequest, _ int) {
 			drip(w, r, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[`+bigCM("1")+`]}`)
 		}, watch: quiet}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, AnswerTimeout: 10 * time.Second})
+		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Answer: 10 * time.Second}})
 		after(80 * time.Second)
 		require.NoError(t, r.Health().LastError)
 		require.Equal(t, "big@1", sink.holds())
@@ -48,6 +49,7 @@ func bigCM(rv string) string {
 	return strings.Replace(cm("big", rv), `"data":{`, `"data":{"x":"`+strings.Repeat("x", 1_400_000)+`",`, 1)
 }
 
+// Promise reflector/4
 func TestABigEventOnASlowLinkIsNoSilence(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: lists("10", cm("big", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
@@ -55,7 +57,7 @@ func TestABigEventOnASlowLinkIsNoSilence(t *testing.T) {
 			hang(r)
 		}}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, IdleTimeout: 10 * time.Second})
+		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Idle: 10 * time.Second}})
 		after(75 * time.Second)
 		require.Equal(t, "big@11", sink.holds())
 		require.Equal(t, "list@0 watch@10", s.verbs())
@@ -67,6 +69,8 @@ func TestABigEventOnASlowLinkIsNoSilence(t *testing.T) {
 
 // The deadlines of a WatchList count objects: a server that does not know it sends
 // bytes, too. The LIST that is used then counts bytes.
+//
+// Promise reflector/4
 func TestABigInitialEventOnASlowLinkSyncsByAList(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{watchList: func(w httpWriter, r *httpRequest, _ int) {
@@ -126,6 +130,7 @@ func TestTheSizeOfAnObjectIsBoundedByAnOption(t *testing.T) {
 	}
 }
 
+// Promise reflector/3
 func TestEndlessPagesArePaced(t *testing.T) {
 	endless := map[string]string{ // one that brings something new is only paced
 		"nothing new": "a page that brings no new object", "empty": "a page that brings no new object",
@@ -196,6 +201,7 @@ func TestRepetitionsWithoutEndAreRefused(t *testing.T) {
 	}
 }
 
+// Promise reflector/3
 func TestARedirectToItselfIsNamedAndBounded(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int32
@@ -235,7 +241,7 @@ func TestTextsOfAServerAreCutWhereTheyEnter(t *testing.T) {
 
 func TestErrorsDoNotQuoteObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		var told []string
+		var reported []string
 		s := &scripted{list: lists("10", cm("good", "1"),
 			`{"metadata":{"name":"a","generation":"hunter2"}}`, `{"metadata":{"name":"b","creationTimestamp":"hunter2"}}`,
 			`{"metadata":{"name":"c"},"immutable":42424242}`, `{"metadata":{"name":"d"},"binaryData":{"x":"hunter2!"}}`,
@@ -243,10 +249,10 @@ func TestErrorsDoNotQuoteObjects(t *testing.T) {
 			send(w, "ADDED", `"hunter2"`)
 			fmt.Fprint(w, `{"type":hunter2}`)
 		}}
-		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, OnQuarantine: func(oe *reflector.ObjectError) { told = append(told, oe.Error()) }})
+		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, OnQuarantine: func(oe *reflector.ObjectError) { reported = append(reported, oe.Error()) }})
 		after(500 * time.Millisecond)
-		require.Len(t, told, 5)
-		text := fmt.Sprint(told, r.Health().LastError)
+		require.Len(t, reported, 5)
+		text := fmt.Sprint(reported, r.Health().LastError)
 		require.Error(t, r.Health().LastError)
 		require.NotContains(t, text, "hunter2")
 		require.NotContains(t, text, "42424242")

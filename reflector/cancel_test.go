@@ -15,6 +15,8 @@ import (
 
 // TestRunEndsAtOnceFromEveryState cancels a reflector in each state it can be
 // in for long.
+//
+// Promise reflector/5
 func TestRunEndsAtOnceFromEveryState(t *testing.T) {
 	halfList := func(w httpWriter, r *httpRequest, _ int) {
 		w.Header().Set("Content-Type", "application/json")
@@ -44,11 +46,11 @@ func TestRunEndsAtOnceFromEveryState(t *testing.T) {
 		}}, state: reflector.StateWatching},
 		"backing off":           {s: &scripted{list: fails(500, "")}, opts: listMode, state: reflector.StateDegraded},
 		"backing off watchlist": {s: &scripted{watchList: fails(429, "")}, state: reflector.StateDegraded},
-		"told to come back later": {s: &scripted{list: func(w httpWriter, _ *httpRequest, _ int) {
+		"asked to come back later": {s: &scripted{list: func(w httpWriter, _ *httpRequest, _ int) {
 			w.Header().Set("Retry-After", "100")
 			status(w, 429, "", "")
 		}}, opts: listMode, state: reflector.StateDegraded},
-		"told to wait by policy": {s: &scripted{list: fails(404, "")}, opts: reflector.Options{
+		"made to wait by the policy": {s: &scripted{list: fails(404, "")}, opts: reflector.Options{
 			Sync:   reflector.SyncList,
 			Policy: func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(time.Hour) },
 		}, state: reflector.StateDegraded},
@@ -79,7 +81,7 @@ func TestRunEndsWhileDialling(t *testing.T) {
 		cfg := s.config(t)
 		cfg.Transport = nil
 		cfg.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			// net/http lets a dial go on that nobody waits for any more.
+			// net/http continues a dial whose result is not awaited any more.
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Minute):
@@ -143,6 +145,7 @@ func (s streaming) Watch(context.Context, metav1.ListOptions) (reflector.Stream[
 	return s.stream, nil
 }
 
+// Promise reflector/5
 func TestStreamsAreClosedWhenRunReturns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, stream := &scripted{list: lists("1")}, &lazy{closing: make(chan struct{})}

@@ -16,6 +16,8 @@ type completion struct {
 	done  bool
 }
 
+// completion starts the watch over the initial events of live. It ends the stream with
+// errNoBookmark.
 func (r *Reflector[T]) completion(live *liveStream[T]) *completion {
 	const window = 5 * time.Second
 	c := &completion{}
@@ -31,7 +33,7 @@ func (r *Reflector[T]) completion(live *liveStream[T]) *completion {
 		n := c.fresh.Load()
 		elapsed := window
 		if seen == 0 {
-			elapsed = r.opts.CompletionTimeout
+			elapsed = r.opts.Timeouts.Completion
 		}
 		if float64(n-seen) < bulkRate*elapsed.Seconds() {
 			live.cancel(errNoBookmark)
@@ -42,7 +44,7 @@ func (r *Reflector[T]) completion(live *liveStream[T]) *completion {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.timer = time.AfterFunc(r.opts.CompletionTimeout, check)
+	c.timer = time.AfterFunc(r.opts.Timeouts.Completion, check)
 	return c
 }
 

@@ -35,7 +35,7 @@ func newDeadline(cancel context.CancelCauseFunc) *deadline {
 func (d *deadline) set(after time.Duration, cause error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.halt()
+	d.stopLocked()
 	if after > 0 {
 		d.cause = cause
 		d.after.Store(int64(after))
@@ -59,7 +59,7 @@ func (d *deadline) fire() {
 		return
 	}
 	left := time.Duration(d.after.Load())
-	if !d.held.Load() { // looked at first: it is let go after due has been extended
+	if !d.held.Load() { // looked at first: held is cleared after due has been extended
 		left = time.Duration(d.due.Load()) - time.Since(d.start)
 	}
 	if left > 0 {
@@ -69,13 +69,16 @@ func (d *deadline) fire() {
 	d.cancel(d.cause)
 }
 
+// stop ends the deadline without an effect on the request. It can be set again.
 func (d *deadline) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.halt()
+	d.stopLocked()
 }
 
-func (d *deadline) halt() {
+// stopLocked ends the timer. A fire that waits for the mutex has no effect then. The
+// mutex must be held.
+func (d *deadline) stopLocked() {
 	if d.timer != nil {
 		d.timer.Stop()
 		d.timer = nil

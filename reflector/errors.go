@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
 // ErrorClass sorts what can go wrong by what can be done about it.
@@ -71,7 +72,7 @@ const (
 	ClassClosed ErrorClass = "closed"
 	// ClassSink: the sink did not take a change over.
 	ClassSink ErrorClass = "sink"
-	// ClassQuarantine: a watch was ended to list anew what has been lost with
+	// ClassQuarantine: a watch was ended to list again what has been lost with
 	// objects that could not be decoded or transformed. It is not an error.
 	ClassQuarantine ErrorClass = "quarantine"
 	// ClassOther: an error of a source that is none of the above.
@@ -87,7 +88,7 @@ var (
 	errOverdue    = errors.New("the server did not end the watch at the time agreed")
 	errNoProgress = errors.New("the initial events did not begin, or stopped before the bookmark that ends them")
 	errNoBookmark = errors.New("the bookmark that ends the initial events did not come in time")
-	errRelistDue  = errors.New("objects are quarantined: the collection is read anew")
+	errRelistDue  = errors.New("objects are quarantined: the collection is read again")
 	errCutShort   = errors.New("the watch ended before the bookmark that ends the initial events")
 )
 
@@ -99,11 +100,11 @@ func Classify(err error) ErrorClass {
 	var (
 		sink   *SinkError
 		object *ObjectError
-		decode *decodeError
+		decode *wire.DecodeError
 		event  *unknownEventError
-		notAPI *notAPIError
-		shard  *shardError
-		kind   *collectionError
+		notAPI *wire.NotAPIError
+		shard  *wire.ShardError
+		kind   *wire.WrongKindError
 		status apierrors.APIStatus
 	)
 	switch {
@@ -137,12 +138,13 @@ func Classify(err error) ErrorClass {
 		return ClassTLS
 	case isTimeout(err):
 		return ClassTimeout
-	case isNetwork(err):
+	case wire.IsNetwork(err):
 		return ClassNetwork
 	}
 	return ClassOther
 }
 
+// classifyStatus sorts a Status of the server, by reason or else by code.
 func classifyStatus(err error, s metav1.Status) ErrorClass {
 	switch {
 	case isFuture(err, s):
@@ -188,6 +190,7 @@ func isFuture(err error, s metav1.Status) bool {
 	return strings.Contains(s.Message, text)
 }
 
+// isTLS reports whether the two sides could not agree on a secure connection.
 func isTLS(err error) bool {
 	var (
 		verify  *tls.CertificateVerificationError
@@ -205,19 +208,6 @@ func isTLS(err error) bool {
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
-}
-
-func isNetwork(err error) bool {
-	var (
-		op  *net.OpError
-		dns *net.DNSError
-		u   *url.Error
-	)
-	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &u) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		// The errors of HTTP/2 have no exported types.
-		strings.Contains(err.Error(), "http2: ") || strings.Contains(err.Error(), "stream error: ")
 }
 
 // RequestError says which request failed, why, and where it helps what to do
@@ -261,6 +251,7 @@ func cause(err error) error {
 	return err
 }
 
+// advice says what to do about the error, or nothing if that is not known.
 func (e *RequestError) advice() string {
 	switch Classify(e.Err) {
 	case ClassRefused:
@@ -284,34 +275,6 @@ func (e *RequestError) advice() string {
 	}
 	return ""
 }
-
-// notAPIError is an answer that no API server gives.
-type notAPIError struct {
-	code      int
-	mediaType string
-	html      bool
-	redirect  string // the server that it names
-	again     bool   // which is the same one
-}
-
-func (e *notAPIError) Error() string {
-	if e.again {
-		return fmt.Sprintf("the server %s redirects to itself (HTTP status %d), again and again", e.redirect, e.code)
-	}
-	if e.redirect != "" {
-		return fmt.Sprintf("the server redirects to %s (HTTP status %d), which is not given the credentials", e.redirect, e.code)
-	}
-	if e.html {
-		return fmt.Sprintf("the server answered with HTML (HTTP status %d) instead of JSON", e.code)
-	}
-	return fmt.Sprintf("the server answered with %q (HTTP status %d) instead of JSON", e.mediaType, e.code)
-}
-
-// decodeError is an answer that is not what it should be.
-type decodeError struct{ err error }
-
-func (e *decodeError) Error() string { return "cannot decode the answer: " + e.err.Error() }
-func (e *decodeError) Unwrap() error { return e.err }
 
 // SinkError says that the sink did not take a change over.
 type SinkError struct {

@@ -8,13 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// printer is a sink that prints what it is told.
+// printer is a sink that prints what it receives.
 type printer struct{ synced, added chan struct{} }
 
 func (p printer) Replace(_ context.Context, objs []*corev1.ConfigMap, _ string) error {
@@ -74,7 +75,7 @@ func Example() {
 	// Stopped
 }
 
-// A reflector that waits patiently for a CustomResourceDefinition, and gives up
+// A reflector that waits for a CustomResourceDefinition, and stops
 // if it is not allowed to read.
 func ExampleOptions_policy() {
 	opts := reflector.Options{
@@ -159,4 +160,18 @@ type podClient struct{}
 
 func (podClient) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
 	return &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web"}}}}, nil
+}
+
+// newServer starts an API server for an example.
+func newServer(objects ...runtime.Object) *informertest.Server {
+	server, err := informertest.NewServer(informertest.Options{})
+	if err != nil {
+		panic(err)
+	}
+	for _, o := range objects {
+		if err := server.Create(o); err != nil {
+			panic(err)
+		}
+	}
+	return server
 }

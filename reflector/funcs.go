@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
 // FromFuncs returns a source made of the two functions that every generated
@@ -38,6 +40,7 @@ type funcs[T Object, L runtime.Object] struct {
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
+// validate reports functions that are missing.
 func (f *funcs[T, L]) validate() error {
 	if f.list == nil || f.watch == nil {
 		return errors.New("reflector: FromFuncs needs a list and a watch function")
@@ -52,14 +55,14 @@ func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	}
 	list, err := f.list(ctx, opts)
 	if err != nil {
-		return metav1.ListMeta{}, cutError(err)
+		return metav1.ListMeta{}, wire.CutError(err)
 	}
 	acc, err := meta.ListAccessor(list)
 	if err != nil {
-		return metav1.ListMeta{}, &decodeError{fmt.Errorf("the list function returned a %T: %w", list, err)}
+		return metav1.ListMeta{}, &wire.DecodeError{Err: fmt.Errorf("the list function returned a %T: %w", list, err)}
 	}
-	if err := checkPosition(acc.GetResourceVersion(), acc.GetContinue()); err != nil {
-		return metav1.ListMeta{}, &decodeError{err}
+	if err := wire.CheckPosition(acc.GetResourceVersion(), acc.GetContinue()); err != nil {
+		return metav1.ListMeta{}, &wire.DecodeError{Err: err}
 	}
 	n := 0
 	err = meta.EachListItemWithAlloc(list, func(o runtime.Object) error {
@@ -80,28 +83,32 @@ func (f *funcs[T, L]) Watch(ctx context.Context, opts metav1.ListOptions) (Strea
 	opts.Watch = true
 	w, err := f.watch(ctx, opts)
 	if err != nil {
-		return nil, cutError(err)
+		return nil, wire.CutError(err)
 	}
 	if w == nil {
-		return nil, &decodeError{errors.New("the watch function returned neither a watch nor an error")}
+		return nil, &wire.DecodeError{Err: errors.New("the watch function returned neither a watch nor an error")}
 	}
 	return &funcStream[T]{ctx: ctx, w: w, closed: make(chan struct{})}, nil
 }
 
-// typed finds objects that are not a T, or nil, or nameless.
+// typed returns o as a T. The error is an *ObjectError: o is not a T, or nil, or
+// has no name.
 func typed[T Object](o runtime.Object, position int) (T, error) {
 	var none T
+	var wrong error
 	obj, ok := o.(T)
 	switch {
 	case !ok:
-		return none, objectError(identity{}, position, fmt.Errorf("it is a %T, not a %T", o, none))
+		wrong = fmt.Errorf("it is a %T, not a %T", o, none)
 	case any(obj) == any(none):
-		return none, objectError(identity{}, position, errors.New("it is nil"))
+		wrong = errors.New("it is nil")
 	case obj.GetName() == "":
-		return none, objectError(identity{}, position, errors.New("it has no name"))
+		wrong = errors.New("it has no name")
+	default:
+		wrong = wire.CheckVersion(obj.GetResourceVersion())
 	}
-	if err := checkVersion(obj.GetResourceVersion()); err != nil {
-		return none, objectError(identity{}, position, err)
+	if wrong != nil {
+		return none, &ObjectError{Position: position, Class: ClassDecode, Err: wrong}
 	}
 	return obj, nil
 }
@@ -129,14 +136,18 @@ func (s *funcStream[T]) Next() (Event[T], error) {
 	case watch.Bookmark:
 		acc, err := meta.Accessor(ev.Object)
 		if err != nil {
-			return Event[T]{}, &decodeError{fmt.Errorf("a BOOKMARK event without metadata: %w", err)}
+			return Event[T]{}, &wire.DecodeError{Err: fmt.Errorf("a BOOKMARK event without metadata: %w", err)}
 		}
-		return bookmark[T](acc)
+		end, err := wire.Bookmark[T](acc)
+		return Event[T](end), err
 	case watch.Added, watch.Modified, watch.Deleted:
 		obj, err := typed[T](ev.Object, position)
-		return asEvent(event(ev.Type, obj, err))
+		if err != nil {
+			return Event[T]{Type: ev.Type, Err: err}, nil
+		}
+		return Event[T]{Type: ev.Type, Object: obj, ResourceVersion: obj.GetResourceVersion()}, nil
 	default:
-		return Event[T]{Type: cut(ev.Type)}, nil
+		return Event[T]{Type: wire.Cut(ev.Type)}, nil
 	}
 }
 
@@ -145,9 +156,9 @@ func errorEvent(o runtime.Object) error {
 	err := apierrors.FromObject(o)
 	var unexpected *apierrors.UnexpectedObjectError
 	if errors.As(err, &unexpected) { // whose text is the object
-		return &decodeError{fmt.Errorf("an ERROR event with a %T, not a Status", o)}
+		return &wire.DecodeError{Err: fmt.Errorf("an ERROR event with a %T, not a Status", o)}
 	}
-	return cutError(err)
+	return wire.CutError(err)
 }
 
 // receive waits for the next event.
@@ -170,6 +181,7 @@ func (s *funcStream[T]) receive() (watch.Event, error) {
 	return watch.Event{}, s.ended()
 }
 
+// received returns the event, or io.EOF if the channel is closed.
 func received(ev watch.Event, ok bool) (watch.Event, error) {
 	if !ok {
 		return ev, io.EOF

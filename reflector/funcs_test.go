@@ -120,11 +120,11 @@ func TestUnusableArgumentsAreRefused(t *testing.T) {
 		},
 		"sync mode":         func() error { return newErr(good, reflector.Options{Sync: "quickly"}) },
 		"negative page":     func() error { return newErr(good, reflector.Options{PageSize: -1}) },
-		"two backoffs":      func() error { return newErr(good, twoBackoffs) },
+		"negative timeout":  func() error { return newErr(good, reflector.Options{Timeouts: reflector.Timeouts{Progress: -1}}) },
 		"shrinking backoff": func() error { return newErr(good, reflector.Options{Backoff: reflector.Backoff{Factor: 0.5}}) },
 		"negative backoff":  func() error { return newErr(good, reflector.Options{Backoff: reflector.Backoff{Initial: -1}}) },
-		"short watches":     func() error { return newErr(good, reflector.Options{WatchTimeout: time.Second}) },
-		"short silence":     func() error { return newErr(good, reflector.Options{IdleTimeout: time.Second}) },
+		"short watches":     func() error { return newErr(good, reflector.Options{Timeouts: reflector.Timeouts{Watch: time.Second}}) },
+		"short silence":     func() error { return newErr(good, reflector.Options{Timeouts: reflector.Timeouts{Idle: time.Second}}) },
 		"max below initial": func() error {
 			return newErr(good, reflector.Options{Backoff: reflector.Backoff{Initial: time.Second, Max: 1}})
 		},
@@ -134,10 +134,6 @@ func TestUnusableArgumentsAreRefused(t *testing.T) {
 			require.ErrorContains(t, f(), "reflector: ")
 		})
 	}
-}
-
-var twoBackoffs = reflector.Options{
-	Backoff: reflector.Backoff{Initial: 1}, BackoffFunc: func(reflector.Failure) time.Duration { return 1 },
 }
 
 func newErr(lw reflector.ListerWatcher[*configMap], opts ...reflector.Options) error {

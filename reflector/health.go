@@ -44,6 +44,10 @@ type Health struct {
 	// recently.
 	Synced   bool
 	LastSync time.Time
+	// ResourceRemoved says that the server had the resource and does not have it
+	// any more, as after the deletion of a CustomResourceDefinition: the sink was
+	// given an empty collection. It holds until the resource is listed again.
+	ResourceRemoved bool
 	// LastError is the most recent failure, at LastErrorTime; it stays after
 	// recovery. A reflector that is not synced and has failed has one.
 	LastError      error
@@ -86,12 +90,13 @@ func (h Health) Degraded() (reason ErrorClass, since time.Time, degraded bool) {
 	return h.LastErrorClass, h.DegradedSince, true
 }
 
-// status is the health that Run writes and anybody reads.
+// status is the health that Run writes and any goroutine reads.
 type status struct {
 	mu sync.Mutex
 	h  Health
 }
 
+// read returns a copy that shares no memory with what Run goes on to change.
 func (s *status) read() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,13 +106,14 @@ func (s *status) read() Health {
 	return h
 }
 
+// update changes the health under its mutex; f must not block.
 func (s *status) update(f func(h *Health)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.h)
 }
 
-// setState enters a state and tells whoever wants to know.
+// setState enters a state, and calls what observes states.
 func (r *Reflector[T]) setState(to State) {
 	var from State
 	r.status.update(func(h *Health) {

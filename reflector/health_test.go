@@ -15,6 +15,7 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
+// Promise reflector/2
 func TestTheStateMachineIsObservable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{
@@ -92,7 +93,7 @@ func TestMetricsCountEvents(t *testing.T) {
 	})
 }
 
-// counting is a Metrics that writes down what it is told.
+// counting is a Metrics that records the calls.
 type counting struct {
 	log    []string
 	states []reflector.State

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
 // synchronize reads the whole collection and gives it to the sink. If it did so
-// by way of a WatchList it returns the watch, which goes on.
+// with a WatchList it returns the watch, which continues.
 func (r *Reflector[T]) synchronize(ctx context.Context) (*liveStream[T], ending) {
 	if r.useWatchList() {
 		live, end, fallback := r.watchList(ctx)
@@ -25,18 +27,18 @@ func (r *Reflector[T]) synchronize(ctx context.Context) (*liveStream[T], ending)
 // listAll is the LIST way.
 func (r *Reflector[T]) listAll(ctx context.Context) ending {
 	start := time.Now()
-	round := r.newRound(false)
-	meta, err := r.pages(ctx, round)
+	list := r.newCollectedList(false)
+	meta, err := r.pages(ctx, list)
 	if (r.pos.note(err) || r.pos.refused(err)) && !r.pos.lost {
 		// The server does not know our resourceVersion: ask for what it has.
 		r.pos.lost = true
-		round = r.newRound(false)
-		meta, err = r.pages(ctx, round)
+		list = r.newCollectedList(false)
+		meta, err = r.pages(ctx, list)
 	}
 	if err == nil {
-		err = r.replace(ctx, round, meta.ResourceVersion)
+		err = r.replace(ctx, list, meta.ResourceVersion)
 	}
-	r.opts.Metrics.Listed(time.Since(start), len(round.objs), Classify(err))
+	r.opts.Metrics.Listed(time.Since(start), len(list.objs), Classify(err))
 	if err != nil {
 		return failed(OpList, err)
 	}
@@ -45,23 +47,23 @@ func (r *Reflector[T]) listAll(ctx context.Context) ending {
 
 // pages makes the requests of one list. Several pages have the
 // resourceVersion of the first.
-func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListMeta, error) {
+func (r *Reflector[T]) pages(ctx context.Context, list *collectedList[T]) (metav1.ListMeta, error) {
 	first := r.pos.list(r.opts.PageSize)
 	opts := first
 	var result metav1.ListMeta
 	used := map[string]bool{} // continue tokens
 	for page := 0; ; page++ {
-		before := round.fresh
-		meta, err := r.page(ctx, opts, round.take)
+		before := list.fresh
+		meta, err := r.page(r.withKnown(ctx, list), opts, list.take)
 		if err != nil {
 			if page == 0 || Classify(err) != ClassExpired {
 				return result, err
 			}
 			// The token is too old: all in one piece then.
-			round.reset()
+			list.reset()
 			opts = first
 			opts.Limit, opts.Continue = 0, ""
-			return r.page(ctx, opts, round.take)
+			return r.page(r.withKnown(ctx, list), opts, list.take)
 		}
 		if page == 0 {
 			result = meta
@@ -71,10 +73,10 @@ func (r *Reflector[T]) pages(ctx context.Context, round *round[T]) (metav1.ListM
 		}
 		switch {
 		case used[meta.Continue]:
-			return result, &decodeError{errors.New("the server answered a page of the list with the continue token of a page before: it does not know pages")}
-		case round.fresh == before:
-			return result, &decodeError{errors.New("the server answered with a page that brings no new object, and says that there are more: it does not know pages")}
-		case int64(round.fresh-before) < cmp.Or(opts.Limit, defaultPage)/2:
+			return result, &wire.DecodeError{Err: errors.New("the server answered a page of the list with the continue token of a page before: it does not know pages")}
+		case list.fresh == before:
+			return result, &wire.DecodeError{Err: errors.New("the server answered with a page that brings no new object, and says that there are more: it does not know pages")}
+		case int64(list.fresh-before) < cmp.Or(opts.Limit, defaultPage)/2:
 			// Pages that are nearly empty may never end: they are paced.
 			if err := r.request(ctx); err != nil {
 				return result, err
@@ -100,13 +102,13 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	dog := newDeadline(cancel)
-	defer dog.stop()
-	dog.set(r.opts.AnswerTimeout, errNoAnswer)
+	watchdog := newDeadline(cancel)
+	defer watchdog.stop()
+	watchdog.set(r.opts.Timeouts.Answer, errNoAnswer)
 	var answered sync.Once
-	ctx = withProgress(ctx, func() {
-		answered.Do(func() { dog.set(r.opts.AnswerTimeout, errStalled) })
-		dog.extend(time.Now())
+	ctx = wire.WithProgress(ctx, func() {
+		answered.Do(func() { watchdog.set(r.opts.Timeouts.Answer, errStalled) })
+		watchdog.extend(time.Now())
 	})
 
 	r.setState(StateConnecting)
@@ -119,20 +121,20 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 		if first {
 			first = false
 			r.setState(StateListing)
-			answered.Do(func() { dog.set(r.opts.AnswerTimeout, errStalled) })
+			answered.Do(func() { watchdog.set(r.opts.Timeouts.Answer, errStalled) })
 		}
-		dog.extend(time.Now())
+		watchdog.extend(time.Now())
 		return each(obj, err)
 	})
 	return meta, because(ctx, err)
 }
 
 // replace gives a collection to the sink.
-func (r *Reflector[T]) replace(ctx context.Context, round *round[T], rv string) error {
-	if err := round.unreadable(); err != nil {
+func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv string) error {
+	if err := list.unreadable(); err != nil {
 		return err
 	}
-	objs := round.finish()
+	objs := list.finish()
 	n := len(objs)
 	if err := r.sink.Replace(ctx, objs, rv); err != nil {
 		return &SinkError{Op: "Replace", Err: err}
@@ -140,12 +142,12 @@ func (r *Reflector[T]) replace(ctx context.Context, round *round[T], rv string) 
 	now := time.Now()
 	r.pos.synced(rv)
 	r.moved = now
-	r.status.update(func(h *Health) { h.Synced, h.LastSync, h.ResourceVersion = true, now, rv })
-	r.requarantine(round.bad)
-	if round.lost {
+	r.status.update(func(h *Health) { h.Synced, h.ResourceRemoved, h.LastSync, h.ResourceVersion = true, false, now, rv })
+	r.requarantine(list.bad)
+	if list.lost {
 		r.quarantine.lose()
 	}
 	r.setState(StateSynced)
-	r.info("synced", "synced", "objects", n, "resourceVersion", rv, "quarantined", len(round.bad))
+	r.info("synced", "synced", "objects", n, "resourceVersion", rv, "quarantined", len(list.bad))
 	return nil
 }

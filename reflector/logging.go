@@ -48,6 +48,7 @@ func (r *Reflector[T]) info(reason, msg string, args ...any) {
 	r.logLimited(slog.LevelInfo, reason, msg, args)
 }
 
+// logLimited logs a line if one for the reason is due. It is for the goroutine of Run.
 func (r *Reflector[T]) logLimited(level slog.Level, reason, msg string, args []any) {
 	suppressed, ok := r.logs.due(reason, time.Now())
 	if !ok {

@@ -44,6 +44,8 @@ func withDefaultLogger(t *testing.T, f func(t *testing.T, logged *lockedBuffer))
 	synctest.Test(t, func(t *testing.T) { f(t, logged) })
 }
 
+// Promise reflector/2
+//
 //nolint:paralleltest // the default logger is global
 func TestFailuresAreLoggedByDefault(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -86,6 +88,7 @@ func logTo() (opts reflector.Options, lines func(containing string) []string) {
 	}
 }
 
+// Promise reflector/2
 func TestARepeatedFailureIsLoggedOnceAMinute(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
@@ -117,7 +120,7 @@ func TestARepeatedFailureIsLoggedOnceAMinute(t *testing.T) {
 func TestALineForWhatWasNotSuppressedHasNoCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
-		opts.BackoffFunc = func(reflector.Failure) time.Duration { return time.Minute }
+		opts.Policy = func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(time.Minute) }
 		s := &scripted{list: fails(500, "")}
 		r := run(t, s.source(t), newRecorder(), opts)
 		after(150 * time.Second)
@@ -135,8 +138,8 @@ func TestBadObjectsOfAListAreOneLine(t *testing.T) {
 		for i := range 5000 {
 			items = append(items, badCM(fmt.Sprint("o", i), "1"))
 		}
-		told := 0
-		opts.OnQuarantine = func(*reflector.ObjectError) { told++ }
+		reported := 0
+		opts.OnQuarantine = func(*reflector.ObjectError) { reported++ }
 		s := &scripted{list: lists("10", items...), watch: quiet}
 		r := run(t, s.source(t), newRecorder(), opts)
 		after(time.Second)
@@ -147,7 +150,7 @@ func TestBadObjectsOfAListAreOneLine(t *testing.T) {
 		require.Len(t, line, 1)
 		require.Contains(t, line[0], `count=5000 classes="decode 5000" first="ns/o0, ns/o1, ns/o2, ns/o3, ns/o4"`)
 		require.Less(t, len(line[0]), 1000)
-		require.Equal(t, 5000, told)
+		require.Equal(t, 5000, reported)
 		require.Equal(t, 5000, r.Health().Quarantined)
 	})
 }

@@ -21,8 +21,8 @@ const (
 	SyncWatchList SyncMode = "watchlist"
 )
 
-// Options configure a [Reflector]. The zero value is a good choice; a field
-// that is zero has the default named.
+// Options configure a [Reflector]. The zero value is ready to use; a field that is
+// zero has the default named.
 type Options struct {
 	// Name appears in logs. The name of the source, if it has one.
 	Name string
@@ -45,60 +45,66 @@ type Options struct {
 	// that the server answers from its watch cache is not paged, and one that
 	// it reads from etcd has pages of 500.
 	PageSize int64
-	// WatchTimeout is the shortest time that the server is asked to keep a
-	// watch open; each watch asks for a random time of up to twice that, so
-	// that watches do not end together. 5m. It is rounded up to seconds.
-	WatchTimeout time.Duration
-
-	// AnswerTimeout is how long the server may take to begin an answer, and
-	// then for how long no byte of a LIST may arrive. 1m; negative for no limit.
-	AnswerTimeout time.Duration
-	// IdleTimeout is how long no byte of an event or bookmark of a watch may
-	// arrive before it is taken for half-open and started anew, from where it was. 5m;
-	// negative for none. API servers send bookmarks about once a minute. In any
-	// case a watch that the server has not ended 30s after the time agreed is
-	// ended by the client.
-	IdleTimeout time.Duration
-	// ProgressTimeout is how long a WatchList may take to begin, and then its
-	// initial events may bring no new object, before a LIST is used instead. 10s.
-	// Bytes do not count here; those of the LIST do.
-	ProgressTimeout time.Duration
-	// CompletionTimeout is how long the initial events of a WatchList may take
-	// altogether before a LIST is used instead, unless they still come at the
-	// rate of a large collection, 100 new objects a second. 20s.
-	CompletionTimeout time.Duration
-	// RefusalMemory is for how long LIST is used after the server has refused a
-	// WatchList or has not ended its initial events. 30m.
-	RefusalMemory time.Duration
+	// DecodeUnchanged has every object of every list decoded, and handed to the sink
+	// as a new pointer, also one that the sink has ([Known]) in this version. The same
+	// version is the same stored object, but may have another representation: the
+	// defaults or the conversion of a CustomResourceDefinition changed, or the server
+	// was updated. Such a change has no event either.
+	DecodeUnchanged bool
 
 	// Backoff paces attempts after failures.
 	Backoff Backoff
-	// BackoffFunc, if not nil, replaces the waits of Backoff, not what it calls
-	// healthy, and lifts the bound on requests. A wait that it returns is
-	// lengthened if the server has asked for more, and to 10ms if it is shorter.
-	BackoffFunc func(Failure) time.Duration
-	// Policy, if not nil, decides after each failure whether to go on.
+	// Policy, if not nil, decides after each failure whether to go on, and when.
 	Policy func(Failure) Decision
-	// QuarantineRetry is how long after the loss of an event whose object could
-	// not be decoded or transformed the collection is listed anew. It doubles,
-	// up to 64 times, while that happens again. 1m; less than 1s is taken as 1s.
+	// Timeouts say what is taken for a failure; the defaults suit nearly everyone.
+	Timeouts Timeouts
+}
+
+// Timeouts bound how long a [Reflector] waits for a server. A field that is zero has
+// the default named.
+type Timeouts struct {
+	// Watch is the shortest time that the server is asked to keep a watch open; each
+	// watch asks for a random time of up to twice that, so that watches do not end
+	// together. 5m. It is rounded up to seconds.
+	Watch time.Duration
+	// Answer is how long the server may take to begin an answer, and then for how
+	// long no byte of a LIST may arrive. 1m; negative for no limit.
+	Answer time.Duration
+	// Idle is how long no byte of an event or bookmark of a watch may arrive before
+	// the connection is taken for half-open, and the watch resumed on another one.
+	// 5m; negative for none. API servers send bookmarks about once a minute. In any
+	// case the client ends a watch that the server has not ended 30s after the time
+	// agreed.
+	Idle time.Duration
+	// Progress is how long a WatchList may take to begin, and then its initial
+	// events may bring no new object, before a LIST is used instead. 10s. Bytes do
+	// not count here; those of the LIST do.
+	Progress time.Duration
+	// Completion is how long the initial events of a WatchList may take altogether
+	// before a LIST is used instead, unless they still come at the rate of a large
+	// collection, 100 new objects a second. 20s.
+	Completion time.Duration
+	// WatchListRetry is for how long LIST is used after the server has refused a
+	// WatchList or has not ended its initial events. 30m.
+	WatchListRetry time.Duration
+	// QuarantineRetry is how long after the loss of an event whose object could not
+	// be decoded or transformed the collection is listed again. It doubles, up to 64
+	// times, while that happens again. 1m; less than 1s is taken as 1s.
 	QuarantineRetry time.Duration
 }
 
-// maxWatchTimeout is forever, and yet a number of seconds to calculate with.
+// maxWatchTimeout is effectively unlimited, but cannot overflow.
 const maxWatchTimeout = 10 * 365 * 24 * time.Hour
 
+// withDefaults returns the options with each field that is zero set.
 func (o Options) withDefaults() (Options, error) {
 	switch o.Sync {
 	case SyncAuto, SyncList, SyncWatchList:
 	default:
 		return o, fmt.Errorf("reflector: unknown SyncMode %q", o.Sync)
 	}
-	if o.PageSize < 0 || o.WatchTimeout < 0 || o.ProgressTimeout < 0 || o.CompletionTimeout < 0 || o.RefusalMemory < 0 || o.QuarantineRetry < 0 {
-		return o, errors.New("reflector: Options has a negative field where none can be")
-	}
-	if o.BackoffFunc != nil && (o.Backoff.Initial != 0 || o.Backoff.Factor != 0 || o.Backoff.Max != 0 || o.Backoff.Jitter != 0) {
-		return o, errors.New("reflector: both Backoff and BackoffFunc say how long to wait")
+	if o.PageSize < 0 {
+		return o, errors.New("reflector: Options.PageSize is negative")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -106,20 +112,30 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Metrics == nil {
 		o.Metrics = noMetrics{}
 	}
-	orDefault(&o.WatchTimeout, 5*time.Minute)
-	o.WatchTimeout = min(o.WatchTimeout, maxWatchTimeout)
-	orDefault(&o.AnswerTimeout, time.Minute)
-	orDefault(&o.IdleTimeout, 5*time.Minute)
-	orDefault(&o.ProgressTimeout, 10*time.Second)
-	orDefault(&o.CompletionTimeout, 20*time.Second)
-	orDefault(&o.RefusalMemory, 30*time.Minute)
-	orDefault(&o.QuarantineRetry, time.Minute)
 	var err error
 	if o.Backoff, err = o.Backoff.withDefaults(); err != nil {
 		return o, err
 	}
-	if o.WatchTimeout < o.Backoff.Healthy || o.IdleTimeout > 0 && o.IdleTimeout < o.Backoff.Healthy {
-		return o, errors.New("reflector: WatchTimeout or IdleTimeout is below Backoff.Healthy: no watch would ever count as healthy")
+	o.Timeouts, err = o.Timeouts.withDefaults(o.Backoff.Healthy)
+	return o, err
+}
+
+// withDefaults returns the timeouts for watches that are healthy after the given
+// time.
+func (t Timeouts) withDefaults(healthy time.Duration) (Timeouts, error) {
+	if t.Watch < 0 || t.Progress < 0 || t.Completion < 0 || t.WatchListRetry < 0 || t.QuarantineRetry < 0 {
+		return t, errors.New("reflector: Timeouts has a negative field where none can be")
 	}
-	return o, nil
+	orDefault(&t.Watch, 5*time.Minute)
+	t.Watch = min(t.Watch, maxWatchTimeout)
+	orDefault(&t.Answer, time.Minute)
+	orDefault(&t.Idle, 5*time.Minute)
+	orDefault(&t.Progress, 10*time.Second)
+	orDefault(&t.Completion, 20*time.Second)
+	orDefault(&t.WatchListRetry, 30*time.Minute)
+	orDefault(&t.QuarantineRetry, time.Minute)
+	if t.Watch < healthy || t.Idle > 0 && t.Idle < healthy {
+		return t, errors.New("reflector: Timeouts.Watch or Timeouts.Idle is below Backoff.Healthy: no watch would ever count as healthy")
+	}
+	return t, nil
 }

@@ -12,7 +12,7 @@ const (
 )
 
 // maxRewatches is how many watches in a row may fail without getting further
-// in the history before the collection is read anew, in case the trouble is
+// in the history before the collection is read again, in case the trouble is
 // with the resourceVersion. Refusals to connect, and requests to slow down, say
 // nothing about it, and a list would only add to the load.
 const maxRewatches = 3
@@ -30,9 +30,9 @@ type ending struct {
 	// orderly says that there is no failure: the server ended a watch that
 	// ran for a healthy period, or the client did.
 	orderly bool
-	// mute says that this watch and those before it have got no further for
+	// noProgress says that this watch and those before it have got no further for
 	// minutes.
-	mute bool
+	noProgress bool
 	// advanced says that the watch has got further in the history, or has run
 	// for a healthy period.
 	advanced bool
@@ -57,8 +57,8 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 	case end.op == OpList || end.op == OpWatchList:
 		return phaseSync
 	case !r.pos.resumable():
-		// A watch from nowhere repeats what exists and keeps quiet about what
-		// is gone.
+		// Without a resumable version a watch replays existing objects as ADDED
+		// and never reports deletions.
 		return phaseSync
 	case end.class == ClassQuarantine, r.pos.lost:
 		return phaseSync
@@ -70,7 +70,7 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 		return phaseWatch
 	case ClassNetwork, ClassTLS, ClassTimeout, ClassIdle, ClassClosed, ClassSink:
 	case ClassServer:
-		// The answer 5xx to a request is the trouble of whoever answered. In
+		// The answer 5xx to a request concerns the server that answered. In
 		// a stream it concerns this watch: an object that can no longer be
 		// read, for one, which only a list gets rid of.
 		if end.op == OpStream {
@@ -91,7 +91,7 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 	return r.resume()
 }
 
-// resume is what comes before a watch that goes on.
+// resume is what comes before a watch is resumed.
 func (r *Reflector[T]) resume() phase {
 	if r.pos.doubt && checkerOf(r.lw) == nil && r.allowance.wait(time.Now(), burst/2+1) == 0 {
 		return phaseCheck

@@ -201,6 +201,7 @@ func TestListThatEndsEarlyIsNotTakenForWhole(t *testing.T) {
 	})
 }
 
+// Promise reflector/4
 func TestListThatStallsTimesOut(t *testing.T) {
 	for name, stall := range map[string]answer{
 		"before the answer": func(_ httpWriter, r *httpRequest, _ int) { hang(r) },

@@ -183,6 +183,7 @@ func TestStreamWithAnUnknownEventTypeRelists(t *testing.T) {
 	})
 }
 
+// Promise reflector/4
 func TestSilentStreamIsTakenForHalfOpen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: lists("10"), watch: inTurn(streams(func(_ httpWriter, r *httpRequest) { hang(r) }), quiet)}
@@ -226,12 +227,12 @@ func TestSilenceIsMeasuredAcrossWatches(t *testing.T) {
 		"ended by the server": {watch: func(w httpWriter, r *httpRequest, _ int) {
 			begin(w)
 			linger(r, time.Minute)
-		}, opts: reflector.Options{Sync: reflector.SyncList, WatchTimeout: 30 * time.Second}},
-		"ended by the client": {watch: quiet, opts: reflector.Options{Sync: reflector.SyncList, IdleTimeout: time.Minute}},
+		}, opts: reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 30 * time.Second}}},
+		"ended by the client": {watch: quiet, opts: reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Idle: time.Minute}}},
 		"with a bookmark that repeats the version": {watch: func(w httpWriter, r *httpRequest, _ int) {
 			send(w, "BOOKMARK", bookmark(r.URL.Query().Get("resourceVersion"), false))
 			linger(r, time.Minute)
-		}, opts: reflector.Options{Sync: reflector.SyncList, WatchTimeout: 30 * time.Second}},
+		}, opts: reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 30 * time.Second}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -254,7 +255,7 @@ func TestAQuietCollectionIsAskedForItsVersionOnceIn3m(t *testing.T) {
 			require.NoError(t, err)
 			linger(r, time.Duration(seconds)*time.Second)
 		}}
-		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, WatchTimeout: 15 * time.Second})
+		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 15 * time.Second}})
 		after(time.Hour)
 		require.LessOrEqual(t, r.Health().Lists, 1+60/3)
 		require.GreaterOrEqual(t, r.Health().Lists, 18)

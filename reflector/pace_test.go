@@ -113,6 +113,8 @@ func TestAnExpiredVersionAfterACutCostsOneWait(t *testing.T) {
 // TestTheAllowanceBoundsAnyServer drives reflectors against servers that do
 // anything at random, as fast as they can: among all answers those that lead to
 // another request at once.
+//
+// Promise reflector/3
 func TestTheAllowanceBoundsAnyServer(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -138,6 +140,8 @@ func TestTheAllowanceBoundsAnyServer(t *testing.T) {
 
 // A GET on a connection that was kept, and is closed without an answer, is repeated
 // by net/http on a new one.
+//
+// Promise reflector/3
 func TestRequestsThatTheTransportRepeatsAreCharged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, n int) {

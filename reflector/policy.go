@@ -17,7 +17,7 @@ const (
 	OpStream Op = "stream"
 )
 
-// Failure is what [Options].Policy and [Options].BackoffFunc are told.
+// Failure is what [Options].Policy decides about.
 type Failure struct {
 	// Op and Class sort the failure, Err is the whole of it.
 	Op    Op

@@ -10,7 +10,7 @@ const defaultPage = 500
 
 // position holds the rules for resourceVersions and page sizes.
 type position struct {
-	// rv is the point up to which the sink has been told.
+	// rv is the point up to which the sink has everything.
 	rv string
 	// gap says that the collection was read as of no version: what was deleted
 	// before the watch began is not known, and rv no point to resume from.
@@ -91,7 +91,7 @@ func (p *position) watchList() metav1.ListOptions {
 	return o
 }
 
-// watch returns the options for a watch that goes on.
+// watch returns the options for a resumed watch.
 func (p *position) watch() metav1.ListOptions {
 	return metav1.ListOptions{ResourceVersion: p.rv, AllowWatchBookmarks: true}
 }
@@ -115,11 +115,15 @@ func (p *position) note(err error) (lost bool) {
 }
 
 // refused says whether a list may have been rejected because of rv. A server
-// rejects what is no version of its own, such as one that was damaged on the way
-// or comes from another kind of storage, and would reject it for ever.
+// rejects what is not one of its versions, such as one that was damaged on the way
+// or comes from another kind of storage, and would always reject it.
 func (p *position) refused(err error) bool {
 	return isVersion(p.rv) && Classify(err) == ClassRejected
 }
+
+// removed notes that the resource does not exist any more. If it is created
+// again, nothing of what was known of it holds.
+func (p *position) removed() { *p = position{lost: true, uncached: p.uncached} }
 
 // synced notes that the collection has been read as of rv.
 func (p *position) synced(rv string) {

@@ -37,7 +37,7 @@ func (q *quarantine) lose() {
 	}
 }
 
-// relisted notes that the collection was read anew, which makes up for every
+// relisted notes that the collection was read again, which makes up for every
 // loss so far.
 func (q *quarantine) relisted() {
 	if q.due.IsZero() {
@@ -48,7 +48,7 @@ func (q *quarantine) relisted() {
 	q.due = time.Time{}
 }
 
-// report tells about an object of an event that could not be decoded or
+// report logs and counts an object of an event that could not be decoded or
 // transformed.
 func (r *Reflector[T]) report(oe *ObjectError) {
 	r.warn("quarantine "+string(oe.Class), "object quarantined",

@@ -21,20 +21,21 @@ func badCM(name, rv string) string {
 	return strings.Replace(cm(name, rv), `"data":{`, `"data":{"x":[1],`, 1)
 }
 
+// Promise reflector/6
 func TestOneBadObjectInAListDoesNotHoldUpTheOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		var told []*reflector.ObjectError
+		var reported []*reflector.ObjectError
 		s := &scripted{list: lists("10", cm("a", "1"), badCM("b", "2"), cm("c", "3"), `{"metadata":{"namespace":"ns"}}`, `7`, `null`), watch: quiet}
 		sink := newRecorder()
 		r := run(t, s.source(t), sink, reflector.Options{
-			Sync: reflector.SyncList, OnQuarantine: func(oe *reflector.ObjectError) { told = append(told, oe) },
+			Sync: reflector.SyncList, OnQuarantine: func(oe *reflector.ObjectError) { reported = append(reported, oe) },
 		})
 		after(0)
 		require.Equal(t, []string{"replace [a@1 c@3] @10"}, sink.calls())
 		h := r.Health()
 		require.Equal(t, reflector.StateWatching, h.State)
 		require.Equal(t, 4, h.Quarantined)
-		require.Equal(t, told, h.Quarantine)
+		require.Equal(t, reported, h.Quarantine)
 		b := h.Quarantine[0]
 		require.Equal(t, "ns/b", b.Key.String())
 		require.Equal(t, "uid-b", string(b.UID))
@@ -50,6 +51,7 @@ func TestOneBadObjectInAListDoesNotHoldUpTheOthers(t *testing.T) {
 	})
 }
 
+// Promise reflector/6
 func TestABadEventIsMadeUpForByAList(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{
@@ -111,7 +113,7 @@ func TestQuarantineRetryMayBeOfAnyLength(t *testing.T) {
 						send(w, "ERROR", string(statusJSON(410, metav1.StatusReasonExpired, "too old")))
 					}
 				}}
-				r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, QuarantineRetry: retry})
+				r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{QuarantineRetry: retry}})
 				after(2 * time.Minute)
 				require.Equal(t, want, r.Health().Lists)
 			})
@@ -148,6 +150,7 @@ func TestABadChangeAmongTheInitialEventsIsMadeUpForByAList(t *testing.T) {
 	}
 }
 
+// Promise reflector/6
 func TestABadObjectKeepsItsLastGoodVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{
@@ -295,6 +298,7 @@ func TestATransformThatFailsOrPanicsIsQuarantined(t *testing.T) {
 	})
 }
 
+// Promise reflector/7
 func TestASinkErrorDeliversTheSameChangeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		events := func(w httpWriter, r *httpRequest, _ int) {
@@ -370,7 +374,7 @@ func TestASlowSinkIsNotTakenForAnIdleWatch(t *testing.T) {
 			}
 			return nil
 		}
-		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, WatchTimeout: time.Hour})
+		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: time.Hour}})
 		after(10 * time.Minute)
 		require.Equal(t, "replace [] @10 add a@11 add b@12", strings.Join(sink.calls(), " "))
 		require.Zero(t, r.Health().ConsecutiveFailures)

@@ -14,6 +14,8 @@ import (
 // TestRapidFailuresAreSlowedDown drives a reflector against servers that never
 // get better, and counts what reaches them: few requests at first, and then no
 // more than two per shortest capped wait, 20s.
+//
+// Promise reflector/3
 func TestRapidFailuresAreSlowedDown(t *testing.T) {
 	oneEvent := func(w httpWriter, _ *httpRequest, _ int) { send(w, "ADDED", cm("c", "11")) }
 	retryAfter := func(w httpWriter, _ *httpRequest, _ int) {
@@ -87,6 +89,7 @@ func TestRapidFailuresAreSlowedDown(t *testing.T) {
 	}
 }
 
+// Promise reflector/3
 func TestBackoffForgetsOnlyAfterAHealthyPeriod(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		// Good lists in between do not make it healthy, nor do watches of 9s.
@@ -100,13 +103,12 @@ func TestBackoffForgetsOnlyAfterAHealthyPeriod(t *testing.T) {
 	})
 }
 
-func TestUserBackoffAndPolicy(t *testing.T) {
+func TestAPolicyDecidesWhetherAndWhen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var seen []reflector.Failure
 		s := &scripted{list: inTurn(fails(500, ""), fails(500, ""), fails(404, ""), fails(404, ""), fails(403, ""))}
 		r := run(t, s.source(t), newRecorder(), reflector.Options{
-			Sync:        reflector.SyncList,
-			BackoffFunc: func(f reflector.Failure) time.Duration { return time.Duration(f.Consecutive) * time.Second },
+			Sync: reflector.SyncList,
 			Policy: func(f reflector.Failure) reflector.Decision {
 				seen = append(seen, f)
 				switch f.Class {
@@ -115,7 +117,7 @@ func TestUserBackoffAndPolicy(t *testing.T) {
 				case reflector.ClassForbidden:
 					return reflector.Stop()
 				}
-				return reflector.Retry()
+				return reflector.RetryAfter(time.Duration(f.Consecutive) * time.Second)
 			},
 		})
 		err := <-r.done
@@ -132,12 +134,12 @@ func TestUserBackoffAndPolicy(t *testing.T) {
 	})
 }
 
-func TestUserBackoffCannotSpin(t *testing.T) {
+func TestAPolicyCannotSpin(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: fails(500, "")}
 		run(t, s.source(t), newRecorder(), reflector.Options{
-			Sync:        reflector.SyncList,
-			BackoffFunc: func(reflector.Failure) time.Duration { return -1 },
+			Sync:   reflector.SyncList,
+			Policy: func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(-1) },
 		})
 		after(time.Second)
 		require.LessOrEqual(t, len(s.asked()), 101)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
 // Reflector mirrors one collection of an API server into a [Sink]. Make one
@@ -29,8 +31,8 @@ type Reflector[T Object] struct {
 	quarantine quarantine
 	logs       logLimit
 	allowance  *allowance
-	// paced says that the user's options say how long to wait, so that the
-	// allowance does not.
+	// paced says that the user's policy said how long to wait, so the allowance does
+	// not.
 	paced bool
 	// fruitless counts the failures in a row for the backoff: those since a
 	// watch has delivered something, or the server paced the attempts.
@@ -70,17 +72,18 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 	}
 	r := &Reflector[T]{
 		lw: lw, sink: sink, opts: opts, log: opts.Logger.With("reflector", opts.Name),
-		allowance: newAllowance(opts.Backoff), paced: opts.BackoffFunc != nil,
+		allowance: newAllowance(opts.Backoff),
 	}
 	if ns := sourceNamespace(lw); ns != "" {
 		r.log = r.log.With("namespace", ns)
 	}
 	r.known, _ = sink.(Known[T])
-	r.quarantine.retry = max(opts.QuarantineRetry, minQuarantine)
+	r.quarantine.retry = max(opts.Timeouts.QuarantineRetry, minQuarantine)
 	r.status.h = Health{State: StateNew, Since: time.Now(), Reconnects: map[ErrorClass]int{}}
 	return r, nil
 }
 
+// sourceName is the name of a source that has one, or else its type of objects.
 func sourceName[T Object](lw ListerWatcher[T]) string {
 	if s, ok := lw.(fmt.Stringer); ok {
 		return s.String()
@@ -100,8 +103,8 @@ func sourceNamespace[T Object](lw ListerWatcher[T]) string {
 // Health returns the present state and how it came about.
 func (r *Reflector[T]) Health() Health { return r.status.read() }
 
-// LastResourceVersion returns the resourceVersion up to which the sink has been
-// told, or "" before it has been told anything.
+// LastResourceVersion returns the resourceVersion up to which the sink has
+// everything, or "" before its first list.
 func (r *Reflector[T]) LastResourceVersion() string {
 	r.status.mu.Lock()
 	defer r.status.mu.Unlock()
@@ -115,7 +118,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return errors.New("reflector: Run was called before; make another Reflector with New")
 	}
 	defer r.setState(StateStopped)
-	ctx = withCharge(ctx, r.allowance.charge)
+	ctx = wire.WithCharge(ctx, r.allowance.charge)
 
 	next := phaseSync
 	var live *liveStream[T] // a watch that has delivered its initial events
@@ -151,6 +154,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			continue
 		}
 		f := r.noteFailure(end)
+		if end.class == ClassNotFound {
+			r.noteAbsence(ctx)
+		}
 		next = r.phaseAfter(end)
 		decision := Retry()
 		if r.opts.Policy != nil {
@@ -175,6 +181,7 @@ func (r *Reflector[T]) noteReconnect(end ending) {
 	}
 }
 
+// noteFailure counts a failure in Health, and returns what a policy decides about.
 func (r *Reflector[T]) noteFailure(end ending) Failure {
 	f := Failure{Op: end.op, Class: end.class, Err: end.err}
 	now := time.Now()
@@ -198,12 +205,8 @@ func (r *Reflector[T]) waitAfter(f Failure, end ending, decision Decision, next 
 		r.fruitless = 0
 	}
 	r.trouble = f.Class
-	r.paced = decision.wait > 0 || r.opts.BackoffFunc != nil
-	switch {
-	case decision.wait > 0:
+	if r.paced = decision.wait > 0; r.paced {
 		return max(decision.wait, asked)
-	case r.paced:
-		return max(r.opts.BackoffFunc(f), minWait, asked)
 	}
 	now := time.Now()
 	d := asked
@@ -225,7 +228,7 @@ func askedToWait(err error) time.Duration {
 	if !ok || s <= 0 {
 		return 0
 	}
-	asked := min(time.Duration(s)*time.Second, maxRetryAfter)
+	asked := min(time.Duration(s)*time.Second, wire.MaxRetryAfter)
 	return asked + time.Duration(rand.Int64N(int64(asked)/10+1))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
+// Promise reflector/8
 func TestARelistKeepsThePointersOfUnchangedObjects(t *testing.T) {
 	for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncAuto} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -110,7 +111,7 @@ func BenchmarkRelistLiveHeap(b *testing.B) {
 			}}
 			sink := &heapSink{known: known, lists: make(chan struct{})}
 			r, err := reflector.New(s.source(b), sink, reflector.Options{
-				Sync: reflector.SyncList, BackoffFunc: func(reflector.Failure) time.Duration { return time.Millisecond },
+				Sync: reflector.SyncList, Policy: func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(time.Millisecond) },
 			})
 			require.NoError(b, err)
 			ctx, cancel := context.WithCancel(b.Context())

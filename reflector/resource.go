@@ -1,23 +1,15 @@
 package reflector
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"net/url"
-	"path"
-	"reflect"
-	"strings"
+	"io"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/conversion/queryparams"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
 // Encoding says how objects travel.
@@ -27,12 +19,12 @@ const (
 	// EncodingAuto asks for protobuf where T can be decoded from it (the
 	// generated built-in types and *metav1.PartialObjectMetadata), with JSON
 	// as the second choice; for other types it asks for JSON.
-	EncodingAuto Encoding = ""
+	EncodingAuto = Encoding(wire.EncodingAuto)
 	// EncodingJSON asks for JSON only.
-	EncodingJSON Encoding = "json"
+	EncodingJSON = Encoding(wire.EncodingJSON)
 	// EncodingProtobuf asks for protobuf only. Servers refuse it for custom
 	// resources with 406, unless T is *metav1.PartialObjectMetadata.
-	EncodingProtobuf Encoding = "protobuf"
+	EncodingProtobuf = Encoding(wire.EncodingProtobuf)
 )
 
 // ResourceOptions narrow down what [NewResource] reads. The zero value reads
@@ -86,214 +78,95 @@ type ResourceOptions struct {
 //
 // The error is about cfg or the options; no request is made.
 func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts ResourceOptions) (ListerWatcher[T], error) {
-	if cfg == nil {
-		return nil, errors.New("reflector: NewResource needs a rest.Config; read one with clientcmd or rest.InClusterConfig")
-	}
-	if gvr.Resource == "" || gvr.Version == "" {
-		return nil, fmt.Errorf("reflector: %q is not a complete resource: version and plural name are needed", gvr.String())
-	}
-	for _, segment := range []string{gvr.Group, gvr.Version, gvr.Resource, opts.Namespace} {
-		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
-			return nil, fmt.Errorf("reflector: %q can be no part of a URL: it %s", segment, wrong[0])
-		}
-	}
-	if _, err := labels.Parse(opts.LabelSelector); err != nil {
-		return nil, fmt.Errorf("reflector: label selector %q: %w", opts.LabelSelector, err)
-	}
-	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
-		return nil, fmt.Errorf("reflector: field selector %q: %w", opts.FieldSelector, err)
-	}
-	codec, err := newCodec[T](gvr.GroupVersion().String())
+	r, err := wire.New[T](cfg, gvr, wire.Options{
+		Namespace:     opts.Namespace,
+		LabelSelector: opts.LabelSelector,
+		FieldSelector: opts.FieldSelector,
+		ShardSelector: opts.ShardSelector,
+		Kind:          opts.Kind,
+		Encoding:      wire.Encoding(opts.Encoding),
+		MaxObjectSize: opts.MaxObjectSize,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := codec.configure(opts); err != nil {
-		return nil, err
-	}
-	r := &resource[T]{codec: codec, gvr: gvr, opts: opts}
-	if opts.ShardSelector != "" {
-		if r.shard, err = parseShard(opts.ShardSelector); err != nil {
-			return nil, fmt.Errorf("reflector: shard selector %q: %w", opts.ShardSelector, err)
-		}
-	}
-	if r.listAccept, r.watchAccept, err = accept(codec, opts.Encoding); err != nil {
-		return nil, err
-	}
-	if r.client, r.url, err = connectTo(cfg, gvr, opts.Namespace); err != nil {
-		return nil, fmt.Errorf("reflector: %s: %w", gvr.GroupResource(), err)
-	}
-	return r, nil
+	return &resource[T]{r}, nil
 }
 
-// configure applies the options that concern the decoding.
-func (c *codec[T]) configure(opts ResourceOptions) error {
-	switch {
-	case opts.MaxObjectSize < 0:
-		return errors.New("reflector: ResourceOptions.MaxObjectSize is negative")
-	case opts.Kind != "" && c.kind != "" && opts.Kind != c.kind:
-		return fmt.Errorf("reflector: ResourceOptions.Kind is %q, but *%s is for objects of the kind %s", opts.Kind, c.elem, c.kind)
-	}
-	c.byOption = c.kind == "" && opts.Kind != ""
-	c.kind = cmp.Or(c.kind, opts.Kind)
-	c.limit = cmp.Or(opts.MaxObjectSize, c.limit)
-	return nil
-}
-
-// connectTo returns the client and the URL of the collection.
-func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace string) (*http.Client, *url.URL, error) {
-	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout = 0
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
-	gv := gvr.GroupVersion()
-	cfg.GroupVersion = &gv
-	cfg.APIPath = "/apis"
-	if gv.Group == "" {
-		cfg.APIPath = "/api"
-	}
-	base, prefix, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	shared, err := rest.HTTPClientFor(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	client := *shared
-	client.CheckRedirect = sameServer
-	parts := []string{"/", base.Path, prefix}
-	if namespace != "" {
-		parts = append(parts, "namespaces", namespace)
-	}
-	u := *base
-	u.Path = path.Join(append(parts, gvr.Resource)...)
-	return &client, &u, nil
-}
-
-// sameServer follows no redirect to another server, which the transport would
-// give the credentials to, nor a second one, so that a server which redirects to
-// itself gets no more requests than the Reflector paces.
-func sameServer(req *http.Request, via []*http.Request) error {
-	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 1 || *req.URL == *from {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
-
-const (
-	mimeJSON  = "application/json"
-	mimeProto = "application/vnd.kubernetes.protobuf"
-)
-
-// accept returns the Accept headers for lists and for watches.
-func accept[T Object](c *codec[T], e Encoding) (list, watch string, err error) {
-	var mimes []string
-	switch {
-	case e == EncodingJSON, e == EncodingAuto && !c.protobuf():
-		mimes = []string{mimeJSON}
-	case e == EncodingAuto:
-		mimes = []string{mimeProto, mimeJSON}
-	case e == EncodingProtobuf && c.protobuf():
-		mimes = []string{mimeProto}
-	case e == EncodingProtobuf:
-		return "", "", fmt.Errorf("reflector: %s cannot be decoded from protobuf; leave Encoding unset", c.elem)
-	default:
-		return "", "", fmt.Errorf("reflector: unknown encoding %q", e)
-	}
-	as := func(kind string) (out string) {
-		for _, m := range mimes {
-			out += ", " + m
-			if c.metadataOnly {
-				out += ";as=" + kind + ";g=meta.k8s.io;v=v1"
-			}
-		}
-		return out[2:]
-	}
-	return as("PartialObjectMetadataList"), as("PartialObjectMetadata"), nil
-}
-
-// resource reads one collection over HTTP.
-type resource[T Object] struct {
-	codec                   *codec[T]
-	gvr                     schema.GroupVersionResource
-	opts                    ResourceOptions
-	shard                   *shard // nil for all of the collection
-	client                  *http.Client
-	url                     *url.URL
-	listAccept, watchAccept string
-}
+// resource is the source over HTTP. It gives the errors of the wire the form in
+// which the state machine classifies and users read them. Its String and Namespace
+// are those of the wire's Resource.
+type resource[T Object] struct{ *wire.Resource[T] }
 
 // SupportsWatchList says that the server may know sendInitialEvents.
 func (r *resource[T]) SupportsWatchList() bool { return true }
 
-// String names the collection for logs.
-func (r *resource[T]) String() string {
-	if r.opts.Namespace == "" {
-		return r.gvr.GroupResource().String()
+// List implements [ListerWatcher].
+func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+	var refused error // by each; it is returned as it is
+	meta, err := r.Resource.List(ctx, opts, func(obj T, err error) error {
+		refused = each(obj, fromWire(err))
+		return refused
+	})
+	if err == nil || refused != nil {
+		return meta, err
 	}
-	return r.gvr.GroupResource().String() + " in namespace " + r.opts.Namespace
+	return meta, r.failed("list", err)
 }
 
-// Namespace is the namespace of the collection, or "" for all of them.
-func (r *resource[T]) Namespace() string { return r.opts.Namespace }
-
-// get sends one request and returns the answer if it is a good one.
-func (r *resource[T]) get(ctx context.Context, verb string, opts metav1.ListOptions, accept string) (*http.Response, error) {
-	query, err := r.query(opts)
+// Watch implements [ListerWatcher].
+func (r *resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error) {
+	s, err := r.Resource.Watch(ctx, opts)
 	if err != nil {
-		return nil, r.failed(verb, err)
+		return nil, r.failed("watch", err)
 	}
-	u := *r.url
-	u.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(charging(ctx), http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, r.failed(verb, err)
-	}
-	req.Header.Set("Accept", accept)
-	resp, err := r.client.Do(req)
-	if err != nil {
-		return nil, r.failed(verb, cutError(err))
-	}
-	if err := answerError(resp, r.gvr.GroupResource()); err != nil {
-		_ = resp.Body.Close()
-		return nil, r.failed(verb, err)
-	}
-	resp.Body = reporting(ctx, resp.Body)
-	return resp, nil
+	return &resourceStream[T]{s, r}, nil
 }
 
+// CheckVersion implements versionChecker.
+func (r *resource[T]) CheckVersion(ctx context.Context, opts metav1.ListOptions) error {
+	return listNothing(ctx, r, opts)
+}
+
+// failed says which request has failed.
 func (r *resource[T]) failed(verb string, err error) error {
-	return &RequestError{Verb: verb, Resource: r.gvr, Namespace: r.opts.Namespace, Server: r.url.Scheme + "://" + r.url.Host, Err: err}
+	return &RequestError{Verb: verb, Resource: r.GroupVersionResource(), Namespace: r.Namespace(), Server: r.Server(), Err: err}
 }
 
-// query encodes all options, those included that later versions of ListOptions
-// may have, with the selectors of the source added.
-func (r *resource[T]) query(o metav1.ListOptions) (url.Values, error) {
-	if o.ShardSelector != "" && o.ShardSelector != r.opts.ShardSelector {
-		return nil, fmt.Errorf("the request is for the shard %s, but the source is not; set ResourceOptions.ShardSelector", cut(o.ShardSelector))
-	}
-	o.LabelSelector = both(r.opts.LabelSelector, o.LabelSelector)
-	o.FieldSelector = both(r.opts.FieldSelector, o.FieldSelector)
-	o.ShardSelector = r.opts.ShardSelector
-	q, err := queryparams.Convert(&o)
-	if err != nil {
-		return nil, err
-	}
-	// Convert leaves out false and 0 also where a pointer says that they are meant.
-	for v, i := reflect.ValueOf(o), 0; i < v.NumField(); i++ {
-		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().IsZero() {
-			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			q.Set(name, fmt.Sprint(f.Elem()))
+// resourceStream is a watch of a resource.
+type resourceStream[T Object] struct {
+	*wire.Stream[T]
+	r *resource[T]
+}
+
+// Next implements [Stream].
+func (s *resourceStream[T]) Next() (Event[T], error) {
+	ev, err := s.Stream.Next()
+	switch {
+	case err == nil:
+		if ev.Err != nil {
+			ev.Err = fromWire(ev.Err)
 		}
+		return Event[T](ev), nil
+	case err == io.EOF: //nolint:errorlint // the bare value means an orderly end
+		return Event[T]{}, err
 	}
-	return q, nil
+	return Event[T]{}, s.r.failed("watch", err)
 }
 
-// both joins two selectors: an object must match each.
-func both(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
+// fromWire returns an *ObjectError for that of the wire. nil stays nil.
+func fromWire(err error) error {
+	if err == nil {
+		return nil
 	}
-	return a + "," + b
+	if _, ok := err.(wire.Unchanged); ok { //nolint:errorlint // spares what errors.As allocates
+		return err
+	}
+	var oe *wire.ObjectError
+	if !errors.As(err, &oe) {
+		return err
+	}
+	return &ObjectError{
+		Key: oe.Key, UID: oe.UID, ResourceVersion: oe.ResourceVersion, Position: oe.Position, Class: ClassDecode, Err: oe.Err,
+	}
 }

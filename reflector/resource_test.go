@@ -191,9 +191,10 @@ func firstError(t *testing.T, cfg *rest.Config) error {
 	return err
 }
 
+// Promise reflector/2
 func TestErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
-	t.Run("nobody listens", func(t *testing.T) {
+	t.Run("connection refused", func(t *testing.T) {
 		t.Parallel()
 		server := httptest.NewServer(http.NotFoundHandler())
 		server.Close()
@@ -244,7 +245,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 func TestWatchTimeoutsAreSpreadBetweenOnceAndTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: lists("10"), watch: fails(503, "")}
-		run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, WatchTimeout: 100*time.Second - 1})
+		run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 100*time.Second - 1}})
 		after(time.Hour)
 		seen := map[string]bool{}
 		for _, q := range s.asked() {
@@ -315,7 +316,7 @@ func TestAWatchMayBeAskedForToLastForever(t *testing.T) {
 				send(w, "BOOKMARK", bookmark("20", false))
 			}
 		}}
-		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, WatchTimeout: math.MaxInt64})
+		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: math.MaxInt64}})
 		after(24 * time.Hour)
 		require.Equal(t, reflector.StateWatching, r.Health().State)
 		require.Equal(t, "list@0 watch@10", s.verbs())

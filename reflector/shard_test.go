@@ -1,4 +1,4 @@
-package reflector
+package reflector_test
 
 import (
 	"crypto/sha256"
@@ -16,99 +16,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/reflector"
 )
 
-const (
-	lowerHalf = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
-	upperHalf = "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')"
-)
-
-func TestShardSelectorsSelectByHash(t *testing.T) {
-	t.Parallel()
-	lower, err := parseShard(lowerHalf)
-	require.NoError(t, err)
-	upper, err := parseShard(upperHalf)
-	require.NoError(t, err)
-	all, err := parseShard(lowerHalf + " || " + upperHalf)
-	require.NoError(t, err)
-	byNamespace, err := parseShard(`shardRange( object.metadata.namespace,"0x0000000000000000","0x8000000000000000")`)
-	require.NoError(t, err)
-	n := 0
-	for i := range 200 {
-		o := &metav1.ObjectMeta{UID: types.UID(fmt.Sprint("u", i)), Namespace: fmt.Sprint("n", i)}
-		h := fnv.New64a()
-		h.Write([]byte(o.UID))
-		require.Equal(t, h.Sum64() < 1<<63, lower.holds(o))
-		require.NotEqual(t, lower.holds(o), upper.holds(o))
-		require.True(t, all.holds(o))
-		h = fnv.New64a()
-		h.Write([]byte(o.Namespace))
-		require.Equal(t, h.Sum64() < 1<<63, byNamespace.holds(o))
-		if lower.holds(o) {
-			n++
-		}
-	}
-	require.Greater(t, n, 50)
-	require.Less(t, n, 150)
-	// The start is in the range and the end is not. This is the hash of "u0".
-	h := fnv.New64a()
-	h.Write([]byte("u0"))
-	at, err := parseShard(fmt.Sprintf("shardRange(object.metadata.uid, '0x%016x', '0x%016x')", h.Sum64(), h.Sum64()+1))
-	require.NoError(t, err)
-	require.True(t, at.holds(&metav1.ObjectMeta{UID: "u0"}))
-	before, err := parseShard(fmt.Sprintf("shardRange(object.metadata.uid, '0x%016x', '0x%016x')", h.Sum64()-1, h.Sum64()))
-	require.NoError(t, err)
-	require.False(t, before.holds(&metav1.ObjectMeta{UID: "u0"}))
-
-	require.True(t, lower.equal(lower))
-	require.False(t, lower.equal(upper))
-	require.False(t, lower.equal(byNamespace))
-	require.False(t, lower.equal(all))
-}
-
-func TestShardSelectorsThatAServerWouldRefuseAreErrors(t *testing.T) {
-	t.Parallel()
-	const lo, hi = "'0x0000000000000000'", "'0x8000000000000000'"
-	of := func(args ...string) string { return "shardRange(" + strings.Join(args, ", ") + ")" }
-	for _, selector := range []string{
-		" ", "x", "shardRange", "shardRange()", lowerHalf + " ||", lowerHalf + " && " + upperHalf,
-		of("object.metadata.name", lo, hi), of("object.metadata.uid", lo), of("object.metadata.uid", lo, hi, hi),
-		of("object.metadata.uid", hi, lo), of("object.metadata.uid", hi, hi), of("object.metadata.uid", lo, lo),
-		of("object.metadata.uid", "'0x10000000000000000'", "'0x10000000000000000'"),
-		of("object.metadata.uid", "0x0000000000000000", hi), of("object.metadata.uid", lo, `'0x8000000000000000"`),
-		of("object.metadata.uid", lo, "'0x8'"), of("object.metadata.uid", lo, "'8000000000000000'"),
-		of("object.metadata.uid", lo, "'0xA000000000000000'"), of("object.metadata.uid", lo, "'0x800000000000000g'"),
-		of("object.metadata.uid", lo, "'0x10000000000000001'"), of("object.metadata.uid", lo, "'"),
-		lowerHalf + " || " + of("object.metadata.namespace", lo, hi),
-		lowerHalf[:len(lowerHalf)-1], "x" + lowerHalf,
-	} {
-		_, err := NewResource[*corev1.Pod](&rest.Config{Host: "http://apiserver.test"}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, ResourceOptions{ShardSelector: selector})
-		require.ErrorContains(t, err, "reflector: shard selector ", selector)
-	}
-}
-
-func FuzzParseShard(f *testing.F) {
-	f.Add(lowerHalf + " || " + upperHalf)
-	f.Add("shardRange(object.metadata.namespace, \"0x0000000000000000\", \"0x10000000000000000\")")
-	f.Fuzz(func(t *testing.T, selector string) {
-		s, err := parseShard(selector)
-		if err != nil {
-			return
-		}
-		require.NotEmpty(t, s.ranges)
-		for _, r := range s.ranges {
-			require.LessOrEqual(t, r.first, r.last)
-		}
-	})
-}
+const lowerHalf = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
 
 // shardedServer answers lists and watches of 40 objects, with or without the
 // feature, and says so or not.
 func shardedServer(t *testing.T, sharded, says bool, kind string) *rest.Config {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		selector := r.URL.Query().Get("shardSelector")
-		s, err := parseShard(selector)
-		require.NoError(t, err)
+		inLowerHalf := func(uid types.UID) bool {
+			h := fnv.New64a()
+			h.Write([]byte(uid))
+			return h.Sum64() < 1<<63
+		}
 		w.Header().Set("Content-Type", "application/json")
 		info := ""
 		if says {
@@ -117,7 +40,7 @@ func shardedServer(t *testing.T, sharded, says bool, kind string) *rest.Config {
 		var items []string
 		for i := range 40 {
 			uid := types.UID(fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i)})))
-			if !sharded || s.holds(&metav1.ObjectMeta{UID: uid}) {
+			if !sharded || inLowerHalf(uid) {
 				items = append(items, fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":"o%d","uid":%q}}`, kind, i, uid))
 			}
 		}
@@ -134,8 +57,8 @@ func shardedServer(t *testing.T, sharded, says bool, kind string) *rest.Config {
 }
 
 // readShard lists and watches, and returns how many objects each has brought.
-func readShard[T Object](t *testing.T, cfg *rest.Config, resource string) (listed, watched int, listErr, watchErr error) {
-	lw, err := NewResource[T](cfg, schema.GroupVersionResource{Version: "v1", Resource: resource}, ResourceOptions{ShardSelector: lowerHalf})
+func readShard[T reflector.Object](t *testing.T, cfg *rest.Config, resource string) (listed, watched int, listErr, watchErr error) {
+	lw, err := reflector.NewResource[T](cfg, schema.GroupVersionResource{Version: "v1", Resource: resource}, reflector.ResourceOptions{ShardSelector: lowerHalf})
 	require.NoError(t, err)
 	_, listErr = lw.List(t.Context(), metav1.ListOptions{}, func(T, error) error { listed++; return nil })
 	stream, err := lw.Watch(t.Context(), metav1.ListOptions{})
@@ -155,7 +78,7 @@ func TestAServerThatIgnoresTheShardSelectorIsAnError(t *testing.T) {
 		t.Parallel()
 		listed, watched, listErr, watchErr := readShard[*corev1.Pod](t, shardedServer(t, true, true, "Pod"), "pods")
 		require.NoError(t, listErr)
-		require.Equal(t, ClassClosed, Classify(watchErr))
+		require.Equal(t, reflector.ClassClosed, reflector.Classify(watchErr))
 		require.Equal(t, listed, watched)
 		require.Greater(t, listed, 5)
 		require.Less(t, listed, 35)
@@ -163,38 +86,30 @@ func TestAServerThatIgnoresTheShardSelectorIsAnError(t *testing.T) {
 	t.Run("ignored", func(t *testing.T) {
 		t.Parallel()
 		_, watched, listErr, watchErr := readShard[*corev1.Pod](t, shardedServer(t, false, false, "Pod"), "pods")
-		require.Equal(t, ClassNotSharded, Classify(listErr))
+		require.Equal(t, reflector.ClassNotSharded, reflector.Classify(listErr))
 		require.ErrorContains(t, listErr, "cannot list pods")
 		require.ErrorContains(t, listErr, "the server ignores the shard selector "+lowerHalf)
 		require.ErrorContains(t, listErr, "is its feature gate ShardedListAndWatch on?")
-		require.Equal(t, ClassNotSharded, Classify(watchErr))
+		require.Equal(t, reflector.ClassNotSharded, reflector.Classify(watchErr))
 		require.Less(t, watched, 40)
 	})
 	t.Run("not stated for a built-in type", func(t *testing.T) {
 		t.Parallel()
 		_, _, listErr, _ := readShard[*corev1.Pod](t, shardedServer(t, true, false, "Pod"), "pods")
-		require.Equal(t, ClassNotSharded, Classify(listErr))
+		require.Equal(t, reflector.ClassNotSharded, reflector.Classify(listErr))
 		require.ErrorContains(t, listErr, "the list has no shardInfo")
 	})
 	t.Run("not stated for a custom resource", func(t *testing.T) {
 		t.Parallel()
 		listed, watched, listErr, watchErr := readShard[*unstructured.Unstructured](t, shardedServer(t, true, false, "Widget"), "widgets")
 		require.NoError(t, listErr)
-		require.Equal(t, ClassClosed, Classify(watchErr))
+		require.Equal(t, reflector.ClassClosed, reflector.Classify(watchErr))
 		require.Equal(t, listed, watched)
 	})
 	t.Run("ignored for a custom resource", func(t *testing.T) {
 		t.Parallel()
 		_, _, listErr, watchErr := readShard[*unstructured.Unstructured](t, shardedServer(t, false, false, "Widget"), "widgets")
-		require.Equal(t, ClassNotSharded, Classify(listErr))
-		require.Equal(t, ClassNotSharded, Classify(watchErr))
-	})
-	t.Run("another shard", func(t *testing.T) {
-		t.Parallel()
-		s, err := parseShard(lowerHalf)
-		require.NoError(t, err)
-		require.NoError(t, s.checkList(lowerHalf, &metav1.ShardInfo{Selector: lowerHalf + " "}, true))
-		require.ErrorContains(t, s.checkList(lowerHalf, &metav1.ShardInfo{Selector: upperHalf}, false), "the list is that of the selector")
-		require.Error(t, s.checkList(lowerHalf, &metav1.ShardInfo{}, false))
+		require.Equal(t, reflector.ClassNotSharded, reflector.Classify(listErr))
+		require.Equal(t, reflector.ClassNotSharded, reflector.Classify(watchErr))
 	})
 }

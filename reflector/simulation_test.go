@@ -42,6 +42,8 @@ var (
 // may be left, which the bubble checks.
 //
 // Repeat one seed with -seed N -seeds 1.
+//
+// Promise reflector/1
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	first := max(*seed, 1)
@@ -125,7 +127,7 @@ func simulate(t *testing.T, seed uint64) {
 	if chance(0.1) {
 		// Caught up, it remembers a version past the end of the new history. One
 		// that had stopped, by chance, at just the version where that ends could
-		// not know that it is another history: nobody can.
+		// not know that it is another history: no client can.
 		after(70 * time.Minute)
 		checker.forget()
 		require.NoError(t, server.RestartWithNewHistory())
@@ -190,7 +192,7 @@ func (s *orderedKnowing) Known(key types.NamespacedName) (*corev1.ConfigMap, boo
 	return knowing{s.recorder}.Known(key)
 }
 
-// forget ends the checks of the order: time begins anew.
+// forget ends the checks of the order: time starts again.
 func (s *ordered) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // part of a Replace. A panic is not recovered.
 type Sink[T any] interface {
 	// Add and Update state the new version of an object. Which of the two it
-	// is, is the server's view; a sink may be told to add what it has.
+	// is, is the server's view; Add may come for an object that the sink has.
 	Add(ctx context.Context, obj T) error
 	Update(ctx context.Context, obj T) error
 	// Delete states that the object is gone; obj is its last version.
@@ -28,17 +28,21 @@ type Sink[T any] interface {
 	Bookmark(ctx context.Context, rv string) error
 }
 
-// Known is implemented by a [Sink] that can be asked for what it has been
-// told. A relist then keeps the pointers of unchanged objects (equal UID and
-// resourceVersion): the new copies are dropped one by one as they are decoded,
-// the memory at a relist stays near that of steady state, and a sink can tell
-// what did not change by comparing pointers.
+// Known is implemented by a [Sink] that can return what it has. A relist then
+// neither decodes nor transforms an unchanged object, one of which the sink has the
+// same UID and resourceVersion: it keeps the sink's pointer. A relist costs what
+// has changed, the memory stays near that of steady state, and a sink finds what did
+// not change by comparing pointers. The same holds for a first list over objects
+// that the sink had before.
 //
 // It also keeps the last good version of an object whose present one cannot be
 // decoded, which would otherwise look deleted.
+//
+// The same version promises the same stored object, but not the same representation:
+// see [Options].DecodeUnchanged.
 type Known[T any] interface {
-	// Known returns the newest version that the sink has taken over. It is
-	// called from the goroutine of [Reflector.Run], between calls of the
-	// Sink's methods.
+	// Known returns the newest version that the sink has. It is called while a
+	// collection is read, and from several goroutines at once; no method of the Sink
+	// runs meanwhile. It must not modify what they read without a lock.
 	Known(key types.NamespacedName) (T, bool)
 }

@@ -23,6 +23,11 @@ type Object = object.Object
 // An implementation makes one request per call and never retries: pages,
 // deadlines and retries are the Reflector's. Both methods must return soon
 // after ctx ends.
+//
+// A source with a method Served(ctx) (bool, error) is asked after a 404 whether
+// the server has the resource. If it certainly has not (false, nil), the sink gets
+// an empty collection, and [Health].ResourceRemoved is set. Other sources leave
+// the sink as it is: a server that is starting answers 404, too.
 type ListerWatcher[T Object] interface {
 	// List makes one LIST request and hands over the objects one by one, in
 	// the order of the answer, as they are decoded. An object that cannot be
@@ -68,7 +73,7 @@ type Event[T Object] struct {
 	// watch that was asked to send them.
 	InitialEventsEnd bool
 	// Err, an *[ObjectError], says that the event's object could not be
-	// decoded or transformed. The stream goes on.
+	// decoded or transformed. The stream continues.
 	Err error
 }
 
@@ -118,6 +123,6 @@ func keyString(k types.NamespacedName) string {
 // asked, unless [Options].Sync says so.
 type watchLister interface{ SupportsWatchList() bool }
 
-// validator is implemented by sources that can tell before the first request
+// validator is implemented by sources that know before the first request
 // that they are unusable.
 type validator interface{ validate() error }

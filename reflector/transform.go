@@ -36,6 +36,7 @@ type transformed[In, Out Object] struct {
 	fn func(In) (Out, error)
 }
 
+// validate reports a source or function that is missing, here or further inside.
 func (t *transformed[In, Out]) validate() error {
 	if t.lw == nil || t.fn == nil {
 		return errors.New("reflector: Transform needs a ListerWatcher and a function")
@@ -60,6 +61,9 @@ func (t *transformed[In, Out]) Namespace() string { return sourceNamespace(t.lw)
 
 // checker asks the source: nothing is there to be transformed.
 func (t *transformed[In, Out]) checker() versionChecker { return checkerOf(t.lw) }
+
+// resourceChecker asks the source.
+func (t *transformed[In, Out]) resourceChecker() resourceChecker { return resourceCheckerOf(t.lw) }
 
 // List implements [ListerWatcher].
 func (t *transformed[In, Out]) List(ctx context.Context, opts metav1.ListOptions, each func(Out, error) error) (metav1.ListMeta, error) {
@@ -103,6 +107,13 @@ func (s *transformedStream[In, Out]) Next() (Event[Out], error) {
 	return out, nil
 }
 
+// identity is what a transform must not change.
+type identity struct {
+	types.NamespacedName
+	uid types.UID
+	rv  string
+}
+
 // apply calls fn and restores the identity.
 func (t *transformed[In, Out]) apply(in In, position int) (Out, error) {
 	id := identity{
@@ -116,9 +127,9 @@ func (t *transformed[In, Out]) apply(in In, position int) (Out, error) {
 	}
 	if err != nil {
 		var none Out
-		oe := objectError(id, position, err)
-		oe.Class = ClassTransform
-		return none, oe
+		return none, &ObjectError{
+			Key: id.NamespacedName, UID: id.uid, ResourceVersion: id.rv, Position: position, Class: ClassTransform, Err: err,
+		}
 	}
 	restore(out, id)
 	return out, nil

@@ -2,6 +2,7 @@ package reflector_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -24,6 +26,7 @@ type tiny struct {
 
 func (o *tiny) DeepCopyObject() runtime.Object { c := *o; return &c }
 
+// Promise reflector/9
 func TestATransformRunsOncePerObjectAndMayChangeTheType(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
@@ -48,6 +51,7 @@ func TestATransformRunsOncePerObjectAndMayChangeTheType(t *testing.T) {
 	})
 }
 
+// Promise reflector/9
 func TestATransformCannotBreakTheIdentity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted{list: lists("10", cm("a", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
@@ -142,4 +146,41 @@ func (s *tinySink) Replace(_ context.Context, objs []*tiny, _ string) error {
 		_ = s.note("replace", o)
 	}
 	return nil
+}
+
+func TestATransformThatPanicsAmongInitialEventsLosesNoOther(t *testing.T) {
+	for _, encoding := range []reflector.Encoding{reflector.EncodingJSON, reflector.EncodingProtobuf} {
+		t.Run(string(encoding), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				server := informertest.Start(t, informertest.Options{InMemory: true})
+				for i := range 1000 {
+					require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("cm-%03d", i)}}))
+				}
+				lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{Encoding: encoding})
+				require.NoError(t, err)
+				lw = reflector.Transform(lw, func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+					if o.Name == "cm-500" {
+						panic("oh")
+					}
+					return o, nil
+				})
+				yes := true
+				stream, err := lw.Watch(t.Context(), metav1.ListOptions{
+					SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
+				})
+				require.NoError(t, err)
+				for i := range 1000 {
+					ev, err := stream.Next()
+					require.NoError(t, err)
+					if i == 500 {
+						require.Equal(t, reflector.ClassTransform, reflector.Classify(ev.Err))
+						continue
+					}
+					require.NoError(t, ev.Err)
+					require.Equal(t, fmt.Sprintf("cm-%03d", i), ev.Object.Name)
+				}
+				require.NoError(t, stream.Close())
+			})
+		})
+	}
 }

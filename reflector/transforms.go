@@ -95,6 +95,7 @@ func internOwner(ref *metav1.OwnerReference) {
 	ref.APIVersion, ref.Kind, ref.Name = intern(ref.APIVersion), intern(ref.Kind), intern(ref.Name)
 }
 
+// internMap returns a copy of m with keys, and also values if asked, that are shared.
 func internMap(m map[string]string, values bool) map[string]string {
 	out := make(map[string]string, len(m))
 	for k, v := range m {

@@ -29,11 +29,6 @@ type versionChecker interface {
 	CheckVersion(ctx context.Context, opts metav1.ListOptions) error
 }
 
-// CheckVersion implements versionChecker.
-func (r *resource[T]) CheckVersion(ctx context.Context, opts metav1.ListOptions) error {
-	return listNothing(ctx, r, opts)
-}
-
 // checkerOf returns what can be asked beside a watch of lw, or nil.
 func checkerOf[T Object](lw ListerWatcher[T]) versionChecker {
 	if w, ok := lw.(interface{ checker() versionChecker }); ok {
@@ -102,9 +97,9 @@ func (r *Reflector[T]) checkBeside(live *liveStream[T]) *versionCheck {
 
 // ask asks once. An answer that says nothing about the version leaves the doubt.
 func (r *Reflector[T]) ask(ctx context.Context, c *versionCheck, live *liveStream[T], checker versionChecker, opts metav1.ListOptions) {
-	if r.opts.AnswerTimeout > 0 {
+	if r.opts.Timeouts.Answer > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.opts.AnswerTimeout)
+		ctx, cancel = context.WithTimeout(ctx, r.opts.Timeouts.Answer)
 		defer cancel()
 	}
 	r.status.update(func(h *Health) { h.Lists++ })
@@ -138,7 +133,7 @@ func (r *Reflector[T]) doubted(end ending) bool {
 	case OpWatch:
 		return end.class != ClassThrottled
 	case OpStream:
-		return end.mute || !end.timely && end.class != ClassQuarantine && end.class != ClassSink
+		return end.noProgress || !end.timely && end.class != ClassQuarantine && end.class != ClassSink
 	}
 	return false
 }
@@ -166,7 +161,7 @@ func (r *Reflector[T]) lostVersion(err error) {
 	r.status.update(func(h *Health) {
 		h.LastError, h.LastErrorClass, h.LastErrorTime = err, Classify(err), time.Now()
 	})
-	r.warn("lost version", "reading the collection anew", "err", err)
+	r.warn("lost version", "reading the collection again", "err", err)
 }
 
 func isLostVersion(err error) bool {

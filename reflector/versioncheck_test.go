@@ -71,7 +71,7 @@ func TestTheVersionIsAskedForOnceAfterABrokenConnection(t *testing.T) {
 				}, quiet)}
 				r := run(t, s.source(t), newRecorder(), listMode)
 				after(time.Minute + 999*time.Millisecond)
-				require.Equal(t, "list@0 watch@10 watch@10", s.verbs(), "the watch goes first")
+				require.Equal(t, "list@0 watch@10 watch@10", s.verbs(), "the watch comes first")
 				after(4 * time.Minute)
 				require.Equal(t, "list@0 watch@10 watch@10 list@10", s.verbs())
 				require.LessOrEqual(t, s.asked()[3].at, 62*time.Second)
@@ -111,8 +111,8 @@ func TestAnOrderlyEndIsNoReasonToAsk(t *testing.T) {
 			timeout, _ := time.ParseDuration(r.URL.Query().Get("timeoutSeconds") + "s")
 			linger(r, timeout)
 		}, quiet)}
-		run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, WatchTimeout: 40 * time.Second})
-		after(2 * time.Minute)
+		run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 40 * time.Second}})
+		after(100 * time.Second) // the first watch has ended, the second is not overdue yet
 		require.Equal(t, "list@0 watch@10 watch@10", s.verbs())
 	})
 }

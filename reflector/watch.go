@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
 // overdue is how long after the agreed end of a watch the client ends it.
@@ -49,9 +50,10 @@ type liveStream[T Object] struct {
 	unordered bool
 }
 
-// connect starts a watch. Without an answer in time it fails with late.
-func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions, timeout time.Duration, late error) (*liveStream[T], error) {
-	seconds := int64((r.opts.WatchTimeout + time.Second - 1) / time.Second)
+// connect starts a watch, whose initial events list collects, unless it is nil.
+// Without an answer in time it fails with late.
+func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts metav1.ListOptions, timeout time.Duration, late error) (*liveStream[T], error) {
+	seconds := int64((r.opts.Timeouts.Watch + time.Second - 1) / time.Second)
 	seconds += rand.Int64N(seconds + 1)
 	opts.TimeoutSeconds = &seconds
 
@@ -66,12 +68,12 @@ func (r *Reflector[T]) connect(ctx context.Context, opts metav1.ListOptions, tim
 	r.setState(StateConnecting)
 	var err error
 	// While the watch is followed, the bytes of a big event are no silence.
-	arrived := withProgress(s.ctx, func() {
+	arrived := wire.WithProgress(s.ctx, func() {
 		if s.following.Load() {
 			s.silent.extend(time.Now())
 		}
 	})
-	if s.Stream, err = r.lw.Watch(arrived, opts); err == nil && s.Stream == nil {
+	if s.Stream, err = r.lw.Watch(r.withKnown(arrived, list), opts); err == nil && s.Stream == nil {
 		err = errors.New("the source returned neither a stream nor an error")
 	}
 	if err != nil {
@@ -119,7 +121,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 	if live == nil {
 		r.status.update(func(h *Health) { h.Watches++ })
 		var err error
-		if live, err = r.connect(ctx, r.pos.watch(), r.opts.AnswerTimeout, errNoAnswer); err != nil {
+		if live, err = r.connect(ctx, nil, r.pos.watch(), r.opts.Timeouts.Answer, errNoAnswer); err != nil {
 			end := failed(OpWatch, err)
 			r.opts.Metrics.Watched(time.Since(start), 0, end.class)
 			return end
@@ -142,7 +144,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 	}
 	end := failed(OpStream, err)
 	end.advanced = r.pos.rv != before
-	end.mute = time.Since(r.moved) >= probeAfter
+	end.noProgress = time.Since(r.moved) >= probeAfter
 	if time.Since(start) >= r.opts.Backoff.Healthy {
 		r.status.healed()
 		end.advanced = true
@@ -169,7 +171,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 	if due := r.quarantine.due; !due.IsZero() {
 		relist.set(max(time.Until(due), 1), errRelistDue)
 	}
-	live.silent.set(r.opts.IdleTimeout, errIdle)
+	live.silent.set(r.opts.Timeouts.Idle, errIdle)
 	live.following.Store(true)
 	for {
 		ev, err := live.next()
@@ -177,7 +179,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 			return err
 		}
 		r.opts.Metrics.Received(ev.Type)
-		// A sink that blocks holds up the reading: the silence is our own.
+		// A sink that blocks holds up the reading: this silence is not the server's.
 		live.silent.held.Store(true)
 		lost := !r.quarantine.due.IsZero()
 		// Under the context of Run: a sink that blocks for long may outlive the
@@ -195,7 +197,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 	}
 }
 
-// advance notes how far the sink has been told.
+// advance notes the position that the sink has reached.
 func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T], now time.Time) {
 	if live.unordered && ev.Type != watch.Added {
 		live.unordered = false
@@ -213,10 +215,10 @@ func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T], now time.Time) 
 }
 
 // apply gives one event to the sink. A change that the sink does not take over
-// ends the watch, which is then started anew from before it.
+// ends the watch, and the next watch starts before it.
 func (r *Reflector[T]) apply(ctx context.Context, ev Event[T]) error {
 	if ev.Err != nil {
-		return r.salvage(ctx, ev)
+		return r.applyUnreadable(ctx, ev)
 	}
 	var op string
 	var err error
@@ -244,10 +246,10 @@ func (r *Reflector[T]) apply(ctx context.Context, ev Event[T]) error {
 	return nil
 }
 
-// salvage makes the best of an event whose object is unreadable: a deletion
+// applyUnreadable handles an event whose object cannot be decoded: a deletion
 // needs no more than the key, if the sink still has the object; any other event
 // is lost until the next list, which is scheduled.
-func (r *Reflector[T]) salvage(ctx context.Context, ev Event[T]) error {
+func (r *Reflector[T]) applyUnreadable(ctx context.Context, ev Event[T]) error {
 	oe := asObjectError(ev.Err)
 	if ev.Type == watch.Deleted && r.known != nil && oe.Key.Name != "" {
 		if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {

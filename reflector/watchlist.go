@@ -74,11 +74,11 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 
 // refused remembers that the server does not do WatchList.
 func (r *Reflector[T]) refused() {
-	until := time.Now().Add(r.opts.RefusalMemory)
+	until := time.Now().Add(r.opts.Timeouts.WatchListRetry)
 	r.status.update(func(h *Health) { h.WatchListRefusedUntil = until })
 }
 
-// noteRefusal tells why LIST is used, without counting it as a failure.
+// noteRefusal reports why LIST is used, without counting it as a failure.
 func (r *Reflector[T]) noteRefusal(end ending) {
 	r.status.update(func(h *Health) {
 		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, time.Now()
@@ -91,7 +91,8 @@ func (r *Reflector[T]) noteRefusal(end ending) {
 // accepted the request.
 func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], n int, answered bool, err error) {
 	r.status.update(func(h *Health) { h.WatchLists++ })
-	live, err = r.connect(ctx, r.pos.watchList(), r.opts.ProgressTimeout, errNoProgress)
+	list := r.newCollectedList(true)
+	live, err = r.connect(ctx, list, r.pos.watchList(), r.opts.Timeouts.Progress, errNoProgress)
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -102,16 +103,15 @@ func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], 
 		}
 	}()
 	r.setState(StateStreaming)
-	round := r.newRound(true)
-	rv, err := r.collect(live, round)
+	rv, err := r.collect(live, list)
 	if err != nil {
 		if isEOF(err) {
 			err = errCutShort
 		}
-		return live, len(round.index), true, err
+		return live, len(list.index), true, err
 	}
-	n = len(round.index)
-	if err := r.replace(ctx, round, rv); err != nil {
+	n = len(list.index)
+	if err := r.replace(ctx, list, rv); err != nil {
 		return live, n, true, err
 	}
 	// From here on the order is that of the history.
@@ -119,10 +119,10 @@ func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], 
 	return live, n, true, nil
 }
 
-// collect reads events into round up to the bookmark that ends the initial
+// collect reads events into list up to the bookmark that ends the initial
 // ones, and returns its resourceVersion.
-func (r *Reflector[T]) collect(live *liveStream[T], round *round[T]) (string, error) {
-	live.silent.set(r.opts.ProgressTimeout, errNoProgress)
+func (r *Reflector[T]) collect(live *liveStream[T], list *collectedList[T]) (string, error) {
+	live.silent.set(r.opts.Timeouts.Progress, errNoProgress)
 	whole := r.completion(live)
 	defer whole.stop()
 	for {
@@ -131,7 +131,13 @@ func (r *Reflector[T]) collect(live *liveStream[T], round *round[T]) (string, er
 			return "", err
 		}
 		r.opts.Metrics.Received(ev.Type)
+		old, same := unchangedObject[T](ev.Err)
 		switch {
+		case same:
+			list.good++
+			if !list.store(old) {
+				continue
+			}
 		case ev.Type == watch.Bookmark && ev.InitialEventsEnd:
 			live.silent.stop()
 			return ev.ResourceVersion, nil
@@ -140,20 +146,20 @@ func (r *Reflector[T]) collect(live *liveStream[T], round *round[T]) (string, er
 		case ev.Err != nil:
 			oe := asObjectError(ev.Err)
 			if ev.Type == watch.Deleted && oe.Key.Name != "" {
-				round.remove(oe.Key)
+				list.remove(oe.Key)
 				continue
 			}
-			round.lost = round.lost || ev.Type != watch.Added
-			if err := round.refuse(oe); err != nil {
+			list.lost = list.lost || ev.Type != watch.Added
+			if err := list.refuse(oe); err != nil {
 				return "", err
 			}
 		case ev.Type == watch.Added, ev.Type == watch.Modified:
-			round.good++
-			if !round.put(ev.Object) {
+			list.good++
+			if !list.put(ev.Object) {
 				continue
 			}
 		case ev.Type == watch.Deleted:
-			round.remove(object.KeyOf(ev.Object))
+			list.remove(object.KeyOf(ev.Object))
 			continue
 		default:
 			return "", &unknownEventError{ev.Type}

@@ -77,7 +77,7 @@ func TestWatchListDoesNotSyncBeforeTheBookmark(t *testing.T) {
 
 // fallsBack runs a reflector against a server whose WatchList has the outcome
 // given, and checks that it syncs with LIST at the latest after d, and whether
-// it tries WatchList again when it has to read the collection anew.
+// it tries WatchList again when it has to read the collection again.
 func fallsBack(t *testing.T, watchList answer, d time.Duration, class reflector.ErrorClass, remembered bool) *running {
 	gone := func(w httpWriter, r *httpRequest, _ int) {
 		begin(w)
@@ -125,6 +125,7 @@ func TestWatchListForbiddenFallsBackAtOnceAndIsTriedAgain(t *testing.T) {
 	})
 }
 
+// Promise reflector/4
 func TestWatchListWithoutProgressFallsBackIn10s(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		fallsBack(t, initial(waits, cm("x", "1")), 10*time.Second, reflector.ClassNoBookmark, true)

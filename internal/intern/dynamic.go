@@ -1,0 +1,270 @@
+package intern
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Unstructured objects have no type that says which parts they have. The names of
+// fields do: a schema grows as objects are seen.
+
+const (
+	// maxFields is the number of names in one map, and maxPaths that of all, that
+	// a schema learns. Maps with more, whose keys are data rather than names, are
+	// one site for all the keys beyond.
+	maxFields = 128
+	maxPaths  = 4096
+)
+
+// tree is all schemas of one type.
+//
+// mu is taken only to learn something new. What is known is read through atomic pointers
+// by all goroutines that decode.
+type tree struct {
+	mu    sync.Mutex
+	paths int
+	key   *node // of keys that are not learned
+	rest  *schema
+	ids   struct{ text, list, table partID }
+}
+
+// partID is what marks the parts of one type: their number in the pool, and what
+// their hashes begin with.
+type partID struct {
+	id   uint32
+	salt uint64
+}
+
+// schema is the plan of the values at one path.
+type schema struct {
+	site site
+	tree *tree
+	// Copied for each new name and never changed, so that look-ups need no lock. Names
+	// are learned from the first objects, and then almost never.
+	fields atomic.Pointer[map[string]learned] // of maps
+	elems  atomic.Pointer[schema]             // of slices
+}
+
+// learned is the name of a field, in the memory that all objects share.
+type learned struct {
+	// The decoder allocates the keys of each object again; this one replaces them.
+	name   string
+	schema *schema
+}
+
+func newTree(pool *Pool) *tree {
+	t := &tree{}
+	t.key = (&planner{pool: pool}).keyNode()
+	t.ids.text.id, t.ids.text.salt = pool.typeID(dynamic, reflect.TypeFor[string]())
+	t.ids.list.id, t.ids.list.salt = pool.typeID(dynamic, reflect.TypeFor[[]any]())
+	// The same as those of a field of the type.
+	t.ids.table.id, t.ids.table.salt = pool.typeID(anyMap, reflect.TypeFor[map[string]any]())
+	t.rest = &schema{tree: t}
+	return t
+}
+
+func (pl *planner) keyNode() *node {
+	n := &node{typ: reflect.TypeFor[string](), size: unsafe.Sizeof("")}
+	pl.part(n, text, n.typ)
+	return n
+}
+
+// add returns a new schema.
+func (t *tree) add() *schema { return &schema{tree: t} }
+
+// field returns what is known of the field k of a map, and its name in shared
+// memory. The name is empty if it is not learned.
+func (s *schema) field(k string) learned {
+	known := s.fields.Load()
+	if known != nil {
+		if f, ok := (*known)[k]; ok {
+			return f
+		}
+		// A map with so many keys has data for keys, such as the entries of a large
+		// ConfigMap.
+		if len(*known) >= maxFields {
+			return learned{schema: s.tree.rest}
+		}
+	}
+	return s.learn(k)
+}
+
+// learn adds the field k of a map, with a schema of its own, unless there are too many.
+func (s *schema) learn(k string) learned {
+	t := s.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s == t.rest || t.paths >= maxPaths {
+		return learned{schema: t.rest}
+	}
+	fields := map[string]learned{}
+	if known := s.fields.Load(); known != nil {
+		if f, ok := (*known)[k]; ok {
+			return f
+		}
+		fields = maps.Clone(*known)
+	}
+	t.paths++
+	// Cloned, because a key may be a slice of the whole object's text.
+	f := learned{strings.Clone(k), t.add()}
+	fields[f.name] = f
+	s.fields.Store(&fields)
+	return f
+}
+
+// elem returns the schema of the elements of a slice.
+func (s *schema) elem() *schema {
+	if e := s.elems.Load(); e != nil {
+		return e
+	}
+	t := s.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s == t.rest || t.paths >= maxPaths {
+		return t.rest
+	}
+	if s.elems.Load() == nil {
+		t.paths++
+		s.elems.Store(t.add())
+	}
+	return s.elems.Load()
+}
+
+// words is the memory of an interface.
+//
+// The pool knows a value by its address. Writing that into the data word makes an
+// interface of it without an allocation.
+type words struct{ typ, data unsafe.Pointer }
+
+// any returns v or an equal value, and whether that is another one.
+func (w *walk) any(s *schema, v any) (any, bool) {
+	var id partID
+	var size uintptr
+	switch x := v.(type) {
+	case string:
+		if x == "" {
+			return v, false
+		}
+		id, size = s.tree.ids.text, unsafe.Sizeof(x)+uintptr(len(x))
+	case []any:
+		if len(x) == 0 {
+			return v, false
+		}
+		id, size = s.tree.ids.list, unsafe.Sizeof(x)+uintptr(len(x))*unsafe.Sizeof(v)
+	case map[string]any:
+		if len(x) == 0 {
+			return v, false
+		}
+		id, size = s.tree.ids.table, uintptr(mapBytes(len(x), 32))
+	default: // numbers and booleans are small
+		return v, false
+	}
+	if !s.site.enabled() {
+		// The part is left alone, but those in it may repeat.
+		w.insideAny(s, v)
+		return v, false
+	}
+	last := s.site.recent(w.at)
+	// First without a hash: one comparison is about as much work, and it often is the
+	// same.
+	if shared, ok := sharedAny(v, last.Load(), id.id); ok {
+		w.found++
+		s.site.found(size)
+		return shared, true
+	}
+	// Set by the hash if it meets something that must not be shared, at any depth.
+	w.bad = false
+	h := w.hashAny(v, id.salt)
+	if w.bad {
+		s.site.missed()
+		w.insideAny(s, v)
+		return v, false
+	}
+	e := w.pool.find(h, id.id)
+	if shared, ok := sharedAny(v, e, id.id); ok {
+		last.Store(e)
+		w.found++
+		s.site.found(size)
+		return shared, true
+	}
+	w.missed++
+	s.site.missed()
+	w.insideAny(s, v)
+	// The first time its hash was seen. The pool has noted that, and takes the next one.
+	if e == nil && size < worthAtOnce {
+		return v, false
+	}
+	settled, replaced := settleAny(v)
+	w.pool.add(h, id.id, (*words)(unsafe.Pointer(&settled)).data, 0)
+	return settled, replaced
+}
+
+// sharedAny returns the value of the pool if it equals v.
+func sharedAny(v any, e *entry, id uint32) (any, bool) {
+	q := e.get(id)
+	if q == nil {
+		return v, false
+	}
+	// Same type word as v: the number of the entry's type says that the memory is of
+	// that type.
+	shared := v
+	(*words)(unsafe.Pointer(&shared)).data = q
+	return shared, equalAny(v, shared)
+}
+
+// settleAny returns v in memory that is all its own.
+//
+// What enters the pool is kept for as long as any object refers to it. It must not keep
+// memory beside it: a larger string, or the unused end of an array.
+func settleAny(v any) (any, bool) {
+	switch x := v.(type) {
+	case string:
+		return strings.Clone(x), true
+	case []any:
+		if cap(x) > len(x) {
+			return append(make([]any, 0, len(x)), x...), true
+		}
+	}
+	return v, false
+}
+
+// insideAny replaces the parts in a value.
+func (w *walk) insideAny(s *schema, v any) {
+	switch x := v.(type) {
+	case []any:
+		if w.enter() {
+			elem, outer := s.elem(), w.at
+			for w.at = range x {
+				if shared, replaced := w.any(elem, x[w.at]); replaced {
+					x[w.at] = shared
+				}
+			}
+			w.at = outer
+			w.depth--
+		}
+	case map[string]any:
+		if w.enter() {
+			w.insideAnyMap(s, x)
+			w.depth--
+		}
+	}
+}
+
+// insideAnyMap replaces the values and the names in a map. Assigning to existing keys
+// during the iteration is allowed, and adds no entry.
+func (w *walk) insideAnyMap(s *schema, m map[string]any) {
+	for k, v := range m {
+		f := s.field(k)
+		if f.name == "" && k != "" {
+			f.name = w.text(s.tree.key, k)
+		}
+		shared, replaced := w.any(f.schema, v)
+		if replaced || unsafe.StringData(f.name) != unsafe.StringData(k) {
+			m[f.name] = shared
+		}
+	}
+}

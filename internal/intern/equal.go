@@ -1,0 +1,190 @@
+package intern
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"unsafe"
+)
+
+// equal compares the values at p and q with all that they contain. Both are
+// values that could be hashed.
+//
+// It recurses without counting visits: it goes no deeper than the part of the pool,
+// which has been hashed and is therefore finite.
+func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
+	switch n.kind {
+	case plain:
+		return sameMemory(p, q, n.size)
+	case text:
+		return *(*string)(p) == *(*string)(q)
+	case record:
+		for i := range n.fields {
+			f := &n.fields[i]
+			if !w.equal(f.node, unsafe.Add(p, f.offset), unsafe.Add(q, f.offset)) {
+				return false
+			}
+		}
+		return true
+	case array:
+		return w.equalAll(n.elem, p, q, n.count)
+	case list:
+		s, t := (*slice)(p), (*slice)(q)
+		switch {
+		case s.len != t.len || (s.data == nil) != (t.data == nil):
+			return false
+		case s.data == t.data:
+			// The lengths are equal, too. A part that is shared already is recognised
+			// without a look at its elements.
+			return true
+		case n.elem.flat:
+			return sameMemory(s.data, t.data, n.elem.size*uintptr(s.len))
+		}
+		return w.equalAll(n.elem, s.data, t.data, s.len)
+	case pointer:
+		to, of := *(*unsafe.Pointer)(p), *(*unsafe.Pointer)(q)
+		return to == of || to != nil && of != nil && w.equal(n.elem, to, of)
+	case textMap:
+		return equalTextMaps(*(*map[string]string)(p), *(*map[string]string)(q))
+	case anyMap:
+		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) ||
+			equalAnyMaps(*(*map[string]any)(p), *(*map[string]any)(q))
+	case otherMap:
+		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) || w.equalOtherMaps(n, p, q)
+	case dynamic:
+		return equalAny(*(*any)(p), *(*any)(q))
+	case absent:
+		return (*words)(p).typ == nil && (*words)(q).typ == nil
+	default:
+		return false
+	}
+}
+
+// equalAll compares count values that stand one after the other.
+func (w *walk) equalAll(n *node, p, q unsafe.Pointer, count int) bool {
+	for i := range count {
+		at := uintptr(i) * n.size
+		if !w.equal(n, unsafe.Add(p, at), unsafe.Add(q, at)) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameMemory compares size bytes. The sizes of the most common fields are compared as
+// one number, without a call.
+func sameMemory(p, q unsafe.Pointer, size uintptr) bool {
+	switch size {
+	case 0:
+		return true
+	case 1:
+		return *(*uint8)(p) == *(*uint8)(q)
+	case 4:
+		return *(*uint32)(p) == *(*uint32)(q)
+	case 8:
+		return *(*uint64)(p) == *(*uint64)(q)
+	}
+	return bytes.Equal(unsafe.Slice((*byte)(p), size), unsafe.Slice((*byte)(q), size))
+}
+
+// equalTextMaps compares two maps. nil and empty are different: an encoder may write one
+// of them and not the other.
+func equalTextMaps(a, b map[string]string) bool {
+	if len(a) != len(b) || (a == nil) != (b == nil) {
+		return false
+	}
+	for k, v := range a {
+		if u, ok := b[k]; !ok || u != v {
+			return false
+		}
+	}
+	return true
+}
+
+// equalAnyMaps is equalTextMaps for values of any type.
+func equalAnyMaps(a, b map[string]any) bool {
+	if len(a) != len(b) || (a == nil) != (b == nil) {
+		return false
+	}
+	for k, v := range a {
+		if u, ok := b[k]; !ok || !equalAny(v, u) {
+			return false
+		}
+	}
+	return true
+}
+
+// equalAny compares what JSON decodes to.
+func equalAny(a, b any) bool {
+	if s, t := (*words)(unsafe.Pointer(&a)), (*words)(unsafe.Pointer(&b)); s.typ != t.typ {
+		return false
+	} else if s.data == t.data {
+		return true
+	}
+	switch x := a.(type) {
+	case string:
+		return x == b.(string)
+	case bool:
+		return x == b.(bool)
+	case int64:
+		return x == b.(int64)
+	case float64:
+		return math.Float64bits(x) == math.Float64bits(b.(float64))
+	case map[string]any:
+		return equalAnyMaps(x, b.(map[string]any))
+	case []any:
+		y := b.([]any)
+		if len(x) != len(y) || (x == nil) != (y == nil) {
+			return false
+		}
+		for i := range x {
+			if !equalAny(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// smallMap is the number of entries up to which maps are compared pair by pair,
+// which allocates nothing, rather than by looking keys up.
+const smallMap = 8
+
+// equalOtherMaps compares maps through reflection.
+func (w *walk) equalOtherMaps(n *node, p, q unsafe.Pointer) bool {
+	a, b := reflect.NewAt(n.typ, p).Elem(), reflect.NewAt(n.typ, q).Elem()
+	if a.Len() != b.Len() || a.IsNil() != b.IsNil() {
+		return false
+	}
+	s := n.borrow(a)
+	defer n.giveBack(s)
+	for s.next() {
+		if !w.hasEntry(n, b, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasEntry reports whether m holds the entry at which s is.
+func (w *walk) hasEntry(n *node, m reflect.Value, s *scratch) bool {
+	t := n.borrow(m)
+	defer n.giveBack(t)
+	if m.Len() > smallMap {
+		// MapIndex allocates the value that it returns, which pays only for larger maps.
+		e := m.MapIndex(s.key)
+		if !e.IsValid() {
+			return false
+		}
+		t.elem.Set(e)
+		return w.equal(n.elem, s.elemAt, t.elemAt)
+	}
+	for t.next() {
+		if w.equal(n.key, s.keyAt, t.keyAt) {
+			return w.equal(n.elem, s.elemAt, t.elemAt)
+		}
+	}
+	return false
+}

@@ -1,0 +1,230 @@
+package intern
+
+import (
+	"hash/maphash"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+	"weak"
+)
+
+// Pool knows the parts that interned objects consist of, for any number of
+// [Interner]s. It holds them by weak pointers. All methods may be called from any
+// goroutine.
+//
+// The pool is shared by several interners so that equal parts of different collections,
+// such as the labels of a Deployment and its pods, are one.
+type Pool struct {
+	// A random seed per pool: otherwise objects could be written whose parts all have
+	// one hash, and each would displace the others.
+	seed   maphash.Seed
+	shards [shardCount]shard
+
+	mu sync.Mutex
+	// types numbers the types of parts. A number is smaller than a reflect.Type in each
+	// entry, and is part of the hash, so that equal memory of different types is not
+	// taken for a candidate.
+	types map[typeKey]uint32
+
+	// Added to once per object, not per part, to keep goroutines off a shared cache
+	// line.
+	found, missed atomic.Uint64
+}
+
+// shardCount is the number of locks, a power of two. Decoding runs on all cores, and looks
+// up each part of each object, so one lock for all would be contended.
+const shardCount = 16
+
+// typeKey is a type of parts. Memory of one Go type can be used in two ways: a string in
+// a field, and a string in an interface, which is a part with a header of its own.
+type typeKey struct {
+	kind kind
+	typ  reflect.Type
+}
+
+// shard holds the parts whose hashes end alike.
+type shard struct {
+	mu sync.Mutex
+	// One entry per hash. Of two parts with equal hashes only one is known: the other is
+	// not shared, which costs memory and is never wrong.
+	entries map[uint64]*entry
+	peak    int    // of entries since the map was made
+	age     uint32 // number of sweeps
+	// Keeps the locks of neighbouring shards on different cache lines.
+	_ [32]byte
+}
+
+// entry is what is known of a hash: a part, or only that one was seen. It does not
+// change.
+//
+// Because it is immutable, it may be read without the lock of its shard, as the sites do
+// that keep the entries found last. To change what is known of a hash, the entry is
+// replaced.
+type entry struct {
+	part weak.Pointer[byte]
+	typ  uint32
+	// n is the length of a string or slice or, of an entry without a part, the
+	// age of the shard when it was seen.
+	n uint32
+}
+
+// NewPool returns an empty pool.
+func NewPool() *Pool {
+	p := &Pool{seed: maphash.MakeSeed(), types: map[typeKey]uint32{}}
+	for i := range p.shards {
+		p.shards[i].entries = map[uint64]*entry{}
+	}
+	// Weak pointers become nil without a notice; sweeping is what frees the entries
+	// themselves.
+	p.afterGC()
+	return p
+}
+
+// typeID returns the number of a type of parts, and where hashes of such parts begin.
+func (p *Pool) typeID(k kind, t reflect.Type) (id uint32, salt uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := typeKey{k, t}
+	id, ok := p.types[key]
+	if !ok {
+		id = uint32(len(p.types)) + 1
+		p.types[key] = id
+	}
+	return id, maphash.Comparable(p.seed, id)
+}
+
+// shard selects by the low bits; the map of the shard hashes the whole number again.
+func (p *Pool) shard(h uint64) *shard { return &p.shards[h%shardCount] }
+
+// find returns what is known of a hash, or nil. It notes that a part was seen.
+func (p *Pool) find(h uint64, typ uint32) *entry {
+	s := p.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[h]
+	if e == nil {
+		// Seen once: no weak pointer yet, since most parts that are seen once are never
+		// seen again.
+		s.set(h, &entry{typ: typ, n: s.age})
+	} else if e.typ != typ {
+		return nil
+	}
+	return e
+}
+
+// get returns the part of an entry, if it is of a type and still there.
+func (e *entry) get(typ uint32) unsafe.Pointer {
+	if e == nil || e.typ != typ {
+		return nil
+	}
+	return unsafe.Pointer(e.part.Value())
+}
+
+// add makes a part the one for its hash, unless there is one.
+func (p *Pool) add(h uint64, typ uint32, part unsafe.Pointer, n int) {
+	// Made outside the lock: weak.Make enters the runtime, and may take a lock there.
+	e := &entry{part: weak.Make((*byte)(part)), typ: typ, n: uint32(n)}
+	s := p.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Another goroutine may have been first with an equal part. The older one stays,
+	// because objects may refer to it already.
+	if old := s.entries[h]; old == nil || old.part.Value() == nil {
+		s.set(h, e)
+	}
+}
+
+// set stores an entry. s.mu is held.
+func (s *shard) set(h uint64, e *entry) {
+	s.entries[h] = e
+	s.peak = max(s.peak, len(s.entries))
+}
+
+// Sweep removes the entries of parts that are gone, and of those that were not
+// seen again since the sweep before the last one. It is called after each garbage
+// collection.
+func (p *Pool) Sweep() {
+	for i := range p.shards {
+		p.shards[i].sweep()
+	}
+}
+
+// sweep is Sweep for one shard. The others stay usable meanwhile.
+func (s *shard) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	none := weak.Pointer[byte]{}
+	// A hash that was seen once gets at least one full interval between two sweeps to be
+	// seen again. Without this bound the hashes of all parts ever seen would accumulate.
+	for h, e := range s.entries {
+		if e.part == none && s.age-e.n > 0 || e.part != none && e.part.Value() == nil {
+			delete(s.entries, h)
+		}
+	}
+	s.age++
+	if n := len(s.entries); s.peak > 64 && n < s.peak/4 { // maps do not shrink
+		// After a large collection was dropped, the map would keep the memory of its
+		// peak.
+		smaller := make(map[uint64]*entry, n)
+		for h, e := range s.entries {
+			smaller[h] = e
+		}
+		s.entries, s.peak = smaller, n
+	}
+}
+
+// afterGC sweeps after the next garbage collection, and so on while the pool is
+// in use.
+func (p *Pool) afterGC() {
+	type sentinel struct{ _ [16]byte } // not part of a block of tiny values
+	// Weak, or the cleanup itself would keep the pool alive, and the sweeps would go on
+	// for ever.
+	w := weak.Make(p)
+	// The sentinel is unreachable at once, so its cleanup runs after the next
+	// collection. Each cleanup runs once; it makes the next sentinel.
+	runtime.AddCleanup(&sentinel{}, func(w weak.Pointer[Pool]) {
+		if p := w.Value(); p != nil {
+			p.Sweep()
+			p.afterGC()
+		}
+	}, w)
+}
+
+// Stats are figures of a [Pool].
+type Stats struct {
+	// Parts is the number of parts in the pool, Seen that of hashes of which one
+	// part was seen recently.
+	Parts, Seen int
+	// Bytes is the memory of the pool itself, without the parts.
+	Bytes int
+	// Found and Missed are how many parts were looked up and replaced, and looked
+	// up and kept, since the pool was made.
+	Found, Missed uint64
+}
+
+// Stats returns present figures, in time proportional to the number of parts.
+func (p *Pool) Stats() Stats {
+	st := Stats{Found: p.found.Load(), Missed: p.missed.Load(), Bytes: int(unsafe.Sizeof(*p))}
+	none := weak.Pointer[byte]{}
+	for i := range p.shards {
+		s := &p.shards[i]
+		s.mu.Lock()
+		st.Bytes += mapBytes(s.peak, 16) + len(s.entries)*int(unsafe.Sizeof(entry{}))
+		for _, e := range s.entries {
+			if e.part == none {
+				st.Seen++
+			} else {
+				st.Parts++
+			}
+		}
+		s.mu.Unlock()
+	}
+	st.Bytes += st.Parts * weakBytes
+	return st
+}
+
+// weakBytes is what the runtime spends on a weak pointer: its target's address
+// on the heap, and a record beside it.
+const weakBytes = 16 + 32

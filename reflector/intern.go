@@ -1,0 +1,91 @@
+package reflector
+
+import (
+	"iter"
+	"reflect"
+
+	interning "github.com/informerkit/informerkit/internal/intern"
+)
+
+// InternPool stores equal parts of objects once; see [Intern]. One pool serves any
+// number of sources, also of different types: the labels, templates and containers of
+// Deployments, their ReplicaSets and their Pods are mostly equal.
+//
+// The pool holds parts weakly: none outlives the objects that contain it. All
+// methods may be called from any goroutine.
+type InternPool struct{ parts *interning.Pool }
+
+// NewInternPool returns an empty pool.
+func NewInternPool() *InternPool { return &InternPool{interning.NewPool()} }
+
+// InternStats are figures of an [InternPool].
+type InternStats struct {
+	// Parts is the number of parts in the pool.
+	Parts int
+	// Bytes estimates the memory of the pool itself, PartsBytes that of the parts
+	// in it.
+	Bytes, PartsBytes int
+	// Found and Missed are how many parts were replaced by one of the pool, and
+	// how many were looked up and kept, since the pool was made.
+	Found, Missed uint64
+}
+
+// Stats returns present figures. It takes a time proportional to the number of parts.
+func (p *InternPool) Stats() InternStats {
+	st := p.parts.Stats()
+	return InternStats{Parts: st.Parts, Bytes: st.Bytes, PartsBytes: p.parts.PartsBytes(), Found: st.Found, Missed: st.Missed}
+}
+
+// Intern returns a source whose objects share equal parts: each string, map, slice
+// and struct behind a pointer that equals one of an earlier object is replaced by
+// that one, before anything else sees the object. Of typical pods about 60% of the
+// memory is saved, of unstructured objects 70%; it takes about as much time as
+// decoding protobuf. It works for generated types, unstructured objects, metadata
+// and structs of your own.
+//
+// Objects of an informer are read-only by contract, and DeepCopy separates them, so
+// sharing changes nothing for correct programs. A program that modifies an object
+// of the cache in place, which was a data race before, now modifies others as well:
+// all that share the part. The mutation detector of package indexer finds it, and
+// may name any of them.
+//
+// Which parts repeat is learned: names, UIDs, addresses and times are left alone
+// soon. Values for which memory does not say all are never shared: structs with
+// unexported fields (but for those of the API, such as metav1.Time and
+// resource.Quantity), functions, channels, interfaces other than the values of
+// unstructured objects, and what contains one of these.
+//
+// Intern is the last step before a sink: a [Transform] behind it would modify parts
+// of other objects. A Transform before it must not return memory that anything
+// else uses.
+//
+// If pool is nil, or T is no pointer to a struct, Intern returns lw.
+func Intern[T Object](lw ListerWatcher[T], pool *InternPool) ListerWatcher[T] {
+	if t := reflect.TypeFor[T](); pool == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return lw
+	}
+	in := interning.NewInterner(pool.parts, reflect.TypeFor[T]())
+	return Transform(lw, func(obj T) (T, error) {
+		in.Intern(reflect.ValueOf(obj).UnsafePointer())
+		return obj, nil
+	})
+}
+
+// SizeOf estimates the bytes that objects take: plain as if each had all of its
+// parts to itself, own without those parts that are in the pool, which may be nil.
+// It takes a time proportional to the size of the pool and of objs.
+func SizeOf[T Object](pool *InternPool, objs iter.Seq[T]) (plain, own int) {
+	if reflect.TypeFor[T]().Kind() != reflect.Pointer {
+		return 0, 0
+	}
+	var parts *interning.Pool
+	if pool != nil {
+		parts = pool.parts
+	}
+	sizer := interning.NewSizer(parts, reflect.TypeFor[T]())
+	for obj := range objs {
+		p, o := sizer.Size(reflect.ValueOf(obj).UnsafePointer())
+		plain, own = plain+p, own+o
+	}
+	return plain, own
+}

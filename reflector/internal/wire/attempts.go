@@ -1,0 +1,39 @@
+package wire
+
+import (
+	"context"
+	"net/http/httptrace"
+	"sync/atomic"
+)
+
+// One call of an HTTP client may send more than one request: net/http follows a
+// redirect, and repeats a GET when the connection that it had kept turns out to be
+// closed. Both go to the server without an allowance, so they are charged when
+// they have been sent. The function for that travels in the context, past whatever
+// wraps the source.
+
+type chargeKey struct{}
+
+// WithCharge returns a context under which a source calls charge for each request
+// that it sends beyond the one that it was asked for.
+func WithCharge(ctx context.Context, charge func()) context.Context {
+	return context.WithValue(ctx, chargeKey{}, charge)
+}
+
+// charging returns the context of one call of an HTTP client.
+func charging(ctx context.Context) context.Context {
+	charge, ok := ctx.Value(chargeKey{}).(func())
+	if !ok {
+		return ctx
+	}
+	// One per call: the first request of a call was allowed before it, all others are
+	// extra.
+	var sent atomic.Bool
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { // once per request on the wire
+			if sent.Swap(true) {
+				charge()
+			}
+		},
+	})
+}

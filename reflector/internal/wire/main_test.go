@@ -1,0 +1,11 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/informerkit/informerkit/internal/leaktest"
+)
+
+func TestMain(m *testing.M) {
+	leaktest.Main(m)
+}

@@ -1,0 +1,289 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// Object is what a collection consists of.
+type Object = object.Object
+
+// Encoding says how objects travel.
+//
+// Protobuf is smaller and faster to decode, but needs a generated decoder. Whole objects
+// of custom resources, and Unstructured, are always JSON.
+type Encoding string
+
+// The encodings.
+const (
+	EncodingAuto     Encoding = "" // protobuf where T can be decoded from it
+	EncodingJSON     Encoding = "json"
+	EncodingProtobuf Encoding = "protobuf"
+)
+
+// Options are those of reflector.NewResource, which documents them.
+type Options struct {
+	Namespace                    string
+	LabelSelector, FieldSelector string
+	ShardSelector                string
+	Kind                         string
+	Encoding                     Encoding
+	MaxObjectSize                int
+}
+
+// New returns a reader of the resource gvr. The error is about the arguments; no
+// request is made.
+func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts Options) (*Resource[T], error) {
+	if cfg == nil {
+		return nil, errors.New("reflector: NewResource needs a rest.Config; read one with clientcmd or rest.InClusterConfig")
+	}
+	if gvr.Resource == "" || gvr.Version == "" {
+		return nil, fmt.Errorf("reflector: %q is not a complete resource: version and plural name are needed", gvr.String())
+	}
+	// A segment such as ".." would lead to another path, with the same credentials.
+	for _, segment := range []string{gvr.Group, gvr.Version, gvr.Resource, opts.Namespace} {
+		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
+			return nil, fmt.Errorf("reflector: %q can be no part of a URL: it %s", segment, wrong[0])
+		}
+	}
+	// Refused here rather than by the server: that error would come only at run time.
+	if _, err := labels.Parse(opts.LabelSelector); err != nil {
+		return nil, fmt.Errorf("reflector: label selector %q: %w", opts.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
+		return nil, fmt.Errorf("reflector: field selector %q: %w", opts.FieldSelector, err)
+	}
+	codec, err := newCodec[T](gvr.GroupVersion().String())
+	if err != nil {
+		return nil, err
+	}
+	if err := codec.configure(opts); err != nil {
+		return nil, err
+	}
+	r := &Resource[T]{codec: codec, gvr: gvr, opts: opts}
+	if opts.ShardSelector != "" {
+		if r.shard, err = parseShard(opts.ShardSelector); err != nil {
+			return nil, fmt.Errorf("reflector: shard selector %q: %w", opts.ShardSelector, err)
+		}
+	}
+	if r.listAccept, r.watchAccept, err = accept(codec, opts.Encoding); err != nil {
+		return nil, err
+	}
+	if r.client, r.url, err = connectTo(cfg, gvr, opts.Namespace); err != nil {
+		return nil, fmt.Errorf("reflector: %s: %w", gvr.GroupResource(), err)
+	}
+	return r, nil
+}
+
+// configure applies the options that concern the decoding. A Kind that contradicts T
+// is refused: one of the two is a mistake.
+func (c *codec[T]) configure(opts Options) error {
+	switch {
+	case opts.MaxObjectSize < 0:
+		return errors.New("reflector: ResourceOptions.MaxObjectSize is negative")
+	case opts.Kind != "" && c.kind != "" && opts.Kind != c.kind:
+		return fmt.Errorf("reflector: ResourceOptions.Kind is %q, but *%s is for objects of the kind %s", opts.Kind, c.elem, c.kind)
+	}
+	c.byOption = c.kind == "" && opts.Kind != ""
+	c.kind = cmp.Or(c.kind, opts.Kind)
+	c.limit = cmp.Or(opts.MaxObjectSize, c.limit)
+	return nil
+}
+
+// connectTo returns the client and the URL of the collection. The client has no
+// timeout of its own, as a watch lasts for minutes: the reflector has deadlines for
+// progress instead. It shares the connections of other clients of the same config.
+func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace string) (*http.Client, *url.URL, error) {
+	// The caller's config must not change.
+	cfg = rest.CopyConfig(cfg)
+	// A client's timeout covers the whole body, and would end every watch.
+	cfg.Timeout = 0
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	gv := gvr.GroupVersion()
+	cfg.GroupVersion = &gv
+	cfg.APIPath = "/apis"
+	// The core group has a path of its own, /api/v1; all others are below /apis.
+	if gv.Group == "" {
+		cfg.APIPath = "/api"
+	}
+	base, prefix, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	shared, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	// A shallow copy, for CheckRedirect only: Transport, and with it the connections, is
+	// shared.
+	client := *shared
+	client.CheckRedirect = sameServer
+	parts := []string{"/", base.Path, prefix}
+	if namespace != "" {
+		// The namespace precedes the resource. Without one the path is that of all
+		// namespaces, or of a cluster-scoped resource.
+		parts = append(parts, "namespaces", namespace)
+	}
+	u := *base
+	u.Path = path.Join(append(parts, gvr.Resource)...)
+	return &client, &u, nil
+}
+
+// sameServer follows no redirect to another server, which the transport would
+// give the credentials to, nor a second one, so that a server which redirects to
+// itself gets no more requests than the Reflector paces.
+func sameServer(req *http.Request, via []*http.Request) error {
+	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 1 || *req.URL == *from {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+const (
+	mimeJSON  = "application/json"
+	mimeProto = "application/vnd.kubernetes.protobuf"
+)
+
+// accept returns the Accept headers for lists and for watches. JSON stays acceptable
+// beside protobuf, since custom resources and many aggregated servers have nothing
+// else. Metadata alone is a matter of the header, too (";as=PartialObjectMetadata",
+// API concepts, "Metadata-only fetches").
+func accept[T Object](c *codec[T], e Encoding) (list, watch string, err error) {
+	var mimes []string
+	switch {
+	case e == EncodingJSON, e == EncodingAuto && !c.protobuf():
+		mimes = []string{mimeJSON}
+	case e == EncodingAuto:
+		mimes = []string{mimeProto, mimeJSON}
+	case e == EncodingProtobuf && c.protobuf():
+		mimes = []string{mimeProto}
+	case e == EncodingProtobuf:
+		return "", "", fmt.Errorf("reflector: %s cannot be decoded from protobuf; leave Encoding unset", c.elem)
+	default:
+		return "", "", fmt.Errorf("reflector: unknown encoding %q", e)
+	}
+	// Lists and single objects (of watch events) have different kinds, so the header of
+	// a list cannot be used for a watch.
+	as := func(kind string) (out string) {
+		for _, m := range mimes {
+			out += ", " + m
+			if c.metadataOnly {
+				out += ";as=" + kind + ";g=meta.k8s.io;v=v1"
+			}
+		}
+		return out[2:]
+	}
+	return as("PartialObjectMetadataList"), as("PartialObjectMetadata"), nil
+}
+
+// Resource reads one collection over HTTP.
+//
+// It does not change after New, but for what the codec learns of the kind (codec.newest,
+// which is atomic), and may be used by several goroutines.
+type Resource[T Object] struct {
+	codec                   *codec[T]
+	gvr                     schema.GroupVersionResource
+	opts                    Options
+	shard                   *shard // nil for all of the collection
+	client                  *http.Client
+	url                     *url.URL
+	listAccept, watchAccept string
+}
+
+// String names the collection for logs.
+func (r *Resource[T]) String() string {
+	if r.opts.Namespace == "" {
+		return r.gvr.GroupResource().String()
+	}
+	return r.gvr.GroupResource().String() + " in namespace " + r.opts.Namespace
+}
+
+// Server is the scheme and address of the server.
+func (r *Resource[T]) Server() string { return r.url.Scheme + "://" + r.url.Host }
+
+// GroupVersionResource is the resource.
+func (r *Resource[T]) GroupVersionResource() schema.GroupVersionResource { return r.gvr }
+
+// Namespace is the namespace of the collection, or "" for all of them.
+func (r *Resource[T]) Namespace() string { return r.opts.Namespace }
+
+// get sends one request and returns the answer if its status is 200 and its content
+// is JSON or protobuf. The caller closes the body; ctx must live as long.
+func (r *Resource[T]) get(ctx context.Context, opts metav1.ListOptions, accept string) (*http.Response, error) {
+	query, err := r.query(opts)
+	if err != nil {
+		return nil, err
+	}
+	// A copy for each request: r.url is shared by all of them.
+	u := *r.url
+	u.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(charging(ctx), http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	// The order is the preference.
+	req.Header.Set("Accept", accept)
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return nil, CutError(err)
+	}
+	// After an error the body is closed here, as the caller gets no response to close.
+	if err := answerError(resp, r.gvr.GroupResource()); err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	// Wrapped last, so that the progress of error bodies is not reported.
+	resp.Body = reporting(ctx, resp.Body)
+	return resp, nil
+}
+
+// query encodes all options, those included that later versions of ListOptions
+// may have, with the selectors of the source added.
+func (r *Resource[T]) query(o metav1.ListOptions) (url.Values, error) {
+	if o.ShardSelector != "" && o.ShardSelector != r.opts.ShardSelector {
+		return nil, fmt.Errorf("the request is for the shard %s, but the source is not; set ResourceOptions.ShardSelector", Cut(o.ShardSelector))
+	}
+	// The server combines the requirements of a selector with AND.
+	o.LabelSelector = both(r.opts.LabelSelector, o.LabelSelector)
+	o.FieldSelector = both(r.opts.FieldSelector, o.FieldSelector)
+	o.ShardSelector = r.opts.ShardSelector
+	q, err := queryparams.Convert(&o)
+	if err != nil {
+		return nil, err
+	}
+	// Convert leaves out false and 0 also where a pointer says that they are meant.
+	for v, i := reflect.ValueOf(o), 0; i < v.NumField(); i++ {
+		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().IsZero() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			q.Set(name, fmt.Sprint(f.Elem()))
+		}
+	}
+	return q, nil
+}
+
+// both joins two selectors: an object must match each.
+func both(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
+}
