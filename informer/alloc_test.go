@@ -17,11 +17,11 @@ func TestBurstAllocatesLittle(t *testing.T) {
 		t.Run(fmt.Sprintf("handlers=%d", handlers), func(t *testing.T) {
 			const events, keys = 10_000, 1000
 			inf := running(t, keys)
-			var told atomic.Int64
+			var delivered atomic.Int64
 			for range handlers {
 				r, err := inf.AddHandler(HandlerFunc[*pod](func(e Event[*pod]) {
 					if e.Origin == Watch {
-						told.Add(1)
+						delivered.Add(1)
 					}
 				}), HandlerOptions{Overflow: Lossless})
 				require.NoError(t, err)
@@ -37,13 +37,13 @@ func TestBurstAllocatesLittle(t *testing.T) {
 				return m.Mallocs
 			}
 
-			inf.applying.Lock() // until the burst is complete
+			inf.applier.mu.Lock() // until the burst is complete
 			before := mallocs()
 			for _, p := range pods {
-				require.NoError(t, inf.sources[0].sink.Update(context.Background(), p))
+				require.NoError(t, inf.progress.sources[0].sink.Update(context.Background(), p))
 			}
-			inf.applying.Unlock()
-			for told.Load() < int64(handlers*events) {
+			inf.applier.mu.Unlock()
+			for delivered.Load() < int64(handlers*events) {
 				runtime.Gosched()
 			}
 			per := float64(mallocs()-before) / events

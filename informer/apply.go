@@ -2,57 +2,99 @@ package informer
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/informerkit/informerkit/deltafifo"
 	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-// applier turns batches of deltas into a new snapshot and the events that lead
-// to it. It is guarded by the informer's applying mutex.
+// applier turns the batches of changes of all sources into new snapshots of the
+// cache and the events that lead to them. It is the second part of the way of an
+// event: from a batch of changes to an entry of the event log.
+//
+//	                      ┌─▶ 1 store     a new snapshot: cache and all indexes
+//	batch ──▶ applyOne ──▶├─▶ 2 log       the events between the two snapshots
+//	                      └─▶ 3 progress  Synced, WaitFor…
+//
+// The order matters: who is woken by the log or by progress finds in the store
+// what it was woken for.
+//
+// All sources share one applier. Its mutex makes the batches of the sources one
+// sequence, so that store, log and progress change in the same order. Within an informer
+// it is the outermost lock: those of the informer, of progress, of the log and of the store are
+// taken with it held, never the other way round.
 type applier[T Object] struct {
-	inf     *Informer[T]
+	store    *indexer.Indexer[T]
+	events   *eventLog[T]
+	progress *progress[T]
+
+	mu      sync.Mutex // serialises the batches of the sources
+	metrics Metrics    // guarded by mu; nil before Run and after it
+
+	// The batch in progress, guarded by mu.
 	batch   *indexer.Batch[T]
-	records []record[T] // of the batch in progress; used again if there are few
-	now     int64
+	records []record[T] // to be appended; the memory is used again if it is small
+	now     int64       // when it began, in Unix nanoseconds
 	counts  EventCounts
+}
+
+// newApplier returns an applier for a store that nothing else writes to.
+//
+// The store must be filled before, as the log's first state is its present snapshot.
+func newApplier[T Object](store *indexer.Indexer[T]) *applier[T] {
+	return &applier[T]{
+		store:    store,
+		events:   eventlog.New[record[T]](view[T]{snap: store.Snapshot()}),
+		progress: newProgress[T](),
+	}
 }
 
 // applyAtOnce is how many changes make one snapshot and one batch of the log. A
 // producer that is ahead would else make them as large as the queue, and a
-// handler that stalls holds the batch that it is being told of.
+// handler that stalls holds the batch that it is in.
+// A chunk is also how long a source keeps the mutex from the others.
 const applyAtOnce = 1024
 
-// apply applies what is pending of a source: first the cache, with all its indexes,
-// then the log, so that a handler finds in the cache what it is told of.
-func (inf *Informer[T]) apply(s *source[T], deltas []deltafifo.Delta[T]) {
+// maxScratch is the number of records for which an applier keeps the memory.
+// A list or a backlog would otherwise leave an applier with a large slice for good.
+const maxScratch = 64
+
+// apply applies what is pending of a source.
+//
+// It returns when all of them are published, so the queue counts them as pending until then.
+func (a *applier[T]) apply(s *source[T], deltas []deltafifo.Delta[T]) {
 	for some := range slices.Chunk(deltas, applyAtOnce) {
-		inf.change(func(a *applier[T]) {
+		a.change(func() {
 			a.records = slices.Grow(a.records, len(some))
 			for i := range some {
-				a.one(s, &some[i])
+				a.applyOne(s, &some[i])
 			}
 		})
 	}
 }
 
-// change makes one batch of changes, of which f applies each.
-func (inf *Informer[T]) change(f func(a *applier[T])) {
-	inf.applying.Lock()
-	defer inf.applying.Unlock()
+// change makes one batch of what f applies, and publishes it. F is called with mu
+// held.
+func (a *applier[T]) change(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	begin := time.Now()
-	a := &inf.applier
+	// One clock read for all records of the batch: they become visible together.
 	a.now, a.counts = begin.UnixNano(), EventCounts{}
-	a.batch = inf.store.Batch()
-	f(a)
-	a.publish()
-	if m := inf.metrics; m != nil {
-		m.Applied(a.counts, time.Since(begin))
+	a.batch = a.store.Batch()
+	f()
+	a.publishLocked()
+	// With mu held: calls of Metrics are one at a time, and none comes after Close.
+	if a.metrics != nil {
+		a.metrics.Applied(a.counts, time.Since(begin))
 	}
 }
 
-func (a *applier[T]) one(s *source[T], d *deltafifo.Delta[T]) {
+// applyOne applies one change to the batch. Like all that it calls, it needs mu.
+func (a *applier[T]) applyOne(s *source[T], d *deltafifo.Delta[T]) {
 	switch d.Type {
 	case deltafifo.Added, deltafifo.Updated:
 		a.set(s, d.Object)
@@ -63,6 +105,8 @@ func (a *applier[T]) one(s *source[T], d *deltafifo.Delta[T]) {
 	case deltafifo.Replaced:
 		a.replace(s, d.Objects, d.ResourceVersion)
 	case deltafifo.Bookmark:
+		// A bookmark has no object: it only says that the server has sent everything
+		// up to its version. Selective watches move on by it.
 		a.reach(s, d.ResourceVersion)
 	}
 }
@@ -77,8 +121,10 @@ func (a *applier[T]) set(s *source[T], obj T) {
 		s.log.Warn("an object is not cached", "object", key, "error", err)
 		return
 	}
+	// A watch without a resumable version replays existing objects as ADDED, for example.
 	if known && object.SameVersion(old, obj) {
-		// It is rare enough to put the old one back, rather than look each time.
+		// Same version as cached: undo. Cheaper than a Get before every Set,
+		// because this is rare.
 		_, _, _ = a.batch.Set(old)
 		return
 	}
@@ -88,18 +134,21 @@ func (a *applier[T]) set(s *source[T], obj T) {
 		a.add(e)
 		return
 	}
+	// A new UID under a known key makes two events of this one.
 	e.Old = old
-	tellUpdate(e, a.add)
+	deliverUpdate(e, a.add)
 }
 
-// delete removes an object. One that is not in the cache has never been told of,
-// or is known to be gone, so there is no event.
+// delete removes an object. For one that is not in the cache there is no event:
+// no handler has seen it, or all have seen its deletion.
 func (a *applier[T]) delete(d *deltafifo.Delta[T]) {
 	old, known := a.batch.Delete(d.Key)
 	if !known {
 		return
 	}
 	e := Event[T]{Type: Deleted, Key: d.Key, Old: old, Origin: Watch}
+	// Another UID: the deletion is of another object of that name, and says
+	// nothing about the final state of this one.
 	if d.Object.GetUID() != old.GetUID() {
 		e.FinalStateUnknown = true
 	} else {
@@ -109,18 +158,23 @@ func (a *applier[T]) delete(d *deltafifo.Delta[T]) {
 }
 
 // replace makes the part of the cache that belongs to s equal to objs, the
-// collection as of rv. What has not changed keeps its place, so the two snapshots
-// differ only in what has.
+// collection as of rv. Unchanged objects keep their place in the store, so that
+// comparing the two snapshots costs as much as what has changed.
 func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
+	// What the batch has so far comes before the list. It is committed, so that the
+	// difference of the snapshots is the effect of the list alone.
 	from := a.commit()
 	s.rv = rv // a list may go back: that of a server whose versions began again
 	var done indexer.ReplaceResult
 	var err error
+	// A list says that what it does not have does not exist, but only within what it
+	// covers: the objects of other namespaces belong to other sources.
 	if s.namespace == "" {
 		done, err = a.batch.Replace(objs)
 	} else {
 		done, err = a.batch.ReplaceNamespace(s.namespace, objs)
 	}
+	// The other objects are stored: one that cannot be indexed does not hold up a list.
 	if err != nil {
 		s.log.Warn("some objects of a list are not cached", "error", err)
 	}
@@ -129,67 +183,132 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 	a.counts.Updated += done.Updated
 	a.counts.Deleted += done.Deleted
 
-	origin := Relist
-	if !s.listed {
-		s.listed, origin = true, InitialList
+	// setListed comes before addDiff, which must see whether this completes the sync.
+	to, origin := a.commit(), Relist
+	if a.progress.setListed(s) {
+		origin = InitialList
 	}
-	l := &leap[T]{from: from, to: a.commit(), origin: origin, synced: a.inf.allListed()}
-	a.records = append(a.records, record[T]{leap: l, at: a.now})
+	a.addDiff(from, to, origin)
 }
 
-// dropUnread removes the objects of namespaces that have no source: no list would
-// ever do so.
+// dropUnread removes the objects of namespaces that have no source, as no list
+// ever would.
 func (a *applier[T]) dropUnread() {
 	read := map[string]bool{}
-	for _, s := range a.inf.sources {
+	for _, s := range a.progress.sources {
 		read[s.namespace] = true
 	}
 	from := a.commit()
 	for obj := range from.All() {
+		// Iterating over a snapshot while the batch deletes is safe: a snapshot never changes.
 		if key := object.KeyOf(obj); !read[key.Namespace] {
 			a.batch.Delete(key)
 			a.counts.Deleted++
 		}
 	}
-	l := &leap[T]{from: from, to: a.commit(), origin: InitialList, synced: a.inf.allListed()}
-	a.records = append(a.records, record[T]{leap: l, at: a.now})
+	a.addDiff(from, a.commit(), InitialList)
 }
 
-// commit makes a snapshot of what is applied so far, and goes on.
+// reach notes that the changes of s are applied up to rv. An API server sends
+// the events of a watch in the order of their versions. A source that does not,
+// or a deletion that could not be read and has the version before it, must not
+// take the cache back: else the version of a snapshot would depend on where its
+// batch happened to end.
+func (a *applier[T]) reach(s *source[T], rv string) {
+	if rv == "" || rv == s.rv {
+		return
+	}
+	order, comparable := compareVersions(rv, s.rv)
+	switch {
+	case comparable && order < 0:
+		// Not an error: the change itself was applied, only the version stays.
+		return
+	case !comparable && s.rv != "":
+		// Each step counts, as what the batch adopts in the end depends on it.
+		a.batch.SetResourceVersion(a.progress.version())
+	}
+	// s.rv is what is applied. It becomes reached, which waiters look at, with publish.
+	s.rv = rv
+}
+
+// commit makes a snapshot of what is applied so far, and begins another batch.
+//
+// A commit is visible to readers at once, before the log has the events.
 func (a *applier[T]) commit() *indexer.Snapshot[T] {
-	a.batch.SetResourceVersion(a.inf.resourceVersion())
+	a.batch.SetResourceVersion(a.progress.version())
 	snap := a.batch.Commit()
-	a.batch = a.inf.store.Batch()
+	a.batch = a.store.Batch()
 	return snap
 }
 
+// add adds an event to what will be appended to the log. It returns true.
+//
+// It has the form of a deliver function, for deliverUpdate, and never stops it.
 func (a *applier[T]) add(e Event[T]) bool {
 	a.records = append(a.records, record[T]{event: e, at: a.now})
 	a.counts.count(e.Type)
 	return true
 }
 
-// publish makes the batch visible: to readers, to waiters, to handlers.
-func (a *applier[T]) publish() {
-	inf := a.inf
-	a.batch.SetResourceVersion(inf.resourceVersion())
+// addDiff adds the difference of two snapshots to what will be appended.
+//
+// Synced is noted for the point after the list: a handler is synced when it gets there.
+func (a *applier[T]) addDiff(from, to *indexer.Snapshot[T], origin Origin) {
+	d := &listDiff[T]{from: from, to: view[T]{snap: to, synced: a.progress.synced()}, origin: origin}
+	a.records = append(a.records, record[T]{diff: d, at: a.now})
+}
+
+// publishLocked makes the batch visible: to readers, to handlers, to waiters.
+//
+// The order is part of the contract: store, then log, then progress. See applier.
+func (a *applier[T]) publishLocked() {
+	a.batch.SetResourceVersion(a.progress.version())
 	snap := a.batch.Commit()
 	a.batch = nil
-	synced := inf.allListed()
-	if synced && len(a.records) == 0 && !inf.HasSynced() { // nothing to tell, but that
-		a.records = append(a.records, record[T]{leap: &leap[T]{from: snap, to: snap, origin: InitialList, synced: true}, at: a.now})
+	// An append without records wakes no handler. A list adds one, even if it is empty, but
+	// an informer without namespaces is synced without a list.
+	if a.progress.synced() && len(a.records) == 0 && !isClosed(a.progress.first) {
+		a.addDiff(snap, snap, InitialList) // the handlers' sync is an entry, though without events
 	}
-	if inf.events.Append(a.records, view[T]{snap: snap, synced: synced}) || cap(a.records) > maxScratch {
+	// A kept slice belongs to the log, and handlers may be reading it already.
+	if a.events.Append(a.records, view[T]{snap: snap, synced: a.progress.synced()}) || cap(a.records) > maxScratch {
 		a.records = nil
 	}
-	clear(a.records) // it must not keep objects alive
+	clear(a.records) // they must not keep objects alive
 	a.records = a.records[:0]
-	if synced {
-		inf.noteSync()
+	// Last: a waiter that this unblocks may read the cache at once.
+	if first := a.progress.publish(); first && a.metrics != nil {
+		a.metrics.Synced(a.progress.after)
 	}
-	inf.progress.publish(inf.sources, synced)
+	// After all events were counted, for the call of Applied.
 	a.counts.Objects = snap.Len()
 }
 
-// maxScratch is the number of records for which an applier keeps the memory.
-const maxScratch = 64
+// setSources changes which sources there are. Handlers that join from now on are
+// synced when the first list of each of them is applied.
+func (a *applier[T]) setSources(sources []*source[T]) {
+	// The applier's mutex is held, or the informer is not in use yet. An append without
+	// records only replaces the state, for handlers that join; it wakes none.
+	a.progress.setSources(sources)
+	a.events.Append(nil, view[T]{snap: a.store.Snapshot(), synced: a.progress.synced()})
+	a.progress.publish()
+}
+
+// start notes that Run was called. It returns false if it was called before.
+func (a *applier[T]) start() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.progress.start()
+}
+
+// setMetrics replaces what gets the measurements, and returns what did before.
+//
+// With mu held no call of the old Metrics is under way when it returns, so the caller may
+// close them.
+func (a *applier[T]) setMetrics(m Metrics) Metrics {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.metrics
+	a.metrics = m
+	return before
+}

@@ -29,7 +29,7 @@ func TestStateThatIsCachedAlreadyIsNoEventAndKeepsItsPointer(t *testing.T) {
 		o, _ := w.join(HandlerOptions{})
 		o.take()
 		before, _ := w.inf.Snapshot().Get(objKey("a", "x"))
-		require.NoError(t, w.inf.sources[0].sink.Update(t.Context(), before.DeepCopy()))
+		require.NoError(t, w.inf.progress.sources[0].sink.Update(t.Context(), before.DeepCopy()))
 		synctest.Wait()
 		assert.Empty(t, o.take())
 		after, _ := w.inf.Snapshot().Get(objKey("a", "x"))
@@ -46,7 +46,7 @@ func TestDeletionOfAnotherUIDIsADeletionWithoutAFinalState(t *testing.T) {
 	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
 		o, _ := w.join(HandlerOptions{})
 		o.take()
-		require.NoError(t, w.inf.sources[0].sink.Delete(t.Context(), p))
+		require.NoError(t, w.inf.progress.sources[0].sink.Delete(t.Context(), p))
 		synctest.Wait()
 		assert.Equal(t, []string{"Deleted a/x 1 Watch unseen"}, o.take())
 	})
@@ -58,7 +58,7 @@ func TestASourceIsSyncedWhenItsFirstListIsApplied(t *testing.T) {
 	t.Parallel()
 	inf, err := New(newCluster().source(), Options[*pod]{})
 	require.NoError(t, err)
-	s := inf.sources[0]
+	s := inf.progress.sources[0]
 	p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "u", ResourceVersion: "2"}}
 	for _, before := range []deltafifo.Delta[*pod]{
 		{Type: deltafifo.Bookmark, ResourceVersion: "1"},
@@ -87,7 +87,7 @@ func TestLongQueueIsAppliedInParts(t *testing.T) {
 		p.Name, p.ResourceVersion = fmt.Sprint(i), fmt.Sprint(i+1)
 		deltas = append(deltas, deltafifo.Delta[*pod]{Type: deltafifo.Added, Key: object.KeyOf(p), Object: p})
 	}
-	inf.apply(inf.sources[0], deltas)
+	inf.apply(inf.progress.sources[0], deltas)
 	assert.Equal(t, 3, applied)
 }
 
@@ -117,9 +117,9 @@ func TestHandlerRemovedAmongTheFirstObjectsIsNotSynced(t *testing.T) {
 		whole.Remove()
 		<-whole.Done()
 		for _, r := range []*Registration{r, whole} {
-			d := r.d.(*delivery[*pod])
-			assert.Same(t, w.inf.empty, d.told.snap)
-			assert.Nil(t, d.start)
+			h := r.runner.(*runner[*pod])
+			assert.Same(t, w.inf.empty, h.seen.snap)
+			assert.Nil(t, h.start)
 		}
 	})
 }

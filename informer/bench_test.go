@@ -58,7 +58,7 @@ func (s silence) Close() error { return nil }
 
 // running starts an informer of n pods and returns it when it is synced.
 func running(b testing.TB, n int) *Informer[*pod] {
-	inf, err := New[*pod](silentSource(n), Options[*pod]{Reflector: reflector.Options{IdleTimeout: -1}})
+	inf, err := New[*pod](silentSource(n), Options[*pod]{Reflector: reflector.Options{Timeouts: reflector.Timeouts{Idle: -1}}})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { _ = inf.Run(ctx) }()
@@ -77,11 +77,11 @@ func BenchmarkEvent(b *testing.B) {
 		b.Run(fmt.Sprintf("handlers=%d", handlers), func(b *testing.B) {
 			const keys = 1000
 			inf := running(b, keys)
-			var told atomic.Int64
+			var delivered atomic.Int64
 			for range handlers {
 				_, err := inf.AddHandler(HandlerFunc[*pod](func(e Event[*pod]) {
 					if e.Origin == Watch {
-						told.Add(1)
+						delivered.Add(1)
 					}
 				}), HandlerOptions{Overflow: Lossless})
 				require.NoError(b, err)
@@ -90,7 +90,7 @@ func BenchmarkEvent(b *testing.B) {
 			for i := range pods {
 				pods[i] = benchPod(i%keys, i+2)
 			}
-			sink := inf.sources[0].sink
+			sink := inf.progress.sources[0].sink
 			ctx := context.Background()
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -99,7 +99,7 @@ func BenchmarkEvent(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			for told.Load() < int64(handlers*b.N) {
+			for delivered.Load() < int64(handlers*b.N) {
 				runtime.Gosched()
 			}
 		})
@@ -121,7 +121,7 @@ func BenchmarkEventAlone(b *testing.B) {
 				}), HandlerOptions{})
 				require.NoError(b, err)
 			}
-			sink := inf.sources[0].sink
+			sink := inf.progress.sources[0].sink
 			pods := make([]*pod, b.N)
 			for i := range pods {
 				pods[i] = benchPod(i%1000, i+2)

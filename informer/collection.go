@@ -16,6 +16,8 @@ import (
 
 // absentRetry is how long after a resource was found not to exist the server is
 // asked again.
+// A CustomResourceDefinition that is installed is noticed soon, at the cost of one small
+// request per interval.
 const absentRetry = 3 * time.Second
 
 // collection is a source of a resource that may not exist yet, and may cease to:
@@ -26,12 +28,7 @@ type collection[T Object] struct {
 	discovery *discovery
 	gvk       schema.GroupVersionKind // if gvr is not given
 	opts      reflector.ResourceOptions
-	// gone is called when objects have been listed and then the resource does not
-	// exist any more.
-	gone func(ctx context.Context) error
-	// listed is whether there are objects that may be gone. It is for the
-	// goroutine of the reflector.
-	listed bool
+	tweak     func(*metav1.ListOptions) // of each request; may be nil
 
 	mu     sync.Mutex // not held during a request: String must not wait for one
 	gvr    schema.GroupVersionResource
@@ -40,6 +37,8 @@ type collection[T Object] struct {
 
 // resolve returns the source for the resource, once there is one.
 func (c *collection[T]) resolve(ctx context.Context) (reflector.ListerWatcher[T], error) {
+	// Two goroutines may get past this and both ask the server; the later result stays, and is
+	// equal to the other.
 	c.mu.Lock()
 	source, gvr, opts := c.source, c.gvr, c.opts
 	c.mu.Unlock()
@@ -48,6 +47,7 @@ func (c *collection[T]) resolve(ctx context.Context) (reflector.ListerWatcher[T]
 	}
 	if gvr.Resource == "" {
 		found, err := c.discovery.find(ctx, c.gvk)
+		// Nothing is stored: the next attempt asks again. When is up to the reflector.
 		if err != nil {
 			return nil, err
 		}
@@ -73,9 +73,17 @@ func (c *collection[T]) List(ctx context.Context, opts metav1.ListOptions, each 
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	meta, err := source.List(ctx, opts, each)
-	c.note(ctx, err)
-	return meta, err
+	c.tweakOptions(&opts)
+	return source.List(ctx, opts, each)
+}
+
+// tweakOptions applies what the factory says about all requests.
+//
+// It comes last, so it sees the options as the reflector has set them.
+func (c *collection[T]) tweakOptions(opts *metav1.ListOptions) {
+	if c.tweak != nil {
+		c.tweak(opts)
+	}
 }
 
 // Watch watches the resource.
@@ -84,29 +92,29 @@ func (c *collection[T]) Watch(ctx context.Context, opts metav1.ListOptions) (ref
 	if err != nil {
 		return nil, err
 	}
-	stream, err := source.Watch(ctx, opts)
-	c.note(ctx, err)
-	return stream, err
+	c.tweakOptions(&opts)
+	return source.Watch(ctx, opts)
 }
 
-// note looks at the outcome of a request. When the resource is gone, that is
-// stated as an empty list, but only if discovery confirms it: a server that is
-// starting may not know its custom resources yet, and must not make a cache
-// forget them.
-func (c *collection[T]) note(ctx context.Context, err error) {
-	switch {
-	case err == nil:
-		c.listed = true
-	case c.listed && apierrors.IsNotFound(err) && apierrors.IsNotFound(c.discovery.has(ctx, c.gvr)):
-		c.listed = c.gone(ctx) != nil
+// Served reports whether the server has the resource. The reflector asks after a
+// 404: a server that is starting may not know its custom resources yet, and must
+// not empty the cache.
+func (c *collection[T]) Served(ctx context.Context) (bool, error) {
+	c.mu.Lock()
+	gvr := c.gvr
+	c.mu.Unlock()
+	err := c.discovery.has(ctx, gvr)
+	// Only this is an answer. Any other error leaves the question open.
+	if apierrors.IsNotFound(err) {
+		return false, nil
 	}
+	return true, err
 }
 
-// SupportsWatchList tells the reflector that a current server streams lists.
+// SupportsWatchList reports that a current server streams lists.
 func (c *collection[T]) SupportsWatchList() bool { return true }
 
-// CheckVersion asks the resource's source. It says nothing about the objects, so
-// it does not look whether the resource is gone: the watch beside it will.
+// CheckVersion asks the resource's source.
 func (c *collection[T]) CheckVersion(ctx context.Context, opts metav1.ListOptions) error {
 	source, err := c.resolve(ctx)
 	if err != nil {
@@ -115,6 +123,7 @@ func (c *collection[T]) CheckVersion(ctx context.Context, opts metav1.ListOption
 	if checker, ok := source.(interface {
 		CheckVersion(ctx context.Context, opts metav1.ListOptions) error
 	}); ok {
+		c.tweakOptions(&opts)
 		return checker.CheckVersion(ctx, opts)
 	}
 	return nil

@@ -28,15 +28,21 @@ func brief(err error) error {
 	if len(text) <= maxForeign {
 		return err
 	}
+	// Clone: a substring would keep the whole text in memory.
 	return fmt.Errorf("%s… (%d bytes)", strings.ToValidUTF8(strings.Clone(text[:maxForeign-32]), ""), len(text))
 }
 
 // discovery asks an API server which resources it has.
+//
+// It reads /api/v1 or /apis/GROUP/VERSION, one document per group and version, rather
+// than all groups: one group whose aggregated API server is down does not matter then.
 type discovery struct {
 	client *http.Client
 	base   *url.URL
 }
 
+// newDiscovery returns a client for the discovery of one API server. It makes no
+// request.
 func newDiscovery(cfg *rest.Config) (*discovery, error) {
 	cfg = rest.CopyConfig(cfg)
 	if cfg.UserAgent == "" {
@@ -67,12 +73,16 @@ func (d *discovery) has(ctx context.Context, gvr schema.GroupVersionResource) er
 	return err
 }
 
+// search returns the resource of a group and version that matches; name is for the
+// error if there is none. Subresources do not count.
 func (d *discovery) search(ctx context.Context, gv schema.GroupVersion, name string, match func(*metav1.APIResource) bool) (metav1.APIResource, error) {
 	list, err := d.resources(ctx, gv)
 	if err != nil {
 		return metav1.APIResource{}, err
 	}
 	for _, r := range list.APIResources {
+		// The document also has subresources, such as "pods/status" of the kind Pod, which
+		// would match by kind but cannot be listed.
 		if !strings.Contains(r.Name, "/") && match(&r) {
 			if len(r.Name) > maxForeign {
 				return metav1.APIResource{}, fmt.Errorf("the server says that %s in %s is served under a name of %d bytes; is this an API server?", name, gv, len(r.Name))
@@ -106,12 +116,16 @@ func (d *discovery) resources(ctx context.Context, gv schema.GroupVersion) (*met
 		return nil, brief(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	// The limit protects the memory of the program from an answer without end. One that is
+	// cut off does not decode, and is reported as such.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDiscovery))
 	if err != nil {
 		return nil, fmt.Errorf("reading the resources of %s: %w", gv, err)
 	}
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
+		// No resource of the group and version is served: that of a CustomResourceDefinition
+		// that is not installed, for example.
 		return nil, notServed(gv, "anything")
 	case resp.StatusCode != http.StatusOK:
 		return nil, apierrors.NewGenericServerResponse(resp.StatusCode, "get",

@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/internal/object"
@@ -11,17 +13,16 @@ import (
 type Object = object.Object
 
 // EventType says what happened to an object, from the point of view of the
-// handler that is told.
+// handler that gets the event.
 type EventType uint8
 
 const (
-	// Added means: an object that the handler has not been told of, or was told
-	// is gone.
+	// Added means: an object that the handler has not seen, or has seen deleted.
 	Added EventType = iota + 1
-	// Updated means: a new state of an object that the handler knows. With the origin
-	// [Resync] it is the state it knows already.
+	// Updated means: a new state of an object that the handler has seen. With the
+	// origin [Resync] it is the state that was delivered last.
 	Updated
-	// Deleted means: an object that the handler knows is gone.
+	// Deleted means: an object that the handler has seen does not exist any more.
 	Deleted
 )
 
@@ -38,7 +39,7 @@ func (t EventType) String() string {
 	return "EventType(0)"
 }
 
-// Origin says how the informer came to know, or why it tells.
+// Origin says how the change was found, or why the event is delivered.
 type Origin uint8
 
 const (
@@ -53,8 +54,8 @@ const (
 	// CatchUp means: the handler was too slow and beyond its bound; the event stands
 	// for everything that happened to the object in the meantime.
 	CatchUp
-	// Resync means: nothing happened; the handler asked to be told of each object
-	// again from time to time.
+	// Resync means: nothing happened. The handler asked to get each object again
+	// from time to time, from the cache; unlike a relist, it asks the server nothing.
 	Resync
 )
 
@@ -75,25 +76,26 @@ func (o Origin) String() string {
 	return "Origin(0)"
 }
 
-// Event is one step of one object, as told to one handler.
+// Event is one step of one object, as delivered to one handler.
 //
 // The objects are shared with the cache and with every other handler: they must
 // not be modified. Call their DeepCopy before changing anything.
 type Event[T Object] struct {
 	// Key is the namespace and name of the object.
 	Key types.NamespacedName
-	// Old is the state that the handler was told last; nil for Added.
+	// Old is the state that was delivered last; nil for Added.
 	Old T
 	// New is the state now. For Deleted it is the final state, as the server
-	// reported it with the deletion, or nil if nobody saw that.
+	// reported it with the deletion, or nil if that was not received.
 	New T
 	// Type is what happened.
 	Type EventType
-	// Origin is how it was found out.
+	// Origin is how it was found.
 	Origin Origin
-	// FinalStateUnknown marks a Deleted whose final state was not seen, because
-	// the deletion was found by a relist, by catching up, or by another object
-	// having taken the name. Old is all there is then, and may be stale.
+	// FinalStateUnknown marks a Deleted whose final state was not received: the
+	// deletion was found by a relist, by catching up, or because another object has
+	// taken the name. Old is all there is then, and may be stale. Client-go delivers
+	// a tombstone in this case, an object of another type.
 	FinalStateUnknown bool
 }
 
@@ -104,4 +106,39 @@ func (e Event[T]) Object() T {
 		return e.Old
 	}
 	return e.New
+}
+
+// Handler gets what happens to the objects of an informer. OnEvent is called
+// for one event at a time, in order; it should return soon, typically after
+// putting a key into a queue. A handler that takes long delays only itself; see
+// [HandlerOptions].
+type Handler[T Object] interface {
+	OnEvent(Event[T])
+}
+
+// HandlerFunc is a function as a [Handler].
+type HandlerFunc[T Object] func(Event[T])
+
+// OnEvent calls f.
+func (f HandlerFunc[T]) OnEvent(e Event[T]) { f(e) }
+
+// unusable is the handler that a constructor returns for impossible arguments.
+// AddHandler refuses it with the reason.
+type unusable[T Object] struct{ err error }
+
+// OnEvent panics: only a caller other than an informer gets here.
+func (u unusable[T]) OnEvent(Event[T]) { panic(u.err) }
+
+// checkHandlers returns why one of the handlers cannot be used, or nil. PassedTo
+// is the function that got them.
+func checkHandlers[T Object](passedTo string, handlers ...Handler[T]) error {
+	for _, h := range handlers {
+		if u, ok := h.(unusable[T]); ok {
+			return u.err
+		}
+		if f, ok := h.(HandlerFunc[T]); h == nil || ok && f == nil {
+			return fmt.Errorf("informer: %s: the handler is nil; pass a HandlerFunc, HandlerFuncs, or what EnqueueKey returns", passedTo)
+		}
+	}
+	return nil
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"iter"
 
-	"github.com/informerkit/informerkit/internal/eventlog"
+	"github.com/informerkit/informerkit/informer/internal/eventlog"
 )
 
 // Events returns the events as a sequence to range over, in the goroutine of the
 // caller: first the objects in the cache, then what changes, as a handler with
-// zero options would be told. Each range statement starts from the beginning. It
+// zero options would get them. Each range statement starts from the beginning. It
 // ends when ctx does, when the informer stops, or with a break; then nothing is
 // left behind.
 //
@@ -20,29 +20,33 @@ import (
 // A loop that takes long is made to catch up like a slow handler.
 func (inf *Informer[T]) Events(ctx context.Context) iter.Seq[Event[T]] {
 	return func(yield func(Event[T]) bool) {
-		var f *follower[T]
-		f = newFollower(inf.empty, func(e Event[T]) {
-			if ctx.Err() != nil || isClosed(inf.stopped) || !yield(e) {
-				f.dead.Store(true)
+		r := newRunner[T](nil, HandlerOptions{Name: "Events"}, inf.empty, inf.opts.Logger)
+		// After a break yield must not be called again, so the state says stopped.
+		r.handler = HandlerFunc[T](func(e Event[T]) {
+			if ctx.Err() != nil || isClosed(inf.progress.stopped) || !yield(e) {
+				r.state.Store(int32(stateStopped))
 			}
 		})
-		wake := make(chan struct{}, 1)
-		if !f.join(inf.events, DefaultBound, func() {
+		// It runs here, not in work: the only transition is that to stopped.
+		r.state.Store(int32(stateRunning))
+		appended := make(chan struct{}, 1)
+		if !r.join(inf.events, DefaultBound, func() {
 			select {
-			case wake <- struct{}{}:
+			case appended <- struct{}{}:
 			default: // it is awake, or about to be
 			}
 		}) {
 			return
 		}
-		defer f.leave()
+		// Also after a panic of the loop's body: the log must not wait for this cursor.
+		defer r.finish()
 		for ctx.Err() == nil {
-			switch f.advance() {
+			switch r.advance() {
 			case eventlog.Closed:
 				return
 			case eventlog.Parked:
 				select {
-				case <-wake:
+				case <-appended:
 				case <-ctx.Done():
 					return
 				}

@@ -66,14 +66,14 @@ func Example() {
 	must(err)
 	done := make(chan struct{})
 	_, err = inf.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{
-		AddFunc:    func(cm *corev1.ConfigMap) { fmt.Println("added", cm.Name) },
+		AddFunc:    func(cm *corev1.ConfigMap, _ bool) { fmt.Println("added", cm.Name) },
 		DeleteFunc: func(cm *corev1.ConfigMap) { fmt.Println("deleted", cm.Name); close(done) },
 	}, informer.HandlerOptions{})
 	must(err)
 	go func() { must(inf.Run(ctx)) }()
 
 	must(informer.WaitForSync(ctx, inf))
-	cm, err := inf.Lister().Get("default", "a")
+	cm, err := inf.Lister().Get(types.NamespacedName{Namespace: "default", Name: "a"})
 	must(err)
 	fmt.Println("cached", cm.Name)
 	must(server.Delete(configMaps, "default", "a"))
@@ -103,7 +103,7 @@ func Example_controller() {
 	must(informer.WaitForSync(ctx, inf)) // workers must not act on half a cache
 
 	reconcile := func(_ context.Context, key types.NamespacedName) error {
-		cm, err := inf.Lister().Get(key.Namespace, key.Name)
+		cm, err := inf.Lister().Get(key)
 		if err != nil {
 			return nil // it is gone: nothing to do
 		}
@@ -154,7 +154,7 @@ func ExampleInformer_WaitForObject() {
 	written := configMap("mine")
 	must(server.Create(written)) // a clientset returns the object with its version
 	must(inf.WaitForObject(ctx, written))
-	_, err := inf.Lister().Get("default", "mine")
+	_, err := inf.Lister().Get(types.NamespacedName{Namespace: "default", Name: "mine"})
 	fmt.Println(err)
 
 	must(server.Delete(configMaps, "default", "mine"))
@@ -181,7 +181,7 @@ func ExampleInformer_WaitForResourceVersion() {
 	written := configMap("mine")
 	must(server.Create(written))
 	must(inf.WaitForResourceVersion(ctx, written.ResourceVersion))
-	_, err := inf.Lister().Get("default", "mine")
+	_, err := inf.Lister().Get(types.NamespacedName{Namespace: "default", Name: "mine"})
 	fmt.Println(err)
 	cancel()
 	<-inf.Done()
@@ -202,8 +202,8 @@ func ExampleRegistration() {
 	count := informer.HandlerFunc[*corev1.ConfigMap](func(informer.Event[*corev1.ConfigMap]) { n++ })
 	r, err := inf.AddHandler(count, informer.HandlerOptions{Name: "counter"})
 	must(err)
-	must(informer.WaitForSync(ctx, r)) // it has been told of everything
-	must(r.RemoveAndWait(ctx))         // and will be told of nothing more
+	must(informer.WaitForSync(ctx, r)) // every object was delivered to it
+	must(r.RemoveAndWait(ctx))         // and no more events will be
 	fmt.Println(n)
 	cancel()
 	<-inf.Done()
@@ -252,12 +252,12 @@ func ExampleFilterHandler() {
 
 // After a start every object is to be looked at, and what changes meanwhile does
 // not wait behind that.
-func ExampleBackground() {
+func ExampleInitialOrResync() {
 	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{
-		Budgets: []time.Duration{0, time.Minute}, // class 0 first; class 1 has a share after a minute
+		MaxWait: []time.Duration{0, time.Minute}, // class 0 first; class 1 has a share after a minute
 	})
-	handler := informer.WhenElse(informer.Background[*corev1.Pod](),
-		informer.EnqueueKey[*corev1.Pod](queue.Class(1)),
+	handler := informer.WhenElse(informer.InitialOrResync[*corev1.Pod](),
+		informer.EnqueueKey[*corev1.Pod](queue.PriorityClass(1)),
 		informer.EnqueueKey[*corev1.Pod](queue))
 
 	// What an informer does with the handler, in short:

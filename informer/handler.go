@@ -1,29 +1,23 @@
 package informer
 
-// Handler is told what happens to the objects of an informer. OnEvent is called
-// for one event at a time, in order; it should return soon, typically after
-// putting a key into a queue. A handler that takes long delays nobody but
-// itself; see [HandlerOptions].
-type Handler[T Object] interface {
-	OnEvent(Event[T])
-}
-
-// HandlerFunc is a function as a [Handler].
-type HandlerFunc[T Object] func(Event[T])
-
-// OnEvent calls f.
-func (f HandlerFunc[T]) OnEvent(e Event[T]) { f(e) }
+import (
+	"errors"
+	"slices"
+)
 
 // HandlerFuncs is a [Handler] in the classic style: one function per type of
 // event. Those that are nil are not called.
 type HandlerFuncs[T Object] struct {
-	// AddFunc gets an object that is new to the handler.
-	AddFunc func(obj T)
-	// UpdateFunc gets the state that the handler knew and the one now. In a
+	// AddFunc gets an object that is new to the handler. IsInInitialList is whether
+	// it existed when the handler joined, or when the informer listed for the first
+	// time.
+	AddFunc func(obj T, isInInitialList bool)
+	// UpdateFunc gets the state that the handler has seen and the one now. In a
 	// resync they are the same object.
 	UpdateFunc func(oldObj, newObj T)
 	// DeleteFunc gets the final state of the object, or the last one known if
-	// the final one was not seen. There are no tombstones to unwrap.
+	// the final one was not seen. There is no tombstone, as client-go's
+	// DeletedFinalStateUnknown, to unwrap.
 	DeleteFunc func(obj T)
 }
 
@@ -32,7 +26,7 @@ func (h HandlerFuncs[T]) OnEvent(e Event[T]) {
 	switch e.Type {
 	case Added:
 		if h.AddFunc != nil {
-			h.AddFunc(e.New)
+			h.AddFunc(e.New, e.Origin == InitialList)
 		}
 	case Updated:
 		if h.UpdateFunc != nil {
@@ -45,14 +39,20 @@ func (h HandlerFuncs[T]) OnEvent(e Event[T]) {
 	}
 }
 
-// FilterHandler returns a handler that shows next a part of the world: only the
-// objects that match. An update by which an object begins to match is an Added
-// for next, one by which it ceases to is a Deleted, whose Old is the last state
-// that matched.
+// FilterHandler returns a handler that passes on only matching objects. An update
+// by which an object begins to match is an Added for next, one by which it ceases
+// to is a Deleted, whose Old is the last state that matched.
 //
 // The answer of match must depend on the object alone. If it changed over time,
-// next would see objects come that it knows, and go that it does not.
+// next would get additions of objects that it has, and deletions of those that it
+// has not.
 func FilterHandler[T Object](match func(T) bool, next Handler[T]) Handler[T] {
+	if match == nil {
+		return unusable[T]{errors.New("informer: FilterHandler: match is nil; pass a function that selects objects")}
+	}
+	if err := checkHandlers("FilterHandler", next); err != nil {
+		return unusable[T]{err}
+	}
 	return HandlerFunc[T](func(e Event[T]) {
 		switch e.Type {
 		case Added:
@@ -65,6 +65,7 @@ func FilterHandler[T Object](match func(T) bool, next Handler[T]) Handler[T] {
 			}
 		case Updated:
 			var none T
+			// next must see a consistent history of the objects that match, as if there were no others.
 			switch before, now := match(e.Old), match(e.New); {
 			case !before && !now:
 				return
@@ -78,9 +79,14 @@ func FilterHandler[T Object](match func(T) bool, next Handler[T]) Handler[T] {
 	})
 }
 
-// Handlers returns a handler that tells several, one after the other. They count
+// Handlers returns a handler that calls several, one after the other. They count
 // as one: a slow one delays those after it.
 func Handlers[T Object](all ...Handler[T]) Handler[T] {
+	if err := checkHandlers("Handlers", all...); err != nil {
+		return unusable[T]{err}
+	}
+	// The caller may change its slice, which a runner would read at the same time.
+	all = slices.Clone(all)
 	return HandlerFunc[T](func(e Event[T]) {
 		for _, h := range all {
 			h.OnEvent(e)

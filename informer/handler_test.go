@@ -20,12 +20,13 @@ func TestHandlerFuncsGetTheObjectsOfTheEvent(t *testing.T) {
 	one, two := labelled("1"), labelled("2")
 	var got []string
 	h := HandlerFuncs[*pod]{
-		AddFunc:    func(p *pod) { got = append(got, "add "+p.Labels["n"]) },
+		AddFunc:    func(p *pod, initial bool) { got = append(got, fmt.Sprint("add ", initial, " ", p.Labels["n"])) },
 		UpdateFunc: func(o, p *pod) { got = append(got, "update "+o.Labels["n"]+p.Labels["n"]) },
 		DeleteFunc: func(p *pod) { got = append(got, "delete "+p.Labels["n"]) },
 	}
 	events := []Event[*pod]{
-		{Type: Added, New: one},
+		{Type: Added, New: one, Origin: Watch},
+		{Type: Added, New: one, Origin: InitialList},
 		{Type: Updated, Old: one, New: two},
 		{Type: Deleted, Old: one, New: two},
 		{Type: Deleted, Old: one, FinalStateUnknown: true},
@@ -34,7 +35,7 @@ func TestHandlerFuncsGetTheObjectsOfTheEvent(t *testing.T) {
 		h.OnEvent(e)
 		HandlerFuncs[*pod]{}.OnEvent(e) // nil functions are not called
 	}
-	assert.Equal(t, []string{"add 1", "update 12", "delete 2", "delete 1"}, got)
+	assert.Equal(t, []string{"add false 1", "add true 1", "update 12", "delete 2", "delete 1"}, got)
 }
 
 func TestFilterHandlerShowsOnlyWhatMatches(t *testing.T) {
@@ -107,9 +108,9 @@ func TestEnqueueOwnerEnqueuesTheController(t *testing.T) {
 	} {
 		gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}
 		var q, cluster keys
-		EnqueueOwner[*pod](&q, gvk).OnEvent(Event[*pod]{Old: test.old, New: test.new})
+		EnqueueOwner[*pod](&q, Owner{Kind: gvk}).OnEvent(Event[*pod]{Old: test.old, New: test.new})
 		assert.Equal(t, test.want, q)
-		EnqueueClusterOwner[*pod](&cluster, gvk).OnEvent(Event[*pod]{Old: test.old, New: test.new})
+		EnqueueOwner[*pod](&cluster, Owner{Kind: gvk, ClusterScoped: true}).OnEvent(Event[*pod]{Old: test.old, New: test.new})
 		for i := range cluster {
 			assert.Equal(t, test.want[i], "a"+cluster[i])
 		}

@@ -5,63 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/indexer"
-	"github.com/informerkit/informerkit/internal/eventlog"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-var (
-	// ErrStopped is returned, or wrapped, when an informer has stopped and what
-	// was asked for can therefore not happen any more.
-	ErrStopped = errors.New("informer: it has stopped; make a new one")
-	// ErrRunning is returned by a second Run.
-	ErrRunning = errors.New("informer: Run was called before; an informer runs once")
-)
-
 // Informer keeps a cache of one collection of objects equal to the API server's,
-// and tells handlers what changes. Make one with [New]; all methods may be
-// called from any goroutine.
+// and delivers what changes to handlers. Make one with [New], [NewNamespaced] or
+// [For]; all methods may be called from any goroutine.
+//
+// An event takes three steps, each with a file: a source reads it (source.go), the
+// applier puts it into cache and log (apply.go), a runner per handler delivers it
+// (runner.go). They meet only at the queue and at the log, so that a slow handler
+// holds up neither the cache nor another handler.
 type Informer[T Object] struct {
-	name     string
-	opts     Options[T]
-	log      *slog.Logger
-	store    *indexer.Indexer[T]
-	empty    *indexer.Snapshot[T]
-	events   *eventLog[T]
-	metrics  InformerMetrics // guarded by applying; nil before Run and after it
-	progress progress[T]
+	*applier[T] // the cache, the event log, and how far they are
 
-	applying sync.Mutex // serialises the sources' batches
-	applier  applier[T]
-
-	started  atomic.Bool
-	synced   chan struct{}
-	syncOnce sync.Once
-	stopped  chan struct{} // closed when nothing will change any more
-	done     chan struct{} // closed when Run has returned
+	name  string
+	opts  Options[T] // with defaults filled in, without InitialObjects
+	empty *indexer.Snapshot[T]
+	done  chan struct{} // closed when Run has returned
 
 	// namespaced is whether there is one source per namespace, which may come
 	// and go, rather than a single one.
 	namespaced bool
-	// seeded is whether the cache was filled before the first list.
-	seeded bool
+	// filled is whether the cache was filled before the first list.
+	filled bool
 
-	mu        sync.Mutex
-	sources   []*source[T]       // guarded by applying; nil before Run and after it too
-	launch    func(s *source[T]) // not nil while Run is running sources
-	handlers  map[*delivery[T]]struct{}
-	joined    int       // handlers that were ever added
-	begin     time.Time // when Run was called
-	syncAfter time.Duration
-	closed    bool // no more handlers
+	mu       sync.Mutex         // taken after the applier's; guards all below
+	launch   func(s *source[T]) // not nil while Run is running sources
+	handlers map[*runner[T]]struct{}
+	joined   int  // handlers that were ever added
+	closed   bool // no more handlers, nor sources
 }
 
 // New returns an informer of the collection that lw reads. It makes no request
@@ -74,54 +56,56 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource(inf, "", lw)
+	s, err := newSource("", lw, inf.store, &inf.opts)
 	if err != nil {
 		return nil, inf.named(err)
 	}
-	inf.sources = []*source[T]{s}
-	inf.progress.publish(inf.sources, false)
+	// No goroutine has the informer yet, so the applier's mutex is not needed.
+	inf.setSources([]*source[T]{s})
 	return inf, nil
 }
 
 // newInformer returns an informer that has no source yet.
 func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
+	if opts.Name == "" {
+		opts.Name = typeName[T]()
+	}
+	if r := opts.ResyncPeriod; r != 0 && r < minResyncStep {
+		return nil, fmt.Errorf("informer %q: ResyncPeriod is %v; use 0 for no resync, or at least %v", opts.Name, r, minResyncStep)
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	opts.Logger = opts.Logger.With("informer", opts.Name)
+	// So that what the indexer logs names the informer too.
+	if opts.Indexer.Logger == nil {
+		opts.Indexer.Logger = opts.Logger
+	}
 	inf := &Informer[T]{
 		name:     opts.Name,
 		opts:     opts,
-		log:      opts.Logger,
-		synced:   make(chan struct{}),
-		stopped:  make(chan struct{}),
 		done:     make(chan struct{}),
-		handlers: map[*delivery[T]]struct{}{},
+		handlers: map[*runner[T]]struct{}{},
 	}
-	if inf.name == "" {
-		inf.name = typeName[T]()
-	}
-	if inf.log == nil {
-		inf.log = slog.Default()
-	}
-	inf.log = inf.log.With("informer", inf.name)
-	if opts.Indexer.Logger == nil {
-		opts.Indexer.Logger = inf.log
-	}
-	var err error
-	if inf.store, err = indexer.New(opts.Indexer); err != nil {
+	store, err := indexer.New(opts.Indexer)
+	if err != nil {
 		return nil, inf.named(err)
 	}
-	inf.empty = inf.store.Snapshot()
-	inf.opts.Seed = nil // it may hold a cache
-	if opts.Seed != nil {
-		inf.seeded = true
-		b := inf.store.Batch()
-		for obj := range opts.Seed {
+	// Taken before InitialObjects are stored: what a handler has seen at first is nothing.
+	inf.empty = store.Snapshot()
+	inf.opts.InitialObjects = nil // it may hold a cache
+	if opts.InitialObjects != nil {
+		inf.filled = true
+		// The applier's mutex is not needed: nothing else has the informer yet.
+		b := store.Batch()
+		for obj := range opts.InitialObjects {
 			if _, _, err := b.Set(obj); err != nil {
-				inf.log.Warn("an object of the seed is not cached", "error", err)
+				opts.Logger.Warn("an initial object is not cached", "error", err)
 			}
 		}
 		b.Commit()
 	}
-	inf.applier.inf = inf
-	inf.events = eventlog.New[record[T]](view[T]{snap: inf.store.Snapshot()})
+	inf.applier = newApplier(store)
 	return inf, nil
 }
 
@@ -137,14 +121,16 @@ func typeName[T any]() string {
 // resource returns the resource that is read: the one that the options or the
 // source name, as a source of reflector.NewResource does ("deployments.apps in
 // namespace prod"), or a guess.
+//
+// It is called for each error of a lister rather than once, as a source that finds its
+// resource by discovery does not know it at first.
 func (inf *Informer[T]) resource() schema.GroupResource {
 	if inf.opts.Resource.Resource != "" {
 		return inf.opts.Resource
 	}
-	inf.mu.Lock()
-	defer inf.mu.Unlock()
-	for _, s := range inf.sources {
+	for _, s := range inf.progress.current() {
 		if named, ok := s.lw.(fmt.Stringer); ok {
+			// Only for messages, so a source that prints something else does no harm.
 			resource, _, _ := strings.Cut(named.String(), " ")
 			return schema.ParseGroupResource(resource)
 		}
@@ -156,22 +142,22 @@ func (inf *Informer[T]) resource() schema.GroupResource {
 func (inf *Informer[T]) Name() string { return inf.name }
 
 // Run lists, watches, applies and notifies until ctx ends. Then no new call of a
-// handler starts, Run waits for those that are running, and returns nil. What
-// handlers had not been told by then they never are. The cache stays readable.
+// handler starts, Run waits for those that are running, and returns nil.
+// Undelivered events are dropped. The cache stays readable.
 //
 // An informer runs once; a second Run returns [ErrRunning]. Any other error
 // means that the source cannot be reflected at all.
 func (inf *Informer[T]) Run(ctx context.Context) error {
-	if inf.started.Swap(true) {
+	if !inf.begin() {
 		return ErrRunning
 	}
 	defer close(inf.done)
-	inf.start()
 	var err error
+	// Both return only when no source applies anything any more.
 	if inf.namespaced {
 		err = inf.runSources(ctx)
 	} else {
-		err = inf.sources[0].run(ctx)
+		err = inf.progress.current()[0].run(ctx, inf.apply)
 	}
 	inf.stop()
 	if err != nil {
@@ -180,89 +166,101 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 	return nil
 }
 
+// named adds the informer's name to an error.
 func (inf *Informer[T]) named(err error) error { return fmt.Errorf("informer %q: %w", inf.name, err) }
 
-// start notes that the informer is running.
-func (inf *Informer[T]) start() {
-	inf.mu.Lock()
-	inf.begin = time.Now()
-	inf.mu.Unlock()
-	if inf.opts.Metrics != nil { // without mu, which Health takes
-		m := inf.opts.Metrics.Informer(inf.name, inf.Health)
-		inf.applying.Lock()
-		inf.metrics = m
-		inf.applying.Unlock()
+// begin notes that the informer is running. It returns false if it did before.
+func (inf *Informer[T]) begin() bool {
+	// start checks and notes under one lock: of two concurrent calls, one fails.
+	if !inf.start() {
+		return false
 	}
+	if inf.opts.Metrics != nil { // without a lock, as it may ask for Health
+		inf.setMetrics(inf.opts.Metrics.Informer(inf.name, inf.Health))
+	}
+	return true
 }
 
 // stop ends everything that depends on the informer, and waits for handlers.
 func (inf *Informer[T]) stop() {
+	// First the log, so that no runner finds another record. Then closed, so that no handler
+	// is added behind the back of the list that is taken here.
 	inf.events.Close()
 	inf.mu.Lock()
 	inf.closed = true
-	handlers := make([]*delivery[T], 0, len(inf.handlers))
-	for d := range inf.handlers {
-		handlers = append(handlers, d)
-	}
+	handlers := slices.Collect(maps.Keys(inf.handlers))
 	inf.mu.Unlock()
-	close(inf.stopped)
-	for _, d := range handlers {
-		d.stop()
+	// Before the handlers are waited for: one of them may be in a WaitFor of this informer.
+	inf.progress.stop()
+	// All are stopped before the first is waited for, so that they end side by side.
+	for _, r := range handlers {
+		r.stop()
 	}
-	for _, d := range handlers {
-		<-d.gone
+	for _, r := range handlers {
+		<-r.gone
 	}
-	inf.applying.Lock() // a namespace may still be removed, from any goroutine
-	m := inf.metrics
-	inf.metrics = nil
-	inf.applying.Unlock()
-	if m != nil {
+	if m := inf.setMetrics(nil); m != nil { // a namespace may still be removed, which must not be counted
 		m.Close()
 	}
 }
 
-// AddHandler adds a handler, at any time before the informer stops. It is told
-// first of every object in the cache, as an [Added] of the origin [InitialList],
-// then of what changes, with neither a gap nor a repetition. Nobody else is held
-// up by it.
+// AddHandler adds a handler, at any time before the informer stops, with at most
+// one [HandlerOptions]. It first gets every object in the cache, as an [Added] of
+// the origin [InitialList], then what changes, with neither a gap nor a repetition.
+// It delays neither the informer nor other handlers.
 //
-// It fails with [ErrStopped], or because of impossible options.
-func (inf *Informer[T]) AddHandler(h Handler[T], opts HandlerOptions) (*Registration, error) {
-	if h == nil {
-		return nil, errors.New("informer: the handler is nil")
+// It fails with [ErrStopped], or because of impossible arguments.
+func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Registration, error) {
+	if err := checkHandlers("AddHandler", h); err != nil {
+		return nil, inf.named(err)
 	}
+	var opts HandlerOptions
+	switch len(options) {
+	case 0:
+	case 1:
+		opts = options[0]
+	default:
+		return nil, inf.named(fmt.Errorf("AddHandler got %d HandlerOptions; pass one at most", len(options)))
+	}
+	// The number is taken even if the handler cannot be added: names need not be dense.
 	inf.mu.Lock()
 	inf.joined++
 	n := inf.joined
 	inf.mu.Unlock()
-	if err := opts.complete(n); err != nil {
+	// Checked without mu: it depends on nothing that changes.
+	if err := opts.complete(n, inf.opts.ResyncPeriod); err != nil {
 		return nil, err
 	}
-	d := newDelivery(inf, h, opts)
+	r := newRunner(h, opts, inf.empty, inf.opts.Logger)
+	// Set before the runner joins: from then on it may be stopped and cleaned up.
+	r.cleanup = func() { inf.forget(r) }
 	inf.mu.Lock()
-	ok := !inf.closed && d.join(inf.events, opts.Bound, d.kick)
+	// With mu held, so that stop either finds this handler in the list or keeps it from
+	// joining. A runner must be in the list before it can end, as it takes itself off.
+	ok := !inf.closed && r.join(inf.events, opts.Bound, r.wake)
 	if ok {
-		inf.handlers[d] = struct{}{}
+		inf.handlers[r] = struct{}{}
 	}
 	inf.mu.Unlock()
 	if !ok {
 		return nil, fmt.Errorf("adding handler %q to informer %q: %w", opts.Name, inf.name, ErrStopped)
 	}
-	d.kick()
-	return &Registration{d: d, name: opts.Name, synced: d.synced, gone: d.gone}, nil
+	// The objects in the cache are not an append, so the log does not wake the runner.
+	r.wake()
+	return &Registration{
+		runner: r, name: opts.Name, synced: r.synced, gone: r.gone, log: inf.opts.Logger,
+		whyUnsynced: func() error { return inf.whyUnsynced(r) },
+	}, nil
 }
 
-// forget takes a delivery that is over off the list.
-func (inf *Informer[T]) forget(d *delivery[T]) {
+// forget takes a runner that has stopped off the list.
+// It takes mu, so a runner's clean-up must not be called with mu held.
+func (inf *Informer[T]) forget(r *runner[T]) {
 	inf.mu.Lock()
 	defer inf.mu.Unlock()
-	delete(inf.handlers, d)
+	delete(inf.handlers, r)
 }
 
 // Snapshot returns the cache as it is now, for any number of consistent reads.
 // It takes no lock and never changes.
 func (inf *Informer[T]) Snapshot() *indexer.Snapshot[T] { return inf.store.Snapshot() }
-
-// Indexer returns the cache. It is for reading and for adding indexes: what is
-// written to it directly, handlers are not told of.
-func (inf *Informer[T]) Indexer() *indexer.Indexer[T] { return inf.store }

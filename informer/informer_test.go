@@ -211,7 +211,7 @@ func TestSeedIsServedBeforeTheFirstListAndCorrectedByIt(t *testing.T) {
 		_ = yield(kept) && yield(gone) && yield(changed)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, c, Options[*pod]{Seed: seed})
+		w := newWorld(t, c, Options[*pod]{InitialObjects: seed})
 		o, r := w.join(HandlerOptions{})
 		assert.Len(t, o.take(), 3)
 		assert.False(t, r.HasSynced())

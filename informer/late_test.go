@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A handler that joins late and takes its time holds up nobody: neither the
+// A handler that joins late and takes its time delays nothing: neither the
 // cache, nor the handlers that were there.
 func TestLateHandlerHoldsUpNobody(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestLateHandlerHoldsUpNobody(t *testing.T) {
 		assert.Equal(t, 1, late.len())
 		assert.False(t, r.HasSynced())
 		assert.True(t, healthOf(w.inf, "late").CatchingUp)
-		assert.ErrorContains(t, r.Unsynced(), "told of 1 objects")
+		assert.ErrorContains(t, r.Unsynced(), "1 events were delivered")
 		close(gate)
 		synctest.Wait()
 		assert.True(t, r.HasSynced())
@@ -93,7 +93,7 @@ func TestHandlerIsSyncedBeforeItsFirstChange(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster()
-				w := newWorld(t, c, Options[*pod]{Seed: func(yield func(*pod) bool) { yield(c.set("a", "x", 1)) }})
+				w := newWorld(t, c, Options[*pod]{InitialObjects: func(yield func(*pod) bool) { yield(c.set("a", "x", 1)) }})
 				if late {
 					w.run()
 				}

@@ -120,7 +120,7 @@ type recorder struct {
 	closed int
 }
 
-func (r *recorder) Informer(name string, health func() Health) InformerMetrics {
+func (r *recorder) Informer(name string, health func() Health) Metrics {
 	r.name, r.health = name, health
 	return r
 }
@@ -198,7 +198,7 @@ func TestHealthDescribesSourceAndHandlers(t *testing.T) {
 		assert.Equal(t, w.inf.Snapshot().ResourceVersion(), h.ResourceVersion)
 		require.Len(t, h.Sources, 1)
 		assert.True(t, h.Sources[0].Reflector.Synced)
-		assert.Equal(t, []HandlerHealth{{Name: "a", Synced: true, Told: 1}, {Name: "b", Synced: true, Told: 1}}, h.Handlers)
+		assert.Equal(t, []HandlerHealth{{Name: "a", Synced: true, Delivered: 1}, {Name: "b", Synced: true, Delivered: 1}}, h.Handlers)
 		assert.Equal(t, "pods", w.inf.Name())
 		assert.Equal(t, 1, w.inf.Indexer().Len())
 	})
@@ -222,15 +222,13 @@ func TestEventAtTheEndOfAHandlersWorkIsNotLost(t *testing.T) {
 	t.Parallel()
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
 		o, r := w.join(HandlerOptions{})
-		d := r.d.(*delivery[*pod])
-		d.mu.Lock()
-		d.running = true // as in between
-		d.mu.Unlock()
+		h := r.runner.(*runner[*pod])
+		require.True(t, h.enter(stateIdle, stateRunning)) // as in between
 		w.set("a", "x", 1)
 		synctest.Wait()
 		assert.Empty(t, o.take())
-		assert.False(t, d.rest(), "there is something to tell")
-		go d.run()
+		assert.False(t, h.rest(), "there is something to deliver")
+		go h.work()
 		synctest.Wait()
 		assert.Equal(t, []string{"Added a/x 1 Watch"}, o.take())
 	})

@@ -26,13 +26,14 @@ func (inf *Informer[T]) Lister() Lister[T] {
 	return Lister[T]{store: inf.store, resource: inf.resource}
 }
 
-// Get returns the object with this name. If the cache has none, the error
+// Get returns the object with this key. If the cache has none, the error
 // satisfies apierrors.IsNotFound, as that of a client would. The namespace of a
 // cluster-scoped object is empty.
-func (l Lister[T]) Get(namespace, name string) (T, error) {
-	obj, ok := l.store.Snapshot().Get(types.NamespacedName{Namespace: namespace, Name: name})
+func (l Lister[T]) Get(key types.NamespacedName) (T, error) {
+	obj, ok := l.store.Snapshot().Get(key)
 	if !ok {
-		return obj, apierrors.NewNotFound(l.resource(), name)
+		// The same error as that of a request, so that code can read from either.
+		return obj, apierrors.NewNotFound(l.resource(), key.Name)
 	}
 	return obj, nil
 }
@@ -56,7 +57,7 @@ type NamespaceLister[T Object] struct {
 
 // Get is [Lister.Get] in this namespace.
 func (l NamespaceLister[T]) Get(name string) (T, error) {
-	return l.lister.Get(l.namespace, name)
+	return l.lister.Get(types.NamespacedName{Namespace: l.namespace, Name: name})
 }
 
 // List is [Lister.List] in this namespace. It takes time in proportion to the

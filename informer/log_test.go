@@ -85,19 +85,27 @@ func TestWithoutALoggerFailuresAreLoggedToTheDefault(t *testing.T) { //nolint:pa
 	})
 }
 
+// knownNamespace is a source that can name its namespace, as those of NewResource.
+type knownNamespace struct {
+	reflector.ListerWatcher[*pod]
+	namespace string
+}
+
+func (s knownNamespace) Namespace() string { return s.namespace }
+
 func TestLogLinesOfANamespaceNameIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, c := &logged{}, newCluster()
 		c.enter()
-		inf, err := NewNamespaced(map[string]reflector.ListerWatcher[*pod]{"a": c.namespaced("a"), "b": c.namespaced("b")},
+		inf, err := NewNamespaced(map[string]reflector.ListerWatcher[*pod]{"a": knownNamespace{c.namespaced("a"), "a"}, "b": c.namespaced("b")},
 			Options[*pod]{Name: "pods", Logger: l.logger()})
 		require.NoError(t, err)
 		w := &world{cluster: c, t: t, inf: inf}
 		w.run()
 		stray := labelled("1")
 		stray.Namespace = "c"
-		require.NoError(t, inf.sources[0].sink.Replace(t.Context(), []*pod{stray}, "500"))
+		require.NoError(t, inf.progress.sources[0].sink.Replace(t.Context(), []*pod{stray}, "500"))
 		synctest.Wait()
 		w.fail(errors.New("boom"))
 		w.disconnect(true)
@@ -109,7 +117,7 @@ func TestLogLinesOfANamespaceNameIt(t *testing.T) {
 		}
 		assert.Contains(t, strings.Join(lines, ""), "some objects of a list are not cached")
 		for _, line := range lines {
-			assert.Contains(t, line, "namespace=", "%q", line)
+			assert.Equal(t, 1, strings.Count(line, "namespace="), "%q", line)
 			assert.Contains(t, line, "informer=pods")
 		}
 		w.stop()

@@ -2,20 +2,20 @@ package informer
 
 import "time"
 
-// Metrics makes a recorder for each informer, for example of series with the
-// informer's name as a label. Package informer/prometheus has one.
-type Metrics interface {
+// MetricsProvider provides the [Metrics] of each informer, for example series with
+// the informer's name as a label. Package informer/prometheus has one.
+type MetricsProvider interface {
 	// Informer is called by Run, once for each informer. The function health is
-	// the informer's [Informer.Health], to be called from any goroutine when
-	// somebody asks; so nobody has to know which informers a [Factory] has made.
-	Informer(name string, health func() Health) InformerMetrics
+	// the informer's [Informer.Health], to be called from any goroutine, for
+	// example for each scrape; so all informers of a [Factory] are seen.
+	Informer(name string, health func() Health) Metrics
 }
 
-// InformerMetrics records the measurements of one informer. The methods are
-// called one at a time, hold up the informer, and must not block. What changes
-// with time rather than with events (lag per handler, age of the cache, length
-// of the queue, reconnects) is in [Health], to be read when somebody asks.
-type InformerMetrics interface {
+// Metrics records the measurements of one informer. The methods are called one at
+// a time by the goroutine that applies changes, which waits for them: they must not
+// block. What changes with time rather than with events (lag per handler, age of
+// the cache, length of the queue, reconnects) is in [Health], to be read as needed.
+type Metrics interface {
 	// Applied records that a batch was applied to the cache and logged.
 	Applied(counts EventCounts, took time.Duration)
 	// Synced records how long the first list took, from the call of Run.
@@ -36,6 +36,7 @@ type EventCounts struct {
 	Objects int
 }
 
+// count adds one event of a type.
 func (c *EventCounts) count(t EventType) {
 	switch t {
 	case Added:

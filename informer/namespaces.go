@@ -17,6 +17,9 @@ import (
 // The keys of the map are the namespaces, and each source must read only its
 // own. [Informer.WaitForObject] and [Informer.WaitForDeleted] wait for that of the
 // object, [Informer.WaitForResourceVersion] for all of them or for those named.
+//
+// Namespaces are read by requests of their own, as a list across namespaces needs a
+// ClusterRole, and a Role in each namespace is what such a program has.
 func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts Options[T]) (*Informer[T], error) {
 	inf, err := newInformer(opts)
 	if err != nil {
@@ -32,9 +35,9 @@ func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts
 }
 
 // AddNamespace adds a namespace, read by lw, to an informer that [NewNamespaced]
-// made. Handlers are told of its objects as of those of a first list. An
+// made. Handlers get its objects as those of a first list. An
 // informer that has synced stays so, but a handler that joins now is synced
-// only when it has been told of this namespace too.
+// only when it has got the objects of this namespace too.
 func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatcher[T]) error {
 	switch {
 	case !inf.namespaced:
@@ -44,25 +47,23 @@ func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatche
 	case lw == nil:
 		return fmt.Errorf("informer %q: the ListerWatcher of namespace %q is nil", inf.name, namespace)
 	}
-	s, err := newSource(inf, namespace, lw)
+	s, err := newSource(namespace, lw, inf.store, &inf.opts)
 	if err != nil {
 		return fmt.Errorf("informer %q: namespace %q: %w", inf.name, namespace, err)
 	}
-	inf.applying.Lock()
-	defer inf.applying.Unlock()
+	// The applier's mutex first, as everywhere. It keeps a batch from being published
+	// between the check for the namespace and the change of the list.
+	inf.applier.mu.Lock()
+	defer inf.applier.mu.Unlock()
 	inf.mu.Lock()
 	defer inf.mu.Unlock()
 	if inf.closed {
 		return fmt.Errorf("informer %q: adding namespace %q: %w", inf.name, namespace, ErrStopped)
 	}
-	for _, other := range inf.sources {
-		if other.namespace == namespace {
-			return fmt.Errorf("informer %q: namespace %q was added before; remove it first", inf.name, namespace)
-		}
+	if slices.ContainsFunc(inf.progress.sources, func(other *source[T]) bool { return other.namespace == namespace }) {
+		return fmt.Errorf("informer %q: namespace %q was added before; remove it first", inf.name, namespace)
 	}
-	inf.sources = append(slices.Clone(inf.sources), s)
-	inf.events.Append(nil, view[T]{snap: inf.store.Snapshot()}) // for handlers that join now, not synced
-	inf.progress.publish(inf.sources, false)
+	inf.setSources(append(slices.Clone(inf.progress.sources), s))
 	if inf.launch != nil {
 		inf.launch(s)
 	}
@@ -70,29 +71,29 @@ func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatche
 }
 
 // RemoveNamespace ends the reading of a namespace and takes its objects out of
-// the cache. Handlers are told that they are deleted, with FinalStateUnknown. It
+// the cache. Handlers get their deletions, with FinalStateUnknown. It
 // returns false if the informer does not read that namespace.
 func (inf *Informer[T]) RemoveNamespace(namespace string) bool {
-	s := inf.end(namespace)
-	return s != nil && inf.drop(s)
+	s := inf.endSource(namespace)
+	return s != nil && inf.dropSource(s)
 }
 
-// end makes sure that the source of a namespace does not run, nor ever will. It
-// keeps its place, so that the namespace cannot be added meanwhile.
-func (inf *Informer[T]) end(namespace string) *source[T] {
+// endSource makes sure that the source of a namespace does not run, nor ever will.
+// It keeps its place, so that the namespace cannot be added meanwhile.
+func (inf *Informer[T]) endSource(namespace string) *source[T] {
 	inf.mu.Lock()
-	var s *source[T]
-	for _, other := range inf.sources {
-		if other.namespace == namespace && inf.namespaced {
-			s = other
-		}
-	}
-	if s == nil {
+	sources := inf.progress.current()
+	i := slices.IndexFunc(sources, func(s *source[T]) bool { return s.namespace == namespace })
+	if i < 0 || !inf.namespaced {
 		inf.mu.Unlock()
 		return nil
 	}
+	s := sources[i]
+	// Also if it does not run yet: runSources looks at it before it launches.
 	s.removed = true
 	running := s.cancel != nil
+	// Waited for without mu, as the source may be in the middle of a batch. After this no
+	// change of the namespace comes any more, so dropSource has the last word.
 	if running {
 		s.cancel()
 	}
@@ -103,22 +104,23 @@ func (inf *Informer[T]) end(namespace string) *source[T] {
 	return s
 }
 
-// drop takes a source that has ended off the list, and its objects out of the
-// cache. It returns false if somebody else has.
-func (inf *Informer[T]) drop(s *source[T]) bool {
-	removed := false
-	inf.change(func(a *applier[T]) {
-		inf.mu.Lock()
-		n := len(inf.sources)
-		inf.sources = slices.DeleteFunc(slices.Clone(inf.sources), func(other *source[T]) bool { return other == s })
-		removed = len(inf.sources) < n
-		inf.mu.Unlock()
-		if removed {
-			s.listed = true // what is found gone is not part of a first list
-			a.replace(s, nil, "")
+// dropSource takes a source that has ended off the list, and its objects out of
+// the cache. It returns false if a concurrent call has done so.
+func (inf *Informer[T]) dropSource(s *source[T]) (dropped bool) {
+	inf.change(func() {
+		before := inf.progress.sources
+		after := slices.DeleteFunc(slices.Clone(before), func(other *source[T]) bool { return other == s })
+		if dropped = len(after) < len(before); dropped {
+			// First: the version of the cache must not depend on a source that has ended, nor the
+			// sync on a list of it that will never come.
+			inf.progress.setSources(after)
+			inf.progress.setListed(s) // what is found deleted is not part of a first list
+			// An empty list of the namespace: handlers get one entry of the log, however many
+			// objects there were.
+			inf.replace(s, nil, "")
 		}
 	})
-	return removed
+	return dropped
 }
 
 // runSources runs one source per namespace, those that are added later included,
@@ -129,35 +131,40 @@ func (inf *Informer[T]) runSources(ctx context.Context) error {
 	var failure error
 	var failed sync.Once
 	var wg sync.WaitGroup
-	launch := func(s *source[T]) {
+	launch := func(s *source[T]) { // with mu held
+		// The outer cancel: a source that fails for good ends the informer, not only itself.
 		stop := cancel
 		ctx, cancel := context.WithCancel(ctx)
+		// Set with mu held: endSource, which reads them, finds both or neither.
 		s.cancel, s.ended = cancel, make(chan struct{})
 		wg.Go(func() {
 			defer close(s.ended)
 			defer cancel()
-			if err := s.run(ctx); err != nil {
+			if err := s.run(ctx, inf.apply); err != nil {
+				// The first failure is the cause; those that follow from the cancel are not.
 				failed.Do(func() { failure = fmt.Errorf("namespace %q: %w", s.namespace, err) })
 				stop()
 			}
 		})
 	}
-	inf.change(func(a *applier[T]) { // without namespaces, this is the sync
-		if inf.seeded {
-			a.dropUnread()
+	inf.change(func() { // without namespaces, this is the sync
+		if inf.filled {
+			inf.dropUnread()
 		}
 	})
 	inf.mu.Lock()
 	inf.launch = launch
-	for _, s := range inf.sources {
+	for _, s := range inf.progress.current() {
 		if !s.removed {
 			launch(s)
 		}
 	}
 	inf.mu.Unlock()
 
+	// Without namespaces there is nothing to wait for but ctx: one may be added later.
 	<-ctx.Done()
 	inf.mu.Lock()
+	// With mu held, before Wait: no source may be launched once the wait has begun.
 	inf.launch = nil
 	inf.closed = true
 	inf.mu.Unlock()

@@ -153,11 +153,11 @@ func TestNamespaceRemovedWhileRunBeginsIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := namespacedWorld(t, newCluster(), "a")
 		w.set("a", "x", 1)
-		s := w.inf.end("a")
+		s := w.inf.endSource("a")
 		require.NotNil(t, s)
 		w.run()
-		assert.True(t, w.inf.drop(s))
-		assert.False(t, w.inf.drop(s), "it was removed before")
+		assert.True(t, w.inf.dropSource(s))
+		assert.False(t, w.inf.dropSource(s), "it was removed before")
 		w.set("a", "y", 1)
 		synctest.Wait()
 		assert.Zero(t, w.inf.Snapshot().Len())
@@ -287,7 +287,7 @@ func TestSeededObjectOfANamespaceWithoutSourceGoes(t *testing.T) {
 		seed := func(yield func(*pod) bool) { _ = yield(a) && yield(b) && yield(cluster) }
 		m := &recorder{}
 		inf, err := NewNamespaced(map[string]reflector.ListerWatcher[*pod]{"a": c.namespaced("a")},
-			Options[*pod]{Seed: seed, Metrics: m})
+			Options[*pod]{InitialObjects: seed, Metrics: m})
 		require.NoError(t, err)
 		w := &world{cluster: c, t: t, inf: inf}
 		o, r := w.join(HandlerOptions{})

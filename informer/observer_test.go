@@ -13,7 +13,7 @@ import (
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-// observer is a handler that checks the promises about what one handler is told,
+// observer is a handler that checks the promises about what is delivered to one handler,
 // and keeps the view of the world that follows from it.
 type observer struct {
 	t     testing.TB
@@ -71,7 +71,7 @@ func (o *observer) check(e Event[*pod]) error {
 	case e.Type == Added && ok:
 		return fmt.Errorf("promise 3: added, but it is known as %s", known.ResourceVersion)
 	case e.Type != Added && !ok:
-		return fmt.Errorf("promise 4: the handler has not been told of the object")
+		return fmt.Errorf("promise 4: the handler has not seen the object")
 	case e.Type != Added && !object.SameVersion(e.Old, known):
 		return fmt.Errorf("promise 3: Old is %s, but New of the event before was %s", e.Old.ResourceVersion, known.ResourceVersion)
 	case e.Type == Updated && e.Old.UID != e.New.UID:

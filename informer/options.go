@@ -1,16 +1,20 @@
 package informer
 
 import (
+	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// Options configures an informer. The zero value is good.
+// Options configures an informer. The zero value is ready to use.
 type Options[T Object] struct {
 	// Name is for logs, errors, health and metrics. The default is the name of
 	// the Go type, such as "Pod".
@@ -27,6 +31,12 @@ type Options[T Object] struct {
 	// them: an object cannot be stored under another name. See
 	// [reflector.Transform].
 	Transform func(T) (T, error)
+	// InternPool, if set, stores equal parts of objects once; see
+	// [reflector.Intern]. Most objects differ in little, so a cache takes a fraction
+	// of the memory. Several informers may have the same pool. Transform, if set,
+	// comes first, and must not return memory that anything else uses. Objects
+	// of InitialObjects are stored as they are.
+	InternPool *reflector.InternPool
 	// Reflector configures how the source is listed and watched.
 	Reflector reflector.Options
 	// Indexer configures the cache, for example its indexes.
@@ -34,12 +44,98 @@ type Options[T Object] struct {
 	// QueueLimit is the number of changes that may wait to be applied before the
 	// informer stops reading from the server; 0 is deltafifo.DefaultLimit.
 	QueueLimit int
-	// Seed, if set, fills the cache before the first list, for example with what
-	// an informer before this one held. Handlers are told of these objects like
-	// of any others, and later of what the first list changes. The informer is
-	// not synced before that list. If it reads namespaces, objects of others are
-	// deleted when Run begins.
-	Seed iter.Seq[T]
+	// InitialObjects, if set, fills the cache before the first list, for example
+	// with what an informer before this one held. Handlers get them like any others,
+	// and later what the first list changes. The informer is not synced before that
+	// list. If it reads namespaces, objects of others are deleted when Run begins.
+	InitialObjects iter.Seq[T]
+	// ResyncPeriod is that of handlers whose options have none; 0 is no resync.
+	ResyncPeriod time.Duration
 	// Metrics, if set, gets measurements.
-	Metrics Metrics
+	Metrics MetricsProvider
+}
+
+// DefaultBound is how many events may wait for a handler before it is made to
+// catch up, if its options do not say otherwise.
+const DefaultBound = 4096
+
+// minResyncStep is the least time between two slices of a resync.
+// Each step walks over all objects to find those of its slice.
+const minResyncStep = time.Second
+
+// Overflow says what happens when more events wait for a handler than its bound.
+type Overflow uint8
+
+const (
+	// Coalesce lets the handler catch up: instead of the events that wait it gets
+	// the difference between what it has seen and the cache, one event per object
+	// that differs (two if another object has taken the name), with the origin
+	// [CatchUp]. Its memory is bounded by the number of changed objects.
+	Coalesce Overflow = iota
+	// Lossless keeps every event for as long as it takes. There is no bound: a
+	// handler that stalls for ever makes the log grow for ever.
+	Lossless
+)
+
+// HandlerOptions configures one registration. The zero value is ready to use.
+type HandlerOptions struct {
+	// Name is for logs, errors, health and metrics. The default is "handler-1",
+	// "handler-2" and so on. It need not be unique.
+	Name string
+	// ResyncPeriod, if positive, delivers every object again once in each period
+	// after the handler has synced, as an [Updated] of the origin [Resync]. The
+	// objects are spread over the period; each has its exact time in it. The least
+	// period is a second. 0 is the period of the informer's [Options].
+	ResyncPeriod time.Duration
+	// NoResync switches off the resync that the informer's options ask for.
+	NoResync bool
+	// Bound is how many events may wait beyond those at hand, rounded up to a
+	// chunk of the log (256 events, or one larger batch). 0 is [DefaultBound].
+	// It cannot be combined with Lossless.
+	Bound int
+	// Overflow is what happens beyond Bound.
+	Overflow Overflow
+	// OnPanic, if set, is called when the handler panics, and the handler goes
+	// on with the next event. If nil, the panic ends the process, like any other.
+	OnPanic func(HandlerPanic)
+}
+
+// HandlerPanic describes a panic in a handler's OnEvent.
+type HandlerPanic struct {
+	// Handler is the name of the registration.
+	Handler string
+	// Type, Key and Origin are those of the event.
+	Type   EventType
+	Key    types.NamespacedName
+	Origin Origin
+	// Value is what the handler panicked with.
+	Value any
+	// Stack is the stack of the panic, formatted as by debug.Stack.
+	Stack []byte
+}
+
+// complete checks the options of the n-th handler and fills in the defaults.
+func (o *HandlerOptions) complete(n int, resync time.Duration) error {
+	switch {
+	case o.NoResync && o.ResyncPeriod != 0:
+		return fmt.Errorf("informer: HandlerOptions has NoResync and a ResyncPeriod of %v; set one of the two", o.ResyncPeriod)
+	case o.ResyncPeriod < 0 || o.ResyncPeriod > 0 && o.ResyncPeriod < minResyncStep:
+		return fmt.Errorf("informer: ResyncPeriod is %v; use 0 for no resync, or at least %v", o.ResyncPeriod, minResyncStep)
+	case o.Bound < 0:
+		return fmt.Errorf("informer: Bound is %d; use 0 for the default, or Overflow: Lossless for none", o.Bound)
+	case o.Overflow > Lossless:
+		return fmt.Errorf("informer: unknown Overflow %d; use Coalesce or Lossless", o.Overflow)
+	case o.Overflow == Lossless && o.Bound > 0:
+		return errors.New("informer: a Lossless handler has no Bound; set one of the two")
+	}
+	if o.ResyncPeriod == 0 && !o.NoResync {
+		o.ResyncPeriod = resync
+	}
+	if o.Overflow == Coalesce && o.Bound == 0 {
+		o.Bound = DefaultBound
+	}
+	if o.Name == "" {
+		o.Name = fmt.Sprintf("handler-%d", n)
+	}
+	return nil
 }

@@ -99,12 +99,12 @@ func TestLagIsVisibleInEventsAndTime(t *testing.T) {
 		h := healthOf(w.inf, "stalled")
 		assert.Equal(t, 10, h.Lag)
 		assert.Equal(t, time.Minute, h.LagAge)
-		assert.Equal(t, uint64(1), h.Told)
+		assert.Equal(t, uint64(1), h.Delivered)
 		release()
 		h = healthOf(w.inf, "stalled")
 		assert.Zero(t, h.Lag)
 		assert.Zero(t, h.LagAge)
-		assert.Equal(t, uint64(10), h.Told)
+		assert.Equal(t, uint64(10), h.Delivered)
 	})
 }
 
@@ -175,7 +175,7 @@ func TestStalledLosslessHandlerHoldsNothingOnceRemoved(t *testing.T) {
 		write()
 		assert.Equal(t, 5000, alive(), "it is lossless")
 		r.Remove()
-		assert.Less(t, alive(), 1000, "what was not told is dropped")
+		assert.Less(t, alive(), 1000, "what was not delivered is dropped")
 		write()
 		assert.Less(t, alive(), 1000)
 		close(gate)

@@ -58,7 +58,7 @@ func TestBackgroundChoosesWhatIsNoNews(t *testing.T) {
 	name := func(to *[]string) Handler[*pod] {
 		return HandlerFunc[*pod](func(e Event[*pod]) { *to = append(*to, fmt.Sprint(e.Type, " ", e.Origin)) })
 	}
-	h := WhenElse(Background[*pod](), name(&chosen), name(&rest))
+	h := WhenElse(InitialOrResync[*pod](), name(&chosen), name(&rest))
 	for _, origin := range []Origin{Watch, InitialList, Relist, CatchUp} {
 		for _, typ := range []EventType{Added, Updated, Deleted} {
 			h.OnEvent(Event[*pod]{Type: typ, Origin: origin})
@@ -87,8 +87,8 @@ func TestFreshChangesOvertakeTheBackground(t *testing.T) {
 		require.NoError(t, err)
 		pods, err := For(fac, ForOptions[*pod]{Resource: podResource})
 		require.NoError(t, err)
-		queue := workqueue.New(workqueue.Options[types.NamespacedName]{Budgets: []time.Duration{0, time.Hour}})
-		_, err = pods.AddHandler(WhenElse(Background[*pod](), EnqueueKey[*pod](queue.Class(1)), EnqueueKey[*pod](queue)),
+		queue := workqueue.New(workqueue.Options[types.NamespacedName]{MaxWait: []time.Duration{0, time.Hour}})
+		_, err = pods.AddHandler(WhenElse(InitialOrResync[*pod](), EnqueueKey[*pod](queue.PriorityClass(1)), EnqueueKey[*pod](queue)),
 			HandlerOptions{ResyncPeriod: time.Minute})
 		require.NoError(t, err)
 		fac.Start(t.Context())
@@ -107,8 +107,8 @@ func TestFreshChangesOvertakeTheBackground(t *testing.T) {
 			return key.Name
 		}
 		for _, round := range []string{"1", "2"} { // the first list, and then the resync
-			assert.Equal(t, 0, queue.Inspect().Classes[0].Queued, "only what is no news is there")
-			background := queue.Inspect().Classes[1].Queued
+			assert.Equal(t, 0, queue.Inspect().PriorityClasses[0].Queued, "only what does not report a change is there")
+			background := queue.Inspect().PriorityClasses[1].Queued
 			assert.GreaterOrEqual(t, background, 100)
 			change(round)
 			assert.Equal(t, []string{"old-42", "new-" + round}, []string{next(), next()})

@@ -2,54 +2,185 @@ package informer
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"time"
 )
 
-// progress is how far the published cache has got, source by source, and the
-// calls that wait for it to get further. It is updated after the snapshot and the
-// log, so what a waiter was waiting for is in the snapshot that it finds.
+var (
+	// ErrStopped is returned, or wrapped, when an informer has stopped and what
+	// was asked for can therefore not happen any more.
+	ErrStopped = errors.New("informer: it has stopped; make a new one")
+	// ErrRunning is returned by a second Run.
+	ErrRunning = errors.New("informer: Run was called before; an informer runs once")
+)
+
+// progress is the one place that knows how far the cache has got: which sources
+// have applied their first list, and up to which resourceVersion each of them is
+// published. Everything about being synced is derived from it:
+//
+//	Run was called ────────▶ started  ─┐
+//	first list of source A ▶ A.listed ─┼▶ synced() ──▶ first: Informer.Synced, HasSynced, Health
+//	first list of source B ▶ B.listed ─┘     │
+//	                                         └──▶ view.synced, noted at each point of the event log
+//	                                                └──▶ Registration.Synced: the handler has got there
+//
+// An informer that has synced stays so. A source that is added later makes
+// synced() false again, which concerns handlers that join after that.
+//
+// It is updated after the snapshot and the log: what a caller waits for is in the
+// snapshot that it then finds.
+//
+// mu guards all fields. Sources, started, and listed and rv of each source change
+// only with the applier's mutex held as well, so that the applier reads them
+// without mu.
 type progress[T Object] struct {
 	mu      sync.Mutex
-	sources []*source[T] // those of the published cache, with their reached; never modified
-	synced  bool         // all of them have listed, and Run was called
+	sources []*source[T] // replaced, never modified
+	started bool         // Run was called
+	begin   time.Time    // when
+	first   chan struct{}
+	after   time.Duration // from begin to the close of first
+	stopped chan struct{} // closed when nothing will change any more
 	waiting map[*waiter]struct{}
 }
 
-// position is how far the changes of one source are part of the cache.
-type position struct {
-	listed bool   // its first list is
-	rv     string // the latest of them
+// newProgress returns the progress of an informer without sources.
+func newProgress[T Object]() *progress[T] {
+	return &progress[T]{first: make(chan struct{}), stopped: make(chan struct{})}
 }
 
-// waiter is one call that waits. Its condition is evaluated with progress.mu held.
+// waiter is a condition, and what to call when it is met. Both functions are called by the
+// goroutine that publishes, condition with the mutex of progress held, ended
+// without that mutex but perhaps with the applier's, so it must not block. It is called
+// once: with nil when the condition is met, or else with the
+// reason why it cannot be met any more.
 type waiter struct {
 	condition func() (met bool, err error)
-	ended     chan struct{} // closed when it is met, or cannot be any more
-	err       error         // why it cannot; written before ended is closed
+	ended     func(err error)
 }
 
-// publish notes where the sources are now and ends the waits that are met. It is
-// called with applying held. Without waiters it costs a lock.
-func (p *progress[T]) publish(sources []*source[T], synced bool) {
+// start notes that Run was called. It returns false if it was called before.
+func (p *progress[T]) start() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sources, p.synced = sources, synced
-	for _, s := range sources {
-		s.reached = s.position
+	if p.started {
+		return false
 	}
+	p.started, p.begin = true, time.Now()
+	return true
+}
+
+// isStarted reports whether Run was called.
+func (p *progress[T]) isStarted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.started
+}
+
+// setSources replaces the list of sources. The applier's mutex must be held.
+//
+// The list is replaced, not modified, as current gives it to readers without a lock.
+func (p *progress[T]) setSources(sources []*source[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sources = sources
+}
+
+// current returns the sources.
+func (p *progress[T]) current() []*source[T] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sources
+}
+
+// setListed notes that the first list of s is part of the snapshot. It returns
+// false if that was so before. The applier's mutex must be held.
+//
+// It is the difference between the origins InitialList and Relist.
+func (p *progress[T]) setListed(s *source[T]) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := s.listed
+	s.listed = true
+	return !before
+}
+
+// synced reports whether Run was called and the first list of each source is
+// applied. Mu or the applier's mutex must be held.
+func (p *progress[T]) synced() bool {
+	unlisted := func(s *source[T]) bool { return !s.listed }
+	return p.started && !slices.ContainsFunc(p.sources, unlisted) // before Run, no sources mean nothing
+}
+
+// version returns how far the cache as a whole is applied: the least version of
+// all sources. The applier's mutex must be held.
+//
+// The least, because a snapshot claims to contain everything up to its version. While
+// a source has not listed, its version is empty, and so is that of the cache.
+func (p *progress[T]) version() string {
+	if len(p.sources) == 0 {
+		return ""
+	}
+	rv := p.sources[0].rv
+	for _, s := range p.sources[1:] {
+		if !atLeast(s.rv, rv) {
+			rv = s.rv
+		}
+	}
+	return rv
+}
+
+// publish notes that what is applied is in the snapshot and the log, and ends the
+// waits for it. First is whether the informer is synced by that, as never before.
+// The applier's mutex must be held. Without waiters it costs a lock.
+func (p *progress[T]) publish() (first bool) {
+	p.mu.Lock()
+	for _, s := range p.sources {
+		// From here on a wait for this version ends: it is what readers find.
+		s.reached = s.rv
+	}
+	// Closed at most once, even if a source that is added later makes synced false again.
+	if first = p.synced() && !isClosed(p.first); first {
+		p.after = time.Since(p.begin)
+		close(p.first)
+	}
+	var ended []func()
+	// Each condition is checked once per batch. Conditions take no lock, as mu is
+	// held, and are cheap: a look at a version, and at one object of the snapshot.
 	for w := range p.waiting {
-		met, err := w.condition()
-		if met || err != nil {
-			w.err = err
-			close(w.ended)
+		if met, err := w.condition(); met || err != nil {
+			ended = append(ended, func() { w.ended(err) })
 			delete(p.waiting, w)
 		}
 	}
+	p.mu.Unlock()
+	// What they call may register another wait, which takes mu.
+	for _, end := range ended {
+		end()
+	}
+	return first
 }
 
-// source returns the source that reads a namespace, or nil. It is called with mu
-// held.
-func (p *progress[T]) source(namespace string) *source[T] {
+// stop ends all waits: nothing will change any more. It is called once.
+func (p *progress[T]) stop() {
+	p.mu.Lock()
+	// With mu held: a wait is either registered before this, and ended below, or finds
+	// the channel closed. None can slip through in between.
+	close(p.stopped)
+	ended := p.waiting
+	p.waiting = nil
+	p.mu.Unlock()
+	for w := range ended {
+		w.ended(ErrStopped)
+	}
+}
+
+// sourceLocked returns the source that reads a namespace, or nil.
+//
+// A source without a namespace reads all of them.
+func (p *progress[T]) sourceLocked(namespace string) *source[T] {
 	for _, s := range p.sources {
 		if s.namespace == "" || s.namespace == namespace {
 			return s
@@ -58,31 +189,72 @@ func (p *progress[T]) source(namespace string) *source[T] {
 	return nil
 }
 
-// wait waits until condition is met or fails, ctx ends, or stopped is closed.
-func (p *progress[T]) wait(ctx context.Context, stopped <-chan struct{}, condition func() (bool, error)) error {
-	w := &waiter{condition: condition, ended: make(chan struct{})}
+// unlisted says which first lists are not applied yet, and why.
+func (p *progress[T]) unlisted() (whys []error) {
 	p.mu.Lock()
-	met, err := condition()
-	if met || err != nil {
-		p.mu.Unlock()
-		return err
+	defer p.mu.Unlock()
+	for _, s := range p.sources {
+		if !s.listed {
+			// Health of the reflector takes its own lock, which never waits for mu.
+			whys = append(whys, s.whyUnlisted())
+		}
+	}
+	return whys
+}
+
+// register makes w wait, unless its condition is met or cannot be met already:
+// then it reports that, and ended is never called.
+func (p *progress[T]) register(w *waiter) (met bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// Checked with mu held, so that no publish comes between the check and the entry
+	// in waiting: a condition that becomes true there would be missed.
+	if met, err = w.condition(); met || err != nil {
+		return met, err
+	}
+	// After the check: what the cache contains already can be waited for even then.
+	if isClosed(p.stopped) {
+		return false, ErrStopped
 	}
 	if p.waiting == nil {
 		p.waiting = map[*waiter]struct{}{}
 	}
 	p.waiting[w] = struct{}{}
-	p.mu.Unlock()
+	return false, nil
+}
 
-	select {
-	case <-w.ended:
-		return w.err
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-stopped:
-		err = ErrStopped
-	}
+// remove ends the waiting of w. A call of its ended function may be running.
+// So ended must tolerate a call after it; the one of wait writes to a buffered channel.
+func (p *progress[T]) remove(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.waiting, w)
-	return err
+}
+
+// wait blocks until condition is met or cannot be met any more, or ctx ends.
+func (p *progress[T]) wait(ctx context.Context, condition func() (bool, error)) error {
+	// Room for one error: the goroutine that publishes must not block on a caller that
+	// has left because of its context.
+	ended := make(chan error, 1)
+	w := &waiter{condition: condition, ended: func(err error) { ended <- err }}
+	if met, err := p.register(w); met || err != nil {
+		return err
+	}
+	defer p.remove(w)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// isClosed reports whether c, on which nothing is sent, is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

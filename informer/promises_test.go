@@ -19,6 +19,7 @@ import (
 
 // One test, or a few, for each numbered promise of the package documentation.
 
+// Promise informer/1
 func TestPromise1CacheAndIndexesAreUpdatedBeforeTheEvent(t *testing.T) {
 	t.Parallel()
 	byN := indexer.NewIndex("n", func(p *pod) ([]string, error) { return []string{p.Labels["n"]}, nil })
@@ -31,8 +32,7 @@ func TestPromise1CacheAndIndexesAreUpdatedBeforeTheEvent(t *testing.T) {
 			checked++
 			snap := w.inf.Snapshot()
 			got, ok := snap.Get(e.Key)
-			hits, err := indexer.IndexLen(snap, byN, e.Object().Labels["n"])
-			require.NoError(t, err)
+			hits := indexer.IndexLen(snap, byN, e.Object().Labels["n"])
 			if e.Type == Deleted {
 				assert.False(t, ok)
 				assert.Zero(t, hits)
@@ -52,6 +52,7 @@ func TestPromise1CacheAndIndexesAreUpdatedBeforeTheEvent(t *testing.T) {
 	})
 }
 
+// Promise informer/2
 func TestPromise2CallsOfOneHandlerAreSequential(t *testing.T) {
 	t.Parallel()
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
@@ -67,6 +68,7 @@ func TestPromise2CallsOfOneHandlerAreSequential(t *testing.T) {
 	})
 }
 
+// Promise informer/3
 func TestPromise3EventsOfAnObjectAreAChain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
@@ -93,6 +95,7 @@ func TestPromise3EventsOfAnObjectAreAChain(t *testing.T) {
 	})
 }
 
+// Promise informer/4
 func TestPromise4NoEventForAnObjectThatTheHandlerDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -107,12 +110,13 @@ func TestPromise4NoEventForAnObjectThatTheHandlerDoesNotKnow(t *testing.T) {
 		assert.Equal(t, []string{"Added a/x 1 InitialList"}, o.take())
 
 		// A deletion that the server reports, of an object that is not cached.
-		require.NoError(t, w.inf.sources[0].sink.Delete(t.Context(), p))
+		require.NoError(t, w.inf.progress.sources[0].sink.Delete(t.Context(), p))
 		synctest.Wait()
 		assert.Empty(t, o.take())
 	})
 }
 
+// Promise informer/5
 func TestPromise5AnotherUIDIsADeleteAndAnAdd(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -129,12 +133,13 @@ func TestPromise5AnotherUIDIsADeleteAndAnAdd(t *testing.T) {
 
 		other := w.get(object.KeyOf(o.view[objKey("a", "x")])).DeepCopy()
 		other.UID, other.ResourceVersion, other.Labels["n"] = "other", "9999", "3"
-		require.NoError(t, w.inf.sources[0].sink.Update(t.Context(), other)) // and no deletion reported
+		require.NoError(t, w.inf.progress.sources[0].sink.Update(t.Context(), other)) // and no deletion reported
 		synctest.Wait()
 		assert.Equal(t, []string{"Deleted a/x 2 Watch unseen", "Added a/x 3 Watch"}, o.take())
 	})
 }
 
+// Promise informer/6
 func TestPromise6RelistThatChangesNothingDeliversNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -158,6 +163,7 @@ func TestPromise6RelistThatChangesNothingDeliversNothing(t *testing.T) {
 	})
 }
 
+// Promise informer/7
 func TestPromise7EveryViewBecomesTheServersState(t *testing.T) {
 	t.Parallel()
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
@@ -186,6 +192,7 @@ func TestPromise7EveryViewBecomesTheServersState(t *testing.T) {
 	})
 }
 
+// Promise informer/8
 func TestPromise8RegistrationIsGaplessAndFreeOfDuplicates(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -219,6 +226,7 @@ func TestPromise8RegistrationIsGaplessAndFreeOfDuplicates(t *testing.T) {
 	})
 }
 
+// Promise informer/9
 func TestPromise9NoCallStartsAfterRemove(t *testing.T) {
 	t.Parallel()
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
@@ -248,23 +256,27 @@ func TestPromise9NoCallStartsAfterRemove(t *testing.T) {
 	})
 }
 
+// Promise informer/9
 func TestPromise9RemoveFromWithinTheHandler(t *testing.T) {
 	t.Parallel()
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
 		var r *Registration
 		var got []error
 		r = w.add(HandlerFunc[*pod](func(Event[*pod]) {
-			got = append(got, r.RemoveAndWait(context.Background()))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			got = append(got, r.RemoveAndWait(ctx))
 		}), HandlerOptions{})
 		w.set("a", "x", 1)
 		w.set("a", "y", 1)
-		synctest.Wait()
-		require.Len(t, got, 1)
-		require.ErrorIs(t, got[0], ErrInCallback)
 		<-r.Done()
+		require.Len(t, got, 1)
+		require.ErrorIs(t, got[0], context.DeadlineExceeded)
+		assert.ErrorContains(t, got[0], "from within the handler?")
 	})
 }
 
+// Promise informer/10
 func TestPromise10PanicGoesToOnPanicAndTheHandlerGoesOn(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -294,6 +306,7 @@ func TestPromise10PanicGoesToOnPanicAndTheHandlerGoesOn(t *testing.T) {
 	})
 }
 
+// Promise informer/10
 func TestPromise10PanicWithoutOnPanicEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	const variable = "INFORMER_TEST_PANIC"
@@ -333,6 +346,7 @@ func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
 
 // Between the publishing of a snapshot and that of the events that lead to it the
 // cache is ahead of the log. A handler that joins then begins where the log is.
+// Promise informer/8
 func TestPromise8JoiningBetweenTheCacheAndTheLogMakesNoDuplicate(t *testing.T) {
 	t.Parallel()
 	c := newCluster()

@@ -24,10 +24,10 @@ func TestListerReadsTheCache(t *testing.T) {
 	opts := Options[*pod]{Resource: schema.GroupResource{Group: "g", Resource: "pods"}}
 	inWorld(t, c, opts, func(t *testing.T, w *world) {
 		l := w.inf.Lister()
-		p, err := l.Get("a", "y")
+		p, err := l.Get(objKey("a", "y"))
 		require.NoError(t, err)
 		assert.Equal(t, "2", p.Labels["n"])
-		_, err = l.Get("b", "y")
+		_, err = l.Get(objKey("b", "y"))
 		assert.True(t, apierrors.IsNotFound(err))
 		assert.EqualError(t, err, `pods.g "y" not found`)
 		_, err = l.Namespace("b").Get("y")
@@ -157,7 +157,7 @@ func TestInformerThatHasJustBegunSaysSo(t *testing.T) {
 	t.Parallel()
 	inf, err := NewNamespaced[*pod](nil, Options[*pod]{})
 	require.NoError(t, err)
-	inf.started.Store(true) // as in the middle of Run
+	inf.start() // as in the middle of Run
 	assert.EqualError(t, inf.Unsynced(), `informer "Pod" is not synced: it has only just begun`)
 }
 

@@ -2,31 +2,31 @@ package informer
 
 import (
 	"github.com/informerkit/informerkit/indexer"
-	"github.com/informerkit/informerkit/internal/eventlog"
+	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-// record is an entry of the event log: an event or, if leap is set, many.
+// record is an entry of the event log: one event or, if diff is set, many.
 type record[T Object] struct {
 	event Event[T]
-	leap  *leap[T]
+	diff  *listDiff[T]
 	at    int64 // when it was appended, in Unix nanoseconds
 }
 
-// leap is the result of a list as an entry of the log: from one snapshot to
+// listDiff is the result of a list as an entry of the log: from one snapshot to
 // another. Each handler works out the events by itself when it gets there, in
 // time proportional to what has changed, so that a list of any size is one entry.
-type leap[T Object] struct {
-	from, to *indexer.Snapshot[T]
-	origin   Origin
-	synced   bool // all sources have listed
+type listDiff[T Object] struct {
+	from   *indexer.Snapshot[T]
+	to     view[T]
+	origin Origin
 }
 
-// view is what a handler has been told of, at some point of the log: all objects
-// of a snapshot, in the state that they have there.
+// view is a state of the cache, published at some point of the log. A handler
+// that has got there has seen each of the objects in the state that it has there.
 type view[T Object] struct {
 	snap *indexer.Snapshot[T]
-	// synced is whether the first list is part of it, that of each source.
+	// synced is progress.synced at that point.
 	synced bool
 }
 
@@ -35,9 +35,9 @@ type (
 	cursor[T Object]   = eventlog.Cursor[record[T], view[T]]
 )
 
-// between calls tell with the events that lead from one snapshot to the other.
-// It stops and returns false as soon as tell does.
-func between[T Object](from, to *indexer.Snapshot[T], origin Origin, tell func(Event[T]) bool) bool {
+// difference delivers the events that lead from one snapshot to the other, in any
+// order across objects. It stops and returns false as soon as deliver does.
+func difference[T Object](from, to *indexer.Snapshot[T], origin Origin, deliver func(Event[T]) bool) bool {
 	if from == to {
 		return true
 	}
@@ -47,33 +47,36 @@ func between[T Object](from, to *indexer.Snapshot[T], origin Origin, tell func(E
 		case indexer.Added:
 			e.Type = Added
 		case indexer.Deleted:
+			// Two snapshots show that an object is gone, not what it was in the end.
 			e.Type, e.FinalStateUnknown = Deleted, true
 		case indexer.Updated:
+			// A new copy of the same state, as a list makes them.
 			if object.SameVersion(c.Old, c.New) {
 				continue
 			}
-			if !tellUpdate(e, tell) {
+			if !deliverUpdate(e, deliver) {
 				return false
 			}
 			continue
 		}
-		if !tell(e) {
+		if !deliver(e) {
 			return false
 		}
 	}
 	return true
 }
 
-// tellUpdate tells of a new state under a known key. Another UID means another
-// object: the one that was there is gone, and nobody saw how it ended.
-func tellUpdate[T Object](e Event[T], tell func(Event[T]) bool) bool {
+// deliverUpdate delivers a new state under a known key. Another UID means another
+// object: the old one is gone, and its final state is unknown.
+func deliverUpdate[T Object](e Event[T], deliver func(Event[T]) bool) bool {
 	if e.Old.GetUID() == e.New.GetUID() {
 		e.Type = Updated
-		return tell(e)
+		return deliver(e)
 	}
-	gone, came := e, e
+	deleted, added := e, e
 	var none T
-	gone.Type, gone.New, gone.FinalStateUnknown = Deleted, none, true
-	came.Type, came.Old = Added, none
-	return tell(gone) && tell(came)
+	deleted.Type, deleted.New, deleted.FinalStateUnknown = Deleted, none, true
+	added.Type, added.Old = Added, none
+	// In this order: a handler must not have two objects under one key.
+	return deliver(deleted) && deliver(added)
 }

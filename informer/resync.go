@@ -9,13 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// minResyncStep is the least time between two slices of a resync.
-const minResyncStep = time.Second
-
 // maxResyncSlices is the number of bits in resyncer.due.
 const maxResyncSlices = 64
 
-// resyncer says when which objects are due to be told again.
+// resyncer says when which objects are due to be delivered again. A resync is not
+// a relist: it asks the server for nothing, and repeats what the cache has, for
+// handlers that depend on more than the object.
 //
 // The key space is cut into slices, and one slice is due at each step, so that a
 // queue behind the handler is not flooded once per period. Each slice, and so
@@ -26,18 +25,21 @@ type resyncer struct {
 	slices int
 	seed   maphash.Seed
 	due    atomic.Uint64 // slices, as bits
-	kick   func()
+	wake   func()        // called without mu when slices are due
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards all below
 	timer *time.Timer
 	start time.Time
-	steps int
-	over  bool
+	steps int // that were taken since start
+	ended bool
 }
 
-func newResyncer(period time.Duration, kick func()) *resyncer {
+// newResyncer returns a resyncer whose clock does not run yet.
+//
+// A step is a second at least, so a short period has few slices, and one of a second has one.
+func newResyncer(period time.Duration, wake func()) *resyncer {
 	slices := max(1, min(maxResyncSlices, int(period/minResyncStep)))
-	return &resyncer{period: period, slices: slices, seed: maphash.MakeSeed(), kick: kick}
+	return &resyncer{period: period, slices: slices, seed: maphash.MakeSeed(), wake: wake}
 }
 
 // slice returns the slice that a key belongs to.
@@ -45,14 +47,16 @@ func (r *resyncer) slice(key types.NamespacedName) int {
 	if r.slices == 1 {
 		return 0
 	}
+	// By hash: the slices are about equally large, whatever the names are.
 	return int(maphash.Comparable(r.seed, key) % uint64(r.slices))
 }
 
-// begin starts the clock.
+// begin starts the clock, unless end was called before.
 func (r *resyncer) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over {
+	// The handler may have been removed while it was being called with the first objects.
+	if r.ended {
 		return
 	}
 	r.start = time.Now()
@@ -61,6 +65,7 @@ func (r *resyncer) begin() {
 
 // after returns when step n is, from the start. The last step of a round is
 // exactly at a multiple of the period.
+// Computed from the start and not from the step before, so that no error adds up.
 func (r *resyncer) after(n int) time.Duration {
 	rounds, rest := n/r.slices, n%r.slices
 	return time.Duration(rounds)*r.period + r.period*time.Duration(rest)/time.Duration(r.slices)
@@ -69,19 +74,22 @@ func (r *resyncer) after(n int) time.Duration {
 // step marks the next slice, and those that were missed, and sets the timer.
 func (r *resyncer) step() {
 	r.mu.Lock()
-	if r.over {
+	if r.ended {
 		r.mu.Unlock()
 		return
 	}
 	elapsed := time.Since(r.start)
 	for r.after(r.steps+1) <= elapsed {
 		bit := uint64(1) << (r.steps % r.slices)
+		// A slice that is due already stays so: a handler that is slow gets it once, not
+		// once for each step that it missed.
 		r.due.Or(bit)
 		r.steps++
 	}
 	r.timer.Reset(r.after(r.steps+1) - elapsed)
 	r.mu.Unlock()
-	r.kick()
+	// Without mu: the runner that is woken may end this resyncer, which takes it.
+	r.wake()
 }
 
 // end stops the clock. A nil resyncer may be ended too.
@@ -91,7 +99,7 @@ func (r *resyncer) end() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over = true
+	r.ended = true
 	if r.timer != nil {
 		r.timer.Stop()
 	}

@@ -43,8 +43,8 @@ func TestResyncTellsEachObjectExactlyOncePerPeriod(t *testing.T) {
 			}
 		}
 		assert.Greater(t, len(at), 50, "the objects are spread over the period")
-		assert.Empty(t, quiet.take(), "only the handler that asked is told")
-		assert.Zero(t, w.inf.sources[0].queue.Len())
+		assert.Empty(t, quiet.take(), "only the handler that asked gets it")
+		assert.Zero(t, w.inf.progress.sources[0].queue.Len())
 	})
 }
 
@@ -147,7 +147,7 @@ func TestTimerOfARemovedHandlerIsStopped(t *testing.T) {
 		close(gate)
 		for _, r := range []*Registration{idle, busy} {
 			<-r.Done()
-			resync := r.d.(*delivery[*pod]).resync
+			resync := r.runner.(*runner[*pod]).resync
 			assert.False(t, resync.timer.Stop(), "the timer still ran")
 			resync.begin()
 			assert.False(t, resync.timer.Stop(), "begun after the end")

@@ -56,7 +56,7 @@ func TestAppliedChangesAreNotRetained(t *testing.T) {
 			w.set("a", "x", n)
 		}
 		synctest.Wait()
-		a := &w.inf.applier
+		a := w.inf.applier
 		assert.LessOrEqual(t, cap(a.records), maxScratch)
 		for _, r := range a.records[:cap(a.records)] {
 			assert.Zero(t, r)
@@ -70,10 +70,10 @@ func TestAppliedChangesAreNotRetained(t *testing.T) {
 // What filled the cache at first may hold another cache.
 func TestSeedIsNotRetained(t *testing.T) {
 	t.Parallel()
-	inf, err := New(newCluster().source(), Options[*pod]{Seed: func(yield func(*pod) bool) { yield(labelled("1")) }})
+	inf, err := New(newCluster().source(), Options[*pod]{InitialObjects: func(yield func(*pod) bool) { yield(labelled("1")) }})
 	require.NoError(t, err)
 	assert.Equal(t, 1, inf.Snapshot().Len())
-	assert.Nil(t, inf.opts.Seed)
+	assert.Nil(t, inf.opts.InitialObjects)
 }
 
 func TestEventsEndsWithItsContextAlsoWithinADifference(t *testing.T) {

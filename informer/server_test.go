@@ -34,7 +34,7 @@ func followUnreliable(t *testing.T, seed uint64) {
 	s := informertest.Start(t, informertest.Options{InMemory: true, Seed: seed, HistoryLength: 50})
 	source, err := reflector.NewResource[*pod](s.Config(), podResource, reflector.ResourceOptions{})
 	require.NoError(t, err)
-	inf, err := New(source, Options[*pod]{})
+	inf, err := New(source, Options[*pod]{InternPool: reflector.NewInternPool()})
 	require.NoError(t, err)
 	w := &world{t: t, inf: inf}
 	w.run()
@@ -83,7 +83,7 @@ func TestClassicChainFollowsAnUnreliableServer(t *testing.T) {
 }
 
 // beUnreliable changes pods, some of them so that they cannot be decoded, with
-// chaos, restarts and outages, and then lets whoever reads recover.
+// chaos, restarts and outages, and then lets the readers recover.
 func beUnreliable(t *testing.T, s *informertest.Server, rnd *rand.Rand, cache snapshots, each func(step int)) {
 	t.Helper()
 	calm := s.InjectChaos(informertest.Chaos{Seed: rnd.Uint64(), Rate: 0.4})
@@ -100,7 +100,7 @@ func beUnreliable(t *testing.T, s *informertest.Server, rnd *rand.Rand, cache sn
 		case 2:
 			// A client that lags, or learns of the new history only when that has
 			// reached the version it remembers, cannot know that it is another
-			// history: nobody can. So it has caught up before, and notices before
+			// history: no reader can. So it has caught up before, and notices before
 			// anything else is written.
 			mendPods(t, s)
 			awaitServerState(t, s, cache)
@@ -199,7 +199,7 @@ func TestWritesAreReadAfterTheVersionsBeganAnew(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		createPod(t, s, "default", "new")
 		require.NoError(t, pods.WaitForResourceVersion(t.Context(), s.ResourceVersion()))
-		_, err = pods.Lister().Get("default", "new")
+		_, err = pods.Lister().Get(objKey("default", "new"))
 		require.NoError(t, err)
 	})
 }

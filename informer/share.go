@@ -1,16 +1,20 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"log/slog"
 	"reflect"
 	"strings"
 	"sync"
-	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -35,46 +39,69 @@ type ForOptions[T Object] struct {
 	// AllNamespaces reads all namespaces although the factory has a list; use it
 	// for resources that are not in namespaces.
 	AllNamespaces bool
-	// Transform and Indexer are as in [Options]. They belong to the informer, not
-	// to the one who asks: who asks second may leave them out, or give the very
-	// same Transform. Two closures are not the same, even if made by the same code:
-	// keep the function in a variable, or declare it at the top level.
+	// Transform and Indexer are as in [Options]. They belong to the informer: what
+	// the first call of For gives is in effect for all that share it, and later
+	// calls leave them out. Functions cannot be compared, so informers that differ
+	// in them need a Variant.
 	Transform func(T) (T, error)
 	Indexer   indexer.Options[T]
-	// Variant tells informers apart that differ only in Transform or Indexer.
+	// Name, QueueLimit, InitialObjects, Logger, Metrics and Reflector are as in
+	// [Options], and belong to the informer like Transform; what is zero is as the
+	// factory says. The default of Name says what distinguishes the informers of a
+	// factory, without spaces, such as "Pod/metadata/app=web".
+	Name           string
+	QueueLimit     int
+	InitialObjects iter.Seq[T]
+	Logger         *slog.Logger
+	Metrics        MetricsProvider
+	Reflector      reflector.Options
+	// Variant, if set, names a combination of Transform and Indexer: calls of the
+	// same Variant share an informer, and are taken to give the same ones.
 	Variant string
 }
 
-// sharedKey is what must be equal for an informer to be shared.
-type sharedKey struct {
-	typ           reflect.Type
-	resource      schema.GroupVersionResource
-	kind          schema.GroupVersionKind
-	label, field  string
-	shard         string
-	allNamespaces bool
-	variant       string
-}
-
-// Shared is somebody's part in an informer that a [Factory] made.
+// Shared is a reference to an informer that a [Factory] runs and that others may
+// use too. So it can neither stop it nor change what it reads.
 type Shared[T Object] struct {
-	*Informer[T]
+	Cache[T]
 	release func()
 }
 
-// Release gives the part back. The informer stops when all parts have been
+// Release gives the reference back. The informer stops when all have been
 // released, and its handlers with it; a handler that should end earlier must be
 // removed. Release may be called more than once.
 func (s *Shared[T]) Release() { s.release() }
 
 // share is an informer with the number of its users.
+//
+// It is in the factory's map until it has no users, or has failed and was replaced.
 type share[T Object] struct {
 	*Informer[T]
-	transform unsafe.Pointer
-	users     int
-	stop      func()
-	begun     bool
+	builder builder[T]
+	users   int    // the rest is guarded by the factory's mu
+	stop    func() // not nil once begun
+	begun   bool
 }
+
+// addNamespace makes the informer read one more namespace, unless it reads all.
+//
+// The factory's mutex is held: see Factory.AddNamespace.
+func (s *share[T]) addNamespace(namespace string) error {
+	if !s.namespaced {
+		return nil
+	}
+	lw, err := s.builder.source(namespace)
+	if err != nil {
+		return err
+	}
+	return s.AddNamespace(namespace, lw)
+}
+
+// removeNamespace makes the informer read one namespace less.
+//
+// It waits for the requests that are running, so it must not be called with the
+// factory's mutex held.
+func (s *share[T]) removeNamespace(namespace string) { s.RemoveNamespace(namespace) }
 
 // begin is called with the factory's mutex held.
 func (s *share[T]) begin(launch func(func(context.Context) error) func()) {
@@ -84,16 +111,32 @@ func (s *share[T]) begin(launch func(func(context.Context) error) func()) {
 	}
 }
 
-// For returns the factory's informer of T for these options: the one that
-// somebody asked for before and has not released, or a new one. If the factory
-// has been started, so has the informer. The caller must Release it when it
-// needs it no more.
+// For returns the factory's informer of T, with at most one [ForOptions]: one that
+// was asked for before and is not released, or a new one. If the factory has been
+// started, so has the informer. The caller must Release it when it is not needed
+// any more.
 //
 // T may be a pointer to a generated type, *unstructured.Unstructured or
 // *metav1.PartialObjectMetadata. A resource that the server does not have yet is
-// waited for; one that it has no more empties the cache.
-func For[T Object](f *Factory, opts ForOptions[T]) (*Shared[T], error) {
-	if err := opts.complete(f); err != nil {
+// waited for; when it is removed from the server, the cache is emptied.
+func For[T Object](f *Factory, options ...ForOptions[T]) (*Shared[T], error) {
+	if f == nil {
+		return nil, errNoFactory
+	}
+	var opts ForOptions[T]
+	switch len(options) {
+	case 0:
+	case 1:
+		opts = options[0]
+	default:
+		return nil, fmt.Errorf("informer: For got %d ForOptions; pass one at most", len(options))
+	}
+	// Held to the end: two calls for the same key must not make two informers.
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// Before the key is made: options that name the kind and options that leave it to
+	// the scheme are the same informer.
+	if err := opts.complete(f, sourceOf[T](f) != nil); err != nil {
 		return nil, err
 	}
 	key := sharedKey{
@@ -101,29 +144,28 @@ func For[T Object](f *Factory, opts ForOptions[T]) (*Shared[T], error) {
 		label: opts.LabelSelector, field: opts.FieldSelector, shard: opts.ShardSelector,
 		allNamespaces: opts.AllNamespaces, variant: opts.Variant,
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.down {
 		return nil, fmt.Errorf("informer: the factory was shut down: %w", ErrStopped)
 	}
-	transform := identity(opts.Transform)
 	s, ok := f.shared[key].(*share[T])
 	switch {
 	case !ok || isClosed(s.Done()): // one whose source has failed for good is of no use
-		inf, err := builder[T]{f, opts}.build()
+		b := builder[T]{f, opts, f.spaces, sourceOf[T](f)}
+		inf, err := b.build()
 		if err != nil {
 			return nil, err
 		}
-		s = &share[T]{Informer: inf, transform: transform}
+		s = &share[T]{Informer: inf, builder: b}
 		f.shared[key] = s
-	case transform != nil && transform != s.transform, len(opts.Indexer.Indexes) > 0:
-		return nil, fmt.Errorf("informer: there is an informer of %s already, whose Transform or Indexer may be others; leave them out, add indexes with Indexer().AddIndex, or set ForOptions.Variant to get another one", typeOf[T]())
+	case opts.Variant == "" && (opts.Transform != nil || len(opts.Indexer.Indexes) > 0):
+		return nil, fmt.Errorf("informer: there is an informer of %s already, whose Transform or Indexer may be others, as functions cannot be compared; leave them out to share it and add indexes with Indexer().AddIndex, or set ForOptions.Variant to a name for them", typeOf[T]())
 	}
 	s.users++
+	// After the count: an informer that runs has at least one user.
 	if f.launch != nil {
 		s.begin(f.launch)
 	}
-	return &Shared[T]{Informer: s.Informer, release: sync.OnceFunc(func() { release(f, key, s) })}, nil
+	return &Shared[T]{Cache: s.Informer, release: sync.OnceFunc(func() { release(f, key, s) })}, nil
 }
 
 // release takes one user off, and stops an informer that has none left.
@@ -133,6 +175,7 @@ func release[T Object](f *Factory, key sharedKey, s *share[T]) {
 	if s.users--; s.users > 0 {
 		return
 	}
+	// For may have put another informer in the place of one that failed.
 	if f.shared[key] == sharedInformer(s) {
 		delete(f.shared, key)
 	}
@@ -141,14 +184,55 @@ func release[T Object](f *Factory, key sharedKey, s *share[T]) {
 	}
 }
 
-// identity tells function values apart. Package reflect compares code only, and
-// so would take two closures that captured different variables for the same.
-func identity[F any](f func(F) (F, error)) unsafe.Pointer {
-	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
+// SourceFunc returns a source of the objects that opts ask for: of one namespace,
+// or of all if it is empty. It is called once per informer and namespace, and must
+// not call the factory.
+type SourceFunc[T Object] func(opts ForOptions[T], namespace string) (reflector.ListerWatcher[T], error)
+
+// SetSource makes the factory's informers of T read from what source returns rather
+// than from the API server: a fake clientset in a test, for example, wrapped by
+// reflector.FromFuncs. It is called before the first For of T.
+func SetSource[T Object](f *Factory, source SourceFunc[T]) error {
+	switch {
+	case f == nil:
+		return errNoFactory
+	case source == nil:
+		return fmt.Errorf("informer: SetSource: the source of %s is nil; pass a function that returns a ListerWatcher", typeOf[T]())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// An informer that exists would go on reading from the API server, and a test that
+	// expects its fake would fail in a way that is hard to explain.
+	for key := range f.shared {
+		if key.typ == reflect.TypeFor[T]() {
+			return fmt.Errorf("informer: SetSource: there is an informer of %s already; call it before For", typeOf[T]())
+		}
+	}
+	f.sources[reflect.TypeFor[T]()] = source
+	return nil
 }
 
-// complete checks the options and finds the kind.
-func (o *ForOptions[T]) complete(f *Factory) error {
+// errNoFactory is for functions that take a factory and got nil.
+var errNoFactory = errors.New("informer: the factory is nil; make one with NewFactory")
+
+// sourceOf returns what SetSource set, or nil. The factory's mu must be held.
+func sourceOf[T Object](f *Factory) SourceFunc[T] {
+	// The map has functions of different types, as a field cannot have type parameters.
+	// The key is T, so the assertion fails only if there is none.
+	source, _ := f.sources[reflect.TypeFor[T]()].(SourceFunc[T])
+	return source
+}
+
+// complete checks the options and finds the kind, which need not be known if there
+// is a source for the type.
+func (o *ForOptions[T]) complete(f *Factory, hasSource bool) error {
+	// Checked here, as the server's refusal would show only as an informer that never syncs.
+	if _, err := labels.Parse(o.LabelSelector); err != nil {
+		return fmt.Errorf("informer: ForOptions.LabelSelector %q: %w", o.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(o.FieldSelector); err != nil {
+		return fmt.Errorf("informer: ForOptions.FieldSelector %q: %w", o.FieldSelector, err)
+	}
 	switch {
 	case o.Resource.Resource != "" && o.Kind.Kind != "":
 		return errors.New("informer: ForOptions has both a Resource and a Kind; set one of the two")
@@ -158,9 +242,13 @@ func (o *ForOptions[T]) complete(f *Factory) error {
 		return fmt.Errorf("informer: ForOptions.Resource %v has no plural name", o.Resource)
 	case o.Kind.Kind != "":
 		return nil
+	case f.opts.Scheme == nil && hasSource:
+		o.Kind.Kind = typeName[T]() // for the name only
+		return nil
 	case f.opts.Scheme == nil:
 		return fmt.Errorf("informer: which resource holds %s? Set ForOptions.Resource, ForOptions.Kind or FactoryOptions.Scheme", typeOf[T]())
 	}
+	// A scheme finds the kind by the Go type of a value, so it needs one.
 	obj, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 	if !ok {
 		return fmt.Errorf("informer: %s is not a pointer to an API type", typeOf[T]())
@@ -174,72 +262,114 @@ func (o *ForOptions[T]) complete(f *Factory) error {
 }
 
 // builder makes an informer out of options.
+// It is kept by share, for the sources of namespaces that are added later.
 type builder[T Object] struct {
-	f    *Factory
-	opts ForOptions[T]
+	f          *Factory
+	opts       ForOptions[T]
+	namespaces []string      // of the factory when the informer was made
+	custom     SourceFunc[T] // nil: the API server
 }
 
+// build returns an informer, with a source for each namespace that it is to read.
 func (b builder[T]) build() (*Informer[T], error) {
-	f, opts := b.f, b.opts
-	options := Options[T]{
-		Name:      b.name(),
-		Logger:    f.opts.Logger,
-		Transform: opts.Transform,
-		Reflector: f.opts.Reflector,
-		Indexer:   opts.Indexer,
-		Metrics:   f.opts.Metrics,
-	}
-	if len(f.opts.Namespaces) == 0 || opts.AllNamespaces {
-		c := b.collection("")
-		inf, err := New[T](c, options)
-		if err == nil {
-			c.gone = inf.sources[0].empty
+	if !b.f.opts.ByNamespace || b.opts.AllNamespaces {
+		lw, err := b.source("")
+		if err != nil {
+			return nil, err
 		}
-		return inf, err
+		return New[T](lw, b.options())
 	}
-	inf, err := NewNamespaced[T](nil, options)
-	for _, namespace := range f.opts.Namespaces {
+	inf, err := NewNamespaced[T](nil, b.options())
+	// The informer does not run yet: an error leaves nothing behind that must be stopped.
+	for _, namespace := range b.namespaces {
 		if err != nil {
 			break
 		}
-		c := b.collection(namespace)
-		if err = inf.AddNamespace(namespace, c); err == nil {
-			c.gone = inf.sources[len(inf.sources)-1].empty
+		var lw reflector.ListerWatcher[T]
+		if lw, err = b.source(namespace); err == nil {
+			err = inf.AddNamespace(namespace, lw)
 		}
 	}
 	return inf, err
 }
 
-func (b builder[T]) collection(namespace string) *collection[T] {
+// options merges the options of For with those of the factory.
+func (b builder[T]) options() Options[T] {
+	f, opts := &b.f.opts, b.opts
+	merged := Options[T]{
+		Name:           cmp.Or(opts.Name, b.name()),
+		Logger:         cmp.Or(opts.Logger, f.Logger),
+		Transform:      opts.Transform,
+		InternPool:     f.InternPool,
+		Reflector:      f.Reflector,
+		Indexer:        opts.Indexer,
+		QueueLimit:     opts.QueueLimit,
+		InitialObjects: opts.InitialObjects,
+		ResyncPeriod:   f.ResyncPeriod,
+		Metrics:        opts.Metrics,
+	}
+	if merged.Metrics == nil {
+		merged.Metrics = f.Metrics
+	}
+	// The options of an informer replace those of the factory as a whole. Only the policy
+	// is inherited: without it, a resource that is missing would be asked for ever more rarely.
+	if !reflect.ValueOf(opts.Reflector).IsZero() {
+		merged.Reflector = opts.Reflector
+		if merged.Reflector.Policy == nil {
+			merged.Reflector.Policy = f.Reflector.Policy
+		}
+	}
+	// The factory's comes first, and an error of it ends the matter: the second must
+	// not get an object that the first has refused.
+	if f.Transform != nil {
+		merged.Transform = func(obj T) (T, error) {
+			if err := f.Transform(obj); err != nil || opts.Transform == nil {
+				return obj, err
+			}
+			return opts.Transform(obj)
+		}
+	}
+	return merged
+}
+
+// source returns what reads a namespace, or all if it is empty.
+func (b builder[T]) source(namespace string) (reflector.ListerWatcher[T], error) {
+	if b.custom != nil {
+		lw, err := b.custom(b.opts, namespace)
+		if err == nil && lw == nil {
+			err = fmt.Errorf("informer: the source of %s for namespace %q is nil; SetSource needs a function that returns a ListerWatcher", typeOf[T](), namespace)
+		}
+		return lw, err
+	}
+	// No request is made here: a resource that is not served yet is found later.
 	return &collection[T]{
-		cfg: b.f.cfg, discovery: b.f.discovery, gvk: b.opts.Kind, gvr: b.opts.Resource,
+		cfg: b.f.cfg, discovery: b.f.discovery, gvk: b.opts.Kind, gvr: b.opts.Resource, tweak: b.f.opts.TweakListOptions,
 		opts: reflector.ResourceOptions{
 			Namespace: namespace, LabelSelector: b.opts.LabelSelector, FieldSelector: b.opts.FieldSelector,
 			ShardSelector: b.opts.ShardSelector,
 		},
-	}
+	}, nil
 }
 
-// name tells the factory's informers apart in logs and metrics.
+// name returns what distinguishes the factory's informers in logs and metrics.
 func (b builder[T]) name() string {
 	parts := []string{b.opts.Resource.GroupResource().String()}
 	if b.opts.Resource.Resource == "" {
 		parts[0] = b.opts.Kind.GroupKind().String()
 	}
-	var form, all string
 	switch reflect.TypeFor[T]() {
 	case reflect.TypeFor[*unstructured.Unstructured]():
-		form = "(unstructured)"
+		parts = append(parts, "unstructured")
 	case reflect.TypeFor[*metav1.PartialObjectMetadata]():
-		form = "(metadata)"
+		parts = append(parts, "metadata")
 	}
-	if b.opts.AllNamespaces && len(b.f.opts.Namespaces) > 0 {
-		all = "(all namespaces)"
+	if b.opts.AllNamespaces && b.f.opts.ByNamespace {
+		parts = append(parts, "all-namespaces")
 	}
-	for _, p := range []string{form, all, b.opts.LabelSelector, b.opts.FieldSelector, b.opts.ShardSelector, b.opts.Variant} {
+	for _, p := range []string{b.opts.LabelSelector, b.opts.FieldSelector, b.opts.ShardSelector, b.opts.Variant} {
 		if p != "" {
-			parts = append(parts, p)
+			parts = append(parts, strings.Join(strings.Fields(p), "+"))
 		}
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, "/")
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/reflector"
 )
 
 var (
@@ -71,7 +73,11 @@ type simHandler struct {
 
 func (s *simulation) run() {
 	c := newCluster()
-	s.w = newWorld(s.t, c, Options[*pod]{QueueLimit: 1 + s.rnd.IntN(50)})
+	opts := Options[*pod]{QueueLimit: 1 + s.rnd.IntN(50)}
+	if s.rnd.IntN(2) == 0 {
+		opts.InternPool = reflector.NewInternPool()
+	}
+	s.w = newWorld(s.t, c, opts)
 	for range s.rnd.IntN(30) {
 		c.writeAny(s.rnd)
 	}
@@ -148,7 +154,7 @@ func (c *cluster) writeAny(rnd *rand.Rand) {
 	}
 }
 
-// recover ends all trouble, and returns when whoever reads has noticed.
+// recover ends all trouble, and returns when the readers have noticed.
 func (c *cluster) recover() {
 	c.fail(nil)
 	time.Sleep(2 * time.Minute) // the longest backoff is one
@@ -205,7 +211,7 @@ func (s *simulation) leave(i int) {
 	s.removed = append(s.removed, h)
 }
 
-// settle waits for quiet and compares everybody with the server.
+// settle waits for quiet and compares all views with the server.
 func (s *simulation) settle() {
 	s.w.recover()
 	time.Sleep(20 * time.Minute) // the slowest handler

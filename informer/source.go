@@ -5,185 +5,138 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/deltafifo"
+	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// source feeds the cache from one collection: a reflector, and the queue of
-// changes between it and whoever applies them. An informer has one source, or
-// one per namespace.
+// source reads one collection. It is the first part of the way of an event: from
+// the API server to a batch of changes that is to be applied.
+//
+//	API server ──▶ reflector ──▶ sink ──▶ queue ──▶ apply (see applier)
+//	               └─ goroutine 1 ─┘        └─ goroutine 2: run ─┘
+//
+// The queue decouples the two: while a batch is applied the reflector goes on
+// reading, up to the limit of the queue. Beyond it, the sink blocks, and with it
+// the connection to the server. An informer has one source, or one per namespace.
 type source[T Object] struct {
 	// namespace is the part of the cache that a list of this source states as a
 	// whole; empty: all of it.
 	namespace string
-	log       *slog.Logger // names it
+	log       *slog.Logger // names the namespace
 	lw        reflector.ListerWatcher[T]
 	reflector *reflector.Reflector[T]
 	queue     *deltafifo.BatchFIFO[T]
 	sink      *sink[T]
 
+	// How far the changes are part of the cache: listed once the first list is,
+	// rv for what is applied, reached for what is published. See progress, which
+	// guards them.
+	listed      bool
+	rv, reached string
+
 	// For a source that comes and goes, guarded by the informer's mu: how to end
-	// it, when it has ended, and whether it is not to begin any more.
+	// it, when it has ended, and whether it must not begin any more.
 	cancel  context.CancelFunc
 	ended   chan struct{}
 	removed bool
-
-	position // how far its changes are applied; guarded by the informer's applying mutex
-
-	reached position // how far they are published; guarded by the informer's progress
 }
 
-func newSource[T Object](inf *Informer[T], namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
+// newSource returns a source that feeds store from lw. It makes no request before
+// run. opts must have a name and a logger.
+func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) (*source[T], error) {
 	s := &source[T]{
 		namespace: namespace,
-		log:       inf.log,
+		log:       opts.Logger,
 		lw:        lw,
-		queue:     deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: inf.opts.QueueLimit}),
+		queue:     deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: opts.QueueLimit}),
 	}
+	// Only then: with a single source the namespace says nothing.
 	if namespace != "" {
 		s.log = s.log.With("namespace", namespace)
 	}
-	s.sink = &sink[T]{BatchFIFO: s.queue, inf: inf}
-	s.sink.drained.L = &s.sink.mu
-	if inf.opts.Transform != nil {
-		lw = reflector.Transform(lw, inf.opts.Transform)
+	s.sink = &sink[T]{BatchFIFO: s.queue, store: store, ended: make(chan struct{})}
+	// Interning wraps the transform, so it gets the object that is stored: what a
+	// transform drops need not be interned.
+	if opts.Transform != nil {
+		lw = reflector.Transform(lw, opts.Transform)
 	}
-	opts := inf.opts.Reflector
-	if opts.Logger == nil {
-		opts.Logger = s.log
+	if opts.InternPool != nil {
+		lw = reflector.Intern(lw, opts.InternPool)
 	}
-	if opts.Name == "" {
-		opts.Name = inf.name
+	ropts := opts.Reflector
+	if ropts.Logger == nil {
+		ropts.Logger = s.log
+		// A reflector names the namespace itself if its source knows it.
+		if n, ok := lw.(interface{ Namespace() string }); ok && n.Namespace() == namespace {
+			ropts.Logger = opts.Logger
+		}
 	}
-	r, err := reflector.New[T](lw, s.sink, opts)
+	if ropts.Name == "" {
+		ropts.Name = opts.Name
+	}
+	r, err := reflector.New[T](lw, s.sink, ropts)
 	s.reflector = r
 	return s, err
 }
 
-// empty states that there are no objects. It is for the goroutine of the
-// reflector, like the methods of the sink.
-func (s *source[T]) empty(ctx context.Context) error { return s.sink.Replace(ctx, nil, "") }
-
-// run reflects and applies until ctx ends.
-func (s *source[T]) run(ctx context.Context) error {
+// run reflects, and calls apply with each batch of changes, until ctx ends or the
+// reflector fails for good. It is called once.
+func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Delta[T])) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended := make(chan error, 1)
+	// Room for one error: the goroutine ends even if run has not got to receiving it.
+	reflected := make(chan error, 1)
 	go func() {
 		err := s.reflector.Run(ctx)
-		s.queue.Close() // what is queued is applied, and then PopBatch returns
-		ended <- err
+		s.queue.Close() // what is queued is applied, and then PopBatch fails
+		reflected <- err
 	}()
 	process := func(batch []deltafifo.Delta[T]) error {
-		s.sink.inf.apply(s, batch)
-		s.sink.applied(len(batch))
+		apply(s, batch)
 		return nil
 	}
-	for {
-		if err := s.queue.PopBatch(ctx, process); err != nil {
-			break
-		}
+	// It fails when ctx ends, with batches dropped, or when the queue is closed and empty.
+	for s.queue.PopBatch(ctx, process) == nil {
 	}
 	cancel()
-	s.sink.end()
-	err := <-ended
-	if errors.Is(err, context.Canceled) {
-		err = nil
+	// The reflector may be in Known, waiting for a queue that is not emptied any more.
+	// Without this the receive below would never return.
+	close(s.sink.ended)
+	if err := <-reflected; !errors.Is(err, context.Canceled) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // sink is what the reflector writes to: the queue, and the cache behind it for
-// what is known already.
+// what is known already. It implements [reflector.Sink] and [reflector.Known].
 type sink[T Object] struct {
 	*deltafifo.BatchFIFO[T]
-	inf *Informer[T]
-
-	pending atomic.Int64 // changes that were queued and are not applied
-	mu      sync.Mutex   // held to look at pending and wait
-	drained sync.Cond
-	over    bool
+	store *indexer.Indexer[T]
+	ended chan struct{} // closed when nothing is applied any more
 }
 
-// applied counts changes that are not pending any more.
-func (s *sink[T]) applied(n int) {
-	if s.pending.Add(-int64(n)) == 0 {
-		s.mu.Lock()
-		s.drained.Broadcast()
-		s.mu.Unlock()
-	}
-}
-
-// end lets go of a reflector that waits in Known.
-func (s *sink[T]) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-	s.drained.Broadcast()
-}
-
-// queued takes back what was counted before a write, if that has failed.
-func (s *sink[T]) queued(err error) error {
-	if err != nil {
-		s.applied(1)
-	}
-	return err
-}
-
-// Add, Update, Delete, Replace and Bookmark make a [reflector.Sink].
-
-func (s *sink[T]) Add(ctx context.Context, obj T) error {
-	s.pending.Add(1)
-	return s.queued(s.BatchFIFO.Add(ctx, obj))
-}
-
-func (s *sink[T]) Update(ctx context.Context, obj T) error {
-	s.pending.Add(1)
-	return s.queued(s.BatchFIFO.Update(ctx, obj))
-}
-
-func (s *sink[T]) Delete(ctx context.Context, obj T) error {
-	s.pending.Add(1)
-	return s.queued(s.BatchFIFO.Delete(ctx, obj))
-}
-
-func (s *sink[T]) Replace(ctx context.Context, objs []T, rv string) error {
-	s.pending.Add(1)
-	return s.queued(s.BatchFIFO.Replace(ctx, objs, rv))
-}
-
-func (s *sink[T]) Bookmark(ctx context.Context, rv string) error {
-	s.pending.Add(1)
-	return s.queued(s.BatchFIFO.Bookmark(ctx, rv))
-}
-
-// Known makes a [reflector.Known]. The cache lags behind the queue, so it waits
-// until everything queued is applied: else a relist could bring back the state
-// before a queued change. Nothing is queued in the meantime, as the reflector,
-// which calls this, is the only producer; so this waits once per list.
+// Known returns the newest version that was queued. The cache lags behind the
+// queue, so it waits until everything queued is applied: a relist that kept an
+// older version would undo the change. Nothing is queued meanwhile, as the
+// reflector, which calls this, is the only producer; so it waits at most once per
+// list.
 func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
-	if s.pending.Load() > 0 {
-		s.mu.Lock()
-		for s.pending.Load() > 0 && !s.over {
-			s.drained.Wait()
-		}
-		s.mu.Unlock()
+	select {
+	case <-s.Idle():
+	case <-s.ended:
+		// The informer is stopping: what is returned is not applied any more.
 	}
-	return s.inf.store.Snapshot().Get(key)
+	return s.store.Snapshot().Get(key)
 }
 
-// unsynced returns why the first list is not part of the published cache yet, or
-// nil if it is. It is called with the mu of the informer's progress held.
-func (s *source[T]) unsynced() error {
-	if s.reached.listed {
-		return nil
-	}
+// whyUnlisted says why the first list is not part of the cache yet.
+func (s *source[T]) whyUnlisted() error {
 	h := s.reflector.Health()
 	if h.LastError == nil {
 		return fmt.Errorf("%sthe reflector is %s since %s", s.where(), h.State, h.Since.Format(time.TimeOnly))

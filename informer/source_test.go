@@ -21,7 +21,7 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf, err := New(newCluster().source(), Options[*pod]{})
 		require.NoError(t, err)
-		s := inf.sources[0]
+		s := inf.progress.sources[0]
 		p := labelled("queued")
 		p.ResourceVersion = "1"
 		require.NoError(t, s.sink.Add(t.Context(), p))
@@ -35,7 +35,6 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 		require.Empty(t, known, "the change is neither in the cache nor lost")
 		require.NoError(t, s.queue.PopBatch(t.Context(), func(batch []deltafifo.Delta[*pod]) error {
 			inf.apply(s, batch)
-			s.sink.applied(len(batch))
 			return nil
 		}))
 		assert.Same(t, p, <-known)
@@ -59,7 +58,7 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 		go ask()
 		synctest.Wait()
 		require.Empty(t, known)
-		s.sink.end()
+		close(s.sink.ended)
 		assert.Same(t, p, <-known)
 	})
 }
@@ -110,7 +109,7 @@ func TestFinalStateOfAnotherUIDIsNotReported(t *testing.T) {
 		o.take()
 		other := p.DeepCopy()
 		other.UID, other.ResourceVersion, other.Labels["n"] = "other", "500", "2"
-		require.NoError(t, w.inf.sources[0].sink.Delete(t.Context(), other))
+		require.NoError(t, w.inf.progress.sources[0].sink.Delete(t.Context(), other))
 		synctest.Wait()
 		require.Len(t, o.events, 1)
 		assert.Nil(t, o.events[0].New)
@@ -138,8 +137,8 @@ func TestDifferenceSkipsEqualVersions(t *testing.T) {
 		got = append(got, describe(e))
 		return true
 	}
-	assert.True(t, between(snapshot(one), snapshot(one.DeepCopy()), CatchUp, tell))
+	assert.True(t, difference(snapshot(one), snapshot(one.DeepCopy()), CatchUp, tell))
 	assert.Empty(t, got)
-	assert.True(t, between(snapshot(one), snapshot(two), CatchUp, tell))
+	assert.True(t, difference(snapshot(one), snapshot(two), CatchUp, tell))
 	assert.Equal(t, []string{"Updated a/x 1→1 CatchUp"}, got)
 }

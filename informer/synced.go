@@ -63,12 +63,15 @@ func WaitForSync(ctx context.Context, all ...Syncable) error {
 	if !deadline {
 		defer remind(all)()
 	}
+	// A goroutine for each, as select takes a fixed number of channels. All of them end
+	// with this call: with sync, with ctx, or with the first that can never sync.
 	var waiting sync.WaitGroup
 	for _, s := range all {
 		waiting.Go(func() {
 			select {
 			case <-s.Synced():
 			case <-s.Done():
+				// Both channels may be closed: select picks at random then.
 				if !isClosed(s.Synced()) {
 					cancel(ErrStopped)
 				}
@@ -77,6 +80,8 @@ func WaitForSync(ctx context.Context, all ...Syncable) error {
 		})
 	}
 	waiting.Wait()
+	// The cause is nil if ctx did not end. What is asked for now is the latest state: an
+	// informer that synced at the last moment is not in the error.
 	err := &NotSyncedError{Cause: context.Cause(ctx)}
 	for _, s := range all {
 		if why := s.Unsynced(); why != nil && err.Cause != nil {
@@ -101,11 +106,13 @@ func remind(all []Syncable) (stop func()) {
 	stopped := false
 	waited := remindFirst
 	var timer *time.Timer
+	// Held until timer is set, which the function below uses.
 	mu.Lock()
 	defer mu.Unlock()
 	timer = time.AfterFunc(waited, func() {
 		mu.Lock()
 		defer mu.Unlock()
+		// Stop does not end a call that has begun already, but waits for mu.
 		if stopped {
 			return
 		}
@@ -125,6 +132,7 @@ func remind(all []Syncable) (stop func()) {
 	}
 }
 
+// loggerOf returns the logger of an informer or registration, or the default.
 func loggerOf(s Syncable) *slog.Logger {
 	if has, ok := s.(interface{ logger() *slog.Logger }); ok {
 		return has.logger()
@@ -132,19 +140,19 @@ func loggerOf(s Syncable) *slog.Logger {
 	return slog.Default()
 }
 
-func (inf *Informer[T]) logger() *slog.Logger { return inf.log }
+// logger returns the logger that names the informer.
+func (inf *Informer[T]) logger() *slog.Logger { return inf.opts.Logger }
 
-func (r *Registration) logger() *slog.Logger { return r.d.logger() }
-
-func (d *delivery[T]) logger() *slog.Logger { return d.inf.log }
+// logger returns the logger of the informer.
+func (r *Registration) logger() *slog.Logger { return r.log }
 
 // Synced returns a channel that is closed when the cache has had the contents of
 // the first list: that of each namespace, if there are several. Handlers may not
-// have been told yet: for those see [Registration.Synced].
-func (inf *Informer[T]) Synced() <-chan struct{} { return inf.synced }
+// have got it yet: for those see [Registration.Synced].
+func (inf *Informer[T]) Synced() <-chan struct{} { return inf.progress.first }
 
 // HasSynced reports whether the channel of Synced is closed.
-func (inf *Informer[T]) HasSynced() bool { return isClosed(inf.synced) }
+func (inf *Informer[T]) HasSynced() bool { return isClosed(inf.progress.first) }
 
 // Done returns a channel that is closed when Run has returned.
 func (inf *Informer[T]) Done() <-chan struct{} { return inf.done }
@@ -154,9 +162,10 @@ func (inf *Informer[T]) Unsynced() error {
 	if inf.HasSynced() {
 		return nil
 	}
-	if !inf.started.Load() {
+	if !inf.progress.isStarted() {
 		return fmt.Errorf("informer %q is not running: call Run, or Start of its Factory", inf.name)
 	}
+	// None if the last list was applied since HasSynced looked.
 	why := inf.unlisted()
 	if why == nil {
 		return fmt.Errorf("informer %q is not synced: it has only just begun", inf.name)
@@ -164,59 +173,23 @@ func (inf *Informer[T]) Unsynced() error {
 	return fmt.Errorf("informer %q is not synced: %w", inf.name, why)
 }
 
-// unlisted says why the first list of some sources is not applied yet.
+// unlisted returns why the first list of some sources is not applied, or nil.
 func (inf *Informer[T]) unlisted() error {
-	inf.mu.Lock()
-	defer inf.mu.Unlock()
-	inf.progress.mu.Lock()
-	defer inf.progress.mu.Unlock()
-	var whys []error
-	for _, s := range inf.sources {
-		if why := s.unsynced(); why != nil {
-			whys = append(whys, why)
-		}
-	}
-	if isClosed(inf.stopped) && len(whys) > 0 {
+	whys := inf.progress.unlisted()
+	if isClosed(inf.progress.stopped) && len(whys) > 0 {
 		whys = append(whys, ErrStopped)
 	}
 	return errors.Join(whys...)
 }
 
-// why is the reason for a handler not to be synced.
-func (d *delivery[T]) why() error {
-	switch why := d.inf.unlisted(); {
+// whyUnsynced returns the reason for a handler not to be synced.
+func (inf *Informer[T]) whyUnsynced(r *runner[T]) error {
+	switch why := inf.unlisted(); {
 	case why != nil:
-		return fmt.Errorf("handler %q is not synced: informer %q: %w", d.name, d.inf.name, why)
-	case d.dead.Load():
-		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", d.name)
+		return fmt.Errorf("handler %q is not synced: informer %q: %w", r.name, inf.name, why)
+	case r.isStopped():
+		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", r.name)
 	default:
-		return fmt.Errorf("handler %q is not synced: it has been told of %d objects so far", d.name, d.stats.told.Load())
+		return fmt.Errorf("handler %q is not synced: %d events were delivered to it so far", r.name, r.stats.delivered.Load())
 	}
-}
-
-// allListed reports whether Run was called and the first list of every source is
-// applied.
-func (inf *Informer[T]) allListed() bool {
-	if !inf.started.Load() { // without sources it would be so from the beginning
-		return false
-	}
-	for _, s := range inf.sources {
-		if !s.listed {
-			return false
-		}
-	}
-	return true
-}
-
-// noteSync marks the informer as synced.
-func (inf *Informer[T]) noteSync() {
-	inf.syncOnce.Do(func() {
-		inf.mu.Lock()
-		inf.syncAfter = time.Since(inf.begin)
-		inf.mu.Unlock()
-		close(inf.synced)
-		if inf.metrics != nil {
-			inf.metrics.Synced(inf.syncAfter)
-		}
-	})
 }

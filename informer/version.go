@@ -2,40 +2,10 @@ package informer
 
 import "strings"
 
-// reach notes that the changes of s are applied up to rv. An API server sends
-// the events of a watch in the order of their versions. A source that does not,
-// or a deletion that could not be read and has the version before it, must not
-// take the cache back: else the version of a snapshot would depend on where its
-// batch happened to end.
-func (a *applier[T]) reach(s *source[T], rv string) {
-	if rv == "" || rv == s.rv {
-		return
-	}
-	order, comparable := compareVersions(rv, s.rv)
-	switch {
-	case comparable && order < 0:
-		return
-	case !comparable && s.rv != "":
-		// Each step counts, as what the batch adopts in the end depends on it.
-		a.batch.SetResourceVersion(a.inf.resourceVersion())
-	}
-	s.rv = rv
-}
-
-// resourceVersion returns how far the cache as a whole has got: the least
-// version among those of its sources. It is called with applying held.
-func (inf *Informer[T]) resourceVersion() string {
-	if len(inf.sources) == 0 {
-		return ""
-	}
-	rv := inf.sources[0].rv
-	for _, s := range inf.sources[1:] {
-		if !atLeast(s.rv, rv) {
-			rv = s.rv
-		}
-	}
-	return rv
-}
+// resourceVersions are opaque by contract, and decimal numbers at every known API
+// server, which grow with each write. They are compared within one resource only.
+// Versions that are not numbers cannot be compared: then what is asked is taken to
+// be so, as waiting for it could last for ever.
 
 // atLeast reports whether the resourceVersion have is want or later. If one of
 // them is not a number they cannot be compared, and the answer is yes, except for
@@ -53,6 +23,8 @@ func atLeast(have, want string) bool {
 
 // compareVersions orders two resourceVersions if both are numbers, of any
 // length.
+// They are compared as text, as a version need not fit an integer: of two numbers
+// without leading zeros, the longer one is greater.
 func compareVersions(a, b string) (order int, comparable bool) {
 	if !isNumber(a) || !isNumber(b) {
 		return 0, false
@@ -64,6 +36,7 @@ func compareVersions(a, b string) (order int, comparable bool) {
 	return strings.Compare(a, b), true
 }
 
+// isNumber reports whether s consists of decimal digits.
 func isNumber(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

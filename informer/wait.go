@@ -33,25 +33,117 @@ import (
 //
 // To wait for the end of a deletion use [Informer.WaitForDeleted].
 func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object) error {
+	seen, err := inf.seenCondition("WaitForObject", written)
+	if err != nil {
+		return err
+	}
+	err = inf.progress.wait(ctx, seen)
+	return inf.waitError(err, fmt.Sprintf("%s at resourceVersion %q", object.KeyOf(written), written.GetResourceVersion()), written.GetNamespace())
+}
+
+// Seen returns the condition that the cache contains a write, as [Informer.WaitForObject]
+// defines it, for a caller that does not want to block: it occupies no goroutine.
+// The result is a Condition of package workqueue, so that a reconcile that has
+// written is not repeated before its own write is in the cache, and no worker waits
+// for that:
+//
+//	return workqueue.Result{Until: pods.Seen(created)}, nil
+//
+// It is also met when it cannot become true any more, because the informer has
+// stopped or does not read the namespace (any more): then nothing is gained by
+// waiting. For an object without a resourceVersion it logs a warning and returns
+// nil, which is no condition.
+//
+// Met is called by the goroutine that applies changes: it must not block.
+func (inf *Informer[T]) Seen(written metav1.Object) func(met func()) (cancel func()) {
+	seen, err := inf.seenCondition("Seen", written)
+	if err != nil {
+		inf.opts.Logger.Warn("a write cannot be waited for", "error", err)
+		return nil
+	}
+	// The waiter's ended is called for a stop as well, with an error that is of no use here:
+	// the item is to be processed either way.
+	return func(met func()) (cancel func()) {
+		w := &waiter{condition: seen, ended: func(error) { met() }}
+		if ended, err := inf.progress.register(w); ended || err != nil {
+			met()
+			return nil
+		}
+		return func() { inf.progress.remove(w) }
+	}
+}
+
+// seenCondition returns the condition of WaitForObject and Seen, which needs the
+// mutex of progress.
+func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (func() (bool, error), error) {
+	// A nil pointer in an interface is not a nil interface: both are caught here, rather
+	// than by a panic in GetName.
 	if v := reflect.ValueOf(written); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return fmt.Errorf("informer %q: WaitForObject: the object is nil", inf.name)
+		return nil, fmt.Errorf("informer %q: %s: the object is nil", inf.name, caller)
 	}
 	key, rv := object.KeyOf(written), written.GetResourceVersion()
 	if key.Name == "" || rv == "" {
-		return fmt.Errorf("informer %q: WaitForObject: the object %s has the resourceVersion %q; pass the object that the server returned for the write", inf.name, key, rv)
+		return nil, fmt.Errorf("informer %q: %s: the object %s has the resourceVersion %q; pass the object that the server returned for the write", inf.name, caller, key, rv)
 	}
-	err := inf.wait(ctx, func() (bool, error) {
-		s := inf.progress.source(key.Namespace)
+	// Snapshot is safe in a condition: it takes no lock, and the snapshot is published
+	// before progress is.
+	return func() (bool, error) {
+		s := inf.progress.sourceLocked(key.Namespace)
 		if s == nil {
 			return false, notRead(key.Namespace)
 		}
-		have := s.reached.rv
+		// For an object that is in the cache its own version decides. For another one, how
+		// far its source is published is all there is to go by.
+		have := s.reached
 		if cached, ok := inf.Snapshot().Get(key); ok {
 			have = cached.GetResourceVersion()
 		}
-		return s.reached.listed && atLeast(have, rv), nil
-	})
-	return inf.waitError(err, fmt.Sprintf("%s at resourceVersion %q", key, rv), key.Namespace)
+		return s.listed && atLeast(have, rv), nil
+	}, nil
+}
+
+// WaitFor waits until condition returns true for the object with this key, and
+// returns the object. Condition is called in the goroutine of the caller, once the
+// first list is in the cache and then for each state of the object that is
+// published; exists is whether there is an object. It may miss states that did not
+// last, and must not modify the object.
+//
+// It fails with the context's cause, with [ErrStopped], or because the informer
+// does not read the namespace (any more).
+func (inf *Informer[T]) WaitFor(ctx context.Context, key types.NamespacedName, condition func(obj T, exists bool) bool) (T, error) {
+	var none, seen T
+	switch {
+	case condition == nil:
+		return none, fmt.Errorf("informer %q: WaitFor: the condition is nil; pass a function that says when to return", inf.name)
+	case key.Name == "":
+		return none, fmt.Errorf("informer %q: WaitFor: the key has no name; pass the namespace and name of one object", inf.name)
+	}
+	// The caller's condition runs here, without a lock, and not in the goroutine that
+	// applies changes: it may be slow, and it may use the informer.
+	for first := true; ; first = false {
+		obj, exists := none, false
+		err := inf.progress.wait(ctx, func() (bool, error) {
+			s := inf.progress.sourceLocked(key.Namespace)
+			switch {
+			case s == nil:
+				return false, notRead(key.Namespace)
+			case !s.listed:
+				return false, nil
+			}
+			obj, exists = inf.Snapshot().Get(key)
+			// Objects are pointers, and stored objects are not modified: the same pointer is
+			// the same state.
+			return first || any(obj) != any(seen), nil
+		})
+		if err != nil {
+			return none, inf.waitError(err, key.String(), key.Namespace)
+		}
+		if condition(obj, exists) {
+			return obj, nil
+		}
+		// A state that was refused is not offered again; the next one differs from it.
+		seen = obj
+	}
 }
 
 // WaitForResourceVersion waits until the cache has reached resourceVersion: the
@@ -71,17 +163,18 @@ func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object
 // An informer with a selector does not receive writes outside of it, and moves on
 // by bookmarks too: give ctx a deadline.
 func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVersion string, namespaces ...string) error {
-	err := inf.wait(ctx, func() (bool, error) {
+	err := inf.progress.wait(ctx, func() (bool, error) {
 		if len(namespaces) == 0 {
-			behind := func(s *source[T]) bool { return !atLeast(s.reached.rv, resourceVersion) }
-			return inf.progress.synced && !slices.ContainsFunc(inf.progress.sources, behind), nil
+			// Every source must get there: the version does not say which namespace it is of.
+			behind := func(s *source[T]) bool { return !atLeast(s.reached, resourceVersion) }
+			return inf.progress.synced() && !slices.ContainsFunc(inf.progress.sources, behind), nil
 		}
 		for _, namespace := range namespaces {
-			s := inf.progress.source(namespace)
+			s := inf.progress.sourceLocked(namespace)
 			if s == nil {
 				return false, notRead(namespace)
 			}
-			if !s.reached.listed || !atLeast(s.reached.rv, resourceVersion) {
+			if !s.listed || !atLeast(s.reached, resourceVersion) {
 				return false, nil
 			}
 		}
@@ -98,21 +191,19 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 //
 // It fails with the context's cause or with [ErrStopped].
 func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error {
-	err := inf.wait(ctx, func() (bool, error) {
-		s := inf.progress.source(key.Namespace)
-		if !inf.started.Load() || s != nil && !s.reached.listed {
+	err := inf.progress.wait(ctx, func() (bool, error) {
+		s := inf.progress.sourceLocked(key.Namespace)
+		if !inf.progress.started || s != nil && !s.listed {
 			return false, nil
 		}
 		obj, ok := inf.Snapshot().Get(key)
+		// Another UID under the same name means that the object in question is gone.
 		return !ok || uid != "" && obj.GetUID() != uid, nil
 	})
 	return inf.waitError(err, key.String()+" to be deleted", key.Namespace)
 }
 
-func (inf *Informer[T]) wait(ctx context.Context, condition func() (bool, error)) error {
-	return inf.progress.wait(ctx, inf.stopped, condition)
-}
-
+// notRead is the error for a namespace without a source.
 func notRead(namespace string) error {
 	return fmt.Errorf("it does not read namespace %q; add it with AddNamespace", namespace)
 }
@@ -123,6 +214,7 @@ func (inf *Informer[T]) waitError(err error, what string, namespaces ...string) 
 	if err == nil {
 		return nil
 	}
+	// listed and reached of the sources need it.
 	inf.progress.mu.Lock()
 	defer inf.progress.mu.Unlock()
 	var at []string
@@ -131,11 +223,11 @@ func (inf *Informer[T]) waitError(err error, what string, namespaces ...string) 
 		if len(namespaces) > 0 && s.namespace != "" && !slices.Contains(namespaces, s.namespace) {
 			continue
 		}
-		if why := s.unsynced(); why != nil {
-			errs = append(errs, why)
+		if !s.listed {
+			errs = append(errs, s.whyUnlisted())
 			continue
 		}
-		at = append(at, fmt.Sprintf("%sat resourceVersion %q now", s.where(), s.reached.rv))
+		at = append(at, fmt.Sprintf("%sat resourceVersion %q now", s.where(), s.reached))
 	}
 	if len(at) > 0 {
 		what += " (" + strings.Join(at, ", ") + ")"
@@ -146,8 +238,10 @@ func (inf *Informer[T]) waitError(err error, what string, namespaces ...string) 
 // joinedError is errors.Join on one line.
 type joinedError []error
 
+// Error lists all reasons.
 func (j joinedError) Error() string {
 	return strings.ReplaceAll(errors.Join(j...).Error(), "\n", "; ")
 }
 
+// Unwrap returns all reasons.
 func (j joinedError) Unwrap() []error { return j }

@@ -22,7 +22,7 @@ func TestWaitForResourceVersionReadsYourWrites(t *testing.T) {
 		for n := range 20 {
 			p := w.set("a", "x", n)
 			require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), p.ResourceVersion))
-			got, err := w.inf.Lister().Get("a", "x")
+			got, err := w.inf.Lister().Get(objKey("a", "x"))
 			require.NoError(t, err)
 			assert.Equal(t, p.ResourceVersion, got.ResourceVersion)
 		}
@@ -38,7 +38,7 @@ func TestWaitForResourceVersionReadsYourWrites(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "9999") }()
 		synctest.Wait()
-		require.NoError(t, w.inf.sources[0].sink.Bookmark(t.Context(), "10000"))
+		require.NoError(t, w.inf.progress.sources[0].sink.Bookmark(t.Context(), "10000"))
 		require.NoError(t, <-ended, "a bookmark is progress too")
 
 		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "99999") }()
@@ -85,7 +85,7 @@ func TestWaitForResourceVersionWaitsForEveryNamespace(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, w.inf.WaitForResourceVersion(ctx, p.ResourceVersion), context.DeadlineExceeded)
-		for _, s := range w.inf.sources {
+		for _, s := range w.inf.progress.sources {
 			require.NoError(t, s.sink.Bookmark(t.Context(), p.ResourceVersion))
 		}
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), p.ResourceVersion))
@@ -105,7 +105,7 @@ func TestWaitForObjectReturnsWhenTheWriteArrives(t *testing.T) {
 			begin := time.Now()
 			require.NoError(t, w.inf.WaitForObject(t.Context(), p))
 			assert.Zero(t, time.Since(begin))
-			got, err := w.inf.Lister().Get("a", "x")
+			got, err := w.inf.Lister().Get(objKey("a", "x"))
 			require.NoError(t, err)
 			assert.Equal(t, p.ResourceVersion, got.ResourceVersion)
 		}
@@ -141,7 +141,7 @@ func TestWaitForObjectIsMetByWhatCameAfterTheWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
-				s := w.inf.sources[0].sink
+				s := w.inf.progress.sources[0].sink
 				require.NoError(t, s.Replace(t.Context(), []*pod{object("x", "uid-x", "40")}, "40"))
 				synctest.Wait()
 				ended := make(chan error, 1)
@@ -177,13 +177,14 @@ func TestWaitForObjectThatTheInformerDoesNotSelectEndsWithTheNextEvent(t *testin
 	})
 }
 
+// Promise informer/11
 func TestWaitsDoNotEndBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	p := c.set("a", "x", 1)
 	c.fail(errors.New("boom"))
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, c, Options[*pod]{Seed: func(yield func(*pod) bool) { yield(p) }})
+		w := newWorld(t, c, Options[*pod]{InitialObjects: func(yield func(*pod) bool) { yield(p) }})
 		ended := make(chan string, 6)
 		for name, wait := range map[string]func() error{
 			"object":          func() error { return w.inf.WaitForObject(t.Context(), p) },
@@ -201,7 +202,7 @@ func TestWaitsDoNotEndBeforeTheFirstList(t *testing.T) {
 		}
 		assert.Empty(t, ended, "before Run")
 		w.run()
-		s := w.inf.sources[0].sink
+		s := w.inf.progress.sources[0].sink
 		require.NoError(t, s.Bookmark(t.Context(), "99"))
 		require.NoError(t, s.Add(t.Context(), w.get(objKey("a", "x"))))
 		synctest.Wait()
@@ -305,6 +306,7 @@ func TestWaitsEndWithTheInformer(t *testing.T) {
 }
 
 // Writers wait for their own writes while others write, and find them.
+// Promise informer/11
 func TestConcurrentWritersReadTheirWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -3,12 +3,12 @@
 //
 // # The problem
 //
-// A controller does nothing, and somebody asks why. Metrics say that something is
-// wrong with one of its parts; what helps then is to look at that part: which
-// informer is not synced, and what did the server say to it? Which handler lags
-// behind, and since when? What is in the queue, for how long, and which key are
-// the workers busy with? All parts know this about themselves. This package asks
-// them, when somebody asks it, and writes it down:
+// A controller does nothing: why? Metrics say that something is wrong with one of
+// its parts; what helps then is to look at that part. Which informer is not synced,
+// and what did the server answer? Which handler lags behind, and since when? What
+// is in the queue, for how long, and which keys are the workers processing? Each
+// part can report that about itself. This package asks them at each request and
+// renders the answer:
 //
 //	informer.Health ────────────▶ ┌─────────┐        curl localhost:6060/debug/informers
 //	Factory.Health (those it has) │ Handler │ ◀────▶ a browser
@@ -24,7 +24,7 @@
 //	mux.Handle("/debug/informers", page)
 //	go http.ListenAndServe("127.0.0.1:6060", mux)
 //
-// Nobody has to log in. The page tells the names of objects, and what servers
+// There is no authentication. The page shows the names of objects, and what servers
 // answer; so serve it where the profiles of net/http/pprof may be served as well,
 // and not to the world.
 //
@@ -33,14 +33,15 @@
 //  1. An answer is of the moment of the request. The informers of a factory are
 //     those that it has then, and what [Handler.Add] adds, or its result removes,
 //     at any time, from any goroutine, is there or gone in the next answer.
-//  2. Nobody waits for one who reads: nothing is locked while the answer is
-//     written.
+//  2. A slow reader of the page blocks nothing: no lock is held while the answer
+//     is written.
 //  3. What is in objects is not shown. Shown are names, keys, numbers, times, and
 //     error texts, but not those of decoding and transforming, nor those of the
-//     classes sink and other, any of which may quote an object. An item of a queue that is not made of strings, numbers and booleans
-//     alone is shown as its type.
+//     classes sink and other, any of which may quote an object. An item of a queue
+//     that does not consist of strings, numbers and booleans alone is shown as its
+//     type.
 //  4. A queue of any length is locked for about the same time, which depends on
-//     [Options].MaxItems. How many items are left out is said.
+//     [Options].MaxItems. The number of items left out is shown.
 //  5. Names may be anything: they do not become a part of the page, of the JSON or
 //     of a terminal's control sequences.
 //  6. Requests change nothing. Methods other than GET and HEAD are answered with
@@ -66,6 +67,13 @@
 //	    "objects": 1200,
 //	    "resourceVersion": "4711",
 //	    "events": 5310,                    entries in the event log, ever
+//	    "memory": {                        if the source can say it; see informer.MemoryUsage
+//	      "tableBytes": 2335000,           of the cache itself, exact
+//	      "indexBytes": {"node": 560000},  of each index, exact
+//	      "objectBytes": 153000000,        estimated, without the pool's parts
+//	      "objectBytesUnshared": 430000000,
+//	      "poolBytes": 31000000            all of the informer's InternPool
+//	    },
 //	    "sources": [{                      one, or one per namespace
 //	      "namespace": "",
 //	      "state": "Degraded",             a reflector.State, …
@@ -82,22 +90,24 @@
 //	    "handlers": [{                     ordered by name
 //	      "name": "enqueue", "synced": true,
 //	      "lag": 0, "lagSeconds": 0,       events that wait, and for how long the oldest has
-//	      "catchingUp": false, "told": 5310, "overflows": 0, "panics": 0
+//	      "catchingUp": false, "delivered": 5310, "overflows": 0, "panics": 0
 //	    }]
 //	  }],
 //	  "queues": [{                         ordered by name
 //	    "name": "pods", "shuttingDown": false,
-//	    "queued": 25, "again": 0, "delayed": 0, "running": 1,
-//	    "added": 5336, "retried": 4, "dropped": 0, "shutdownLosses": 0,
+//	    "queued": 25, "again": 0, "delayed": 0, "parked": 0, "running": 1,
+//	    "added": 5336, "retried": 4, "dropped": 0, "parkTimeouts": 0, "shutdownLosses": 0,
 //	    "longestQueuedSeconds": 0.2,       of the items shown
 //	    "longestRunningSeconds": 0.1, "unfinishedWorkSeconds": 0.1,
-//	    "classes": [{"budgetSeconds": 0, "queued": 25, "groups": 0}],
+//	    "priorityClasses": [{"maxWaitSeconds": 0, "queued": 25, "groups": 0}],
 //	    "queuedItems": {"shown": […], "leftOut": 5},     those that come first
 //	    "runningItems": {"shown": [{                     those that have been running for longest
-//	      "item": "default/web", "class": 0, "group": "…", "retries": 2, "again": false,
-//	      "queuedSince": "…", "runningSince": "…", "delayedUntil": "…"
+//	      "item": "default/web", "priorityClass": 0, "group": "…", "retries": 2, "again": false,
+//	      "queuedSince": "…", "runningSince": "…", "delayedUntil": "…",
+//	      "parkedUntil": "…"
 //	    }], "leftOut": 0},
-//	    "delayedItems": {"shown": [], "leftOut": 0}      those that come first
+//	    "delayedItems": {"shown": [], "leftOut": 0},     those that come first
+//	    "parkedItems": {"shown": [], "leftOut": 0}      those that come first
 //	  }]
 //	}
 //
@@ -117,10 +127,10 @@
 //
 // # Cost
 //
-// Nothing, while nobody looks. A request calls Health for each informer, which
+// Nothing between requests. A request calls Health for each informer, which
 // takes the lock of the informer and, while it has that, those of its reflectors and
 // of their queues of changes in turn, for as long as it takes to copy some numbers
-// and a list of handlers. It locks each queue while MaxItems items of each kind are copied, with
-// the default for about twenty microseconds. None of this holds up those who read
-// a cache.
+// and a list of handlers. It locks each queue while MaxItems items of each kind are
+// copied, with the default for about twenty microseconds. Readers of a cache are not
+// blocked.
 package inspect

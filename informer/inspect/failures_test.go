@@ -109,7 +109,7 @@ func TestQueueThatIsShutDownShowsWhatIsLeft(t *testing.T) {
 	assert.Empty(t, q.QueuedItems.Shown[0].QueuedSince, "not known")
 	assert.Empty(t, q.DelayedItems.Shown)
 	text := page(t, h)
-	assert.Contains(t, text, "SHUT DOWN; queued: 1, running: 1 (to run again: 0), delayed: 0; so far added: 2, retried: 0, dropped: 0, lost to the shutdown: 1")
+	assert.Contains(t, text, "SHUT DOWN; queued: 1, running: 1 (to run again: 0), delayed: 0, parked: 0; so far added: 2, retried: 0, dropped: 0, parks timed out: 0, lost to the shutdown: 1")
 	assert.Regexp(t, `(?m)^b +- +0`, text)
 }
 

@@ -28,7 +28,7 @@ type Handler struct {
 	maxItems int
 
 	mu    sync.Mutex
-	shown []*Source // the pointers tell entries apart
+	shown []*Source // pointers, so that entries can be compared
 }
 
 // New returns a handler. It fails if the options are impossible or a source is

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
@@ -103,7 +104,7 @@ type answer struct {
 		Name                                    string
 		ShuttingDown                            bool
 		LongestQueuedSeconds                    float64
-		Classes                                 []struct{ BudgetSeconds float64 }
+		PriorityClasses                         []struct{ MaxWaitSeconds float64 }
 		QueuedItems, RunningItems, DelayedItems struct {
 			Shown   []struct{ Item, QueuedSince string }
 			LeftOut int
@@ -125,10 +126,17 @@ func (a answer) queues() (names []string) {
 	return names
 }
 
-// stubInformer and stubQueue say what they are told to.
+// stubInformer and stubQueue return what the test sets.
 type stubInformer informer.Health
 
 func (s stubInformer) Health() informer.Health { return informer.Health(s) }
+
+func (s stubInformer) MemoryUsage() informer.MemoryUsage {
+	return informer.MemoryUsage{
+		Structure: indexer.Usage{Objects: 100 * s.Objects, Indexes: map[string]int{"node": 20 * s.Objects}},
+		Plain:     9000 * s.Objects, Own: 3000 * s.Objects, Pool: 500 * s.Objects,
+	}
+}
 
 type stubQueue[T comparable] struct {
 	workqueue.Inspection[T]

@@ -89,8 +89,12 @@ func (inf *informerReport) text(now time.Time) string {
 	if inf.Stopped {
 		b.WriteString(", STOPPED")
 	}
-	fmt.Fprintf(&b, "; objects: %d, at resourceVersion %s; entries of the event log so far: %d\n\n",
+	fmt.Fprintf(&b, "; objects: %d, at resourceVersion %s; entries of the event log so far: %d\n",
 		inf.Objects, cmp.Or(printable(inf.ResourceVersion), "-"), inf.Events)
+	if inf.Memory != nil {
+		b.WriteString(inf.Memory.text())
+	}
+	b.WriteString("\n")
 
 	sources := newTable(&b, "SOURCE", "STATE", "FOR", "QUEUED", "LAST EVENT", "FAILURES", "LISTS", "WATCHLISTS", "WATCHES", "QUARANTINED")
 	for i := range inf.Sources {
@@ -108,15 +112,15 @@ func (inf *informerReport) text(now time.Time) string {
 		b.WriteString("no handlers\n")
 		return b.String()
 	}
-	handlers := newTable(&b, "HANDLER", "SYNCED", "LAG", "AGE", "CATCHING UP", "TOLD", "OVERFLOWS", "PANICS")
+	handlers := newTable(&b, "HANDLER", "SYNCED", "LAG", "AGE", "CATCHING UP", "DELIVERED", "OVERFLOWS", "PANICS")
 	for _, h := range inf.Handlers {
-		handlers.row(h.Name, h.Synced, h.Lag, h.LagAge, h.CatchingUp, h.Told, h.Overflows, h.Panics)
+		handlers.row(h.Name, h.Synced, h.Lag, h.LagAge, h.CatchingUp, h.Delivered, h.Overflows, h.Panics)
 	}
 	handlers.end()
 	return b.String()
 }
 
-// details tells what is or was wrong with a source.
+// details says what is or was wrong with a source.
 func (s *sourceReport) details(b *strings.Builder, now time.Time) {
 	lead := ""
 	if s.Namespace != "" {
@@ -154,21 +158,22 @@ func (q *queueReport) text(now time.Time) string {
 	if q.ShuttingDown {
 		b.WriteString("SHUT DOWN; ")
 	}
-	fmt.Fprintf(&b, "queued: %d, running: %d (to run again: %d), delayed: %d; so far added: %d, retried: %d, dropped: %d, lost to the shutdown: %d\n",
-		q.Queued, q.Running, q.Again, q.Delayed, q.Added, q.Retried, q.Dropped, q.ShutdownLosses)
+	fmt.Fprintf(&b, "queued: %d, running: %d (to run again: %d), delayed: %d, parked: %d; so far added: %d, retried: %d, dropped: %d, parks timed out: %d, lost to the shutdown: %d\n",
+		q.Queued, q.Running, q.Again, q.Delayed, q.Parked, q.Added, q.Retried, q.Dropped, q.ParkTimeouts, q.ShutdownLosses)
 	fmt.Fprintf(&b, "oldest of the queued items shown: %s; longest running: %s; unfinished work: %s\n",
 		q.LongestQueued, q.LongestRunning, q.UnfinishedWork)
-	if len(q.Classes) > 1 || slices.ContainsFunc(q.Classes, func(c classReport) bool { return c.Groups > 0 }) {
+	if len(q.PriorityClasses) > 1 || slices.ContainsFunc(q.PriorityClasses, func(c classReport) bool { return c.Groups > 0 }) {
 		b.WriteByte('\n')
-		classes := newTable(&b, "CLASS", "BUDGET", "QUEUED", "GROUPS")
-		for i, c := range q.Classes {
-			classes.row(i, c.Budget, c.Queued, c.Groups)
+		classes := newTable(&b, "PRIORITY CLASS", "MAX WAIT", "QUEUED", "GROUPS")
+		for i, c := range q.PriorityClasses {
+			classes.row(i, c.MaxWait, c.Queued, c.Groups)
 		}
 		classes.end()
 	}
 	q.RunningItems.text(&b, "RUNNING", "FOR", func(i *itemReport) string { return ago(now, i.RunningSince) })
 	q.QueuedItems.text(&b, "QUEUED", "FOR", func(i *itemReport) string { return ago(now, i.QueuedSince) })
 	q.DelayedItems.text(&b, "DELAYED", "COMES IN", func(i *itemReport) string { return short(i.DelayedUntil.Sub(now)) })
+	q.ParkedItems.text(&b, "PARKED", "AT MOST FOR", func(i *itemReport) string { return short(i.ParkedUntil.Sub(now)) })
 	return b.String()
 }
 
@@ -181,7 +186,7 @@ func (i *items) text(b *strings.Builder, kind, when string, at func(*itemReport)
 	t := newTable(b, kind, when, "CLASS", "GROUP", "RETRIES", "AGAIN")
 	for k := range i.Shown {
 		item := &i.Shown[k]
-		t.row(item.Item, at(item), item.Class, item.Group, item.Retries, item.Again)
+		t.row(item.Item, at(item), item.PriorityClass, item.Group, item.Retries, item.Again)
 	}
 	t.end()
 	if i.LeftOut > 0 {

@@ -27,6 +27,7 @@ import (
 
 // The numbered promises of the package documentation, one test for each.
 
+// Promise inspect/1
 func TestPromise1AnswerIsOfTheMomentOfTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,13 +71,14 @@ func TestPromise1AnswerIsOfTheMomentOfTheRequest(t *testing.T) {
 }
 
 // Informers, handlers and sources come and go while others look.
+// Promise inspect/1
 func TestPromise1HoldsForManyAtOnce(t *testing.T) {
 	t.Parallel()
 	server := informertest.Start(t, informertest.Options{})
 	fac, err := informer.NewFactory(server.Config(), informer.FactoryOptions{})
 	require.NoError(t, err)
 	fac.Start(t.Context())
-	queue := workqueue.NewRateLimiting(nil, workqueue.Options[key]{Name: "q", Budgets: []time.Duration{0, time.Minute}})
+	queue := workqueue.NewRateLimiting(nil, workqueue.Options[key]{Name: "q", MaxWait: []time.Duration{0, time.Minute}})
 	h := newHandler(t, inspect.Factory(fac), inspect.Queue(queue))
 	var all sync.WaitGroup
 	for n := range 3 {
@@ -86,9 +88,9 @@ func TestPromise1HoldsForManyAtOnce(t *testing.T) {
 				if !assert.NoError(t, err) {
 					return
 				}
-				r, err := inf.AddHandler(informer.EnqueueKey[*corev1.ConfigMap](queue.Class(1)), informer.HandlerOptions{})
+				r, err := inf.AddHandler(informer.EnqueueKey[*corev1.ConfigMap](queue.PriorityClass(1)), informer.HandlerOptions{})
 				assert.NoError(t, err)
-				remove, err := h.Add(inspect.Informer(inf), inspect.Queue(queue.DelayingQueue))
+				remove, err := h.Add(inspect.Informer(inf), inspect.Queue(queue))
 				assert.NoError(t, err)
 				assert.Contains(t, page(t, h), "informer configmaps")
 				remove()
@@ -112,7 +114,7 @@ func TestPromise1HoldsForManyAtOnce(t *testing.T) {
 	require.NoError(t, fac.Shutdown(t.Context()))
 }
 
-// stuckWriter takes the first bytes when it is let go.
+// stuckWriter takes the first bytes once it is released.
 type stuckWriter struct {
 	*httptest.ResponseRecorder
 	letGo chan struct{}
@@ -123,7 +125,8 @@ func (w stuckWriter) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-func TestPromise2SlowReaderHoldsUpNobody(t *testing.T) {
+// Promise inspect/2
+func TestPromise2SlowReaderBlocksNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := informertest.Start(t, informertest.Options{InMemory: true})
@@ -166,6 +169,7 @@ type withPointer struct {
 	Object *corev1.ConfigMap
 }
 
+// Promise inspect/3
 func TestPromise3WhatIsInObjectsIsNotShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -221,6 +225,7 @@ func TestPromise3WhatIsInObjectsIsNotShown(t *testing.T) {
 	})
 }
 
+// Promise inspect/4
 func TestPromise4LongQueueIsShownInPart(t *testing.T) {
 	t.Parallel()
 	queue := workqueue.NewDelaying(workqueue.Options[key]{Name: "long"})
@@ -252,6 +257,7 @@ func TestPromise4LongQueueIsShownInPart(t *testing.T) {
 	assert.Equal(t, 3, asked, "the queue is not asked for more than is shown")
 }
 
+// Promise inspect/5
 func TestPromise5NamesStayNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -290,7 +296,7 @@ func TestPromise5NamesStayNames(t *testing.T) {
 				LastError: errors.New("n"), Reconnects: map[reflector.ErrorClass]int{"n": 1}, Quarantine: []*reflector.ObjectError{{Key: key{Name: "n"}}},
 			}}},
 		}), inspect.Queue(stubQueue[key]{Inspection: workqueue.Inspection[key]{
-			Classes: []workqueue.ClassInspection{{Groups: 1}}, Queued: []workqueue.Item[key]{{}}, Stats: workqueue.Stats{Queued: 1},
+			PriorityClasses: []workqueue.PriorityClassInspection{{Groups: 1}}, Queued: []workqueue.Item[key]{{}}, Stats: workqueue.Stats{Queued: 1},
 		}}))
 		assert.Equal(t, strings.Count(page(t, clean), "\n"), strings.Count(text, "\n"), "no name begins a line: %s", text)
 
@@ -300,6 +306,7 @@ func TestPromise5NamesStayNames(t *testing.T) {
 	}
 }
 
+// Promise inspect/6
 func TestPromise6RequestsOnlyRead(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
@@ -336,6 +343,7 @@ func TestPromise6RequestsOnlyRead(t *testing.T) {
 	}
 }
 
+// Promise inspect/7
 func TestPromise7NothingIsRegisteredAnywhere(t *testing.T) {
 	t.Parallel()
 	newHandler(t)

@@ -25,6 +25,7 @@ type informerReport struct {
 	Objects         int             `json:"objects"`
 	ResourceVersion string          `json:"resourceVersion"`
 	Events          uint64          `json:"events"`
+	Memory          *memoryReport   `json:"memory,omitempty"`
 	Sources         []sourceReport  `json:"sources"`
 	Handlers        []handlerReport `json:"handlers"`
 }
@@ -67,35 +68,38 @@ type handlerReport struct {
 	Lag        int     `json:"lag"`
 	LagAge     seconds `json:"lagSeconds"`
 	CatchingUp bool    `json:"catchingUp"`
-	Told       uint64  `json:"told"`
+	Delivered  uint64  `json:"delivered"`
 	Overflows  uint64  `json:"overflows"`
 	Panics     uint64  `json:"panics"`
 }
 
 type queueReport struct {
-	Name           string        `json:"name"`
-	ShuttingDown   bool          `json:"shuttingDown"`
-	Queued         int           `json:"queued"`
-	Again          int           `json:"again"`
-	Delayed        int           `json:"delayed"`
-	Running        int           `json:"running"`
-	Added          uint64        `json:"added"`
-	Retried        uint64        `json:"retried"`
-	Dropped        uint64        `json:"dropped"`
-	ShutdownLosses uint64        `json:"shutdownLosses"`
-	LongestQueued  seconds       `json:"longestQueuedSeconds"`
-	LongestRunning seconds       `json:"longestRunningSeconds"`
-	UnfinishedWork seconds       `json:"unfinishedWorkSeconds"`
-	Classes        []classReport `json:"classes"`
-	QueuedItems    items         `json:"queuedItems"`
-	RunningItems   items         `json:"runningItems"`
-	DelayedItems   items         `json:"delayedItems"`
+	Name            string        `json:"name"`
+	ShuttingDown    bool          `json:"shuttingDown"`
+	Queued          int           `json:"queued"`
+	Again           int           `json:"again"`
+	Delayed         int           `json:"delayed"`
+	Parked          int           `json:"parked"`
+	Running         int           `json:"running"`
+	Added           uint64        `json:"added"`
+	Retried         uint64        `json:"retried"`
+	Dropped         uint64        `json:"dropped"`
+	ParkTimeouts    uint64        `json:"parkTimeouts"`
+	ShutdownLosses  uint64        `json:"shutdownLosses"`
+	LongestQueued   seconds       `json:"longestQueuedSeconds"`
+	LongestRunning  seconds       `json:"longestRunningSeconds"`
+	UnfinishedWork  seconds       `json:"unfinishedWorkSeconds"`
+	PriorityClasses []classReport `json:"priorityClasses"`
+	QueuedItems     items         `json:"queuedItems"`
+	RunningItems    items         `json:"runningItems"`
+	DelayedItems    items         `json:"delayedItems"`
+	ParkedItems     items         `json:"parkedItems"`
 }
 
 type classReport struct {
-	Budget seconds `json:"budgetSeconds"`
-	Queued int     `json:"queued"`
-	Groups int     `json:"groups"`
+	MaxWait seconds `json:"maxWaitSeconds"`
+	Queued  int     `json:"queued"`
+	Groups  int     `json:"groups"`
 }
 
 // items are some items of a kind, and how many more there are.
@@ -105,14 +109,15 @@ type items struct {
 }
 
 type itemReport struct {
-	Item         string    `json:"item"`
-	Class        int       `json:"class"`
-	Group        string    `json:"group,omitempty"`
-	Retries      int       `json:"retries"`
-	Again        bool      `json:"again"`
-	QueuedSince  time.Time `json:"queuedSince,omitzero"`
-	RunningSince time.Time `json:"runningSince,omitzero"`
-	DelayedUntil time.Time `json:"delayedUntil,omitzero"`
+	Item          string    `json:"item"`
+	PriorityClass int       `json:"priorityClass"`
+	Group         string    `json:"group,omitempty"`
+	Retries       int       `json:"retries"`
+	Again         bool      `json:"again"`
+	QueuedSince   time.Time `json:"queuedSince,omitzero"`
+	RunningSince  time.Time `json:"runningSince,omitzero"`
+	DelayedUntil  time.Time `json:"delayedUntil,omitzero"`
+	ParkedUntil   time.Time `json:"parkedUntil,omitzero"`
 }
 
 // seconds is a duration as the JSON has it.
@@ -131,8 +136,16 @@ func newReport(shown []*Source, maxItems int) *report {
 			r.Queues = append(r.Queues, s.queue(maxItems))
 			continue
 		}
+		memory := map[string]informer.MemoryUsage{}
+		if s.memory != nil {
+			memory = s.memory()
+		}
 		for _, h := range s.informers() {
-			r.Informers = append(r.Informers, reportInformer(h))
+			inf := reportInformer(h)
+			if u, ok := memory[h.Name]; ok {
+				inf.Memory = reportMemory(u)
+			}
+			r.Informers = append(r.Informers, inf)
 		}
 	}
 	slices.SortStableFunc(r.Informers, func(a, b informerReport) int { return cmp.Compare(a.Name, b.Name) })
@@ -159,7 +172,7 @@ func reportInformer(h informer.Health) informerReport {
 	for _, hh := range h.Handlers {
 		r.Handlers = append(r.Handlers, handlerReport{
 			Name: hh.Name, Synced: hh.Synced, Lag: hh.Lag, LagAge: inSeconds(hh.LagAge), CatchingUp: hh.CatchingUp,
-			Told: hh.Told, Overflows: hh.Overflows, Panics: hh.Panics,
+			Delivered: hh.Delivered, Overflows: hh.Overflows, Panics: hh.Panics,
 		})
 	}
 	return r
@@ -212,25 +225,28 @@ func message(h *reflector.Health) string {
 func reportQueue[T comparable](in workqueue.Inspection[T]) queueReport {
 	s := in.Stats
 	r := queueReport{
-		Name:           in.Name,
-		ShuttingDown:   in.ShuttingDown,
-		Queued:         s.Queued,
-		Again:          s.Again,
-		Delayed:        s.Delayed,
-		Running:        s.Running,
-		Added:          s.Added,
-		Retried:        s.Retried,
-		Dropped:        s.Dropped,
-		ShutdownLosses: s.ShutdownLosses,
-		LongestRunning: inSeconds(s.LongestRunning),
-		UnfinishedWork: inSeconds(s.UnfinishedWork),
-		Classes:        make([]classReport, 0, len(in.Classes)),
-		QueuedItems:    reportItems(in.Queued, s.Queued),
-		RunningItems:   reportItems(in.Running, s.Running),
-		DelayedItems:   reportItems(in.Delayed, s.Delayed),
+		Name:            in.Name,
+		ShuttingDown:    in.ShuttingDown,
+		Queued:          s.Queued,
+		Again:           s.Again,
+		Delayed:         s.Delayed,
+		Parked:          s.Parked,
+		Running:         s.Running,
+		Added:           s.Added,
+		Retried:         s.Retried,
+		Dropped:         s.Dropped,
+		ParkTimeouts:    s.ParkTimeouts,
+		ShutdownLosses:  s.ShutdownLosses,
+		LongestRunning:  inSeconds(s.LongestRunning),
+		UnfinishedWork:  inSeconds(s.UnfinishedWork),
+		PriorityClasses: make([]classReport, 0, len(in.PriorityClasses)),
+		QueuedItems:     reportItems(in.Queued, s.Queued),
+		RunningItems:    reportItems(in.Running, s.Running),
+		DelayedItems:    reportItems(in.Delayed, s.Delayed),
+		ParkedItems:     reportItems(in.Parked, s.Parked),
 	}
-	for _, c := range in.Classes {
-		r.Classes = append(r.Classes, classReport{Budget: inSeconds(c.Budget), Queued: c.Queued, Groups: c.Groups})
+	for _, c := range in.PriorityClasses {
+		r.PriorityClasses = append(r.PriorityClasses, classReport{MaxWait: inSeconds(c.MaxWait), Queued: c.Queued, Groups: c.Groups})
 	}
 	now := time.Now()
 	for _, i := range in.Queued {
@@ -245,14 +261,15 @@ func reportItems[T comparable](some []workqueue.Item[T], all int) items {
 	r := items{Shown: make([]itemReport, 0, len(some)), LeftOut: all - len(some)}
 	for _, i := range some {
 		r.Shown = append(r.Shown, itemReport{
-			Item:         describeItem(i.Item),
-			Class:        i.Class,
-			Group:        shorten(i.Group, maxItem),
-			Retries:      i.Retries,
-			Again:        i.Again,
-			QueuedSince:  i.QueuedSince.UTC(),
-			RunningSince: i.RunningSince.UTC(),
-			DelayedUntil: i.DelayedUntil.UTC(),
+			Item:          describeItem(i.Item),
+			PriorityClass: i.PriorityClass,
+			Group:         shorten(i.Group, maxItem),
+			Retries:       i.Retries,
+			Again:         i.Again,
+			QueuedSince:   i.QueuedSince.UTC(),
+			RunningSince:  i.RunningSince.UTC(),
+			DelayedUntil:  i.DelayedUntil.UTC(),
+			ParkedUntil:   i.ParkedUntil.UTC(),
 		})
 	}
 	return r

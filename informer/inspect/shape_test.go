@@ -35,24 +35,25 @@ func everything(t *testing.T) *inspect.Handler {
 			{Namespace: "dev", Reflector: reflector.Health{State: reflector.StateNew}},
 		},
 		Handlers: []informer.HandlerHealth{
-			{Name: "enqueue", Synced: true, Told: 5310},
-			{Name: "slow", Lag: 17, LagAge: 1500 * time.Millisecond, CatchingUp: true, Told: 9, Overflows: 2, Panics: 1},
+			{Name: "enqueue", Synced: true, Delivered: 5310},
+			{Name: "slow", Lag: 17, LagAge: 1500 * time.Millisecond, CatchingUp: true, Delivered: 9, Overflows: 2, Panics: 1},
 		},
 	}
 	nodes := stubInformer{Name: "nodes", Stopped: true}
 	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{
 		Name: "pods", ShuttingDown: true,
 		Stats: workqueue.Stats{
-			Queued: 25, Again: 1, Delayed: 1, Running: 1, Added: 5336, Retried: 4, Dropped: 2, ShutdownLosses: 3,
+			Queued: 25, Again: 1, Delayed: 1, Parked: 1, Running: 1, Added: 5336, Retried: 4, Dropped: 2, ParkTimeouts: 6, ShutdownLosses: 3,
 			UnfinishedWork: 3 * time.Second, LongestRunning: 3 * time.Second,
 		},
-		Classes: []workqueue.ClassInspection{{Queued: 24, Groups: 2}, {Budget: time.Minute, Queued: 1, Groups: 1}},
+		PriorityClasses: []workqueue.PriorityClassInspection{{Queued: 24, Groups: 2}, {MaxWait: time.Minute, Queued: 1, Groups: 1}},
 		Queued: []workqueue.Item[key]{
 			{Item: key{Namespace: "prod", Name: "web"}, Group: "prod", QueuedSince: ago(200 * time.Millisecond)},
-			{Item: key{Name: "cluster-scoped"}, Class: 1, Group: "other", Retries: 2, QueuedSince: ago(70 * time.Second)},
+			{Item: key{Name: "cluster-scoped"}, PriorityClass: 1, Group: "other", Retries: 2, QueuedSince: ago(70 * time.Second)},
 		},
 		Running: []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "db"}, Group: "prod", Again: true, RunningSince: ago(3 * time.Second), QueuedSince: ago(time.Second)}},
 		Delayed: []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "later"}, Group: "prod", Retries: 5, DelayedUntil: ago(-90 * time.Second)}},
+		Parked:  []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "written"}, Group: "prod", ParkedUntil: ago(-30 * time.Second)}},
 	}}
 	unnamed := stubQueue[string]{}
 	return newHandler(t, inspect.Queue(queue), inspect.Informer(pods), inspect.Queue(unnamed), inspect.Informer(nodes))
@@ -67,7 +68,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "go test ./informer/inspect -update writes the file anew")
+	assert.Equal(t, string(want), got, "go test ./informer/inspect -update writes the file again")
 }
 
 func TestShapeOfTheJSON(t *testing.T) {

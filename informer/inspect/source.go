@@ -11,6 +11,7 @@ import (
 // the zero value is refused.
 type Source struct {
 	informers func() []informer.Health
+	memory    func() map[string]informer.MemoryUsage // nil if it is not known
 	queue     func(limit int) queueReport
 }
 
@@ -19,7 +20,13 @@ func Informer(inf interface{ Health() informer.Health }) Source {
 	if isNil(inf) {
 		return Source{}
 	}
-	return Source{informers: func() []informer.Health { return []informer.Health{inf.Health()} }}
+	s := Source{informers: func() []informer.Health { return []informer.Health{inf.Health()} }}
+	if m, ok := inf.(interface{ MemoryUsage() informer.MemoryUsage }); ok {
+		s.memory = func() map[string]informer.MemoryUsage {
+			return map[string]informer.MemoryUsage{inf.Health().Name: m.MemoryUsage()}
+		}
+	}
+	return s
 }
 
 // Factory returns the source that shows the informers of f: those that it has
@@ -28,7 +35,7 @@ func Factory(f *informer.Factory) Source {
 	if f == nil {
 		return Source{}
 	}
-	return Source{informers: f.Health}
+	return Source{informers: f.Health, memory: f.MemoryUsage}
 }
 
 // Queue returns the source that shows q, any of the queues of package workqueue.

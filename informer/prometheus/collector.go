@@ -3,8 +3,8 @@ package prometheus
 import prom "github.com/prometheus/client_golang/prometheus"
 
 // collector is what the registry knows: one collector for all series, so that
-// they are registered together or not at all, and so that levels are read when
-// somebody scrapes, and at no other time.
+// they are registered together or not at all, and so that gauges are read at
+// each scrape, and at no other time.
 type collector struct {
 	*informers
 	*queues

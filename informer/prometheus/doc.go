@@ -1,5 +1,5 @@
 // Package prometheus shows informers, queues and reflectors to a Prometheus
-// server, under the names that dashboards for Kubernetes controllers know.
+// server, under the names that dashboards for Kubernetes controllers use.
 //
 // It is a module of its own, so that the library does not depend on
 // github.com/prometheus/client_golang unless you ask for this package.
@@ -11,8 +11,8 @@
 // how things are: how many items wait, how long the oldest one has been worked
 // on, when the server was last heard of. Those change with nothing happening, and
 // a figure that is written down from time to time is wrong in between. Here they
-// are read when somebody scrapes, from what the queue or the informer itself
-// knows, by the one collector that is registered:
+// are read at each scrape, from the queue or the informer itself, by the one
+// collector that is registered:
 //
 //	workqueue ──Added, Started, Finished…──▶ counters, histograms ──┐
 //	informer  ──Applied────────────────────▶                        ├──▶ scrape
@@ -47,6 +47,8 @@
 //	workqueue_longest_running_processor_seconds * time spent on the first of these
 //	workqueue_retries_total                     additions with a rate limit
 //	workqueue_dropped_total                   * items dropped after a failure
+//	workqueue_parked                          * items held back until a condition is met
+//	workqueue_park_timeouts_total             * parks whose condition was not met in time
 //	workqueue_shutdown_losses_total           * requests lost to the shutdown
 //
 //	informer_objects                          * objects in the cache
@@ -70,10 +72,10 @@
 // With the label handler; handlers of one informer that have the same name are
 // added up:
 //
-//	informer_handler_synced                   * 1 if it has been told of the first objects
+//	informer_handler_synced                   * 1 if the first objects were delivered
 //	informer_handler_lag_events               * events that wait for it
 //	informer_handler_lag_seconds              * how long the oldest has been waiting
-//	informer_handler_events_total             * events that it was told
+//	informer_handler_events_total             * events that were delivered to it
 //	informer_handler_overflows_total          * times that it was beyond its bound
 //	informer_handler_panics_total             * panics after which it goes on
 //
@@ -94,7 +96,7 @@
 // and informer_store_resource_version mean what they mean in Kubernetes' own
 // components, and the bounds of their histograms include those used there. The
 // informer_* ones lack the labels group, version and resource: an informer here
-// is told apart by its name, which a factory makes from resource and selectors.
+// is identified by its name, which a factory makes from resource and selectors.
 //
 // Four that are worth an alert: informer_degraded_seconds and
 // informer_cache_age_seconds of several minutes (the cache no longer follows),

@@ -29,7 +29,8 @@ func Example() {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "colours"},
 	}))
-	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{})
+	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(),
+		corev1.SchemeGroupVersion.WithResource("configmaps"), reflector.ResourceOptions{})
 	must(err)
 
 	registry := prom.NewRegistry()

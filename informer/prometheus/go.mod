@@ -3,7 +3,7 @@ module github.com/informerkit/informerkit/informer/prometheus
 go 1.26.0
 
 require (
-	github.com/informerkit/informerkit v0.0.0-00010101000000-000000000000
+	github.com/informerkit/informerkit v0.1.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2

@@ -82,7 +82,7 @@ func (l *informerLevels) read(r reading, h informer.Health, now time.Time) {
 }
 
 // lastDigits returns the last 15 digits of a resourceVersion, which is as many as
-// a float64 can always tell apart, if it is a number.
+// a float64 can always represent, if it is a number.
 func lastDigits(resourceVersion string) (float64, bool) {
 	const digits = 15
 	if n := len(resourceVersion); n > digits {
@@ -119,7 +119,7 @@ type informerSeries struct {
 	end                            func()
 }
 
-// Applied implements [informer.InformerMetrics].
+// Applied implements [informer.Metrics].
 func (s *informerSeries) Applied(c informer.EventCounts, took time.Duration) {
 	s.added.Add(float64(c.Added))
 	s.updated.Add(float64(c.Updated))
@@ -128,8 +128,8 @@ func (s *informerSeries) Applied(c informer.EventCounts, took time.Duration) {
 	s.took.Observe(took.Seconds())
 }
 
-// Synced implements [informer.InformerMetrics]; the health says it as well.
+// Synced implements [informer.Metrics]; the health says it as well.
 func (s *informerSeries) Synced(time.Duration) {}
 
-// Close implements [informer.InformerMetrics].
+// Close implements [informer.Metrics].
 func (s *informerSeries) Close() { s.end() }

@@ -25,6 +25,8 @@ func newInformer(t *testing.T, server *informertest.Server, metrics *prometheus.
 	return inf
 }
 
+// Promise prometheus/1
+// Promise prometheus/2
 func TestInformerIsShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

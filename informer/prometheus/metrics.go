@@ -10,13 +10,13 @@ import (
 	"github.com/informerkit/informerkit/informer"
 )
 
-var _ informer.Metrics = (*Metrics)(nil)
+var _ informer.MetricsProvider = (*Metrics)(nil)
 
 // Metrics holds the series of any number of informers, queues and reflectors in
 // one registry. Make one with [New]; all methods may be called from any
 // goroutine.
 //
-// It is an [informer.Metrics], so what an informer, or a factory for all of its
+// It is an [informer.MetricsProvider], so what an informer, or a factory for all of its
 // informers, needs is
 //
 //	informer.Options[*corev1.Pod]{Name: "pods", Metrics: metrics}
@@ -48,12 +48,12 @@ func (m *Metrics) Close() { m.registerer.Unregister(m.collector) }
 // and ends the series when it returns.
 //
 // If an informer of the same name is running, the series get a number: "pods-2".
-func (m *Metrics) Informer(name string, health func() informer.Health) informer.InformerMetrics {
+func (m *Metrics) Informer(name string, health func() informer.Health) informer.Metrics {
 	return m.collector.addInformer(clean(name), health)
 }
 
-// Queue begins the series of a queue, to be given to it as its Metrics, and then
-// told of it with [Queue.Attach]. It fails if name is empty, or is that of a
+// Queue creates the series of a queue. Set them as its Metrics, and then attach the
+// queue with [Queue.Attach]. It fails if name is empty, or is that of a
 // queue that has not been closed.
 func (m *Metrics) Queue(name string) (*Queue, error) {
 	return m.collector.addQueue(clean(name))

@@ -155,6 +155,7 @@ func TestMetricsOfClientGoAreInTheWay(t *testing.T) {
 	assert.Empty(t, scrape(t, registry))
 }
 
+// Promise prometheus/5
 func TestTwoRegistriesAreIndependent(t *testing.T) {
 	t.Parallel()
 	one, oneRegistry := newMetrics(t)
@@ -195,6 +196,7 @@ func TestRegistererMustNotBeNil(t *testing.T) {
 
 // TestScrapesWhileEverythingComesAndGoes is for the race detector, and for the
 // pedantic registry, which fails a scrape that has a series twice.
+// Promise prometheus/4
 func TestScrapesWhileEverythingComesAndGoes(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)

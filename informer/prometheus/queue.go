@@ -20,7 +20,8 @@ type queues struct {
 	adds, retries              *prom.CounterVec
 	waited, worked             *prom.HistogramVec
 	depth, unfinished, longest level
-	dropped, losses            level
+	parked                     level
+	dropped, timeouts, losses  level
 }
 
 func newQueues() *queues {
@@ -36,8 +37,11 @@ func newQueues() *queues {
 		unfinished: gauge("workqueue_unfinished_work_seconds", "How long the items in progress have been worked on, added up. It grows by one per second for each worker that is stuck."),
 		longest:    gauge("workqueue_longest_running_processor_seconds", "How long the item that was handed out first of those in progress has been worked on."),
 
-		dropped: total("workqueue_dropped_total", "Items that were dropped after a failure and are not retried."),
-		losses:  total("workqueue_shutdown_losses_total", "Requests that were lost to the shutdown of the queue."),
+		parked: gauge("workqueue_parked", "Items that are held back until a condition is met, such as a cache having seen a write."),
+
+		dropped:  total("workqueue_dropped_total", "Items that were dropped after a failure and are not retried."),
+		timeouts: total("workqueue_park_timeouts_total", "Items that were parked for as long as permitted, without their condition being met."),
+		losses:   total("workqueue_shutdown_losses_total", "Requests that were lost to the shutdown of the queue."),
 	}
 	q.vectors = vectors{q.adds, q.retries, q.waited, q.worked}
 	return q
@@ -45,7 +49,7 @@ func newQueues() *queues {
 
 func (q *queues) describe(ch chan<- *prom.Desc) {
 	q.vectors.describe(ch)
-	for _, l := range []level{q.depth, q.unfinished, q.longest, q.dropped, q.losses} {
+	for _, l := range []level{q.depth, q.unfinished, q.longest, q.parked, q.dropped, q.timeouts, q.losses} {
 		ch <- l.desc
 	}
 }
@@ -62,7 +66,9 @@ func (q *queues) collect(ch chan<- prom.Metric) {
 		r.send(q.depth, float64(stats.Queued+stats.Again))
 		r.send(q.unfinished, stats.UnfinishedWork.Seconds())
 		r.send(q.longest, stats.LongestRunning.Seconds())
+		r.send(q.parked, float64(stats.Parked))
 		r.send(q.dropped, float64(stats.Dropped))
+		r.send(q.timeouts, float64(stats.ParkTimeouts))
 		r.send(q.losses, float64(stats.ShutdownLosses))
 	}
 }

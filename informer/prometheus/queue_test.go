@@ -15,6 +15,8 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
+// Promise prometheus/1
+// Promise prometheus/2
 func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,6 +32,8 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 			`workqueue_adds_total{name="pods"}`:                        0,
 			`workqueue_depth{name="pods"}`:                             0,
 			`workqueue_dropped_total{name="pods"}`:                     0,
+			`workqueue_parked{name="pods"}`:                            0,
+			`workqueue_park_timeouts_total{name="pods"}`:               0,
 			`workqueue_shutdown_losses_total{name="pods"}`:             0,
 			`workqueue_longest_running_processor_seconds{name="pods"}`: 0,
 			`workqueue_queue_duration_seconds_count{name="pods"}`:      0,
@@ -53,6 +57,8 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 			`workqueue_adds_total{name="pods"}`:                        4,
 			`workqueue_depth{name="pods"}`:                             2, // c, and a again
 			`workqueue_dropped_total{name="pods"}`:                     0,
+			`workqueue_parked{name="pods"}`:                            0,
+			`workqueue_park_timeouts_total{name="pods"}`:               0,
 			`workqueue_shutdown_losses_total{name="pods"}`:             0,
 			`workqueue_longest_running_processor_seconds{name="pods"}`: 7,
 			`workqueue_queue_duration_seconds_count{name="pods"}`:      2,
@@ -96,14 +102,24 @@ func TestQueueShowsDroppedItemsAndShutdownLosses(t *testing.T) {
 		for i := range 3 {
 			queue.AddAfter(fmt.Sprint("later", i), time.Hour)
 		}
+		never := func(func()) func() { return nil }
+		queue.Park("timed out", never, time.Second)
+		queue.Park("parked", never, time.Hour)
+		time.Sleep(time.Second)
+		scrape(t, registry).includes(t, page{
+			`workqueue_parked{name="pods"}`:              1,
+			`workqueue_park_timeouts_total{name="pods"}`: 1,
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
-			func(context.Context, string) error { return workqueue.Terminal(assert.AnError) })
+			func(context.Context, string) (workqueue.Result, error) {
+				return workqueue.Result{}, workqueue.Terminal(assert.AnError)
+			})
 		require.NoError(t, err)
 		scrape(t, registry).includes(t, page{
-			`workqueue_dropped_total{name="pods"}`:         2,
-			`workqueue_shutdown_losses_total{name="pods"}`: 3,
+			`workqueue_dropped_total{name="pods"}`:         3,
+			`workqueue_shutdown_losses_total{name="pods"}`: 4,
 		})
 	})
 }
@@ -138,6 +154,7 @@ func TestQueueHistogramsHaveTheUsualBuckets(t *testing.T) {
 	}
 }
 
+// Promise prometheus/3
 func TestQueueEndsWithItsRecorder(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)
@@ -167,6 +184,7 @@ func TestQueueEndsWithItsRecorder(t *testing.T) {
 	assert.Empty(t, scrape(t, registry))
 }
 
+// Promise prometheus/4
 func TestQueueNeedsANameOfItsOwn(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)

@@ -126,7 +126,7 @@ func (r *Reflector) Quarantined(class reflector.ErrorClass) {
 // StateChanged implements [reflector.Metrics].
 func (r *Reflector) StateChanged(from, to reflector.State) {
 	r.record(func() {
-		if from != reflector.StateNew { // which is not told of
+		if from != reflector.StateNew { // which is not reported
 			r.state.WithLabelValues(string(from)).Dec()
 		}
 		r.state.WithLabelValues(string(to)).Inc()

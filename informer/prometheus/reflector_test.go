@@ -81,6 +81,7 @@ func TestReflectorIsShown(t *testing.T) {
 	})
 }
 
+// Promise prometheus/3
 func TestReflectorEndsWithItsRecorder(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)

@@ -50,8 +50,8 @@ func New[E, S any](initial S) *Log[E, S] {
 
 // Append adds a batch of entries and publishes the state that results from it.
 // It reports whether the log has kept the slice, as it does with a long one: then
-// nobody may touch it any more. A short one is copied. A batch without entries
-// only replaces the state, and wakes nobody. After Close, Append does nothing.
+// the caller must not touch it any more. A short one is copied. A batch without entries
+// only replaces the state, and wakes no reader. After Close, Append does nothing.
 func (l *Log[E, S]) Append(batch []E, state S) (kept bool) {
 	l.mu.Lock()
 	if l.closed {
@@ -64,7 +64,7 @@ func (l *Log[E, S]) Append(batch []E, state S) (kept bool) {
 		l.mu.Unlock()
 		return false
 	}
-	if len(l.cursors) == 0 { // nobody will ever read it
+	if len(l.cursors) == 0 { // no cursor will ever read it
 		l.end += uint64(len(batch))
 		l.tail.first = l.end
 		l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *Log[E, S]) Append(batch []E, state S) (kept bool) {
 }
 
 // add puts a batch into the tail, or into a new one. The state before it is that
-// at the end of a tail that has to be left behind.
+// at the end of a tail that has to be left behind. Mu must be held.
 func (l *Log[E, S]) add(batch []E, before S) (kept bool) {
 	n, t := len(batch), l.tail
 	if len(t.entries)+n <= cap(t.entries) {
@@ -102,9 +102,10 @@ func (l *Log[E, S]) add(batch []E, before S) (kept bool) {
 	return kept
 }
 
-// detachSlow lets go of the cursors that n more entries would put beyond their
+// detachSlow detaches the cursors that n more entries would put beyond their
 // limit. It runs when a chunk is begun, so limits are rounded up to a chunk.
-// A cursor that has nothing to read yet is never slow, however large the batch.
+// A cursor that has nothing to read yet is never slow, however large the batch. Mu
+// must be held.
 func (l *Log[E, S]) detachSlow(n uint64) {
 	for c := range l.cursors {
 		if c.limit > 0 && c.pos < l.end && l.end+n-c.pos > uint64(c.limit) {
@@ -114,7 +115,7 @@ func (l *Log[E, S]) detachSlow(n uint64) {
 }
 
 // takeParked empties the list of waiting cursors and returns it. The new epoch
-// tells each of them that it is no longer in the list.
+// says that none of them is in the list any more. Mu must be held.
 func (l *Log[E, S]) takeParked() []*Cursor[E, S] {
 	waiting := l.parked
 	if len(waiting) > 0 {
@@ -124,6 +125,8 @@ func (l *Log[E, S]) takeParked() []*Cursor[E, S] {
 	return waiting
 }
 
+// wake calls the wake functions of cursors that were parked, in a goroutine if there
+// are many. Mu must not be held: they may call the log.
 func (l *Log[E, S]) wake(waiting []*Cursor[E, S]) {
 	switch n := len(waiting); {
 	case n == 0:
@@ -134,6 +137,8 @@ func (l *Log[E, S]) wake(waiting []*Cursor[E, S]) {
 	}
 }
 
+// wakeAll calls the wake functions, and keeps the slice for later. Mu must not be
+// held.
 func (l *Log[E, S]) wakeAll(waiting []*Cursor[E, S]) {
 	for i, c := range waiting {
 		c.wake()
@@ -161,8 +166,8 @@ func (l *Log[E, S]) End() uint64 {
 	return l.end
 }
 
-// Close ends the log: further appends do nothing, the cursors are told so, and
-// the waiting ones are woken to learn it. What they have not read is dropped.
+// Close ends the log: further appends do nothing, Next returns Closed, and
+// the waiting readers are woken for that. What they have not read is dropped.
 // The state stays readable.
 func (l *Log[E, S]) Close() {
 	l.mu.Lock()
@@ -176,9 +181,9 @@ func (l *Log[E, S]) Close() {
 	l.wake(waiting)
 }
 
-// forget clears the entries that everybody has read, once all cursors wait:
+// forget clears the entries that all readers have read, once all cursors wait:
 // otherwise the tail would keep old objects alive until it is full. No reader
-// has a run in hand then, and all of them stand at the end of the tail.
+// holds a run then, and all of them are at the end of the tail. Mu must be held.
 func (l *Log[E, S]) forget() {
 	t := l.tail
 	if len(l.parked) < len(l.cursors) {

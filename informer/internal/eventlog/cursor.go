@@ -86,7 +86,8 @@ func (c *Cursor[E, S]) Next() (run []E, state S, status Status) {
 }
 
 // park puts the cursor into the list of those that wait. Its chunk is the tail
-// already: it has read all entries, and no chunk is begun without one.
+// already: it has read all entries, and no chunk is begun without one. The mutex of
+// the log must be held.
 func (c *Cursor[E, S]) park() {
 	l := c.log
 	if c.epoch != l.epoch {
@@ -96,7 +97,7 @@ func (c *Cursor[E, S]) park() {
 	l.forget()
 }
 
-// unlink takes the cursor out of the log.
+// unlink takes the cursor out of the log, whose mutex must be held.
 func (c *Cursor[E, S]) unlink() {
 	l := c.log
 	if _, ok := l.cursors[c]; !ok {

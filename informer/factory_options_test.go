@@ -1,0 +1,187 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+func TestNamespacesOfAFactoryComeAndGo(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{ByNamespace: true}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		createPod(t, s, "a", "x")
+		createPod(t, s, "b", "x")
+		fac.Start(t.Context())
+		pods, err := For[*pod](fac)
+		require.NoError(t, err)
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		assert.Zero(t, pods.Snapshot().Len(), "it reads no namespace yet")
+		has := func(want ...types.NamespacedName) {
+			t.Helper()
+			synctest.Wait()
+			assert.Equal(t, len(want), pods.Snapshot().Len())
+			for _, key := range want {
+				_, ok := pods.Snapshot().Get(key)
+				assert.True(t, ok, key)
+			}
+		}
+		require.NoError(t, fac.AddNamespace("a"))
+		time.Sleep(time.Second)
+		has(objKey("a", "x"))
+		require.ErrorContains(t, fac.AddNamespace("a"), "before")
+		require.NoError(t, fac.AddNamespace("b"))
+		time.Sleep(time.Second)
+		has(objKey("a", "x"), objKey("b", "x"))
+		assert.True(t, fac.RemoveNamespace("a"))
+		assert.False(t, fac.RemoveNamespace("a"))
+		has(objKey("b", "x"))
+		labelled, err := For(fac, ForOptions[*pod]{LabelSelector: "none=such"})
+		require.NoError(t, err)
+		require.NoError(t, WaitForSync(t.Context(), labelled))
+		require.ErrorContains(t, fac.AddNamespace(""), "empty")
+		require.NoError(t, fac.Shutdown(t.Context()))
+		require.ErrorIs(t, fac.AddNamespace("c"), ErrStopped)
+	})
+	whole, err := NewFactory(&rest.Config{}, FactoryOptions{})
+	require.NoError(t, err)
+	require.ErrorContains(t, whole.AddNamespace("a"), "ByNamespace")
+}
+
+func TestSourceOfATypeReplacesTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.enter()
+		c.set("a", "x", 1)
+		fac, err := NewFactory(&rest.Config{}, FactoryOptions{})
+		require.NoError(t, err)
+		require.Error(t, SetSource[*pod](nil, nil))
+		require.ErrorContains(t, SetSource[*pod](fac, nil), "nil")
+		var asked []string
+		require.NoError(t, SetSource(fac, func(opts ForOptions[*pod], namespace string) (reflector.ListerWatcher[*pod], error) {
+			asked = append(asked, opts.LabelSelector+"@"+namespace)
+			switch opts.Variant {
+			case "broken":
+				return nil, errors.New("boom")
+			case "none":
+				return nil, nil
+			}
+			return c.source(), nil
+		}))
+		pods, err := For(fac, ForOptions[*pod]{LabelSelector: "a=b"})
+		require.NoError(t, err)
+		assert.Equal(t, "pod/a=b", "pod/"+pods.Name()[len("Pod/"):])
+		_, err = For(fac, ForOptions[*pod]{Variant: "broken"})
+		require.ErrorContains(t, err, "boom")
+		_, err = For(fac, ForOptions[*pod]{Variant: "none"})
+		require.ErrorContains(t, err, "is nil")
+		require.ErrorContains(t, SetSource(fac, func(ForOptions[*pod], string) (reflector.ListerWatcher[*pod], error) { return nil, nil }), "before For")
+		fac.Start(t.Context())
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		assert.Equal(t, 1, pods.Snapshot().Len())
+		assert.Equal(t, []string{"a=b@", "@", "@"}, asked)
+		require.NoError(t, fac.Shutdown(t.Context()))
+	})
+}
+
+func TestFactoryHasDefaultsForItsInformers(t *testing.T) {
+	t.Parallel()
+	var selectors []string
+	opts := FactoryOptions{
+		ResyncPeriod: time.Minute,
+		Transform: func(obj Object) error {
+			obj.SetAnnotations(map[string]string{"order": "1"})
+			return nil
+		},
+		TweakListOptions: func(o *metav1.ListOptions) {
+			o.LabelSelector = "app=x"
+			selectors = append(selectors, o.LabelSelector)
+		},
+	}
+	inFactory(t, opts, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		labelled := objectOf(podKind, "default", "in", map[string]any{
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}},
+		})
+		labelled.SetLabels(map[string]string{"app": "x"})
+		require.NoError(t, s.Create(labelled))
+		createPod(t, s, "default", "out")
+		m := &recorder{}
+		pods, err := For(fac, ForOptions[*pod]{
+			Name: "mine", Metrics: m, QueueLimit: 3, Reflector: reflector.Options{Name: "own"},
+			Transform: func(p *pod) (*pod, error) { p.Annotations["order"] += "2"; return p, nil },
+		})
+		require.NoError(t, err)
+		resyncs := map[string]int{}
+		count := func(name string) Handler[*pod] {
+			return HandlerFunc[*pod](func(e Event[*pod]) {
+				if e.Origin == Resync {
+					resyncs[name]++
+				}
+			})
+		}
+		_, err = pods.AddHandler(count("default"))
+		require.NoError(t, err)
+		_, err = pods.AddHandler(count("own"), HandlerOptions{ResyncPeriod: 30 * time.Second})
+		require.NoError(t, err)
+		_, err = pods.AddHandler(count("none"), HandlerOptions{NoResync: true})
+		require.NoError(t, err)
+		_, err = pods.AddHandler(count("both"), HandlerOptions{NoResync: true, ResyncPeriod: time.Second})
+		require.ErrorContains(t, err, "NoResync")
+		_, err = pods.AddHandler(count("two"), HandlerOptions{}, HandlerOptions{})
+		require.ErrorContains(t, err, "one at most")
+		fac.Start(t.Context())
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		assert.Equal(t, map[string]int{"default": 1, "own": 2}, resyncs)
+		got, err := pods.Lister().Get(objKey("default", "in"))
+		require.NoError(t, err)
+		assert.Equal(t, "12", got.Annotations["order"])
+		assert.Equal(t, 1, pods.Snapshot().Len())
+		assert.NotEmpty(t, selectors)
+		assert.Equal(t, "mine", m.name)
+	})
+	_, err := NewFactory(&rest.Config{}, FactoryOptions{ResyncPeriod: time.Millisecond})
+	require.ErrorContains(t, err, "ResyncPeriod")
+	_, err = New(newCluster().source(), Options[*pod]{ResyncPeriod: -1})
+	require.ErrorContains(t, err, "ResyncPeriod")
+}
+
+func TestSelectorsAreCheckedWhenAskedFor(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, _ *informertest.Server, fac *Factory) {
+		_, err := For(fac, ForOptions[*pod]{LabelSelector: "a in"})
+		require.ErrorContains(t, err, "LabelSelector")
+		_, err = For(fac, ForOptions[*pod]{FieldSelector: "no selector"})
+		require.ErrorContains(t, err, "FieldSelector")
+		_, err = For(fac, ForOptions[*pod]{}, ForOptions[*pod]{})
+		require.ErrorContains(t, err, "one at most")
+		_, err = For[*pod](nil)
+		require.ErrorContains(t, err, "NewFactory")
+	})
+}
+
+func TestSharedInformerCannotBeStoppedByAHolder(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, _ *informertest.Server, fac *Factory) {
+		pods, err := For[*pod](fac)
+		require.NoError(t, err)
+		_, runs := any(pods).(interface{ Run(context.Context) error })
+		assert.False(t, runs)
+		_, removes := any(pods).(interface{ RemoveNamespace(string) bool })
+		assert.False(t, removes)
+		_, writes := any(pods.Indexer()).(interface{ Batch() any })
+		assert.False(t, writes)
+	})
+}

@@ -1,0 +1,90 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Runnable is what a [Group] runs: an [Informer] of any type.
+type Runnable interface {
+	Syncable
+	Run(ctx context.Context) error
+}
+
+// Group runs several informers and the work that needs them, in the order in which
+// they depend on each other:
+//
+//	informers run ─▶ all are synced ─▶ work begins ─▶ ctx ends ─▶ work has ended ─▶ informers stop
+//
+// The last step is the one that is easily forgotten: a worker that is finishing must
+// not find a cache that has stopped. A [Factory] has the same: [Factory.Run].
+type Group struct{ informers []Runnable }
+
+// NewGroup returns a group. It fails if there is nothing in it, or nil.
+func NewGroup(informers ...Runnable) (*Group, error) {
+	if len(informers) == 0 {
+		return nil, errors.New("informer: NewGroup: the group is empty; pass the informers that the work needs")
+	}
+	for i, inf := range informers {
+		if inf == nil {
+			return nil, fmt.Errorf("informer: NewGroup: informer %d is nil", i+1)
+		}
+	}
+	return &Group{informers}, nil
+}
+
+// Run runs the informers, waits until all are synced, calls work, and stops the
+// informers when it has returned, whatever it returned. The context of work ends
+// with ctx, or when one of the informers fails. Run returns the errors of the
+// informers and of work; before the sync, what is not synced. It runs once.
+func (g *Group) Run(ctx context.Context, work func(ctx context.Context) error) error {
+	if work == nil {
+		return errNoWork
+	}
+	// The informers do not end with ctx but with stop, after work has returned.
+	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	failures := make([]error, len(g.informers)+1)
+	all := make([]Syncable, len(g.informers))
+	for i, inf := range g.informers {
+		all[i] = inf
+		running.Go(func() {
+			if failures[i] = inf.Run(alive); failures[i] != nil {
+				// Work cannot be right on a cache that has stopped.
+				cancel(failures[i])
+			}
+		})
+	}
+	failures[len(g.informers)] = runWork(ctx, work, func() error { return WaitForSync(ctx, all...) })
+	stop()
+	running.Wait()
+	return errors.Join(failures...)
+}
+
+// errNoWork is for a nil function.
+var errNoWork = errors.New("informer: Run: the function is nil; pass what the informers are for, such as workqueue.Process")
+
+// runWork calls work once wait has returned nil.
+func runWork(ctx context.Context, work func(ctx context.Context) error, wait func() error) error {
+	if err := wait(); err != nil {
+		return err
+	}
+	return work(ctx)
+}
+
+// Run starts the factory, waits until all informers that were asked for so far are
+// synced, calls work, and shuts the factory down when it has returned. So the
+// caches are kept up to date until the last worker has ended. See also [Group].
+func (f *Factory) Run(ctx context.Context, work func(ctx context.Context) error) error {
+	if work == nil {
+		return errNoWork
+	}
+	f.Start(context.WithoutCancel(ctx))
+	err := runWork(ctx, work, func() error { return f.WaitForSync(ctx) })
+	return errors.Join(err, f.Shutdown(context.WithoutCancel(ctx)))
+}

@@ -1,0 +1,49 @@
+package inspect
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/informerkit/informerkit/informer"
+)
+
+// memoryReport is what a cache costs, in bytes.
+type memoryReport struct {
+	Table   int            `json:"tableBytes"`
+	Indexes map[string]int `json:"indexBytes"`
+	Plain   int            `json:"objectBytesUnshared"`
+	Own     int            `json:"objectBytes"`
+	Pool    int            `json:"poolBytes"`
+}
+
+func reportMemory(u informer.MemoryUsage) *memoryReport {
+	return &memoryReport{Table: u.Structure.Objects, Indexes: u.Structure.Indexes, Plain: u.Plain, Own: u.Own, Pool: u.Pool}
+}
+
+// text describes it in a line.
+func (m *memoryReport) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "memory: about %s of objects", size(m.Own))
+	if m.Pool > 0 {
+		fmt.Fprintf(&b, " and %s of the pool of equal parts; without it %s", size(m.Pool), size(m.Plain))
+	}
+	fmt.Fprintf(&b, "; table %s", size(m.Table))
+	for _, name := range slices.Sorted(maps.Keys(m.Indexes)) {
+		fmt.Fprintf(&b, ", index %s %s", printable(name), size(m.Indexes[name]))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// size prints bytes as people read them.
+func size(bytes int) string {
+	switch {
+	case bytes < 10_000:
+		return fmt.Sprintf("%d B", bytes)
+	case bytes < 10_000_000:
+		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+}

@@ -1,0 +1,112 @@
+package informer
+
+import (
+	"fmt"
+	"log/slog"
+	"reflect"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// alike are names of pods that differ in nothing else.
+func alike(c *cluster, n int) {
+	for i := range n {
+		c.set("a", fmt.Sprint("pod-", i), 12)
+	}
+}
+
+func TestEqualPartsAreStoredOnce(t *testing.T) {
+	t.Parallel()
+	pool := reflector.NewInternPool()
+	c := newCluster()
+	alike(c, 10)
+	inWorld(t, c, Options[*pod]{InternPool: pool}, func(t *testing.T, w *world) {
+		var labels []map[string]string
+		for p := range w.inf.Snapshot().All() {
+			require.Equal(t, map[string]string{"n": "12"}, p.Labels)
+			labels = append(labels, p.Labels)
+		}
+		labels[0]["seen"], labels[9]["seen"] = "", "" // what no program may do
+		shared := 0
+		for _, l := range labels {
+			shared += len(l) - 1
+		}
+		assert.Greater(t, shared, 5)
+		assert.NotZero(t, pool.Stats().Found)
+	})
+}
+
+// A modified part is found in whatever sampled object has it.
+func TestMutationOfASharedPartIsFound(t *testing.T) {
+	t.Parallel()
+	var found []indexer.Mutation
+	opts := Options[*pod]{
+		InternPool: reflector.NewInternPool(), Logger: slog.New(slog.DiscardHandler),
+		Indexer: indexer.Options[*pod]{Mutations: indexer.MutationOptions{
+			SampleEvery: 1, OnMutation: func(m indexer.Mutation) { found = append(found, m) },
+		}},
+	}
+	c := newCluster()
+	alike(c, 10)
+	inWorld(t, c, opts, func(t *testing.T, w *world) {
+		c.set("a", "pod-5", 13)
+		synctest.Wait()
+		require.Zero(t, w.inf.Indexer().CheckMutations())
+		// The pod that was read first may have a map of its own: a part enters the pool
+		// when it is seen for the second time.
+		holders := map[uintptr]int{}
+		for obj := range w.inf.Snapshot().All() {
+			holders[reflect.ValueOf(obj.Labels).Pointer()]++
+		}
+		for obj := range w.inf.Snapshot().All() {
+			if holders[reflect.ValueOf(obj.Labels).Pointer()] > 5 {
+				obj.Labels["n"] = "modified"
+				break
+			}
+		}
+		w.inf.Indexer().CheckMutations()
+		assert.Greater(t, len(found), 5, "all that share the map")
+		for _, m := range found {
+			assert.Equal(t, "metadata.labels.n", m.Path)
+		}
+	})
+}
+
+func TestMemoryUsageSaysWhatIsSaved(t *testing.T) {
+	t.Parallel()
+	for _, share := range []bool{false, true} {
+		opts := Options[*pod]{}
+		if share {
+			opts.InternPool = reflector.NewInternPool()
+		}
+		c := newCluster()
+		alike(c, 1000)
+		inWorld(t, c, opts, func(t *testing.T, w *world) {
+			u := w.inf.MemoryUsage()
+			assert.Equal(t, 1000, u.Objects)
+			assert.Equal(t, w.inf.Snapshot().Usage(), u.Structure)
+			assert.InDelta(t, memorySample, u.Sampled, memorySample)
+			if share {
+				assert.Less(t, u.Own, u.Plain*9/10, "labels are a good part of these pods")
+				assert.Positive(t, u.Pool)
+			} else {
+				assert.Equal(t, u.Plain, u.Own)
+				assert.Zero(t, u.Pool)
+			}
+			assert.Equal(t, u.Structure.Total()+u.Own+u.Pool, u.Total())
+			var plain, own int
+			plain, own = reflector.SizeOf(opts.InternPool, w.inf.Snapshot().All())
+			assert.InEpsilon(t, plain, u.Plain, 0.1)
+			assert.InEpsilon(t, own, u.Own, 0.1)
+		})
+	}
+	inf, err := New(newCluster().source(), Options[*pod]{})
+	require.NoError(t, err)
+	assert.Zero(t, inf.MemoryUsage().Plain)
+}
