@@ -34,7 +34,11 @@ func appendMetadata(raw []byte, meta map[string]any) (_ []byte, start, end int, 
 	for _, name := range slices.Sorted(maps.Keys(meta)) {
 		raw = appendName(raw, name)
 		begin := len(raw)
-		if raw, err = appendValue(raw, meta[name]); err != nil {
+		value := meta[name]
+		if name == "managedFields" {
+			value = canonicalManagers(value)
+		}
+		if raw, err = appendValue(raw, value); err != nil {
 			return nil, 0, 0, err
 		}
 		if _, ok := meta[name].(string); ok && name == "resourceVersion" {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestAVersionIsDatedAnewAsIfItWereEncodedAnew(t *testing.T) {
+func TestANewResourceVersionIsWrittenAsIfTheObjectWereEncodedAgain(t *testing.T) {
 	t.Parallel()
 	res := Resource{Versions: []string{"v1"}, Kind: "Thing", Plural: "things"}
 	metadata := map[string]any{

@@ -53,11 +53,22 @@ func (cl *call) object(directive string) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, errProtobuf(err)
 	}
-	content, err := converter.ToUnstructured(obj)
+	content, managers, err := contentOf(obj)
 	if err != nil {
 		return nil, errProtobuf(err)
 	}
-	return checkObject(&unstructured.Unstructured{Object: content}, cl.res, cl.target)
+	return checkWritten(&unstructured.Unstructured{Object: content}, managers, cl.res, cl.target)
+}
+
+// contentOf turns a Go object into what the store takes, and sets its managers apart.
+func contentOf(obj runtime.Object) (map[string]any, []metav1.ManagedFieldsEntry, error) {
+	var managers []metav1.ManagedFieldsEntry
+	if meta, ok := obj.(metav1.Object); ok {
+		managers = meta.GetManagedFields()
+		meta.SetManagedFields(nil)
+	}
+	content, err := converter.ToUnstructured(obj)
+	return content, managers, err
 }
 
 func errProtobuf(err error) error {
@@ -108,13 +119,17 @@ func (cl *call) decodeObject(body []byte, media, directive string) (*unstructure
 	if err := checkTypes(obj, gvk); err != nil {
 		return nil, err
 	}
+	var managers []metav1.ManagedFieldsEntry
+	var err error
 	if typed(gvk) {
-		var err error
-		if obj.Object, err = cl.readTyped(body, gvk, directive); err != nil {
-			return nil, err
-		}
+		obj.Object, managers, err = cl.readTyped(body, gvk, directive)
+	} else {
+		err = cl.fitSchema(content, directive)
 	}
-	return checkObject(obj, res, t)
+	if err != nil {
+		return nil, err
+	}
+	return checkWritten(obj, managers, res, t)
 }
 
 // checkTypes refuses an object of another kind or version than is wanted. One
@@ -129,6 +144,16 @@ func checkTypes(obj *unstructured.Unstructured, want schema.GroupVersionKind) er
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, want.Kind))
 	}
 	return nil
+}
+
+// checkWritten is checkObject for an object whose managers are apart, and gives them
+// to it.
+func checkWritten(obj *unstructured.Unstructured, managers []metav1.ManagedFieldsEntry, res Resource, t target) (*unstructured.Unstructured, error) {
+	obj, err := checkObject(obj, res, t)
+	if err == nil && len(managers) > 0 {
+		setManagers(obj, managers)
+	}
+	return obj, err
 }
 
 // checkObject refuses an object that does not fit the path it is sent to, and

@@ -66,6 +66,7 @@ func TestInMemoryServerLivesInABubble(t *testing.T) {
 	})
 }
 
+// Promise informertest/8
 func TestCloseEndsWatchesInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := informertest.Start(t, informertest.Options{InMemory: true})

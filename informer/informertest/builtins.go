@@ -93,6 +93,9 @@ func (b builtin) resource() Resource {
 		NoGeneration:      strings.ContainsRune(b.traits, noGeneration),
 		SelectableFields:  strings.Fields(b.fields),
 	}
+	if b.group == crdGroup || b.group == "apiregistration.k8s.io" {
+		res.schemas, res.fields = map[string]map[string]any{b.version: conditionsSchema()}, &fieldTypes{}
+	}
 	if strings.ContainsRune(b.traits, inAll) {
 		res.Categories = append(res.Categories, "all")
 	}

@@ -26,7 +26,7 @@ type collection struct {
 }
 
 // change is one write as the history keeps it. A created object has no old
-// version, a deleted one no new one but its old version dated by the deletion.
+// version, a deleted one no new one but its old state with the version of the deletion.
 type change struct {
 	rv             uint64
 	old, new, last *version

@@ -26,13 +26,19 @@ func (s *store) completeLocked(c *collection, old, obj *unstructured.Unstructure
 		return s.addresses.assign(c, old, obj)
 	case schema.GroupKind{Kind: "Pod"}:
 		setIfAbsent(obj, qosClass(obj), "status", "qosClass")
+		if old == nil && len(objectsAt(obj.Object, "spec", "schedulingGates")) > 0 {
+			setIfAbsent(obj, []any{map[string]any{
+				"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "lastProbeTime": nil,
+				"message": "Scheduling is blocked due to non-empty scheduling gates", "lastTransitionTime": now().UTC().Format(time.RFC3339),
+			}}, "status", "conditions")
+		}
 	case schema.GroupKind{Kind: "PersistentVolume"}:
 		setIfAbsent(obj, now().UTC().Format(time.RFC3339), "status", "lastPhaseTransitionTime")
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		if old == nil {
 			generateSelector(obj)
 		}
-	case schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
+	case daemonSets:
 		if old != nil {
 			countTemplates(old, obj)
 		}
@@ -69,6 +75,9 @@ func generateSelector(job *unstructured.Unstructured) {
 	}
 }
 
+// daemonSets count the changes of their template.
+var daemonSets = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}
+
 // templateGeneration is the annotation in which a daemon set counts the changes
 // of its template.
 const templateGeneration = "deprecated.daemonset.template.generation"
@@ -89,14 +98,14 @@ func countTemplates(old, obj *unstructured.Unstructured) {
 	obj.SetAnnotations(annotations)
 }
 
-// requester is who all requests are made by: nobody is authenticated, and
+// requester is the user of all requests: there is no authentication, and
 // everything is allowed.
 var requester = struct {
 	name   string
 	groups []string
 }{"system:admin", []string{"system:masters", "system:authenticated"}}
 
-// signRequester writes into a certificate signing request who made it.
+// signRequester writes the requester into a certificate signing request.
 func signRequester(csr *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(csr.Object, requester.name, "spec", "username")
 	_ = unstructured.SetNestedStringSlice(csr.Object, requester.groups, "spec", "groups")

@@ -69,7 +69,10 @@ func (r Resource) fromStored(obj *unstructured.Unstructured, version string) *un
 // stored form.
 func (r Resource) inVersion(version string, modify func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) func(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		obj, err := modify(r.fromStored(old, version))
+		if old != nil {
+			old = r.fromStored(old, version)
+		}
+		obj, err := modify(old)
 		if err != nil {
 			return nil, err
 		}

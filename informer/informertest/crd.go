@@ -64,7 +64,7 @@ func parseDefinition(obj *unstructured.Unstructured) (Resource, field.ErrorList)
 	res := Resource{
 		Group: def.Spec.Group, Kind: names.Kind, ListKind: names.ListKind, Plural: names.Plural, Singular: names.Singular,
 		ShortNames: names.ShortNames, Categories: names.Categories,
-		ClusterScoped: def.Spec.Scope == "Cluster", RequireResourceVersion: true,
+		ClusterScoped: def.Spec.Scope == "Cluster", RequireResourceVersion: true, fields: &fieldTypes{},
 	}
 	for _, v := range def.Spec.Versions {
 		set(&res.schemas, v.Name, v.Schema.OpenAPI)

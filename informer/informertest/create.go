@@ -27,6 +27,8 @@ type writeOptions struct {
 	manager, version string
 	// applied marks an object whose managedFields a server-side apply has set.
 	applied bool
+	// replaces marks an update that is the same whatever the present state is.
+	replaces bool
 }
 
 // create stores a new object and returns it as stored. It takes ownership of obj.
@@ -85,7 +87,7 @@ func prepareCreate(res Resource, obj *unstructured.Unstructured, opts writeOptio
 	} else {
 		obj.SetGeneration(1)
 	}
-	if res.StatusSubresource && !opts.trusted {
+	if res.StatusSubresource && !opts.trusted && !createsStatus(res) {
 		clearStatus(res, obj)
 	}
 	if res.Group == "" && res.Kind == "Namespace" {
@@ -103,6 +105,10 @@ func labelNamespace(obj *unstructured.Unstructured) {
 	labels["kubernetes.io/metadata.name"] = obj.GetName()
 	obj.SetLabels(labels)
 }
+
+// createsStatus reports whether a new object may bring its status: nodes register
+// themselves with it.
+func createsStatus(res Resource) bool { return res.Group == "" && res.Kind == "Node" }
 
 // clearStatus removes the status, but for what an object of a Go type always shows.
 func clearStatus(res Resource, obj *unstructured.Unstructured) {

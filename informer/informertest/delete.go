@@ -10,7 +10,7 @@ import (
 )
 
 // delete removes an object, or marks it as being deleted while finalizers are
-// left. removed tells which; v is the last state.
+// left. removed reports which; v is the last state.
 func (s *store) delete(c *collection, namespace, name string, del metav1.DeleteOptions, opts writeOptions) (v *version, removed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func propagationFinalizers(have []string, del metav1.DeleteOptions) []string {
 }
 
 // removeLocked takes an object out of the store. Its last event shows the state
-// as it was stored, dated by the deletion.
+// as it was stored, with the version of the deletion.
 func (s *store) removeLocked(c *collection, old *version, opts writeOptions) error {
 	if opts.dryRun {
 		return nil

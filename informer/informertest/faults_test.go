@@ -254,7 +254,7 @@ func TestARestartForgetsTheHistory(t *testing.T) {
 	})
 }
 
-func TestANewHistoryKeepsObjectsAndBeginsTheirVersionsAnew(t *testing.T) {
+func TestANewHistoryKeepsObjectsAndStartsTheirVersionsFromScratch(t *testing.T) {
 	inBubble(t, func(f faulty) {
 		for range 50 {
 			require.NoError(t, f.s.Modify(configmaps, "default", "b", func(u *unstructuredObject) {

@@ -1,11 +1,13 @@
 package informertest
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +22,7 @@ import (
 // are those of apimachinery, which the API server uses too; what is here is how
 // they are applied to the unstructured objects of the store.
 
-// goSide is the field manager of writes by the test itself. It is noted only on
+// goSide is the field manager of writes by the test itself. It is recorded only on
 // objects that have managers already: a test that stores objects and never
 // applies anything pays nothing.
 const goSide = "informertest"
@@ -28,11 +30,11 @@ const goSide = "informertest"
 // builtinSchema is how the fields of the built-in kinds merge. Reading it takes a
 // tenth of a second, once in a process, when the first client writes.
 var builtinSchema = sync.OnceValue(func() managedfields.TypeConverter {
-	return applyconfigurations.NewTypeConverter(builtinTypes)
+	return seesTracked(applyconfigurations.NewTypeConverter(builtinTypes))
 })
 
-// fieldManagers holds one field manager per kind and subresource. They depend on
-// nothing else, and all servers of a process share them.
+// fieldManagers holds one field manager per built-in kind and subresource. They depend
+// on nothing else, and all servers of a process share them.
 var fieldManagers sync.Map // fieldManagerKey → *managedfields.FieldManager
 
 type fieldManagerKey struct {
@@ -44,28 +46,38 @@ type fieldManagerKey struct {
 // fieldManagerOf returns the field manager for an endpoint.
 func fieldManagerOf(res Resource, version, subresource string) (*managedfields.FieldManager, error) {
 	key := fieldManagerKey{res.gvk(version), res.Versions[0], subresource}
-	if m, ok := fieldManagers.Load(key); ok {
+	managers, build := &fieldManagers, managedfields.NewDefaultCRDFieldManager
+	if res.fields != nil {
+		managers = &res.fields.managers
+	}
+	if m, ok := managers.Load(key); ok {
 		return m.(*managedfields.FieldManager), nil
 	}
-	build, types := managedfields.NewDefaultCRDFieldManager, managedfields.NewDeducedTypeConverter()
-	if typed(key.kind) {
+	var types managedfields.TypeConverter
+	switch {
+	case res.fields != nil:
+		types = res.fields.typeConverter(res)
+	case typed(key.kind):
 		build, types = managedfields.NewDefaultFieldManager, builtinSchema()
+	default:
+		types = seesTracked(managedfields.NewDeducedTypeConverter())
 	}
 	hub := schema.GroupVersion{Group: res.Group, Version: key.stored}
 	m, err := build(types, fieldVersions{}, fieldVersions{}, fieldVersions{}, key.kind, hub, subresource, nil)
 	if err != nil {
 		return nil, err
 	}
-	kept, _ := fieldManagers.LoadOrStore(key, m)
+	kept, _ := managers.LoadOrStore(key, m)
 	return kept.(*managedfields.FieldManager), nil
 }
 
-// trackUpdate notes in obj who has written what. old is nil for a new object. What
-// the endpoint ignores must be gone from obj, or as it was.
-func trackUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOptions) {
+// trackUpdate records in obj which manager has written which field. old, with its managers, is nil for a
+// new object. What the endpoint ignores must be gone from obj, or as it was. Neither
+// object may be deep-copied afterwards.
+func trackUpdate(res Resource, old *unstructured.Unstructured, managers []metav1.ManagedFieldsEntry, obj *unstructured.Unstructured, opts writeOptions) {
 	manager := opts.manager
 	if manager == "" {
-		if old == nil || len(old.GetManagedFields()) == 0 {
+		if len(managers) == 0 {
 			return
 		}
 		manager = goSide
@@ -86,11 +98,41 @@ func trackUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOp
 	obj.SetGroupVersionKind(res.gvk(version))
 	// An object that does not fit its schema, which only the Go side can store,
 	// keeps the managers that it has.
-	if tracked, err := m.Update(live, obj, manager); err == nil {
-		obj.Object = tracked.(*unstructured.Unstructured).Object
-	} else if old != nil {
-		obj.SetManagedFields(old.GetManagedFields())
+	written := &tracked{obj, takeManagers(obj)}
+	if _, err := m.Update(&tracked{live, managers}, written, manager); err == nil {
+		if opts.subresource == "scale" {
+			undate(written.managers, managers)
+		}
+		managers = written.managers
 	}
+	setManagers(obj, managers)
+}
+
+// undate gives managers that wrote through the scale subresource the time that they
+// had before, or none: API servers lose it.
+func undate(entries, before []metav1.ManagedFieldsEntry) {
+	for i, e := range entries {
+		if e.Subresource != "scale" {
+			continue
+		}
+		entries[i].Time = nil
+		for _, b := range before {
+			if b.Manager == e.Manager && b.Subresource == e.Subresource && b.Operation == e.Operation {
+				entries[i].Time = b.Time
+			}
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
+		switch {
+		case a.Operation != b.Operation:
+			return strings.Compare(string(a.Operation), string(b.Operation))
+		case a.Time == nil && b.Time != nil:
+			return -1
+		case a.Time != nil && b.Time == nil:
+			return 1
+		}
+		return 0
+	})
 }
 
 // emptyObject is what a new object is compared with: one of its Go type without
@@ -105,14 +147,14 @@ func emptyObject(res Resource) *unstructured.Unstructured {
 }
 
 // admitted are the members of a specification that are filled in when the creator
-// has been noted already, by admission or by the allocation of addresses.
+// has been recorded already, by admission or by the allocation of addresses.
 var admitted = map[schema.GroupKind][]string{
 	{Kind: "Pod"}:     {"tolerations"},
 	{Kind: "Service"}: {"ipFamilies", "ipFamilyPolicy"},
 }
 
-// trackCreate notes in a new object who has made it. Defaults count as written by
-// the creator; what the server decides beyond them is written by nobody.
+// trackCreate records the manager of a new object. It owns the defaults, too; what
+// the server decides beyond them has no owner.
 func trackCreate(res Resource, obj *unstructured.Unstructured, opts writeOptions) {
 	if opts.manager == "" || opts.applied {
 		return
@@ -132,13 +174,20 @@ func trackCreate(res Resource, obj *unstructured.Unstructured, opts writeOptions
 			delete(spec, name)
 		}
 	}
-	if res.Group == "" && res.Kind == "Namespace" {
+	switch {
+	case res.Group == "" && res.Kind == "Namespace":
 		labelNamespace(obj)
+	case kind == daemonSets:
+		defaults.Created(kind, obj.Object)
 	}
+	status, given := obj.Object["status"]
 	if res.StatusSubresource {
 		delete(obj.Object, "status")
 	}
-	trackUpdate(res, nil, obj, opts)
+	trackUpdate(res, nil, nil, obj, opts)
+	if given && createsStatus(res) {
+		obj.Object["status"] = status
+	}
 }
 
 // managerOf is the field manager of a request: the one that it names, or else the
@@ -162,7 +211,7 @@ func managerOf(named, userAgent string) string {
 }
 
 // fieldVersions converts unstructured objects between the versions of a kind, for
-// field managers, which note in which version a field was written.
+// field managers, which record in which version a field was written.
 type fieldVersions struct{}
 
 // Convert implements runtime.ObjectConvertor; field managers do not call it.
@@ -179,6 +228,10 @@ func (fieldVersions) ConvertToVersion(in runtime.Object, target runtime.GroupVer
 	}
 	if want == have {
 		return in, nil
+	}
+	if t, ok := in.(*tracked); ok {
+		obj, err := convertVersion(t.Unstructured, want)
+		return &tracked{obj, t.managers}, err
 	}
 	return convertVersion(in.(*unstructured.Unstructured), want)
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -170,6 +171,49 @@ func FuzzAccept(f *testing.F) {
 	f.Add("application/vnd.kubernetes.protobuf;q=0.5, */*;q=0.1")
 	f.Fuzz(func(_ *testing.T, header string) {
 		parseAccept(header)
+	})
+}
+
+func FuzzToken(f *testing.F) {
+	now := time.Now().Unix()
+	f.Add(claims{Issuer: tokenIssuer, Subject: "system:serviceaccount:default:a", Expires: now + 1000}.token())
+	f.Add(claims{Issuer: tokenIssuer, Expires: 1}.token())
+	f.Add("a.b.c")
+	f.Add("a.e30.c")
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, token string) {
+		c, ok := parseToken(token)
+		if !ok {
+			return
+		}
+		assert.Equal(t, tokenIssuer, c.Issuer)
+		again, ok := parseToken(c.token())
+		assert.True(t, ok)
+		assert.Equal(t, c, again)
+	})
+}
+
+// FuzzJSONPath reads paths of CustomResourceDefinitions and follows them in objects.
+func FuzzJSONPath(f *testing.F) {
+	object := `{"metadata":{"name":"a"},"spec":{"replicas":3,"size":1.5},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
+	for _, path := range []string{".spec.replicas", ".spec.size", `.status.conditions[?(@.type=="Ready")].status`, ".metadata.creationTimestamp", "", ".", "..", "[", "{", ".a[*]"} {
+		f.Add(path, "string", object)
+		f.Add(path, "integer", object)
+	}
+	f.Add(".a", "date", `{"a":"2020-01-01T00:00:00Z"}`)
+	f.Fuzz(func(t *testing.T, path, kind, text string) {
+		for _, name := range jsonPath(path) {
+			assert.NotContains(t, name, ".")
+		}
+		object := map[string]any{}
+		if err := utiljson.Unmarshal([]byte(text), &object); err != nil {
+			return
+		}
+		cell := customColumn(printerColumn{Name: "c", Type: kind, JSONPath: path}).cell(object)
+		_, err := json.Marshal(cell)
+		assert.NoError(t, err)
+		paths := &scalePaths{replicas: jsonPath(path), statusReplicas: jsonPath(path), selector: jsonPath(path)}
+		_, _ = paths.of(&unstructured.Unstructured{Object: object}) // an object of a wrong shape has no scale
 	})
 }
 

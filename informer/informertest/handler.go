@@ -247,6 +247,7 @@ func (cl *call) update() error {
 		return err
 	}
 	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
+	write.replaces = true
 	err = cl.write(write, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return obj, nil })
 	if apierrors.IsNotFound(err) && cl.target.subresource == "" && createsOnUpdate(cl.res) {
 		v, err := cl.server.store.create(cl.c, cl.res.toStored(obj, cl.target.version), write)

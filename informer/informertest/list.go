@@ -90,7 +90,7 @@ func cut(all []*version, sel selection, rv uint64, start string, limit int64) pa
 		p.items = items[:limit]
 		p.next = continueToken{rv: rv, start: items[limit-1].key + "\x00"}.String()
 		// Without selectors the rest is known; with them a server that reads
-		// page by page cannot tell.
+		// page by page cannot count it.
 		if !sel.filtered() {
 			rest := int64(len(items)) - limit
 			p.remaining = &rest

@@ -51,6 +51,9 @@ type follower struct {
 
 // The promises about lists and watches hold after any sequence of writes: the
 // model is a map copied at each version.
+// Promise informertest/2
+// Promise informertest/3
+// Promise informertest/4
 func TestListsAndWatchesAgreeWithTheModel(t *testing.T) {
 	seeds := []uint64{*modelSeed}
 	if *modelSeed == 0 {

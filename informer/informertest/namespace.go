@@ -23,7 +23,7 @@ func namespaceFinalizers(obj *unstructured.Unstructured) []string {
 	return list
 }
 
-// createNamespace makes a namespace.
+// createNamespace creates a namespace.
 func (s *store) createNamespace(name string) error {
 	s.mu.Lock()
 	c, ok := s.collections[namespaces]

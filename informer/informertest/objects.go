@@ -14,7 +14,7 @@ import (
 
 // Create stores an object and writes what the server made of it (name, UID,
 // resourceVersion, ...) back into obj. Unlike a request it stores status too,
-// and makes a missing namespace.
+// and creates a missing namespace.
 //
 // The kind must be served. A Go type of k8s.io/api, or of Options.Scheme, need
 // not state its apiVersion and kind; another one need not if its Go name is the

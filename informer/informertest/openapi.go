@@ -24,7 +24,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	all := s.resources()
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if path == "/openapi/v2" {
-		return writeJSON(w, http.StatusOK, openapi.V2(s.describe(all, nil), serverVersion().GitVersion))
+		return writeOpenAPIV2(w, r, openapi.V2(s.describe(all, nil), serverVersion().GitVersion))
 	}
 	if path == "/openapi/v3" {
 		return s.openAPIIndex(w, all)
@@ -38,6 +38,17 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 		return errUnknownPath()
 	}
 	return writeJSON(w, http.StatusOK, openapi.V3(kinds, serverVersion().GitVersion))
+}
+
+// writeOpenAPIV2 sends the document for everything, in protobuf to a client that
+// wants it so. The name of that media type is none by the rules of mime.
+func writeOpenAPIV2(w http.ResponseWriter, r *http.Request, document map[string]any) error {
+	if !strings.Contains(r.Header.Get("Accept"), "application/com.github.proto-openapi.spec.v2") {
+		return writeJSON(w, http.StatusOK, document)
+	}
+	w.Header().Set("Content-Type", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+	_, _ = w.Write(openapi.ProtobufV2(document)) // a client that has gone needs no answer
+	return nil
 }
 
 // openAPIIndex lists the documents. The hash in an address changes with what is
@@ -62,7 +73,7 @@ func (s *Server) openAPIIndex(w http.ResponseWriter, all []Resource) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"paths": paths})
 }
 
-// fingerprint tells one state of a group's kinds from another.
+// fingerprint is a hash of the kinds of a group.
 func fingerprint(kinds []openapi.Kind) string {
 	h := fnv.New64a()
 	for _, k := range kinds {

@@ -11,7 +11,7 @@ func (s *Server) BreakConnections() {
 	s.connMu.Lock()
 	defer s.connMu.Unlock()
 	for conn := range s.conns {
-		_ = conn.Close() // there is nobody to tell
+		_ = conn.Close() // an error changes nothing
 	}
 }
 
@@ -67,7 +67,7 @@ func (s *Server) Restart() {
 	s.BreakConnections()
 }
 
-// RestartWithNewHistory is a restart after which versions begin anew, as with an
+// RestartWithNewHistory is a restart after which versions start from scratch, as with an
 // etcd that was restored from a backup: the objects are the same, by their UIDs,
 // their resourceVersions are small numbers again, and those that clients
 // remember lie in the future.

@@ -12,12 +12,12 @@ import (
 )
 
 // pipeListener hands out connections in memory. They block on channels only,
-// so that a synctest bubble knows when everybody waits.
+// so that a synctest bubble can detect that all goroutines are blocked.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
-	// refusing tells that the server pretends to be down.
+	// refusing is set while the server pretends to be down.
 	refusing atomic.Bool
 }
 

@@ -34,6 +34,7 @@ func (cl *call) sent(kind schema.GroupVersionKind, into any) (*call, metav1.Crea
 	if name := obj.GetName(); name != "" && name != cl.target.name {
 		return nil, opts, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, cl.target.name))
 	}
+	setManagers(obj, nil)
 	return other, opts, converter.FromUnstructured(obj.Object, into)
 }
 
@@ -118,7 +119,7 @@ func (s *store) evict(c *collection, namespace, name string, del metav1.DeleteOp
 		return err
 	}
 	switch phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase"); corev1.PodPhase(phase) {
-	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending: // they serve nobody
+	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending: // they serve no requests
 	default:
 		if err := s.spendBudgetLocked(obj, opts); err != nil {
 			return err

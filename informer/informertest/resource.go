@@ -30,7 +30,7 @@ type Resource struct {
 	Singular string
 	// ShortNames and Categories are shown by discovery.
 	ShortNames, Categories []string
-	// ClusterScoped tells that the objects live outside namespaces.
+	// ClusterScoped is set if the objects live outside namespaces.
 	ClusterScoped bool
 	// StatusSubresource separates status from the rest: the main endpoint
 	// ignores changes of status, the status endpoint ignores all others.
@@ -51,6 +51,7 @@ type Resource struct {
 	scale    *scalePaths                // of a custom resource that can be scaled
 	question bool                       // the resource can only be created, and is not stored
 	schemas  map[string]map[string]any  // of a custom resource, by version
+	fields   *fieldTypes                // of a resource without an apply configuration
 	columns  map[string][]printerColumn // of a custom resource, by version
 }
 

@@ -1,12 +1,14 @@
 package informertest
 
 import (
+	"maps"
 	"net/http"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -31,7 +33,7 @@ var reviews = []review{
 // question describes a resource that can only be created.
 func question(group, kind string, cluster bool) Resource {
 	res, _ := Resource{Group: group, Versions: []string{"v1"}, Kind: kind, ClusterScoped: cluster, NoGeneration: true}.complete() // it is complete
-	res.question = true
+	res.question, res.fields = true, &fieldTypes{}
 	return res
 }
 
@@ -58,6 +60,11 @@ func (rv review) serve(cl *call, verb string) error {
 	if err != nil {
 		return err
 	}
+	question := &unstructured.Unstructured{Object: maps.Clone(obj)}
+	delete(question.Object, "status")
+	write := cl.writeOptions(nil, cl.r.URL.Query().Get("fieldManager"))
+	trackUpdate(rv.res, nil, nil, question, write)
+	setManagers(&unstructured.Unstructured{Object: obj}, takeManagers(question))
 	return cl.answer(http.StatusCreated, obj)
 }
 
@@ -67,6 +74,7 @@ func (cl *call) asked(into runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	setManagers(obj, nil)
 	return converter.FromUnstructured(obj.Object, into)
 }
 
@@ -143,7 +151,7 @@ func (s *Server) allowed(spec authorizationv1.SubjectAccessReviewSpec) authoriza
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: allowed, Reason: reason}
 }
 
-// checkSubject refuses a question that names nobody or nothing.
+// checkSubject refuses a question that names no subject or no action.
 func (cl *call) checkSubject(spec authorizationv1.SubjectAccessReviewSpec) error {
 	if err := cl.checkAttributes(spec.ResourceAttributes != nil, spec.NonResourceAttributes != nil); err != nil {
 		return err

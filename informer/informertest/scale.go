@@ -56,13 +56,17 @@ func jsonPath(path string) []string {
 
 // of returns the Scale of an object.
 func (p *scalePaths) of(obj *unstructured.Unstructured) (map[string]any, error) {
+	selector := ""
+	if len(p.selector) > 0 {
+		selector = selectorText(at(obj.Object, p.selector...))
+	}
 	scale := autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
 			ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
 		},
 		Spec:   autoscalingv1.ScaleSpec{Replicas: count(obj, p.replicas)},
-		Status: autoscalingv1.ScaleStatus{Replicas: count(obj, p.statusReplicas), Selector: selectorText(at(obj.Object, p.selector...))},
+		Status: autoscalingv1.ScaleStatus{Replicas: count(obj, p.statusReplicas), Selector: selector},
 	}
 	scale.SetGroupVersionKind(scaleKind)
 	return converter.ToUnstructured(&scale)
@@ -135,6 +139,7 @@ func (cl *call) updateScale() error {
 	if err != nil {
 		return err
 	}
+	setManagers(scale, nil)
 	return cl.writeScale(cl.writeOptions(opts.DryRun, opts.FieldManager), func(map[string]any) (map[string]any, error) { return scale.Object, nil })
 }
 

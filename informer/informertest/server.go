@@ -97,8 +97,8 @@ func Start(tb TB, opts Options) *Server {
 	return s
 }
 
-// Register adds a resource, or describes a present one anew and keeps its
-// objects.
+// Register adds a resource, or replaces the description of one that exists and
+// keeps its objects.
 func (s *Server) Register(res Resource) error {
 	res, err := res.complete()
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Server) URL() string { return "http://" + s.address }
 func (s *Server) Close() {
 	s.closeOnce.Do(func() {
 		close(s.closing)
-		_ = s.http.Close() // closes sockets; there is nobody to tell
+		_ = s.http.Close() // closes sockets; an error changes nothing
 		if s.client != nil {
 			s.client.CloseIdleConnections()
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -134,6 +135,7 @@ func TestANamespaceGoesWithItsContent(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err))
 }
 
+// Promise informertest/6
 func TestEqualSeedsGiveEqualNames(t *testing.T) {
 	t.Parallel()
 	build := func(seed uint64) (names []string) {
@@ -148,6 +150,30 @@ func TestEqualSeedsGiveEqualNames(t *testing.T) {
 	}
 	assert.Equal(t, build(7), build(7))
 	assert.NotEqual(t, build(7), build(8))
+}
+
+// Promise informertest/5
+func TestAWriteThatChangesNothingIsNotAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := informertest.Start(t, informertest.Options{InMemory: true})
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}
+		client := core(t, s)
+		require.NoError(t, client.Post().Namespace("default").Resource("configmaps").Body(cm).Do(t.Context()).Into(cm))
+		opts := metav1.ListOptions{Watch: true, ResourceVersion: cm.ResourceVersion}
+		w, err := client.Get().Namespace("default").Resource("configmaps").VersionedParams(&opts, scheme.ParameterCodec).Watch(t.Context())
+		require.NoError(t, err)
+		defer w.Stop()
+		before := s.ResourceVersion()
+		time.Sleep(2 * time.Second) // managed fields have times in seconds
+		same := cm.DeepCopy()
+		require.NoError(t, client.Put().Namespace("default").Resource("configmaps").Name("a").Body(same).Do(t.Context()).Into(same))
+		assert.Equal(t, cm.ResourceVersion, same.ResourceVersion)
+		require.NoError(t, client.Patch(types.MergePatchType).Namespace("default").Resource("configmaps").Name("a").Body([]byte(`{"data":{"k":"v"}}`)).Do(t.Context()).Error())
+		require.NoError(t, s.Modify(corev1.SchemeGroupVersion.WithResource("configmaps"), "default", "a", func(*unstructured.Unstructured) {}))
+		assert.Equal(t, before, s.ResourceVersion())
+		synctest.Wait()
+		assert.Empty(t, w.ResultChan())
+	})
 }
 
 func TestWatchListCanBeOff(t *testing.T) {
@@ -186,7 +212,8 @@ func TestTheHistoryIsBounded(t *testing.T) {
 	assert.True(t, apierrors.IsResourceExpired(err), "%v", err)
 }
 
-func TestASlowWatchHoldsUpNobodyAndIsLost(t *testing.T) {
+// Promise informertest/7
+func TestASlowWatchDoesNotBlockOthersAndIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := informertest.Start(t, informertest.Options{InMemory: true, HistoryLength: 10})
 		body, err := core(t, s).Get().Resource("configmaps").Param("watch", "true").Param("resourceVersion", s.ResourceVersion()).Stream(t.Context())
@@ -234,6 +261,7 @@ func TestRequestsAreLogged(t *testing.T) {
 	assert.Zero(t, s.Count("", ""))
 }
 
+// Promise informertest/8
 func TestCloseIsIdempotentAndFinal(t *testing.T) {
 	t.Parallel()
 	s, err := informertest.NewServer(informertest.Options{})

@@ -12,8 +12,9 @@ import (
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
-// A watch over TCP that nobody reads fills the buffers of the two sockets and
+// A watch over TCP that the client does not read fills the buffers of the two sockets and
 // then waits, without holding up writers, collecting events, or keeping Close.
+// Promise informertest/7
 func TestAWatchThatIsNeverReadCostsNoMoreThanTheHistory(t *testing.T) { //nolint:paralleltest // it measures the heap
 	const size, writes, history = 100_000, 150, 10
 	s := informertest.Start(t, informertest.Options{HistoryLength: history})

@@ -15,7 +15,7 @@ import (
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
-// send makes a request with a JSON body and decodes the answer.
+// send sends a request with a JSON body and decodes the answer.
 func send(t *testing.T, s *informertest.Server, method, path, body string, into any) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL()+path, bytes.NewBufferString(body))

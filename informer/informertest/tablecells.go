@@ -2,7 +2,7 @@ package informertest
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +51,26 @@ func age(timestamp any) any {
 	return duration.HumanDuration(time.Since(when))
 }
 
+// eachOf is a cell with a field of all objects in the list at a path.
+func eachOf(name string, path ...string) func(map[string]any) any {
+	return func(o map[string]any) any { return each(at(o, path...), name) }
+}
+
+// listOf is a cell with the strings at a path.
+func listOf(path ...string) func(map[string]any) any {
+	return func(o map[string]any) any { return orNone(strings.Join(stringsAt(o, path...), ",")) }
+}
+
+// numberOf is a cell with the number at a path.
+func numberOf(path ...string) func(map[string]any) any {
+	return func(o map[string]any) any { return numberAt(o, path...) }
+}
+
+// textOf is a cell with what is at a path as text.
+func textOf(otherwise string, path ...string) func(map[string]any) any {
+	return func(o map[string]any) any { return fmt.Sprint(or(otherwise, path...)(o)) }
+}
+
 // each joins a field of all objects in a list.
 func each(list any, name string) any {
 	items, _ := list.([]any)
@@ -63,17 +83,11 @@ func each(list any, name string) any {
 	return strings.Join(out, ",")
 }
 
-// length is how many items a list has.
-func length(list any) any {
-	items, _ := list.([]any)
-	return strconv.Itoa(len(items))
-}
-
 // dataCount is how many entries a config map or secret has.
 func dataCount(o map[string]any) any {
 	data, _ := o["data"].(map[string]any)
 	binary, _ := o["binaryData"].(map[string]any)
-	return strconv.Itoa(len(data) + len(binary))
+	return int64(len(data) + len(binary))
 }
 
 // ratio is how many of the wanted replicas are there.
@@ -81,56 +95,6 @@ func ratio(status string) func(map[string]any) any {
 	return func(o map[string]any) any {
 		return fmt.Sprintf("%d/%d", numberAt(o, "status", status), numberAt(o, "spec", "replicas"))
 	}
-}
-
-// containerStatuses are what a node reports of a pod's containers.
-func containerStatuses(pod map[string]any) []map[string]any {
-	items, _ := at(pod, "status", "containerStatuses").([]any)
-	var out []map[string]any
-	for _, item := range items {
-		if o, ok := item.(map[string]any); ok {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-func podReady(pod map[string]any) any {
-	containers, _ := at(pod, "spec", "containers").([]any)
-	ready := 0
-	for _, c := range containerStatuses(pod) {
-		if c["ready"] == true {
-			ready++
-		}
-	}
-	return fmt.Sprintf("%d/%d", ready, len(containers))
-}
-
-// podStatus is the phase, or the reason why a container does not run.
-func podStatus(pod map[string]any) any {
-	status, _ := at(pod, "status", "phase").(string)
-	if reason, _ := at(pod, "status", "reason").(string); reason != "" {
-		status = reason
-	}
-	for _, c := range containerStatuses(pod) {
-		for _, state := range []string{"waiting", "terminated"} {
-			if reason, _ := at(c, "state", state, "reason").(string); reason != "" {
-				status = reason
-			}
-		}
-	}
-	if at(pod, "metadata", "deletionTimestamp") != nil {
-		return "Terminating"
-	}
-	return status
-}
-
-func podRestarts(pod map[string]any) any {
-	var n int64
-	for _, c := range containerStatuses(pod) {
-		n += numberAt(c, "restartCount")
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 // readinessGates is how many of a pod's additional conditions are met.
@@ -183,15 +147,19 @@ func servicePorts(service map[string]any) any {
 	return orNone(strings.Join(out, ","))
 }
 
-// accessModes abbreviates the modes of a bound claim.
-func accessModes(claim map[string]any) any {
-	short := map[any]string{"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-	modes, _ := at(claim, "status", "accessModes").([]any)
-	var out []string
-	for _, m := range modes {
-		out = append(out, short[m])
+// accessModes abbreviates the modes of a volume or claim.
+func accessModes(path ...string) func(map[string]any) any {
+	return func(o map[string]any) any {
+		var out []string
+		for _, mode := range []struct{ name, short string }{
+			{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"},
+		} {
+			if slices.Contains(stringsAt(o, path...), mode.name) {
+				out = append(out, mode.short)
+			}
+		}
+		return strings.Join(out, ",")
 	}
-	return strings.Join(out, ",")
 }
 
 func joined(list []any) string {
@@ -200,17 +168,4 @@ func joined(list []any) string {
 		out[i] = fmt.Sprint(v)
 	}
 	return strings.Join(out, ",")
-}
-
-// customCell shows what a column of a CustomResourceDefinition points to: a field,
-// by its names joined by dots. A date is shown as the time that has passed.
-func customCell(c printerColumn) func(map[string]any) any {
-	path := jsonPath(c.JSONPath)
-	return func(o map[string]any) any {
-		v := at(o, path...)
-		if c.Type == "date" && v != nil {
-			return age(v)
-		}
-		return v
-	}
 }

@@ -1,5 +1,7 @@
 package informertest
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // printerColumn is a column that a CustomResourceDefinition adds to the tables of
 // its objects.
 type printerColumn struct {
@@ -63,8 +65,8 @@ var tableColumns = map[string][]column{
 		wideColumn("Nominated Node", valueOf("status", "nominatedNodeName")), wideColumn("Readiness Gates", readinessGates),
 	},
 	"deployments.apps": {
-		nameColumn, textColumn("Ready", ratio("readyReplicas")), numberColumn("Up-to-date", "status", "updatedReplicas"),
-		numberColumn("Available", "status", "availableReplicas"), ageColumn, containerNames(template...), images(template...), selectorColumn,
+		nameColumn, textColumn("Ready", ratio("readyReplicas")), textColumn("Up-to-date", numberOf("status", "updatedReplicas")),
+		textColumn("Available", numberOf("status", "availableReplicas")), ageColumn, containerNames(template...), images(template...), selectorColumn,
 	},
 	"replicasets.apps": {
 		nameColumn, numberColumn("Desired", "spec", "replicas"), numberColumn("Current", "status", "replicas"), numberColumn("Ready", "status", "readyReplicas"),
@@ -87,15 +89,13 @@ var tableColumns = map[string][]column{
 		nameColumn, textColumn("Type", valueOf("spec", "type")), textColumn("Cluster-IP", valueOf("spec", "clusterIP")), textColumn("External-IP", externalIP),
 		textColumn("Port(s)", servicePorts), ageColumn, selectorColumn,
 	},
-	"configmaps": {nameColumn, {printerColumn{Name: "Data", Type: "string"}, dataCount}, ageColumn},
-	"secrets":    {nameColumn, textColumn("Type", valueOf("type")), {printerColumn{Name: "Data", Type: "string"}, dataCount}, ageColumn},
-	"namespaces": {nameColumn, textColumn("Status", valueOf("status", "phase")), ageColumn},
-	"serviceaccounts": {nameColumn, {printerColumn{Name: "Secrets", Type: "string"}, func(o map[string]any) any {
-		return length(o["secrets"])
-	}}, ageColumn},
+	"configmaps":      {nameColumn, {printerColumn{Name: "Data", Type: "string"}, dataCount}, ageColumn},
+	"secrets":         {nameColumn, textColumn("Type", valueOf("type")), {printerColumn{Name: "Data", Type: "string"}, dataCount}, ageColumn},
+	"namespaces":      {nameColumn, textColumn("Status", valueOf("status", "phase")), ageColumn},
+	"serviceaccounts": {nameColumn, ageColumn},
 	"persistentvolumeclaims": {
-		nameColumn, textColumn("Status", valueOf("status", "phase")), textColumn("Volume", orEmpty("spec", "volumeName")),
-		textColumn("Capacity", orEmpty("status", "capacity", "storage")), textColumn("Access Modes", accessModes), textColumn("StorageClass", orEmpty("spec", "storageClassName")),
+		nameColumn, textColumn("Status", phase), textColumn("Volume", orEmpty("spec", "volumeName")),
+		textColumn("Capacity", orEmpty("status", "capacity", "storage")), textColumn("Access Modes", accessModes("status", "accessModes")), textColumn("StorageClass", orEmpty("spec", "storageClassName")),
 		textColumn("VolumeAttributesClass", func(o map[string]any) any { return unset(at(o, "spec", "volumeAttributesClassName")) }),
 		ageColumn, wideColumn("VolumeMode", valueOf("spec", "volumeMode")),
 	},
@@ -104,18 +104,21 @@ var tableColumns = map[string][]column{
 
 // columnsOf are the columns of a resource in one version.
 func columnsOf(res Resource, version string) []column {
-	if cols, ok := tableColumns[res.groupResource().String()]; ok {
-		return cols
+	for _, table := range []map[string][]column{tableColumns, clusterColumns} {
+		if cols, ok := table[res.groupResource().String()]; ok {
+			return cols
+		}
 	}
 	if given := res.columns[version]; len(given) > 0 {
 		cols := []column{nameColumn}
 		for _, c := range given {
-			cols = append(cols, column{c, customCell(c)})
+			cols = append(cols, customColumn(c))
 		}
 		return cols
 	}
 	if res.RequireResourceVersion {
-		return []column{nameColumn, {printerColumn{Name: "Age", Type: "date"}, ageColumn.cell}}
+		created := printerColumn{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]}
+		return []column{nameColumn, customColumn(created)}
 	}
 	return []column{nameColumn, createdColumn}
 }

@@ -33,7 +33,7 @@ type claims struct {
 
 const tokenIssuer = "https://informertest.invalid"
 
-// issueToken makes a token for a service account.
+// issueToken issues a token for a service account.
 func (cl *call) issueToken() error {
 	var request authenticationv1.TokenRequest
 	kind := schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}

@@ -19,17 +19,17 @@ var strictJSON = json.NewSerializerWithOptions(json.DefaultMetaFactory, builtinT
 // readTyped reads a body as the API server does: into the Go type of its kind,
 // so that fields of a wrong type are refused, unknown ones dropped, and values
 // such as quantities stored in one form.
-func (cl *call) readTyped(body []byte, gvk schema.GroupVersionKind, directive string) (map[string]any, error) {
+func (cl *call) readTyped(body []byte, gvk schema.GroupVersionKind, directive string) (map[string]any, []metav1.ManagedFieldsEntry, error) {
 	obj, _, err := strictJSON.Decode(body, &gvk, nil)
 	strict, isStrict := runtime.AsStrictDecodingError(err)
 	switch {
 	case err == nil:
 	case !isStrict || obj == nil || directive == metav1.FieldValidationStrict:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err))
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err))
 	case directive != metav1.FieldValidationIgnore:
 		cl.warn(strict.Errors())
 	}
-	return converter.ToUnstructured(obj)
+	return contentOf(obj)
 }
 
 // retype passes what a patch made of an object through the Go type of its kind,
@@ -37,7 +37,7 @@ func (cl *call) readTyped(body []byte, gvk schema.GroupVersionKind, directive st
 func (cl *call) retype(content map[string]any, directive string) (map[string]any, error) {
 	gvk := cl.res.gvk(cl.target.version)
 	if !builtinTypes.Recognizes(gvk) {
-		return content, nil
+		return content, cl.fitSchema(content, directive)
 	}
 	obj, err := builtinTypes.New(gvk)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // update replaces the stored state by what modify makes of it. modify is called
-// with the lock held, gets a copy of its own, and may return that copy. A write
+// with the lock held, gets a copy of its own, and may return that copy; it gets nil
+// if opts.replaces says that it does not look at the present state. A write
 // that changes nothing keeps the resourceVersion and raises no event.
 func (s *store) update(c *collection, namespace, name string, opts writeOptions, modify func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) (*version, error) {
 	s.mu.Lock()
@@ -27,7 +28,12 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 	if err != nil {
 		return nil, err
 	}
-	obj, err := modify(oldObj.DeepCopy())
+	var present *unstructured.Unstructured
+	if !opts.replaces {
+		present = oldObj.DeepCopy()
+	}
+	oldManagers := takeManagers(oldObj)
+	obj, err := modify(present)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +41,12 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 		return nil, err
 	}
 	errs := s.completeLocked(c, oldObj, obj)
-	managers := obj.GetManagedFields()
+	managers := managersOf(obj)
 	obj = prepareUpdate(res, oldObj, obj, opts)
 	if opts.applied {
-		obj.SetManagedFields(managers)
+		setManagers(obj, managers)
 	} else {
-		trackUpdate(res, oldObj, obj, opts)
+		trackUpdate(res, oldObj, oldManagers, obj, opts)
 	}
 	if errs = append(validateUpdate(res, oldObj, obj, opts), errs...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(res.gvk("").GroupKind(), name, errs)

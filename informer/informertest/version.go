@@ -22,7 +22,7 @@ type version struct {
 	uid             string
 	labels          labels.Set
 	fields          fields.Set
-	// deleting tells that deletion was asked for, held that a finalizer is left.
+	// deleting is set once deletion was requested, held while a finalizer is left.
 	deleting, held bool
 	// proto remembers the protobuf message of the object, once one was asked for.
 	proto atomic.Pointer[[]byte]
@@ -30,13 +30,16 @@ type version struct {
 	// front of it as the request wants to see them. It always holds metadata
 	// and hence at least one member.
 	bare []byte
-	// dateStart and dateEnd are where metadata.resourceVersion stands in bare,
+	// rvStart and rvEnd are where metadata.resourceVersion stands in bare,
 	// without its quotes. Both are 0 if it is missing.
-	dateStart, dateEnd int
+	rvStart, rvEnd int
 }
 
 // newVersion freezes an object. The object's resourceVersion must be rv.
 func newVersion(res Resource, obj *unstructured.Unstructured, rv uint64) (*version, error) {
+	if typed(res.gvk(res.Versions[0])) {
+		dropEmptyLists(res, obj.Object)
+	}
 	bare, start, end, err := encodeBare(obj.Object)
 	if err != nil {
 		return nil, fmt.Errorf("informertest: encode %s %s/%s: %w", res.Kind, obj.GetNamespace(), obj.GetName(), err)
@@ -52,8 +55,8 @@ func newVersion(res Resource, obj *unstructured.Unstructured, rv uint64) (*versi
 		deleting:  obj.GetDeletionTimestamp() != nil,
 		held:      len(obj.GetFinalizers()) > 0 || hasContent(res) && len(namespaceFinalizers(obj)) > 0,
 		bare:      bare,
-		dateStart: start,
-		dateEnd:   end,
+		rvStart:   start,
+		rvEnd:     end,
 	}, nil
 }
 
@@ -87,18 +90,18 @@ func (v *version) object(res Resource, apiVersion string) (*unstructured.Unstruc
 }
 
 // at returns the same state with another resourceVersion: a write that is stored
-// gets the next one, and the object of a DELETED event is the last state, dated by
-// the deletion. Only the digits are replaced, nothing is decoded or encoded.
+// gets the next one, and the object of a DELETED event is the last state, with the
+// version of the deletion. Only the digits are replaced, nothing is decoded or encoded.
 func (v *version) at(rv uint64) *version {
 	date := formatRV(rv)
 	bare := make([]byte, 0, len(v.bare)+len(date))
-	bare = append(bare, v.bare[:v.dateStart]...)
+	bare = append(bare, v.bare[:v.rvStart]...)
 	bare = append(bare, date...)
-	bare = append(bare, v.bare[v.dateEnd:]...)
+	bare = append(bare, v.bare[v.rvEnd:]...)
 	return &version{
 		rv: rv, key: v.key, namespace: v.namespace, name: v.name, uid: v.uid,
 		labels: v.labels, fields: v.fields, deleting: v.deleting, held: v.held,
-		bare: bare, dateStart: v.dateStart, dateEnd: v.dateStart + len(date),
+		bare: bare, rvStart: v.rvStart, rvEnd: v.rvStart + len(date),
 	}
 }
 
@@ -112,3 +115,26 @@ func (v *version) finished() bool { return v.deleting && !v.held }
 
 // formatRV writes a resourceVersion as clients see it.
 func formatRV(rv uint64) string { return strconv.FormatUint(rv, 10) }
+
+// dropEmptyLists turns lists without items into null, as they are after they were
+// stored as protobuf. What a field holds in a form of its own is left alone.
+func dropEmptyLists(res Resource, object map[string]any) {
+	for name, value := range object {
+		switch v := value.(type) {
+		case map[string]any:
+			if name == "data" && res.Kind == "ControllerRevision" || name == "parameters" && res.Group == "resource.k8s.io" {
+				continue
+			}
+			dropEmptyLists(res, v)
+		case []any:
+			if len(v) == 0 {
+				object[name] = nil
+			}
+			for _, item := range v {
+				if o, ok := item.(map[string]any); ok {
+					dropEmptyLists(res, o)
+				}
+			}
+		}
+	}
+}

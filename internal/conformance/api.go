@@ -40,7 +40,7 @@ type api struct {
 // object is decoded JSON.
 type object = map[string]any
 
-// api makes a namespace for a test.
+// api creates a namespace for a test.
 func (s *suite) api(t *testing.T) *api {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)

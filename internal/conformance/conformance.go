@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options tell what the suite cannot find out by itself.
+// Options hold what the suite cannot find out by itself.
 type Options struct {
 	// Compact makes the server forget all versions before the present one, also
 	// for events, which a kube-apiserver does not keep in its watch cache. If it
@@ -31,7 +31,7 @@ func Run(t *testing.T, cfg *rest.Config, opts Options) {
 			tests []test
 		}{
 			{"Create", createTests}, {"Update", updateTests}, {"Patch", patchTests}, {"Delete", deleteTests},
-			{"List", listTests}, {"Watch", watchTests}, {"Discovery", discoveryTests}, {"Custom", customTests},
+			{"List", listTests}, {"Watch", watchTests}, {"Discovery", discoveryTests}, {"Custom", customTests}, {"Schemas", schemaTests},
 			{"Views", viewTests}, {"Protobuf", protobufTests},
 			{"Defaults", defaultsTests}, {"Strict", strictTests}, {"Kinds", kindTests},
 			{"Apply", applyTests}, {"ManagedFields", managedFieldsTests}, {"StrategicPatch", strategicPatchTests}, {"Events", eventTests}, {"BadInput", badInputTests},

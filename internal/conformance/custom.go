@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -24,16 +25,24 @@ func (a *api) define(scope string) (group string) {
 // defineWith is define with other subresources than status.
 func (a *api) defineWith(scope string, subresources object) (group string) {
 	a.Helper()
+	return a.defineAs(scope, object{
+		"subresources":     subresources,
+		"selectableFields": []any{object{"jsonPath": ".spec.color"}},
+		"schema": object{"openAPIV3Schema": object{"type": "object", "properties": object{
+			"spec":   object{"type": "object", "properties": object{"size": object{"type": "integer"}, "color": object{"type": "string"}}},
+			"status": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+		}}},
+	})
+}
+
+// defineAs is define with versions of another description.
+func (a *api) defineAs(scope string, description object) (group string) {
+	a.Helper()
 	group = fmt.Sprintf("g%08x.example.test", rand.Uint32())
 	version := func(name string, storage bool) object {
-		return object{
-			"name": name, "served": true, "storage": storage, "subresources": subresources,
-			"selectableFields": []any{object{"jsonPath": ".spec.color"}},
-			"schema": object{"openAPIV3Schema": object{"type": "object", "properties": object{
-				"spec":   object{"type": "object", "properties": object{"size": object{"type": "integer"}, "color": object{"type": "string"}}},
-				"status": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-			}}},
-		}
+		v := maps.Clone(description)
+		v["name"], v["served"], v["storage"] = name, true, storage
+		return v
 	}
 	name := "widgets." + group
 	a.expect(http.StatusCreated, "POST", crds, object{

@@ -71,6 +71,23 @@ var subresourceTests = []test{
 		got := a.expect(http.StatusOK, "GET", path+"/a", nil)
 		assert.EqualValues(a, 7, value(got, "spec", "size"))
 		assert.EqualValues(a, 1, value(got, "status", "size"))
+		for _, m := range metadata(got)["managedFields"].([]any) {
+			if m.(object)["subresource"] == "scale" {
+				assert.NotContains(a, m, "time", "API servers lose it")
+			}
+		}
+	}},
+	{"ACustomResourceIsScaledWithoutASelector", func(a *api) {
+		group := a.defineWith("Namespaced", object{"status": object{}, "scale": object{
+			"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size",
+		}})
+		path := a.path("/apis/"+group+"/v1", "widgets", nil)
+		a.expect(http.StatusCreated, "POST", path, widget(group, "a", 3))
+		scale := a.expect(http.StatusOK, "GET", path+"/a/scale", nil)
+		assert.Equal(a, object{"replicas": 3.0}, scale["spec"])
+		assert.Equal(a, object{"replicas": 0.0}, scale["status"])
+		scale = a.expect(http.StatusOK, "PUT", path+"/a/scale", a.with(scale, 5, "spec", "replicas"))
+		assert.Equal(a, object{"replicas": 5.0}, scale["spec"])
 	}},
 	{"SubresourcesAreDiscovered", func(a *api) {
 		apps := a.expect(http.StatusOK, "GET", "/apis/apps/v1", nil)["resources"]

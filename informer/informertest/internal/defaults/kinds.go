@@ -55,6 +55,8 @@ var kinds = map[schema.GroupKind]rules{
 	},
 	kind(admission, "ValidatingAdmissionPolicy"):        {{"spec.failurePolicy", "Fail"}, {"spec.matchConstraints", matchResources}},
 	kind(admission, "ValidatingAdmissionPolicyBinding"): {{"spec.matchResources", matchResources}},
+	kind("resource.k8s.io", "ResourceClaim"):            {{"spec.devices.requests[]", deviceRequest}},
+	kind("resource.k8s.io", "ResourceClaimTemplate"):    {{"spec.spec.devices.requests[]", deviceRequest}},
 	kind(flow, "FlowSchema"):                            {{"spec.matchingPrecedence", 1000}},
 	kind(flow, "PriorityLevelConfiguration"):            priorityLevel,
 	kind("apiextensions.k8s.io", "CustomResourceDefinition"): {
@@ -71,6 +73,17 @@ var created = map[schema.GroupKind]rules{
 		{"metadata.annotations", object{}},
 		{"metadata.annotations", edit(func(a object) { a["deprecated.daemonset.template.generation"] = "1" })},
 	},
+}
+
+var deviceRequest = rules{
+	{"exactly", deviceCount},
+	{"firstAvailable[]", deviceCount},
+}
+
+// deviceCount is one device, unless all of a kind are wanted.
+var deviceCount = rules{
+	{"allocationMode", "ExactCount"},
+	{"count", when("allocationMode", "ExactCount", 1)},
 }
 
 var persistentVolumeClaim = rules{

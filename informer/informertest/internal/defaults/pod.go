@@ -4,6 +4,7 @@ import "strings"
 
 // podSpec completes the specification of a pod, in a Pod or in a template.
 var podSpec = rules{
+	{"", edit(accountNames)},
 	{"restartPolicy", "Always"},
 	{"dnsPolicy", "ClusterFirst"},
 	{"schedulerName", "default-scheduler"},
@@ -148,4 +149,15 @@ func tolerates(tolerations []any, key string) bool {
 		}
 	}
 	return false
+}
+
+// accountNames keeps the old name of serviceAccountName beside the new one, which
+// wins.
+func accountNames(spec object) {
+	for _, name := range []any{spec["serviceAccountName"], spec["serviceAccount"]} {
+		if name != nil && name != "" {
+			spec["serviceAccountName"], spec["serviceAccount"] = name, name
+			return
+		}
+	}
 }

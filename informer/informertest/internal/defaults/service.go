@@ -15,12 +15,24 @@ var service = rules{
 		}
 	})},
 	{"spec.internalTrafficPolicy", unlessExternalName("Cluster")},
+	{"spec", edit(withoutPods)},
 	{"spec.ipFamilies", unlessExternalName([]any{"IPv4"})},
 	{"spec.ipFamilyPolicy", unlessExternalName("SingleStack")},
 	{"spec.externalTrafficPolicy", when("type", "NodePort", "Cluster")},
 	{"spec.externalTrafficPolicy", when("type", "LoadBalancer", "Cluster")},
 	{"spec.externalTrafficPolicy", whenPresent("externalIPs", "Cluster")},
 	{"spec.allocateLoadBalancerNodePorts", when("type", "LoadBalancer", true)},
+}
+
+// withoutPods gives a headless service that selects no pods both address families:
+// whatever its endpoints are, they are somewhere else.
+func withoutPods(spec object) {
+	selector, _ := spec["selector"].(object)
+	families, _ := spec["ipFamilies"].([]any)
+	if spec["clusterIP"] != "None" || len(selector) > 0 || spec["ipFamilyPolicy"] != nil || len(families) > 0 {
+		return
+	}
+	spec["ipFamilyPolicy"], spec["ipFamilies"] = "RequireDualStack", []any{"IPv4", "IPv6"}
 }
 
 // unlessExternalName is a value that services with addresses of their own get.

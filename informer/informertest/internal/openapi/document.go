@@ -24,7 +24,7 @@ const Title = "Kubernetes"
 
 // V3 is the OpenAPI 3 document of the kinds of one group and version.
 func V3(kinds []Kind, release string) map[string]any {
-	schemas := &Schemas{Prefix: "#/components/schemas/"}
+	schemas := &Schemas{Prefix: "#/components/schemas/", Wrap: true}
 	paths := object{}
 	for _, k := range kinds {
 		addPaths(paths, k, schemas.ref(k), true)
@@ -33,6 +33,15 @@ func V3(kinds []Kind, release string) map[string]any {
 		"openapi": "3.0.0", "info": object{"title": Title, "version": release},
 		"paths": paths, "components": object{"schemas": schemas.All()},
 	}
+}
+
+// SchemasV3 are the schemas of kinds, by name, as in [V3].
+func SchemasV3(kinds []Kind) map[string]any {
+	schemas := &Schemas{Prefix: "#/components/schemas/", Wrap: true}
+	for _, k := range kinds {
+		schemas.ref(k)
+	}
+	return schemas.All()
 }
 
 // V2 is the OpenAPI 2 (Swagger) document of all kinds.
@@ -81,7 +90,7 @@ func (s *Schemas) custom(given object) object {
 	texts := metav1.TypeMeta{}.SwaggerDoc()
 	properties["apiVersion"] = object{"type": "string", "description": texts["apiVersion"]}
 	properties["kind"] = object{"type": "string", "description": texts["kind"]}
-	properties["metadata"] = withText(s.Ref(reflect.TypeFor[metav1.ObjectMeta]()), "Standard object's metadata.")
+	properties["metadata"] = s.withText(s.Ref(reflect.TypeFor[metav1.ObjectMeta]()), "Standard object's metadata.")
 	out["properties"] = properties
 	return out
 }

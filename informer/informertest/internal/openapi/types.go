@@ -16,7 +16,9 @@ type object = map[string]any
 type Schemas struct {
 	// Prefix precedes a name in references.
 	Prefix string
-	all    object
+	// Wrap puts a schema around references that have a description.
+	Wrap bool
+	all  object
 }
 
 // named is what generated types and a few others implement.
@@ -122,7 +124,7 @@ func (s *Schemas) fields(t reflect.Type, docs map[string]string, properties obje
 		}
 		property := s.value(f.Type)
 		if text := docs[name]; text != "" {
-			property = withText(property, text)
+			property = s.withText(property, text)
 		}
 		patchTags(f.Tag, property)
 		properties[name] = property
@@ -132,9 +134,10 @@ func (s *Schemas) fields(t reflect.Type, docs map[string]string, properties obje
 	}
 }
 
-// withText adds a description, for which a reference needs a schema around it.
-func withText(property object, text string) object {
-	if _, ok := property["$ref"]; ok {
+// withText adds a description, for which a reference needs a schema around it in
+// OpenAPI 3. Documents of OpenAPI 2 have it beside the reference, as clients expect.
+func (s *Schemas) withText(property object, text string) object {
+	if _, ok := property["$ref"]; ok && s.Wrap {
 		return object{"allOf": []any{property}, "description": text}
 	}
 	property["description"] = text

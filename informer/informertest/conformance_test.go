@@ -1,4 +1,4 @@
-package conformance_test
+package informertest_test
 
 import (
 	"context"
@@ -7,11 +7,10 @@ import (
 
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/conformance"
-	"github.com/informerkit/informerkit/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
-
+// The suite also runs against a real kube-apiserver, in internal/e2e.
+// Promise informertest/1
 func TestTheEmbeddedServerConforms(t *testing.T) {
 	for name, opts := range map[string]informertest.Options{
 		"Loopback": {FreshnessTimeout: 100 * time.Millisecond},

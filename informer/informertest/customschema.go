@@ -1,0 +1,112 @@
+package informertest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// This file does to custom resources what Go types do to built-in kinds: fields that
+// the schema of a CustomResourceDefinition does not have are dropped, and its
+// defaults are filled in. Nothing else of a schema is enforced.
+
+// fitSchema makes what a client sent fit the schema of its kind, if it has one. The
+// directive says what becomes of fields that are dropped.
+func (cl *call) fitSchema(content map[string]any, directive string) error {
+	schema := cl.res.schemas[cl.target.version]
+	if schema == nil || cl.res.fields == nil {
+		return nil
+	}
+	var dropped []string
+	prune(content, schema, "", true, &dropped)
+	fillIn(content, schema)
+	if len(dropped) == 0 || directive == metav1.FieldValidationIgnore {
+		return nil
+	}
+	slices.Sort(dropped)
+	errs := make([]error, len(dropped))
+	for i, path := range dropped {
+		errs[i] = fmt.Errorf("unknown field %q", path)
+	}
+	if directive == metav1.FieldValidationStrict {
+		kind := cl.res.gvk(cl.target.version)
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, runtime.NewStrictDecodingError(errs)))
+	}
+	cl.warn(errs)
+	return nil
+}
+
+// prune removes from a value the fields that its schema does not have. Those of the
+// object itself, or of one embedded in it, that every object has are kept.
+func prune(value any, schema map[string]any, path string, whole bool, dropped *[]string) {
+	switch v := value.(type) {
+	case []any:
+		items, _ := schema["items"].(map[string]any)
+		for i, item := range v {
+			if items != nil {
+				prune(item, items, fmt.Sprintf("%s[%d]", path, i), items["x-kubernetes-embedded-resource"] == true, dropped)
+			}
+		}
+	case map[string]any:
+		pruneObject(v, schema, path, whole, dropped)
+	}
+}
+
+func pruneObject(object, schema map[string]any, path string, whole bool, dropped *[]string) {
+	properties, _ := schema["properties"].(map[string]any)
+	others, hasOthers := schema["additionalProperties"].(map[string]any)
+	keep := schema["x-kubernetes-preserve-unknown-fields"] == true || schema["additionalProperties"] == true
+	for name, value := range object {
+		at := strings.TrimPrefix(path+"."+name, ".")
+		if whole && (name == "apiVersion" || name == "kind" || name == "metadata") {
+			continue
+		}
+		switch inner, ok := properties[name].(map[string]any); {
+		case ok:
+			prune(value, inner, at, inner["x-kubernetes-embedded-resource"] == true, dropped)
+		case hasOthers:
+			prune(value, others, at, others["x-kubernetes-embedded-resource"] == true, dropped)
+		case !keep:
+			delete(object, name)
+			*dropped = append(*dropped, at)
+		}
+	}
+}
+
+// fillIn sets the defaults of a schema where a field is absent, or null and may not
+// be so.
+func fillIn(value any, schema map[string]any) {
+	switch v := value.(type) {
+	case []any:
+		if items, ok := schema["items"].(map[string]any); ok {
+			for _, item := range v {
+				fillIn(item, items)
+			}
+		}
+	case map[string]any:
+		properties, _ := schema["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			inner, ok := properties[name].(map[string]any)
+			if !ok {
+				continue
+			}
+			present, there := v[name]
+			if preset, ok := inner["default"]; ok && (!there || present == nil && inner["nullable"] != true) {
+				v[name] = runtime.DeepCopyJSONValue(preset)
+			}
+			fillIn(v[name], inner)
+		}
+		if others, ok := schema["additionalProperties"].(map[string]any); ok {
+			for name, member := range v {
+				if _, known := properties[name]; !known {
+					fillIn(member, others)
+				}
+			}
+		}
+	}
+}
