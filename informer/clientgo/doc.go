@@ -1,0 +1,62 @@
+// Package clientgo puts this library behind the interfaces of k8s.io/client-go, so
+// that a program moves over one part at a time while the rest of it stays.
+//
+// # Queues
+//
+// [NewTypedRateLimitingQueue] and the constructors beside it have the names,
+// arguments and results of those in k8s.io/client-go/util/workqueue: what they return
+// is one of our queues, see [WorkQueue]. Limiters need no adapter: the interfaces of both
+// packages have the same methods.
+//
+//	import workqueue "github.com/informerkit/informerkit/informer/clientgo" // was k8s.io/client-go/util/workqueue
+//
+// [FromQueue] is for a queue that is made with options of ours, such as priority
+// classes or fair groups, and used by code that takes client-go's interface.
+//
+// # Informers
+//
+// [NewSharedInformer] and [FromInformer] return a cache.SharedIndexInformer on an
+// informer of ours: handlers, generated listers, cache.NewGenericLister and
+// cache.WaitForCacheSync work with it. [NewSource] turns a cache.ListerWatcher into the
+// source of an informer. Package informers, below this one, has a factory for generated
+// informers, some of which are ours and some client-go's.
+//
+// The other way round, [NewView] reads the cache of an informer of client-go.
+//
+// # The steps
+//
+//  1. Behind the interfaces: provide one informer after the other to the factory of
+//     package informers. Listers, handlers and the controller stay as they are.
+//  2. Listers: take the informer.Cache instead of the generated lister.
+//  3. Handlers: informer.EnqueueKeysOf and typed handlers instead of event handlers,
+//     tombstones and key functions.
+//  4. The queue: [NewTypedRateLimitingQueue], and then workqueue.Process for the loop.
+//
+// # What cannot be kept
+//
+// It panics or returns an error, with a message that says what to do, instead of
+// behaving otherwise:
+//
+//	Store.Add, Update, Delete, Replace; Bookmark panics          the cache equals the server's state
+//	SetTransform of a started informer, or of FromInformer       informer.Options.Transform
+//	SetWatchErrorHandler                                         Health, reflector.Options.OnStateChange
+//	TypedQueueConfig.Queue, TypedDelayingQueueConfig.Queue,      an order of your own: workqueue.Options has
+//	TypedRateLimitingQueueConfig.DelayingQueue                   priority classes and groups
+//
+// It is different, on purpose or because client-go does not export what it takes:
+//
+//	a delete and an add under one name   a deletion with a tombstone and an add, where client-go may have an update
+//	a watch that is resumed              no update for an object that did not change
+//	an index function that fails         that object is missing from that index; client-go panics
+//	an object of another type            reported as one that cannot be decoded
+//	HandlerOptions.Logger                the informer's logger
+//	a running handler's resync           is spread over its period
+//	workqueue.SetProvider                the provider is client-go's secret: pass MetricsProvider
+//	ShutDownWithDrain                    waits for queued items, too, and any number may wait
+//	Add of a delayed item                cancels the delay (not with a Clock of your own)
+//	Done of an item that is not running  changes nothing
+//	Clock                                drives delays; the durations in metrics are those of the real clock
+//
+// internal/upstream runs client-go's own tests of its queues on this package, and
+// lists those that differ.
+package clientgo

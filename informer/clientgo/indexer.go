@@ -1,0 +1,237 @@
+package clientgo
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	upstream "k8s.io/client-go/tools/cache"
+
+	"github.com/informerkit/informerkit/indexer"
+)
+
+// ErrReadOnly is returned by the methods of a cache.Store that write: the cache of an
+// informer equals the API server's state, and a write would be a lie.
+var ErrReadOnly = errors.New("clientgo: the cache of an informer is read-only: write to the API server, or to an indexer of your own")
+
+// Store is what an [Indexer] reads: an indexer.Indexer, or that of an informer.
+type Store[T indexer.Object] interface {
+	Snapshot() *indexer.Snapshot[T]
+	AddIndex(indexer.IndexDefinition[T]) error
+}
+
+// Indexer is an indexer of this library with the methods of cache.Indexer, for
+// generated listers and for code that reads an informer's store. All methods may be
+// called concurrently; those that read take no lock except to find an index. The
+// objects are shared and must not be modified.
+//
+// The index "namespace" is always there and costs no memory.
+type Indexer[T indexer.Object] struct {
+	store Store[T]
+
+	mu       sync.RWMutex
+	indexers upstream.Indexers
+}
+
+// NewIndexer returns store as client-go's interface.
+func NewIndexer[T indexer.Object](store Store[T]) *Indexer[T] {
+	return &Indexer[T]{store: store, indexers: upstream.Indexers{
+		upstream.NamespaceIndex: upstream.MetaNamespaceIndexFunc,
+	}}
+}
+
+// Add implements cache.Store and returns [ErrReadOnly].
+func (x *Indexer[T]) Add(any) error { return ErrReadOnly }
+
+// Update implements cache.Store and returns [ErrReadOnly].
+func (x *Indexer[T]) Update(any) error { return ErrReadOnly }
+
+// Delete implements cache.Store and returns [ErrReadOnly].
+func (x *Indexer[T]) Delete(any) error { return ErrReadOnly }
+
+// Replace implements cache.Store and returns [ErrReadOnly].
+func (x *Indexer[T]) Replace([]any, string) error { return ErrReadOnly }
+
+// Bookmark implements cache.Store and panics with [ErrReadOnly], as it returns no
+// error.
+func (x *Indexer[T]) Bookmark(string) { panic(ErrReadOnly) }
+
+// Resync implements cache.Store and does nothing, as client-go's cache does.
+func (x *Indexer[T]) Resync() error { return nil }
+
+// LastStoreSyncResourceVersion returns the resourceVersion that the cache has reached.
+func (x *Indexer[T]) LastStoreSyncResourceVersion() string {
+	return x.store.Snapshot().ResourceVersion()
+}
+
+// List returns all objects.
+func (x *Indexer[T]) List() []any {
+	snapshot := x.store.Snapshot()
+	return collect(snapshot.All(), snapshot.Len())
+}
+
+// ListKeys returns the keys of all objects.
+func (x *Indexer[T]) ListKeys() []string {
+	snapshot := x.store.Snapshot()
+	return keys(snapshot.All(), snapshot.Len())
+}
+
+// Get returns the object with the key of obj, which may be an object, a tombstone or a
+// cache.ExplicitKey.
+func (x *Indexer[T]) Get(obj any) (any, bool, error) {
+	key, err := upstream.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return nil, false, upstream.KeyError{Obj: obj, Err: err}
+	}
+	return x.GetByKey(key)
+}
+
+// GetByKey returns the object with a key of the form "namespace/name".
+func (x *Indexer[T]) GetByKey(key string) (any, bool, error) {
+	parsed, err := indexer.ParseKey(key)
+	if err != nil {
+		return nil, false, nil // no object can have it
+	}
+	obj, ok := x.store.Snapshot().Get(parsed)
+	if !ok {
+		return nil, false, nil
+	}
+	return obj, true, nil
+}
+
+// Index returns the objects that share a value of the index with obj.
+func (x *Indexer[T]) Index(name string, obj any) ([]any, error) {
+	x.mu.RLock()
+	fn := x.indexers[name]
+	x.mu.RUnlock()
+	if fn == nil {
+		return nil, missing(name)
+	}
+	values, err := fn(obj)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 1 {
+		return x.ByIndex(name, values[0])
+	}
+	seen := map[types.NamespacedName]bool{}
+	var found []any
+	snapshot := x.store.Snapshot() // one, so that all values are of the same moment
+	for _, value := range values {
+		objs, _, err := byIndex(snapshot, name, value)
+		if err != nil {
+			return nil, err
+		}
+		for o := range objs {
+			key := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+			if !seen[key] {
+				seen[key] = true
+				found = append(found, o)
+			}
+		}
+	}
+	return found, nil
+}
+
+// ByIndex returns the objects that have the value in the index.
+func (x *Indexer[T]) ByIndex(name, value string) ([]any, error) {
+	objs, n, err := byIndex(x.store.Snapshot(), name, value)
+	if err != nil {
+		return nil, err
+	}
+	return collect(objs, n), nil
+}
+
+// IndexKeys returns the keys of the objects that have the value in the index.
+func (x *Indexer[T]) IndexKeys(name, value string) ([]string, error) {
+	objs, n, err := byIndex(x.store.Snapshot(), name, value)
+	if err != nil {
+		return nil, err
+	}
+	return keys(objs, n), nil
+}
+
+// ListIndexFuncValues returns the values that objects have in the index; none if there
+// is no such index.
+func (x *Indexer[T]) ListIndexFuncValues(name string) []string {
+	snapshot := x.store.Snapshot()
+	if name == upstream.NamespaceIndex {
+		return slices.Collect(snapshot.Namespaces())
+	}
+	index, err := indexer.FindIndex[T, string](snapshot, name)
+	if err != nil {
+		return nil
+	}
+	return slices.Collect(indexer.IndexValues(snapshot, index))
+}
+
+// GetIndexers returns a copy of the index functions.
+func (x *Indexer[T]) GetIndexers() upstream.Indexers {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return maps.Clone(x.indexers)
+}
+
+// AddIndexers adds indexes, at any time. It fails, and adds none, if one of the names is
+// taken. An object for which a function fails is missing from that index only, where
+// client-go panics.
+func (x *Indexer[T]) AddIndexers(added upstream.Indexers) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var conflicts []string
+	for name, fn := range added {
+		if _, taken := x.indexers[name]; taken {
+			conflicts = append(conflicts, name)
+		} else if fn == nil {
+			return fmt.Errorf("clientgo: the function of the index %q is nil", name)
+		}
+	}
+	if len(conflicts) > 0 {
+		slices.Sort(conflicts)
+		return fmt.Errorf("indexer conflict: %s", strings.Join(conflicts, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		fn := added[name]
+		if err := x.store.AddIndex(indexer.NewIndex(name, func(obj T) ([]string, error) { return fn(obj) })); err != nil {
+			return fmt.Errorf("clientgo: index %q: %w", name, err)
+		}
+		x.indexers[name] = fn
+	}
+	return nil
+}
+
+// byIndex returns the objects that have the value in the index, and how many they are.
+func byIndex[T indexer.Object](snapshot *indexer.Snapshot[T], name, value string) (iter.Seq[T], int, error) {
+	if name == upstream.NamespaceIndex {
+		return snapshot.ByNamespace(value), snapshot.NamespaceLen(value), nil
+	}
+	index, err := indexer.FindIndex[T, string](snapshot, name)
+	if err != nil {
+		return nil, 0, missing(name)
+	}
+	return indexer.ByIndex(snapshot, index, value), indexer.IndexLen(snapshot, index, value), nil
+}
+
+func missing(name string) error { return fmt.Errorf("Index with name %s does not exist", name) } //nolint:staticcheck // client-go's words
+
+func collect[T any](objs iter.Seq[T], n int) []any {
+	list := make([]any, 0, n)
+	for obj := range objs {
+		list = append(list, obj)
+	}
+	return list
+}
+
+func keys[T metav1.Object](objs iter.Seq[T], n int) []string {
+	list := make([]string, 0, n)
+	for obj := range objs {
+		list = append(list, indexer.FormatKey(types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}))
+	}
+	return list
+}

@@ -1,0 +1,89 @@
+package clientgo
+
+import (
+	"sync"
+	"time"
+
+	upstream "k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// gaugePeriod is how often the times of running items are written, as in client-go.
+const gaugePeriod = 500 * time.Millisecond
+
+// eventMetrics passes the events of a queue on to the metrics of client-go's provider.
+type eventMetrics struct {
+	depth         upstream.GaugeMetric
+	adds, retries upstream.CounterMetric
+	latency, work upstream.HistogramMetric
+}
+
+// bridge makes the metrics of a queue from a provider for client-go's queues.
+func bridge(name string, provider upstream.MetricsProvider) (workqueue.Metrics, *gaugeLoop) {
+	return &eventMetrics{
+			depth:   provider.NewDepthMetric(name),
+			adds:    provider.NewAddsMetric(name),
+			latency: provider.NewLatencyMetric(name),
+			work:    provider.NewWorkDurationMetric(name),
+			retries: provider.NewRetriesMetric(name),
+		}, &gaugeLoop{
+			unfinished: provider.NewUnfinishedWorkSecondsMetric(name),
+			longest:    provider.NewLongestRunningProcessorSecondsMetric(name),
+			stopped:    make(chan struct{}),
+		}
+}
+
+// Added implements [workqueue.Metrics].
+func (m *eventMetrics) Added(n int) {
+	for range n {
+		m.adds.Inc()
+		m.depth.Inc()
+	}
+}
+
+// Retried implements [workqueue.Metrics].
+func (m *eventMetrics) Retried() { m.retries.Inc() }
+
+// Started implements [workqueue.Metrics].
+func (m *eventMetrics) Started(waited time.Duration) {
+	m.depth.Dec()
+	m.latency.Observe(waited.Seconds())
+}
+
+// Finished implements [workqueue.Metrics].
+func (m *eventMetrics) Finished(worked time.Duration) { m.work.Observe(worked.Seconds()) }
+
+// gaugeLoop writes periodically what is a level and not an event, as a provider of
+// client-go cannot ask for it.
+type gaugeLoop struct {
+	unfinished, longest upstream.SettableGaugeMetric
+	stopped             chan struct{}
+	done                sync.WaitGroup
+}
+
+func (g *gaugeLoop) run(stats func() workqueue.Stats, c clock.WithTicker) {
+	if c == nil {
+		c = clock.RealClock{}
+	}
+	ticker := c.NewTicker(gaugePeriod)
+	g.done.Go(func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C():
+				now := stats()
+				g.unfinished.Set(now.UnfinishedWork.Seconds())
+				g.longest.Set(now.LongestRunning.Seconds())
+			case <-g.stopped:
+				return
+			}
+		}
+	})
+}
+
+func (g *gaugeLoop) stop() {
+	close(g.stopped)
+	g.done.Wait()
+}
