@@ -1,7 +1,7 @@
 // Command replicaset keeps the wanted number of pods running that match a
-// selector: the controller that everybody writes first.
+// selector: what the controller of apps/v1 ReplicaSets does, in small.
 //
-//	go run ./examples/replicaset                    an embedded API server and a short story
+//	go run ./examples/replicaset                    an embedded API server and a short demo
 //	go run ./examples/replicaset -once              the same, ends by itself
 //	go run ./examples/replicaset -kubeconfig FILE   on a cluster
 //
@@ -14,21 +14,23 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/internal/exampleapp"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/examples/replicaset/scenario"
 )
 
 func main() {
-	exampleapp.Main("replicaset", "A ReplicaSet controller: keeps the wanted number of pods running.", run)
+	exampleapp.Main(app)
 }
+
+var app = exampleapp.App{Name: "replicaset", About: "A ReplicaSet controller: keeps the wanted number of pods running.", Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
 		return serve(ctx, env)
 	}
 	return env.Play(ctx, []string{
-		"apply --validate=false -f examples/replicaset/replicaset.yaml",
+		"apply -f examples/replicaset/replicaset.yaml",
 		"get pods",
 		`patch replicasets.examples.informerkit.dev web --type merge -p '{"spec":{"replicas":5}}'`,
 		"delete replicasets.examples.informerkit.dev web",
@@ -56,5 +58,6 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	}
 	env.Log.Info("serving replicasets.examples.informerkit.dev (the kind is defined in examples/replicaset/api/crd.yaml)",
 		"server", env.Config.Host, "workers", env.Workers)
+	env.ReadyWhen(c.Pods(), c.Sets())
 	return c.Run(ctx, env.Workers)
 }

@@ -13,17 +13,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/informerkit/informerkit/examples/internal/exampleapp"
-	"github.com/informerkit/informerkit/examples/internal/exampletest"
+	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/informer/informertest"
-	"github.com/informerkit/informerkit/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { exampletest.Main(m) }
 
 func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
 	var out, errs bytes.Buffer
-	status := exampleapp.Run(t.Context(), "replicaset", "", []string{"-once"}, &out, &errs, run)
+	status := app.Main(t.Context(), []string{"-once"}, nil, &out, &errs)
 	assert.Zero(t, status, errs.String())
 	assert.Empty(t, errs.String(), "a story that goes well needs no log")
 	for _, line := range []string{
@@ -32,15 +30,14 @@ func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
 		"delete one of its pods",
 		"scale web down to 2", "2 pods, all ready",
 		"delete ReplicaSet web", "the set and its pods are gone",
-		"the end: every step converged",
+		"the end: every step went as it should",
 	} {
 		assert.Contains(t, out.String(), line)
 	}
-	exampletest.CheckTour(t, "../README.md", "replicaset", out.String())
 	created := strings.Count(out.String(), "controller  created")
 	assert.GreaterOrEqual(t, created, 6, out.String())
-	// On a busy machine the controller may hear that a pod is gone before it hears
-	// that the set is. It replaces the pod then, and that one is collected, too.
+	// On a busy machine the controller may receive a pod's deletion before that of
+	// the set. It then replaces the pod, and the replacement is collected, too.
 	assert.Equal(t, 3, strings.Count(out.String(), "controller  deleted"), out.String())
 	assert.Equal(t, created-3-1, strings.Count(out.String(), "collector   deleted"), out.String())
 }
@@ -49,15 +46,15 @@ func TestStoryThatIsInterruptedHasNotConverged(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &exampletest.Watcher{Word: "scale web up", Seen: cancel}
 	var errs bytes.Buffer
-	assert.Equal(t, 1, exampleapp.Run(ctx, "replicaset", "", []string{"-once"}, out, &errs, run))
-	assert.Equal(t, "replicaset: interrupted before the scenario ended\n", errs.String())
+	assert.Equal(t, 1, app.Main(ctx, []string{"-once"}, nil, out, &errs))
+	assert.Equal(t, "replicaset: interrupted before it was complete\n", errs.String())
 }
 
 func TestWithoutOnceTheControllerGoesOnUntilItIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &exampletest.Watcher{Word: "the controller goes on", Seen: cancel}
 	var errs bytes.Buffer
-	assert.Zero(t, exampleapp.Run(ctx, "replicaset", "", nil, out, &errs, run))
+	assert.Zero(t, app.Main(ctx, nil, nil, out, &errs))
 	assert.Empty(t, errs.String())
 }
 
@@ -69,7 +66,7 @@ func TestInspectionShowsTheControllerUntilItHasStopped(t *testing.T) {
 	var errs bytes.Buffer
 	ended := make(chan int)
 	go func() {
-		ended <- exampleapp.Run(ctx, "replicaset", "", []string{"-inspect", "127.0.0.1:0"}, out, &errs, run)
+		ended <- app.Main(ctx, []string{"-inspect", "127.0.0.1:0"}, nil, out, &errs)
 	}()
 	<-goesOn
 	shown := exampletest.Page(t, out.String())
@@ -82,8 +79,8 @@ func TestInspectionShowsTheControllerUntilItHasStopped(t *testing.T) {
 	assert.Empty(t, errs.String())
 }
 
-// Each problem is told in one line that says what to do, and the example goes
-// on trying: all of these may be mended while it runs.
+// Each problem is reported in one line that says what to do. The example keeps
+// retrying, because each of these can be fixed while it runs.
 func TestProblemWithTheClusterIsTold(t *testing.T) {
 	withoutKind := informertest.Start(t, informertest.Options{})
 	for name, tc := range map[string]struct {
@@ -126,7 +123,7 @@ func TestProblemWithTheClusterIsTold(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			errs := &exampletest.Watcher{Word: tc.says, Seen: cancel} // stops the example when it has said it
-			status := exampleapp.Run(ctx, "replicaset", "", []string{"-kubeconfig", exampletest.Kubeconfig(t, tc.url)}, &bytes.Buffer{}, errs, run)
+			status := app.Main(ctx, []string{"-kubeconfig", exampletest.Kubeconfig(t, tc.url)}, nil, &bytes.Buffer{}, errs)
 			assert.Zero(t, status, "asked to stop, it does so cleanly: %s", errs)
 			assert.Contains(t, errs.String(), tc.says)
 		})

@@ -1,8 +1,8 @@
-// Command workqueue tells which phase each pod is in, and which pods have been
-// pending for too long: the classic controller with a work queue, with all that
-// belongs to it. It only reads.
+// Command workqueue reports which phase each pod is in, and which pods have been
+// pending for too long. It is the classic controller with a work queue, complete.
+// It only reads.
 //
-//	go run ./examples/workqueue                    an embedded API server and a short story
+//	go run ./examples/workqueue                    an embedded API server and a short demo
 //	go run ./examples/workqueue -once              the same, ends by itself
 //	go run ./examples/workqueue -kubeconfig FILE   on a cluster
 //
@@ -13,14 +13,16 @@ package main
 import (
 	"context"
 
-	"github.com/informerkit/informerkit/examples/internal/exampleapp"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/examples/workqueue/scenario"
 )
 
 func main() {
-	exampleapp.Main("workqueue", "A controller with a work queue: tells the phases of pods.", run)
+	exampleapp.Main(app)
 }
+
+var app = exampleapp.App{Name: "workqueue", About: "A controller with a work queue: tells the phases of pods.", Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
@@ -44,6 +46,7 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	}
 	env.Log.Info("telling about the pods labelled "+controller.Label+"="+controller.LabelValue,
 		"server", env.Config.Host, "workers", env.Workers)
+	env.ReadyWhen(c.Pods())
 	left, err := c.Run(ctx, env.Workers)
 	env.Log.Info("stopped; the next start will find these again",
 		"queued", len(left.Queued), "delayed", len(left.Delayed), "running", len(left.Running))

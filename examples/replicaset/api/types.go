@@ -2,8 +2,8 @@
 //
 // It has the fields of the built-in apps/v1 ReplicaSet, in an API group of its
 // own. The built-in controller acts on every apps/v1 ReplicaSet of a cluster
-// whatever its labels are, so an example that served that kind would have a
-// rival for each object. Nobody else serves this one.
+// whatever its labels are, so an example for that kind would compete
+// with it for each object. No other controller acts on this kind.
 package api
 
 import (

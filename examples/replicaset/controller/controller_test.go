@@ -22,17 +22,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/internal/exampletest"
+	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer/informertest"
-	"github.com/informerkit/informerkit/internal/leaktest"
-	"github.com/informerkit/informerkit/internal/object"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { exampletest.Main(m) }
 
 // bench runs the controller on an API server in a bubble, in which time passes
-// only when everybody waits: settle returns when the controller has nothing
+// only when all goroutines wait: settle returns when the controller has nothing
 // left to do.
 type bench struct {
 	*testing.T
@@ -90,7 +89,7 @@ func (b *bench) settle() {
 	}
 }
 
-func (b *bench) create(obj object.Object) {
+func (b *bench) create(obj restclient.Object) {
 	b.Helper()
 	require.NoError(b, b.server.Create(obj))
 	b.settle()
@@ -242,7 +241,7 @@ func TestOrphanIsAdoptedOnceItMatches(t *testing.T) {
 	})
 }
 
-// Somebody else takes a pod's owner away, and with it the only one to enqueue.
+// Another client removes a pod's owner reference, and with it the only key to enqueue.
 func TestPodThatLostItsOwnerIsOfferedToOthers(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		pod := newOrphan("theirs", map[string]string{"app": "web"})
@@ -355,7 +354,7 @@ func TestAvailabilityIsToldWhenItsTimeHasCome(t *testing.T) {
 		b.settle()
 		assert.EqualValues(b, 1, b.set("web").Status.ReadyReplicas)
 		assert.EqualValues(b, 0, b.set("web").Status.AvailableReplicas)
-		exampletest.Pass(30 * time.Second) // no event tells of this moment
+		exampletest.Pass(30 * time.Second) // no event is delivered at this time
 		b.settle()
 		assert.EqualValues(b, 1, b.set("web").Status.AvailableReplicas)
 	})

@@ -8,33 +8,32 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/internal/object"
 )
 
-// addHandlers says which keys an event puts into the queue. They are keys of sets,
-// whatever the event is about: a set is what a worker can do something for. A
-// handler does no work itself: it is called in the order of events, so it must
-// return fast, and the queue folds many events about one set into one reconcile.
+// addHandlers maps each event to the keys that it adds to the queue. They are always
+// keys of sets, because a worker reconciles sets. A handler does no work itself.
+// Events are delivered to it in order, so it must return fast. The queue merges
+// many events about one set into one reconcile.
 func (c *Controller) addHandlers() error {
-	_, errSets := c.sets.AddHandler(informer.EnqueueKey[*api.ReplicaSet](c.queue),
-		informer.HandlerOptions{Name: "replicasets"})
+	_, errSets := informer.EnqueueKeysOf(c.sets, c.queue, informer.HandlerOptions{Name: "replicasets"})
 
 	_, errPods := c.pods.AddHandler(informer.Handlers(
 		// The first of the three, so that no worker finds the pod still remembered.
 		informer.HandlerFuncs[*corev1.Pod]{DeleteFunc: func(pod *corev1.Pod) { c.doomed.remove(pod.UID) }},
 		// The set that controls the pod, and the one that did so before, if it is another.
-		informer.EnqueueOwner[*corev1.Pod](c.queue, api.GroupVersionKind),
+		informer.EnqueueOwner[*corev1.Pod](c.queue, informer.Owner{Kind: api.GroupVersionKind}),
 		// An orphan has no owner to enqueue. Any set that it matches may adopt it.
 		informer.When(mayBeAdopted(), informer.HandlerFuncs[*corev1.Pod]{
-			AddFunc:    c.enqueueMatching,
+			AddFunc:    func(pod *corev1.Pod, _ bool) { c.enqueueMatching(pod) },
 			UpdateFunc: func(_, pod *corev1.Pod) { c.enqueueMatching(pod) },
 		}),
 	), informer.HandlerOptions{Name: "pods"})
 	return errors.Join(errSets, errPods)
 }
 
-// mayBeAdopted chooses pods without a controller that are new, have just lost
+// mayBeAdopted selects pods without a controller that are new, have just lost
 // their controller, or have got other labels.
 func mayBeAdopted() informer.Predicate[*corev1.Pod] {
 	orphan := func(e informer.Event[*corev1.Pod]) bool {
@@ -51,7 +50,7 @@ func (c *Controller) enqueueMatching(pod *corev1.Pod) {
 	for set := range c.sets.Snapshot().ByNamespace(pod.Namespace) {
 		selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
-			c.queue.Add(object.KeyOf(set))
+			c.queue.Add(restclient.KeyOf(set))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// deletionCost is the annotation by which a user says which pods to keep: the
-// pod with the lower number goes first.
+// deletionCost is the annotation by which a user selects the pods to keep: the
+// pod with the lower number is deleted first.
 const deletionCost = "controller.kubernetes.io/pod-deletion-cost"
 
 // sortForDeletion orders pods so that those whose loss costs least come first.

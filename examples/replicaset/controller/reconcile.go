@@ -19,25 +19,43 @@ import (
 // reconcile brings the pods of one set closer to what the set asks for. It looks
 // at the whole state, never at the event that made it run: events may have been
 // folded, or missed while the controller was down.
-func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) error {
+//
+// What it has written is the condition for the next round, also if it has failed
+// halfway: until the cache shows it, another look at the cache would repeat it.
+func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
 	c.reconciling(key)
-	set, err := c.sets.Lister().Get(key.Namespace, key.Name)
+	var w writes
+	again, err := c.round(ctx, &w, key)
+	return workqueue.Result{RequeueAfter: again, Until: w.seen()}, err
+}
+
+// writes are the conditions that the caches have seen what a round has written.
+type writes struct{ conditions []workqueue.Condition }
+
+func (w *writes) add(seen workqueue.Condition) { w.conditions = append(w.conditions, seen) }
+
+// seen is nil if nothing was written.
+func (w *writes) seen() workqueue.Condition { return workqueue.All(w.conditions...) }
+
+// round is one reconcile. It returns after how long another one is due, 0 for none.
+func (c *Controller) round(ctx context.Context, w *writes, key types.NamespacedName) (again time.Duration, err error) {
+	set, err := c.sets.Lister().Get(key)
 	if apierrors.IsNotFound(err) {
-		return nil // deleted; the cluster's garbage collector deletes its pods
+		return 0, nil // deleted; the cluster's garbage collector deletes its pods
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	selector, err := selectorOf(set)
 	if err != nil {
-		// Trying again cannot help before somebody edits the set, and the edit is
+		// Trying again cannot help before the set is edited, and the edit is
 		// an event of its own.
-		return workqueue.Terminal(err)
+		return 0, workqueue.Terminal(err)
 	}
 
-	owned, err := c.claim(ctx, set, selector)
+	owned, err := c.claim(ctx, w, set, selector)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	active := make([]*corev1.Pod, 0, len(owned))
 	for _, pod := range owned {
@@ -46,20 +64,17 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) er
 		}
 	}
 
-	// The status tells of what was found, not of what is done about it now: the
-	// new pods' own events bring the next round.
+	// The status reports what was found, not the creations and deletions of this
+	// reconcile: the events of those pods start the next one.
 	status, again := statusOf(set, active, time.Now())
 	var scaleErr error
 	if set.DeletionTimestamp == nil {
-		scaleErr = c.scale(ctx, set, active)
+		scaleErr = c.scale(ctx, w, set, active)
 	}
-	if err := errors.Join(scaleErr, c.writeStatus(ctx, set, status)); err != nil {
-		return err
+	if err := errors.Join(scaleErr, c.writeStatus(ctx, w, set, status)); err != nil {
+		return 0, err
 	}
-	if again > 0 {
-		return workqueue.RequeueAfter(again)
-	}
-	return nil
+	return again, nil
 }
 
 // selectorOf returns the selector of set, or why it cannot be served. The server

@@ -12,26 +12,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/examples/restclient"
 )
 
-// burst bounds how many pods one round creates or deletes. The rest follows in
-// the next round, which the events of the first one start.
+// burst limits how many pods one reconcile creates or deletes. The next reconcile,
+// started by the events of this one, continues.
 const burst = 500
 
 // scale creates the pods that set lacks or deletes those it has too many of.
 //
 // The cache that the next round reads from lags behind the server. A controller
 // that took it at its word would create the same pods again, and delete others
-// than it did before. So create returns only when the cache shows the new pods
-// (the set stays in processing meanwhile: no other worker looks at it), and
-// pods that were deleted are remembered until the cache shows that, too. To wait
-// for these as well (see Informer.WaitForDeleted) would keep the worker for as
-// long as their containers take to end.
-func (c *Controller) scale(ctx context.Context, set *api.ReplicaSet, active []*corev1.Pod) error {
+// than it did before. So the set is parked until the cache shows the new pods (see
+// writes), and pods that were deleted are remembered until the cache shows that,
+// too. To park the set for these as well would keep it waiting for as long as their
+// containers take to end.
+func (c *Controller) scale(ctx context.Context, w *writes, set *api.ReplicaSet, active []*corev1.Pod) error {
 	switch diff := set.Replicas() - len(active); {
 	case diff > 0:
-		return c.create(ctx, set, min(diff, burst))
+		return c.create(ctx, w, set, min(diff, burst))
 	case diff < 0:
 		sortForDeletion(active)
 		return c.remove(ctx, set, active[:min(-diff, burst)])
@@ -41,7 +40,7 @@ func (c *Controller) scale(ctx context.Context, set *api.ReplicaSet, active []*c
 
 // create makes n pods in batches of 1, 2, 4, …: if the server refuses the first
 // (a quota is used up, the template is invalid), it is asked once, not n times.
-func (c *Controller) create(ctx context.Context, set *api.ReplicaSet, n int) error {
+func (c *Controller) create(ctx context.Context, w *writes, set *api.ReplicaSet, n int) error {
 	for batch := 1; n > 0; batch *= 2 {
 		size := min(batch, n)
 		made := make([]*corev1.Pod, size)
@@ -54,9 +53,7 @@ func (c *Controller) create(ctx context.Context, set *api.ReplicaSet, n int) err
 				continue
 			}
 			c.trace(set, Created, pod.Name)
-			if waitErr := seen(ctx, c.pods, pod); waitErr != nil {
-				err = errors.Join(err, waitErr)
-			}
+			w.add(c.pods.Seen(pod))
 		}
 		if err != nil {
 			if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
@@ -73,11 +70,11 @@ func (c *Controller) remove(ctx context.Context, set *api.ReplicaSet, pods []*co
 	err := inParallel(len(pods), func(i int) error {
 		pod := pods[i]
 		c.doomed.add(pod.UID)
-		err := c.podClient.Delete(ctx, object.KeyOf(pod), metav1.DeleteOptions{
+		err := c.podClient.Delete(ctx, restclient.KeyOf(pod), metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &pod.UID},
 		})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // gone already, or another pod has the name by now
+			return nil // already deleted, or another pod has the name by now
 		}
 		if err != nil {
 			c.doomed.remove(pod.UID)

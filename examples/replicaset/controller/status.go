@@ -15,7 +15,7 @@ import (
 
 // statusOf counts the active pods of set. again is after how long a pod that is
 // ready will have been so for spec.minReadySeconds, zero if none is waiting:
-// no event will tell of that moment.
+// no event is delivered at that time.
 func statusOf(set *api.ReplicaSet, active []*corev1.Pod, now time.Time) (status appsv1.ReplicaSetStatus, again time.Duration) {
 	status = *set.Status.DeepCopy() // conditions written by others stay
 	status.Replicas = int32(len(active))
@@ -42,11 +42,11 @@ func statusOf(set *api.ReplicaSet, active []*corev1.Pod, now time.Time) (status 
 	return status, again
 }
 
-// writeStatus writes status if it differs from what the cache has, and returns
-// when the cache shows it: the next round would write over an old state
-// otherwise, and be refused. If somebody else was faster, the conflict is
+// writeStatus writes status if it differs from what the cache has. The set is parked
+// until the cache shows it: the next round would write over an old state
+// otherwise, and be refused. If another writer was faster, the conflict is
 // returned like any error, and the retry works on the newer object.
-func (c *Controller) writeStatus(ctx context.Context, set *api.ReplicaSet, status appsv1.ReplicaSetStatus) error {
+func (c *Controller) writeStatus(ctx context.Context, w *writes, set *api.ReplicaSet, status appsv1.ReplicaSetStatus) error {
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return nil
 	}
@@ -56,5 +56,6 @@ func (c *Controller) writeStatus(ctx context.Context, set *api.ReplicaSet, statu
 	if err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}
-	return seen(ctx, c.sets, written)
+	w.add(c.sets.Seen(written))
+	return nil
 }

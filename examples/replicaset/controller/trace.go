@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/examples/restclient"
 )
 
 // Action names one thing that the controller did.
@@ -18,7 +18,7 @@ const (
 	Released Action = "released"
 )
 
-// Step is one thing that the controller did, for those who want to watch it.
+// Step is one thing that the controller did, for a demo that shows it.
 type Step struct {
 	Action Action
 	Set    types.NamespacedName
@@ -26,5 +26,5 @@ type Step struct {
 }
 
 func (c *Controller) trace(set *api.ReplicaSet, action Action, pod string) {
-	c.traced(Step{Action: action, Set: object.KeyOf(set), Pod: pod})
+	c.traced(Step{Action: action, Set: restclient.KeyOf(set), Pod: pod})
 }

@@ -1,5 +1,5 @@
-// Package scenario plays a short story with one ReplicaSet and tells whether
-// the controller did what the story asks for.
+// Package scenario runs a short scripted demo with one ReplicaSet and reports
+// whether the controller converged at each step.
 package scenario
 
 import (
@@ -12,34 +12,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/internal/cluster"
-	"github.com/informerkit/informerkit/examples/internal/play"
+	"github.com/informerkit/informerkit/examples/cluster"
+	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
+	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/internal/restclient"
 )
 
 // Options configures Play; the zero value plays in namespace default, silently.
-type Options = play.Options
+type Options = demo.Options
 
-// Play runs the controller and the story on the API server of cfg, on which the
-// kind must be installed, and returns nil if every step converged. What the
-// controller did, it tells while it does it.
+// Play runs the controller and the demo on the API server of cfg, on which the
+// kind must be installed. It returns nil if every step converged. It prints the
+// controller's actions as they happen.
 func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
 	s, err := newStory(cfg, opts.WithDefaults())
 	if err != nil {
 		return err
 	}
 
-	// The controller and the rest of the cluster run beside the story; whichever
-	// of the three fails ends the other two.
-	return play.Beside(ctx, func(ctx context.Context) error {
+	// The controller and the rest of the cluster run concurrently with the demo. If
+	// one of the three fails, the other two stop.
+	return demo.Beside(ctx, func(ctx context.Context) error {
 		if err := s.play(ctx); err != nil {
 			return err
 		}
@@ -58,44 +56,43 @@ type story struct {
 	sets       *restclient.Client[*api.ReplicaSet]
 	pods       *restclient.Client[*corev1.Pod]
 	key        types.NamespacedName
-	changed    play.Bell // rung when one of the two caches has changed
+	changed    demo.Bell // rung when one of the two caches has changed
 }
 
 func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	s := &story{
 		Options: opts,
 		key:     types.NamespacedName{Namespace: opts.Namespace, Name: "web"},
-		changed: play.NewBell(),
+		changed: demo.NewBell(),
 	}
-	scheme := runtime.NewScheme()
-	err := errors.Join(corev1.AddToScheme(scheme), api.AddToScheme(scheme))
-	if err != nil {
+	var err error
+	if s.sets, err = restclient.New[*api.ReplicaSet](cfg, api.GroupVersionResource); err != nil {
 		return nil, err
 	}
-	if s.sets, err = restclient.New[*api.ReplicaSet](cfg, api.GroupVersionResource, scheme); err != nil {
-		return nil, err
-	}
-	if s.pods, err = restclient.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), scheme); err != nil {
+	if s.pods, err = restclient.New[*corev1.Pod](demo.Narrate(cfg, opts.Story, "server", demo.Write.Done), corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
 		return nil, err
 	}
 	if s.cluster, err = cluster.New(cfg, cluster.Options{
-		Namespace: opts.Namespace, Owners: api.GroupVersionResource, OwnerKind: api.Kind, Log: opts.Log, Say: s.Say,
+		Namespace: opts.Namespace, Owners: api.GroupVersionResource, OwnerKind: api.Kind, Log: opts.Log, Story: opts.Story,
 	}); err != nil {
 		return nil, err
 	}
-	s.controller, err = controller.New(cfg, controller.Options{
-		Namespace: opts.Namespace, Log: opts.Log,
-		Trace: func(step controller.Step) { s.Say("controller", "%s pod %s", step.Action, step.Pod) },
+	told := demo.Narrate(cfg, opts.Story, "controller", func(w demo.Write) string {
+		if w.Subresource != "" {
+			return "" // the status is written often, and the demo does not depend on it
+		}
+		return w.Done()
 	})
+	s.controller, err = controller.New(told, controller.Options{Namespace: opts.Namespace, Log: opts.Log})
 	if err != nil {
 		return nil, err
 	}
 	_, errSets := s.controller.Sets().AddHandler(informer.HandlerFunc[*api.ReplicaSet](func(informer.Event[*api.ReplicaSet]) {
 		s.changed.Ring()
-	}), informer.HandlerOptions{Name: "story"})
+	}), informer.HandlerOptions{Name: "demo"})
 	_, errPods := s.controller.Pods().AddHandler(informer.HandlerFunc[*corev1.Pod](func(informer.Event[*corev1.Pod]) {
 		s.changed.Ring()
-	}), informer.HandlerOptions{Name: "story"})
+	}), informer.HandlerOptions{Name: "demo"})
 	return s, errors.Join(errSets, errPods, opts.Inspect(s.controller.Parts()...))
 }
 
@@ -121,9 +118,9 @@ func (s *story) play(ctx context.Context) error {
 		}
 		took := time.Since(start).Round(time.Millisecond)
 		if step.want == 0 {
-			s.Say("story", "converged after %v: the set and its pods are gone", took)
+			s.Say("demo", "converged after %v: the set and its pods are gone", took)
 		} else {
-			s.Say("story", "converged after %v: %d pods, all ready", took, step.want)
+			s.Say("demo", "converged after %v: %d pods, all ready", took, step.want)
 		}
 	}
 	return nil
@@ -158,7 +155,7 @@ func (s *story) scale(replicas int) func(context.Context) error {
 // controller has noticed, which shows in the status: the state before looks
 // converged, too.
 func (s *story) kill(ctx context.Context) error {
-	before, err := s.controller.Sets().Lister().Get(s.key.Namespace, s.key.Name)
+	before, err := s.controller.Sets().Lister().Get(s.key)
 	if err != nil {
 		return err
 	}
@@ -167,12 +164,11 @@ func (s *story) kill(ctx context.Context) error {
 		return errors.New("there is none")
 	}
 	victim := pods[0]
-	if err := s.pods.Delete(ctx, object.KeyOf(victim), metav1.DeleteOptions{}); err != nil {
+	if err := s.pods.Delete(ctx, restclient.KeyOf(victim), metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	s.Say("server", "deleted pod %s", victim.Name)
 	return s.until(ctx, func() bool {
-		set, err := s.controller.Sets().Lister().Get(s.key.Namespace, s.key.Name)
+		set, err := s.controller.Sets().Lister().Get(s.key)
 		return err == nil && set.ResourceVersion != before.ResourceVersion
 	}, func() string { return fmt.Sprintf("the status does not tell that pod %s is gone", victim.Name) })
 }
@@ -182,10 +178,10 @@ func (s *story) delete(ctx context.Context) error {
 }
 
 // converge waits until the set has want pods, all of them ready, and its status
-// says so; with none wanted, until the set is gone as well.
+// reports that; if want is 0, until the set is deleted as well.
 func (s *story) converge(ctx context.Context, want int) error {
 	return s.until(ctx, func() bool {
-		set, err := s.controller.Sets().Lister().Get(s.key.Namespace, s.key.Name)
+		set, err := s.controller.Sets().Lister().Get(s.key)
 		if want == 0 {
 			return apierrors.IsNotFound(err) && len(s.active()) == 0
 		}

@@ -1,10 +1,10 @@
 // Package controller is the classic work queue controller: it watches pods and
-// tells, once for each change, which phase a pod is in, and which pods have been
-// pending for too long. It only reads, so it is in nobody's way on any cluster.
+// reports, once for each change, which phase a pod is in, and which pods have been
+// pending for too long. It only reads, so it is safe to run on any cluster.
 //
 // Read it in this order: controller.go wires an informer, a queue and workers,
 // enqueue.go turns events into keys, sync.go is what a worker does with a key,
-// report.go is what comes out of it.
+// report.go is the result.
 package controller
 
 import (
@@ -45,8 +45,8 @@ const (
 
 	// syncTimeout is how long one attempt may take.
 	syncTimeout = 10 * time.Second
-	// stopTimeout is how long the controller goes on with what is queued after it
-	// has been told to stop.
+	// stopTimeout is how long the controller keeps processing queued items after
+	// its context is cancelled.
 	stopTimeout = 5 * time.Second
 )
 
@@ -67,7 +67,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Controller tells about pods.
+// Controller reports the phases of pods.
 type Controller struct {
 	pods    *informer.Informer[*corev1.Pod]
 	handler *informer.Registration
@@ -105,7 +105,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	}
 	c.queue = workqueue.NewRateLimiting(
 		workqueue.Exponential[types.NamespacedName](workqueue.ExponentialOptions{Base: FirstDelay, Max: LongestDelay}),
-		workqueue.Options[types.NamespacedName]{Name: "pods", Budgets: budgets, Metrics: opts.Metrics},
+		workqueue.Options[types.NamespacedName]{Name: "pods", MaxWait: maxWait, Metrics: opts.Metrics},
 	)
 	c.handler, err = c.pods.AddHandler(c.enqueue(), informer.HandlerOptions{Name: "enqueue"})
 	return c, err
@@ -114,10 +114,10 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 // Pods returns the informer of the pods that the controller sees.
 func (c *Controller) Pods() *informer.Informer[*corev1.Pod] { return c.pods }
 
-// Inspect returns what the queue holds, for those who want to look.
+// Inspect returns the contents of the queue, for display.
 func (c *Controller) Inspect() workqueue.Inspection[types.NamespacedName] { return c.queue.Inspect() }
 
-// Parts returns what there is to see of the controller on a page of package inspect.
+// Parts returns the controller's sources for a page of package inspect.
 func (c *Controller) Parts() []inspect.Source {
 	return []inspect.Source{inspect.Informer(c.pods), inspect.Queue(c.queue)}
 }
@@ -153,7 +153,7 @@ func (c *Controller) Run(ctx context.Context, workers int) (workqueue.Leftovers[
 		return left, fmt.Errorf("waiting for the pods: %w", err)
 	}
 	c.log.Info("the cache is synced", "pods", c.pods.Snapshot().Len(), "workers", workers)
-	caughtUp := c.queue.Mark()
+	caughtUp := c.queue.Barrier()
 	running.Go(func() {
 		select {
 		case <-caughtUp:

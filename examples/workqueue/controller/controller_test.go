@@ -19,13 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/informerkit/informerkit/examples/internal/exampletest"
+	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/informer/informertest"
-	"github.com/informerkit/informerkit/internal/leaktest"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { exampletest.Main(m) }
 
 var podResource = corev1.SchemeGroupVersion.WithResource("pods")
 
@@ -94,7 +93,7 @@ func (d *desk) tell(ctx context.Context, r Report) error {
 	return refuse
 }
 
-// heard returns what was told since it was called last.
+// heard returns the reports received since the last call.
 func (d *desk) heard() []string {
 	synctest.Wait()
 	d.mu.Lock()
@@ -198,7 +197,7 @@ func TestPatienceEndsToTheSecond(t *testing.T) {
 		d.create(newPod("a", "Pending", "90s"))
 		assert.Equal(t, []string{"a Pending"}, d.heard())
 		exampletest.Pass(80 * time.Second)
-		d.modify("a", touch) // an event on the way does not begin the patience anew
+		d.modify("a", touch) // an event on the way does not start the waiting time again
 		exampletest.Pass(10*time.Second - time.Millisecond)
 		assert.Empty(t, d.heard())
 		exampletest.Pass(time.Millisecond)
@@ -267,7 +266,7 @@ func TestWhatChangesGoesBeforeWhatWasThere(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
 		d.hold = make(chan struct{})
 		d.create(newPod("busy", "Running", ""))
-		d.c.queue.AddClass(types.NamespacedName{Namespace: "default", Name: "known"}, Known)
+		d.c.queue.PriorityClass(Known).Add(types.NamespacedName{Namespace: "default", Name: "known"})
 		d.create(newPod("news", "Running", ""))
 		require.Len(t, d.c.Inspect().Queued, 2)
 		assert.Equal(t, "news", d.c.Inspect().Queued[0].Item.Name)
@@ -281,7 +280,7 @@ func TestFirstListIsOfTheClassOfWhatWasThere(t *testing.T) {
 		d.create(newPod("c", "Pending", ""))
 		classes := map[string]int{}
 		for _, item := range d.c.Inspect().Delayed { // a key that comes again keeps its class
-			classes[item.Item.Name] = item.Class
+			classes[item.Item.Name] = item.PriorityClass
 		}
 		assert.Equal(t, map[string]int{"a": Known, "b": Known, "c": Changed}, classes)
 		assert.Contains(t, d.log.String(), "every pod that was there at the start has been looked at")

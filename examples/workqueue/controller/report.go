@@ -8,19 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Report is what the controller tells about a pod. It is comparable, so that
-// news is told from what was said before.
+// Report is what the controller reports about a pod. It is comparable, so that a
+// report equal to the previous one can be skipped.
 type Report struct {
 	Pod types.NamespacedName
-	// UID tells a pod from an earlier one of the same name.
+	// UID distinguishes a pod from an earlier one of the same name.
 	UID types.UID
-	// Phase is the pod's phase; empty if the pod is gone.
+	// Phase is the pod's phase; empty if the pod was deleted.
 	Phase corev1.PodPhase
-	// Overdue says that the pod has been pending for longer than its patience.
+	// Overdue is set if the pod has been pending for longer than its patience.
 	Overdue bool
 }
 
-// State returns what the report says about the pod.
+// State returns the reported state of the pod.
 func (r Report) State() string {
 	switch {
 	case r.Phase == "":
@@ -35,8 +35,8 @@ func (r Report) State() string {
 // String returns the report as a sentence.
 func (r Report) String() string { return fmt.Sprintf("pod %s is %s", r.Pod, r.State()) }
 
-// memory holds the last report that got through, for each pod that is not gone.
-// It needs a lock for the map only: nobody works on the same key at the same time.
+// memory holds the last delivered report of each pod that still exists. Its lock
+// protects only the map: the queue never gives one key to two workers at a time.
 type memory struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]Report

@@ -13,40 +13,40 @@ import (
 )
 
 const (
-	// PatienceAnnotation on a pod says how long it may be pending before that is
-	// worth a report, such as "90s".
+	// PatienceAnnotation on a pod is how long it may be pending before it is
+	// reported as overdue, such as "90s".
 	PatienceAnnotation = "examples.informerkit.dev/patience"
 	// DefaultPatience is that of a pod without the annotation.
 	DefaultPatience = time.Minute
 )
 
-// sync tells about one pod what there is to tell. Its result says what becomes
-// of the key:
+// sync reports the state of one pod if it has changed. Its result determines what
+// happens to the key:
 //
-//	nil            done, until something happens to the pod
-//	RequeueAfter   done for now; look again at that time even if nothing happens
-//	Terminal       failed, and trying again is pointless
-//	other errors   failed; tried again, later each time, MaxAttempts times at most
-func (c *Controller) sync(ctx context.Context, key types.NamespacedName) error {
-	pod, err := c.pods.Lister().Get(key.Namespace, key.Name)
+//	Result{}, nil        done, until something happens to the pod
+//	RequeueAfter, nil    done for now; look again at that time even if nothing happens
+//	Terminal             failed, and trying again is pointless
+//	another error        failed; tried again, later each time, MaxAttempts times at most
+func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
+	pod, err := c.pods.Lister().Get(key)
 	if apierrors.IsNotFound(err) {
 		if _, known := c.told.get(key); !known {
-			return nil // came and went before anybody was told
+			return workqueue.Result{}, nil // created and deleted before it was reported
 		}
-		return c.say(ctx, Report{Pod: key})
+		return workqueue.Result{}, c.say(ctx, Report{Pod: key})
 	}
 	if err != nil {
-		return err
+		return workqueue.Result{}, err
 	}
 	patience, err := patienceOf(pod)
 	if err != nil {
-		// Only an edit can mend that, and the edit is an event of its own.
-		return workqueue.Terminal(err)
+		// Only an edit can fix that, and the edit causes an event.
+		return workqueue.Result{}, workqueue.Terminal(err)
 	}
 
 	report := Report{Pod: key, UID: pod.UID, Phase: pod.Status.Phase}
 	if report.Phase == "" {
-		report.Phase = corev1.PodPending // nobody has said anything yet
+		report.Phase = corev1.PodPending // no status has been written yet
 	}
 	var wait time.Duration
 	if report.Phase == corev1.PodPending {
@@ -54,18 +54,18 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) error {
 		report.Overdue = wait <= 0
 	}
 	if err := c.say(ctx, report); err != nil {
-		return err
+		return workqueue.Result{}, err
 	}
 	if wait > 0 {
-		// No event will tell of the moment when the patience ends. If one comes
-		// earlier, its key takes the place of the delayed one.
-		return workqueue.RequeueAfter(wait)
+		// No event is delivered when the patience ends. If one is delivered earlier,
+		// its key replaces the delayed one.
+		return workqueue.Result{RequeueAfter: wait}, nil
 	}
-	return nil
+	return workqueue.Result{}, nil
 }
 
-// say tells what has not been told before. What did not get through is not
-// remembered, so the next attempt tells it again.
+// say delivers r unless it equals the last delivered report. A report whose
+// delivery failed is not stored, so the next attempt delivers it again.
 func (c *Controller) say(ctx context.Context, r Report) error {
 	if last, ok := c.told.get(r.Pod); ok && last == r {
 		return nil

@@ -32,7 +32,7 @@ func names(items []workqueue.Item[key]) string {
 	}
 	var out []string
 	for _, i := range items {
-		if i.Class == controller.Known && i.DelayedUntil.IsZero() {
+		if i.PriorityClass == controller.Known && i.DelayedUntil.IsZero() {
 			out = append(out, fmt.Sprintf("[%s]", i.Item.Name))
 		} else {
 			out = append(out, i.Item.Name)

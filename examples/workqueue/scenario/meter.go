@@ -5,13 +5,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/informerkit/informerkit/examples/internal/play"
+	"github.com/informerkit/informerkit/examples/demo"
 )
 
 // meter is the queue's metrics. A program would feed Prometheus with them; here
-// they add up to a line at the end, and wake the story when something happens.
+// they are summed for the last line, and wake the demo when one changes.
 type meter struct {
-	bell play.Bell
+	bell demo.Bell
 
 	mu                   sync.Mutex
 	adds, retries        int

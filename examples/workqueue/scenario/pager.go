@@ -11,14 +11,14 @@ import (
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 )
 
-// pager is whom the controller tells in the story, and it is not always there.
+// pager receives the controller's reports in the demo. It is not always available.
 type pager struct {
 	deaf map[string]int // by pod: how many reports do not get through; negative: none does
 
 	mu    sync.Mutex
 	open  chan struct{}          // closed while reports are taken
-	asked map[string][]time.Time // by pod: when somebody tried to tell something
-	told  []controller.Report    // what got through, in order
+	asked map[string][]time.Time // by pod: the times of the calls
+	told  []controller.Report    // delivered reports, in order
 }
 
 func newPager(deaf map[string]int) *pager {
@@ -27,7 +27,7 @@ func newPager(deaf map[string]int) *pager {
 	return p
 }
 
-// hold makes whoever tells something wait, and the worker with it.
+// hold makes calls wait, and the workers that make them.
 func (p *pager) hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *pager) release() {
 	}
 }
 
-// tell takes a report.
+// tell receives a report.
 func (p *pager) tell(ctx context.Context, r controller.Report) error {
 	p.mu.Lock()
 	open := p.open
@@ -73,9 +73,9 @@ func (p *pager) position(matches func(controller.Report) bool) int {
 	return slices.IndexFunc(p.told, matches)
 }
 
-// waits returns the time between one attempt to tell something about a pod and
-// the next, or an error if there were not want attempts, or if one of them came
-// early: the delay is to double each time.
+// waits returns the times between successive attempts to report a pod. It returns an
+// error if there were not want attempts, or if one of them came early: the delay
+// must double each time.
 func (p *pager) waits(pod string, want int) ([]time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package scenario plays a short story with some pods, and tells whether the
-// queue did with each of them what it should.
+// Package scenario runs a short scripted demo with some pods, and reports whether
+// the queue handled each of them as expected.
 package scenario
 
 import (
@@ -11,18 +11,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/internal/play"
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
-	"github.com/informerkit/informerkit/internal/restclient"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
 // Options configures Play; the zero value plays in namespace default, silently.
-type Options = play.Options
+type Options = demo.Options
 
 type (
 	key       = types.NamespacedName
@@ -30,9 +29,8 @@ type (
 	leftovers = workqueue.Leftovers[key]
 )
 
-// Play runs the controller and the story on the API server of cfg, and returns
-// nil if every step went as it should. What becomes of each key, it tells while
-// it happens.
+// Play runs the controller and the demo on the API server of cfg. It returns nil if
+// every step succeeded. It prints the outcome of each key as it happens.
 func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
 	s, err := newStory(cfg, opts.WithDefaults())
 	if err != nil {
@@ -41,11 +39,11 @@ func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err := s.createFirst(ctx); err != nil {
 		return err
 	}
-	// The story stops the controller before it ends, if nobody else does.
+	// The demo stops the controller before it ends, unless it has stopped already.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	s.stop = stop
-	return play.Beside(ctx, s.play, func(ctx context.Context) error {
+	return demo.Beside(ctx, s.play, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, stop)()
 		defer close(s.stopped)
 		// One worker, so that the order of things shows.
@@ -58,16 +56,16 @@ func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
 	})
 }
 
-// story is one Play.
+// story is the state of one call of Play.
 type story struct {
 	Options
 	controller *controller.Controller
 	client     *restclient.Client[*corev1.Pod]
 	pager      *pager
 	meter      *meter
-	changed    play.Bell // rung when something has happened in the queue
+	changed    demo.Bell // rung when something has happened in the queue
 
-	stop    context.CancelFunc // tells the controller to stop
+	stop    context.CancelFunc // stops the controller
 	stopped chan struct{}      // closed when it has
 	left    leftovers          // what it did not get to; read after stopped
 
@@ -76,7 +74,7 @@ type story struct {
 }
 
 func newStory(cfg *rest.Config, opts Options) (*story, error) {
-	changed := play.NewBell()
+	changed := demo.NewBell()
 	s := &story{
 		Options:  opts,
 		pager:    newPager(map[string]int{"flaky": 2, "poison": -1}),
@@ -85,12 +83,8 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 		stopped:  make(chan struct{}),
 		outcomes: map[string][]outcome{},
 	}
-	scheme := runtime.NewScheme()
-	err := corev1.AddToScheme(scheme)
-	if err != nil {
-		return nil, err
-	}
-	if s.client, err = restclient.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), scheme); err != nil {
+	var err error
+	if s.client, err = restclient.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
 		return nil, err
 	}
 	s.controller, err = controller.New(cfg, controller.Options{
@@ -102,7 +96,7 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	return s, opts.Inspect(s.controller.Parts()...)
 }
 
-// tell passes the controller's reports on to the pager.
+// tell passes the controller's reports to the pager.
 func (s *story) tell(ctx context.Context, r controller.Report) error {
 	err := s.pager.tell(ctx, r)
 	if err == nil {
@@ -111,11 +105,11 @@ func (s *story) tell(ctx context.Context, r controller.Report) error {
 	return err
 }
 
-// observe tells what became of an attempt, unless that is clear from the report.
+// observe prints the outcome of an attempt, unless it is clear from the report.
 func (s *story) observe(o outcome) {
 	switch name := o.Item.Name; o.Action {
 	case workqueue.Requeued:
-		s.Say("controller", "%s: looks again in %v, if nothing happens before", name, o.After.Round(10*time.Millisecond))
+		s.Say("controller", "%s: looks again in %v, if nothing happens before", name, o.Result.RequeueAfter.Round(10*time.Millisecond))
 	case workqueue.Retried:
 		s.Say("controller", "%s: attempt %d failed, tries again later: %v", name, o.Attempt, o.Err)
 	case workqueue.Dropped:
@@ -139,12 +133,12 @@ func (s *story) ended(pod string, action workqueue.Action) (n int) {
 	return n
 }
 
-// until waits for done; missing says what is awaited.
+// until waits until done returns true; missing names what it waits for.
 func (s *story) until(ctx context.Context, missing string, done func() bool) error {
 	return s.changed.Until(ctx, s.Patience, done, func() string { return "still waiting for " + missing })
 }
 
-// create makes a pod that the controller looks at.
+// create creates a pod that matches the controller's selector.
 func (s *story) create(ctx context.Context, name string, annotations map[string]string) error {
 	_, err := s.client.Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

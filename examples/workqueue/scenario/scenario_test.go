@@ -10,24 +10,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/informerkit/informerkit/examples/internal/exampleapp"
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
-	"github.com/informerkit/informerkit/internal/leaktest"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { exampletest.Main(m) }
 
-// In a bubble time passes only while everybody waits, so the waits of the story
-// are exact.
+// In a synctest bubble time advances only while all goroutines are blocked, so the
+// waits of the demo are exact.
 func TestWaitsOfTheStoryAreExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, err := informertest.NewServer(informertest.Options{InMemory: true})
 		require.NoError(t, err)
 		defer server.Close()
 		var story strings.Builder
-		require.NoError(t, Play(t.Context(), server.Config(), Options{Say: exampleapp.NewStory(&story).Say}))
+		require.NoError(t, Play(t.Context(), server.Config(), Options{Story: demo.NewStory(&story)}))
 		assert.Contains(t, story.String(), "the waits between were [50ms 100ms]\n")
 		assert.Contains(t, story.String(), "the waits between were [50ms 100ms 200ms 400ms]\n")
 		assert.Contains(t, story.String(), "in all: 19 adds, 19 attempts, 6 retries; ")
@@ -83,7 +83,7 @@ func TestHeldPagerTakesNothingUntilItIsReleased(t *testing.T) {
 
 func TestQueueIsDescribedInALine(t *testing.T) {
 	item := func(name string, class int) workqueue.Item[key] {
-		return workqueue.Item[key]{Item: key{Name: name}, Class: class}
+		return workqueue.Item[key]{Item: key{Name: name}, PriorityClass: class}
 	}
 	assert.Equal(t, "empty", describe(workqueue.Inspection[key]{}))
 	assert.Equal(t, "shut down and empty", describe(workqueue.Inspection[key]{ShuttingDown: true}))

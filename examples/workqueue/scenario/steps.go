@@ -32,7 +32,7 @@ func (s *story) createFirst(ctx context.Context) error {
 }
 
 func (s *story) play(ctx context.Context) error {
-	defer s.pager.release() // else the end of an interrupted story would wait for a held worker
+	defer s.pager.release() // else the end of an interrupted demo would wait for a held worker
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
@@ -93,11 +93,11 @@ func (s *story) newsGoesFirst(ctx context.Context) error {
 	if n := s.pager.position(about("news", corev1.PodPending)); n != 1 {
 		return fmt.Errorf("pod news was number %d, not right behind the one that was being told about", n+1)
 	}
-	s.Say("story", "as it should be: the news did not wait behind the first list")
+	s.Say("demo", "as it should be: the news did not wait behind the first list")
 	return nil
 }
 
-// failureIsRetried has a pod about which the third attempt to tell succeeds.
+// failureIsRetried creates a pod whose report succeeds at the third attempt.
 func (s *story) failureIsRetried(ctx context.Context) error {
 	s.Say("you", "create pod flaky; the pager will not answer at first")
 	if err := s.create(ctx, "flaky", nil); err != nil {
@@ -110,11 +110,11 @@ func (s *story) failureIsRetried(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Say("story", "as it should be: the third attempt succeeded; the waits between were %v", waits)
+	s.Say("demo", "as it should be: the third attempt succeeded; the waits between were %v", waits)
 	return nil
 }
 
-// poisonIsGivenUp has a pod about which no attempt to tell succeeds.
+// poisonIsGivenUp creates a pod whose report fails at every attempt.
 func (s *story) poisonIsGivenUp(ctx context.Context) error {
 	s.Say("you", "create pod poison; the pager will never answer")
 	if err := s.create(ctx, "poison", nil); err != nil {
@@ -127,7 +127,7 @@ func (s *story) poisonIsGivenUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Say("story", "as it should be: dropped after %d attempts; the waits between were %v", controller.MaxAttempts, waits)
+	s.Say("demo", "as it should be: dropped after %d attempts; the waits between were %v", controller.MaxAttempts, waits)
 	return nil
 }
 
@@ -143,11 +143,11 @@ func (s *story) mistakeIsNotRetried(ctx context.Context) error {
 	if s.ended("slow", workqueue.Retried) > 0 {
 		return errors.New("pod slow was tried again, although that is pointless")
 	}
-	s.Say("story", "as it should be: one attempt, and no other before you change something")
+	s.Say("demo", "as it should be: one attempt, and no other before you change something")
 	return nil
 }
 
-// timePasses mends the pod, and lets its patience end without any event.
+// timePasses fixes the pod, and lets its patience end without any event.
 func (s *story) timePasses(ctx context.Context) error {
 	s.Say("you", "set the patience of pod slow to 2s")
 	began := time.Now()
@@ -161,7 +161,7 @@ func (s *story) timePasses(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	s.Say("story", "as it should be: looked at again after %v, by itself", time.Since(began).Round(10*time.Millisecond))
+	s.Say("demo", "as it should be: looked at again after %v, by itself", time.Since(began).Round(10*time.Millisecond))
 	return nil
 }
 
@@ -216,7 +216,7 @@ func (s *story) stopDrains(ctx context.Context) error {
 		return fmt.Errorf("left over are %+v; it should be %d delayed keys and nothing else", s.left, want)
 	}
 	s.Say("queue", "in all: %s", s.meter)
-	s.Say("story", "as it should be: what was queued was worked off; %d keys were delayed, and the next start will find their pods", len(s.left.Delayed))
+	s.Say("demo", "as it should be: what was queued was worked off; %d keys were delayed, and the next start will find their pods", len(s.left.Delayed))
 	return nil
 }
 
@@ -225,7 +225,7 @@ func about(pod string, phase corev1.PodPhase) func(controller.Report) bool {
 	return func(r controller.Report) bool { return r.Pod.Name == pod && r.Phase == phase }
 }
 
-// untilTold waits until the phase of a pod has got through, and the attempt ended.
+// untilTold waits until the phase of a pod is delivered and the attempt has ended.
 func (s *story) untilTold(ctx context.Context, pod string, phase corev1.PodPhase) error {
 	return s.until(ctx, fmt.Sprintf("pod %s to be reported as %s", pod, phase), func() bool {
 		if s.pager.position(about(pod, phase)) < 0 {

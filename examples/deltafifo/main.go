@@ -1,0 +1,152 @@
+// Command deltafifo is the classic chain by hand: a reflector writes to a
+// DeltaFIFO, a loop pops from it, applies the deltas to an indexer and calls the
+// handlers. It is what client-go's cache.Config and its controller do:
+//
+//	ListerWatcher       reflector.NewResource
+//	Queue               deltafifo.New
+//	ObjectType          the type parameter
+//	Process             apply
+//	RetryOnError        AddIfNotPresent in apply (client-go has removed both)
+//	FullResyncPeriod    the ticker in resync; ShouldResync is whether to call Resync
+//	WatchErrorHandler   reflector.Options.OnStateChange, Backoff and Policy
+//	WatchListPageSize   reflector.Options.PageSize
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/informerkit/informerkit/deltafifo"
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
+	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+func main() { exampleapp.Main(app) }
+
+var app = exampleapp.App{Name: "deltafifo", About: "The chain of reflector, DeltaFIFO and indexer, by hand.", OnceOnCluster: true, Run: run}
+
+// chain is what an informer puts together.
+type chain struct {
+	queue *deltafifo.DeltaFIFO[*corev1.ConfigMap]
+	store *indexer.Indexer[*corev1.ConfigMap]
+	story *demo.Story
+	full  atomic.Bool // lets the next write fail
+}
+
+func run(ctx context.Context, env *exampleapp.Env) error {
+	server, err := env.Start()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+
+	store, err := indexer.New(indexer.Options[*corev1.ConfigMap]{})
+	if err != nil {
+		return err
+	}
+	// The queue looks into the store to find what a list lacks.
+	queue := deltafifo.New(deltafifo.Options[*corev1.ConfigMap]{KnownObjects: store})
+	c := &chain{queue: queue, store: store, story: env.Story}
+	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
+		reflector.ResourceOptions{Namespace: env.Namespace})
+	if err != nil {
+		return err
+	}
+	r, err := reflector.New(source, queue, reflector.Options{
+		PageSize: 500,
+		Logger:   slog.New(slog.DiscardHandler),
+		OnStateChange: func(h reflector.Health) {
+			if h.State == reflector.StateSynced {
+				env.Story.Say("reflector", "the queue has the whole list")
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	steps, err := script(env, server, c)
+	if err != nil {
+		return err
+	}
+	return env.Beside(ctx, steps, r.Run, c.loop, c.resync)
+}
+
+// retryPause is between an error and the next Pop: what failed may fail again.
+const retryPause = 50 * time.Millisecond
+
+// loop pops until ctx ends. An error of one object does not end it.
+func (c *chain) loop(ctx context.Context) error {
+	defer c.queue.Close()
+	for {
+		err := c.queue.Pop(ctx, c.apply)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			c.story.Say("loop", "%v", err)
+			select {
+			case <-time.After(retryPause):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// apply brings the store up to date, and then calls the handler, which therefore
+// finds in the store what it is called for.
+func (c *chain) apply(deltas deltafifo.Deltas[*corev1.ConfigMap]) error {
+	if err := c.write(deltas); err != nil {
+		// They go to the back of the line, unless newer deltas are there already.
+		return errors.Join(fmt.Errorf("%w; %s is put back", err, deltas.Newest().Key.Name), c.queue.AddIfNotPresent(deltas))
+	}
+	for _, d := range deltas {
+		if _, tombstone := d.Tombstone(); tombstone {
+			c.story.Say("handler", "%s %s: a tombstone, its last state was not seen", d.Type, d.Key.Name)
+		} else {
+			c.story.Say("handler", "%s %s", d.Type, d.Key.Name)
+		}
+	}
+	return nil
+}
+
+// write writes all of the deltas to the store, or none.
+func (c *chain) write(deltas deltafifo.Deltas[*corev1.ConfigMap]) error {
+	if c.full.CompareAndSwap(true, false) {
+		return errors.New("the disk is full")
+	}
+	batch := c.store.Batch()
+	defer batch.Discard()
+	for _, d := range deltas {
+		if d.Type == deltafifo.Deleted {
+			batch.Delete(d.Key)
+		} else if _, _, err := batch.Set(d.Object); err != nil {
+			return err
+		}
+	}
+	batch.Commit()
+	return nil
+}
+
+// resync looks at everything again from time to time. It does not ask the server.
+func (c *chain) resync(ctx context.Context) error {
+	ticker := time.NewTicker(10 * time.Minute)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := c.queue.Resync(ctx); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

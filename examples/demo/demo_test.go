@@ -1,0 +1,66 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/informerkit/informerkit/examples/exampletest"
+)
+
+func TestMain(m *testing.M) { exampletest.Main(m) }
+
+func untilDone(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestStoryEndsThePartsBesideIt(t *testing.T) {
+	assert.NoError(t, Beside(t.Context(), func(context.Context) error { return nil }, untilDone, untilDone))
+}
+
+func TestPartThatFailsEndsTheStoryAndIsNamed(t *testing.T) {
+	broken := errors.New("broken")
+	err := Beside(t.Context(), untilDone, untilDone, func(context.Context) error { return broken })
+	assert.ErrorIs(t, err, broken)
+}
+
+func TestInterruptedStoryIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.ErrorIs(t, Beside(ctx, untilDone, untilDone), context.Canceled)
+}
+
+func TestBellIsHeardHoweverEarlyItWasRung(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBell()
+		b.Ring()
+		b.Ring() // does not block
+		asked := 0
+		done := func() bool { asked++; return asked == 3 }
+		go func() {
+			<-time.After(time.Second)
+			b.Ring()
+		}()
+		assert.NoError(t, b.Until(t.Context(), time.Minute, done, nil))
+	})
+}
+
+func TestPatienceEndsAndSaysWhatIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := NewBell().Until(t.Context(), time.Minute, func() bool { return false }, func() string { return "two pods are missing" })
+		assert.EqualError(t, err, "not converged after 1m0s: two pods are missing")
+	})
+}
+
+func TestZeroOptionsAreComplete(t *testing.T) {
+	opts := Options{}.WithDefaults()
+	opts.Say("you", "nothing is heard")
+	opts.Log.Error("nor logged")
+	assert.Equal(t, "default", opts.Namespace)
+	assert.Positive(t, opts.Patience)
+}

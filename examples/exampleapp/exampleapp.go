@@ -1,0 +1,195 @@
+// Package exampleapp is what the examples have in common: their flags, where
+// their API server comes from, their log, and how they end.
+//
+// An example runs in one of these ways:
+//
+//	go run ./examples/NAME                    on an embedded API server, with a scripted demo
+//	go run ./examples/NAME -once              the same, and ends by itself
+//	go run ./examples/NAME -cluster           on the cluster that kubectl would use
+//	go run ./examples/NAME -kubeconfig FILE   on the cluster of that file
+//	go run ./examples/NAME -in-cluster        within a pod, with its service account
+//
+// Without one of the last three nothing outside of the process is touched,
+// whatever KUBECONFIG says: an example that writes must not do so by accident.
+package exampleapp
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/demo"
+)
+
+// Exit statuses.
+const (
+	exitOK    = 0
+	exitError = 1 // the example ran and failed
+	exitUsage = 2 // wrong flags, or a kubeconfig or an address that cannot be used
+)
+
+// App describes an example.
+type App struct {
+	// Name is that of its folder, and About one sentence for -h.
+	Name, About string
+	// OnceOnCluster permits -once also on a cluster: the example does its steps
+	// there and removes what it has made. Others play their demo on the embedded
+	// server alone, since it would be in the way of what users do.
+	OnceOnCluster bool
+	// Flags, if set, adds flags of its own.
+	Flags func(*flag.FlagSet)
+	// Run is the example. It returns when ctx ends.
+	Run func(ctx context.Context, env *Env) error
+}
+
+// Env is what a running example gets.
+type Env struct {
+	// Config reaches the API server of the cluster; nil when the example is to
+	// start the embedded one.
+	Config *rest.Config
+	// Once asks to end by itself.
+	Once bool
+	// Namespace restricts the example to one namespace; empty means all.
+	Namespace string
+	// Workers is how many items are reconciled at a time.
+	Workers int
+	// Log is the log, on standard error.
+	Log *slog.Logger
+	// In is standard input, and Out standard output, for what the example prints.
+	In  io.Reader
+	Out io.Writer
+	// Story prints to Out what happens, with times and in causal order.
+	Story *demo.Story
+
+	pages pages
+}
+
+// Embedded reports whether the example runs on the embedded API server.
+func (e *Env) Embedded() bool { return e.Config == nil }
+
+// Main runs an example and exits. SIGINT and SIGTERM end the context that Run
+// gets; a second signal kills the process at once.
+func Main(app App) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		stop() // from here on a signal has its default effect
+	}()
+	os.Exit(app.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Main is the function Main without the process: it returns the exit status.
+func (app App) Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	fail := func(status int, err error) int {
+		_, _ = fmt.Fprintf(stderr, "%s: %v\n", app.Name, oneLine(err))
+		return status
+	}
+	env, err := app.parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return fail(exitUsage, err)
+	}
+	env.In, env.Out, env.Story = stdin, stdout, demo.NewStory(stdout)
+	stop, err := env.serve()
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	defer stop()
+	err = app.Run(ctx, env)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = nil // asked to stop, and did: that is how an example on a cluster ends
+		if env.Once {
+			err = errors.New("interrupted before it was complete")
+		}
+	}
+	if err != nil {
+		return fail(exitError, err)
+	}
+	return exitOK
+}
+
+func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
+	env := &Env{}
+	flags := flag.NewFlagSet(app.Name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // errors are returned and printed once, by Main
+	var where Where
+	where.AddFlags(flags)
+	flags.BoolVar(&env.Once, "once", false, "end by itself: status 0 if everything went as it should, 1 if not")
+	flags.StringVar(&env.Namespace, "namespace", "", "serve this `namespace` only (default all)")
+	flags.IntVar(&env.Workers, "workers", 4, "reconcile this many objects at a time")
+	flags.StringVar(&env.pages.inspectAt, "inspect", "", "show informers and queues at this `address`, such as 127.0.0.1:6060 (port 0: any)")
+	flags.StringVar(&env.pages.healthAt, "health", "", "serve /healthz and /readyz at this `address`, such as :8081")
+	verbose := flags.Bool("v", false, "log every step")
+	if app.Flags != nil {
+		app.Flags(flags)
+	}
+
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			app.usage(flags, stderr)
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w (-h lists the flags)", err)
+	}
+	switch {
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q (-h lists the flags)", flags.Arg(0))
+	case env.Once && !where.Embedded() && !app.OnceOnCluster:
+		return nil, errors.New("-once plays the demo, which runs on the embedded API server only; leave out -cluster, -kubeconfig and -in-cluster")
+	case env.Workers < 1:
+		return nil, fmt.Errorf("-workers %d: at least 1 is needed", env.Workers)
+	}
+	level := slog.LevelInfo
+	switch {
+	case *verbose:
+		level = slog.LevelDebug
+	case where.Embedded():
+		level = slog.LevelWarn // the demo says what happens
+	}
+	env.Log = newLog(stderr, level)
+	cfg, err := where.Config()
+	if err != nil {
+		return nil, err
+	}
+	if cfg != nil {
+		cfg.UserAgent = "informerkit-example-" + app.Name
+		// The API server limits its clients fairly by itself; client-go's default
+		// of 5 requests a second would make an example look slow.
+		cfg.QPS = -1
+	}
+	env.Config = cfg
+	return env, nil
+}
+
+// newLog returns a log of short lines: these go to a terminal, beside the story.
+func newLog(w io.Writer, level slog.Level) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && a.Key == slog.TimeKey {
+			return slog.String(slog.TimeKey, a.Value.Time().Format("15:04:05.000"))
+		}
+		return a
+	}}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+func (app App) usage(flags *flag.FlagSet, w io.Writer) {
+	_, _ = fmt.Fprintf(w, "%s\n\nUsage: go run ./examples/%s [flags]\nWithout flags it starts an embedded API server and plays a demo.\n\n", app.About, app.Name)
+	flags.SetOutput(w)
+	flags.PrintDefaults()
+}
+
+// oneLine folds the lines of an error message into one.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}

@@ -1,0 +1,229 @@
+package exampleapp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/examples/exampletest"
+	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+func TestMain(m *testing.M) { exampletest.Main(m) }
+
+const goodKubeconfig = `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://127.0.0.1:6443"}}]
+users: [{name: u, user: {token: t}}]
+`
+
+func run(ctx context.Context, about string, args []string, out, errs io.Writer, f func(context.Context, *Env) error) int {
+	return App{Name: "demo", About: about, Run: f}.Main(ctx, args, nil, out, errs)
+}
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+	return name
+}
+
+func TestWrongUseIsOneLineAndStatus2(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"unknown flag":                 {[]string{"-foo"}, "-foo (-h lists the flags)"},
+		"argument":                     {[]string{"please"}, `unexpected argument "please"`},
+		"two clusters":                 {[]string{"-kubeconfig", "x", "-in-cluster"}, "give one of them"},
+		"once on a cluster":            {[]string{"-once", "-kubeconfig", "x"}, "leave out -cluster, -kubeconfig"},
+		"no workers":                   {[]string{"-workers", "0"}, "at least 1"},
+		"not a number":                 {[]string{"-workers", "many"}, `invalid value "many"`},
+		"not in a cluster":             {[]string{"-in-cluster"}, "-in-cluster: this is not a pod"},
+		"nowhere to show":              {[]string{"-inspect", "here"}, "-inspect here: listen tcp: address here: missing port"},
+		"no such kubeconfig":           {[]string{"-kubeconfig", "/does/not/exist"}, "-kubeconfig /does/not/exist: no such file or directory"},
+		"garbage as a kubeconfig":      {[]string{"-kubeconfig", file(t, "<html>no</html>")}, "-kubeconfig "},
+		"kubeconfig of nothing":        {[]string{"-kubeconfig", file(t, "")}, "names no cluster"},
+		"a directory":                  {[]string{"-kubeconfig", t.TempDir()}, "-kubeconfig "},
+		"kubeconfig without a name":    {[]string{"-kubeconfig", ""}, "no file is named; use -cluster"},
+		"cluster, and there is none":   {[]string{"-cluster"}, "-cluster: names no cluster"},
+		"two ways to the same cluster": {[]string{"-cluster", "-in-cluster"}, "give one of them"},
+		"nowhere to say it is healthy": {[]string{"-health", "here"}, "-health here: listen tcp: address here: missing port"},
+		"context that is not there": {
+			[]string{"-kubeconfig", file(t, strings.Replace(goodKubeconfig, "current-context: c", "current-context: d", 1))}, "specified context: d",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			status := run(context.Background(), "A demo.", tc.args, &out, &errs, func(context.Context, *Env) error {
+				t.Error("must not run")
+				return nil
+			})
+			assert.Equal(t, 2, status)
+			assert.Contains(t, errs.String(), tc.says)
+			assert.True(t, strings.HasPrefix(errs.String(), "demo: "), errs.String())
+			assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "one line: %s", errs.String())
+			assert.Empty(t, out.String())
+		})
+	}
+}
+
+func TestStatusTellsHowTheExampleEnded(t *testing.T) {
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	for name, tc := range map[string]struct {
+		ctx    context.Context
+		args   []string
+		err    error
+		status int
+	}{
+		"converged":                    {context.Background(), []string{"-once"}, nil, 0},
+		"failed":                       {context.Background(), []string{"-once"}, errors.New("not\nconverged"), 1},
+		"stopped by a signal":          {stopped, nil, context.Canceled, 0},
+		"stopped before it converged":  {stopped, []string{"-once"}, context.Canceled, 1},
+		"cancelled for another reason": {context.Background(), nil, context.Canceled, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs bytes.Buffer
+			status := run(tc.ctx, "", tc.args, &bytes.Buffer{}, &errs, func(context.Context, *Env) error { return tc.err })
+			assert.Equal(t, tc.status, status)
+			assert.Equal(t, tc.status, strings.Count(errs.String(), "\n"), "a failure is told in one line: %s", errs.String())
+		})
+	}
+}
+
+func TestKubeconfigLeadsToItsCluster(t *testing.T) {
+	status := run(context.Background(), "", []string{"-kubeconfig", file(t, goodKubeconfig), "-namespace", "here"},
+		&bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+			assert.False(t, env.Embedded())
+			assert.Equal(t, "https://127.0.0.1:6443", env.Config.Host)
+			assert.Equal(t, "t", env.Config.BearerToken)
+			assert.Equal(t, "here", env.Namespace)
+			return nil
+		})
+	assert.Zero(t, status)
+}
+
+func TestKubeconfigVariableIsIgnored(t *testing.T) {
+	t.Setenv("KUBECONFIG", file(t, goodKubeconfig))
+	run(context.Background(), "", nil, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		assert.True(t, env.Embedded(), "an example writes only to a cluster it was given")
+		return nil
+	})
+}
+
+func TestClusterFollowsTheKubeconfigVariable(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")+string(os.PathListSeparator)+file(t, goodKubeconfig))
+	status := run(context.Background(), "", []string{"-cluster"}, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		require.False(t, env.Embedded())
+		assert.Equal(t, "https://127.0.0.1:6443", env.Config.Host)
+		return nil
+	})
+	assert.Zero(t, status)
+}
+
+func TestReadinessFollowsTheCaches(t *testing.T) {
+	get := func(env *Env, path string) (int, string) {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		answer, err := client.Get("http://" + env.pages.healthAt + path)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer.StatusCode, string(body)
+	}
+	status := run(t.Context(), "", []string{"-health", "127.0.0.1:0"}, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		code, _ := get(env, "/healthz")
+		assert.Equal(t, 200, code)
+		code, _ = get(env, "/readyz")
+		assert.Equal(t, 503, code)
+		part := &syncable{}
+		env.ReadyWhen(part)
+		code, why := get(env, "/readyz")
+		assert.Equal(t, 503, code)
+		assert.Equal(t, "pods: not listed\n", why)
+		part.synced = true
+		code, _ = get(env, "/readyz")
+		assert.Equal(t, 200, code)
+		return nil
+	})
+	assert.Zero(t, status)
+}
+
+type syncable struct{ synced bool }
+
+func (s *syncable) Synced() <-chan struct{} { return nil }
+func (s *syncable) Done() <-chan struct{}   { return nil }
+func (s *syncable) Unsynced() error {
+	if s.synced {
+		return nil
+	}
+	return errors.New("pods: not listed")
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	var errs bytes.Buffer
+	assert.Zero(t, run(context.Background(), "A demo.", []string{"-h"}, &bytes.Buffer{}, &errs, nil))
+	for _, flag := range []string{"A demo.", "-once", "-kubeconfig", "-cluster", "-in-cluster", "-namespace", "-workers", "-inspect", "-health", "-v"} {
+		assert.Contains(t, errs.String(), flag)
+	}
+}
+
+func TestInspectionIsServedWhileTheExampleRuns(t *testing.T) {
+	queue := workqueue.New(workqueue.Options[string]{Name: "shown"})
+	for name, args := range map[string][]string{
+		"on a cluster": {"-kubeconfig", file(t, goodKubeconfig), "-inspect", "127.0.0.1:0"},
+		"embedded":     {"-inspect", "localhost:0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs bytes.Buffer
+			status := run(t.Context(), "", args, &bytes.Buffer{}, &errs, func(_ context.Context, env *Env) error {
+				require.NoError(t, env.Inspect(inspect.Queue(queue)))
+				assert.Contains(t, exampletest.Page(t, env.url()), `"name": "shown"`)
+				assert.Equal(t, !env.Embedded(), strings.Contains(errs.String(), env.url()), "the story tells the address, or else the log")
+				assert.ErrorContains(t, env.Inspect(inspect.Source{}), "empty")
+				return nil
+			})
+			assert.Zero(t, status, errs.String())
+		})
+	}
+}
+
+// A reader that does not read holds the end up for a second, no longer.
+func TestInspectionEndsWithAReaderAtHand(t *testing.T) {
+	var open net.Conn
+	status := run(t.Context(), "", []string{"-inspect", "127.0.0.1:0"}, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		var err error
+		open, err = net.Dial("tcp", env.pages.inspectAt)
+		require.NoError(t, err)
+		_, err = open.Write([]byte("GET /debug/informers HTTP/1.1\r\n"))
+		return err
+	})
+	assert.Zero(t, status)
+	_, err := io.ReadAll(open)
+	assert.NoError(t, err, "the connection is closed")
+	assert.NoError(t, open.Close())
+}
+
+func TestWithoutTheFlagNothingIsShown(t *testing.T) {
+	run(t.Context(), "", nil, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		assert.Empty(t, env.url())
+		assert.NoError(t, env.Inspect(inspect.Source{}))
+		return nil
+	})
+}

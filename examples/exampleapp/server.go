@@ -1,0 +1,64 @@
+package exampleapp
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/informer/informertest"
+)
+
+// Server is the API server that an example works on.
+type Server struct {
+	// Config leads to it.
+	Config *rest.Config
+	// Embedded is the embedded one, for what only that can be asked for; nil on a
+	// cluster.
+	Embedded *informertest.Server
+}
+
+// Start returns the API server of the cluster, or else starts the embedded one.
+// Close it at the end.
+func (e *Env) Start() (*Server, error) {
+	if !e.Embedded() {
+		return &Server{Config: e.Config}, nil
+	}
+	server, err := informertest.NewServer(informertest.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if e.Namespace != "" {
+		if err := createNamespace(server, e.Namespace); err != nil {
+			server.Close()
+			return nil, err
+		}
+	}
+	e.Story.Say("server", "an embedded API server listens on %s", server.Config().Host)
+	if url := e.url(); url != "" {
+		e.Story.Say("inspect", "informers and queues are shown at %s", url)
+	}
+	return &Server{Config: server.Config(), Embedded: server}, nil
+}
+
+// Close stops the embedded API server.
+func (s *Server) Close() {
+	if s.Embedded != nil {
+		s.Embedded.Close()
+	}
+}
+
+// Beside runs the parts of an example beside its script, which is what the user
+// does. With -once it ends after the script, else when ctx does.
+func (e *Env) Beside(ctx context.Context, script func(context.Context) error, parts ...func(context.Context) error) error {
+	return demo.Beside(ctx, func(ctx context.Context) error {
+		if err := script(ctx); err != nil {
+			return err
+		}
+		if !e.Once {
+			e.Story.Say("demo", "goes on until you press Ctrl-C")
+			<-ctx.Done()
+		}
+		return nil
+	}, parts...)
+}

@@ -1,0 +1,138 @@
+// Package controller is the sample controller: for each Foo it keeps a Deployment.
+//
+// Read it in this order: controller.go wires two informers and a queue,
+// handlers.go turns events into keys of Foos, sync.go is what a worker does with a
+// key, events.go records Events for users.
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/informerkit/informerkit/examples/foo/api"
+	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+// resyncPeriod is how often every Foo is looked at although nothing has happened.
+// It asks no server. It is a net below the controller, not a way to notice changes.
+const resyncPeriod = 30 * time.Second
+
+// stopTimeout is how long reconciles in progress may take at the end.
+const stopTimeout = 5 * time.Second
+
+// Options configures New; the zero value serves all namespaces, and logs to
+// slog.Default.
+type Options struct {
+	Namespace string
+	Log       *slog.Logger
+}
+
+// Controller keeps a Deployment for each Foo.
+type Controller struct {
+	factory     *informer.Factory
+	foos        *informer.Shared[*api.Foo]
+	deployments *informer.Shared[*appsv1.Deployment]
+	queue       *workqueue.RateLimitingQueue[types.NamespacedName]
+
+	fooClient        *restclient.Client[*api.Foo]
+	deploymentClient *restclient.Client[*appsv1.Deployment]
+	broadcaster      events.EventBroadcaster
+	recorder         events.EventRecorder
+	log              *slog.Logger
+}
+
+// New returns a controller for the API server that cfg reaches. It makes no
+// request yet.
+func New(cfg *rest.Config, opts Options) (*Controller, error) {
+	if opts.Log == nil {
+		opts.Log = slog.Default()
+	}
+	c := &Controller{log: opts.Log}
+	var err error
+	if c.fooClient, err = restclient.New[*api.Foo](cfg, api.Resource); err != nil {
+		return nil, err
+	}
+	deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
+	if c.deploymentClient, err = restclient.New[*appsv1.Deployment](cfg, deployments); err != nil {
+		return nil, err
+	}
+
+	// Habit 1: one informer per type, shared by all handlers of the program. That
+	// is what a factory is for.
+	var namespaces []string
+	if opts.Namespace != "" {
+		namespaces = []string{opts.Namespace}
+	}
+	c.factory, err = informer.NewFactory(cfg, informer.FactoryOptions{
+		Namespaces: namespaces, Transform: dropManagedFields, Logger: opts.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.foos, err = informer.For(c.factory, informer.ForOptions[*api.Foo]{Name: "foos", Resource: api.Resource}); err != nil {
+		return nil, err
+	}
+	if c.deployments, err = informer.For(c.factory, informer.ForOptions[*appsv1.Deployment]{Name: "deployments", Resource: deployments}); err != nil {
+		return nil, err
+	}
+
+	sink, err := newEventSink(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.broadcaster = events.NewBroadcaster(sink)
+	c.recorder = c.broadcaster.NewRecorder(runtime.NewScheme(), component)
+	c.queue = workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "foos"})
+	return c, c.addHandlers()
+}
+
+// dropManagedFields drops what no controller reads before an object is stored.
+func dropManagedFields(obj informer.Object) error {
+	obj.SetManagedFields(nil)
+	return nil
+}
+
+// Synced returns what must be synced before the controller works.
+func (c *Controller) Synced() []informer.Syncable { return []informer.Syncable{c.foos, c.deployments} }
+
+// Parts returns the controller's sources for a page of package inspect.
+func (c *Controller) Parts() []inspect.Source {
+	return []inspect.Source{inspect.Factory(c.factory), inspect.Queue(c.queue)}
+}
+
+// Run works until ctx ends, and returns when everything it started has ended. It
+// may be called once.
+func (c *Controller) Run(ctx context.Context, workers int) error {
+	// Events outlive ctx until the last reconcile has returned.
+	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	if err := c.broadcaster.StartRecordingToSinkWithContext(recording); err != nil {
+		return err
+	}
+	defer c.broadcaster.Shutdown()
+
+	// Habit 2: sync before workers. A worker that starts earlier sees Foos without
+	// their Deployments, and tries to create them all. Factory.Run does it, and keeps
+	// the caches up to date until the last worker has ended.
+	err := c.factory.Run(ctx, func(ctx context.Context) error {
+		c.log.Info("started", "foos", c.foos.Snapshot().Len(), "workers", workers)
+		_, err := workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
+			Workers: workers, StopTimeout: stopTimeout, Logger: c.log,
+		}, c.sync)
+		return err
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}

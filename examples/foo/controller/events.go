@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/foo/api"
+	"github.com/informerkit/informerkit/examples/restclient"
+)
+
+// component is who the events are from.
+const component = "sample-controller"
+
+// Reasons and messages of events: what `kubectl describe foo` shows. A log is for
+// the operator of the controller, events are for the user of the object.
+const (
+	SuccessSynced         = "Synced"
+	MessageSynced         = "Foo synced successfully"
+	ErrNoName             = "ErrDeploymentNameEmpty"
+	MessageNoName         = "spec.deploymentName is empty: name the Deployment that this Foo is to own"
+	ErrResourceExists     = "ErrResourceExists"
+	MessageResourceExists = "Resource %q already exists and is not managed by Foo"
+)
+
+func (c *Controller) synced(foo *api.Foo) {
+	c.recorder.Eventf(foo, nil, corev1.EventTypeNormal, SuccessSynced, SuccessSynced, MessageSynced)
+}
+
+func (c *Controller) warn(foo *api.Foo, reason, message string) {
+	c.recorder.Eventf(foo, nil, corev1.EventTypeWarning, reason, SuccessSynced, "%s", message)
+}
+
+// eventSink is where client-go's recorder writes to: an event that repeats is
+// counted, by a patch, rather than written again.
+type eventSink struct {
+	client *restclient.Client[*eventsv1.Event]
+}
+
+func newEventSink(cfg *rest.Config) (eventSink, error) {
+	client, err := restclient.New[*eventsv1.Event](cfg, eventsv1.SchemeGroupVersion.WithResource("events"))
+	return eventSink{client}, err
+}
+
+func (s eventSink) Create(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
+	return s.client.Create(ctx, e)
+}
+
+func (s eventSink) Update(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
+	return s.client.Update(ctx, e)
+}
+
+func (s eventSink) Patch(ctx context.Context, e *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
+	return s.client.Patch(ctx, restclient.KeyOf(e), types.StrategicMergePatchType, patch)
+}

@@ -1,0 +1,90 @@
+// Command informer keeps a cache of ConfigMaps, calls two handlers, and reads
+// the cache: a reflector, a queue and an indexer in one.
+package main
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+func main() { exampleapp.Main(app) }
+
+var app = exampleapp.App{Name: "informer", About: "Keeps a cache of ConfigMaps and calls handlers.", OnceOnCluster: true, Run: run}
+
+func run(ctx context.Context, env *exampleapp.Env) error {
+	server, err := env.Start()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+
+	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
+		reflector.ResourceOptions{Namespace: env.Namespace})
+	if err != nil {
+		return err
+	}
+	configMaps, err := informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: env.Log})
+	if err != nil {
+		return err
+	}
+	// The classic style: a function for each kind of event.
+	if _, err := configMaps.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{
+		AddFunc: func(obj *corev1.ConfigMap, _ bool) { env.Story.Say("handler 1", "added %s", obj.Name) },
+		UpdateFunc: func(old, obj *corev1.ConfigMap) {
+			env.Story.Say("handler 1", "%s: %v is now %v", obj.Name, old.Labels, obj.Labels)
+		},
+		DeleteFunc: func(obj *corev1.ConfigMap) { env.Story.Say("handler 1", "deleted %s", obj.Name) },
+	}, informer.HandlerOptions{Name: "1"}); err != nil {
+		return err
+	}
+	if err := env.Inspect(inspect.Informer(configMaps)); err != nil {
+		return err
+	}
+	steps, err := script(env, server, configMaps)
+	if err != nil {
+		return err
+	}
+	return env.Beside(ctx, steps, configMaps.Run)
+}
+
+func script(env *exampleapp.Env, server *exampleapp.Server, configMaps *informer.Informer[*corev1.ConfigMap]) (demo.Step, error) {
+	story := env.Story
+	synced := func(ctx context.Context) error {
+		if err := informer.WaitForSync(ctx, configMaps); err != nil {
+			return err // it names what is not synced, and why
+		}
+		story.Say("cache", "is synced, with %d objects", configMaps.Snapshot().Len())
+		return nil
+	}
+	if !env.Embedded() {
+		return synced, nil
+	}
+	you, err := demo.NewConfigMaps(server.Config, story, env.Namespace)
+	return demo.Steps(
+		synced,
+		you.Create("colours", nil), story.Sees("added colours"),
+		you.Label("colours", map[string]string{"sky": "blue"}), story.Sees("colours: map[] is now map[sky:blue]"),
+		// A second handler joins late. It is given what is there, and then follows.
+		func(context.Context) error {
+			_, err := configMaps.AddHandler(informer.HandlerFunc[*corev1.ConfigMap](func(e informer.Event[*corev1.ConfigMap]) {
+				story.Say("handler 2", "%s %s, from %s", e.Type, e.Key.Name, e.Origin)
+			}), informer.HandlerOptions{Name: "2"})
+			return err
+		},
+		story.Sees("Added colours, from InitialList"),
+		you.Delete("colours"), story.Sees("deleted colours", "Deleted colours, from Watch"),
+		// The cache is always at least as new as what a handler was given.
+		func(context.Context) error {
+			_, err := configMaps.Lister().Namespace("default").Get("colours")
+			story.Say("cache", "%v", err)
+			return nil
+		},
+	), err
+}

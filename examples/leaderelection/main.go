@@ -1,0 +1,141 @@
+// Command leaderelection runs a controller of which one replica works at a time.
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
+	"github.com/informerkit/informerkit/examples/leaderelection/controller"
+)
+
+func main() { exampleapp.Main(app) }
+
+var app = exampleapp.App{Name: "leaderelection", About: "A controller of which several replicas run, and one works.", Run: run}
+
+func run(ctx context.Context, env *exampleapp.Env) error {
+	slog.SetDefault(env.Log) // client-go's elector logs through klog, which is silent at this level
+	namespace := env.Namespace
+	if namespace == "" {
+		namespace = "default"
+	}
+	if env.Embedded() {
+		return play(ctx, env, namespace)
+	}
+	identity, err := os.Hostname() // in a pod its name
+	if err != nil {
+		return err
+	}
+	c, err := controller.New(env.Config, controller.Options{
+		Identity: identity, Namespace: namespace, Log: env.Log,
+		Say: func(format string, args ...any) { env.Story.Say(identity, format, args...) },
+	})
+	if err != nil {
+		return err
+	}
+	if err := env.Inspect(c.Parts()...); err != nil {
+		return err
+	}
+	env.ReadyWhen(c.Synced()...) // a follower is ready, too
+	return c.Run(ctx)
+}
+
+// replica is a replica of the demo, which can be stopped, or cut off.
+type replica struct {
+	name  string
+	stop  context.CancelFunc
+	cut   atomic.Bool
+	ended chan error
+}
+
+func start(ctx context.Context, env *exampleapp.Env, cfg *rest.Config, namespace, name string) (*replica, error) {
+	r := &replica{name: name, ended: make(chan error, 1)}
+	cfg = demo.Narrate(cfg, env.Story, name, func(w demo.Write) string {
+		if w.Resource == "leases" {
+			return ""
+		}
+		return "handles " + w.Object.Name
+	})
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(request *http.Request) (*http.Response, error) {
+			if r.cut.Load() {
+				return nil, errors.New("the network is down")
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	c, err := controller.New(cfg, controller.Options{
+		Identity: name, Namespace: namespace, LeaseDuration: 3 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Say: func(format string, args ...any) { env.Story.Say(name, format, args...) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, r.stop = context.WithCancel(ctx)
+	go func() { r.ended <- c.Run(ctx) }()
+	return r, nil
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// play has a leader that is stopped, and one that is cut off.
+func play(ctx context.Context, env *exampleapp.Env, namespace string) error {
+	server, err := env.Start()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	story := env.Story
+	you, err := demo.NewConfigMaps(server.Config, story, namespace)
+	if err != nil {
+		return err
+	}
+	ours := map[string]string{"examples.informerkit.dev/controller": "leaderelection"}
+	replicas := map[string]*replica{}
+	defer func() {
+		for _, r := range replicas {
+			r.stop()
+			if err := <-r.ended; err != nil {
+				env.Log.Debug("replica ended", "replica", r.name, "error", err)
+			}
+		}
+	}()
+	run := func(name string) demo.Step {
+		return func(ctx context.Context) (err error) {
+			story.Say("you", "start %s", name)
+			replicas[name], err = start(ctx, env, server.Config, namespace, name)
+			return err
+		}
+	}
+	return env.Beside(ctx, demo.Steps(
+		you.Create("one", ours),
+		run("replica-a"), story.Sees("leads", "handles one"),
+		run("replica-b"), story.Sees("follows"),
+		you.Create("two", ours), story.Sees("handles two"),
+		func(context.Context) error {
+			story.Say("you", "stop replica-a")
+			replicas["replica-a"].stop()
+			return nil
+		},
+		story.Sees("releases the Lease", "leads"),
+		you.Create("three", ours), story.Sees("handles three"),
+		run("replica-c"), story.Sees("follows"),
+		func(context.Context) error {
+			story.Say("you", "cut replica-b off from the network")
+			replicas["replica-b"].cut.Store(true)
+			return nil
+		},
+		story.Sees("has lost the Lease", "leads"),
+		you.Create("four", ours), story.Sees("handles four"),
+	))
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
+)
+
+// script is what you do beside the reflector. On a cluster you do it by hand.
+func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
+	if !env.Embedded() {
+		return env.Story.Sees("Replace"), nil
+	}
+	story := env.Story
+	you, err := demo.NewConfigMaps(server.Config, story, env.Namespace)
+	return demo.Steps(
+		story.Sees("Replace"),
+		you.Create("colours", nil), story.Sees("Add: colours"),
+		you.Label("colours", map[string]string{"sky": "blue"}), story.Sees("Update: colours"),
+		// A watch that breaks is resumed. A version that is forgotten cannot be.
+		story.Do("server", "is away; until it is back, colours is deleted, shapes created, and the history forgotten", func() {
+			_ = server.Embedded.Pause()
+			namespace := "default"
+			if env.Namespace != "" {
+				namespace = env.Namespace
+			}
+			_ = server.Embedded.Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, "colours")
+			_ = server.Embedded.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shapes"}})
+			server.Embedded.Compact()
+			_ = server.Embedded.Resume()
+		}),
+		story.Sees("Replace"),
+		you.Delete("shapes"), story.Sees("Delete: shapes"),
+	), err
+}
