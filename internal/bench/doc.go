@@ -1,7 +1,7 @@
 // Package bench measures work that two sides do in the same way, side by side.
 //
 // The command cmd/compare does so for this library and its peers: client-go,
-// controller-runtime and go-memdb. Package rows says what the work is. (That both
+// controller-runtime and go-memdb. Package rows defines the work. (That both
 // sides also come to the same results is the matter of package differential: it
 // sends random histories through client-go and this library.)
 //
@@ -90,11 +90,11 @@
 //     keys. Its objects are the same pods.
 //
 //   - Informers in memory get the same events from the same channel. Our handlers
-//     are Lossless there, so that both sides tell of every event; but for the
-//     stalled one, which has the default bound: that is what its row shows.
+//     are Lossless there, so that both sides deliver every event. The stalled handler
+//     has the default bound instead: that is what its row shows.
 //
 //   - Where a latency is measured under a load, events are due at fixed times, and
-//     the time counts from then, not from when the sender got round to it. They
+//     the time counts from then, not from when the sender sent them. They
 //     come, as from a connection, through a descriptor that the runtime polls.
 //
 //   - The least period of a resync that both allow is a second. Ours spreads one

@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/hashicorp/go-memdb v1.3.5
-	github.com/informerkit/informerkit v0.0.0-00010101000000-000000000000
+	github.com/informerkit/informerkit v0.1.0
 	golang.org/x/image v0.30.0
 	golang.org/x/sys v0.47.0
 	gonum.org/v1/plot v0.17.0

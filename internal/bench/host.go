@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Host says what a comparison ran on.
+// Host describes the machine that a comparison ran on.
 type Host struct {
 	Go       string            `json:"go"`
 	CPU      string            `json:"cpu"`
@@ -57,7 +57,7 @@ func (h Host) String() string {
 	return fmt.Sprintf("%s, %s, %d × %s\n%s", h.Go, h.Platform, h.Cores, h.CPU, strings.Join(versions, ", "))
 }
 
-// cpu is the model of the processor, as far as the system tells.
+// cpu is the model of the processor, as far as the system reports it.
 func cpu() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

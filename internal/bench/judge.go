@@ -9,7 +9,7 @@ type Result struct {
 	// Ratio is the median of their figure over ours, pair by pair, with the
 	// range within which it is certain.
 	Ratio interval
-	// Misses says which parts of the target are missed, beyond the noise.
+	// Misses lists the parts of the target that are missed, beyond the noise.
 	Misses []string
 	// Noisy is set if part of the target is missed, but not beyond the noise and
 	// the slack.

@@ -11,7 +11,7 @@ import (
 // can be saved as JSON, and read and printed later.
 type Report struct {
 	Host Host `json:"host"`
-	// How says what was compared and how often.
+	// How describes what was compared and how often.
 	How     string  `json:"how"`
 	Entries []Entry `json:"results"`
 }
@@ -23,7 +23,7 @@ type Entry struct {
 	Work string `json:"work"`
 	Does string `json:"does"`
 	Unit string `json:"unit"`
-	// Rate says that people are shown units of work per second.
+	// Rate is set if tables show units of work per second.
 	Rate    bool          `json:"rate,omitempty"`
 	Point   *Point        `json:"point,omitempty"`
 	Ours    ReportOutcome `json:"ours"`
@@ -51,7 +51,7 @@ type ReportOutcome struct {
 // Name is that of the row.
 func (e Entry) Name() string { return e.Area + ": " + e.Work }
 
-// NewReport makes a report of results.
+// NewReport returns a report of results.
 func NewReport(host Host, how string, results []Result) Report {
 	rep := Report{Host: host, How: how, Entries: []Entry{}}
 	for _, r := range results {

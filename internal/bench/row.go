@@ -9,10 +9,10 @@ import (
 type Row struct {
 	// Area and Work name the row; together they are unique.
 	Area, Work string
-	// Does says in one sentence what is measured, and what a unit of it is.
+	// Does describes in one sentence what is measured, and its unit.
 	Does string
 
-	// Measure says what is compared; less is better whatever it is.
+	// Measure is the quantity that is compared; less is always better.
 	Measure Measure
 	// Per is the number of units in one repetition of [Subject.Run], by which
 	// figures are divided; 0 means 1.
@@ -32,7 +32,7 @@ type Row struct {
 	// leaves it to the runner.
 	Rounds int
 
-	// Rate makes the table show units per second instead of time per unit.
+	// Rate selects units per second instead of time per unit in the table.
 	Rate bool
 	// Quick puts the row among the few that a short comparison consists of.
 	Quick bool
@@ -69,7 +69,7 @@ type Point struct {
 	Series string `json:"series"`
 	// Title states the work.
 	Title string `json:"title"`
-	// XLabel says what grows, YLabel what that costs, without a unit.
+	// XLabel names what grows, YLabel what that costs, without a unit.
 	XLabel string `json:"xLabel"`
 	YLabel string `json:"yLabel"`
 	// X is how much of it there is.
@@ -116,10 +116,10 @@ type Subject struct {
 	Value func() float64
 }
 
-// Target is what a row has to show. Its zero value asks for nothing: the row is
+// Target is what a row has to show. Its zero value requires nothing: the row is
 // there for the record.
 type Target struct {
-	// Ratio is the least quotient of their figure and ours; 0 asks for none.
+	// Ratio is the least quotient of their figure and ours; 0 means none.
 	Ratio float64
 	// Usual is the quotient that there is, where it is far above Ratio. From it
 	// [Runner.Slack] is reckoned, which would not see a regression otherwise.

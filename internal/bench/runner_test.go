@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// childEnv makes the test binary a child that measures testRow.
+// childEnv runs the test binary as a child that measures testRow.
 const childEnv = "BENCH_TEST_CHILD"
 
 func TestMain(m *testing.M) {

@@ -83,8 +83,8 @@ func calibrate(row Row, s Subject, d time.Duration) int {
 		if elapsed >= d*9/10 || n >= 1e9 {
 			return n
 		}
-		// As many as should fill d and a bit, but never a leap: the first
-		// repetitions say little about the later ones.
+		// As many as should fill slightly more than d, with bounded growth: the first
+		// repetitions predict the later ones poorly.
 		guess := int(1.1 * float64(n) * float64(d) / float64(max(elapsed, time.Microsecond)))
 		n = max(n+1, min(guess, 50*n))
 	}

@@ -79,7 +79,7 @@ func TestControlPlaneRestartKeepsAddressAndObjects(t *testing.T) {
 
 	require.NoError(t, cp.KillAPIServer())
 	_, err = configMaps.Get(t.Context(), "kept", metav1.GetOptions{})
-	require.Error(t, err, "nobody should answer")
+	require.Error(t, err, "nothing should answer")
 
 	require.NoError(t, cp.StartAPIServer(t.Context()))
 	require.Error(t, cp.StartAPIServer(t.Context()), "it runs already")

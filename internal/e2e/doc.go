@@ -31,7 +31,7 @@
 // other settings start a second one and do not run in parallel, so that there are
 // never more than two.
 //
-// Besides tests there is a measurement, of which package reconcile tells:
+// Besides tests there is a measurement, described in package reconcile:
 //
 //	go -C internal/e2e run ./cmd/reconcile
 package e2e

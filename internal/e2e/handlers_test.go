@@ -46,7 +46,7 @@ func (h *tempered) OnEvent(e informer.Event[*corev1.ConfigMap]) {
 	}
 }
 
-// waitFor waits until the handler has been told of want, and of nothing else.
+// waitFor waits until want, and nothing else, was delivered to the handler.
 func (h *tempered) waitFor(t *testing.T, want versions) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -61,7 +61,7 @@ func (h *tempered) waitFor(t *testing.T, want versions) {
 		select {
 		case <-h.changed:
 		case <-ctx.Done():
-			assert.Equal(t, want, got, "%s: what it was told differs from the server's list", h.name)
+			assert.Equal(t, want, got, "%s: what was delivered differs from the server's list", h.name)
 			return
 		}
 	}
@@ -114,7 +114,7 @@ func (l load) waitFor(t *testing.T, n int) {
 
 // Ten handlers of every temper share an informer while writers are busy and the
 // server crashes under them, twice. When it is quiet again, each of them has been
-// told of exactly what the server has, by events that follow from one another.
+// sees exactly what the server has, by events that follow from one another.
 func TestHandlersOfEveryTemperAgreeWithAServerThatIsKilledUnderLoad(t *testing.T) {
 	cp := dedicated(t, controlplane.Options{})
 	client := clientFor(t, cp)
@@ -208,7 +208,7 @@ func TestHandlersOfEveryTemperAgreeWithAServerThatIsKilledUnderLoad(t *testing.T
 	writers.waitFor(t, some)
 	late := join(temper("late", informer.HandlerOptions{}))
 	require.NoError(t, registration.RemoveAndWait(t.Context()))
-	told := removed.calls.Load()
+	before := removed.calls.Load()
 	writers.waitFor(t, some)
 	require.NoError(t, cp.KillAPIServer())
 	require.NoError(t, cp.StartAPIServer(t.Context()))
@@ -239,10 +239,10 @@ func TestHandlersOfEveryTemperAgreeWithAServerThatIsKilledUnderLoad(t *testing.T
 	}
 	require.NoError(t, informer.WaitForSync(ctx, late))
 
-	assert.Equal(t, told, removed.calls.Load(), "a removed handler was told of something")
-	assert.Positive(t, told)
+	assert.Equal(t, before, removed.calls.Load(), "an event was delivered to a removed handler")
+	assert.Positive(t, before)
 	for _, h := range inf.Health().Handlers {
-		t.Logf("%-17s told %5d events, %d overflows, %d panics", h.Name, h.Told, h.Overflows, h.Panics)
+		t.Logf("%-17s got %5d events, %d overflows, %d panics", h.Name, h.Delivered, h.Overflows, h.Panics)
 		switch h.Name {
 		case "stalled":
 			assert.Positive(t, h.Overflows, h.Name)

@@ -52,7 +52,7 @@ func run[T informer.Object](t *testing.T, inf *informer.Informer[T]) {
 	require.NoError(t, informer.WaitForSync(waitCtx, inf))
 }
 
-// witness is a handler that keeps what it has been told and complains about an
+// witness is a handler that keeps what was delivered to it and complains about an
 // event that does not follow from the one before.
 type witness[T informer.Object] struct {
 	t  *testing.T
@@ -81,7 +81,7 @@ func (w *witness[T]) OnEvent(e informer.Event[T]) {
 		assert.Equal(w.t, e.Old.GetUID(), e.New.GetUID(), "%s was updated to another object", e.Key)
 		w.vs[e.Key] = versionOf(e.New)
 	case informer.Deleted:
-		assert.Equal(w.t, known, versionOf(e.Old), "%s was deleted in a state of which nobody was told", e.Key)
+		assert.Equal(w.t, known, versionOf(e.Old), "%s was deleted in a state that was never delivered", e.Key)
 		delete(w.vs, e.Key)
 	}
 	if e.Key.Name == w.until {
@@ -95,8 +95,8 @@ type follower struct {
 	name  string
 	cache func() (versions, string) // and its resourceVersion
 
-	seen <-chan struct{} // the handler has been told of the last object
-	told func() versions // what the handler knows
+	seen <-chan struct{} // the last object was delivered to the handler
+	view func() versions // what the handler has seen
 }
 
 // follow runs an informer of T over all namespaces.
@@ -121,7 +121,7 @@ func follow[T informer.Object](t *testing.T, cfg *rest.Config, name string, sour
 			return vs, snap.ResourceVersion()
 		},
 		seen: w.seen,
-		told: func() versions {
+		view: func() versions {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return w.vs
@@ -173,11 +173,11 @@ func TestCacheEqualsTheServersListAfterABurst(t *testing.T) {
 		select {
 		case <-f.seen:
 		case <-ctx.Done():
-			t.Fatalf("%s: the handler was never told of the last object", f.name)
+			t.Fatalf("%s: the last object was never delivered to the handler", f.name)
 		}
 		got, _ := f.cache()
 		assert.Equal(t, want, got, "%s: the cache differs from the server's list at %s", f.name, version)
-		assert.Equal(t, want, f.told(), "%s: what the handler was told differs from the server's list at %s", f.name, version)
+		assert.Equal(t, want, f.view(), "%s: what was delivered differs from the server's list at %s", f.name, version)
 	}
 }
 

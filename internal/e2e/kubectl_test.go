@@ -5,13 +5,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/e2e/clients"
 	"github.com/informerkit/informerkit/internal/e2e/controlplane"
 )
 
@@ -21,6 +24,7 @@ type kubectl struct {
 	binary string
 	flags  []string
 	home   string
+	ran    func(command string) // called after each command, if set
 }
 
 // newKubectl returns a kubectl with a home of its own, so that nothing of the
@@ -48,6 +52,9 @@ func (k *kubectl) try(stdin, command string) (string, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
+	if k.ran != nil {
+		k.ran(command)
+	}
 	return out.String(), err
 }
 
@@ -63,25 +70,55 @@ spec:
     spec: {containers: [{name: c, image: "example.test/image:v1"}]}
 `
 
-// What people do with kubectl all day, on the embedded server and on a real one,
-// without --validate=false.
-func TestKubectlWorksOnBothServers(t *testing.T) {
-	t.Run("Embedded", func(t *testing.T) {
-		s := informertest.Start(t, informertest.Options{})
-		everyday(newKubectl(t, "--server="+s.URL()))
-	})
-	t.Run("Real", func(t *testing.T) {
-		kubeconfig, err := shared(t).Kubeconfig()
-		require.NoError(t, err)
-		everyday(newKubectl(t, "--kubeconfig="+kubeconfig))
-	})
+// commandLog is what a server was asked by each command, in their order.
+type commandLog struct {
+	commands  []string
+	exchanges [][]clients.Exchange
 }
+
+// What people do with kubectl all day works on the embedded server and on a real one,
+// without --validate=false, and both answer its requests alike.
+func TestKubectlWorksOnBothServers(t *testing.T) {
+	run := func(name string, cfg *rest.Config) *commandLog {
+		log := &commandLog{}
+		t.Run(name, func(t *testing.T) {
+			proxy := clients.NewProxy(t, cfg, everydayNamespace)
+			k := newKubectl(t, "--server="+proxy.URL)
+			k.ran = func(command string) {
+				exchanges := proxy.Take()
+				// Several kinds are asked for at the same time.
+				slices.SortStableFunc(exchanges, func(a, b clients.Exchange) int {
+					if strings.HasPrefix(a.Request, "GET") && strings.HasPrefix(b.Request, "GET") {
+						return strings.Compare(a.Request, b.Request)
+					}
+					return 0
+				})
+				log.commands = append(log.commands, command)
+				log.exchanges = append(log.exchanges, exchanges)
+			}
+			everyday(k)
+		})
+		return log
+	}
+	want := run("Real", shared(t).Config())
+	got := run("Embedded", informertest.Start(t, informertest.Options{}).Config())
+	require.Len(t, got.commands, len(want.commands))
+	for i, command := range want.commands {
+		for j := range min(len(want.exchanges[i]), len(got.exchanges[i])) {
+			assert.Equal(t, want.exchanges[i][j], got.exchanges[i][j], "kubectl %s: answer %d, to %s", command, j, want.exchanges[i][j].Request)
+		}
+		assert.Len(t, got.exchanges[i], len(want.exchanges[i]), "kubectl %s", command)
+	}
+}
+
+// everydayNamespace is where it happens.
+const everydayNamespace = "kubectl-everyday"
 
 // everyday is the list of commands.
 func everyday(k *kubectl) {
 	t := k.t
-	k.run("", "create namespace kubectl")
-	k.flags = append(k.flags, "--namespace=kubectl")
+	k.run("", "create namespace "+everydayNamespace)
+	k.flags = append(k.flags, "--namespace="+everydayNamespace)
 
 	// Writing.
 	k.run("", "create configmap settings --from-literal=a=b")
@@ -123,14 +160,14 @@ func everyday(k *kubectl) {
 	for _, name := range []string{"pod/p", "service/s", "deployment.apps/web"} {
 		assert.Contains(t, all, name)
 	}
-	for resource, columns := range map[string]string{
-		"pods":        "NAME READY STATUS RESTARTS AGE IP NODE NOMINATED NODE READINESS GATES",
-		"deployments": "NAME READY UP-TO-DATE AVAILABLE AGE CONTAINERS IMAGES SELECTOR",
-		"services":    "NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR",
-		"configmaps":  "NAME DATA AGE",
+	for _, printed := range []struct{ resource, columns string }{
+		{"pods", "NAME READY STATUS RESTARTS AGE IP NODE NOMINATED NODE READINESS GATES"},
+		{"deployments", "NAME READY UP-TO-DATE AVAILABLE AGE CONTAINERS IMAGES SELECTOR"},
+		{"services", "NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR"},
+		{"configmaps", "NAME DATA AGE"},
 	} {
-		head, _, _ := strings.Cut(k.run("", "get "+resource+" -o wide"), "\n")
-		assert.Equal(t, columns, strings.Join(strings.Fields(head), " "))
+		head, _, _ := strings.Cut(k.run("", "get "+printed.resource+" -o wide"), "\n")
+		assert.Equal(t, printed.columns, strings.Join(strings.Fields(head), " "))
 	}
 	explained := k.run("", "explain deployment.spec.strategy")
 	assert.Contains(t, explained, "KIND:       Deployment")

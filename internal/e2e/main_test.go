@@ -145,7 +145,7 @@ func clientFor(t *testing.T, cp *controlplane.ControlPlane) *kubernetes.Clientse
 	return client
 }
 
-// newNamespace makes a namespace named after the test and returns its name. It is
+// newNamespace creates a namespace named after the test and returns its name. It is
 // not deleted: without a controller manager it would stay half deleted for ever.
 func newNamespace(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()

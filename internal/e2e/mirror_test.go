@@ -31,7 +31,7 @@ func versionOf(o metav1.Object) string {
 // patience is how long a test waits for what must happen.
 const patience = time.Minute
 
-// mirror is the plainest sink: a map, and a channel that tells of changes.
+// mirror is the plainest sink: a map, and a channel that signals changes.
 type mirror[T reflector.Object] struct {
 	mu       sync.Mutex
 	objects  map[types.NamespacedName]T
@@ -44,7 +44,7 @@ func newMirror[T reflector.Object]() *mirror[T] {
 	return &mirror[T]{objects: map[types.NamespacedName]T{}, changed: make(chan struct{})}
 }
 
-// change runs f and tells whoever waits.
+// change runs f and wakes the waiters.
 func (m *mirror[T]) change(f func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,8 +164,8 @@ func reflectConfigMaps(t *testing.T, cfg *rest.Config, namespace string, opts re
 	return startReflector(t, lw, opts)
 }
 
-// states returns an OnStateChange that reports into a channel which nobody has to
-// empty, and a function that waits for a state with a property.
+// states returns an OnStateChange that reports into a channel that need not be
+// drained, and a function that waits for a state with a property.
 func states() (func(reflector.Health), func(t *testing.T, why string, ok func(reflector.Health) bool) reflector.Health) {
 	var mu sync.Mutex
 	var seen []reflector.Health

@@ -76,7 +76,7 @@ func testCustomResource[T reflector.Object](t *testing.T, plural string, mode re
 	sink.waitFor(t, want, "after creating")
 
 	require.NoError(t, client.Resource(crdResource).Delete(t.Context(), plural+"."+gvr.Group, metav1.DeleteOptions{}))
-	wait(t, "nobody noticed that the resource is gone", func(h reflector.Health) bool {
+	wait(t, "it was not noticed that the resource is gone", func(h reflector.Health) bool {
 		return h.Synced && h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassNotFound
 	})
 	_, err = client.Resource(gvr).List(t.Context(), metav1.ListOptions{})

@@ -60,7 +60,7 @@ func TestReflectorResumesWithoutAListAfterABrokenConnection(t *testing.T) {
 		before := r.Health()
 
 		network.cut()
-		wait(t, "nobody noticed that the connection is gone", func(h reflector.Health) bool {
+		wait(t, "it was not noticed that the connection is gone", func(h reflector.Health) bool {
 			return h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassRefused
 		})
 		mustDelete(t, client, namespace, "goes")
@@ -87,7 +87,7 @@ func TestReflectorListsAnewWhenItsVersionWasCompacted(t *testing.T) {
 		sink.waitFor(t, stored(t, client, namespace), "the first list")
 
 		network.cut()
-		wait(t, "nobody noticed that the connection is gone", func(h reflector.Health) bool {
+		wait(t, "it was not noticed that the connection is gone", func(h reflector.Health) bool {
 			return h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassRefused
 		})
 		mustDelete(t, client, namespace, "goes")
@@ -122,7 +122,7 @@ func TestReflectorSurvivesARestartOfTheAPIServer(t *testing.T) {
 	for _, end := range []func() error{cp.StopAPIServer, cp.KillAPIServer} {
 		require.NoError(t, end())
 		for _, f := range followers {
-			f.wait(t, "nobody noticed that the server is gone", func(h reflector.Health) bool {
+			f.wait(t, "it was not noticed that the server is gone", func(h reflector.Health) bool {
 				return h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassRefused
 			})
 		}
@@ -149,7 +149,7 @@ func TestReflectorListsAnewWhenARestartedServerHasForgottenItsVersion(t *testing
 		sink.waitFor(t, stored(t, client, namespace), "the first list")
 
 		network.cut()
-		wait(t, "nobody noticed that the connection is gone", func(h reflector.Health) bool {
+		wait(t, "it was not noticed that the connection is gone", func(h reflector.Health) bool {
 			return h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassRefused
 		})
 		mustDelete(t, client, namespace, "goes")

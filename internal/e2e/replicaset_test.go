@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/examples/replicaset/scenario"
@@ -36,7 +37,7 @@ func TestReplicaSetStoryConverges(t *testing.T) {
 	require.NoError(t, scenario.Play(ctx, cp.Config(), scenario.Options{
 		Namespace: newNamespace(t, clientFor(t, cp)),
 		Patience:  patience,
-		Say:       func(who, format string, args ...any) { t.Logf("%s: %s", who, fmt.Sprintf(format, args...)) },
+		Story:     demo.NewStory(t.Output()),
 	}))
 }
 
@@ -84,7 +85,7 @@ func podTemplate(app string) corev1.PodTemplateSpec {
 	}
 }
 
-// create makes a set of the example's kind.
+// create creates a set of the example's kind.
 func (r *replicaSets) create(name string, replicas int32) {
 	r.Helper()
 	set := &api.ReplicaSet{

@@ -69,7 +69,7 @@ func TestControlPlaneDiesWithItsTest(t *testing.T) {
 		return err != nil
 	}, 10*time.Second, 20*time.Millisecond, "the API server should have died with the process that started it")
 
-	assert.DirExists(t, data, "nobody was left to remove it")
+	assert.DirExists(t, data, "no process was left to remove it")
 	dedicated(t, controlplane.Options{})
 	assert.NoDirExists(t, data, "the next start cleans up")
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/examples/workqueue/scenario"
 	"github.com/informerkit/informerkit/internal/e2e/controlplane"
@@ -27,24 +27,24 @@ func TestWorkqueueExampleStoryConverges(t *testing.T) {
 	require.NoError(t, scenario.Play(ctx, cp.Config(), scenario.Options{
 		Namespace: newNamespace(t, clientFor(t, cp)),
 		Patience:  patience,
-		Say:       func(who, format string, args ...any) { t.Logf("%s: %s", who, fmt.Sprintf(format, args...)) },
+		Story:     demo.NewStory(t.Output()),
 	}))
 }
 
-// reports collects what the workqueue example tells.
+// reports collects what the workqueue example reports.
 type reports struct {
 	sync.Mutex
 	all []string
 }
 
-func (r *reports) tell(_ context.Context, report controller.Report) error {
+func (r *reports) report(_ context.Context, report controller.Report) error {
 	r.Lock()
 	defer r.Unlock()
 	r.all = append(r.all, report.Pod.Name+" "+report.State())
 	return nil
 }
 
-// sorted returns what was told so far.
+// sorted returns what was reported so far.
 func (r *reports) sorted() []string {
 	r.Lock()
 	defer r.Unlock()
@@ -54,8 +54,8 @@ func (r *reports) sorted() []string {
 // runWorkqueue runs the example's controller until the test ends.
 func runWorkqueue(t *testing.T, cp *controlplane.ControlPlane, namespace string) *reports {
 	t.Helper()
-	told := &reports{}
-	c, err := controller.New(cp.Config(), controller.Options{Namespace: namespace, Tell: told.tell})
+	reported := &reports{}
+	c, err := controller.New(cp.Config(), controller.Options{Namespace: namespace, Tell: reported.report})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -67,10 +67,10 @@ func runWorkqueue(t *testing.T, cp *controlplane.ControlPlane, namespace string)
 		cancel()
 		assert.ErrorIs(t, <-ended, context.Canceled)
 	})
-	return told
+	return reported
 }
 
-// createLabelled makes a pod that the example looks at, and others nearby that it
+// createLabelled creates a pod that the example looks at, and others nearby that it
 // must not.
 func createLabelled(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	t.Helper()
@@ -95,18 +95,18 @@ func setPhase(t *testing.T, client kubernetes.Interface, namespace, name string,
 	require.NoError(t, err)
 }
 
-// Whatever the watch and the relists after the restart bring, each change is told
-// once: what was told of before is not news.
-func TestWorkqueueExampleTellsEachChangeOnceThroughARestartOfTheAPIServer(t *testing.T) {
+// Whatever the watch and the relists after the restart deliver, each change is
+// reported once.
+func TestWorkqueueExampleReportsEachChangeOnceThroughARestartOfTheAPIServer(t *testing.T) {
 	cp := dedicated(t, controlplane.Options{})
 	client := clientFor(t, cp)
 	namespace := newNamespace(t, client)
 	createLabelled(t, client, namespace, "early")
-	told := runWorkqueue(t, cp, namespace)
+	reported := runWorkqueue(t, cp, namespace)
 	expect := func(want ...string) {
 		t.Helper()
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
-			assert.Equal(c, want, told.sorted())
+			assert.Equal(c, want, reported.sorted())
 		}, patience, 50*time.Millisecond)
 	}
 	expect("early Pending")

@@ -12,8 +12,8 @@ import (
 // is logarithmic.
 const wide = 15
 
-// xAxis returns a scale for the places, and ticks at them. Zero has its place
-// even if the rest spans decades.
+// xAxis returns a scale for the places, and ticks at them. Zero is shown
+// even if the other values span decades.
 func xAxis(xs []float64) (scale plot.Normalizer, ticks []plot.Tick, logarithmic bool) {
 	for _, x := range xs {
 		ticks = append(ticks, plot.Tick{Value: x, Label: number(x)})

@@ -18,7 +18,7 @@ type Chart struct {
 	Name string
 	// Title states the work.
 	Title string
-	// XLabel and YLabel say what the axes show; the unit is with the numbers.
+	// XLabel and YLabel name the axes; the tick labels have the unit.
 	XLabel, YLabel string
 	// Unit is that of all values: "s", "B", "/s", or none.
 	Unit  string

@@ -28,7 +28,7 @@ var (
 	faint = color.Gray{Y: 0x66}
 	grid  = color.Gray{Y: 0xdd}
 	// The sides differ in colour, in the shape of their points and in their
-	// lines. The colours are told apart by people who are colour-blind, too
+	// lines. The colours are distinguishable with colour blindness, too
 	// (Okabe and Ito).
 	looks = []look{
 		{color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, draw.CircleGlyph{}, nil},

@@ -18,7 +18,7 @@ type state struct {
 
 func stateOf(p *corev1.Pod) state { return state{p.UID, p.ResourceVersion} }
 
-// told is one event, in the words of this library.
+// told is one delivered event, in this library's terms.
 type told struct {
 	stretch int // of the history; see world.stretch
 	typ     string
@@ -45,7 +45,7 @@ const (
 	deleted = "deleted"
 )
 
-// chains is all that one handler was told: one chain of events per object.
+// chains holds all events delivered to one handler: one chain per object.
 type chains struct {
 	server *record // what is true
 	gate   *gate
@@ -55,7 +55,7 @@ type chains struct {
 	known   map[types.NamespacedName]state
 	resyncs map[types.NamespacedName]int
 	calls   int
-	wrong   []string // what no handler should ever be told
+	wrong   []string // events that must never be delivered
 }
 
 func newChains(server *record, g *gate) *chains {
@@ -89,7 +89,7 @@ func (c *chains) tell(key types.NamespacedName, e told) {
 	c.events[key] = append(c.events[key], e)
 }
 
-// again records that the handler was told of a state that it knows.
+// again records that a state was delivered that the handler has seen.
 func (c *chains) again(key types.NamespacedName, s state) {
 	if known, ok := c.known[key]; !ok || known != s {
 		c.fault("%s: told again of %v, but there is %v", key, s, known)

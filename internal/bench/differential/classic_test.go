@@ -137,7 +137,7 @@ func (w *world) makeTheirChain(to *chains) (cache.Controller, error) {
 }
 
 // chainEnd is the consumer at the end of a chain, the same for both sides: it
-// brings its store to a state, and records what a handler would be told.
+// updates its store, and records the events that a handler would receive.
 type chainEnd struct {
 	*chains
 	get func(types.NamespacedName) (*corev1.Pod, bool)

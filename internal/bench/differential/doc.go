@@ -16,8 +16,8 @@
 // A history is a list of steps. Any part of one is a history too, so a failing
 // one can be made shorter step by step, until none can be left out: that is what
 // is printed. Everything happens in a testing/synctest bubble, where an hour of
-// watching takes no time, and synctest.Wait tells that both sides have nothing
-// more to do.
+// watching takes no time, and synctest.Wait returns when both sides have
+// nothing more to do.
 //
 // There are four kinds of histories:
 //
@@ -26,9 +26,10 @@
 //     histories (so 410 and relists), restarts, bookmarks, events sent twice,
 //     random faults; handlers that join, leave, stall and filter; indexes added;
 //     time for resyncs; with WatchLists and without, in JSON and in protobuf. The
-//     server is informertest's, and each side has a client of its own. Both must have told every handler the same events of every
-//     object in the same order, and must end with the same objects, indexes and
-//     resourceVersion, which are the server's.
+//     server is informertest's, and each side has a client of its own. Both must
+//     deliver the same events of every object in the same order to every handler.
+//     Both must end with the same objects, indexes and resourceVersion, which are
+//     the server's.
 //   - Of a cluster, for the classic chain: the same without what concerns handlers.
 //     A reflector of either side writes to a DeltaFIFO of that side, and the same
 //     consumer applies the deltas of both to a store and a recorder.
@@ -42,8 +43,8 @@
 //
 // While random faults are on, what a client sees depends on which of its requests
 // met with which fault. Events are not compared then, but they must be a chain:
-// nothing is added twice, updated from another state than the one told last, or
-// deleted without having been there, and every state is one that the server
+// nothing is added twice, updated from another state than the last delivered
+// one, or deleted without having been there, and every state is one that the server
 // had. When the faults end, both sides must be where the server is.
 //
 // A seed determines the steps, the server and its faults, but not the delays that
@@ -57,19 +58,20 @@
 // anything else (and counts, so that a run of some size fails if it never
 // happened), or a test of its own shows both behaviours.
 //
-//	D1  Another object under the same name, whose predecessor's deletion nobody
-//	    saw: client-go tells of an update from the one object to the other; here it
-//	    is a deletion with FinalStateUnknown and an addition.
+//	D1  Another object under the same name, whose predecessor's deletion was
+//	    missed: client-go delivers an update from the one object to the other; here
+//	    a deletion with FinalStateUnknown and an addition are delivered.
 //	    Because: what belongs to the old object (by owner UID, say) is to be
 //	    cleaned up, and handlers that compare old and new would miss that.
-//	D2  A deletion of what is not in the cache: client-go tells the handlers;
-//	    here they are not told.
-//	    Because: a handler is never told of the end of what it never saw begin.
+//	D2  A deletion of what is not in the cache: client-go delivers it to the
+//	    handlers; here it is not delivered.
+//	    Because: a handler never receives the deletion of an object that was never
+//	    added.
 //	D3  A state that is in the cache already, found by a relist or sent twice:
-//	    client-go tells the handlers whose resync is due of an update; here
-//	    nobody is told.
+//	    client-go delivers an update to the handlers whose resync is due; here
+//	    nothing is delivered.
 //	    Because: nothing has happened, and a resync has times of its own.
-//	D4  A resync: client-go tells all objects at one moment, which drifts with the
+//	D4  A resync: client-go delivers all objects at one moment, which drifts with the
 //	    check period and starts again after each relist; here each object has its
 //	    own exact turn in each period.
 //	    Because: a queue should not be flooded once per period.
@@ -78,14 +80,14 @@
 //	    Because: a handler for several kinds, or one that writes an owner
 //	    reference or an event, needs them.
 //	D6  A handler that cannot follow: client-go buffers all events without bound;
-//	    here, beyond its bound, it is told of the differences only, unless it is
+//	    here, beyond its bound, it receives the differences only, unless it is
 //	    Lossless.
 //	    Because: memory. The handlers of the histories are Lossless.
 //	D7  A filtering handler whose object is replaced, unseen, by one of the same
 //	    name that does not match: client-go passes on a deletion like any other;
 //	    here it has FinalStateUnknown.
 //	    Because: it follows from D1. The filtered chains are compared without the flag.
-//	D8  An object that cannot be decoded: client-go gives up the list, or ends
+//	D8  An object that cannot be decoded: client-go fails the list, or ends
 //	    the watch, so that the informer does not sync, or follow, as long as
 //	    the object is there; here that object is left out and reported.
 //	    Because: one broken object should not stop a controller.
@@ -101,25 +103,25 @@
 //	    Because: the same.
 //	Q3  Done of an item that is queued and not running: client-go queues it a
 //	    second time, and two workers get it at once; here nothing happens.
-//	    Because: that nobody else has the item is what the queue is for.
+//	    Because: a queue must guarantee that only one worker holds an item.
 //	Q4  ShutDownWithDrain: client-go waits for running items, of which there must
 //	    be some; here for queued ones too.
 //	    Because: to drain is to finish what was accepted.
 //	Q5  AddRateLimited after a shutdown: client-go still counts a failure; here
 //	    nothing is counted.
 //	    Because: nothing is retried.
-//	Q6  An item that nobody forgets: client-go's limiters remember it for ever;
+//	Q6  An item that is never forgotten: client-go's limiters remember it for ever;
 //	    here for some minutes after its longest delay.
 //	    Because: memory.
 //	Q7  A bucket in a MaxOf: client-go takes a token at once, also for an item
 //	    that another limiter delays for longer; here when the item is due.
-//	    Because: retries of other items would wait for tokens that nobody uses.
+//	    Because: retries of other items would wait for tokens that are not used.
 //	F1  A DeltaFIFO that is written to before it is given a list: client-go's is
 //	    synced at once; here when that change has been processed, and the first
 //	    list too if it came before that.
 //	    Because: HasSynced means that the consumer has it.
 //	F2  A DeltaFIFO after Close: client-go's accepts changes; here they fail.
-//	    Because: nobody will see them.
+//	    Because: no consumer will receive them.
 //
 // Some differences are of no concern to the histories, as the tests of the
 // packages are about them: contexts, types, errors, backoff, cost.

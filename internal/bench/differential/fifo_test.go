@@ -146,7 +146,7 @@ func (p *fifoPair) step(t *testing.T, s fifoStep) error {
 // pop pops both, compares, and stores the result.
 func (p *fifoPair) pop(t *testing.T) error {
 	if p.ours.Len() == 0 {
-		return nil // client-go's does not tell how much it holds: see drain
+		return nil // client-go's does not report its length: see drain
 	}
 	p.pops++
 	var ours, theirs string
@@ -191,7 +191,7 @@ func (p *fifoPair) note(s fifoStep) {
 	}
 }
 
-// compareSync compares what both say about being synced.
+// compareSync compares HasSynced of both.
 func (p *fifoPair) compareSync(met *tally) error {
 	ours, theirs := p.ours.HasSynced(), p.theirs.HasSynced()
 	if ours == theirs {

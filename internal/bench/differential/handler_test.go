@@ -29,7 +29,7 @@ type pair struct {
 
 	synced   func() (ours, theirs bool)
 	left     bool
-	leftBusy bool // it was stalled when it left, and what it was told then is chance
+	leftBusy bool // it was stalled when it left: which events it received then is random
 	calls    int  // of ours, when it left
 }
 
@@ -89,7 +89,7 @@ func (c *chains) callsSoFar() int {
 	return c.calls
 }
 
-// compare compares all that both sides told the handler.
+// compare compares all events that both sides delivered to the handler.
 func (p *pair) compare(synced bool, met *tally) error {
 	var errs []error
 	fail := func(format string, args ...any) {
@@ -148,7 +148,7 @@ func chain(events []told) string {
 	return strings.Join(all, ", ")
 }
 
-// resyncCounts returns how often both sides have been told again of each object.
+// resyncCounts returns how often each object was delivered again on both sides.
 func (p *pair) resyncCounts() (ours, theirs map[types.NamespacedName]int) {
 	count := func(c *chains) map[types.NamespacedName]int {
 		c.mu.Lock()

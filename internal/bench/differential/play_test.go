@@ -64,11 +64,11 @@ func (w *world) change(s step) error {
 	}
 }
 
-// trouble is what happens to the server and to connections. When nobody is behind
-// in events or in bookmarks, and all watches are older than a second, both sides
-// resume, or both relist.
+// trouble is what happens to the server and to connections. When no client
+// lags in events or bookmarks, and all watches are older than a second, both
+// sides resume, or both relist.
 func (w *world) trouble(do verb) error {
-	if !w.loose() && do != compact { // which nobody notices who is up to date
+	if !w.loose() && do != compact { // an up-to-date client does not notice it
 		w.ripen()
 	}
 	pauseAfter := recovery
@@ -214,7 +214,7 @@ func (w *world) quiet(d time.Duration) error {
 	return errs
 }
 
-// finish brings everything to rest, and compares it.
+// finish waits until both sides are idle, and compares them.
 func (w *world) finish() error {
 	if err := w.endChaos(); err != nil {
 		return err

@@ -87,7 +87,7 @@ func TestQ7TokenIsTakenWhenTheItemIsDue(t *testing.T) {
 		b := theirs.NewTypedMaxOfRateLimiter(
 			theirs.NewTypedItemFastSlowRateLimiter[string](time.Hour, time.Hour, 1),
 			&theirs.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(1, 1)})
-		for range 7200 { // tokens for two hours are gone, or not
+		for range 7200 { // client-go takes the tokens of two hours at once
 			a.When("x")
 			b.When("x")
 		}

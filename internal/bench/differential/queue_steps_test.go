@@ -29,8 +29,8 @@ func (s queueStep) String() string {
 // queueItems are the items of all histories; few, so that they meet each other.
 const queueItems = "abcde"
 
-// queueSteps makes 120 steps. Some histories have a shutdown in them, after which
-// the rest still runs.
+// queueSteps returns 120 steps. Some histories contain a shutdown; the remaining
+// steps still run after it.
 func queueSteps(seed uint64) []queueStep {
 	r := random(seed)
 	verbs := []string{
@@ -59,7 +59,7 @@ func queueSteps(seed uint64) []queueStep {
 	return steps
 }
 
-// limiters returns the same rate limiter twice, ours and theirs; seed chooses
+// limiters returns the same rate limiter twice, ours and theirs; seed selects
 // which.
 func limiters(seed uint64) (ours.RateLimiter[string], theirs.TypedRateLimiter[string]) {
 	const base, most = 3 * time.Millisecond, 200 * time.Millisecond

@@ -27,7 +27,7 @@ type queuePair struct {
 	theirTap *tap[theirs.TypedRateLimiter[string]]
 	// When the delay of each item ends. Client-go's queue keeps the earliest that
 	// it was ever given, until it ends. Ours keeps it until there is an Add, and
-	// takes none while the item is queued; reasons says which of the two it was.
+	// takes none while the item is queued; reasons holds which of the two it was.
 	theirDelays map[string]time.Time
 	ourDelays   map[string]time.Time
 	reasons     map[string]difference
@@ -130,7 +130,7 @@ func keepEarliest(delays map[string]time.Time, item string, at time.Time) {
 	}
 }
 
-// queued tells whether item is queued, or will be when it is done.
+// queued reports whether item is queued, or will be when it is done.
 func (p *queuePair) queued(item string) bool {
 	now := p.ours.Inspect()
 	return slices.ContainsFunc(now.Queued, func(i ours.Item[string]) bool { return i.Item == item }) ||

@@ -8,11 +8,11 @@ import (
 	"github.com/informerkit/informerkit/informer"
 )
 
-// defect spoils what our handlers are told, to test the tests: it may change an
-// event, and returns false to hide it.
+// defect corrupts events before our handlers receive them, to test the tests. It may
+// change an event, and returns false to drop it.
 type defect func(*told) bool
 
-// ourRecorder is a handler of this library that writes down what it is told.
+// ourRecorder is a handler of this library that records the events it receives.
 type ourRecorder struct {
 	*chains
 	planted defect
@@ -46,8 +46,8 @@ func (r *ourRecorder) OnEvent(e informer.Event[*corev1.Pod]) {
 	r.tell(e.Key, t)
 }
 
-// theirRecorder is a handler of client-go that writes down what this library is
-// to tell, given what client-go does. This is where the differences of doc.go are.
+// theirRecorder is a handler of client-go. It records the events that this library
+// must deliver, given those of client-go. It implements the differences of doc.go.
 type theirRecorder struct {
 	*chains
 	filtered bool

@@ -12,7 +12,7 @@ const (
 	write     verb = "write"            // create or update object Key
 	remove    verb = "delete"           // delete it
 	recreate  verb = "delete, create"   // another object takes its name
-	elsewhere verb = "write elsewhere"  // another resource: only bookmarks tell of it
+	elsewhere verb = "write elsewhere"  // another resource: only bookmarks report it
 	start     verb = "start"            // both informers; at the end, if there is no such step
 	quiet     verb = "wait"             // N seconds, for resyncs and bookmarks
 	breakAll  verb = "break"            // all connections
@@ -67,7 +67,7 @@ const (
 
 func (t temper) String() string { return [...]string{"plain", "resyncing", "filtering"}[t] }
 
-// weights say how often each verb is chosen.
+// weights are how often each verb is selected.
 var weights = []struct {
 	do verb
 	n  int
@@ -77,7 +77,7 @@ var weights = []struct {
 	{join, 5}, {leave, 3}, {stall, 3}, {release, 3}, {index, 1},
 }
 
-// steps makes a history. One in four has a stretch of random faults.
+// steps returns a history. One in four has a stretch of random faults.
 func steps(seed uint64) []step {
 	r := random(seed)
 	var all []step

@@ -33,7 +33,7 @@ func divisors(p *corev1.Pod) ([]string, error) {
 	return all, nil
 }
 
-// theirIndex makes an index of client-go.
+// theirIndex returns an index of client-go.
 func theirIndex(name string, values func(*corev1.Pod) ([]string, error)) cache.Indexers {
 	return cache.Indexers{name: func(obj any) ([]string, error) { return values(obj.(*corev1.Pod)) }}
 }
@@ -93,7 +93,7 @@ func (w *world) compareObjects() error {
 	return nil
 }
 
-// compareVersions compares how far both say to have got.
+// compareVersions compares the resourceVersions that both report.
 func (w *world) compareVersions() error {
 	ours, theirs := w.versions()
 	server := w.server.ResourceVersion()
@@ -111,11 +111,7 @@ func (w *world) compareIndexes() error {
 	}
 	snap := w.ourStore.Snapshot()
 	for _, x := range all {
-		values, err := indexer.IndexValues(snap, x)
-		if err != nil {
-			return err
-		}
-		ours := slices.Sorted(values)
+		ours := slices.Sorted(indexer.IndexValues(snap, x))
 		theirs := slices.Sorted(slices.Values(w.theirStore.ListIndexFuncValues(x.Name())))
 		if !slices.Equal(ours, theirs) {
 			return fmt.Errorf("values of index %s: ours %v, theirs %v", x.Name(), ours, theirs)
@@ -130,15 +126,11 @@ func (w *world) compareIndexes() error {
 }
 
 func (w *world) compareIndex(snap *indexer.Snapshot[*corev1.Pod], x *indexer.Index[*corev1.Pod, string], value string) error {
-	found, err := indexer.ByIndex(snap, x, value)
-	if err != nil {
-		return err
-	}
-	var ours, theirs []string
-	for p := range found {
+	var ours []string
+	for p := range indexer.ByIndex(snap, x, value) {
 		ours = append(ours, keyOf(p).String())
 	}
-	theirs, err = w.theirStore.IndexKeys(x.Name(), value)
+	theirs, err := w.theirStore.IndexKeys(x.Name(), value)
 	if err != nil {
 		return err
 	}

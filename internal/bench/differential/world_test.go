@@ -50,8 +50,8 @@ type world struct {
 	running sync.WaitGroup
 }
 
-// newWorld makes a world of informers in the present bubble. The seed also chooses
-// what kind of a server it is.
+// newWorld returns a world of informers in the current bubble. The seed also
+// selects the kind of server.
 func newWorld(seed uint64, met *tally) (*world, error) {
 	return makeWorld(seed, met, (*world).makeInformers)
 }
@@ -71,7 +71,7 @@ func makeWorld(seed uint64, met *tally, makeSides func(*world) error) (*world, e
 	return w, nil
 }
 
-// theirAgent tells the server who is who.
+// theirAgent is the user agent by which the server identifies client-go.
 const theirAgent = "theirs"
 
 func (w *world) makeInformers() error {
@@ -83,7 +83,7 @@ func (w *world) makeInformers() error {
 		return w.ours.Snapshot().ResourceVersion(), w.theirs.LastSyncResourceVersion()
 	}
 	w.runs = []func(){
-		func() { _ = w.ours.Run(w.ctx) }, // the histories tell whether it works
+		func() { _ = w.ours.Run(w.ctx) }, // the histories show whether it works
 		func() { w.theirs.RunWithContext(w.ctx) },
 	}
 	return nil
@@ -105,9 +105,13 @@ func (w *world) makeOurs() error {
 	if err != nil {
 		return err
 	}
-	w.ours, err = informer.New(source, informer.Options[*corev1.Pod]{
+	opts := informer.Options[*corev1.Pod]{
 		Indexer: indexer.Options[*corev1.Pod]{Indexes: []indexer.IndexDefinition[*corev1.Pod]{byLabel}},
-	})
+	}
+	if w.seed%8 >= 4 { // half of those in protobuf, and of those in JSON
+		opts.InternPool = reflector.NewInternPool()
+	}
+	w.ours, err = informer.New(source, opts)
 	return err
 }
 
@@ -156,7 +160,7 @@ func (w *world) close() {
 	w.server.Close()
 }
 
-// settle lets so much time pass and then waits until nobody has anything to do.
+// settle lets d pass and then waits until all goroutines are idle.
 func (w *world) settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -27,7 +27,7 @@ const (
 	Document = "BENCHMARKS.md"
 )
 
-// Check reports what in a folder is not as its results say: the figures in its
+// Check reports what in a folder differs from its results: the figures in its
 // Document and in the others, whose paths are relative to it, and the charts.
 func Check(folder string, others ...string) error {
 	comparison, err := read(filepath.Join(folder, Comparison))

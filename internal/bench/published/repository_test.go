@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The documents of this repository show what its results say.
+// The documents of this repository match its results.
 func TestThisRepository(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, Check("..", "../../README.md"))

@@ -70,7 +70,7 @@ func deliver(objects, handlers, reading int) func(shared, *feed) bench.Subject {
 	}
 }
 
-// counter counts what one handler is told. It stands alone in its cache line, so
+// counter counts the events that one handler receives. It has its own cache line, so
 // that handlers on different cores do not slow each other down.
 type counter struct {
 	left int
@@ -109,7 +109,7 @@ func compareInformers(row bench.Row, work func(shared, *feed) bench.Subject) ben
 	return row
 }
 
-// fill states what the first list will say, and returns it.
+// fill sets the objects of the first list, and returns them.
 func (f *feed) fill(ps []*corev1.Pod) []*corev1.Pod {
 	f.initial = ps
 	return ps

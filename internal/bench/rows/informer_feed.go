@@ -42,7 +42,7 @@ func (f *feed) List(context.Context, metav1.ListOptions) (*corev1.PodList, error
 // Watch is the watch function of a clientset.
 func (f *feed) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) { return f, nil }
 
-// ResultChan and Stop make the feed a watch.
+// ResultChan and Stop implement watch.Interface.
 func (f *feed) ResultChan() <-chan watch.Event { return f.events }
 
 // Stop does nothing: the process ends soon.

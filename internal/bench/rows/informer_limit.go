@@ -10,7 +10,7 @@ import (
 // limit is far more than setting up, or a run, takes on any machine.
 const limit = 2 * time.Minute
 
-// limited makes a subject that panics when setting it up or a run does not end,
+// limited returns a subject that panics when setting it up or a run does not end,
 // instead of waiting for ever for an event that has been lost.
 func limited(work string, setup func() bench.Subject) bench.Subject {
 	defer watchdog(work, "setting up")()

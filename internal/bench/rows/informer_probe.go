@@ -7,7 +7,7 @@ import (
 )
 
 // probe measures the time from when events are due to when every one of its
-// handlers has been told.
+// handlers has received them.
 //
 // An event is due at a fixed time, whatever became of those before it. If the
 // sender, the watch or a handler is late, all the events that had to wait for it
@@ -19,7 +19,7 @@ type probe struct {
 	done     chan struct{}
 }
 
-// toldTimes are the times at which one handler was told, since the epoch.
+// toldTimes are the times at which one handler received events, since the epoch.
 type toldTimes struct {
 	at []time.Duration
 	_  [40]byte // a cache line of its own
@@ -29,7 +29,7 @@ func newProbe(events int) *probe {
 	return &probe{epoch: time.Now(), events: events, done: make(chan struct{})}
 }
 
-// handler returns what a further handler has to call when it is told.
+// handler returns what a further handler has to call on each event.
 func (p *probe) handler() func() {
 	t := &toldTimes{at: make([]time.Duration, 0, p.events)}
 	p.handlers = append(p.handlers, t)

@@ -18,7 +18,7 @@ const resyncPeriod = time.Second
 
 // resyncRows are what a resync of everything costs. Ours spreads one over its
 // period in steps of at least a second, and over nothing if that is the period;
-// so both sides tell of everything at once here.
+// so both sides deliver everything at once here.
 func resyncRows() []bench.Row {
 	const handlers = 5
 	const what = "5 handlers of an informer of 100k pods have a resync period of a second, the shortest there is, which leaves ours nothing to spread it over. "
@@ -40,8 +40,8 @@ func resyncRows() []bench.Row {
 	}
 }
 
-// page is the least that a heap is said to have grown by: nothing would be
-// infinitely better than something.
+// page is the least reported growth of a heap: with zero growth the ratio would be
+// infinite.
 const page = 8192
 
 // compareResyncs is compareInformers with informers that resync.
@@ -57,7 +57,7 @@ func compareResyncs(row bench.Row, work func(shared, *feed) bench.Subject) bench
 // resyncing is an informer whose handlers may have a resync.
 type resyncing interface {
 	shared
-	// AddResynced adds a handler that is told of everything once in a period.
+	// AddResynced adds a handler that receives every object once per period.
 	// It must be called before Start, so that all handlers sync together.
 	AddResynced(onUpdate func(resync bool))
 }
@@ -163,8 +163,8 @@ func resyncLatency(objects, handlers int, another bool) func(shared, *feed) benc
 	}
 }
 
-// rounds watches handlers being told of everything again and again. In each round
-// each handler is told as often as there are objects.
+// rounds observes handlers during repeated resyncs. In each round each handler
+// receives one event per object.
 type rounds struct {
 	objects int
 
@@ -180,8 +180,8 @@ type handlerRounds struct {
 	_     [32]byte // a cache line of its own
 }
 
-// span is a time in which a handler was being told. It has no end yet if to is
-// zero.
+// span is the time in which a handler received one round. It has not ended yet if
+// to is zero.
 type span struct{ from, to time.Time }
 
 func newRounds(objects int) *rounds {
@@ -190,7 +190,7 @@ func newRounds(objects int) *rounds {
 	return r
 }
 
-// handler returns what a further handler has to call when it is told.
+// handler returns what a further handler has to call on each event.
 func (r *rounds) handler(onUpdate func()) func(resync bool) {
 	h := &handlerRounds{}
 	r.handlers = append(r.handlers, h)
@@ -215,7 +215,7 @@ func (r *rounds) handler(onUpdate func()) func(resync bool) {
 }
 
 // next waits for the next round, the first that no handler has begun, to end for
-// all of them. It returns when each was told.
+// all of them. It returns the span of each.
 func (r *rounds) next() []span {
 	r.mu.Lock()
 	defer r.mu.Unlock()

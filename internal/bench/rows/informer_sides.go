@@ -12,7 +12,6 @@ import (
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -27,11 +26,7 @@ func newOurInformer(f *feed) shared { return ourInformer{ourInformerOf(f), runni
 
 func ourInformerOf(f *feed) *informer.Informer[*corev1.Pod] {
 	lw := reflector.FromFuncs[*corev1.Pod](f.List, f.Watch)
-	return must(informer.New(lw, informer.Options[*corev1.Pod]{
-		Indexer: indexer.Options[*corev1.Pod]{
-			Indexes: []indexer.IndexDefinition[*corev1.Pod]{indexer.NamespaceIndex[*corev1.Pod]()},
-		},
-	}))
+	return must(informer.New(lw, informer.Options[*corev1.Pod]{}))
 }
 
 func (i ourInformer) Start() {

@@ -28,8 +28,8 @@ func (i ourInformer) AddStalled(release <-chan struct{}) {
 
 func (i clientGoInformer) AddStalled(release <-chan struct{}) { i.AddHandler(func() { <-release }) }
 
-// stalledHandlerRow is what a handler that never returns makes the others keep.
-// Here our handler has the default options, which are made for this.
+// stalledHandlerRow is the memory that a handler that never returns keeps in use.
+// Here our handler has the default options, which are meant for this.
 func stalledHandlerRow() bench.Row {
 	const objects, updates = 10_000, 1_000_000
 	return compareInformers(bench.Row{

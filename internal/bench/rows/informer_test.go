@@ -16,8 +16,8 @@ var bothInformers = map[string]func(*feed) shared{
 	clientGo:    newClientGoResyncing,
 }
 
-// Both sides of an informer row must tell the same handlers of the same events, or
-// their figures say nothing.
+// Both sides of an informer row must deliver the same events to the same handlers,
+// or their figures are not comparable.
 func TestInformersAgree(t *testing.T) {
 	t.Parallel()
 	const objects, handlers, events = 200, 3, 500
@@ -42,7 +42,7 @@ func TestInformersAgree(t *testing.T) {
 		for range handlers * events {
 			<-resynced
 		}
-		// A resync goes to those who want one, as such, and to nobody else.
+		// A resync goes only to handlers that asked for one, marked as such.
 		for range 2 {
 			spans := r.next()
 			require.Len(t, spans, handlers, who)

@@ -92,7 +92,7 @@ func shuffled(n int) []int {
 }
 
 // updates are states to write, one after the other and round and round: two for
-// each of a part of the objects, so that each write is news.
+// each of a part of the objects, so that each write is a change.
 type updates struct {
 	states []*corev1.Pod
 	next   int

@@ -110,8 +110,8 @@ func pass(size, producers, workers int) func(queue) bench.Subject {
 	}
 }
 
-// addLatencyRow is what a producer feels when the queue is long and everybody
-// wants it.
+// addLatencyRow is the latency of Add while the queue is long and producers and
+// workers contend for it.
 func addLatencyRow() bench.Row {
 	const backlog, spare, perRun = 1_000_000, 200_000, 160_000
 	const producers, workers = 8, 8

@@ -22,11 +22,12 @@ type ourPrioritized struct {
 	ctx context.Context
 }
 
+func (q ourPrioritized) AddClass(k key, class int) { q.PriorityClass(class).Add(k) }
+
 func (q ourPrioritized) Get() (key, bool) { return q.Queue.Get(q.ctx) }
 
 func newOurPrioritized() prioritized {
-	budgets := []time.Duration{0, time.Second, time.Minute}
-	return ourPrioritized{ours.New(ours.Options[key]{Budgets: budgets}), running()}
+	return ourPrioritized{ours.New(ours.Options[key]{MaxWait: []time.Duration{0, time.Second, time.Minute}}), running()}
 }
 
 type theirPrioritized struct {

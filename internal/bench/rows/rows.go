@@ -1,5 +1,5 @@
 // Package rows is the list of what is compared: one file per area, one function
-// per kind of work. Package bench says how it is measured and what is fair.
+// per kind of work. Package bench documents how it is measured and what is fair.
 package rows
 
 import (
@@ -18,7 +18,7 @@ const (
 
 // All returns every row, in the order of the table.
 func All() []bench.Row {
-	return slices.Concat(queueRows(), storeRows(), fifoRows(), informerRows(), syncRows())
+	return slices.Concat(queueRows(), storeRows(), fifoRows(), informerRows(), syncRows(), internRows())
 }
 
 // must ends the process: a benchmark that cannot be set up measures nothing.

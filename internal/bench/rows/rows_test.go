@@ -57,8 +57,8 @@ func TestSeriesAreComplete(t *testing.T) {
 	require.Len(t, points, 12)
 }
 
-// Both sides of a store row must see the same objects, or their figures say
-// nothing.
+// Both sides of a store row must see the same objects, or their figures are not
+// comparable.
 func TestStoresAgree(t *testing.T) {
 	t.Parallel()
 	for _, i := range []implementation{ourStore, clientGoStore, memDBStore} {

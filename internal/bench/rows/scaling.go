@@ -9,12 +9,12 @@ import (
 )
 
 // Scaling returns the rows that show how costs grow, series by series, in the
-// order of what grows. They ask for nothing; charts are drawn of them.
+// order of what grows. They have no targets; charts are drawn of them.
 func Scaling() []bench.Row {
 	return slices.Concat(objectSeries(), handlerSeries(), indexSeries(), readerSeries(), informerSeries())
 }
 
-// series makes a row for each x. What the point lacks is filled in.
+// series returns a row for each x. Missing fields of the point are filled in.
 func series(point bench.Point, xs []int, row func(x int) bench.Row) []bench.Row {
 	rows := make([]bench.Row, len(xs))
 	for i, x := range xs {
@@ -54,9 +54,9 @@ func handlerSeries() []bench.Row {
 	})
 }
 
-// readerSeries is what a writer feels of readers. Those with a pace take little
-// of the cores, and so show how long they make it wait. Those without show what
-// is left of it on a machine that has more to do than it can.
+// readerSeries measures how readers slow down a writer. Paced readers use little
+// CPU, so they show how long the writer waits for the lock. Unpaced readers show
+// the writer's throughput on an overloaded machine.
 func readerSeries() []bench.Row {
 	var rows []bench.Row
 	for _, c := range []struct {

@@ -28,7 +28,7 @@ type store interface {
 	OnNode(string) int
 }
 
-// indexNames are the indexes that rows may ask for, the most usual first.
+// indexNames are the indexes that rows may use, the most common first.
 type indexName int
 
 const (
@@ -80,7 +80,7 @@ func filled(n, namespaces int, work func(store, []*corev1.Pod) bench.Subject) fu
 	}
 }
 
-// times makes a function the work of a subject.
+// times returns a subject whose work is a function.
 func times(f func()) bench.Subject {
 	return bench.Subject{Run: func(n int) {
 		for range n {

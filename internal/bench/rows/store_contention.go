@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// crowd is the number of objects in the namespace that everybody lists.
+	// crowd is the number of objects in the namespace that all readers list.
 	crowd = 10_000
 	// pace is how often a reader lists, where it does not do so without pause.
 	pace = 100 * time.Millisecond

@@ -15,11 +15,10 @@ var nodeIndex = indexer.NewIndex("node", func(p *corev1.Pod) ([]string, error) {
 })
 
 var ourIndexes = map[indexName]indexer.IndexDefinition[*corev1.Pod]{
-	byNamespace: indexer.NamespaceIndex[*corev1.Pod](),
-	byNode:      nodeIndex,
-	byApp:       indexer.LabelIndex[*corev1.Pod]("app"),
-	byOwner:     indexer.OwnerUIDIndex[*corev1.Pod](),
-	byTier:      indexer.LabelIndex[*corev1.Pod]("tier"),
+	byNode:  nodeIndex,
+	byApp:   indexer.LabelIndex[*corev1.Pod]("app"),
+	byOwner: indexer.OwnerUIDIndex[*corev1.Pod](),
+	byTier:  indexer.LabelIndex[*corev1.Pod]("tier"),
 
 	byUID:              functionIndex(byUID),
 	byReplicaSet:       functionIndex(byReplicaSet),
@@ -38,7 +37,9 @@ type oursAsStore struct{ *indexer.Indexer[*corev1.Pod] }
 func newOurStore(indexes []indexName) store {
 	var o indexer.Options[*corev1.Pod]
 	for _, name := range indexes {
-		o.Indexes = append(o.Indexes, ourIndexes[name])
+		if name != byNamespace { // the store is arranged by it
+			o.Indexes = append(o.Indexes, ourIndexes[name])
+		}
 	}
 	return oursAsStore{must(indexer.New(o))}
 }
@@ -90,9 +91,7 @@ func (s oursAsStore) InNamespace(namespace string) (n int) {
 }
 
 func (s oursAsStore) OnNode(node string) (n int) {
-	found, err := indexer.ByIndex(s.Snapshot(), nodeIndex, node)
-	check(err)
-	for p := range found {
+	for p := range indexer.ByIndex(s.Snapshot(), nodeIndex, node) {
 		if p != nil {
 			n++
 		}
@@ -106,7 +105,7 @@ type clientGoAsStore struct {
 	lister corev1listers.PodLister
 }
 
-// stringsOf are the index functions for those who want strings.
+// stringsOf are the index functions for the rows with string values.
 var stringsOf = map[indexName]func(*corev1.Pod) []string{
 	byNamespace: func(p *corev1.Pod) []string { return []string{p.Namespace} },
 	byNode:      func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} },

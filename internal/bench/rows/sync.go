@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/internal/bench"
 	"github.com/informerkit/informerkit/reflector"
@@ -106,7 +105,7 @@ func compareSyncs(row bench.Row, w wire, relist bool) bench.Row {
 	return row
 }
 
-// warmUp lets the server make what it will say.
+// warmUp lets the server build its responses.
 func warmUp(url string, w wire) {
 	query := "/api/v1/pods"
 	if w.watchList {
@@ -117,7 +116,7 @@ func warmUp(url string, w wire) {
 		req.Header.Set("Accept", "application/vnd.kubernetes.protobuf")
 	}
 	resp := must(http.DefaultTransport.RoundTrip(req))
-	_, _ = resp.Body.Read(make([]byte, 1)) // the rest is ready, too
+	_, _ = resp.Body.Read(make([]byte, 1)) // the remaining bytes are ready, too
 	resp.Body.Close()
 }
 
@@ -140,7 +139,7 @@ func relisting(ctx context.Context, s syncer, url string) bench.Subject {
 	}
 }
 
-// observed adds the measuring of memory to a subject, if the row asks for it.
+// observed adds the measuring of memory to a subject, if the row measures it.
 func observed(s bench.Subject, m bench.Measure) bench.Subject {
 	run := s.Run
 	var peak, steady float64
@@ -171,11 +170,7 @@ func newOurSyncer(cfg *rest.Config, w wire) syncer {
 		opts.Encoding = reflector.EncodingProtobuf
 	}
 	lw := must(reflector.NewResource[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), opts))
-	return ourSyncer{must(informer.New(lw, informer.Options[*corev1.Pod]{
-		Indexer: indexer.Options[*corev1.Pod]{
-			Indexes: []indexer.IndexDefinition[*corev1.Pod]{indexer.NamespaceIndex[*corev1.Pod]()},
-		},
-	}))}
+	return ourSyncer{must(informer.New(lw, informer.Options[*corev1.Pod]{}))}
 }
 
 func (s ourSyncer) Run(ctx context.Context) {

@@ -17,15 +17,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ServeFlag makes the command a server of pods; see [ServePods].
+// ServeFlag runs the command as a server of pods; see [ServePods].
 const ServeFlag = "serve-pods"
 
 // ServePods is an API server of n pods, read only, in a process of its own: it
-// prints its address and serves until in ends. The encoding of its answers is the
-// first one of the request that it knows.
+// prints its address and serves until in ends. The encoding of its responses is the
+// first one of the request that it supports.
 //
-// What it says has been made beforehand, so that what is measured is the reading.
-// A server without WatchList refuses it as an old one does.
+// Its responses are encoded beforehand, so that only the reading is measured.
+// A server without WatchList rejects it as an old one does.
 func ServePods(n int, watchList bool, in io.Reader, out io.Writer) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -156,7 +156,11 @@ type runningServer struct {
 }
 
 func startServer(n int, watchList bool) *runningServer {
-	cmd := exec.Command(must(os.Executable()), fmt.Sprintf("-%s=%d", ServeFlag, n), fmt.Sprintf("-watchlist=%t", watchList))
+	return startServerWith(fmt.Sprintf("-%s=%d", ServeFlag, n), fmt.Sprintf("-watchlist=%t", watchList))
+}
+
+func startServerWith(flags ...string) *runningServer {
+	cmd := exec.Command(must(os.Executable()), flags...)
 	cmd.Stderr = os.Stderr
 	s := &runningServer{cmd: cmd, stdin: must(cmd.StdinPipe())}
 	out := must(cmd.StdoutPipe())

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// template makes the encoded form of many pods from that of one: what differs
-// between them has a fixed length, and is put in its place. So a server of 50,000
+// template derives the encoded form of many pods from that of one: the fields that
+// differ have a fixed length and are overwritten in place. So a server of 50,000
 // pods is ready at once, and costs little while it is being read.
 type template struct {
 	encoded []byte
@@ -132,9 +132,9 @@ type encoding struct {
 	contentType string
 	// pod is a pod as an item of a list, event as an event of a watch.
 	pod, event *template
-	// list makes the body of a list of items that pod has made.
+	// list returns the body of a list of items that are encoded by pod.
 	list func(items [][]byte) []byte
-	// frame makes an event of a watch.
+	// frame returns a frame of a watch response.
 	frame func(eventType string, obj runtime.Object) []byte
 }
 
@@ -186,8 +186,11 @@ func newProtobufEncoding() *encoding {
 }
 
 func kindOf(obj runtime.Object) string {
-	if _, ok := obj.(*metav1.Status); ok {
+	switch obj.(type) {
+	case *metav1.Status:
 		return "Status"
+	case *corev1.ConfigMap:
+		return "ConfigMap"
 	}
 	return "Pod"
 }

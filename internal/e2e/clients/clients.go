@@ -28,11 +28,12 @@ type scenario struct {
 var ordered = []scenario{
 	{"Typed", typedClient}, {"TypedApply", typedApply}, {"TypedStatus", typedStatus}, {"TypedErrors", typedErrors},
 	{"Kinds", allKinds}, {"Dynamic", dynamicClient}, {"Metadata", metadataClient}, {"ControllerRuntimeClient", runtimeClient},
+	{"Tables", tables},
 }
 
 // concurrent are those that do not.
 var concurrent = []scenario{
-	{"SharedInformers", sharedInformers}, {"Recorder", recorder}, {"EventsRecorder", eventsRecorder}, {"Manager", manager},
+	{"DescribedAPI", describedAPI}, {"SharedInformers", sharedInformers}, {"Recorder", recorder}, {"EventsRecorder", eventsRecorder}, {"Manager", manager},
 }
 
 // Run drives the server that cfg leads to through all clients.
@@ -46,7 +47,7 @@ func Run(t *testing.T, cfg *rest.Config) {
 	}
 }
 
-// namespace makes a namespace of a random name.
+// namespace creates a namespace of a random name.
 func namespace(t *testing.T, cfg *rest.Config) string {
 	name := fmt.Sprintf("clients-%08x", rand.Uint32())
 	_, err := kubernetes.NewForConfigOrDie(cfg).CoreV1().Namespaces().Create(t.Context(),

@@ -98,7 +98,7 @@ func eventsRecorder(t *testing.T, cfg *rest.Config, ns string) {
 	assert.Equal(t, "Acting", core.Action)
 }
 
-// manager runs a controller that makes a secret for each config map and says so.
+// manager runs a controller that creates a secret for each config map and records an event.
 func manager(t *testing.T, cfg *rest.Config, ns string) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Metrics: server.Options{BindAddress: "0"},

@@ -3,9 +3,12 @@ package clients
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,8 +70,8 @@ type recording struct {
 
 func (r *recording) roundTrip(next http.RoundTripper, req *http.Request) (*http.Response, error) {
 	resp, err := next.RoundTrip(req)
-	if err != nil {
-		return resp, err
+	if err != nil || req.URL.Query().Get("watch") != "" {
+		return resp, err // a watch has no end to wait for
 	}
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close() // it was read to its end
@@ -77,12 +80,15 @@ func (r *recording) roundTrip(next http.RoundTripper, req *http.Request) (*http.
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	// What a server has beside its objects is compared elsewhere.
-	if !strings.Contains(req.URL.Path, "/namespaces/") {
+	if !strings.Contains(req.URL.Path, "/namespaces/") && !strings.Contains(req.URL.Path+string(body), r.namespace) {
 		return resp, nil
 	}
-	e := Exchange{Request: req.Method + " " + r.neutral(req.URL.RequestURI()), Code: resp.StatusCode}
+	e := Exchange{Request: req.Method + " " + r.neutral(neutralPath(req.URL)), Code: resp.StatusCode}
 	e.Object = r.decode(body)
 	e.Kind, _ = e.Object["kind"].(string)
+	if e.Kind == "Table" {
+		neutralTable(e.Object)
+	}
 	if e.Kind == "Status" {
 		reason, _ := e.Object["reason"].(string)
 		e.Reason = metav1.StatusReason(reason)
@@ -97,7 +103,23 @@ func (r *recording) roundTrip(next http.RoundTripper, req *http.Request) (*http.
 	return resp, nil
 }
 
-// decode returns the JSON of a body in JSON or protobuf, made neutral.
+// neutralPath is the path and query of a request, with the parts of field selectors
+// in one order: clients keep them in maps.
+func neutralPath(u *url.URL) string {
+	query := u.Query()
+	if selector := query.Get("fieldSelector"); selector != "" {
+		parts := strings.Split(selector, ",")
+		slices.Sort(parts)
+		query.Set("fieldSelector", strings.Join(parts, ","))
+	}
+	if len(query) == 0 {
+		return u.Path
+	}
+	return u.Path + "?" + query.Encode()
+}
+
+// decode returns the JSON of a body in JSON or protobuf, made neutral. Differences
+// that the documentation of informertest lists are removed.
 func (r *recording) decode(body []byte) map[string]any {
 	if bytes.HasPrefix(body, []byte("k8s\x00")) {
 		obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
@@ -112,7 +134,31 @@ func (r *recording) decode(body []byte) map[string]any {
 	if err := json.Unmarshal([]byte(r.neutral(string(body))), &out); err != nil {
 		return map[string]any{"undecodable": err.Error()}
 	}
-	return neutralValue(out).(map[string]any)
+	out = neutralValue(out).(map[string]any)
+	if status, ok := out["status"].(map[string]any); ok && len(status) == 0 {
+		delete(out, "status") // of a kind that has it in newer Go types only
+	}
+	dropProtection(out)
+	return out
+}
+
+// dropProtection removes the finalizers that an admission plugin of a cluster gives
+// to volumes.
+func dropProtection(object map[string]any) {
+	meta, _ := object["metadata"].(map[string]any)
+	finalizers, _ := meta["finalizers"].([]any)
+	for _, f := range finalizers {
+		if name, _ := f.(string); strings.HasSuffix(name, "-protection") {
+			delete(meta, "finalizers")
+		}
+	}
+	rows, _ := object["rows"].([]any)
+	for _, r := range rows {
+		row, _ := r.(map[string]any)
+		if inner, ok := row["object"].(map[string]any); ok {
+			dropProtection(inner)
+		}
+	}
 }
 
 // What differs from run to run, wherever it stands.
@@ -142,6 +188,9 @@ func neutralValue(v any) any {
 				delete(v, name)
 			}
 		}
+		if managers, ok := v["managedFields"].([]any); ok {
+			sortManagers(managers)
+		}
 	case []any:
 		for i := range v {
 			v[i] = neutralValue(v[i])
@@ -150,9 +199,43 @@ func neutralValue(v any) any {
 	return v
 }
 
+// sortManagers brings managers into one order. API servers sort them by the second
+// in which they wrote, which depends on the machine.
+func sortManagers(managers []any) {
+	key := func(v any) string {
+		m, _ := v.(map[string]any)
+		return fmt.Sprint(m["manager"], m["operation"], m["subresource"], m["apiVersion"])
+	}
+	slices.SortFunc(managers, func(a, b any) int { return strings.Compare(key(a), key(b)) })
+}
+
 // empty reports whether a member holds nothing. An empty object is something in
 // managedFields only, whose members all are such.
 func empty(v any) bool { return v == nil || v == "" }
+
+// spans are how long ago something was, as tables show it.
+var spans = regexp.MustCompile(`^(\d+(y|d|h|m|s))+$`)
+
+// neutralTable removes the descriptions of columns from a table, which are for
+// people, and the ages from its cells.
+func neutralTable(table map[string]any) {
+	columns, _ := table["columnDefinitions"].([]any)
+	for _, c := range columns {
+		if column, ok := c.(map[string]any); ok {
+			delete(column, "description")
+		}
+	}
+	rows, _ := table["rows"].([]any)
+	for _, r := range rows {
+		row, _ := r.(map[string]any)
+		cells, _ := row["cells"].([]any)
+		for i, cell := range cells {
+			if text, ok := cell.(string); ok && spans.MatchString(text) {
+				cells[i] = "AGE"
+			}
+		}
+	}
+}
 
 // dropMessages removes the sentences from the details of a Status.
 func dropMessages(details map[string]any) {

@@ -2,6 +2,9 @@ package clients
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -9,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
 )
@@ -25,6 +29,30 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkWritesToTheEmbeddedServer is beside the same for the real server in package e2e.
 func BenchmarkWritesToTheEmbeddedServer(b *testing.B) {
 	BenchmarkWrites(b, informertest.Start(b, informertest.Options{}).Config())
+}
+
+// BenchmarkWritesToAConstantAnswer is what the client and the connection cost in the
+// benchmark above: the server answers each request with the first answer of its kind.
+func BenchmarkWritesToAConstantAnswer(b *testing.B) {
+	embedded := informertest.Start(b, informertest.Options{})
+	var mu sync.Mutex
+	answers := map[string]*httptest.ResponseRecorder{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		answer := answers[r.Method]
+		if answer == nil {
+			answer = httptest.NewRecorder()
+			embedded.ServeHTTP(answer, r)
+			answers[r.Method] = answer
+		}
+		mu.Unlock()
+		_, _ = io.Copy(io.Discard, r.Body) // as a server does that reads its requests
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes()) // the client would notice
+	}))
+	defer server.Close()
+	BenchmarkWrites(b, &rest.Config{Host: server.URL})
 }
 
 // BenchmarkThousandTests runs as many servers at once, with twenty objects each.

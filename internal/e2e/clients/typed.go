@@ -141,7 +141,7 @@ func serviceAccount(t *testing.T, cfg *rest.Config, ns string) {
 	}
 }
 
-// typedErrors meets the errors that controllers tell apart.
+// typedErrors meets the errors that controllers distinguish.
 func typedErrors(t *testing.T, cfg *rest.Config, ns string) {
 	ctx, client := t.Context(), kubernetes.NewForConfigOrDie(cfg).CoreV1().ConfigMaps(ns)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}

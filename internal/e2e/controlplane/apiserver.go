@@ -75,7 +75,7 @@ func (cp *ControlPlane) endAPIServer(end func(*process) error) error {
 	return nil
 }
 
-// readyClient returns a client without limits for the two requests that tell
+// readyClient returns a client without limits for the two requests that find out
 // whether the server is ready.
 func (cp *ControlPlane) readyClient() (*rest.RESTClient, error) {
 	config := cp.Config()

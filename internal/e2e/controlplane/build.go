@@ -135,7 +135,7 @@ func (p Program) build(ctx context.Context, root, bin string, progress io.Writer
 
 	fmt.Fprintf(out, "controlplane: building %s %s (once; minutes from cold caches; progress in %s)\n", p.name, p.version, logPath)
 	start := time.Now()
-	partial := filepath.Join(bin, "."+p.name+".partial") // we hold the lock: nobody else writes it
+	partial := filepath.Join(bin, "."+p.name+".partial") // we hold the lock: no other process writes it
 	defer os.Remove(partial)
 	// -v names the packages as they are compiled. That is for the log only; the
 	// downloads and errors are on the same stream and found there too.

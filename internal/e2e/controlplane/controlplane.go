@@ -101,7 +101,7 @@ func (cp *ControlPlane) start(ctx context.Context) (err error) {
 }
 
 // Config returns a configuration for a cluster administrator. It carries no limit
-// on requests per second. To act as somebody else set its Impersonate field.
+// on requests per second. To act as another user set its Impersonate field.
 func (cp *ControlPlane) Config() *rest.Config {
 	return &rest.Config{
 		Host:            cp.host(),
@@ -178,7 +178,7 @@ func (cp *ControlPlane) Stop() error {
 	if cp.manager != nil {
 		errs = append(errs, cp.manager.kill())
 	}
-	// Nobody needs the state any more, so nothing has to end in an orderly way.
+	// The state is not needed any more, so nothing has to end in an orderly way.
 	errs = append(errs, cp.KillAPIServer())
 	if cp.etcd != nil {
 		errs = append(errs, cp.etcd.kill())

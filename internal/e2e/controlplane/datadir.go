@@ -14,7 +14,7 @@ type dataDir struct {
 	lock *fileLock
 }
 
-// newDataDir makes a folder below internal/e2e/.data and removes those whose
+// newDataDir creates a folder below internal/e2e/.data and removes those whose
 // makers have died without doing so.
 func newDataDir(ctx context.Context) (*dataDir, error) {
 	root, err := moduleDir(ctx)

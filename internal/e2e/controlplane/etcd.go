@@ -65,7 +65,7 @@ func (e *etcdServer) revision(ctx context.Context) (int64, error) {
 			Revision int64 `json:"revision,string"`
 		} `json:"header"`
 	}
-	// Any read will do; its header tells. The key is a zero byte in base64.
+	// Any read will do; its header has the revision. The key is a zero byte in base64.
 	err := e.post(ctx, "/v3/kv/range", map[string]any{"key": "AA=="}, &answer)
 	return answer.Header.Revision, err
 }

@@ -16,13 +16,13 @@ type fileLock struct{ file *os.File }
 // until ctx ends. It calls waiting once if it does not get the lock at once.
 func lockFile(ctx context.Context, path string, waiting func()) (*fileLock, error) {
 	const poll = 100 * time.Millisecond // flock cannot be cancelled, so it is asked again and again
-	for told := false; ; {
+	for waited := false; ; {
 		lock, err := tryLockFile(path)
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
 			return lock, err
 		}
-		if !told {
-			told = true
+		if !waited {
+			waited = true
 			waiting()
 		}
 		select {

@@ -45,6 +45,6 @@ func TestWaitingForALockEndsWithTheContext(t *testing.T) {
 
 func TestLockInAMissingFolderFails(t *testing.T) {
 	t.Parallel()
-	_, err := lockFile(t.Context(), filepath.Join(t.TempDir(), "no", "lock"), func() { t.Error("nobody holds it") })
+	_, err := lockFile(t.Context(), filepath.Join(t.TempDir(), "no", "lock"), func() { t.Error("it is not held") })
 	require.Error(t, err)
 }

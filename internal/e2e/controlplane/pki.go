@@ -62,7 +62,7 @@ func newPKI(dir *dataDir) (*pki, error) {
 	return p, err
 }
 
-// newKeyFile makes a private key and writes it to path.
+// newKeyFile creates a private key and writes it to path.
 func newKeyFile(path string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// freePort returns a TCP port of 127.0.0.1 that nobody listens on. It is taken from
+// freePort returns a TCP port of 127.0.0.1 on which no process listens. It is taken from
 // below the range from which systems give ports to outgoing connections, so that
 // none of those takes it while the server that owns it restarts.
 func freePort() (int, error) {

@@ -52,7 +52,7 @@ func (h Host) String() string {
 		h.Go, h.Platform, h.Cores, h.CPU, h.Server, h.ClientGo)
 }
 
-// cpuModel is the model of the processor, as far as the system tells.
+// cpuModel is the model of the processor, as far as the system reports it.
 func cpuModel() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

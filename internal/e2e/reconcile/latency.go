@@ -40,14 +40,14 @@ func (m *measurement) follow(ctx context.Context, o outcome, kind string, r *run
 	if err != nil {
 		return err
 	}
-	told, err := r.process.ask(ctx, order{Events: true})
+	recorded, err := r.process.ask(ctx, order{Events: true})
 	if err != nil {
 		return err
 	}
 	moments := map[string][]time.Duration{}
 	add := func(moment string, from, to time.Time) { moments[moment] = append(moments[moment], to.Sub(from)) }
 	for _, w := range writes {
-		heard, began, ok := told.Events.of(w)
+		heard, began, ok := recorded.Events.of(w)
 		if !ok {
 			return fmt.Errorf("the controller never heard of generation %d of %s", w.generation, w.set)
 		}

@@ -46,7 +46,7 @@ type Config struct {
 	// Command returns a command that calls [Serve], to be started once. It must not
 	// be bound to a context.
 	Command func() *exec.Cmd
-	// Progress is told where the measurement is; nil discards it.
+	// Progress receives messages about the measurement; nil discards them.
 	Progress io.Writer
 }
 

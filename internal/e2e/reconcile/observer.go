@@ -57,7 +57,7 @@ func (o *observer) stop() {
 	<-o.ended
 }
 
-// read notes what the watch tells until it ends.
+// read records the events of the watch until it ends.
 func (o *observer) read() {
 	for e := range o.events.ResultChan() {
 		now := time.Now()
@@ -93,7 +93,7 @@ func (o *observer) end(err error) {
 	o.ring()
 }
 
-// ring wakes those who wait. The lock is held.
+// ring wakes the waiters. The lock is held.
 func (o *observer) ring() {
 	close(o.more)
 	o.more = make(chan struct{})

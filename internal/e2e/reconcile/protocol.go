@@ -12,7 +12,7 @@ type order struct {
 	Reconcile int         `json:"reconcile,omitempty"` // answer when so many sets have been reconciled
 	Sample    bool        `json:"sample,omitempty"`    // answer with what has been used so far
 	Live      bool        `json:"live,omitempty"`      // answer with what is live on heap and stacks
-	Events    bool        `json:"events,omitempty"`    // answer with what the probes were told
+	Events    bool        `json:"events,omitempty"`    // answer with what the probes recorded
 }
 
 // startOrder asks for a controller and for an answer when its caches are synced.
@@ -41,7 +41,7 @@ type usage struct {
 	Requests   map[string]int `json:"requests"`
 }
 
-// events are what the probes were told, in the order of time for each set.
+// events are what the probes recorded, in the order of time for each set.
 type events struct {
 	Handled     map[string][]handled   `json:"handled"`
 	Reconciling map[string][]time.Time `json:"reconciling"`

@@ -115,7 +115,7 @@ type Report struct {
 	Rows     []*Row   `json:"rows"`
 }
 
-// newReport makes a report of the outcomes of each area, one for each side and round.
+// newReport builds a report of the outcomes of each area, one for each side and round.
 func newReport(host Host, settings Settings, areas map[string]map[Side][]outcome) *Report {
 	r := &Report{Host: host, Settings: settings}
 	for _, row := range layout() {

@@ -25,7 +25,7 @@ type user struct {
 	core      kubernetes.Interface
 }
 
-// newUser makes a namespace whose name begins with prefix.
+// newUser creates a namespace whose name begins with prefix.
 func newUser(ctx context.Context, cfg *rest.Config, prefix string) (*user, error) {
 	u, err := userOf(cfg, "")
 	if err != nil {
@@ -58,7 +58,7 @@ func userOf(cfg *rest.Config, namespace string) (*user, error) {
 	return &user{namespace: namespace, sets: sets, core: core}, err
 }
 
-// create makes a set and returns its generation.
+// create creates a set and returns its generation.
 func (u *user) create(ctx context.Context, name string, replicas int32) (generation int64, err error) {
 	labels := map[string]string{"app": name}
 	set := &api.ReplicaSet{
@@ -91,7 +91,7 @@ func (u *user) list(ctx context.Context) (*api.ReplicaSetList, error) {
 	return list, u.sets.Get().Namespace(u.namespace).Resource(api.Resource).Do(ctx).Into(list)
 }
 
-// watch tells of all changes after those of a resourceVersion.
+// watch reports all changes after those of a resourceVersion.
 func (u *user) watch(ctx context.Context, version string) (watch.Interface, error) {
 	return u.sets.Get().Namespace(u.namespace).Resource(api.Resource).
 		VersionedParams(&metav1.ListOptions{Watch: true, ResourceVersion: version}, metav1.ParameterCodec).Watch(ctx)

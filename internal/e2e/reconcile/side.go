@@ -27,7 +27,7 @@ const (
 // Sides are both.
 var Sides = []Side{Ours, ClientGo}
 
-// Probes are told what a controller does. They may be called concurrently.
+// Probes record what a controller does. They may be called concurrently.
 type Probes struct {
 	// Handled is called by a handler of the informer of sets that is registered
 	// beside the controller's own, with each set that was added or updated.
@@ -66,7 +66,7 @@ func newOurs(cfg *rest.Config, namespace string, probes Probes) (*Controller, er
 		return nil, err
 	}
 	_, err = c.Sets().AddHandler(informer.HandlerFuncs[*api.ReplicaSet]{
-		AddFunc:    probes.Handled,
+		AddFunc:    func(set *api.ReplicaSet, _ bool) { probes.Handled(set) },
 		UpdateFunc: func(_, set *api.ReplicaSet) { probes.Handled(set) },
 	}, informer.HandlerOptions{Name: "probe"})
 	return &Controller{

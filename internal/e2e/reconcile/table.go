@@ -26,7 +26,7 @@ func (r *Report) heading(area string) string {
 	}
 }
 
-// head tells what was measured, on what and how.
+// head says what was measured, on what and how.
 func (r *Report) head() string {
 	return fmt.Sprintf("%s\nmedian of %d runs each, alternating; %d workers; ratio is client-go over ours (ours over client-go for a rate), more than 1 is better, with the range within which it is certain",
 		r.Host, r.Settings.Rounds, r.Settings.Workers)

@@ -58,7 +58,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	return write(charts, *into, out)
 }
 
-// write writes the charts and says so.
+// write writes the charts and prints their paths.
 func write(charts []chart.Chart, folder string, out io.Writer) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

@@ -57,6 +57,9 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	if opts.pods > 0 {
 		return false, rows.ServePods(opts.pods, opts.watchList, in, out)
 	}
+	if opts.population != "" {
+		return false, rows.ServePopulation(opts.population, in, out)
+	}
 	if opts.child != "" {
 		return false, serve(opts, in, out)
 	}
@@ -84,7 +87,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	return missed, nil
 }
 
-// measure runs the rows one after the other and says on stderr where it is.
+// measure runs the rows one after the other and prints progress to stderr.
 func measure(ctx context.Context, opts options, selected []bench.Row) ([]bench.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -113,7 +116,7 @@ func measure(ctx context.Context, opts options, selected []bench.Row) ([]bench.R
 	return results, nil
 }
 
-// report makes a report of the results.
+// report returns a report of the results.
 func report(opts options, results []bench.Result) bench.Report {
 	how := fmt.Sprintf("%s, median of up to %d runs each, alternating; ratio is theirs over ours, more than 1 is better",
 		pick(opts.cpu, "processor time", "wall-clock time"), opts.rounds)

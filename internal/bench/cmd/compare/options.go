@@ -26,6 +26,7 @@ type options struct {
 	profile     string
 	child, side string
 	pods        int
+	population  string
 	watchList   bool
 }
 
@@ -47,6 +48,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.child, "child", "", "measure one side of this row under the orders of a parent (internal)")
 	flags.StringVar(&o.side, "side", "", "which side a child measures: ours or theirs (internal)")
 	flags.IntVar(&o.pods, rows.ServeFlag, 0, "serve so many pods to a child (internal)")
+	flags.StringVar(&o.population, rows.PopulationFlag, "", "serve such objects to a child (internal)")
 	flags.BoolVar(&o.watchList, "watchlist", false, "with -"+rows.ServeFlag+": know WatchList (internal)")
 	pattern := flags.String("run", "", "only rows whose name matches this regular expression")
 	if err := flags.Parse(args); err != nil {

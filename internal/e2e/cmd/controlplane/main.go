@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// run builds and, unless told otherwise, runs a control plane until ctx ends.
+// run builds and, unless flags say otherwise, runs a control plane until ctx ends.
 func run(ctx context.Context, buildOnly, manager bool) (err error) {
 	if buildOnly {
 		programs := []controlplane.Program{controlplane.Etcd, controlplane.KubeAPIServer, controlplane.Kubectl}

@@ -120,7 +120,7 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	return context.Cause(ctx)
 }
 
-// key returns the key of an object, which may have been deleted while nobody watched.
+// key returns the key of an object, which may have been deleted while there was no watch.
 func key(obj any) (types.NamespacedName, error) {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	return types.NamespacedName(name), err
@@ -128,7 +128,7 @@ func key(obj any) (types.NamespacedName, error) {
 
 var errNotAPod = errors.New("the cache of pods holds something else")
 
-// pod returns the pod that a handler is told of.
+// pod returns the pod of an event.
 func pod(obj any) (*corev1.Pod, error) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj

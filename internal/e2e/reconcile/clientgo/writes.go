@@ -63,7 +63,7 @@ func (w *ownWrites) note(set types.NamespacedName, written metav1.Object) {
 	s.last = time.Now()
 }
 
-// seen tells that a cache shows obj.
+// seen records that a cache shows obj.
 func (w *ownWrites) seen(obj metav1.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *ownWrites) seen(obj metav1.Object) {
 	w.drop(obj.GetUID())
 }
 
-// gone tells that a cache shows that an object is not there any more.
+// gone records that a cache shows that an object is not there any more.
 func (w *ownWrites) gone(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
