@@ -1,12 +1,10 @@
-// Package readme_test keeps the code blocks of README.md true: each is the body
-// of an Example here, which is compiled and run like any other.
+// Package readme_test keeps the programs of README.md true: each is a file here,
+// which is compiled and run like any other program.
 package readme_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -20,45 +18,41 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// A block is announced by a comment with the name of its Example.
-var block = regexp.MustCompile("(?s)<!-- (Example_\\w+) -->\n```go\n(.*?)```")
+// A block is announced by a comment with the name of its program.
+var block = regexp.MustCompile("(?s)<!-- program (\\w+) -->\n```go\n(.*?)```")
 
-func TestReadmeShowsTheExamples(t *testing.T) {
+// printed is what each program prints on the embedded server.
+var printed = map[string]string{
+	"informer":   "Added default/colours\nthe sky is blue\n",
+	"controller": "reconciling default/colours map[sky:blue]\n",
+}
+
+func TestReadmeShowsWholePrograms(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	blocks := block.FindAllSubmatch(readme, -1)
-	require.Equal(t, strings.Count(string(readme), "```go"), len(blocks), "every Go block has the name of an Example above it")
-
-	bodies := exampleBodies(t)
+	require.Equal(t, strings.Count(string(readme), "```go"), len(blocks), "every Go block has the name of its program above it")
+	require.Len(t, blocks, len(printed))
 	for _, b := range blocks {
-		name, shown := string(b[1]), string(b[2])
-		require.Contains(t, bodies, name)
-		assert.Equal(t, bodies[name], shown, "README.md must show the body of %s", name)
+		name := string(b[1])
+		source, err := os.ReadFile(filepath.Join(name, "main.go"))
+		require.NoError(t, err)
+		assert.Equal(t, string(source), string(b[2]), "README.md must show %s/main.go", name)
 	}
-	assert.Len(t, bodies, len(blocks), "README.md shows every Example of this package")
 }
 
-// exampleBodies returns the bodies of the Examples, without the expected output,
-// shifted left by one tab.
-func exampleBodies(t *testing.T) map[string]string {
-	files, err := filepath.Glob("example_*_test.go")
-	require.NoError(t, err)
-	bodies := map[string]string{}
-	for _, name := range files {
-		source, err := os.ReadFile(name)
-		require.NoError(t, err)
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, name, source, parser.ParseComments)
-		require.NoError(t, err)
-		for _, decl := range file.Decls {
-			fn, ok := decl.(*ast.FuncDecl)
-			if !ok || !strings.HasPrefix(fn.Name.Name, "Example") {
-				continue
-			}
-			body := string(source[fset.Position(fn.Body.Lbrace).Offset+2 : fset.Position(fn.Body.Rbrace).Offset])
-			body, _, _ = strings.Cut(body, "\t// Output:")
-			bodies[fn.Name.Name] = strings.ReplaceAll("\n"+body, "\n\t", "\n")[1:]
-		}
+func TestProgramsOfReadmeRun(t *testing.T) {
+	t.Parallel()
+	for name, want := range printed {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			binary := filepath.Join(t.TempDir(), name)
+			out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./"+name).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			out, err = exec.CommandContext(t.Context(), binary).Output() // what is logged goes to stderr
+			require.NoError(t, err)
+			assert.Equal(t, want, string(out))
+		})
 	}
-	return bodies
 }

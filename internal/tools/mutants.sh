@@ -16,7 +16,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tools=$root/internal/tools
-packages=(indexer/internal/pmap internal/eventlog deltafifo indexer workqueue informer reflector)
+packages=(indexer/internal/pmap informer/internal/eventlog deltafifo indexer workqueue informer reflector)
 sample=100 seed=1 out='' flags=''
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
