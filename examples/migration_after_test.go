@@ -12,7 +12,7 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-func after(ctx context.Context, cfg *rest.Config, reconcile reconcileFunc) error {
+func after(ctx context.Context, cfg *rest.Config, reconcile func(ctx context.Context, pod *corev1.Pod, err error) error) error {
 	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{ResyncPeriod: 30 * time.Second})
 	if err != nil {
 		return err

@@ -1,10 +1,11 @@
-package examples
+package clients
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -12,7 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-func before(ctx context.Context, cfg *rest.Config, reconcile reconcileFunc) error {
+func before(ctx context.Context, cfg *rest.Config, reconcile func(ctx context.Context, pod *corev1.Pod, err error) error) error {
 	clientset, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return err
