@@ -58,7 +58,7 @@ type Controller struct {
 	podClient *restclient.Client[*corev1.Pod]
 	setClient *restclient.Client[*api.ReplicaSet]
 
-	doomed      uidSet
+	doomed      DoomedPods
 	ran         atomic.Bool
 	log         *slog.Logger
 	traced      func(Step)

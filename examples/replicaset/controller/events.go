@@ -20,8 +20,6 @@ func (c *Controller) addHandlers() error {
 	_, errSets := informer.EnqueueKeysOf(c.sets, c.queue, informer.HandlerOptions{Name: "replicasets"})
 
 	_, errPods := c.pods.AddHandler(informer.Handlers(
-		// The first of the three, so that no worker finds the pod still remembered.
-		informer.HandlerFuncs[*corev1.Pod]{DeleteFunc: func(pod *corev1.Pod) { c.doomed.remove(pod.UID) }},
 		// The set that controls the pod, and the one that did so before, if it is another.
 		informer.EnqueueOwner[*corev1.Pod](c.queue, informer.Owner{Kind: api.GroupVersionKind}),
 		// An orphan has no owner to enqueue. Any set that it matches may adopt it.

@@ -41,6 +41,7 @@ func (w *writes) seen() workqueue.Condition { return workqueue.All(w.conditions.
 func (c *Controller) round(ctx context.Context, w *writes, key types.NamespacedName) (again time.Duration, err error) {
 	set, err := c.sets.Lister().Get(key)
 	if apierrors.IsNotFound(err) {
+		c.doomed.Forget(key)
 		return 0, nil // deleted; the cluster's garbage collector deletes its pods
 	}
 	if err != nil {
@@ -58,8 +59,8 @@ func (c *Controller) round(ctx context.Context, w *writes, key types.NamespacedN
 		return 0, err
 	}
 	active := make([]*corev1.Pod, 0, len(owned))
-	for _, pod := range owned {
-		if isActive(pod) && !c.doomed.has(pod.UID) {
+	for _, pod := range c.doomed.Without(key, owned) {
+		if isActive(pod) {
 			active = append(active, pod)
 		}
 	}

@@ -67,9 +67,10 @@ func (c *Controller) create(ctx context.Context, w *writes, set *api.ReplicaSet,
 }
 
 func (c *Controller) remove(ctx context.Context, set *api.ReplicaSet, pods []*corev1.Pod) error {
+	key := restclient.KeyOf(set)
 	err := inParallel(len(pods), func(i int) error {
 		pod := pods[i]
-		c.doomed.add(pod.UID)
+		c.doomed.Add(key, pod.UID)
 		err := c.podClient.Delete(ctx, restclient.KeyOf(pod), metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &pod.UID},
 		})
@@ -77,7 +78,7 @@ func (c *Controller) remove(ctx context.Context, set *api.ReplicaSet, pods []*co
 			return nil // already deleted, or another pod has the name by now
 		}
 		if err != nil {
-			c.doomed.remove(pod.UID)
+			c.doomed.Remove(key, pod.UID)
 			return err
 		}
 		c.trace(set, Deleted, pod.Name)

@@ -16,10 +16,9 @@ import (
 )
 
 // claim returns the pods that belong to set, and adopts and releases pods so that
-// exactly those that the selector matches do. It looks at all pods of the
-// namespace, as the example does.
+// exactly those that the selector matches do.
 func (c *Controller) claim(ctx context.Context, set *api.ReplicaSet, selector labels.Selector) ([]*corev1.Pod, error) {
-	pods, err := c.podLister.Pods(set.Namespace).List(labels.Everything())
+	pods, err := c.candidates(set)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +53,52 @@ func (c *Controller) claim(ctx context.Context, set *api.ReplicaSet, selector la
 		}
 	}
 	return owned, errors.Join(failed...)
+}
+
+// controllerIndex is the name of the index by [controllerOf].
+const controllerIndex = "controller"
+
+// controllerOf finds the pods of a controller, and those of a namespace that have
+// none.
+func controllerOf(obj any) ([]string, error) {
+	p, err := pod(obj)
+	if err != nil {
+		return nil, err
+	}
+	return []string{indexKey(p.Namespace, ownerUID(p))}, nil
+}
+
+func indexKey(namespace string, controller types.UID) string {
+	return namespace + "/" + string(controller)
+}
+
+// candidates returns the pods of set and the orphans beside them. The index cannot
+// be asked for both at one point in time: the orphans come first, so that a pod
+// which is being adopted is seen twice rather than not at all.
+func (c *Controller) candidates(set *api.ReplicaSet) ([]*corev1.Pod, error) {
+	var (
+		pods []*corev1.Pod
+		at   = map[types.UID]int{}
+	)
+	for _, key := range []string{indexKey(set.Namespace, ""), indexKey(set.Namespace, set.UID)} {
+		found, err := c.pods.GetIndexer().ByIndex(controllerIndex, key)
+		if err != nil {
+			return nil, err
+		}
+		for _, obj := range found {
+			p, err := pod(obj)
+			if err != nil {
+				return nil, err
+			}
+			if i, twice := at[p.UID]; twice {
+				pods[i] = p
+				continue
+			}
+			at[p.UID] = len(pods)
+			pods = append(pods, p)
+		}
+	}
+	return pods, nil
 }
 
 // stillLives asks the API server, not the cache, whether set is still there.

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/examples/replicaset/controller"
 )
 
 // Options configures New; the zero value serves all namespaces.
@@ -51,7 +52,7 @@ type Controller struct {
 	podClient kubernetes.Interface
 	setClient *setClient
 
-	doomed      doomedPods
+	doomed      controller.DoomedPods
 	writes      ownWrites
 	reconciling func(types.NamespacedName)
 }
@@ -82,7 +83,8 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	}
 
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	c.pods = coreinformers.NewFilteredPodInformer(podReader, opts.Namespace, 0, byNamespace, func(o *metav1.ListOptions) {
+	byController := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, controllerIndex: controllerOf}
+	c.pods = coreinformers.NewFilteredPodInformer(podReader, opts.Namespace, 0, byController, func(o *metav1.ListOptions) {
 		o.LabelSelector = api.Label + "=" + api.LabelValue
 	})
 	c.podLister = corelisters.NewPodLister(c.pods.GetIndexer())

@@ -100,7 +100,6 @@ func (c *Controller) podDeleted(obj any) {
 		utilruntime.HandleError(err)
 		return
 	}
-	c.doomed.remove(p.UID)
 	c.writes.gone(p.UID)
 	c.enqueueOwner(p)
 }

@@ -27,6 +27,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (a
 	}
 	set, err := c.setLister.get(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
+		c.doomed.Forget(key)
 		return 0, nil // deleted; the cluster's garbage collector deletes its pods
 	}
 	if err != nil {
@@ -42,8 +43,8 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (a
 		return 0, err
 	}
 	active := make([]*corev1.Pod, 0, len(owned))
-	for _, p := range owned {
-		if controller.IsActive(p) && !c.doomed.has(p.UID) {
+	for _, p := range c.doomed.Without(key, owned) {
+		if controller.IsActive(p) {
 			active = append(active, p)
 		}
 	}

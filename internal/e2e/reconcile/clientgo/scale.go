@@ -25,7 +25,7 @@ func (c *Controller) scale(ctx context.Context, set *api.ReplicaSet, active []*c
 		return c.create(ctx, set, min(diff, burst))
 	case diff < 0:
 		controller.SortForDeletion(active)
-		return c.remove(ctx, active[:min(-diff, burst)])
+		return c.remove(ctx, keyOf(set), active[:min(-diff, burst)])
 	}
 	return nil
 }
@@ -53,15 +53,15 @@ func (c *Controller) create(ctx context.Context, set *api.ReplicaSet, n int) err
 	return nil
 }
 
-func (c *Controller) remove(ctx context.Context, pods []*corev1.Pod) error {
+func (c *Controller) remove(ctx context.Context, key types.NamespacedName, pods []*corev1.Pod) error {
 	err := inParallel(len(pods), func(i int) error {
 		p := pods[i]
-		c.doomed.add(p.UID)
+		c.doomed.Add(key, p.UID)
 		err := c.podClient.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &p.UID},
 		})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			c.doomed.remove(p.UID)
+			c.doomed.Remove(key, p.UID)
 			return err
 		}
 		return nil
@@ -85,14 +85,4 @@ func inParallel(n int, f func(i int) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// doomedPods are those whose deletion has been asked for, until the cache shows it.
-type doomedPods struct{ uids sync.Map }
-
-func (d *doomedPods) add(uid types.UID)    { d.uids.Store(uid, nil) }
-func (d *doomedPods) remove(uid types.UID) { d.uids.Delete(uid) }
-func (d *doomedPods) has(uid types.UID) bool {
-	_, ok := d.uids.Load(uid)
-	return ok
 }
