@@ -9,26 +9,28 @@ import (
 // as *corev1.Pod or *unstructured.Unstructured.
 type Object = object.Object
 
-// DeltaType says what happened.
-type DeltaType string
+// DeltaType says what happened. It is the ChangeType of packages indexer and informer,
+// so Added, Updated and Deleted compare with theirs, and has three more values: a queue
+// also carries what happened to no single object. The name is client-go's.
+type DeltaType = object.ChangeType
 
 // The kinds of change.
 const (
 	// Added: the producer reported a new object.
-	Added DeltaType = "Added"
+	Added = object.Added
 	// Updated: the producer reported a new state of an object.
-	Updated DeltaType = "Updated"
+	Updated = object.Updated
 	// Deleted: the object is gone.
-	Deleted DeltaType = "Deleted"
+	Deleted = object.Deleted
 	// Replaced: the result of a list. A [DeltaFIFO] has one for each listed
 	// object, in Object; a [BatchFIFO] has one for the whole list, in Objects.
-	Replaced DeltaType = "Replaced"
+	Replaced = object.Replaced
 	// Sync: a known object that a resync delivers again, unchanged. A BatchFIFO
 	// has no resync.
-	Sync DeltaType = "Sync"
+	Sync = object.Sync
 	// Bookmark: nothing changed up to ResourceVersion. A DeltaFIFO has no place
 	// for it.
-	Bookmark DeltaType = "Bookmark"
+	Bookmark = object.Bookmark
 )
 
 // Delta is one change. It is a value: copying it copies no object. The objects
@@ -36,6 +38,10 @@ const (
 type Delta[T Object] struct {
 	// Type says which of the fields below are set.
 	Type DeltaType
+	// FinalStateUnknown marks a Deleted delta as a tombstone: the object
+	// was deleted while nothing watched, and Object is the last state that was
+	// seen, not the last state that it had. Only in a [DeltaFIFO].
+	FinalStateUnknown bool
 	// Object is the state after the change; for Deleted the last state known,
 	// which is nil in a tombstone of an object that was never seen. It is not set
 	// for Bookmark, nor for the Replaced of a [BatchFIFO].
@@ -49,10 +55,6 @@ type Delta[T Object] struct {
 	// ResourceVersion is that of the list for Replaced, and that of the
 	// bookmark for Bookmark; otherwise it is empty, as the object has its own.
 	ResourceVersion string
-	// FinalStateUnknown marks a Deleted delta as a tombstone: the object
-	// was deleted while nothing watched, and Object is the last state that was
-	// seen, not the last state that it had. Only in a [DeltaFIFO].
-	FinalStateUnknown bool
 }
 
 // Tombstone returns the delta as a tombstone, and whether it is one.

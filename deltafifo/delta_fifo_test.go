@@ -363,7 +363,7 @@ func TestEveryShapeOfDeltaKnowsItsKey(t *testing.T) {
 	require.NoError(t, q.Replace(ctx, []thing{newThing("ns/listed", "2")}, "2"))
 	var got []string
 	for _, d := range drain(t, q, known) {
-		got = append(got, string(d.Type)+" "+d.Key.String())
+		got = append(got, d.Type.String()+" "+d.Key.String())
 		tombstone, ok := d.Tombstone()
 		assert.Equal(t, d.FinalStateUnknown, ok)
 		if ok {

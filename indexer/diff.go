@@ -9,18 +9,23 @@ import (
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-// ChangeType says what happened to an object between two snapshots.
-type ChangeType string
+// ChangeType says what happened to an object: [Added], [Updated] or [Deleted]. Packages
+// informer and deltafifo have the same type and constants, so their values compare. It
+// prints as its name, also in JSON.
+type ChangeType = object.ChangeType
 
-// The three things that can happen.
+// What can have happened to an object between two snapshots.
 const (
-	Added   ChangeType = "Added"
-	Updated ChangeType = "Updated"
-	Deleted ChangeType = "Deleted"
+	Added   = object.Added
+	Updated = object.Updated
+	Deleted = object.Deleted
 )
 
 // Change is one difference between two snapshots. Old is set unless the type is
 // Added, New unless it is Deleted.
+//
+// An informer's Event is a Change and how it was found. A Delta of package deltafifo is a
+// change as it was received, without the old state.
 type Change[T Object] struct {
 	Type     ChangeType
 	Key      types.NamespacedName

@@ -49,9 +49,9 @@ func (s silent) Watch(ctx context.Context, _ metav1.ListOptions) (reflector.Stre
 
 type silence struct{ ctx context.Context }
 
-func (s silence) Next() (reflector.Event[*pod], error) {
+func (s silence) Next() (reflector.WatchEvent[*pod], error) {
 	<-s.ctx.Done()
-	return reflector.Event[*pod]{}, s.ctx.Err()
+	return reflector.WatchEvent[*pod]{}, s.ctx.Err()
 }
 
 func (s silence) Close() error { return nil }

@@ -26,7 +26,7 @@ type cluster struct {
 	rv      int
 	uid     int
 	objs    map[types.NamespacedName]*pod
-	history []reflector.Event[*pod]
+	history []reflector.WatchEvent[*pod]
 	start   int // the position of history[0]; older ones are compacted away
 	changed chan struct{}
 	cut     chan struct{} // closed to end the watches
@@ -57,7 +57,7 @@ func (c *cluster) write(typ watch.EventType, p *pod) *pod {
 	} else {
 		c.objs[object.KeyOf(p)] = p
 	}
-	c.history = append(c.history, reflector.Event[*pod]{Type: typ, Object: p, ResourceVersion: p.ResourceVersion})
+	c.history = append(c.history, reflector.WatchEvent[*pod]{Type: typ, Object: p, ResourceVersion: p.ResourceVersion})
 	close(c.changed)
 	c.changed = make(chan struct{})
 	return p
@@ -225,13 +225,13 @@ type clusterStream struct {
 	cut    chan struct{}
 }
 
-func (s *clusterStream) Next() (reflector.Event[*pod], error) {
+func (s *clusterStream) Next() (reflector.WatchEvent[*pod], error) {
 	for {
 		s.c.mu.Lock()
 		changed := s.c.changed
 		if s.at < s.c.start {
 			s.c.mu.Unlock()
-			return reflector.Event[*pod]{}, apierrors.NewResourceExpired("too old")
+			return reflector.WatchEvent[*pod]{}, apierrors.NewResourceExpired("too old")
 		}
 		for s.at < s.c.rv {
 			e := s.c.history[s.at-s.c.start]
@@ -250,9 +250,9 @@ func (s *clusterStream) Next() (reflector.Event[*pod], error) {
 		select {
 		case <-changed:
 		case <-s.cut:
-			return reflector.Event[*pod]{}, io.EOF
+			return reflector.WatchEvent[*pod]{}, io.EOF
 		case <-s.ctx.Done():
-			return reflector.Event[*pod]{}, s.ctx.Err()
+			return reflector.WatchEvent[*pod]{}, s.ctx.Err()
 		}
 	}
 }

@@ -12,32 +12,20 @@ import (
 // *unstructured.Unstructured or *metav1.PartialObjectMetadata.
 type Object = object.Object
 
-// EventType says what happened to an object, from the point of view of the
-// handler that gets the event.
-type EventType uint8
+// ChangeType says what happened to an object: [Added], [Updated] or [Deleted]. Packages
+// indexer and deltafifo have the same type and constants, so their values compare. It
+// prints as its name, also in JSON.
+type ChangeType = object.ChangeType
 
 const (
 	// Added means: an object that the handler has not seen, or has seen deleted.
-	Added EventType = iota + 1
+	Added = object.Added
 	// Updated means: a new state of an object that the handler has seen. With the
 	// origin [Resync] it is the state that was delivered last.
-	Updated
+	Updated = object.Updated
 	// Deleted means: an object that the handler has seen does not exist any more.
-	Deleted
+	Deleted = object.Deleted
 )
-
-// String returns "Added", "Updated" or "Deleted".
-func (t EventType) String() string {
-	switch t {
-	case Added:
-		return "Added"
-	case Updated:
-		return "Updated"
-	case Deleted:
-		return "Deleted"
-	}
-	return "EventType(0)"
-}
 
 // Origin says how the change was found, or why the event is delivered.
 type Origin uint8
@@ -73,10 +61,16 @@ func (o Origin) String() string {
 	case Resync:
 		return "Resync"
 	}
-	return "Origin(0)"
+	return fmt.Sprintf("Origin(%d)", uint8(o))
 }
 
-// Event is one step of one object, as delivered to one handler.
+// MarshalText returns the name, so that JSON and structured logs have it rather than a
+// number.
+func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// Event is one step of one object, as delivered to one handler: a change, as between
+// two snapshots ([indexer.Change]), and how it was found. It is not an event of a watch
+// ([reflector.WatchEvent]), which knows no old state, nor an Event object of the API.
 //
 // The objects are shared with the cache and with every other handler: they must
 // not be modified. Call their DeepCopy before changing anything.
@@ -89,7 +83,7 @@ type Event[T Object] struct {
 	// reported it with the deletion, or nil if that was not received.
 	New T
 	// Type is what happened.
-	Type EventType
+	Type ChangeType
 	// Origin is how it was found.
 	Origin Origin
 	// FinalStateUnknown marks a Deleted whose final state was not received: the

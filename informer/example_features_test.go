@@ -31,7 +31,7 @@ func ExampleGroup() {
 	must(err)
 	must(group.Run(ctx, func(ctx context.Context) error { // the cache is synced
 		return workqueue.Process(ctx, queue, 1, func(_ context.Context, key types.NamespacedName) error {
-			fmt.Println("reconciling", informer.FormatKey(key))
+			fmt.Println("reconciling", indexer.FormatKey(key))
 			cancel()
 			return nil
 		})

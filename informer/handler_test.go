@@ -1,10 +1,12 @@
 package informer
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,7 +78,7 @@ func TestEnqueueKeyEnqueuesTheKeyOfEveryEvent(t *testing.T) {
 	t.Parallel()
 	var q keys
 	h := EnqueueKey[*pod](&q)
-	for _, typ := range []EventType{Added, Updated, Deleted} {
+	for _, typ := range []ChangeType{Added, Updated, Deleted} {
 		h.OnEvent(Event[*pod]{Type: typ, Key: types.NamespacedName{Namespace: "a", Name: fmt.Sprint(typ)}})
 	}
 	assert.Equal(t, keys{"a/Added", "a/Updated", "a/Deleted"}, q)
@@ -117,9 +119,12 @@ func TestEnqueueOwnerEnqueuesTheController(t *testing.T) {
 	}
 }
 
-func TestNamesOfEventTypesAndOrigins(t *testing.T) {
+func TestNamesOfChangesAndOrigins(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "Added Updated Deleted EventType(0)", fmt.Sprint(Added, " ", Updated, " ", Deleted, " ", EventType(0)))
+	assert.Equal(t, "Added Updated Deleted ChangeType(0)", fmt.Sprint(Added, " ", Updated, " ", Deleted, " ", ChangeType(0)))
+	logged, err := json.Marshal(map[ChangeType]Origin{Deleted: Relist})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"Deleted": "Relist"}`, string(logged), "names, not numbers")
 	assert.Equal(t, "Watch InitialList Relist CatchUp Resync Origin(0)",
 		fmt.Sprint(Watch, " ", InitialList, " ", Relist, " ", CatchUp, " ", Resync, " ", Origin(0)))
 }

@@ -15,6 +15,8 @@ type MetricsProvider interface {
 // a time by the goroutine that applies changes, which waits for them: they must not
 // block. What changes with time rather than with events (lag per handler, age of
 // the cache, length of the queue, reconnects) is in [Health], to be read as needed.
+//
+// What its reflectors and a work queue measure is in the Metrics of their packages.
 type Metrics interface {
 	// Applied records that a batch was applied to the cache and logged.
 	Applied(counts EventCounts, took time.Duration)
@@ -37,7 +39,7 @@ type EventCounts struct {
 }
 
 // count adds one event of a type.
-func (c *EventCounts) count(t EventType) {
+func (c *EventCounts) count(t ChangeType) {
 	switch t {
 	case Added:
 		c.Added++

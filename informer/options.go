@@ -105,7 +105,7 @@ type HandlerPanic struct {
 	// Handler is the name of the registration.
 	Handler string
 	// Type, Key and Origin are those of the event.
-	Type   EventType
+	Type   ChangeType
 	Key    types.NamespacedName
 	Origin Origin
 	// Value is what the handler panicked with.

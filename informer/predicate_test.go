@@ -60,7 +60,7 @@ func TestBackgroundChoosesWhatIsNoNews(t *testing.T) {
 	}
 	h := WhenElse(InitialOrResync[*pod](), name(&chosen), name(&rest))
 	for _, origin := range []Origin{Watch, InitialList, Relist, CatchUp} {
-		for _, typ := range []EventType{Added, Updated, Deleted} {
+		for _, typ := range []ChangeType{Added, Updated, Deleted} {
 			h.OnEvent(Event[*pod]{Type: typ, Origin: origin})
 		}
 	}

@@ -42,14 +42,12 @@ func difference[T Object](from, to *indexer.Snapshot[T], origin Origin, deliver 
 		return true
 	}
 	for c := range indexer.Diff(from, to) {
-		e := Event[T]{Key: c.Key, Old: c.Old, New: c.New, Origin: origin}
+		e := Event[T]{Type: c.Type, Key: c.Key, Old: c.Old, New: c.New, Origin: origin}
 		switch c.Type {
-		case indexer.Added:
-			e.Type = Added
-		case indexer.Deleted:
+		case Deleted:
 			// Two snapshots show that an object is gone, not what it was in the end.
-			e.Type, e.FinalStateUnknown = Deleted, true
-		case indexer.Updated:
+			e.FinalStateUnknown = true
+		case Updated:
 			// A new copy of the same state, as a list makes them.
 			if object.SameVersion(c.Old, c.New) {
 				continue

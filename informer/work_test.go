@@ -222,22 +222,6 @@ func TestSeenIsMetWhenItCannotBeAnyMore(t *testing.T) {
 	})
 }
 
-func TestKeysHaveTheFormOfClientGo(t *testing.T) {
-	t.Parallel()
-	for s, key := range map[string]types.NamespacedName{
-		"default/web": {Namespace: "default", Name: "web"}, "node-1": {Name: "node-1"},
-	} {
-		assert.Equal(t, s, FormatKey(key))
-		got, err := ParseKey(s)
-		require.NoError(t, err)
-		assert.Equal(t, key, got)
-	}
-	for _, bad := range []string{"", "/", "a/", "/b", "a/b/c"} {
-		_, err := ParseKey(bad)
-		require.Error(t, err, bad)
-	}
-}
-
 func TestMappedHandlerEnqueuesKeysOfAnyType(t *testing.T) {
 	t.Parallel()
 	var q anyKeys[int]

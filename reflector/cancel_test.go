@@ -121,9 +121,9 @@ type lazy struct {
 	closed  atomic.Bool
 }
 
-func (s *lazy) Next() (reflector.Event[*configMap], error) {
+func (s *lazy) Next() (reflector.WatchEvent[*configMap], error) {
 	<-s.closing
-	return reflector.Event[*configMap]{}, errBroken
+	return reflector.WatchEvent[*configMap]{}, errBroken
 }
 
 func (s *lazy) Close() error {

@@ -123,31 +123,31 @@ type funcStream[T Object] struct {
 }
 
 // Next implements [Stream].
-func (s *funcStream[T]) Next() (Event[T], error) {
+func (s *funcStream[T]) Next() (WatchEvent[T], error) {
 	ev, err := s.receive()
 	if err != nil {
-		return Event[T]{}, err
+		return WatchEvent[T]{}, err
 	}
 	position := s.n
 	s.n++
 	switch ev.Type {
 	case watch.Error:
-		return Event[T]{}, errorEvent(ev.Object)
+		return WatchEvent[T]{}, errorEvent(ev.Object)
 	case watch.Bookmark:
 		acc, err := meta.Accessor(ev.Object)
 		if err != nil {
-			return Event[T]{}, &wire.DecodeError{Err: fmt.Errorf("a BOOKMARK event without metadata: %w", err)}
+			return WatchEvent[T]{}, &wire.DecodeError{Err: fmt.Errorf("a BOOKMARK event without metadata: %w", err)}
 		}
 		end, err := wire.Bookmark[T](acc)
-		return Event[T](end), err
+		return WatchEvent[T](end), err
 	case watch.Added, watch.Modified, watch.Deleted:
 		obj, err := typed[T](ev.Object, position)
 		if err != nil {
-			return Event[T]{Type: ev.Type, Err: err}, nil
+			return WatchEvent[T]{Type: ev.Type, Err: err}, nil
 		}
-		return Event[T]{Type: ev.Type, Object: obj, ResourceVersion: obj.GetResourceVersion()}, nil
+		return WatchEvent[T]{Type: ev.Type, Object: obj, ResourceVersion: obj.GetResourceVersion()}, nil
 	default:
-		return Event[T]{Type: wire.Cut(ev.Type)}, nil
+		return WatchEvent[T]{Type: wire.Cut(ev.Type)}, nil
 	}
 }
 

@@ -6,9 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Metrics receives what is worth counting. The methods are called from the
-// goroutine of [Reflector.Run] and must not block. One value belongs to one
-// reflector, which is what labels are for.
+// Metrics records the measurements of one reflector: one value for each, which is
+// what labels are for. The methods are called from the goroutine of [Reflector.Run]
+// and must not block.
+//
+// Packages informer and workqueue have a Metrics of the same form, each with what its
+// own type measures; package informer/prometheus implements all three.
 type Metrics interface {
 	// Listed is called after each attempt to read the collection as a whole,
 	// with LIST or WatchList; class is ClassNone if it succeeded, and then

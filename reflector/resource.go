@@ -140,18 +140,18 @@ type resourceStream[T Object] struct {
 }
 
 // Next implements [Stream].
-func (s *resourceStream[T]) Next() (Event[T], error) {
+func (s *resourceStream[T]) Next() (WatchEvent[T], error) {
 	ev, err := s.Stream.Next()
 	switch {
 	case err == nil:
 		if ev.Err != nil {
 			ev.Err = fromWire(ev.Err)
 		}
-		return Event[T](ev), nil
+		return WatchEvent[T](ev), nil
 	case err == io.EOF: //nolint:errorlint // the bare value means an orderly end
-		return Event[T]{}, err
+		return WatchEvent[T]{}, err
 	}
-	return Event[T]{}, s.r.failed("watch", err)
+	return WatchEvent[T]{}, s.r.failed("watch", err)
 }
 
 // fromWire returns an *ObjectError for that of the wire. nil stays nil.

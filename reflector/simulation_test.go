@@ -259,7 +259,7 @@ type blurredStream struct {
 	initial bool
 }
 
-func (s *blurredStream) Next() (reflector.Event[*corev1.ConfigMap], error) {
+func (s *blurredStream) Next() (reflector.WatchEvent[*corev1.ConfigMap], error) {
 	ev, err := s.Stream.Next()
 	if err != nil {
 		return ev, err

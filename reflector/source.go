@@ -50,7 +50,7 @@ type Stream[T Object] interface {
 	// [apierrors.APIStatus] holds when the server has sent an ERROR event, and
 	// any other error when the connection or the encoding broke. After an
 	// error every further call returns an error.
-	Next() (Event[T], error)
+	Next() (WatchEvent[T], error)
 
 	// Close ends the watch and frees what it holds. It may be called more than
 	// once, and while another goroutine is in Next, which then returns an
@@ -58,8 +58,9 @@ type Stream[T Object] interface {
 	Close() error
 }
 
-// Event is one event of a watch.
-type Event[T Object] struct {
+// WatchEvent is one event of a watch, as the server sent it: with the API's event
+// types, and without the state before. The informer makes its Event of it.
+type WatchEvent[T Object] struct {
 	// Type is ADDED, MODIFIED, DELETED or BOOKMARK; whatever else the server
 	// sent is handed over too, for the Reflector to report.
 	Type watch.EventType

@@ -94,12 +94,12 @@ type transformedStream[In, Out Object] struct {
 }
 
 // Next implements [Stream].
-func (s *transformedStream[In, Out]) Next() (Event[Out], error) {
+func (s *transformedStream[In, Out]) Next() (WatchEvent[Out], error) {
 	ev, err := s.Stream.Next()
 	if err != nil {
-		return Event[Out]{}, err
+		return WatchEvent[Out]{}, err
 	}
-	out := Event[Out]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, InitialEventsEnd: ev.InitialEventsEnd, Err: ev.Err}
+	out := WatchEvent[Out]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, InitialEventsEnd: ev.InitialEventsEnd, Err: ev.Err}
 	if ev.Err == nil && !object.IsNil(ev.Object) {
 		out.Object, out.Err = s.t.apply(ev.Object, s.n)
 	}

@@ -96,7 +96,7 @@ func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts
 }
 
 // next waits for an event.
-func (s *liveStream[T]) next() (Event[T], error) {
+func (s *liveStream[T]) next() (WatchEvent[T], error) {
 	ev, err := s.Next()
 	if err != nil {
 		return ev, because(s.ctx, err)
@@ -198,7 +198,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 }
 
 // advance notes the position that the sink has reached.
-func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T], now time.Time) {
+func (r *Reflector[T]) advance(live *liveStream[T], ev WatchEvent[T], now time.Time) {
 	if live.unordered && ev.Type != watch.Added {
 		live.unordered = false
 	}
@@ -216,7 +216,7 @@ func (r *Reflector[T]) advance(live *liveStream[T], ev Event[T], now time.Time) 
 
 // apply gives one event to the sink. A change that the sink does not take over
 // ends the watch, and the next watch starts before it.
-func (r *Reflector[T]) apply(ctx context.Context, ev Event[T]) error {
+func (r *Reflector[T]) apply(ctx context.Context, ev WatchEvent[T]) error {
 	if ev.Err != nil {
 		return r.applyUnreadable(ctx, ev)
 	}
@@ -249,7 +249,7 @@ func (r *Reflector[T]) apply(ctx context.Context, ev Event[T]) error {
 // applyUnreadable handles an event whose object cannot be decoded: a deletion
 // needs no more than the key, if the sink still has the object; any other event
 // is lost until the next list, which is scheduled.
-func (r *Reflector[T]) applyUnreadable(ctx context.Context, ev Event[T]) error {
+func (r *Reflector[T]) applyUnreadable(ctx context.Context, ev WatchEvent[T]) error {
 	oe := asObjectError(ev.Err)
 	if ev.Type == watch.Deleted && r.known != nil && oe.Key.Name != "" {
 		if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {

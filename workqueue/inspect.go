@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Metrics receives the events of a queue, with the meaning that the metrics
-// of Kubernetes' workqueues have; the series to feed are given in brackets.
+// Metrics records the measurements of one queue, with the meaning that the metrics of
+// Kubernetes' workqueues have; the series to feed are given in brackets. Packages
+// informer and reflector have a Metrics of the same form, with what they measure.
 // What is a level rather than an event (workqueue_depth,
 // workqueue_unfinished_work_seconds,
 // workqueue_longest_running_processor_seconds) is read from [Queue.Stats] when

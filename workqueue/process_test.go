@@ -3,6 +3,7 @@ package workqueue_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -500,4 +501,11 @@ func TestPanicWithAnOutcomeIsStillAFailure(t *testing.T) {
 		p.stop()
 		assert.Equal(t, []workqueue.Action{workqueue.Retried, workqueue.Dropped}, p.actions())
 	})
+}
+
+func TestActionsAreNamedInJSON(t *testing.T) {
+	t.Parallel()
+	encoded, err := json.Marshal([]workqueue.Action{workqueue.Succeeded, workqueue.Interrupted, 9})
+	require.NoError(t, err)
+	assert.JSONEq(t, `["succeeded", "interrupted", "Action(9)"]`, string(encoded))
 }

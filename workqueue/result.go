@@ -165,6 +165,10 @@ func (a Action) String() string {
 	return fmt.Sprintf("Action(%d)", int(a))
 }
 
+// MarshalText returns the name, so that JSON and structured logs have it rather than a
+// number.
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
 // Outcome describes one processing of one item.
 type Outcome[T comparable] struct {
 	Item    T

@@ -22,11 +22,11 @@
 // # Use
 //
 //	registry := prom.NewRegistry() // prom is client_golang's package prometheus
-//	metrics, err := prometheus.New(registry)
+//	provider, err := prometheus.New(registry)
 //	...
-//	pods, err := informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Metrics: metrics})
+//	pods, err := informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Metrics: provider})
 //	...
-//	series, err := metrics.Queue("pods")
+//	series, err := provider.Queue("pods")
 //	...
 //	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Metrics: series})
 //	series.Attach(queue) // for depth, unfinished work, longest running

@@ -34,12 +34,12 @@ func Example() {
 	must(err)
 
 	registry := prom.NewRegistry()
-	metrics, err := prometheus.New(registry)
+	provider, err := prometheus.New(registry)
 	must(err)
 
-	inf, err := informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Metrics: metrics})
+	inf, err := informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Metrics: provider})
 	must(err)
-	series, err := metrics.Queue("configmaps")
+	series, err := provider.Queue("configmaps")
 	must(err)
 	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Metrics: series})
 	series.Attach(queue)

@@ -85,7 +85,7 @@ func (p page) includes(t *testing.T, want page) {
 	}
 }
 
-func newMetrics(t *testing.T) (*prometheus.Metrics, *prom.Registry) {
+func newMetrics(t *testing.T) (*prometheus.Provider, *prom.Registry) {
 	t.Helper()
 	registry := prom.NewPedanticRegistry() // it checks what is collected against what was described
 	metrics, err := prometheus.New(registry)

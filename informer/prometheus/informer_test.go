@@ -18,7 +18,7 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
-func newInformer(t *testing.T, server *informertest.Server, metrics *prometheus.Metrics, name string) *informer.Informer[*corev1.ConfigMap] {
+func newInformer(t *testing.T, server *informertest.Server, metrics *prometheus.Provider, name string) *informer.Informer[*corev1.ConfigMap] {
 	t.Helper()
 	inf, err := informer.New(source(t, server, ""), informer.Options[*corev1.ConfigMap]{Name: name, Metrics: metrics})
 	require.NoError(t, err)

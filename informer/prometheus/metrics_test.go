@@ -87,7 +87,7 @@ func TestNamesFollowTheConventions(t *testing.T) {
 }
 
 // everything makes each metric have a series.
-func everything(t *testing.T, metrics *prometheus.Metrics) {
+func everything(t *testing.T, metrics *prometheus.Provider) {
 	t.Helper()
 	metrics.Informer("pods", func() informer.Health {
 		return informer.Health{
@@ -130,7 +130,7 @@ func TestRegisteringTwiceIsAClearError(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)
 	_, err := prometheus.New(registry)
-	require.ErrorContains(t, err, "share one Metrics")
+	require.ErrorContains(t, err, "share one Provider")
 	var already prom.AlreadyRegisteredError
 	require.ErrorAs(t, err, &already)
 

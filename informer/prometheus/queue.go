@@ -86,7 +86,7 @@ func (q *queues) addQueue(name string) (*Queue, error) {
 	})
 }
 
-// Queue is the [workqueue.Metrics] of one queue. Make one with [Metrics.Queue],
+// Queue is the [workqueue.Metrics] of one queue. Make one with [Provider.Queue],
 // give it to the queue's options, and the queue to Attach.
 type Queue struct {
 	name           string

@@ -61,7 +61,7 @@ func (r *reflectors) addReflector(name string) (*Reflector, error) {
 }
 
 // Reflector is the [reflector.Metrics] of one reflector, or of all those of an
-// informer. Make one with [Metrics.Reflector] and give it to the reflector's
+// informer. Make one with [Provider.Reflector] and give it to the reflector's
 // options.
 type Reflector struct {
 	mu                                     sync.Mutex

@@ -259,7 +259,7 @@ func TestF2WriteAfterClose(t *testing.T) {
 func printOurs(deltas deltafifo.Deltas[*corev1.Pod]) string {
 	var all []string
 	for _, d := range deltas {
-		all = append(all, printDelta(string(d.Type), d.Key.String(), d.Object, d.FinalStateUnknown))
+		all = append(all, printDelta(d.Type.String(), d.Key.String(), d.Object, d.FinalStateUnknown))
 	}
 	return strings.Join(all, ", ")
 }
