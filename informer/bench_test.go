@@ -16,17 +16,6 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// silent is a source that lists n pods and then never says anything.
-type silent struct{ pods []*pod }
-
-func silentSource(n int) silent {
-	s := silent{pods: make([]*pod, n)}
-	for i := range s.pods {
-		s.pods[i] = benchPod(i, 1)
-	}
-	return s
-}
-
 func benchPod(i, rv int) *pod {
 	name := "pod-" + strconv.Itoa(i)
 	return &pod{ObjectMeta: metav1.ObjectMeta{
@@ -34,31 +23,13 @@ func benchPod(i, rv int) *pod {
 	}}
 }
 
-func (s silent) List(_ context.Context, _ metav1.ListOptions, each func(*pod, error) error) (metav1.ListMeta, error) {
-	for _, p := range s.pods {
-		if err := each(p, nil); err != nil {
-			return metav1.ListMeta{}, err
-		}
-	}
-	return metav1.ListMeta{ResourceVersion: "1"}, nil
-}
-
-func (s silent) Watch(ctx context.Context, _ metav1.ListOptions) (reflector.Stream[*pod], error) {
-	return silence{ctx}, nil
-}
-
-type silence struct{ ctx context.Context }
-
-func (s silence) Next() (reflector.WatchEvent[*pod], error) {
-	<-s.ctx.Done()
-	return reflector.WatchEvent[*pod]{}, s.ctx.Err()
-}
-
-func (s silence) Close() error { return nil }
-
 // running starts an informer of n pods and returns it when it is synced.
 func running(b testing.TB, n int) *Informer[*pod] {
-	inf, err := New[*pod](silentSource(n), Options[*pod]{Reflector: reflector.Options{Timeouts: reflector.Timeouts{Idle: -1}}})
+	pods := make([]*pod, n)
+	for i := range pods {
+		pods[i] = benchPod(i, 1)
+	}
+	inf, err := New(newCluster(pods...).source(), Options[*pod]{Reflector: reflector.Options{Timeouts: reflector.Timeouts{Idle: -1}}})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { _ = inf.Run(ctx) }()

@@ -36,8 +36,13 @@ type cluster struct {
 	unreadable map[types.NamespacedName]bool
 }
 
-func newCluster() *cluster {
-	return &cluster{rv: 100, start: 100, objs: map[types.NamespacedName]*pod{}, unreadable: map[types.NamespacedName]bool{}, changed: make(chan struct{})}
+// newCluster returns a cluster of pods that were there before its history.
+func newCluster(pods ...*pod) *cluster {
+	c := &cluster{rv: 100, start: 100, objs: map[types.NamespacedName]*pod{}, unreadable: map[types.NamespacedName]bool{}, changed: make(chan struct{})}
+	for _, p := range pods {
+		c.objs[object.KeyOf(p)] = p
+	}
+	return c
 }
 
 // enter must be called in the synctest bubble that is going to use the cluster.

@@ -3,31 +3,30 @@ package informer
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/internal/scripted"
 )
 
 func TestTextsOfDiscoveryAreCutWhereTheyEnter(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("w", 1<<16)
-	for name, answer := range map[string]http.HandlerFunc{
-		"name of a resource": func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"resources":[{"name":%q,"kind":%q}]}`, long, widgetKind.Kind)
+	body := func(format string, args ...any) scripted.Answer {
+		return scripted.Body("application/json", func() string { return fmt.Sprintf(format, args...) })
+	}
+	for name, answer := range map[string]scripted.Answer{
+		"name of a resource": body(`{"resources":[{"name":%q,"kind":%q}]}`, long, widgetKind.Kind),
+		"number":             body(`{"resources":%s}`, strings.Repeat("7", 1<<16)),
+		"redirect": func(w http.ResponseWriter, r *http.Request, _ int) {
+			http.Redirect(w, r, "/"+long, http.StatusFound)
 		},
-		"number": func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"resources":%s}`, strings.Repeat("7", 1<<16))
-		},
-		"redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/"+long, http.StatusFound) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := httptest.NewServer(answer)
-			defer server.Close()
-			d, err := newDiscovery(&rest.Config{Host: server.URL})
+			d, err := newDiscovery((&scripted.Server{List: answer}).Config(t))
 			require.NoError(t, err)
 			found, err := d.find(t.Context(), widgetKind)
 			require.Error(t, err)

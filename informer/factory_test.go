@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -299,29 +300,24 @@ func TestInformersOfAFactoryHaveDifferentNames(t *testing.T) {
 	})
 }
 
-// hanging is a server that never answers.
-type hanging struct{ asked chan struct{} }
-
-func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
-	select {
-	case h.asked <- struct{}{}:
-	default:
-	}
-	<-r.Context().Done()
-	return nil, r.Context().Err()
-}
-
 // Reading the cache does not wait for the server, not even to name the resource of
 // what is not found.
 func TestListerDoesNotWaitForDiscovery(t *testing.T) {
 	t.Parallel()
-	server := hanging{make(chan struct{}, 1)}
-	fac, err := NewFactory(&rest.Config{Host: "http://localhost", Transport: server}, FactoryOptions{})
+	asked := make(chan struct{}, 1)
+	server := &scripted.Server{List: func(_ http.ResponseWriter, r *http.Request, _ int) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		scripted.Hang(r)
+	}}
+	fac, err := NewFactory(server.Config(t), FactoryOptions{})
 	require.NoError(t, err)
 	widgets, err := For(fac, ForOptions[untyped]{Kind: widgetKind})
 	require.NoError(t, err)
 	fac.Start(t.Context())
-	<-server.asked
+	<-asked
 	answer := make(chan error, 1)
 	go func() {
 		_, err := widgets.Lister().Get(objKey("default", "w"))

@@ -4,27 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 // Promise reflector/4
 func TestABigObjectOnASlowLinkSyncs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: func(w httpWriter, r *httpRequest, _ int) {
+		s := &scripted.Server{List: func(w httpWriter, r *httpRequest, _ int) {
 			drip(w, r, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[`+bigCM("1")+`]}`)
-		}, watch: quiet}
+		}, Watch: scripted.Quiet}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Answer: 10 * time.Second}})
+		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Answer: 10 * time.Second}})
 		after(80 * time.Second)
 		require.NoError(t, r.Health().LastError)
 		require.Equal(t, "big@1", sink.holds())
@@ -38,7 +36,7 @@ func drip(w httpWriter, r *httpRequest, body string) {
 		n := min(20_000, len(body))
 		fmt.Fprint(w, body[:n])
 		w.(flusher).Flush()
-		if body = body[n:]; !linger(r, time.Second) {
+		if body = body[n:]; !scripted.Linger(r, time.Second) {
 			return
 		}
 	}
@@ -46,21 +44,21 @@ func drip(w httpWriter, r *httpRequest, body string) {
 
 // bigCM takes 70 s at 20 KB/s.
 func bigCM(rv string) string {
-	return strings.Replace(cm("big", rv), `"data":{`, `"data":{"x":"`+strings.Repeat("x", 1_400_000)+`",`, 1)
+	return strings.Replace(scripted.ConfigMap("big", rv), `"data":{`, `"data":{"x":"`+strings.Repeat("x", 1_400_000)+`",`, 1)
 }
 
 // Promise reflector/4
 func TestABigEventOnASlowLinkIsNoSilence(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10", cm("big", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
+		s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("big", "1")), Watch: func(w httpWriter, r *httpRequest, _ int) {
 			drip(w, r, `{"type":"MODIFIED","object":`+bigCM("11")+"}\n")
-			hang(r)
+			scripted.Hang(r)
 		}}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Idle: 10 * time.Second}})
+		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Idle: 10 * time.Second}})
 		after(75 * time.Second)
 		require.Equal(t, "big@11", sink.holds())
-		require.Equal(t, "list@0 watch@10", s.verbs())
+		require.Equal(t, "list@0 watch@10", s.Verbs())
 		require.NoError(t, r.Health().LastError)
 		after(10 * time.Second)
 		require.Equal(t, 1, r.Health().Reconnects[reflector.ClassIdle], "then silence ends it")
@@ -73,18 +71,18 @@ func TestABigEventOnASlowLinkIsNoSilence(t *testing.T) {
 // Promise reflector/4
 func TestABigInitialEventOnASlowLinkSyncsByAList(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{watchList: func(w httpWriter, r *httpRequest, _ int) {
+		s := &scripted.Server{WatchList: func(w httpWriter, r *httpRequest, _ int) {
 			drip(w, r, `{"type":"ADDED","object":`+bigCM("1")+"}\n")
-			send(w, "BOOKMARK", bookmark("10", true))
-			hang(r)
-		}, list: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark("10", true))
+			scripted.Hang(r)
+		}, List: func(w httpWriter, r *httpRequest, _ int) {
 			drip(w, r, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[`+bigCM("1")+`]}`)
-		}, watch: quiet}
+		}, Watch: scripted.Quiet}
 		sink := newRecorder()
-		run(t, s.source(t), sink, reflector.Options{})
+		run(t, sourceOf(t, s), sink, reflector.Options{})
 		after(85 * time.Second)
 		require.Equal(t, "big@1", sink.holds())
-		require.Equal(t, "watchlist@ list@0 watch@10", s.verbs())
+		require.Equal(t, "watchlist@ list@0 watch@10", s.Verbs())
 	})
 }
 
@@ -103,14 +101,14 @@ func TestTheSizeOfAnObjectIsBoundedByAnOption(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				for size, fits := range map[int]bool{c.fits: true, c.exceeds: false} {
 					for _, listed := range []bool{true, false} {
-						s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
-							send(w, "ADDED", object(size))
-							hang(r)
+						s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
+							scripted.Send(w, "ADDED", object(size))
+							scripted.Hang(r)
 						}}
 						if listed {
-							s.list, s.watch = lists("10", object(size)), quiet
+							s.List, s.Watch = scripted.Lists("10", object(size)), scripted.Quiet
 						}
-						lw, err := reflector.NewResource[*configMap](s.config(t), configMaps, reflector.ResourceOptions{MaxObjectSize: limit})
+						lw, err := reflector.NewResource[*configMap](s.Config(t), scripted.ConfigMaps, reflector.ResourceOptions{MaxObjectSize: limit})
 						require.NoError(t, err)
 						sink := newRecorder()
 						r := run(t, lw, sink, listMode)
@@ -136,23 +134,25 @@ func TestEndlessPagesArePaced(t *testing.T) {
 		"nothing new": "a page that brings no new object", "empty": "a page that brings no new object",
 		"two tokens": "the continue token of a page before",
 	}
-	for name, page := range map[string]answer{
-		"nothing new": func(w httpWriter, _ *httpRequest, n int) { writeList(w, "10", fmt.Sprint("t", n), cm("a", "1")) },
-		"empty":       func(w httpWriter, _ *httpRequest, n int) { writeList(w, "10", fmt.Sprint("t", n)) },
+	for name, page := range map[string]scripted.Answer{
+		"nothing new": func(w httpWriter, _ *httpRequest, n int) {
+			scripted.WriteList(w, "10", fmt.Sprint("t", n), scripted.ConfigMap("a", "1"))
+		},
+		"empty": func(w httpWriter, _ *httpRequest, n int) { scripted.WriteList(w, "10", fmt.Sprint("t", n)) },
 		"two tokens": func(w httpWriter, _ *httpRequest, n int) {
-			writeList(w, "10", fmt.Sprint("t", n%2), cm(fmt.Sprint("o", n), "1"))
+			scripted.WriteList(w, "10", fmt.Sprint("t", n%2), scripted.ConfigMap(fmt.Sprint("o", n), "1"))
 		},
 		"always one object": func(w httpWriter, _ *httpRequest, n int) {
-			writeList(w, "10", fmt.Sprint("t", n), cm(fmt.Sprint("o", n), "1"))
+			scripted.WriteList(w, "10", fmt.Sprint("t", n), scripted.ConfigMap(fmt.Sprint("o", n), "1"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: page}
+				s := &scripted.Server{List: page}
 				sink := newRecorder()
-				r := run(t, s.source(t), sink, listMode)
+				r := run(t, sourceOf(t, s), sink, listMode)
 				after(10 * time.Second)
-				require.LessOrEqual(t, len(s.asked()), 10)
+				require.LessOrEqual(t, len(s.Requests()), 10)
 				require.Empty(t, sink.calls())
 				require.False(t, r.Health().Synced)
 				if why := endless[name]; why != "" {
@@ -171,9 +171,9 @@ func TestACollectionOfWhichNothingCanBeReadIsNotSynced(t *testing.T) {
 				for i := range n {
 					items = append(items, badCM(fmt.Sprint("o", i), "1"))
 				}
-				s := &scripted{list: lists("10", items...), watch: quiet}
+				s := &scripted.Server{List: scripted.Lists("10", items...), Watch: scripted.Quiet}
 				sink := newRecorder()
-				r := run(t, s.source(t), sink, listMode)
+				r := run(t, sourceOf(t, s), sink, listMode)
 				after(500 * time.Millisecond)
 				h := r.Health()
 				require.False(t, h.Synced)
@@ -187,12 +187,12 @@ func TestACollectionOfWhichNothingCanBeReadIsNotSynced(t *testing.T) {
 }
 
 func TestRepetitionsWithoutEndAreRefused(t *testing.T) {
-	for name, item := range map[string]string{"null": "null", "same name": cm("a", "1"), "same bad name": badCM("a", "1")} {
+	for name, item := range map[string]string{"null": "null", "same name": scripted.ConfigMap("a", "1"), "same bad name": badCM("a", "1")} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: lists("10", append([]string{cm("good", "1")}, strings.Split(strings.Repeat(item+"\n", 1100), "\n")[:1100]...)...)}
+				s := &scripted.Server{List: scripted.Lists("10", append([]string{scripted.ConfigMap("good", "1")}, strings.Split(strings.Repeat(item+"\n", 1100), "\n")[:1100]...)...)}
 				sink := newRecorder()
-				r := run(t, s.source(t), sink, listMode)
+				r := run(t, sourceOf(t, s), sink, listMode)
 				after(500 * time.Millisecond)
 				require.ErrorContains(t, r.Health().LastError, "more than 1000 objects have no name, or that of another one")
 				require.Empty(t, sink.calls())
@@ -204,32 +204,29 @@ func TestRepetitionsWithoutEndAreRefused(t *testing.T) {
 // Promise reflector/3
 func TestARedirectToItselfIsNamedAndBounded(t *testing.T) {
 	t.Parallel()
-	var n atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n.Add(1)
-		http.Redirect(w, r, r.URL.String(), http.StatusFound)
-	}))
-	defer server.Close()
-	err := firstError(t, &rest.Config{Host: server.URL})
-	require.EqualValues(t, 1, n.Load())
+	s := &scripted.Server{List: func(w httpWriter, r *httpRequest, _ int) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }}
+	err := firstError(t, s.Config(t))
+	require.Len(t, s.Requests(), 1)
 	require.Equal(t, reflector.ClassNotAPI, reflector.Classify(err))
 	require.ErrorContains(t, err, "redirects to itself (HTTP status 302)")
 }
 
 func TestTextsOfAServerAreCutWhereTheyEnter(t *testing.T) {
 	long := strings.Repeat("hunter2 ", 1<<15)
-	for name, first := range map[string]answer{
-		"message": func(w httpWriter, _ *httpRequest, _ int) { status(w, 500, "x", long[:1<<14]) },
-		"reason":  func(w httpWriter, _ *httpRequest, _ int) { status(w, 500, metav1.StatusReason(long[:1<<14]), "x") },
+	for name, first := range map[string]scripted.Answer{
+		"message": func(w httpWriter, _ *httpRequest, _ int) { scripted.WriteStatus(w, 500, "x", long[:1<<14]) },
+		"reason": func(w httpWriter, _ *httpRequest, _ int) {
+			scripted.WriteStatus(w, 500, metav1.StatusReason(long[:1<<14]), "x")
+		},
 		"kind":    func(w httpWriter, _ *httpRequest, _ int) { fmt.Fprintf(w, `{"kind":%q,"apiVersion":"v1"}`, long) },
 		"plain":   func(w httpWriter, _ *httpRequest, _ int) { w.WriteHeader(500); fmt.Fprint(w, long) },
 		"field":   func(w httpWriter, _ *httpRequest, _ int) { fmt.Fprintf(w, `{%q:1,"kind":7}`, long[:1<<14]) },
-		"version": func(w httpWriter, _ *httpRequest, _ int) { writeList(w, long, "") },
+		"version": func(w httpWriter, _ *httpRequest, _ int) { scripted.WriteList(w, long, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: first}
-				r := run(t, s.source(t), newRecorder(), listMode)
+				s := &scripted.Server{List: first}
+				r := run(t, sourceOf(t, s), newRecorder(), listMode)
 				after(500 * time.Millisecond)
 				require.Error(t, r.Health().LastError)
 				require.Less(t, len(r.Health().LastError.Error()), 1500)
@@ -242,14 +239,14 @@ func TestTextsOfAServerAreCutWhereTheyEnter(t *testing.T) {
 func TestErrorsDoNotQuoteObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var reported []string
-		s := &scripted{list: lists("10", cm("good", "1"),
+		s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("good", "1"),
 			`{"metadata":{"name":"a","generation":"hunter2"}}`, `{"metadata":{"name":"b","creationTimestamp":"hunter2"}}`,
 			`{"metadata":{"name":"c"},"immutable":42424242}`, `{"metadata":{"name":"d"},"binaryData":{"x":"hunter2!"}}`,
-		), watch: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "ADDED", `"hunter2"`)
+		), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "ADDED", `"hunter2"`)
 			fmt.Fprint(w, `{"type":hunter2}`)
 		}}
-		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, OnQuarantine: func(oe *reflector.ObjectError) { reported = append(reported, oe.Error()) }})
+		r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{Sync: reflector.SyncList, OnQuarantine: func(oe *reflector.ObjectError) { reported = append(reported, oe.Error()) }})
 		after(500 * time.Millisecond)
 		require.Len(t, reported, 5)
 		text := fmt.Sprint(reported, r.Health().LastError)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -20,41 +21,41 @@ import (
 func TestRunEndsAtOnceFromEveryState(t *testing.T) {
 	halfList := func(w httpWriter, r *httpRequest, _ int) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","items":[` + cm("a", "1") + `,`))
+		_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","items":[` + scripted.ConfigMap("a", "1") + `,`))
 		w.(flusher).Flush()
-		hang(r)
+		scripted.Hang(r)
 	}
-	hung := func(_ httpWriter, r *httpRequest, _ int) { hang(r) }
+	hung := func(_ httpWriter, r *httpRequest, _ int) { scripted.Hang(r) }
 	for name, c := range map[string]struct {
-		s     *scripted
+		s     *scripted.Server
 		opts  reflector.Options
 		block bool
 		state reflector.State
 	}{
-		"connecting to list":      {s: &scripted{list: hung}, opts: listMode, state: reflector.StateConnecting},
-		"listing":                 {s: &scripted{list: halfList}, opts: listMode, state: reflector.StateListing},
-		"connecting to watchlist": {s: &scripted{watchList: hung}, state: reflector.StateConnecting},
-		"streaming": {s: &scripted{watchList: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "ADDED", cm("a", "1"))
-			hang(r)
+		"connecting to list":      {s: &scripted.Server{List: hung}, opts: listMode, state: reflector.StateConnecting},
+		"listing":                 {s: &scripted.Server{List: halfList}, opts: listMode, state: reflector.StateListing},
+		"connecting to watchlist": {s: &scripted.Server{WatchList: hung}, state: reflector.StateConnecting},
+		"streaming": {s: &scripted.Server{WatchList: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "ADDED", scripted.ConfigMap("a", "1"))
+			scripted.Hang(r)
 		}}, state: reflector.StateStreaming},
-		"connecting to watch": {s: &scripted{list: lists("1"), watch: hung}, opts: listMode, state: reflector.StateConnecting},
-		"watching":            {s: &scripted{list: lists("1"), watch: quiet}, opts: listMode, state: reflector.StateWatching},
-		"watching after watchlist": {s: &scripted{watchList: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "BOOKMARK", bookmark("1", true))
-			hang(r)
+		"connecting to watch": {s: &scripted.Server{List: scripted.Lists("1"), Watch: hung}, opts: listMode, state: reflector.StateConnecting},
+		"watching":            {s: &scripted.Server{List: scripted.Lists("1"), Watch: scripted.Quiet}, opts: listMode, state: reflector.StateWatching},
+		"watching after watchlist": {s: &scripted.Server{WatchList: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark("1", true))
+			scripted.Hang(r)
 		}}, state: reflector.StateWatching},
-		"backing off":           {s: &scripted{list: fails(500, "")}, opts: listMode, state: reflector.StateDegraded},
-		"backing off watchlist": {s: &scripted{watchList: fails(429, "")}, state: reflector.StateDegraded},
-		"asked to come back later": {s: &scripted{list: func(w httpWriter, _ *httpRequest, _ int) {
+		"backing off":           {s: &scripted.Server{List: scripted.Fails(500, "")}, opts: listMode, state: reflector.StateDegraded},
+		"backing off watchlist": {s: &scripted.Server{WatchList: scripted.Fails(429, "")}, state: reflector.StateDegraded},
+		"asked to come back later": {s: &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) {
 			w.Header().Set("Retry-After", "100")
-			status(w, 429, "", "")
+			scripted.WriteStatus(w, 429, "", "")
 		}}, opts: listMode, state: reflector.StateDegraded},
-		"made to wait by the policy": {s: &scripted{list: fails(404, "")}, opts: reflector.Options{
+		"made to wait by the policy": {s: &scripted.Server{List: scripted.Fails(404, "")}, opts: reflector.Options{
 			Sync:   reflector.SyncList,
 			Policy: func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(time.Hour) },
 		}, state: reflector.StateDegraded},
-		"blocked in Replace": {s: &scripted{list: lists("1", cm("a", "1"))}, opts: listMode, block: true, state: reflector.StateListing},
+		"blocked in Replace": {s: &scripted.Server{List: scripted.Lists("1", scripted.ConfigMap("a", "1"))}, opts: listMode, block: true, state: reflector.StateListing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestRunEndsAtOnceFromEveryState(t *testing.T) {
 				if c.block {
 					sink.block = make(chan struct{})
 				}
-				r := run(t, c.s.source(t), sink, c.opts)
+				r := run(t, sourceOf(t, c.s), sink, c.opts)
 				after(5 * time.Second)
 				require.Equal(t, c.state, r.Health().State)
 				begin := time.Now()
@@ -77,8 +78,8 @@ func TestRunEndsAtOnceFromEveryState(t *testing.T) {
 
 func TestRunEndsWhileDialling(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{}
-		cfg := s.config(t)
+		s := &scripted.Server{}
+		cfg := s.Config(t)
 		cfg.Transport = nil
 		cfg.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			// net/http continues a dial whose result is not awaited any more.
@@ -88,7 +89,7 @@ func TestRunEndsWhileDialling(t *testing.T) {
 			}
 			return nil, context.DeadlineExceeded
 		}
-		lw, err := reflector.NewResource[*configMap](cfg, configMaps, reflector.ResourceOptions{})
+		lw, err := reflector.NewResource[*configMap](cfg, scripted.ConfigMaps, reflector.ResourceOptions{})
 		require.NoError(t, err)
 		r := run(t, lw, newRecorder(), listMode)
 		after(5 * time.Second)
@@ -103,13 +104,13 @@ func TestRunEndsWhileDialling(t *testing.T) {
 
 func TestRunWithACancelledContextDoesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("1")}
-		r, err := reflector.New(s.source(t), newRecorder(), reflector.Options{})
+		s := &scripted.Server{List: scripted.Lists("1")}
+		r, err := reflector.New(sourceOf(t, s), newRecorder(), reflector.Options{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.NoError(t, r.Run(ctx))
-		require.Empty(t, s.asked())
+		require.Empty(t, s.Requests())
 		require.ErrorContains(t, r.Run(context.Background()), "Run was called before")
 	})
 }
@@ -148,8 +149,8 @@ func (s streaming) Watch(context.Context, metav1.ListOptions) (reflector.Stream[
 // Promise reflector/5
 func TestStreamsAreClosedWhenRunReturns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, stream := &scripted{list: lists("1")}, &lazy{closing: make(chan struct{})}
-		r := run(t, streaming{s.source(t), stream}, newRecorder(), listMode)
+		s, stream := &scripted.Server{List: scripted.Lists("1")}, &lazy{closing: make(chan struct{})}
+		r := run(t, streaming{sourceOf(t, s), stream}, newRecorder(), listMode)
 		after(time.Second)
 		require.Equal(t, reflector.StateWatching, r.Health().State)
 		r.cancel()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -99,7 +100,7 @@ func mirrors[T reflector.Object](t *testing.T, encoding reflector.Encoding, mode
 			cfg := server.Config()
 			seen := &accepts{seen: map[string]bool{}}
 			cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { seen.RoundTripper = rt; return seen })
-			lw, err := reflector.NewResource[T](cfg, configMaps, reflector.ResourceOptions{Encoding: encoding})
+			lw, err := reflector.NewResource[T](cfg, scripted.ConfigMaps, reflector.ResourceOptions{Encoding: encoding})
 			require.NoError(t, err)
 			sink := &mirror[T]{state: map[string]T{}}
 			r, err := reflector.New(lw, sink, reflector.Options{Sync: mode})
@@ -109,14 +110,14 @@ func mirrors[T reflector.Object](t *testing.T, encoding reflector.Encoding, mode
 			go func() { done <- r.Run(ctx) }()
 			after(time.Second)
 			create("b")
-			require.NoError(t, server.Delete(configMaps, "default", "a0"))
-			require.NoError(t, server.Modify(configMaps, "default", "a1", func(u *unstructured.Unstructured) {
+			require.NoError(t, server.Delete(scripted.ConfigMaps, "default", "a0"))
+			require.NoError(t, server.Modify(scripted.ConfigMaps, "default", "a1", func(u *unstructured.Unstructured) {
 				u.SetLabels(map[string]string{"l": "changed"})
 			}))
 			after(time.Second)
 			require.NoError(t, r.Health().LastError)
 
-			objs, err := server.List(configMaps, "", nil)
+			objs, err := server.List(scripted.ConfigMaps, "", nil)
 			require.NoError(t, err)
 			want := &mirror[*unstructured.Unstructured]{state: map[string]*unstructured.Unstructured{}}
 			require.NoError(t, want.Replace(ctx, objs, ""))

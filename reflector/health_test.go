@@ -12,23 +12,24 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 // Promise reflector/2
 func TestTheStateMachineIsObservable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{
-			list: inTurn(fails(503, ""), lists("10", cm("a", "1"))),
-			watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-				begin(w)
-				linger(r, time.Minute)
-			}, quiet),
+		s := &scripted.Server{
+			List: scripted.InTurn(scripted.Fails(503, ""), scripted.Lists("10", scripted.ConfigMap("a", "1"))),
+			Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+				scripted.Begin(w)
+				scripted.Linger(r, time.Minute)
+			}, scripted.Quiet),
 		}
 		var states []reflector.State
 		metrics := &counting{}
 		var logged bytes.Buffer
-		r := run(t, s.source(t), newRecorder(), reflector.Options{
+		r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{
 			Sync: reflector.SyncList, Metrics: metrics, Name: "test",
 			OnStateChange: func(h reflector.Health) { states = append(states, h.State) },
 			Logger:        slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -53,8 +54,8 @@ func TestTheStateMachineIsObservable(t *testing.T) {
 
 func TestHealthTellsWhenTheNextAttemptIs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: fails(500, "")}
-		r, err := reflector.New(s.source(t), newRecorder(), listMode)
+		s := &scripted.Server{List: scripted.Fails(500, "")}
+		r, err := reflector.New(sourceOf(t, s), newRecorder(), listMode)
 		require.NoError(t, err)
 		h := r.Health()
 		require.Equal(t, reflector.StateNew, h.State)
@@ -64,14 +65,14 @@ func TestHealthTellsWhenTheNextAttemptIs(t *testing.T) {
 		go func() { done <- r.Run(ctx) }()
 		after(10 * time.Millisecond)
 		h = r.Health()
-		require.Equal(t, s.start, h.Since)
-		require.Equal(t, s.start, h.LastErrorTime)
-		wait := h.NextAttempt.Sub(s.start)
+		require.Equal(t, s.Started(), h.Since)
+		require.Equal(t, s.Started(), h.LastErrorTime)
+		wait := h.NextAttempt.Sub(s.Started())
 		require.GreaterOrEqual(t, wait, 800*time.Millisecond)
 		after(wait - 11*time.Millisecond)
-		require.Len(t, s.asked(), 1)
+		require.Len(t, s.Requests(), 1)
 		after(time.Millisecond)
-		require.Len(t, s.asked(), 2)
+		require.Len(t, s.Requests(), 2)
 		cancel()
 		require.NoError(t, <-done)
 		require.Zero(t, r.Health().NextAttempt)
@@ -80,16 +81,16 @@ func TestHealthTellsWhenTheNextAttemptIs(t *testing.T) {
 
 func TestMetricsCountEvents(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
-			send(w, "BOOKMARK", bookmark("10", true))
-			send(w, "MODIFIED", badCM("a", "11"))
-			hang(r)
-		}, cm("a", "1"))}
+		s := &scripted.Server{WatchList: initial(func(w httpWriter, r *httpRequest) {
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark("10", true))
+			scripted.Send(w, "MODIFIED", badCM("a", "11"))
+			scripted.Hang(r)
+		}, scripted.ConfigMap("a", "1"))}
 		metrics := &counting{}
-		r := run(t, s.source(t), newRecorder(), reflector.Options{Metrics: metrics})
+		r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{Metrics: metrics})
 		after(time.Second)
 		require.Equal(t, "ADDED|BOOKMARK|list 1 |MODIFIED|quarantined decode", strings.Join(metrics.log, "|"))
-		require.Equal(t, s.start, r.Health().LastEvent)
+		require.Equal(t, s.Started(), r.Health().LastEvent)
 	})
 }
 

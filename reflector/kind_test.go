@@ -2,8 +2,6 @@ package reflector_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,17 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// serve answers every request with the body that next returns.
+// serve answers every list with the body that next returns.
 func serve(t *testing.T, contentType string, next func() string) *rest.Config {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		fmt.Fprint(w, next())
-	}))
-	t.Cleanup(server.Close)
-	return &rest.Config{Host: server.URL}
+	return (&scripted.Server{List: scripted.Body(contentType, next)}).Config(t)
 }
 
 // listOnce makes one LIST request.
@@ -125,8 +119,8 @@ func TestAStructOfAUsersOwnIsToldItsKindByAnOption(t *testing.T) {
 
 func TestOneObjectOfAnotherKindIsNotACollectionOfIt(t *testing.T) {
 	t.Parallel()
-	body := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"odd"}},` + cm("a", "1") + `]}`
-	lw, err := reflector.NewResource[*corev1.ConfigMap](serve(t, "application/json", func() string { return body }), configMaps, reflector.ResourceOptions{})
+	body := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"kind":"Secret","apiVersion":"v1","metadata":{"name":"odd"}},` + scripted.ConfigMap("a", "1") + `]}`
+	lw, err := reflector.NewResource[*corev1.ConfigMap](serve(t, "application/json", func() string { return body }), scripted.ConfigMaps, reflector.ResourceOptions{})
 	require.NoError(t, err)
 	objs, bad, err := listOnce(t, lw)
 	require.NoError(t, err)
@@ -175,22 +169,22 @@ func TestAResourceThatComesBackWithAnotherKindIsCached(t *testing.T) {
 					return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":%q,"metadata":{"name":"o-%s","namespace":"ns","uid":"u","resourceVersion":"3"}}`, kind, kind)
 				}
 				first := func(w httpWriter, r *httpRequest) {
-					linger(r, 20*time.Second)
-					send(w, "ERROR", string(statusJSON(410, metav1.StatusReasonExpired, "too old")))
+					scripted.Linger(r, 20*time.Second)
+					scripted.Send(w, "ERROR", string(scripted.StatusJSON(410, metav1.StatusReasonExpired, "too old")))
 				}
-				stream := func(kind string, then func(httpWriter, *httpRequest)) answer {
+				stream := func(kind string, then func(httpWriter, *httpRequest)) scripted.Answer {
 					return func(w httpWriter, r *httpRequest, _ int) {
-						send(w, "ADDED", object(kind))
-						send(w, "BOOKMARK", bookmark("10", true))
+						scripted.Send(w, "ADDED", object(kind))
+						scripted.Send(w, "BOOKMARK", scripted.Bookmark("10", true))
 						then(w, r)
 					}
 				}
-				s := &scripted{
-					list:      inTurn(oddLists("10", "WidgetList", object("Widget")), oddLists("20", "GadgetList", object("Gadget"))),
-					watch:     inTurn(func(w httpWriter, r *httpRequest, _ int) { begin(w); first(w, r) }, quiet),
-					watchList: inTurn(stream("Widget", first), stream("Gadget", func(_ httpWriter, r *httpRequest) { hang(r) })),
+				s := &scripted.Server{
+					List:      scripted.InTurn(oddLists("10", "WidgetList", object("Widget")), oddLists("20", "GadgetList", object("Gadget"))),
+					Watch:     scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) { scripted.Begin(w); first(w, r) }, scripted.Quiet),
+					WatchList: scripted.InTurn(stream("Widget", first), stream("Gadget", func(_ httpWriter, r *httpRequest) { scripted.Hang(r) })),
 				}
-				source, err := reflector.NewResource[*slim](s.config(t), widgets, reflector.ResourceOptions{})
+				source, err := reflector.NewResource[*slim](s.Config(t), widgets, reflector.ResourceOptions{})
 				require.NoError(t, err)
 				lw := reflector.Transform(source, func(w *slim) (*configMap, error) { return &configMap{ObjectMeta: w.ObjectMeta}, nil })
 				sink := newRecorder()
@@ -207,18 +201,20 @@ func TestAResourceThatComesBackWithAnotherKindIsCached(t *testing.T) {
 
 func TestInitialEventsOfAnotherKindAreOneError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		secret := func(name string) string { return `{"apiVersion":"v1","kind":"Secret",` + cm(name, "1")[1:] }
-		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
-			send(w, "BOOKMARK", bookmark("10", true))
-			hang(r)
+		secret := func(name string) string {
+			return `{"apiVersion":"v1","kind":"Secret",` + scripted.ConfigMap(name, "1")[1:]
+		}
+		s := &scripted.Server{WatchList: initial(func(w httpWriter, r *httpRequest) {
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark("10", true))
+			scripted.Hang(r)
 		}, secret("a"), secret("b"))}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, reflector.Options{})
+		r := run(t, sourceOf(t, s), sink, reflector.Options{})
 		after(500 * time.Millisecond)
 		h := r.Health()
 		require.Equal(t, reflector.ClassWrongKind, h.LastErrorClass, "%v", h.LastError)
 		require.Equal(t, reflector.StateDegraded, h.State)
-		require.Equal(t, 1, len(s.asked()), "a LIST would fare no better")
+		require.Equal(t, 1, len(s.Requests()), "a LIST would fare no better")
 		require.Empty(t, sink.calls())
 	})
 }

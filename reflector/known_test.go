@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -22,23 +23,23 @@ func relisted(t *testing.T, mode reflector.SyncMode, opts reflector.Options) (si
 			if i == 7 {
 				rv = round
 			}
-			items = append(items, cm(fmt.Sprint("o", i), fmt.Sprint(rv)))
+			items = append(items, scripted.ConfigMap(fmt.Sprint("o", i), fmt.Sprint(rv)))
 		}
 		return items
 	}
-	s := &scripted{
-		list: func(w httpWriter, _ *httpRequest, n int) { writeList(w, fmt.Sprint(n*10), "", objects(n)...) },
-		watchList: func(w httpWriter, r *httpRequest, n int) {
+	s := &scripted.Server{
+		List: func(w httpWriter, _ *httpRequest, n int) { scripted.WriteList(w, fmt.Sprint(n*10), "", objects(n)...) },
+		WatchList: func(w httpWriter, r *httpRequest, n int) {
 			for _, o := range objects(n) {
-				send(w, "ADDED", o)
+				scripted.Send(w, "ADDED", o)
 			}
-			send(w, "BOOKMARK", bookmark(fmt.Sprint(n*10), true))
-			linger(r, time.Minute)
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark(fmt.Sprint(n*10), true))
+			scripted.Linger(r, time.Minute)
 		},
-		watch: inTurn(fails(410, ""), quiet),
+		Watch: scripted.InTurn(scripted.Fails(410, ""), scripted.Quiet),
 	}
 	var n atomic.Int32
-	source := reflector.Transform(s.source(t), func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	source := reflector.Transform(sourceOf(t, s), func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 		n.Add(1)
 		return o, nil
 	})
@@ -93,8 +94,8 @@ func TestAFirstListOverInitialObjectsDecodesOnlyWhatDiffers(t *testing.T) {
 		old.Namespace, old.Name, old.UID, old.ResourceVersion = "ns", "a", "uid-a", "1"
 		sink.state[keyOf(old)] = old
 		var decoded []string
-		s := &scripted{list: lists("10", cm("a", "1"), cm("b", "2")), watch: quiet}
-		source := reflector.Transform(s.source(t), func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "2")), Watch: scripted.Quiet}
+		source := reflector.Transform(sourceOf(t, s), func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			decoded = append(decoded, o.Name)
 			return o, nil
 		})

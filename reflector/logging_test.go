@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/informerkit/informerkit/internal/memnet"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -49,19 +51,19 @@ func withDefaultLogger(t *testing.T, f func(t *testing.T, logged *lockedBuffer))
 //nolint:paralleltest // the default logger is global
 func TestFailuresAreLoggedByDefault(t *testing.T) {
 	for name, c := range map[string]struct {
-		s    *scripted
+		s    *scripted.Server
 		want string
 	}{
-		"forbidden":    {&scripted{list: fails(403, "")}, "add the verbs list and watch on configmaps"},
-		"dead server":  {&scripted{refuse: 1 << 30}, "is the API server running, and is this its address?"},
-		"unauthorized": {&scripted{list: fails(401, "")}, "credentials in the configuration are missing, wrong or expired"},
-		"no CRD":       {&scripted{list: fails(404, "")}, "is the CustomResourceDefinition installed"},
-		"a bad object": {&scripted{list: lists("10", badCM("a", "1")), watch: quiet}, "ns/a"},
-		"watch denied": {&scripted{list: lists("10"), watch: fails(403, "")}, "cannot watch configmaps"},
+		"forbidden":    {&scripted.Server{List: scripted.Fails(403, "")}, "add the verbs list and watch on configmaps"},
+		"dead server":  {&scripted.Server{Refuse: memnet.Always}, "is the API server running, and is this its address?"},
+		"unauthorized": {&scripted.Server{List: scripted.Fails(401, "")}, "credentials in the configuration are missing, wrong or expired"},
+		"no CRD":       {&scripted.Server{List: scripted.Fails(404, "")}, "is the CustomResourceDefinition installed"},
+		"a bad object": {&scripted.Server{List: scripted.Lists("10", badCM("a", "1")), Watch: scripted.Quiet}, "ns/a"},
+		"watch denied": {&scripted.Server{List: scripted.Lists("10"), Watch: scripted.Fails(403, "")}, "cannot watch configmaps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withDefaultLogger(t, func(t *testing.T, logged *lockedBuffer) {
-				r := run(t, c.s.source(t), newRecorder(), listMode)
+				r := run(t, sourceOf(t, c.s), newRecorder(), listMode)
 				after(time.Millisecond)
 				r.cancel()
 				require.NoError(t, <-r.done)
@@ -93,14 +95,14 @@ func TestARepeatedFailureIsLoggedOnceAMinute(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
 		start := time.Now()
-		s := &scripted{list: func(w httpWriter, r *httpRequest, n int) {
+		s := &scripted.Server{List: func(w httpWriter, r *httpRequest, n int) {
 			code := 500
 			if time.Since(start) > 10*time.Minute {
 				code = 403
 			}
-			fails(code, "")(w, r, n)
+			scripted.Fails(code, "")(w, r, n)
 		}}
-		r := run(t, s.source(t), newRecorder(), opts)
+		r := run(t, sourceOf(t, s), newRecorder(), opts)
 		after(500 * time.Millisecond)
 		require.Len(t, lines("WARN"), 1)
 		after(59 * time.Second)
@@ -121,8 +123,8 @@ func TestALineForWhatWasNotSuppressedHasNoCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
 		opts.Policy = func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(time.Minute) }
-		s := &scripted{list: fails(500, "")}
-		r := run(t, s.source(t), newRecorder(), opts)
+		s := &scripted.Server{List: scripted.Fails(500, "")}
+		r := run(t, sourceOf(t, s), newRecorder(), opts)
 		after(150 * time.Second)
 		r.cancel()
 		require.NoError(t, <-r.done)
@@ -134,14 +136,14 @@ func TestALineForWhatWasNotSuppressedHasNoCount(t *testing.T) {
 func TestBadObjectsOfAListAreOneLine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
-		items := []string{cm("good", "1")}
+		items := []string{scripted.ConfigMap("good", "1")}
 		for i := range 5000 {
 			items = append(items, badCM(fmt.Sprint("o", i), "1"))
 		}
 		reported := 0
 		opts.OnQuarantine = func(*reflector.ObjectError) { reported++ }
-		s := &scripted{list: lists("10", items...), watch: quiet}
-		r := run(t, s.source(t), newRecorder(), opts)
+		s := &scripted.Server{List: scripted.Lists("10", items...), Watch: scripted.Quiet}
+		r := run(t, sourceOf(t, s), newRecorder(), opts)
 		after(time.Second)
 		r.cancel()
 		require.NoError(t, <-r.done)
@@ -158,14 +160,14 @@ func TestBadObjectsOfAListAreOneLine(t *testing.T) {
 func TestBadEventsAreLoggedOnceAMinute(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
 			for i := range 2000 {
-				send(w, "ADDED", badCM(fmt.Sprint("o", i), fmt.Sprint(11+i)))
-				linger(r, 20*time.Millisecond)
+				scripted.Send(w, "ADDED", badCM(fmt.Sprint("o", i), fmt.Sprint(11+i)))
+				scripted.Linger(r, 20*time.Millisecond)
 			}
-			hang(r)
+			scripted.Hang(r)
 		}}
-		r := run(t, s.source(t), newRecorder(), opts)
+		r := run(t, sourceOf(t, s), newRecorder(), opts)
 		after(50 * time.Second)
 		r.cancel()
 		require.NoError(t, <-r.done)
@@ -178,8 +180,8 @@ func TestLogLinesNameTheNamespace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
 		opts.Name = "mine"
-		s := &scripted{list: fails(403, "")}
-		lw, err := reflector.NewResource[*corev1.ConfigMap](s.config(t), configMaps, reflector.ResourceOptions{Namespace: "team-a"})
+		s := &scripted.Server{List: scripted.Fails(403, "")}
+		lw, err := reflector.NewResource[*corev1.ConfigMap](s.Config(t), scripted.ConfigMaps, reflector.ResourceOptions{Namespace: "team-a"})
 		require.NoError(t, err)
 		r := run(t, reflector.Transform(lw, reflector.StripManagedFields[*corev1.ConfigMap]), newRecorder(), opts)
 		after(time.Millisecond)
@@ -193,8 +195,8 @@ func TestAPolicyThatStopsIsLogged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		opts, lines := logTo()
 		opts.Policy = func(reflector.Failure) reflector.Decision { return reflector.Stop() }
-		s := &scripted{list: fails(403, "")}
-		r := run(t, s.source(t), newRecorder(), opts)
+		s := &scripted.Server{List: scripted.Fails(403, "")}
+		r := run(t, sourceOf(t, s), newRecorder(), opts)
 		require.Error(t, <-r.done)
 		require.Len(t, lines("stopped by the policy"), 1)
 	})

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -40,11 +41,11 @@ func TestAnswersThatAreNotAListDoNotEmptyTheCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := serve(t, "application/json", func() string { return body })
-			typed, err := reflector.NewResource[*corev1.ConfigMap](cfg, configMaps, reflector.ResourceOptions{})
+			typed, err := reflector.NewResource[*corev1.ConfigMap](cfg, scripted.ConfigMaps, reflector.ResourceOptions{})
 			require.NoError(t, err)
 			_, _, err = listOnce(t, typed)
 			require.ErrorContains(t, err, "cannot list configmaps")
-			untyped, err := reflector.NewResource[*unstructured.Unstructured](cfg, configMaps, reflector.ResourceOptions{})
+			untyped, err := reflector.NewResource[*unstructured.Unstructured](cfg, scripted.ConfigMaps, reflector.ResourceOptions{})
 			require.NoError(t, err)
 			_, _, err = listOnce(t, untyped)
 			require.ErrorContains(t, err, "cannot list configmaps")
@@ -66,7 +67,7 @@ func TestListsThatAreEmptyAreLists(t *testing.T) {
 			t.Parallel()
 			cfg := serve(t, "application/json", func() string { return body })
 			for _, encoding := range []reflector.Encoding{reflector.EncodingAuto, reflector.EncodingJSON} {
-				lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, configMaps, reflector.ResourceOptions{Encoding: encoding})
+				lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, scripted.ConfigMaps, reflector.ResourceOptions{Encoding: encoding})
 				require.NoError(t, err)
 				meta, err := lw.List(t.Context(), metav1.ListOptions{}, func(*corev1.ConfigMap, error) error { return nil })
 				require.NoError(t, err)

@@ -10,23 +10,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 func TestListThenWatchMirrorsTheCollection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{
-			list: lists("10", cm("a", "1"), cm("b", "2")),
-			watch: func(w httpWriter, r *httpRequest, _ int) {
-				send(w, "ADDED", cm("c", "11"))
-				send(w, "MODIFIED", cm("a", "12"))
-				send(w, "DELETED", cm("b", "13"))
-				send(w, "BOOKMARK", bookmark("20", false))
-				hang(r)
+		s := &scripted.Server{
+			List: scripted.Lists("10", scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "2")),
+			Watch: func(w httpWriter, r *httpRequest, _ int) {
+				scripted.Send(w, "ADDED", scripted.ConfigMap("c", "11"))
+				scripted.Send(w, "MODIFIED", scripted.ConfigMap("a", "12"))
+				scripted.Send(w, "DELETED", scripted.ConfigMap("b", "13"))
+				scripted.Send(w, "BOOKMARK", scripted.Bookmark("20", false))
+				scripted.Hang(r)
 			},
 		}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, listMode)
+		r := run(t, sourceOf(t, s), sink, listMode)
 		after(time.Second)
 		require.Equal(t, []string{
 			"replace [a@1 b@2] @10", "add c@11", "update a@12", "delete b@13", "bookmark @20",
@@ -36,7 +37,7 @@ func TestListThenWatchMirrorsTheCollection(t *testing.T) {
 		require.Equal(t, reflector.StateWatching, h.State)
 		require.True(t, h.Synced)
 		require.NoError(t, h.LastError)
-		require.Equal(t, "list@0 watch@10", s.verbs())
+		require.Equal(t, "list@0 watch@10", s.Verbs())
 		r.cancel()
 		require.NoError(t, <-r.done)
 		require.Equal(t, reflector.StateStopped, r.Health().State)
@@ -45,11 +46,11 @@ func TestListThenWatchMirrorsTheCollection(t *testing.T) {
 
 // failsAtFirst runs a reflector whose first list has the outcome given, and
 // checks that it backs off, says why, and then syncs.
-func failsAtFirst(t *testing.T, s *scripted, first answer, class reflector.ErrorClass) {
-	s.list = inTurn(first, lists("10", cm("a", "1")))
-	s.watch = quiet
+func failsAtFirst(t *testing.T, s *scripted.Server, first scripted.Answer, class reflector.ErrorClass) {
+	s.List = scripted.InTurn(first, scripted.Lists("10", scripted.ConfigMap("a", "1")))
+	s.Watch = scripted.Quiet
 	sink := newRecorder()
-	r := run(t, s.source(t), sink, listMode)
+	r := run(t, sourceOf(t, s), sink, listMode)
 	after(700 * time.Millisecond)
 	h := r.Health()
 	require.Equal(t, reflector.StateDegraded, h.State)
@@ -73,14 +74,13 @@ func failsAtFirst(t *testing.T, s *scripted, first answer, class reflector.Error
 
 func TestListRefusedBacksOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10", cm("a", "1")), watch: quiet}
-		s.refuseDials(1)
+		s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "1")), Watch: scripted.Quiet, Refuse: 1}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, listMode)
+		r := run(t, sourceOf(t, s), sink, listMode)
 		after(700 * time.Millisecond)
 		h := r.Health()
 		require.Equal(t, reflector.ClassRefused, h.LastErrorClass)
-		require.EqualError(t, h.LastError, "cannot list configmaps at http://apiserver.test: dial: connection refused: is the API server running, and is this its address?")
+		require.EqualError(t, h.LastError, "cannot list configmaps at http://apiserver.test: dial memory apiserver.test: connect: connection refused: is the API server running, and is this its address?")
 		after(time.Second)
 		require.Equal(t, "a@1", sink.holds())
 	})
@@ -88,14 +88,14 @@ func TestListRefusedBacksOff(t *testing.T) {
 
 func TestListUnauthorizedBacksOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		failsAtFirst(t, &scripted{}, fails(401, metav1.StatusReasonUnauthorized), reflector.ClassUnauthorized)
+		failsAtFirst(t, &scripted.Server{}, scripted.Fails(401, metav1.StatusReasonUnauthorized), reflector.ClassUnauthorized)
 	})
 }
 
 func TestListForbiddenNamesTheMissingRole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: fails(403, metav1.StatusReasonForbidden)}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		s := &scripted.Server{List: scripted.Fails(403, metav1.StatusReasonForbidden)}
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(time.Millisecond)
 		h := r.Health()
 		require.Equal(t, reflector.ClassForbidden, h.LastErrorClass)
@@ -107,8 +107,8 @@ func TestListForbiddenNamesTheMissingRole(t *testing.T) {
 
 func TestListNotFoundAsksForTheCRD(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: func(w httpWriter, _ *httpRequest, _ int) { http.Error(w, "404 page not found", 404) }}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) { http.Error(w, "404 page not found", 404) }}
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(time.Millisecond)
 		require.Equal(t, reflector.ClassNotFound, r.Health().LastErrorClass)
 		require.ErrorContains(t, r.Health().LastError, "is the CustomResourceDefinition installed")
@@ -117,13 +117,13 @@ func TestListNotFoundAsksForTheCRD(t *testing.T) {
 
 func TestListRejectedBacksOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		failsAtFirst(t, &scripted{}, fails(400, metav1.StatusReasonBadRequest), reflector.ClassRejected)
+		failsAtFirst(t, &scripted.Server{}, scripted.Fails(400, metav1.StatusReasonBadRequest), reflector.ClassRejected)
 	})
 }
 
 func TestListServerErrorBacksOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		failsAtFirst(t, &scripted{}, fails(500, metav1.StatusReasonInternalError), reflector.ClassServer)
+		failsAtFirst(t, &scripted.Server{}, scripted.Fails(500, metav1.StatusReasonInternalError), reflector.ClassServer)
 	})
 }
 
@@ -136,7 +136,7 @@ func TestListHTMLIsNotAnAPIServer(t *testing.T) {
 					w.WriteHeader(code)
 					fmt.Fprint(w, "<!doctype html><title>It works!</title>")
 				}
-				s := &scripted{}
+				s := &scripted.Server{}
 				failsAtFirst(t, s, html, reflector.ClassNotAPI)
 			})
 		})
@@ -145,11 +145,11 @@ func TestListHTMLIsNotAnAPIServer(t *testing.T) {
 
 func TestListHTMLAdvisesToCheckTheAddress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: func(w httpWriter, _ *httpRequest, _ int) {
+		s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>")
 		}}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(time.Millisecond)
 		require.EqualError(t, r.Health().LastError, "cannot list configmaps at http://apiserver.test: the server answered with HTML (HTTP status 200) instead of JSON: is this the address of an API server?")
 	})
@@ -158,7 +158,7 @@ func TestListHTMLAdvisesToCheckTheAddress(t *testing.T) {
 func TestListThatIsNoListIsADecodeError(t *testing.T) {
 	for name, body := range map[string]string{
 		"table":      `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`,
-		"object":     cm("a", "1"),
+		"object":     scripted.ConfigMap("a", "1"),
 		"other kind": `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`[:20] + `"ConfigMap","apiVersion":"v1"}`,
 		"other API":  `{"kind":"PodList","apiVersion":"metrics.k8s.io/v1","items":[]}`,
 		"not JSON":   `hello`,
@@ -172,7 +172,7 @@ func TestListThatIsNoListIsADecodeError(t *testing.T) {
 				class = reflector.ClassNetwork // cut short
 			}
 			bubble(t, func(t *testing.T) {
-				failsAtFirst(t, &scripted{}, func(w httpWriter, _ *httpRequest, _ int) {
+				failsAtFirst(t, &scripted.Server{}, func(w httpWriter, _ *httpRequest, _ int) {
 					w.Header().Set("Content-Type", "application/json")
 					fmt.Fprint(w, body)
 				}, class)
@@ -183,39 +183,39 @@ func TestListThatIsNoListIsADecodeError(t *testing.T) {
 
 func TestListCutShortIsNotTakenForWhole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		failsAtFirst(t, &scripted{}, func(w httpWriter, _ *httpRequest, _ int) {
+		failsAtFirst(t, &scripted.Server{}, func(w httpWriter, _ *httpRequest, _ int) {
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[%s,`, cm("x", "1"))
+			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[%s,`, scripted.ConfigMap("x", "1"))
 			w.(http.Flusher).Flush()
-			cut()
+			scripted.Cut()
 		}, reflector.ClassNetwork)
 	})
 }
 
 func TestListThatEndsEarlyIsNotTakenForWhole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		failsAtFirst(t, &scripted{}, func(w httpWriter, _ *httpRequest, _ int) {
+		failsAtFirst(t, &scripted.Server{}, func(w httpWriter, _ *httpRequest, _ int) {
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[%s]`, cm("x", "1"))
+			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[%s]`, scripted.ConfigMap("x", "1"))
 		}, reflector.ClassNetwork)
 	})
 }
 
 // Promise reflector/4
 func TestListThatStallsTimesOut(t *testing.T) {
-	for name, stall := range map[string]answer{
-		"before the answer": func(_ httpWriter, r *httpRequest, _ int) { hang(r) },
+	for name, stall := range map[string]scripted.Answer{
+		"before the answer": func(_ httpWriter, r *httpRequest, _ int) { scripted.Hang(r) },
 		"in the body": func(w httpWriter, r *httpRequest, _ int) {
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","items":[%s,`, cm("x", "1"))
+			fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","items":[%s,`, scripted.ConfigMap("x", "1"))
 			w.(http.Flusher).Flush()
-			hang(r)
+			scripted.Hang(r)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: inTurn(stall, lists("10")), watch: quiet}
-				r := run(t, s.source(t), newRecorder(), listMode)
+				s := &scripted.Server{List: scripted.InTurn(stall, scripted.Lists("10")), Watch: scripted.Quiet}
+				r := run(t, sourceOf(t, s), newRecorder(), listMode)
 				after(59 * time.Second)
 				require.NoError(t, r.Health().LastError)
 				after(time.Second)
@@ -231,13 +231,13 @@ func TestListHonoursRetryAfter(t *testing.T) {
 	for _, code := range []int{429, 503} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{watch: quiet, list: inTurn(func(w httpWriter, _ *httpRequest, _ int) {
+				s := &scripted.Server{Watch: scripted.Quiet, List: scripted.InTurn(func(w httpWriter, _ *httpRequest, _ int) {
 					w.Header().Set("Retry-After", "20")
-					status(w, code, "", "slow down")
-				}, lists("10"))}
-				r := run(t, s.source(t), newRecorder(), listMode)
+					scripted.WriteStatus(w, code, "", "slow down")
+				}, scripted.Lists("10"))}
+				r := run(t, sourceOf(t, s), newRecorder(), listMode)
 				after(19 * time.Second)
-				require.Len(t, s.asked(), 1)
+				require.Len(t, s.Requests(), 1)
 				require.Equal(t, reflector.StateDegraded, r.Health().State)
 				after(4 * time.Second)
 				require.True(t, r.Health().Synced)
@@ -248,13 +248,13 @@ func TestListHonoursRetryAfter(t *testing.T) {
 
 // expiredForms are the ways in which servers say that a resourceVersion is not
 // to be had.
-var expiredForms = map[string]answer{
-	"410 Expired":   fails(410, metav1.StatusReasonExpired),
-	"410 Gone":      fails(410, metav1.StatusReasonGone),
-	"cause type":    fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "x"}),
-	"cause message": fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Message: "Too large resource version"}),
+var expiredForms = map[string]scripted.Answer{
+	"410 Expired":   scripted.Fails(410, metav1.StatusReasonExpired),
+	"410 Gone":      scripted.Fails(410, metav1.StatusReasonGone),
+	"cause type":    scripted.Fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "x"}),
+	"cause message": scripted.Fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Message: "Too large resource version"}),
 	"message": func(w httpWriter, _ *httpRequest, _ int) {
-		status(w, 504, metav1.StatusReasonTimeout, "Too large resource version: 100, current: 10")
+		scripted.WriteStatus(w, 504, metav1.StatusReasonTimeout, "Too large resource version: 100, current: 10")
 	},
 }
 
@@ -262,12 +262,12 @@ func TestListAtAnUnknownVersionAsksForTheNewestAtOnce(t *testing.T) {
 	for name, expired := range expiredForms {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: inTurn(expired, lists("10", cm("a", "1"))), watch: quiet}
+				s := &scripted.Server{List: scripted.InTurn(expired, scripted.Lists("10", scripted.ConfigMap("a", "1"))), Watch: scripted.Quiet}
 				sink := newRecorder()
-				r := run(t, s.source(t), sink, listMode)
+				r := run(t, sourceOf(t, s), sink, listMode)
 				after(0)
-				require.Equal(t, "list@0 list@ watch@10", s.verbs())
-				require.Equal(t, "500", s.asked()[1].query.Get("limit"), "a list from the quorum is paged")
+				require.Equal(t, "list@0 list@ watch@10", s.Verbs())
+				require.Equal(t, "500", s.Requests()[1].Query.Get("limit"), "a list from the quorum is paged")
 				require.True(t, r.Health().Synced)
 			})
 		})
@@ -278,19 +278,19 @@ func TestListAtARejectedVersionAsksForTheNewestAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		// Damaged on the way, and no version to the server.
 		damaged := func(w httpWriter, r *httpRequest, _ int) {
-			begin(w)
-			send(w, "BOOKMARK", bookmark("1 1", false))
-			linger(r, time.Minute)
+			scripted.Begin(w)
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark("1 1", false))
+			scripted.Linger(r, time.Minute)
 		}
-		reject := fails(400, metav1.StatusReasonBadRequest)
-		s := &scripted{
-			list:  inTurn(lists("10", cm("a", "1")), reject, lists("12", cm("a", "2"))),
-			watch: inTurn(damaged, reject, quiet),
+		reject := scripted.Fails(400, metav1.StatusReasonBadRequest)
+		s := &scripted.Server{
+			List:  scripted.InTurn(scripted.Lists("10", scripted.ConfigMap("a", "1")), reject, scripted.Lists("12", scripted.ConfigMap("a", "2"))),
+			Watch: scripted.InTurn(damaged, reject, scripted.Quiet),
 		}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, listMode)
+		r := run(t, sourceOf(t, s), sink, listMode)
 		after(2 * time.Minute)
-		require.Equal(t, "list@0 watch@10 watch@1 1 list@1 1 list@ watch@12", s.verbs())
+		require.Equal(t, "list@0 watch@10 watch@1 1 list@1 1 list@ watch@12", s.Verbs())
 		require.True(t, r.Health().Synced)
 		require.Equal(t, "a@2", sink.holds())
 	})
@@ -298,20 +298,22 @@ func TestListAtARejectedVersionAsksForTheNewestAtOnce(t *testing.T) {
 
 func TestExpiredPageLeadsToAFullList(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{watch: quiet, list: inTurn(
-			func(w httpWriter, _ *httpRequest, _ int) { writeList(w, "10", "token", cm("a", "1")) },
-			fails(410, metav1.StatusReasonExpired),
-			lists("12", cm("a", "1"), cm("b", "2")),
+		s := &scripted.Server{Watch: scripted.Quiet, List: scripted.InTurn(
+			func(w httpWriter, _ *httpRequest, _ int) {
+				scripted.WriteList(w, "10", "token", scripted.ConfigMap("a", "1"))
+			},
+			scripted.Fails(410, metav1.StatusReasonExpired),
+			scripted.Lists("12", scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "2")),
 		)}
 		sink := newRecorder()
-		run(t, s.source(t), sink, listMode)
+		run(t, sourceOf(t, s), sink, listMode)
 		after(0)
 		require.Equal(t, []string{"replace [a@1 b@2] @12"}, sink.calls())
-		asked := s.asked()
-		require.Equal(t, "token", asked[1].query.Get("continue"))
-		require.Empty(t, asked[1].rv(), "the token holds the version")
-		require.Empty(t, asked[2].query.Get("continue"))
-		require.Empty(t, asked[2].query.Get("limit"))
-		require.Equal(t, "0", asked[2].rv())
+		asked := s.Requests()
+		require.Equal(t, "token", asked[1].Query.Get("continue"))
+		require.Empty(t, asked[1].ResourceVersion(), "the token holds the version")
+		require.Empty(t, asked[2].Query.Get("continue"))
+		require.Empty(t, asked[2].Query.Get("limit"))
+		require.Equal(t, "0", asked[2].ResourceVersion())
 	})
 }

@@ -11,33 +11,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 // streams begins a watch with an event, and goes on as given.
-func streams(then func(w httpWriter, r *httpRequest)) answer {
+func streams(then func(w httpWriter, r *httpRequest)) scripted.Answer {
 	return func(w httpWriter, r *httpRequest, _ int) {
-		send(w, "ADDED", cm("c", "11"))
+		scripted.Send(w, "ADDED", scripted.ConfigMap("c", "11"))
 		then(w, r)
 	}
 }
 
-func inStream(code int, reason metav1.StatusReason, causes ...metav1.StatusCause) answer {
+func inStream(code int, reason metav1.StatusReason, causes ...metav1.StatusCause) scripted.Answer {
 	return streams(func(w httpWriter, _ *httpRequest) {
-		send(w, "ERROR", string(statusJSON(code, reason, string(reason), causes...)))
+		scripted.Send(w, "ERROR", string(scripted.StatusJSON(code, reason, string(reason), causes...)))
 	})
 }
 
 // resumesAtOnce checks that a watch that has delivered an event goes on without
 // a wait, and that the end is on record.
-func resumesAtOnce(t *testing.T, first answer, class reflector.ErrorClass) {
-	s := &scripted{list: lists("10", cm("a", "1")), watch: inTurn(first, func(w httpWriter, r *httpRequest, _ int) {
-		send(w, "BOOKMARK", bookmark("60", false))
-		hang(r)
+func resumesAtOnce(t *testing.T, first scripted.Answer, class reflector.ErrorClass) {
+	s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "1")), Watch: scripted.InTurn(first, func(w httpWriter, r *httpRequest, _ int) {
+		scripted.Send(w, "BOOKMARK", scripted.Bookmark("60", false))
+		scripted.Hang(r)
 	})}
-	r := run(t, s.source(t), newRecorder(), listMode)
+	r := run(t, sourceOf(t, s), newRecorder(), listMode)
 	after(time.Millisecond)
-	require.Equal(t, "list@0 watch@10 watch@11", s.verbs())
+	require.Equal(t, "list@0 watch@10 watch@11", s.Verbs())
 	h := r.Health()
 	require.Equal(t, reflector.StateWatching, h.State)
 	require.Equal(t, class, h.LastErrorClass, "%v", h.LastError)
@@ -45,7 +46,7 @@ func resumesAtOnce(t *testing.T, first answer, class reflector.ErrorClass) {
 	require.Equal(t, 1, h.Reconnects[class])
 	after(time.Minute)
 	require.Zero(t, r.Health().ConsecutiveFailures)
-	require.Len(t, s.asked(), 3)
+	require.Len(t, s.Requests(), 3)
 }
 
 func TestStreamClosedAfterEventsResumesAtOnce(t *testing.T) {
@@ -55,11 +56,11 @@ func TestStreamClosedAfterEventsResumesAtOnce(t *testing.T) {
 }
 
 func TestStreamThatDeliversNothingBacksOffAndResumes(t *testing.T) {
-	for name, end := range map[string]answer{
-		"closed": func(w httpWriter, _ *httpRequest, _ int) { begin(w) },
-		"cut":    func(w httpWriter, _ *httpRequest, _ int) { begin(w); cut() },
+	for name, end := range map[string]scripted.Answer{
+		"closed": func(w httpWriter, _ *httpRequest, _ int) { scripted.Begin(w) },
+		"cut":    func(w httpWriter, _ *httpRequest, _ int) { scripted.Begin(w); scripted.Cut() },
 		"closed after an event of the version that it began at": func(w httpWriter, _ *httpRequest, _ int) {
-			send(w, "ADDED", cm("c", "10"))
+			scripted.Send(w, "ADDED", scripted.ConfigMap("c", "10"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,28 +77,28 @@ func TestStreamThatDeliversNothingBacksOffAndResumes(t *testing.T) {
 
 func TestAHealthyConnectionThatIsCutResumesAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-			begin(w)
-			linger(r, 10*time.Second)
-			cut()
-		}, quiet)}
-		run(t, s.source(t), newRecorder(), listMode)
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Begin(w)
+			scripted.Linger(r, 10*time.Second)
+			scripted.Cut()
+		}, scripted.Quiet)}
+		run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(10*time.Second + time.Millisecond)
-		require.Equal(t, "list@0 watch@10 watch@10", s.verbs())
+		require.Equal(t, "list@0 watch@10 watch@10", s.Verbs())
 	})
 }
 
 func TestStreamClosedAfterAHealthyPeriodResumesAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
 			rv, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 			require.NoError(t, err)
-			send(w, "BOOKMARK", bookmark(fmt.Sprint(rv+1), false))
-			linger(r, 10*time.Second)
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark(fmt.Sprint(rv+1), false))
+			scripted.Linger(r, 10*time.Second)
 		}}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(35 * time.Second)
-		require.Equal(t, "list@0 watch@10 watch@11 watch@12 watch@13", s.verbs())
+		require.Equal(t, "list@0 watch@10 watch@11 watch@12 watch@13", s.Verbs())
 		require.NoError(t, r.Health().LastError)
 		require.Equal(t, 3, r.Health().Reconnects[reflector.ClassClosed])
 	})
@@ -134,7 +135,7 @@ func TestStreamServerErrorRelists(t *testing.T) {
 
 func TestStreamErrorWithoutAStatusIsAFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		relists(t, "11", watchFails(t, streams(func(w httpWriter, _ *httpRequest) { send(w, "ERROR", "{}") }), reflector.ClassServer))
+		relists(t, "11", watchFails(t, streams(func(w httpWriter, _ *httpRequest) { scripted.Send(w, "ERROR", "{}") }), reflector.ClassServer))
 	})
 }
 
@@ -145,7 +146,7 @@ func TestStreamCutResumes(t *testing.T) {
 				resumesAtOnce(t, streams(func(w httpWriter, _ *httpRequest) {
 					fmt.Fprint(w, part)
 					w.(http.Flusher).Flush()
-					cut()
+					scripted.Cut()
 				}), reflector.ClassNetwork)
 			})
 		})
@@ -167,7 +168,7 @@ func TestStreamOfGarbageResumes(t *testing.T) {
 				resumes(t, "11", watchFails(t, streams(func(w httpWriter, r *httpRequest) {
 					fmt.Fprintln(w, garbage)
 					w.(http.Flusher).Flush()
-					hang(r)
+					scripted.Hang(r)
 				}), reflector.ClassDecode))
 			})
 		})
@@ -177,8 +178,8 @@ func TestStreamOfGarbageResumes(t *testing.T) {
 func TestStreamWithAnUnknownEventTypeRelists(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		relists(t, "11", watchFails(t, streams(func(w httpWriter, r *httpRequest) {
-			send(w, "RENAMED", cm("d", "12"))
-			hang(r)
+			scripted.Send(w, "RENAMED", scripted.ConfigMap("d", "12"))
+			scripted.Hang(r)
 		}), reflector.ClassDecode))
 	})
 }
@@ -186,13 +187,13 @@ func TestStreamWithAnUnknownEventTypeRelists(t *testing.T) {
 // Promise reflector/4
 func TestSilentStreamIsTakenForHalfOpen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: inTurn(streams(func(_ httpWriter, r *httpRequest) { hang(r) }), quiet)}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: scripted.InTurn(streams(func(_ httpWriter, r *httpRequest) { scripted.Hang(r) }), scripted.Quiet)}
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(5*time.Minute - time.Second)
-		require.Len(t, s.asked(), 2)
+		require.Len(t, s.Requests(), 2)
 		after(3100 * time.Millisecond)
-		require.Equal(t, "list@0 watch@10 watch@11 list@11", s.verbs())
-		require.Equal(t, "1", s.asked()[3].query.Get("limit"))
+		require.Equal(t, "list@0 watch@10 watch@11 list@11", s.Verbs())
+		require.Equal(t, "1", s.Requests()[3].Query.Get("limit"))
 		require.Equal(t, 1, r.Health().Reconnects[reflector.ClassIdle])
 		require.Zero(t, r.Health().ConsecutiveFailures)
 	})
@@ -202,15 +203,15 @@ func TestSilenceFromARestoredServerLeadsToARelist(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		// The server had been at 1000 and was restored from a backup. Its
 		// objects have the versions that they had, with other contents.
-		future := fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})
-		s := &scripted{list: inTurn(lists("1000", cm("a", "7")), future, lists("50", cm("a", "7"))), watch: quiet}
+		future := scripted.Fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})
+		s := &scripted.Server{List: scripted.InTurn(scripted.Lists("1000", scripted.ConfigMap("a", "7")), future, scripted.Lists("50", scripted.ConfigMap("a", "7"))), Watch: scripted.Quiet}
 		sink := newRecorder()
-		r := run(t, s.source(t), knowing{sink}, listMode)
+		r := run(t, sourceOf(t, s), knowing{sink}, listMode)
 		after(time.Minute)
 		held := sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}]
 		after(5 * time.Minute)
-		require.Equal(t, "list@0 watch@1000 watch@1000 list@1000 list@ watch@50", s.verbs())
-		require.Equal(t, "1", s.asked()[3].query.Get("limit"))
+		require.Equal(t, "list@0 watch@1000 watch@1000 list@1000 list@ watch@50", s.Verbs())
+		require.Equal(t, "1", s.Requests()[3].Query.Get("limit"))
 		require.Equal(t, "50", r.LastResourceVersion())
 		now := sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}]
 		require.Equal(t, held.ResourceVersion, now.ResourceVersion)
@@ -219,25 +220,25 @@ func TestSilenceFromARestoredServerLeadsToARelist(t *testing.T) {
 }
 
 func TestSilenceIsMeasuredAcrossWatches(t *testing.T) {
-	future := fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})
+	future := scripted.Fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})
 	for name, c := range map[string]struct {
-		watch answer
+		watch scripted.Answer
 		opts  reflector.Options
 	}{
 		"ended by the server": {watch: func(w httpWriter, r *httpRequest, _ int) {
-			begin(w)
-			linger(r, time.Minute)
+			scripted.Begin(w)
+			scripted.Linger(r, time.Minute)
 		}, opts: reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 30 * time.Second}}},
-		"ended by the client": {watch: quiet, opts: reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Idle: time.Minute}}},
+		"ended by the client": {watch: scripted.Quiet, opts: reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Idle: time.Minute}}},
 		"with a bookmark that repeats the version": {watch: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "BOOKMARK", bookmark(r.URL.Query().Get("resourceVersion"), false))
-			linger(r, time.Minute)
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark(r.URL.Query().Get("resourceVersion"), false))
+			scripted.Linger(r, time.Minute)
 		}, opts: reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 30 * time.Second}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: inTurn(lists("1000", cm("a", "7")), future, lists("50", cm("a", "7"))), watch: inTurn(c.watch, c.watch, c.watch, c.watch, quiet)}
-				r := run(t, s.source(t), newRecorder(), c.opts)
+				s := &scripted.Server{List: scripted.InTurn(scripted.Lists("1000", scripted.ConfigMap("a", "7")), future, scripted.Lists("50", scripted.ConfigMap("a", "7"))), Watch: scripted.InTurn(c.watch, c.watch, c.watch, c.watch, scripted.Quiet)}
+				r := run(t, sourceOf(t, s), newRecorder(), c.opts)
 				after(2*time.Minute + 50*time.Second)
 				require.Equal(t, 1, r.Health().Lists, "two bookmarks may be late")
 				after(90 * time.Second)
@@ -249,13 +250,13 @@ func TestSilenceIsMeasuredAcrossWatches(t *testing.T) {
 
 func TestAQuietCollectionIsAskedForItsVersionOnceIn3m(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
-			begin(w)
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Begin(w)
 			seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
 			require.NoError(t, err)
-			linger(r, time.Duration(seconds)*time.Second)
+			scripted.Linger(r, time.Duration(seconds)*time.Second)
 		}}
-		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 15 * time.Second}})
+		r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 15 * time.Second}})
 		after(time.Hour)
 		require.LessOrEqual(t, r.Health().Lists, 1+60/3)
 		require.GreaterOrEqual(t, r.Health().Lists, 18)
@@ -265,17 +266,17 @@ func TestAQuietCollectionIsAskedForItsVersionOnceIn3m(t *testing.T) {
 
 func TestStreamThatDoesNotEndInTimeIsEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "BOOKMARK", bookmark("20", false))
-			for linger(r, time.Minute) {
-				send(w, "BOOKMARK", bookmark("20", false))
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark("20", false))
+			for scripted.Linger(r, time.Minute) {
+				scripted.Send(w, "BOOKMARK", scripted.Bookmark("20", false))
 			}
 		}}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(5 * time.Minute)
-		require.Len(t, s.asked(), 2)
+		require.Len(t, s.Requests(), 2)
 		after(5*time.Minute + 31*time.Second)
 		require.Equal(t, 1, r.Health().Reconnects[reflector.ClassIdle])
-		require.Regexp(t, "^list@0 watch@10 watch@20", s.verbs())
+		require.Regexp(t, "^list@0 watch@10 watch@20", s.Verbs())
 	})
 }

@@ -13,21 +13,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 // badCM is a ConfigMap whose data cannot be decoded.
 func badCM(name, rv string) string {
-	return strings.Replace(cm(name, rv), `"data":{`, `"data":{"x":[1],`, 1)
+	return strings.Replace(scripted.ConfigMap(name, rv), `"data":{`, `"data":{"x":[1],`, 1)
 }
 
 // Promise reflector/6
 func TestOneBadObjectInAListDoesNotHoldUpTheOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var reported []*reflector.ObjectError
-		s := &scripted{list: lists("10", cm("a", "1"), badCM("b", "2"), cm("c", "3"), `{"metadata":{"namespace":"ns"}}`, `7`, `null`), watch: quiet}
+		s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "1"), badCM("b", "2"), scripted.ConfigMap("c", "3"), `{"metadata":{"namespace":"ns"}}`, `7`, `null`), Watch: scripted.Quiet}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, reflector.Options{
+		r := run(t, sourceOf(t, s), sink, reflector.Options{
 			Sync: reflector.SyncList, OnQuarantine: func(oe *reflector.ObjectError) { reported = append(reported, oe) },
 		})
 		after(0)
@@ -54,25 +55,25 @@ func TestOneBadObjectInAListDoesNotHoldUpTheOthers(t *testing.T) {
 // Promise reflector/6
 func TestABadEventIsMadeUpForByAList(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{
-			list: inTurn(lists("10", cm("a", "1"), cm("b", "2")), lists("20", cm("a", "1"), cm("b", "11"))),
-			watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-				send(w, "MODIFIED", badCM("b", "11"))
-				send(w, "ADDED", cm("c", "12"))
-				hang(r)
-			}, quiet),
+		s := &scripted.Server{
+			List: scripted.InTurn(scripted.Lists("10", scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "2")), scripted.Lists("20", scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "11"))),
+			Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+				scripted.Send(w, "MODIFIED", badCM("b", "11"))
+				scripted.Send(w, "ADDED", scripted.ConfigMap("c", "12"))
+				scripted.Hang(r)
+			}, scripted.Quiet),
 		}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, listMode)
+		r := run(t, sourceOf(t, s), sink, listMode)
 		after(time.Second)
 		require.Equal(t, []string{"replace [a@1 b@2] @10", "add c@12"}, sink.calls(), "the others flow")
 		require.Len(t, r.Health().Quarantine, 1)
 		require.Equal(t, reflector.StateWatching, r.Health().State)
 		after(58 * time.Second)
-		require.Len(t, s.asked(), 2)
+		require.Len(t, s.Requests(), 2)
 		after(2 * time.Second)
 		require.Equal(t, "replace [a@1 b@11] @20", sink.calls()[2])
-		require.Equal(t, "list@0 watch@10 list@12 watch@20", s.verbs())
+		require.Equal(t, "list@0 watch@10 list@12 watch@20", s.Verbs())
 		h := r.Health()
 		require.Empty(t, h.Quarantine)
 		require.Equal(t, 1, h.Quarantined)
@@ -83,15 +84,15 @@ func TestABadEventIsMadeUpForByAList(t *testing.T) {
 
 func TestBadEventsMakeListsRarer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
 			for {
-				send(w, "MODIFIED", badCM("b", fmt.Sprint(time.Now().Unix())))
-				if !linger(r, time.Second) {
+				scripted.Send(w, "MODIFIED", badCM("b", fmt.Sprint(time.Now().Unix())))
+				if !scripted.Linger(r, time.Second) {
 					return
 				}
 			}
 		}}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(63*time.Minute + 30*time.Second) // 1+2+4+8+16+32 minutes
 		require.Equal(t, 7, r.Health().Lists)
 		after(65 * time.Minute) // and 64 from then on
@@ -105,15 +106,15 @@ func TestQuarantineRetryMayBeOfAnyLength(t *testing.T) {
 	for retry, want := range map[time.Duration]int{1: 7, math.MaxInt64: 2} {
 		t.Run(retry.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: lists("10", cm("a", "1")), watch: func(w httpWriter, r *httpRequest, n int) {
-					send(w, "MODIFIED", badCM("a", "11"))
-					send(w, "BOOKMARK", bookmark(fmt.Sprint(11+n), false))
-					linger(r, 20*time.Second)
+				s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "1")), Watch: func(w httpWriter, r *httpRequest, n int) {
+					scripted.Send(w, "MODIFIED", badCM("a", "11"))
+					scripted.Send(w, "BOOKMARK", scripted.Bookmark(fmt.Sprint(11+n), false))
+					scripted.Linger(r, 20*time.Second)
 					if n == 1 {
-						send(w, "ERROR", string(statusJSON(410, metav1.StatusReasonExpired, "too old")))
+						scripted.Send(w, "ERROR", string(scripted.StatusJSON(410, metav1.StatusReasonExpired, "too old")))
 					}
 				}}
-				r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{QuarantineRetry: retry}})
+				r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{QuarantineRetry: retry}})
 				after(2 * time.Minute)
 				require.Equal(t, want, r.Health().Lists)
 			})
@@ -129,16 +130,16 @@ func TestABadChangeAmongTheInitialEventsIsMadeUpForByAList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{watchList: inTurn(initial(func(w httpWriter, r *httpRequest) {
-					send(w, change[0], change[1])
-					send(w, "BOOKMARK", bookmark("12", true))
-					hang(r)
-				}, cm("a", "1"), cm("b", "2")), initial(func(w httpWriter, r *httpRequest) {
-					send(w, "BOOKMARK", bookmark("20", true))
-					hang(r)
-				}, cm("a", "1")))}
+				s := &scripted.Server{WatchList: scripted.InTurn(initial(func(w httpWriter, r *httpRequest) {
+					scripted.Send(w, change[0], change[1])
+					scripted.Send(w, "BOOKMARK", scripted.Bookmark("12", true))
+					scripted.Hang(r)
+				}, scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "2")), initial(func(w httpWriter, r *httpRequest) {
+					scripted.Send(w, "BOOKMARK", scripted.Bookmark("20", true))
+					scripted.Hang(r)
+				}, scripted.ConfigMap("a", "1")))}
 				sink := newRecorder()
-				r := run(t, s.source(t), sink, reflector.Options{})
+				r := run(t, sourceOf(t, s), sink, reflector.Options{})
 				after(time.Second)
 				require.Equal(t, "a@1 b@2", sink.holds())
 				require.Len(t, r.Health().Quarantine, 1)
@@ -153,19 +154,19 @@ func TestABadChangeAmongTheInitialEventsIsMadeUpForByAList(t *testing.T) {
 // Promise reflector/6
 func TestABadObjectKeepsItsLastGoodVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{
-			list: inTurn(lists("10", cm("a", "1"), cm("b", "2")), lists("20", badCM("a", "12"), cm("b", "2"))),
-			watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-				send(w, "MODIFIED", badCM("a", "12"))
-				hang(r)
+		s := &scripted.Server{
+			List: scripted.InTurn(scripted.Lists("10", scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "2")), scripted.Lists("20", badCM("a", "12"), scripted.ConfigMap("b", "2"))),
+			Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+				scripted.Send(w, "MODIFIED", badCM("a", "12"))
+				scripted.Hang(r)
 			}, func(w httpWriter, r *httpRequest, _ int) {
-				linger(r, 2*time.Second)
-				send(w, "DELETED", badCM("a", "21"))
-				hang(r)
+				scripted.Linger(r, 2*time.Second)
+				scripted.Send(w, "DELETED", badCM("a", "21"))
+				scripted.Hang(r)
 			}),
 		}
 		sink := newRecorder()
-		r := run(t, s.source(t), knowing{sink}, listMode)
+		r := run(t, sourceOf(t, s), knowing{sink}, listMode)
 		after(61 * time.Second)
 		require.Equal(t, []string{"replace [a@1 b@2] @10", "replace [a@1 b@2] @20"}, sink.calls())
 		require.Len(t, r.Health().Quarantine, 1)
@@ -179,13 +180,13 @@ func TestABadObjectKeepsItsLastGoodVersion(t *testing.T) {
 
 func TestAGoodVersionEndsTheQuarantine(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10", badCM("a", "1"), cm("good", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
-			linger(r, time.Second)
-			send(w, "MODIFIED", cm("a", "11"))
-			hang(r)
+		s := &scripted.Server{List: scripted.Lists("10", badCM("a", "1"), scripted.ConfigMap("good", "1")), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Linger(r, time.Second)
+			scripted.Send(w, "MODIFIED", scripted.ConfigMap("a", "11"))
+			scripted.Hang(r)
 		}}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, listMode)
+		r := run(t, sourceOf(t, s), sink, listMode)
 		after(0)
 		require.Len(t, r.Health().Quarantine, 1)
 		after(2 * time.Second)
@@ -196,18 +197,18 @@ func TestAGoodVersionEndsTheQuarantine(t *testing.T) {
 
 func TestUnreadableInitialEventsAreTheLastWordOnlyIfTheyComeLast(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
-			send(w, "MODIFIED", cm("a", "4"))
-			send(w, "MODIFIED", badCM("b", "5"))
-			send(w, "DELETED", badCM("c", "6"))
-			send(w, "BOOKMARK", bookmark("10", true))
-			hang(r)
-		}, badCM("a", "1"), cm("b", "2"), cm("c", "3"), badCM("d", "3"))}
+		s := &scripted.Server{WatchList: initial(func(w httpWriter, r *httpRequest) {
+			scripted.Send(w, "MODIFIED", scripted.ConfigMap("a", "4"))
+			scripted.Send(w, "MODIFIED", badCM("b", "5"))
+			scripted.Send(w, "DELETED", badCM("c", "6"))
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark("10", true))
+			scripted.Hang(r)
+		}, badCM("a", "1"), scripted.ConfigMap("b", "2"), scripted.ConfigMap("c", "3"), badCM("d", "3"))}
 		sink := newRecorder()
 		sink.state[types.NamespacedName{Namespace: "ns", Name: "b"}] = &configMap{}
 		old := cmObject("d", "0")
 		sink.state[types.NamespacedName{Namespace: "ns", Name: "d"}] = &old
-		r := run(t, s.source(t), knowing{sink}, reflector.Options{})
+		r := run(t, sourceOf(t, s), knowing{sink}, reflector.Options{})
 		after(time.Second)
 		require.Equal(t, []string{"replace [b@2 d@0 a@4] @10"}, sink.calls())
 		var names []string
@@ -224,9 +225,9 @@ func TestTheQuarantineIsBounded(t *testing.T) {
 		for range 300 {
 			items = append(items, `{}`)
 		}
-		items = append(items, cm("good", "1"))
-		s := &scripted{list: lists("10", items...), watch: quiet}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		items = append(items, scripted.ConfigMap("good", "1"))
+		s := &scripted.Server{List: scripted.Lists("10", items...), Watch: scripted.Quiet}
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(0)
 		require.Len(t, r.Health().Quarantine, 100)
 		require.Equal(t, 300, r.Health().Quarantined)
@@ -235,7 +236,7 @@ func TestTheQuarantineIsBounded(t *testing.T) {
 
 func TestObjectsOfAWrongTypeAreQuarantined(t *testing.T) {
 	typed := func(apiVersion, kind string) string {
-		return `{"apiVersion":"` + apiVersion + `","kind":"` + kind + `",` + cm("x", "11")[1:]
+		return `{"apiVersion":"` + apiVersion + `","kind":"` + kind + `",` + scripted.ConfigMap("x", "11")[1:]
 	}
 	for name, object := range map[string]string{
 		"table":         typed("meta.k8s.io/v1", "Table"),
@@ -247,13 +248,13 @@ func TestObjectsOfAWrongTypeAreQuarantined(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: lists("10", cm("a", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
-					send(w, "ADDED", object)
-					send(w, "ADDED", typed("v1", "ConfigMap"))
-					hang(r)
+				s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "1")), Watch: func(w httpWriter, r *httpRequest, _ int) {
+					scripted.Send(w, "ADDED", object)
+					scripted.Send(w, "ADDED", typed("v1", "ConfigMap"))
+					scripted.Hang(r)
 				}}
 				sink := newRecorder()
-				r := run(t, s.source(t), sink, listMode)
+				r := run(t, sourceOf(t, s), sink, listMode)
 				after(time.Second)
 				require.Equal(t, []string{"replace [a@1] @10", "add x@11"}, sink.calls())
 				require.Equal(t, 1, r.Health().Quarantined)
@@ -264,13 +265,13 @@ func TestObjectsOfAWrongTypeAreQuarantined(t *testing.T) {
 
 func TestATransformThatFailsOrPanicsIsQuarantined(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: inTurn(lists("10", cm("a", "1"), cm("error", "2"), cm("panic", "3"), cm("nil", "4"), cm("z", "5")), lists("30", cm("a", "1"))),
-			watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-				send(w, "ADDED", cm("error", "11"))
-				send(w, "ADDED", cm("c", "12"))
-				hang(r)
-			}, quiet)}
-		lw := reflector.Transform(s.source(t), func(o *configMap) (*configMap, error) {
+		s := &scripted.Server{List: scripted.InTurn(scripted.Lists("10", scripted.ConfigMap("a", "1"), scripted.ConfigMap("error", "2"), scripted.ConfigMap("panic", "3"), scripted.ConfigMap("nil", "4"), scripted.ConfigMap("z", "5")), scripted.Lists("30", scripted.ConfigMap("a", "1"))),
+			Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+				scripted.Send(w, "ADDED", scripted.ConfigMap("error", "11"))
+				scripted.Send(w, "ADDED", scripted.ConfigMap("c", "12"))
+				scripted.Hang(r)
+			}, scripted.Quiet)}
+		lw := reflector.Transform(sourceOf(t, s), func(o *configMap) (*configMap, error) {
 			switch o.Name {
 			case "error":
 				return o, errBroken
@@ -304,12 +305,12 @@ func TestASinkErrorDeliversTheSameChangeAgain(t *testing.T) {
 		events := func(w httpWriter, r *httpRequest, _ int) {
 			for _, rv := range []string{"11", "12", "13"} {
 				if rv > r.URL.Query().Get("resourceVersion") {
-					send(w, "ADDED", cm("o"+rv, rv))
+					scripted.Send(w, "ADDED", scripted.ConfigMap("o"+rv, rv))
 				}
 			}
-			hang(r)
+			scripted.Hang(r)
 		}
-		s := &scripted{list: lists("10"), watch: events}
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: events}
 		sink := newRecorder()
 		n := map[string]int{}
 		sink.fail = func(op string) error {
@@ -318,7 +319,7 @@ func TestASinkErrorDeliversTheSameChangeAgain(t *testing.T) {
 			}
 			return nil
 		}
-		r := run(t, s.source(t), sink, listMode)
+		r := run(t, sourceOf(t, s), sink, listMode)
 		after(time.Minute)
 		require.Equal(t, []string{"replace [] @10", "add o11@11", "add o12@12", "add o13@13"}, sink.calls())
 		h := r.Health()
@@ -331,11 +332,11 @@ func TestASinkErrorDeliversTheSameChangeAgain(t *testing.T) {
 
 func TestASinkThatNeverTakesAnEventGetsTheCollectionAnew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: inTurn(lists("10"), lists("20", cm("a", "11"))), watch: func(w httpWriter, r *httpRequest, _ int) {
+		s := &scripted.Server{List: scripted.InTurn(scripted.Lists("10"), scripted.Lists("20", scripted.ConfigMap("a", "11"))), Watch: func(w httpWriter, r *httpRequest, _ int) {
 			if r.URL.Query().Get("resourceVersion") == "10" {
-				send(w, "ADDED", cm("a", "11"))
+				scripted.Send(w, "ADDED", scripted.ConfigMap("a", "11"))
 			}
-			hang(r)
+			scripted.Hang(r)
 		}}
 		sink := newRecorder()
 		sink.fail = func(op string) error {
@@ -344,7 +345,7 @@ func TestASinkThatNeverTakesAnEventGetsTheCollectionAnew(t *testing.T) {
 			}
 			return nil
 		}
-		run(t, s.source(t), sink, listMode)
+		run(t, sourceOf(t, s), sink, listMode)
 		after(time.Minute)
 		require.Equal(t, "a@11", sink.holds())
 	})
@@ -362,10 +363,10 @@ func TestAPanicOfTheSinkIsNotSwallowed(t *testing.T) {
 
 func TestASlowSinkIsNotTakenForAnIdleWatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "ADDED", cm("a", "11"))
-			send(w, "ADDED", cm("b", "12"))
-			hang(r)
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "ADDED", scripted.ConfigMap("a", "11"))
+			scripted.Send(w, "ADDED", scripted.ConfigMap("b", "12"))
+			scripted.Hang(r)
 		}}
 		sink := newRecorder()
 		sink.fail = func(op string) error {
@@ -374,11 +375,11 @@ func TestASlowSinkIsNotTakenForAnIdleWatch(t *testing.T) {
 			}
 			return nil
 		}
-		r := run(t, s.source(t), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: time.Hour}})
+		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: time.Hour}})
 		after(10 * time.Minute)
 		require.Equal(t, "replace [] @10 add a@11 add b@12", strings.Join(sink.calls(), " "))
 		require.Zero(t, r.Health().ConsecutiveFailures)
-		require.Len(t, s.asked(), 2)
+		require.Len(t, s.Requests(), 2)
 		after(2 * time.Minute)
 		require.Equal(t, 1, r.Health().Reconnects[reflector.ClassIdle], "the silence after it counts")
 	})

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/informerkit/informerkit/internal/memnet"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -17,59 +19,57 @@ import (
 //
 // Promise reflector/3
 func TestRapidFailuresAreSlowedDown(t *testing.T) {
-	oneEvent := func(w httpWriter, _ *httpRequest, _ int) { send(w, "ADDED", cm("c", "11")) }
+	oneEvent := func(w httpWriter, _ *httpRequest, _ int) { scripted.Send(w, "ADDED", scripted.ConfigMap("c", "11")) }
 	retryAfter := func(w httpWriter, _ *httpRequest, _ int) {
 		w.Header().Set("Retry-After", "1")
-		status(w, 429, metav1.StatusReasonTooManyRequests, "slow down")
+		scripted.WriteStatus(w, 429, metav1.StatusReasonTooManyRequests, "slow down")
 	}
 	error410 := func(w httpWriter, _ *httpRequest, _ int) {
-		send(w, "ERROR", string(statusJSON(410, metav1.StatusReasonExpired, "too old")))
+		scripted.Send(w, "ERROR", string(scripted.StatusJSON(410, metav1.StatusReasonExpired, "too old")))
 	}
 	error500 := func(w httpWriter, _ *httpRequest, _ int) {
-		send(w, "ERROR", string(statusJSON(500, metav1.StatusReasonInternalError, "etcd")))
+		scripted.Send(w, "ERROR", string(scripted.StatusJSON(500, metav1.StatusReasonInternalError, "etcd")))
 	}
 	bookmarkThenClose := func(w httpWriter, _ *httpRequest, _ int) {
-		send(w, "ADDED", cm("c", "11"))
-		send(w, "BOOKMARK", bookmark("11", true))
+		scripted.Send(w, "ADDED", scripted.ConfigMap("c", "11"))
+		scripted.Send(w, "BOOKMARK", scripted.Bookmark("11", true))
 	}
-	ok := lists("10", cm("a", "1"))
-	for name, s := range map[string]*scripted{
-		"one event, then closed":           {list: ok, watch: oneEvent},
-		"closed at once":                   {list: ok, watch: func(w httpWriter, _ *httpRequest, _ int) { begin(w) }},
-		"410 in the stream":                {list: ok, watch: error410},
-		"410 to the watch":                 {list: ok, watch: fails(410, metav1.StatusReasonExpired)},
-		"410 to everything":                {list: fails(410, metav1.StatusReasonExpired), watch: fails(410, metav1.StatusReasonExpired), watchList: fails(410, metav1.StatusReasonExpired)},
-		"500 in the stream":                {list: ok, watch: error500},
-		"429 to the watch":                 {list: ok, watch: fails(429, metav1.StatusReasonTooManyRequests)},
-		"429 with Retry-After":             {list: ok, watch: retryAfter},
-		"429 to the list":                  {list: fails(429, metav1.StatusReasonTooManyRequests), watchList: fails(429, metav1.StatusReasonTooManyRequests)},
-		"500 to everything":                {list: fails(500, ""), watchList: fails(500, "")},
-		"refused":                          {refuse: 1 << 30},
-		"404 to everything":                {list: fails(404, ""), watchList: fails(404, "")},
-		"403 to everything":                {list: fails(403, ""), watchList: fails(403, "")},
-		"no resourceVersion, then closed":  {list: lists(""), watch: oneEvent},
-		"initial events, then closed":      {list: ok, watchList: bookmarkThenClose, watch: oneEvent},
-		"initial events cut short":         {list: ok, watchList: oneEvent, watch: oneEvent},
-		"410 in the initial events":        {list: ok, watchList: error410, watch: error410},
-		"500 in the initial events":        {list: ok, watchList: error500, watch: error500},
-		"refused initial events, then 410": {list: ok, watchList: fails(422, metav1.StatusReasonInvalid), watch: error410},
+	ok := scripted.Lists("10", scripted.ConfigMap("a", "1"))
+	for name, s := range map[string]*scripted.Server{
+		"one event, then closed":           {List: ok, Watch: oneEvent},
+		"closed at once":                   {List: ok, Watch: func(w httpWriter, _ *httpRequest, _ int) { scripted.Begin(w) }},
+		"410 in the stream":                {List: ok, Watch: error410},
+		"410 to the watch":                 {List: ok, Watch: scripted.Fails(410, metav1.StatusReasonExpired)},
+		"410 to everything":                {List: scripted.Fails(410, metav1.StatusReasonExpired), Watch: scripted.Fails(410, metav1.StatusReasonExpired), WatchList: scripted.Fails(410, metav1.StatusReasonExpired)},
+		"500 in the stream":                {List: ok, Watch: error500},
+		"429 to the watch":                 {List: ok, Watch: scripted.Fails(429, metav1.StatusReasonTooManyRequests)},
+		"429 with Retry-After":             {List: ok, Watch: retryAfter},
+		"429 to the list":                  {List: scripted.Fails(429, metav1.StatusReasonTooManyRequests), WatchList: scripted.Fails(429, metav1.StatusReasonTooManyRequests)},
+		"500 to everything":                {List: scripted.Fails(500, ""), WatchList: scripted.Fails(500, "")},
+		"refused":                          {Refuse: memnet.Always},
+		"404 to everything":                {List: scripted.Fails(404, ""), WatchList: scripted.Fails(404, "")},
+		"403 to everything":                {List: scripted.Fails(403, ""), WatchList: scripted.Fails(403, "")},
+		"no resourceVersion, then closed":  {List: scripted.Lists(""), Watch: oneEvent},
+		"initial events, then closed":      {List: ok, WatchList: bookmarkThenClose, Watch: oneEvent},
+		"initial events cut short":         {List: ok, WatchList: oneEvent, Watch: oneEvent},
+		"410 in the initial events":        {List: ok, WatchList: error410, Watch: error410},
+		"500 in the initial events":        {List: ok, WatchList: error500, Watch: error500},
+		"refused initial events, then 410": {List: ok, WatchList: scripted.Fails(422, metav1.StatusReasonInvalid), Watch: error410},
 	} {
 		modes := []reflector.SyncMode{reflector.SyncList}
-		if s.watchList != nil || s.refuse > 0 {
+		if s.WatchList != nil || s.Refuse != 0 {
 			modes = append(modes, reflector.SyncAuto)
 		}
 		for _, mode := range modes {
 			t.Run(name+" "+string(mode), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					s := &scripted{list: s.list, watch: s.watch, watchList: s.watchList, refuse: s.refuse}
-					r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: mode})
+					s := &scripted.Server{List: s.List, Watch: s.Watch, WatchList: s.WatchList, Refuse: s.Refuse}
+					r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{Sync: mode})
 					count := func() int {
-						if s.refuse > 0 {
-							s.mu.Lock()
-							defer s.mu.Unlock()
-							return len(s.dials)
+						if s.Refuse != 0 {
+							return s.Dials()
 						}
-						return len(s.asked())
+						return len(s.Requests())
 					}
 					after(10 * time.Second)
 					require.LessOrEqual(t, count(), 10)
@@ -82,7 +82,7 @@ func TestRapidFailuresAreSlowedDown(t *testing.T) {
 					require.Greater(t, r.Health().ConsecutiveFailures, 5)
 					_, since, degraded := r.Health().Degraded()
 					require.True(t, degraded)
-					require.WithinDuration(t, s.start, since, 2*time.Second)
+					require.WithinDuration(t, s.Started(), since, 2*time.Second)
 				})
 			})
 		}
@@ -93,11 +93,11 @@ func TestRapidFailuresAreSlowedDown(t *testing.T) {
 func TestBackoffForgetsOnlyAfterAHealthyPeriod(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		// Good lists in between do not make it healthy, nor do watches of 9s.
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
-			begin(w)
-			linger(r, 9*time.Second)
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Begin(w)
+			scripted.Linger(r, 9*time.Second)
 		}}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(10 * time.Minute)
 		require.Greater(t, r.Health().ConsecutiveFailures, 10)
 	})
@@ -106,8 +106,8 @@ func TestBackoffForgetsOnlyAfterAHealthyPeriod(t *testing.T) {
 func TestAPolicyDecidesWhetherAndWhen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var seen []reflector.Failure
-		s := &scripted{list: inTurn(fails(500, ""), fails(500, ""), fails(404, ""), fails(404, ""), fails(403, ""))}
-		r := run(t, s.source(t), newRecorder(), reflector.Options{
+		s := &scripted.Server{List: scripted.InTurn(scripted.Fails(500, ""), scripted.Fails(500, ""), scripted.Fails(404, ""), scripted.Fails(404, ""), scripted.Fails(403, ""))}
+		r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{
 			Sync: reflector.SyncList,
 			Policy: func(f reflector.Failure) reflector.Decision {
 				seen = append(seen, f)
@@ -123,8 +123,8 @@ func TestAPolicyDecidesWhetherAndWhen(t *testing.T) {
 		err := <-r.done
 		require.Equal(t, reflector.ClassForbidden, reflector.Classify(err))
 		var at []time.Duration
-		for _, q := range s.asked() {
-			at = append(at, q.at.Round(time.Millisecond))
+		for _, q := range s.Requests() {
+			at = append(at, q.At.Round(time.Millisecond))
 		}
 		require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second, 63 * time.Second, 123 * time.Second}, at)
 		require.Len(t, seen, 5)
@@ -136,23 +136,23 @@ func TestAPolicyDecidesWhetherAndWhen(t *testing.T) {
 
 func TestAPolicyCannotSpin(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: fails(500, "")}
-		run(t, s.source(t), newRecorder(), reflector.Options{
+		s := &scripted.Server{List: scripted.Fails(500, "")}
+		run(t, sourceOf(t, s), newRecorder(), reflector.Options{
 			Sync:   reflector.SyncList,
 			Policy: func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(-1) },
 		})
 		after(time.Second)
-		require.LessOrEqual(t, len(s.asked()), 101)
+		require.LessOrEqual(t, len(s.Requests()), 101)
 	})
 }
 
 func TestRetryAfterMayBeADate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: inTurn(func(w httpWriter, _ *httpRequest, _ int) {
+		s := &scripted.Server{List: scripted.InTurn(func(w httpWriter, _ *httpRequest, _ int) {
 			w.Header().Set("Retry-After", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat))
 			http.Error(w, "busy", 503)
-		}, lists("1")), watch: quiet}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		}, scripted.Lists("1")), Watch: scripted.Quiet}
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(19 * time.Second)
 		require.False(t, r.Health().Synced)
 		after(4 * time.Second)
@@ -162,11 +162,11 @@ func TestRetryAfterMayBeADate(t *testing.T) {
 
 func TestRetryAfterIsCapped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: inTurn(func(w httpWriter, _ *httpRequest, _ int) {
+		s := &scripted.Server{List: scripted.InTurn(func(w httpWriter, _ *httpRequest, _ int) {
 			w.Header().Set("Retry-After", "99999999999")
 			http.Error(w, "busy", 503)
-		}, lists("1")), watch: quiet}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		}, scripted.Lists("1")), Watch: scripted.Quiet}
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(6 * time.Minute)
 		require.True(t, r.Health().Synced)
 	})

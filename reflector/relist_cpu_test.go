@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -98,12 +99,12 @@ func benchmarkRelist[T reflector.Object](b *testing.B, encoding string, decodeUn
 	name := fmt.Sprintf("%s/%s/decodeUnchanged=%t", encoding, strings.TrimPrefix(fmt.Sprintf("%T", *new(T)), "*"), decodeUnchanged)
 	b.Run(name, func(b *testing.B) {
 		mime := map[string]string{"json": "application/json", "protobuf": "application/vnd.kubernetes.protobuf"}[encoding]
-		s := &scripted{watch: fails(410, ""), list: func(w httpWriter, _ *httpRequest, list int) {
+		s := &scripted.Server{Watch: scripted.Fails(410, ""), List: func(w httpWriter, _ *httpRequest, list int) {
 			w.Header().Set("Content-Type", mime)
 			_, _ = w.Write(bodies[list%2])
 		}}
 		pods := corev1.SchemeGroupVersion.WithResource("pods")
-		source, err := reflector.NewResource[T](s.config(b), pods, reflector.ResourceOptions{})
+		source, err := reflector.NewResource[T](s.Config(b), pods, reflector.ResourceOptions{})
 		require.NoError(b, err)
 		sink := &heldSink[T]{state: map[types.NamespacedName]T{}, lists: make(chan struct{})}
 		r, err := reflector.New(source, sink, reflector.Options{

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -20,25 +21,25 @@ func TestARelistKeepsThePointersOfUnchangedObjects(t *testing.T) {
 	for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncAuto} {
 		t.Run(string(mode), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				reborn := strings.Replace(cm("c", "3"), "uid-c", "uid-other", 1)
-				unversioned := strings.Replace(cm("d", "4"), `"resourceVersion":"4"`, `"resourceVersion":""`, 1)
+				reborn := strings.Replace(scripted.ConfigMap("c", "3"), "uid-c", "uid-other", 1)
+				unversioned := strings.Replace(scripted.ConfigMap("d", "4"), `"resourceVersion":"4"`, `"resourceVersion":""`, 1)
 				rounds := [][]string{
-					{cm("a", "1"), cm("b", "2"), cm("c", "3"), unversioned},
-					{cm("a", "1"), cm("b", "12"), reborn, unversioned},
+					{scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "2"), scripted.ConfigMap("c", "3"), unversioned},
+					{scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "12"), reborn, unversioned},
 				}
-				s := &scripted{
-					list: inTurn(lists("10", rounds[0]...), lists("20", rounds[1]...)),
-					watchList: func(w httpWriter, r *httpRequest, n int) {
+				s := &scripted.Server{
+					List: scripted.InTurn(scripted.Lists("10", rounds[0]...), scripted.Lists("20", rounds[1]...)),
+					WatchList: func(w httpWriter, r *httpRequest, n int) {
 						for _, o := range rounds[min(n, 2)-1] {
-							send(w, "ADDED", o)
+							scripted.Send(w, "ADDED", o)
 						}
-						send(w, "BOOKMARK", bookmark(fmt.Sprint(n*10), true))
-						linger(r, time.Minute)
+						scripted.Send(w, "BOOKMARK", scripted.Bookmark(fmt.Sprint(n*10), true))
+						scripted.Linger(r, time.Minute)
 					},
-					watch: inTurn(fails(410, ""), quiet),
+					Watch: scripted.InTurn(scripted.Fails(410, ""), scripted.Quiet),
 				}
 				sink := newRecorder()
-				run(t, s.source(t), knowing{sink}, reflector.Options{Sync: mode})
+				run(t, sourceOf(t, s), knowing{sink}, reflector.Options{Sync: mode})
 				after(time.Millisecond)
 				before := sink.objects()
 				require.Len(t, before, 4)
@@ -92,7 +93,7 @@ func BenchmarkRelistLiveHeap(b *testing.B) {
 			object := func(i, rv int) string {
 				return fmt.Sprintf(`{"metadata":{"name":"o%d","namespace":"ns","uid":"u%d","resourceVersion":"%d"},"data":{"x":%q}}`, i, i, rv, strings.Repeat("x", 1000))
 			}
-			s := &scripted{watch: fails(410, ""), list: func(w httpWriter, _ *httpRequest, round int) {
+			s := &scripted.Server{Watch: scripted.Fails(410, ""), List: func(w httpWriter, _ *httpRequest, round int) {
 				w.Header().Set("Content-Type", "application/json")
 				fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)
 				for i := range n {
@@ -110,7 +111,7 @@ func BenchmarkRelistLiveHeap(b *testing.B) {
 				fmt.Fprint(w, "]}")
 			}}
 			sink := &heapSink{known: known, lists: make(chan struct{})}
-			r, err := reflector.New(s.source(b), sink, reflector.Options{
+			r, err := reflector.New(sourceOf(b, s), sink, reflector.Options{
 				Sync: reflector.SyncList, Policy: func(reflector.Failure) reflector.Decision { return reflector.RetryAfter(time.Millisecond) },
 			})
 			require.NoError(b, err)

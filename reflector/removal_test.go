@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -28,14 +29,14 @@ func (s *removable) Served(context.Context) (bool, error) {
 
 // removedServer has one object until its watch ends, then answers 404, and has
 // another object two lists later. The second list asks for the version.
-func removedServer() *scripted {
-	absent := fails(404, metav1.StatusReasonNotFound)
-	return &scripted{
-		list: inTurn(lists("10", cm("a", "1")), lists("10", cm("a", "1")), absent, lists("90", cm("b", "80"))),
-		watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-			begin(w)
-			linger(r, 30*time.Second)
-		}, absent, quiet),
+func removedServer() *scripted.Server {
+	absent := scripted.Fails(404, metav1.StatusReasonNotFound)
+	return &scripted.Server{
+		List: scripted.InTurn(scripted.Lists("10", scripted.ConfigMap("a", "1")), scripted.Lists("10", scripted.ConfigMap("a", "1")), absent, scripted.Lists("90", scripted.ConfigMap("b", "80"))),
+		Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Begin(w)
+			scripted.Linger(r, 30*time.Second)
+		}, absent, scripted.Quiet),
 	}
 }
 
@@ -43,7 +44,7 @@ func removedServer() *scripted {
 func TestARemovedResourceEmptiesTheSink(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := removedServer()
-		source := &removable{ListerWatcher: s.source(t), served: func() (bool, error) { return false, nil }}
+		source := &removable{ListerWatcher: sourceOf(t, s), served: func() (bool, error) { return false, nil }}
 		keep := func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) { return o, nil }
 		sink := newRecorder()
 		opts := listMode
@@ -64,7 +65,7 @@ func TestARemovedResourceEmptiesTheSink(t *testing.T) {
 		after(time.Minute)
 		require.Equal(t, "b@80", sink.holds())
 		require.False(t, r.Health().ResourceRemoved)
-		require.Equal(t, "list@0 watch@10 list@10 watch@10 list@ list@ watch@90", s.verbs(),
+		require.Equal(t, "list@0 watch@10 list@10 watch@10 list@ list@ watch@90", s.Verbs(),
 			"the versions of a resource that was removed say nothing about the next one")
 		require.EqualValues(t, 1, source.asked.Load())
 	})
@@ -80,7 +81,7 @@ func TestAResourceThatMayExistLeavesTheSinkAsItIs(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := removedServer()
 				sink := newRecorder()
-				r := run(t, &removable{ListerWatcher: s.source(t), served: served}, sink, listMode)
+				r := run(t, &removable{ListerWatcher: sourceOf(t, s), served: served}, sink, listMode)
 				after(30500 * time.Millisecond)
 				require.Equal(t, reflector.ClassNotFound, r.Health().LastErrorClass)
 				require.False(t, r.Health().ResourceRemoved)
@@ -103,7 +104,7 @@ func TestASinkThatRefusesTheRemovalGetsItAgain(t *testing.T) {
 			}
 			return nil
 		}
-		source := &removable{ListerWatcher: s.source(t), served: func() (bool, error) { return false, nil }}
+		source := &removable{ListerWatcher: sourceOf(t, s), served: func() (bool, error) { return false, nil }}
 		r := run(t, source, sink, listMode)
 		after(32 * time.Second)
 		require.True(t, r.Health().ResourceRemoved)

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/memnet"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -43,17 +44,13 @@ func (s *slim) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// listed reads a collection from a server on a loopback port that answers with
-// body, and returns the request it got.
-func listed[T reflector.Object](t *testing.T, body string, gvr schema.GroupVersionResource, opts reflector.ResourceOptions) ([]T, *http.Request) {
-	var got *http.Request
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, body)
-	}))
-	defer server.Close()
-	lw, err := reflector.NewResource[T](&rest.Config{Host: server.URL + "/prefix"}, gvr, opts)
+// listed reads a collection from a server that answers with body, and returns the
+// request it got.
+func listed[T reflector.Object](t *testing.T, body string, gvr schema.GroupVersionResource, opts reflector.ResourceOptions) ([]T, scripted.Request) {
+	s := &scripted.Server{List: scripted.Body("application/json", func() string { return body })}
+	cfg := s.Config(t)
+	cfg.Host += "/prefix"
+	lw, err := reflector.NewResource[T](cfg, gvr, opts)
 	require.NoError(t, err)
 	var out []T
 	_, err = lw.List(t.Context(), metav1.ListOptions{}, func(o T, err error) error {
@@ -62,7 +59,7 @@ func listed[T reflector.Object](t *testing.T, body string, gvr schema.GroupVersi
 		return nil
 	})
 	require.NoError(t, err)
-	return out, got
+	return out, s.Requests()[0]
 }
 
 const widgetList = `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"3"},"spec":{"size":7,"ratio":0.5}}],"kind":"WidgetList","metadata":{"resourceVersion":"10"}}`
@@ -70,7 +67,7 @@ const widgetList = `{"apiVersion":"example.com/v1","items":[{"apiVersion":"examp
 func TestUnstructuredObjects(t *testing.T) {
 	t.Parallel()
 	objs, req := listed[*unstructured.Unstructured](t, widgetList, widgets, reflector.ResourceOptions{Namespace: "ns"})
-	require.Equal(t, "/prefix/apis/example.com/v1/namespaces/ns/widgets", req.URL.Path)
+	require.Equal(t, "/prefix/apis/example.com/v1/namespaces/ns/widgets", req.Path)
 	require.Equal(t, "application/json", req.Header.Get("Accept"))
 	require.Len(t, objs, 1)
 	require.Equal(t, "Widget", objs[0].GetKind())
@@ -80,16 +77,16 @@ func TestUnstructuredObjects(t *testing.T) {
 
 func TestUnstructuredItemsOfBuiltInListsGetTheirType(t *testing.T) {
 	t.Parallel()
-	body := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[` + cm("a", "1") + `]}`
-	objs, _ := listed[*unstructured.Unstructured](t, body, configMaps, reflector.ResourceOptions{})
+	body := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[` + scripted.ConfigMap("a", "1") + `]}`
+	objs, _ := listed[*unstructured.Unstructured](t, body, scripted.ConfigMaps, reflector.ResourceOptions{})
 	require.Equal(t, "v1/ConfigMap", objs[0].GetAPIVersion()+"/"+objs[0].GetKind())
 }
 
 func TestObjectsOfAUsersOwnType(t *testing.T) {
 	t.Parallel()
 	objs, req := listed[*slim](t, widgetList, widgets, reflector.ResourceOptions{LabelSelector: "a=b", FieldSelector: "metadata.name!=x"})
-	require.Equal(t, "/prefix/apis/example.com/v1/widgets", req.URL.Path)
-	require.Equal(t, url.Values{"labelSelector": {"a=b"}, "fieldSelector": {"metadata.name!=x"}}, req.URL.Query())
+	require.Equal(t, "/prefix/apis/example.com/v1/widgets", req.Path)
+	require.Equal(t, url.Values{"labelSelector": {"a=b"}, "fieldSelector": {"metadata.name!=x"}}, req.Query)
 	require.Equal(t, 7, objs[0].Spec.Size)
 	require.Equal(t, "example.com/v1/Widget", objs[0].APIVersion+"/"+objs[0].Kind)
 }
@@ -97,8 +94,8 @@ func TestObjectsOfAUsersOwnType(t *testing.T) {
 func TestMetadataOnlyObjects(t *testing.T) {
 	t.Parallel()
 	body := `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}]}`
-	objs, req := listed[*metav1.PartialObjectMetadata](t, body, configMaps, reflector.ResourceOptions{})
-	require.Equal(t, "/prefix/api/v1/configmaps", req.URL.Path)
+	objs, req := listed[*metav1.PartialObjectMetadata](t, body, scripted.ConfigMaps, reflector.ResourceOptions{})
+	require.Equal(t, "/prefix/api/v1/configmaps", req.Path)
 	require.Equal(t, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", req.Header.Get("Accept"))
 	require.Equal(t, "a", objs[0].Name)
 	// A server that sends whole objects is good enough.
@@ -109,11 +106,11 @@ func TestMetadataOnlyObjects(t *testing.T) {
 func TestGeneratedTypesAskForProtobufFirst(t *testing.T) {
 	t.Parallel()
 	body := `{"kind":"ConfigMapList","apiVersion":"v1","items":null}`
-	_, req := listed[*corev1.ConfigMap](t, body, configMaps, reflector.ResourceOptions{})
+	_, req := listed[*corev1.ConfigMap](t, body, scripted.ConfigMaps, reflector.ResourceOptions{})
 	require.Equal(t, "application/vnd.kubernetes.protobuf, application/json", req.Header.Get("Accept"))
-	_, req = listed[*corev1.ConfigMap](t, body, configMaps, reflector.ResourceOptions{Encoding: reflector.EncodingJSON})
+	_, req = listed[*corev1.ConfigMap](t, body, scripted.ConfigMaps, reflector.ResourceOptions{Encoding: reflector.EncodingJSON})
 	require.Equal(t, "application/json", req.Header.Get("Accept"))
-	_, req = listed[*corev1.ConfigMap](t, body, configMaps, reflector.ResourceOptions{Encoding: reflector.EncodingProtobuf})
+	_, req = listed[*corev1.ConfigMap](t, body, scripted.ConfigMaps, reflector.ResourceOptions{Encoding: reflector.EncodingProtobuf})
 	require.Equal(t, "application/vnd.kubernetes.protobuf", req.Header.Get("Accept"))
 	require.Contains(t, req.Header.Get("User-Agent"), "reflector.test")
 }
@@ -178,7 +175,7 @@ func TestUnusableResourcesAreRefused(t *testing.T) {
 // firstError runs a reflector against cfg until it has failed once.
 func firstError(t *testing.T, cfg *rest.Config) error {
 	t.Helper()
-	lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, configMaps, reflector.ResourceOptions{Namespace: "ns"})
+	lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, scripted.ConfigMaps, reflector.ResourceOptions{Namespace: "ns"})
 	require.NoError(t, err)
 	r, err := reflector.New(lw, newRecorder(), reflector.Options{
 		Sync: reflector.SyncList, Policy: func(reflector.Failure) reflector.Decision { return reflector.Stop() },
@@ -196,16 +193,15 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	t.Run("connection refused", func(t *testing.T) {
 		t.Parallel()
-		server := httptest.NewServer(http.NotFoundHandler())
-		server.Close()
-		err := firstError(t, &rest.Config{Host: server.URL})
+		cfg := (&scripted.Server{Refuse: memnet.Always}).Config(t)
+		err := firstError(t, cfg)
 		require.Equal(t, reflector.ClassRefused, reflector.Classify(err))
-		require.ErrorContains(t, err, "cannot list configmaps in namespace ns at "+server.URL)
+		require.ErrorContains(t, err, "cannot list configmaps in namespace ns at "+cfg.Host)
 		require.ErrorContains(t, err, "is the API server running")
 	})
 	t.Run("unknown authority", func(t *testing.T) {
 		t.Parallel()
-		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server := httptest.NewUnstartedServer(&scripted.Server{})
 		server.Config.ErrorLog = quietLog()
 		server.StartTLS()
 		defer server.Close()
@@ -215,28 +211,24 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	})
 	t.Run("TLS to a plain server", func(t *testing.T) {
 		t.Parallel()
-		server := httptest.NewServer(http.NotFoundHandler())
+		server := httptest.NewServer(&scripted.Server{})
 		defer server.Close()
 		err := firstError(t, &rest.Config{Host: strings.Replace(server.URL, "http:", "https:", 1)})
 		require.Equal(t, reflector.ClassTLS, reflector.Classify(err))
 	})
 	t.Run("forbidden in a namespace", func(t *testing.T) {
 		t.Parallel()
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			status(w, 403, metav1.StatusReasonForbidden, `configmaps is forbidden: User "x" cannot list resource "configmaps"`)
-		}))
-		defer server.Close()
-		err := firstError(t, &rest.Config{Host: server.URL})
+		s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) {
+			scripted.WriteStatus(w, 403, metav1.StatusReasonForbidden, `configmaps is forbidden: User "x" cannot list resource "configmaps"`)
+		}}
+		err := firstError(t, s.Config(t))
 		require.True(t, apierrors.IsForbidden(err))
 		require.ErrorContains(t, err, `User "x" cannot list resource "configmaps": add the verbs list and watch on configmaps to the Role of this user`)
 	})
 	t.Run("proxy error in plain text", func(t *testing.T) {
 		t.Parallel()
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "upstream gone", http.StatusBadGateway)
-		}))
-		defer server.Close()
-		err := firstError(t, &rest.Config{Host: server.URL})
+		s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) { http.Error(w, "upstream gone", http.StatusBadGateway) }}
+		err := firstError(t, s.Config(t))
 		require.Equal(t, reflector.ClassServer, reflector.Classify(err))
 		require.ErrorContains(t, err, "upstream gone")
 	})
@@ -244,21 +236,21 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 
 func TestWatchTimeoutsAreSpreadBetweenOnceAndTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: fails(503, "")}
-		run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 100*time.Second - 1}})
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: scripted.Fails(503, "")}
+		run(t, sourceOf(t, s), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 100*time.Second - 1}})
 		after(time.Hour)
 		seen := map[string]bool{}
-		for _, q := range s.asked() {
-			if q.verb != "watch" {
-				require.Empty(t, q.query.Get("timeoutSeconds"))
+		for _, q := range s.Requests() {
+			if q.Verb != "watch" {
+				require.Empty(t, q.Query.Get("timeoutSeconds"))
 				continue
 			}
 			var seconds int
-			require.NoError(t, json.Unmarshal([]byte(q.query.Get("timeoutSeconds")), &seconds))
+			require.NoError(t, json.Unmarshal([]byte(q.Query.Get("timeoutSeconds")), &seconds))
 			require.GreaterOrEqual(t, seconds, 100)
 			require.LessOrEqual(t, seconds, 200)
-			require.Equal(t, "true", q.query.Get("allowWatchBookmarks"))
-			seen[q.query.Get("timeoutSeconds")] = true
+			require.Equal(t, "true", q.Query.Get("allowWatchBookmarks"))
+			seen[q.Query.Get("timeoutSeconds")] = true
 		}
 		require.Greater(t, len(seen), 20)
 	})
@@ -266,20 +258,20 @@ func TestWatchTimeoutsAreSpreadBetweenOnceAndTwice(t *testing.T) {
 
 func TestListsArePagedIfThereIsNoWatchCache(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		page := func(cont string, items ...string) answer {
-			return func(w httpWriter, _ *httpRequest, _ int) { writeList(w, "10", cont, items...) }
+		page := func(cont string, items ...string) scripted.Answer {
+			return func(w httpWriter, _ *httpRequest, _ int) { scripted.WriteList(w, "10", cont, items...) }
 		}
-		s := &scripted{
-			list:  inTurn(page("x", cm("a", "1")), page("", cm("b", "2")), page("y", cm("a", "1")), page("")),
-			watch: inTurn(fails(410, metav1.StatusReasonExpired), quiet),
+		s := &scripted.Server{
+			List:  scripted.InTurn(page("x", scripted.ConfigMap("a", "1")), page("", scripted.ConfigMap("b", "2")), page("y", scripted.ConfigMap("a", "1")), page("")),
+			Watch: scripted.InTurn(scripted.Fails(410, metav1.StatusReasonExpired), scripted.Quiet),
 		}
 		sink := newRecorder()
-		run(t, s.source(t), sink, listMode)
+		run(t, sourceOf(t, s), sink, listMode)
 		after(10 * time.Second)
 		var got []string
-		for _, q := range s.asked() {
-			if q.verb == "list" {
-				got = append(got, fmt.Sprintf("rv=%s limit=%s continue=%s", q.rv(), q.query.Get("limit"), q.query.Get("continue")))
+		for _, q := range s.Requests() {
+			if q.Verb == "list" {
+				got = append(got, fmt.Sprintf("rv=%s limit=%s continue=%s", q.ResourceVersion(), q.Query.Get("limit"), q.Query.Get("continue")))
 			}
 		}
 		require.Equal(t, []string{
@@ -292,15 +284,15 @@ func TestListsArePagedIfThereIsNoWatchCache(t *testing.T) {
 
 func TestVersionsOfSyntheticEventsAreNoPointToResumeFrom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("0"), watch: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "ADDED", cm("b", "9"))
-			send(w, "ADDED", cm("a", "5"))
-			linger(r, 30*time.Second)
-			send(w, "MODIFIED", cm("a", "11"))
-			hang(r)
+		s := &scripted.Server{List: scripted.Lists("0"), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "ADDED", scripted.ConfigMap("b", "9"))
+			scripted.Send(w, "ADDED", scripted.ConfigMap("a", "5"))
+			scripted.Linger(r, 30*time.Second)
+			scripted.Send(w, "MODIFIED", scripted.ConfigMap("a", "11"))
+			scripted.Hang(r)
 		}}
 		sink := newRecorder()
-		r := run(t, s.source(t), sink, listMode)
+		r := run(t, sourceOf(t, s), sink, listMode)
 		after(20 * time.Second)
 		require.Equal(t, "a@5 b@9", sink.holds())
 		require.Equal(t, "0", r.LastResourceVersion())
@@ -311,15 +303,15 @@ func TestVersionsOfSyntheticEventsAreNoPointToResumeFrom(t *testing.T) {
 
 func TestAWatchMayBeAskedForToLastForever(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
-			for begin(w); linger(r, time.Minute); {
-				send(w, "BOOKMARK", bookmark("20", false))
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			for scripted.Begin(w); scripted.Linger(r, time.Minute); {
+				scripted.Send(w, "BOOKMARK", scripted.Bookmark("20", false))
 			}
 		}}
-		r := run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: math.MaxInt64}})
+		r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: math.MaxInt64}})
 		after(24 * time.Hour)
 		require.Equal(t, reflector.StateWatching, r.Health().State)
-		require.Equal(t, "list@0 watch@10", s.verbs())
+		require.Equal(t, "list@0 watch@10", s.Verbs())
 	})
 }
 
@@ -327,22 +319,22 @@ func TestACollectionReadWithoutAVersionIsNeverResumed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		// The object gone is deleted before the watch begins, which shows what
 		// exists and then goes on in order.
-		s := &scripted{list: inTurn(lists("", cm("gone", "1"), cm("a", "5")), lists("", cm("a", "11"))), watch: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "ADDED", cm("a", "5"))
-			send(w, "MODIFIED", cm("a", "11"))
-			linger(r, 30*time.Second)
+		s := &scripted.Server{List: scripted.InTurn(scripted.Lists("", scripted.ConfigMap("gone", "1"), scripted.ConfigMap("a", "5")), scripted.Lists("", scripted.ConfigMap("a", "11"))), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "ADDED", scripted.ConfigMap("a", "5"))
+			scripted.Send(w, "MODIFIED", scripted.ConfigMap("a", "11"))
+			scripted.Linger(r, 30*time.Second)
 		}}
 		sink := newRecorder()
-		run(t, s.source(t), sink, listMode)
+		run(t, sourceOf(t, s), sink, listMode)
 		after(31 * time.Second)
-		require.Equal(t, "list@0 watch@ list@11 watch@", s.verbs())
+		require.Equal(t, "list@0 watch@ list@11 watch@", s.Verbs())
 		require.Equal(t, "a@11", sink.holds())
 	})
 }
 
 // oddLists answers with lists of custom resources as API servers send them:
 // items first, and a kind of the list that is any name.
-func oddLists(rv, kind, items string) answer {
+func oddLists(rv, kind, items string) scripted.Answer {
 	return func(w httpWriter, _ *httpRequest, _ int) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"apiVersion":"example.com/v1","items":[%s],"kind":%q,"metadata":{"resourceVersion":%q}}`, items, kind, rv)
@@ -355,11 +347,11 @@ func TestListsOfCustomResourcesMayHaveAnyKind(t *testing.T) {
 		for name, items := range map[string]string{"empty": "", "not empty": fmt.Sprintf(object, "a")} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					s := &scripted{list: oddLists("10", kind, items), watch: func(w httpWriter, r *httpRequest, _ int) {
-						send(w, "ADDED", fmt.Sprintf(object, "b"))
-						hang(r)
+					s := &scripted.Server{List: oddLists("10", kind, items), Watch: func(w httpWriter, r *httpRequest, _ int) {
+						scripted.Send(w, "ADDED", fmt.Sprintf(object, "b"))
+						scripted.Hang(r)
 					}}
-					source, err := reflector.NewResource[*slim](s.config(t), widgets, reflector.ResourceOptions{})
+					source, err := reflector.NewResource[*slim](s.Config(t), widgets, reflector.ResourceOptions{})
 					require.NoError(t, err)
 					lw := reflector.Transform(source, func(w *slim) (*configMap, error) { return &configMap{ObjectMeta: w.ObjectMeta}, nil })
 					sink := newRecorder()
@@ -376,10 +368,12 @@ func TestListsOfCustomResourcesMayHaveAnyKind(t *testing.T) {
 
 func TestPagesThatNeverEndAreAnError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: func(w httpWriter, _ *httpRequest, _ int) { writeList(w, "10", "token", cm("a", "1")) }}
-		r := run(t, s.source(t), newRecorder(), listMode)
+		s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) {
+			scripted.WriteList(w, "10", "token", scripted.ConfigMap("a", "1"))
+		}}
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(10 * time.Second)
-		require.LessOrEqual(t, len(s.asked()), 10)
+		require.LessOrEqual(t, len(s.Requests()), 10)
 		require.Equal(t, reflector.ClassDecode, r.Health().LastErrorClass)
 		require.ErrorContains(t, r.Health().LastError, "it does not know pages")
 	})
@@ -399,12 +393,11 @@ func TestADecoderThatPanicsQuarantinesItsObject(t *testing.T) {
 	t.Parallel()
 	items := make([]string, 1000) // enough for them to be decoded by several goroutines
 	for i := range items {
-		items[i] = cm(fmt.Sprint("o", i), "1")
+		items[i] = scripted.ConfigMap(fmt.Sprint("o", i), "1")
 	}
-	items[500] = cm("bad", "1")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeList(w, "1", "", items...) }))
-	defer server.Close()
-	lw, err := reflector.NewResource[*panicky](&rest.Config{Host: server.URL}, configMaps, reflector.ResourceOptions{})
+	items[500] = scripted.ConfigMap("bad", "1")
+	s := &scripted.Server{List: scripted.Lists("1", items...)}
+	lw, err := reflector.NewResource[*panicky](s.Config(t), scripted.ConfigMaps, reflector.ResourceOptions{})
 	require.NoError(t, err)
 	n, bad := 0, []error(nil)
 	_, err = lw.List(t.Context(), metav1.ListOptions{}, func(_ *panicky, err error) error {
@@ -422,27 +415,27 @@ func TestADecoderThatPanicsQuarantinesItsObject(t *testing.T) {
 
 func TestCredentialsAreNotSentToWhereTheServerRedirects(t *testing.T) {
 	t.Parallel()
-	var seen atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }))
-	defer other.Close()
-	server := httptest.NewServer(http.RedirectHandler(other.URL+"/login?secret", http.StatusFound))
-	defer server.Close()
-	err := firstError(t, &rest.Config{Host: server.URL, BearerToken: "token"})
-	require.Zero(t, seen.Load())
+	s := &scripted.Server{List: func(w httpWriter, r *httpRequest, _ int) {
+		http.Redirect(w, r, "http://other.test/login?secret", http.StatusFound)
+	}}
+	cfg := s.Config(t) // its network leads to s, whatever the name
+	cfg.BearerToken = "token"
+	err := firstError(t, cfg)
+	require.Len(t, s.Requests(), 1)
+	require.Equal(t, "Bearer token", s.Requests()[0].Header.Get("Authorization"))
 	require.Equal(t, reflector.ClassNotAPI, reflector.Classify(err))
-	require.ErrorContains(t, err, "redirects to "+other.URL+" (HTTP status 302)")
+	require.ErrorContains(t, err, "redirects to http://other.test (HTTP status 302)")
 	require.NotContains(t, err.Error(), "secret")
 }
 
 func TestARedirectWithinTheServerIsFollowed(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &scripted.Server{List: func(w httpWriter, r *httpRequest, _ int) {
 		if !strings.HasPrefix(r.URL.Path, "/moved") {
 			http.Redirect(w, r, "/moved"+r.URL.Path, http.StatusTemporaryRedirect)
 			return
 		}
-		status(w, 403, metav1.StatusReasonForbidden, "here")
-	}))
-	defer server.Close()
-	require.Equal(t, reflector.ClassForbidden, reflector.Classify(firstError(t, &rest.Config{Host: server.URL})))
+		scripted.WriteStatus(w, 403, metav1.StatusReasonForbidden, "here")
+	}}
+	require.Equal(t, reflector.ClassForbidden, reflector.Classify(firstError(t, s.Config(t))))
 }

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -25,7 +24,7 @@ const lowerHalf = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000
 // shardedServer answers lists and watches of 40 objects, with or without the
 // feature, and says so or not.
 func shardedServer(t *testing.T, sharded, says bool, kind string) *rest.Config {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	answer := func(w httpWriter, r *httpRequest, _ int) {
 		selector := r.URL.Query().Get("shardSelector")
 		inLowerHalf := func(uid types.UID) bool {
 			h := fnv.New64a()
@@ -51,9 +50,8 @@ func shardedServer(t *testing.T, sharded, says bool, kind string) *rest.Config {
 			return
 		}
 		fmt.Fprintf(w, `{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"9"%s},"items":[%s]}`, kind, info, strings.Join(items, ","))
-	}))
-	t.Cleanup(server.Close)
-	return &rest.Config{Host: server.URL}
+	}
+	return (&scripted.Server{List: answer, Watch: answer}).Config(t)
 }
 
 // readShard lists and watches, and returns how many objects each has brought.

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -69,7 +70,7 @@ func simulate(t *testing.T, seed uint64) {
 	faults := &faults{rng: rand.New(rand.NewPCG(seed, 2)), rate: rng.Float64() * 0.8}
 	cfg := server.Config()
 	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { faults.next = rt; return faults })
-	lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, configMaps, reflector.ResourceOptions{
+	lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, scripted.ConfigMaps, reflector.ResourceOptions{
 		LabelSelector: "sim=yes",
 		Encoding:      []reflector.Encoding{reflector.EncodingAuto, reflector.EncodingJSON}[seed%2],
 	})
@@ -136,7 +137,7 @@ func simulate(t *testing.T, seed uint64) {
 	after(70 * time.Minute)
 
 	want := map[string]string{}
-	objs, err := server.List(configMaps, "", nil)
+	objs, err := server.List(scripted.ConfigMaps, "", nil)
 	require.NoError(t, err)
 	for _, o := range objs {
 		if o.GetLabels()["sim"] == "yes" {
@@ -158,7 +159,7 @@ func simulate(t *testing.T, seed uint64) {
 // mutate writes to one of a few objects.
 func mutate(t *testing.T, server *informertest.Server, rng *rand.Rand) {
 	namespace, name := fmt.Sprint("ns", rng.IntN(2)), fmt.Sprint("o", rng.IntN(8))
-	_, err := server.Get(configMaps, namespace, name)
+	_, err := server.Get(scripted.ConfigMaps, namespace, name)
 	switch {
 	case err != nil:
 		err = server.Create(&corev1.ConfigMap{
@@ -166,9 +167,9 @@ func mutate(t *testing.T, server *informertest.Server, rng *rand.Rand) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"sim": "yes"}},
 		})
 	case rng.IntN(4) == 0:
-		err = server.Delete(configMaps, namespace, name)
+		err = server.Delete(scripted.ConfigMaps, namespace, name)
 	default:
-		err = server.Modify(configMaps, namespace, name, func(u *unstructured.Unstructured) {
+		err = server.Modify(scripted.ConfigMaps, namespace, name, func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{"n": fmt.Sprint(rng.Uint32())})
 			if rng.IntN(5) == 0 { // leaves or enters the selection
 				u.SetLabels(map[string]string{"sim": []string{"yes", "no"}[rng.IntN(2)]})
@@ -317,7 +318,7 @@ func (f *faults) RoundTrip(req *http.Request) (*http.Response, error) {
 		return &http.Response{
 			StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
 			Header: http.Header{"Content-Type": {"application/json"}},
-			Body:   io.NopCloser(bytes.NewReader(statusJSON(status, "", "fault"))),
+			Body:   io.NopCloser(bytes.NewReader(scripted.StatusJSON(status, "", "fault"))),
 		}, nil
 	}
 	resp, err := f.next.RoundTrip(req)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -29,14 +30,14 @@ func (o *tiny) DeepCopyObject() runtime.Object { c := *o; return &c }
 // Promise reflector/9
 func TestATransformRunsOncePerObjectAndMayChangeTheType(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{watchList: initial(func(w httpWriter, r *httpRequest) {
-			send(w, "BOOKMARK", bookmark("10", true))
-			send(w, "MODIFIED", cm("a", "11"))
-			send(w, "DELETED", cm("a", "12"))
-			hang(r)
-		}, cm("a", "1"), cm("b", "2"))}
+		s := &scripted.Server{WatchList: initial(func(w httpWriter, r *httpRequest) {
+			scripted.Send(w, "BOOKMARK", scripted.Bookmark("10", true))
+			scripted.Send(w, "MODIFIED", scripted.ConfigMap("a", "11"))
+			scripted.Send(w, "DELETED", scripted.ConfigMap("a", "12"))
+			scripted.Hang(r)
+		}, scripted.ConfigMap("a", "1"), scripted.ConfigMap("b", "2"))}
 		var calls []string
-		lw := reflector.Transform(s.source(t), func(o *corev1.ConfigMap) (*tiny, error) {
+		lw := reflector.Transform(sourceOf(t, s), func(o *corev1.ConfigMap) (*tiny, error) {
 			calls = append(calls, o.Name+"@"+o.ResourceVersion)
 			return &tiny{rv: o.Data["rv"]}, nil // copies no metadata at all
 		})
@@ -54,11 +55,11 @@ func TestATransformRunsOncePerObjectAndMayChangeTheType(t *testing.T) {
 // Promise reflector/9
 func TestATransformCannotBreakTheIdentity(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10", cm("a", "1")), watch: func(w httpWriter, r *httpRequest, _ int) {
-			send(w, "MODIFIED", cm("a", "11"))
-			hang(r)
+		s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "1")), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Send(w, "MODIFIED", scripted.ConfigMap("a", "11"))
+			scripted.Hang(r)
 		}}
-		lw := reflector.Transform(s.source(t), func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		lw := reflector.Transform(sourceOf(t, s), func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			o.ObjectMeta = metav1.ObjectMeta{Name: "renamed", ResourceVersion: "99"}
 			return o, nil
 		})
@@ -73,10 +74,10 @@ func TestATransformCannotBreakTheIdentity(t *testing.T) {
 
 func TestClusterScopedObjectsKeepAnEmptyNamespace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		node := strings.Replace(cm("n", "1"), `"namespace":"ns",`, "", 1)
-		s := &scripted{list: lists("10", node), watch: quiet}
+		node := strings.Replace(scripted.ConfigMap("n", "1"), `"namespace":"ns",`, "", 1)
+		s := &scripted.Server{List: scripted.Lists("10", node), Watch: scripted.Quiet}
 		sink := newRecorder()
-		run(t, reflector.Transform(s.source(t), reflector.StripManagedFields[*configMap]), sink, listMode)
+		run(t, reflector.Transform(sourceOf(t, s), reflector.StripManagedFields[*configMap]), sink, listMode)
 		after(time.Second)
 		for k := range sink.objects() {
 			require.Equal(t, "/n", k.String())
@@ -156,7 +157,7 @@ func TestATransformThatPanicsAmongInitialEventsLosesNoOther(t *testing.T) {
 				for i := range 1000 {
 					require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("cm-%03d", i)}}))
 				}
-				lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{Encoding: encoding})
+				lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), scripted.ConfigMaps, reflector.ResourceOptions{Encoding: encoding})
 				require.NoError(t, err)
 				lw = reflector.Transform(lw, func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 					if o.Name == "cm-500" {

@@ -9,14 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 // tooLarge answers like a server that was restored from a backup, after the time
 // that a watch cache waits for the version.
 func tooLarge(w httpWriter, r *httpRequest, n int) {
-	linger(r, 3*time.Second)
-	fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})(w, r, n)
+	scripted.Linger(r, 3*time.Second)
+	scripted.Fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})(w, r, n)
 }
 
 // lowly hides that a source can be asked beside a watch.
@@ -25,28 +26,32 @@ type lowly struct {
 }
 
 func TestABrokenConnectionToARestoredServerLeadsToARelist(t *testing.T) {
-	ends := map[string]answer{
-		"cut at once":   func(w httpWriter, _ *httpRequest, _ int) { begin(w); cut() },
-		"cut":           func(w httpWriter, r *httpRequest, _ int) { begin(w); linger(r, 2*time.Minute); cut() },
-		"closed early":  func(w httpWriter, r *httpRequest, _ int) { begin(w); linger(r, 2*time.Minute) },
-		"not available": fails(503, ""),
+	ends := map[string]scripted.Answer{
+		"cut at once": func(w httpWriter, _ *httpRequest, _ int) { scripted.Begin(w); scripted.Cut() },
+		"cut": func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Begin(w)
+			scripted.Linger(r, 2*time.Minute)
+			scripted.Cut()
+		},
+		"closed early":  func(w httpWriter, r *httpRequest, _ int) { scripted.Begin(w); scripted.Linger(r, 2*time.Minute) },
+		"not available": scripted.Fails(503, ""),
 	}
 	for name, end := range ends {
 		for _, beside := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: ", beside", false: ", before"}[beside], func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					s := &scripted{list: inTurn(lists("1000", cm("a", "7")), tooLarge, lists("50", cm("b", "9"))), watch: inTurn(end, quiet)}
-					source, want := s.source(t), "list@0 watch@1000 watch@1000 list@1000 list@ watch@50"
+					s := &scripted.Server{List: scripted.InTurn(scripted.Lists("1000", scripted.ConfigMap("a", "7")), tooLarge, scripted.Lists("50", scripted.ConfigMap("b", "9"))), Watch: scripted.InTurn(end, scripted.Quiet)}
+					source, want := sourceOf(t, s), "list@0 watch@1000 watch@1000 list@1000 list@ watch@50"
 					if !beside {
 						source, want = lowly{source}, "list@0 watch@1000 list@1000 list@ watch@50"
 					}
 					sink := newRecorder()
 					r := run(t, source, sink, listMode)
 					after(2*time.Minute + 8*time.Second)
-					require.Equal(t, want, s.verbs())
+					require.Equal(t, want, s.Verbs())
 					require.Equal(t, "b@9", sink.holds())
-					require.Equal(t, "1", s.asked()[len(s.asked())-3].query.Get("limit"))
-					require.Equal(t, "NotOlderThan", s.asked()[len(s.asked())-3].query.Get("resourceVersionMatch"))
+					require.Equal(t, "1", s.Requests()[len(s.Requests())-3].Query.Get("limit"))
+					require.Equal(t, "NotOlderThan", s.Requests()[len(s.Requests())-3].Query.Get("resourceVersionMatch"))
 					require.Equal(t, reflector.ClassFuture, r.Health().LastErrorClass)
 					require.ErrorContains(t, r.Health().LastError, "the server does not know the resourceVersion 1000 of the watch")
 					require.LessOrEqual(t, r.Health().ConsecutiveFailures, 1)
@@ -57,24 +62,24 @@ func TestABrokenConnectionToARestoredServerLeadsToARelist(t *testing.T) {
 }
 
 func TestTheVersionIsAskedForOnceAfterABrokenConnection(t *testing.T) {
-	for name, second := range map[string]answer{
-		"the server knows it":         lists("10"),
-		"the server knows it and has": lists("10", cm("a", "1")),
-		"the server does not say":     fails(500, ""),
+	for name, second := range map[string]scripted.Answer{
+		"the server knows it":         scripted.Lists("10"),
+		"the server knows it and has": scripted.Lists("10", scripted.ConfigMap("a", "1")),
+		"the server does not say":     scripted.Fails(500, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: inTurn(lists("10"), second), watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-					begin(w)
-					linger(r, time.Minute)
-					cut()
-				}, quiet)}
-				r := run(t, s.source(t), newRecorder(), listMode)
+				s := &scripted.Server{List: scripted.InTurn(scripted.Lists("10"), second), Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+					scripted.Begin(w)
+					scripted.Linger(r, time.Minute)
+					scripted.Cut()
+				}, scripted.Quiet)}
+				r := run(t, sourceOf(t, s), newRecorder(), listMode)
 				after(time.Minute + 999*time.Millisecond)
-				require.Equal(t, "list@0 watch@10 watch@10", s.verbs(), "the watch comes first")
+				require.Equal(t, "list@0 watch@10 watch@10", s.Verbs(), "the watch comes first")
 				after(4 * time.Minute)
-				require.Equal(t, "list@0 watch@10 watch@10 list@10", s.verbs())
-				require.LessOrEqual(t, s.asked()[3].at, 62*time.Second)
+				require.Equal(t, "list@0 watch@10 watch@10 list@10", s.Verbs())
+				require.LessOrEqual(t, s.Requests()[3].At, 62*time.Second)
 				require.Equal(t, reflector.StateWatching, r.Health().State, "asking changes nothing")
 				require.Equal(t, 2, r.Health().Lists)
 			})
@@ -83,22 +88,22 @@ func TestTheVersionIsAskedForOnceAfterABrokenConnection(t *testing.T) {
 }
 
 func TestAnEventAfterABrokenConnectionIsAnswerEnough(t *testing.T) {
-	for typ, object := range map[string]string{"ADDED": cm("b", "11"), "BOOKMARK": bookmark("11", false)} {
+	for typ, object := range map[string]string{"ADDED": scripted.ConfigMap("b", "11"), "BOOKMARK": scripted.Bookmark("11", false)} {
 		t.Run(typ, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s := &scripted{list: lists("10"), watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-					begin(w)
-					linger(r, time.Minute)
-					cut()
+				s := &scripted.Server{List: scripted.Lists("10"), Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+					scripted.Begin(w)
+					scripted.Linger(r, time.Minute)
+					scripted.Cut()
 				}, func(w httpWriter, r *httpRequest, _ int) {
-					begin(w)
-					linger(r, 900*time.Millisecond)
-					send(w, typ, object)
-					hang(r)
+					scripted.Begin(w)
+					scripted.Linger(r, 900*time.Millisecond)
+					scripted.Send(w, typ, object)
+					scripted.Hang(r)
 				})}
-				run(t, s.source(t), newRecorder(), listMode)
+				run(t, sourceOf(t, s), newRecorder(), listMode)
 				after(5 * time.Minute)
-				require.Equal(t, "list@0 watch@10 watch@10", s.verbs())
+				require.Equal(t, "list@0 watch@10 watch@10", s.Verbs())
 			})
 		})
 	}
@@ -106,14 +111,14 @@ func TestAnEventAfterABrokenConnectionIsAnswerEnough(t *testing.T) {
 
 func TestAnOrderlyEndIsNoReasonToAsk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: inTurn(func(w httpWriter, r *httpRequest, _ int) {
-			begin(w)
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Begin(w)
 			timeout, _ := time.ParseDuration(r.URL.Query().Get("timeoutSeconds") + "s")
-			linger(r, timeout)
-		}, quiet)}
-		run(t, s.source(t), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 40 * time.Second}})
+			scripted.Linger(r, timeout)
+		}, scripted.Quiet)}
+		run(t, sourceOf(t, s), newRecorder(), reflector.Options{Sync: reflector.SyncList, Timeouts: reflector.Timeouts{Watch: 40 * time.Second}})
 		after(100 * time.Second) // the first watch has ended, the second is not overdue yet
-		require.Equal(t, "list@0 watch@10 watch@10", s.verbs())
+		require.Equal(t, "list@0 watch@10 watch@10", s.Verbs())
 	})
 }
 
@@ -121,24 +126,24 @@ func TestAnOrderlyEndIsNoReasonToAsk(t *testing.T) {
 // question only while more than half of the allowance is left.
 func TestQuestionsForTheVersionDoNotUseUpTheAllowance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &scripted{list: lists("10"), watch: func(w httpWriter, r *httpRequest, _ int) {
-			begin(w)
-			linger(r, 12*time.Second)
-			cut()
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
+			scripted.Begin(w)
+			scripted.Linger(r, 12*time.Second)
+			scripted.Cut()
 		}}
-		run(t, s.source(t), newRecorder(), listMode)
+		run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(20 * time.Minute)
-		requireBound(t, s.asked(), 0)
-		var watches []request
-		for _, q := range s.asked() {
-			if q.verb == "watch" {
+		requireBound(t, s.Requests(), 0)
+		var watches []scripted.Request
+		for _, q := range s.Requests() {
+			if q.Verb == "watch" {
 				watches = append(watches, q)
 			}
 		}
 		for _, gap := range gaps(watches, 12*time.Second) {
 			require.LessOrEqual(t, gap, time.Second)
 		}
-		require.Greater(t, len(s.asked())-len(watches), 10, "as many questions as are left over")
+		require.Greater(t, len(s.Requests())-len(watches), 10, "as many questions as are left over")
 	})
 }
 
@@ -152,11 +157,11 @@ func TestARestoredServerIsNoticedWithoutDelay(t *testing.T) {
 				for _, name := range []string{"a", "b", "c"} {
 					require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}))
 					for range 5 {
-						require.NoError(t, server.Delete(configMaps, "ns", name))
+						require.NoError(t, server.Delete(scripted.ConfigMaps, "ns", name))
 						require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}))
 					}
 				}
-				lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{})
+				lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), scripted.ConfigMaps, reflector.ResourceOptions{})
 				require.NoError(t, err)
 				sink := newRecorder()
 				r := run(t, reflector.Transform(lw, reflector.StripManagedFields[*corev1.ConfigMap]), sink, reflector.Options{Sync: mode})

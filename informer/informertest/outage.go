@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"slices"
+
+	"github.com/informerkit/informerkit/internal/memnet"
 )
 
 // BreakConnections breaks all connections, in the middle of whatever goes on.
@@ -24,8 +26,8 @@ func (s *Server) Pause() error {
 		return nil
 	}
 	s.paused = true
-	if l, ok := s.listener.(*pipeListener); ok {
-		l.refuse(true)
+	if l, ok := s.listener.(*memnet.Listener); ok {
+		l.Refuse(memnet.Always)
 	} else if err := s.listener.Close(); err != nil {
 		return err
 	}
@@ -46,8 +48,8 @@ func (s *Server) Resume() error {
 	if !s.paused {
 		return nil
 	}
-	if l, ok := s.listener.(*pipeListener); ok {
-		l.refuse(false)
+	if l, ok := s.listener.(*memnet.Listener); ok {
+		l.Refuse(0)
 	} else {
 		l, err := net.Listen("tcp", s.address)
 		if err != nil {

@@ -1,12 +1,15 @@
 package informertest
 
 import (
-	"context"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"sync"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/internal/memnet"
 )
 
 // Server is an API server within the process. Create one with [NewServer] or
@@ -65,7 +68,7 @@ func NewServer(opts Options) (*Server, error) {
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
-	s.http = &http.Server{Handler: s, ConnState: s.connState, ErrorLog: silent()}
+	s.http = &http.Server{Handler: s, ConnState: s.connState, ErrorLog: log.New(io.Discard, "", 0)}
 	s.address = s.listener.Addr().String()
 	s.serve(s.listener)
 	return s, nil
@@ -157,11 +160,7 @@ func (s *Server) listen() error {
 		s.listener = l
 		return err
 	}
-	l := newPipeListener()
-	s.listener = l
-	s.client = &http.Transport{
-		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx) },
-		MaxIdleConnsPerHost: 16,
-	}
+	l := memnet.Listen("informertest.invalid")
+	s.listener, s.client = l, l.Transport()
 	return nil
 }

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/internal/intern/population"
+	"github.com/informerkit/informerkit/internal/scripted"
 )
 
 // PopulationFlag runs the command as a server of objects; see [ServePopulation].
@@ -52,10 +51,6 @@ func ServePopulation(name string, in io.Reader, out io.Writer) error {
 	if !ok {
 		return fmt.Errorf("there are no objects %q", name)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
 	path := "/api/v1/"
 	if p.resource.Group != "" {
 		path = "/apis/" + p.resource.GroupVersion().String() + "/"
@@ -63,26 +58,19 @@ func ServePopulation(name string, in io.Reader, out io.Writer) error {
 	enc := encodings()[p.protobuf]
 	body := p.initialEvents(enc)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+path+p.resource.Resource, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("sendInitialEvents") != "true" || strings.Contains(r.Header.Get("Accept"), "protobuf") != p.protobuf {
-			http.Error(w, "this server sends initial events only", http.StatusNotAcceptable)
+	mux.Handle("GET "+path+p.resource.Resource, &scripted.Server{WatchList: func(w http.ResponseWriter, r *http.Request, _ int) {
+		if strings.Contains(r.Header.Get("Accept"), "protobuf") != p.protobuf {
+			http.Error(w, "this server has another encoding", http.StatusNotAcceptable)
 			return
 		}
-		w.Header().Set("Content-Type", enc.contentType)
-		if p.protobuf {
-			w.Header().Set("Content-Type", enc.contentType+";stream=watch")
-		}
+		enc.beginWatch(w)
 		for _, b := range body {
 			_, _ = w.Write(b)
 		}
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }() // ends with the process
-	fmt.Fprintln(out, "http://"+listener.Addr().String())
-	_, err = io.Copy(io.Discard, in)
-	return err
+		scripted.Hang(r)
+	}})
+	return serve(mux, in, out)
 }
 
 // added returns the event of object i.

@@ -2,7 +2,6 @@ package rows
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/internal/scripted"
 )
 
 // ServeFlag runs the command as a server of pods; see [ServePods].
@@ -27,24 +28,34 @@ const ServeFlag = "serve-pods"
 // Its responses are encoded beforehand, so that only the reading is measured.
 // A server without WatchList rejects it as an old one does.
 func ServePods(n int, watchList bool, in io.Reader, out io.Writer) error {
+	s := &podServer{n: n, relist: make(chan struct{})}
+	script := &scripted.Server{List: s.list, WatchList: s.initial, Watch: s.watch}
+	if !watchList {
+		script.WatchList = unsupported
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /api/v1/pods", script)
+	mux.HandleFunc("POST /relist", s.expire)
+	return serve(mux, in, out)
+}
+
+// serve prints the address of a server on a port of this machine, and returns when
+// in ends. The server ends with the process.
+func serve(h http.Handler, in io.Reader, out io.Writer) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	s := &podServer{n: n, watchList: watchList, relist: make(chan struct{})}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/pods", s.pods)
-	mux.HandleFunc("POST /relist", s.expire)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }() // ends with the process
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
 	fmt.Fprintln(out, "http://"+listener.Addr().String())
 	_, err = io.Copy(io.Discard, in)
 	return err
 }
 
+// podServer holds the answers of a server of pods.
 type podServer struct {
-	n         int
-	watchList bool
+	n int
 
 	mu      sync.Mutex
 	relist  chan struct{} // closed when watches are to expire
@@ -52,23 +63,29 @@ type podServer struct {
 	bodies  map[string][]byte
 }
 
-func (s *podServer) pods(w http.ResponseWriter, r *http.Request) {
-	enc := encodings()[strings.Contains(r.Header.Get("Accept"), "protobuf")]
-	q := r.URL.Query()
-	switch {
-	case q.Get("watch") == "":
-		w.Header().Set("Content-Type", enc.contentType)
-		_, _ = w.Write(s.body(enc, "list"))
-	case q.Get("sendInitialEvents") == "true" && !s.watchList:
-		refuse(w)
-	default:
-		s.watch(w, r, enc, q.Get("sendInitialEvents") == "true")
-	}
-}
-
 var encodings = sync.OnceValue(func() map[bool]*encoding {
 	return map[bool]*encoding{false: newJSONEncoding(), true: newProtobufEncoding()}
 })
+
+// encodingFor returns the encoding that a client asks for first.
+func encodingFor(r *http.Request) *encoding {
+	return encodings()[strings.Contains(r.Header.Get("Accept"), "protobuf")]
+}
+
+// beginWatch sends the head of the answer to a watch.
+func (e *encoding) beginWatch(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", e.contentType)
+	if e.contentType != "application/json" {
+		w.Header().Set("Content-Type", e.contentType+";stream=watch")
+	}
+}
+
+// list answers a list with all pods.
+func (s *podServer) list(w http.ResponseWriter, r *http.Request, _ int) {
+	enc := encodingFor(r)
+	w.Header().Set("Content-Type", enc.contentType)
+	_, _ = w.Write(s.body(enc, "list"))
+}
 
 // body makes, or finds, the answer to a list or the initial events of a watch.
 func (s *podServer) body(enc *encoding, what string) []byte {
@@ -101,16 +118,18 @@ func (s *podServer) body(enc *encoding, what string) []byte {
 	return all
 }
 
-// watch sends the initial events if they are asked for, and then nothing more
-// until everything expires.
-func (s *podServer) watch(w http.ResponseWriter, r *http.Request, enc *encoding, initial bool) {
-	w.Header().Set("Content-Type", enc.contentType+";stream=watch")
-	if enc.contentType == "application/json" {
-		w.Header().Set("Content-Type", enc.contentType)
-	}
-	if initial {
-		_, _ = w.Write(s.body(enc, "events"))
-	}
+// initial answers a watch with the initial events, and then like watch.
+func (s *podServer) initial(w http.ResponseWriter, r *http.Request, n int) {
+	enc := encodingFor(r)
+	enc.beginWatch(w)
+	_, _ = w.Write(s.body(enc, "events"))
+	s.watch(w, r, n)
+}
+
+// watch answers a watch with nothing until everything expires.
+func (s *podServer) watch(w http.ResponseWriter, r *http.Request, _ int) {
+	enc := encodingFor(r)
+	enc.beginWatch(w)
 	_ = http.NewResponseController(w).Flush()
 	s.mu.Lock()
 	expired := s.relist
@@ -131,6 +150,7 @@ func (s *podServer) expire(http.ResponseWriter, *http.Request) {
 	s.relist = make(chan struct{})
 }
 
+// gone is the object of the event with which a watch expires.
 func gone() *metav1.Status {
 	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
@@ -138,14 +158,10 @@ func gone() *metav1.Status {
 	}
 }
 
-func refuse(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusUnprocessableEntity)
-	_ = json.NewEncoder(w).Encode(&metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
-		Message: "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
-	})
+// unsupported is the answer of a server without WatchList.
+func unsupported(w http.ResponseWriter, _ *http.Request, _ int) {
+	scripted.WriteStatus(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
 }
 
 // runningServer is a server of pods in a process of its own.

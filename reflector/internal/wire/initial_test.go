@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,22 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/internal/scripted"
 )
-
-// piped answers every request with what comes through a pipe.
-type piped struct {
-	mime string
-	body io.ReadCloser
-}
-
-func (p piped) RoundTrip(req *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {p.mime}}, Body: p.body, Request: req}, nil
-}
 
 // pipedSource answers every request with body.
 func pipedSource[T Object](t *testing.T, mime string, body io.ReadCloser) *Resource[T] {
-	lw, err := New[T](&rest.Config{Host: "http://test", Transport: piped{mime, body}},
+	lw, err := New[T](scripted.Response(mime, body),
 		schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Options{})
 	require.NoError(t, err)
 	return lw
