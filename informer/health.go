@@ -60,4 +60,8 @@ type HandlerHealth struct {
 	// when it returns from the events at hand, however often it was passed until
 	// then; one that stalls for ever is not counted, and shows in LagAge.
 	Delivered, Overflows, Panics uint64
+	// LastPanic is the last panic of which OnPanic was called, at LastPanicTime; nil
+	// if there was none. Its Stack is left out.
+	LastPanic     *HandlerPanic
+	LastPanicTime time.Time
 }

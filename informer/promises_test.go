@@ -302,7 +302,12 @@ func TestPromise10PanicGoesToOnPanicAndTheHandlerGoesOn(t *testing.T) {
 		assert.Equal(t, "shaky", panics[0].Handler)
 		assert.Equal(t, Added, panics[0].Type)
 		assert.Contains(t, string(panics[0].Stack), "promises_test.go")
-		assert.Equal(t, uint64(5), healthOf(w.inf, "shaky").Panics)
+		health := healthOf(w.inf, "shaky")
+		assert.Equal(t, uint64(5), health.Panics)
+		require.NotNil(t, health.LastPanic)
+		assert.Equal(t, "boom", health.LastPanic.Value)
+		assert.Equal(t, panics[4].Key, health.LastPanic.Key)
+		assert.Equal(t, time.Now(), health.LastPanicTime)
 	})
 }
 

@@ -73,7 +73,14 @@ type runnerStats struct {
 	panics     atomic.Uint64 // that OnPanic was called for
 	left       atomic.Int64  // records of the current run that are not done
 	since      atomic.Int64  // when the current record was appended, or catching up began, Unix ns; 0: nothing to do
-	catchingUp atomic.Bool   // delivering a difference of snapshots
+	lastPanic  atomic.Pointer[notedPanic]
+	catchingUp atomic.Bool // delivering a difference of snapshots
+}
+
+// notedPanic is the last panic of a handler, without its stack.
+type notedPanic struct {
+	HandlerPanic
+	at time.Time
 }
 
 // newRunner returns a runner that has not joined a log. Empty is a snapshot
@@ -327,9 +334,10 @@ func (r *runner[T]) deliverRecovering(e Event[T]) {
 		if v := recover(); v != nil {
 			// OnPanic runs in the deferred function: if it panics, the process ends.
 			r.stats.panics.Add(1)
-			r.onPanic(HandlerPanic{
-				Handler: r.name, Type: e.Type, Key: e.Key, Origin: e.Origin, Value: v, Stack: debug.Stack(),
-			})
+			p := HandlerPanic{Handler: r.name, Type: e.Type, Key: e.Key, Origin: e.Origin, Value: v}
+			r.stats.lastPanic.Store(&notedPanic{p, time.Now()})
+			p.Stack = debug.Stack()
+			r.onPanic(p)
 		}
 	}()
 	r.handler.OnEvent(e)
@@ -361,6 +369,10 @@ func (r *runner[T]) health(now time.Time) HandlerHealth {
 	}
 	if since := r.stats.since.Load(); since != 0 {
 		h.LagAge = now.Sub(time.Unix(0, since))
+	}
+	if p := r.stats.lastPanic.Load(); p != nil {
+		last := p.HandlerPanic
+		h.LastPanic, h.LastPanicTime = &last, p.at
 	}
 	return h
 }

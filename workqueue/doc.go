@@ -71,5 +71,5 @@
 // engine.go (add, take, finish under one lock; waiting workers), order.go (which
 // item is next), delays.go and park.go (items that come later), barrier.go,
 // shutdown.go. On top: process.go, result.go, failurelog.go, limiter.go,
-// limiter_exponential.go, inspect.go.
+// limiter_exponential.go, inspect.go, failing.go, throughput.go.
 package workqueue

@@ -57,6 +57,9 @@ type engine[T comparable] struct {
 	drain        *drain // shared by the callers of ShutDownWithDrain, nil without one
 	processors   processors
 
+	throughput *throughput // nil in a queue that does not keep times
+	failing    failing[T]  // has a lock of its own
+
 	latest     int64 // the latest time seen under the lock
 	startedSum int64 // sum of startedAt of the running entries
 	count      counters
@@ -85,6 +88,9 @@ func newEngine[T comparable](opts Options[T]) *engine[T] {
 		armed: maxTime,
 	}
 	e.barriers.init()
+	if e.timed {
+		e.throughput = new(throughput)
+	}
 	return e
 }
 
@@ -398,6 +404,9 @@ func (q *engine[T]) doneLocked(e *entry[T], now int64) *barrier {
 	e.running = false
 	q.startedSum -= e.startedAt
 	q.count.running--
+	if q.throughput != nil {
+		q.throughput.count(now)
+	}
 	reached := q.barriers.leave(e.runBarrier)
 	e.runBarrier = nil
 	switch {

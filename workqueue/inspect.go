@@ -121,6 +121,14 @@ type Inspection[T comparable] struct {
 	Delayed         []Item[T] // the one whose delay ends first comes first
 	Parked          []Item[T] // the one that is parked for the shortest time still comes first
 	Running         []Item[T] // the one that was handed out first comes first
+	// Failures are items whose last processing by [ProcessWith] failed, those with the
+	// most attempts first, and Failing is how many there are. The last 256 are kept.
+	Failures []Failure[T]
+	Failing  int
+	// Throughput is how many items were done in each of the last 30 periods of
+	// [ThroughputPeriod], the oldest first. The last one is not over yet. It is nil
+	// in a queue that does not keep times, see [Options].Times.
+	Throughput []int
 }
 
 // PriorityClassInspection is the state of one priority class in an [Inspection].
@@ -130,6 +138,9 @@ type PriorityClassInspection struct {
 	// Queued is the number of items ready to be handed out, and Groups the number
 	// of fair groups that they belong to, if the queue has groups.
 	Queued, Groups int
+	// QueuedSince is when the item was added that has been in the class for longest. It
+	// is zero if none is queued, and in a queue that does not keep times.
+	QueuedSince time.Time
 }
 
 // Item is the state of one item in an [Inspection].
@@ -172,17 +183,28 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 	limit = max(0, limit)
 	e := q.engine
 	now := e.now()
+	failures, failing := e.failing.worst(limit)
 	// Only copying needs the lock; sorting is done after it.
 	e.mu.Lock()
 	in := Inspection[T]{
 		Name:            e.opts.Name,
 		ShuttingDown:    e.shuttingDown,
 		Stats:           e.statsLocked(now),
-		PriorityClasses: e.order.inspect(),
+		PriorityClasses: e.order.inspect(e.timed, e.start),
+		Failures:        failures,
+		Failing:         failing,
 		Queued:          collectLocked(e, min(limit, e.order.n), e.order.each(e.latest)),
 		Delayed:         collectLocked(e, min(limit, e.delays.len()), e.delays.earliest(limit)),
 		Parked:          collectLocked(e, min(limit, e.parks.len()), e.parks.earliest(limit)),
 		Running:         collectLocked(e, min(limit, e.count.running), e.running.each),
+	}
+	for i := range failures {
+		if entry := e.items.find(failures[i].Item); entry != nil && entry.delayed() {
+			failures[i].NextAttempt = e.start.Add(time.Duration(entry.at))
+		}
+	}
+	if e.throughput != nil {
+		in.Throughput = e.throughput.inspect(e.latest)
 	}
 	e.mu.Unlock()
 	slices.SortFunc(in.Delayed, func(a, b Item[T]) int { return a.DelayedUntil.Compare(b.DelayedUntil) })
@@ -253,12 +275,15 @@ func (o *order[T]) each(now int64) iter.Seq[*entry[T]] {
 	}
 }
 
-// inspect describes the classes.
-func (o *order[T]) inspect() []PriorityClassInspection {
+// inspect describes the classes of a queue that began at start.
+func (o *order[T]) inspect(timed bool, start time.Time) []PriorityClassInspection {
 	all := make([]PriorityClassInspection, len(o.classes))
 	for i := range o.classes {
 		c := &o.classes[i]
 		all[i] = PriorityClassInspection{MaxWait: time.Duration(c.maxWait), Queued: c.n, Groups: len(c.groups)}
+		if c.head != nil && timed {
+			all[i].QueuedSince = start.Add(time.Duration(c.head.queuedAt))
+		}
 	}
 	return all
 }

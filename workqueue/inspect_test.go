@@ -51,6 +51,10 @@ func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 		assert.Equal(t, q.Stats(), in.Stats)
 		assert.Equal(t, 10, in.Stats.Queued)
 		assert.Equal(t, 50, in.Stats.Delayed)
+		now := time.Now()
+		assert.Equal(t, 0, int(now.Sub(in.PriorityClasses[0].QueuedSince)))
+		assert.Equal(t, 14*time.Second, now.Sub(in.PriorityClasses[1].QueuedSince))
+		in.PriorityClasses[0].QueuedSince, in.PriorityClasses[1].QueuedSince = time.Time{}, time.Time{}
 		assert.Equal(t, []workqueue.PriorityClassInspection{
 			{Queued: 5, Groups: 1}, {MaxWait: 10 * time.Second, Queued: 5, Groups: 1},
 		}, in.PriorityClasses)

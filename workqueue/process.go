@@ -282,6 +282,13 @@ func (p *processor[T]) one(item T) {
 	case Dropped:
 		p.q.engine.countDropped()
 	}
+	switch o.Action {
+	case Retried, Dropped:
+		p.q.engine.failing.note(Failure[T]{Item: item, Attempts: o.Attempt, Err: err, Time: time.Now(), Action: o.Action})
+	case Interrupted: // it may have failed only because of the stop
+	default:
+		p.q.engine.failing.clear(item)
+	}
 	// A dropped item is forgotten too: added again, it begins with the shortest delay.
 	if o.Action != Retried && o.Action != Interrupted {
 		p.q.limiter.Forget(item)
