@@ -59,16 +59,36 @@ func (p *InternPool) Stats() InternStats {
 // of other objects. A Transform before it must not return memory that anything
 // else uses.
 //
+// The objects of [NewResource] are shared on all cores, each where it is decoded,
+// unless a Transform comes in between.
+//
 // If pool is nil, or T is no pointer to a struct, Intern returns lw.
 func Intern[T Object](lw ListerWatcher[T], pool *InternPool) ListerWatcher[T] {
 	if t := reflect.TypeFor[T](); pool == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return lw
 	}
-	in := interning.NewInterner(pool.parts, reflect.TypeFor[T]())
+	if s, ok := lw.(interner[T]); ok {
+		return s.Interned(pool)
+	}
+	share := internFunc[T](pool)
 	return Transform(lw, func(obj T) (T, error) {
-		in.Intern(reflect.ValueOf(obj).UnsafePointer())
+		share(obj)
 		return obj, nil
 	})
+}
+
+// interner is what a ListerWatcher implements that decodes objects itself, on several
+// cores: it interns each where it is decoded, while the object is in that core's
+// cache. All others are interned one after the other.
+type interner[T Object] interface {
+	// Interned returns a source of the same objects, which share parts of the pool.
+	Interned(pool *InternPool) ListerWatcher[T]
+}
+
+// internFunc returns what interns an object. It may be called by several goroutines.
+func internFunc[T Object](pool *InternPool) func(T) {
+	in := pool.parts.Interner(reflect.TypeFor[T]())
+	return func(obj T) { in.Intern(reflect.ValueOf(obj).UnsafePointer()) }
 }
 
 // SizeOf estimates the bytes that objects take: plain as if each had all of its

@@ -101,6 +101,11 @@ type resource[T Object] struct{ *wire.Resource[T] }
 // SupportsWatchList says that the server may know sendInitialEvents.
 func (r *resource[T]) SupportsWatchList() bool { return true }
 
+// Interned implements interner: objects are interned where they are decoded.
+func (r *resource[T]) Interned(pool *InternPool) ListerWatcher[T] {
+	return &resource[T]{r.WithDecoded(internFunc[T](pool))}
+}
+
 // List implements [ListerWatcher].
 func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
 	var refused error // by each; it is returned as it is

@@ -25,6 +25,7 @@ const (
 // mu is taken only to learn something new. What is known is read through atomic pointers
 // by all goroutines that decode.
 type tree struct {
+	sites atomic.Int64 // of the type, those of plans included
 	mu    sync.Mutex
 	paths int
 	key   *node // of keys that are not learned
@@ -41,7 +42,7 @@ type partID struct {
 
 // schema is the plan of the values at one path.
 type schema struct {
-	site site
+	site *site
 	tree *tree
 	// Copied for each new name and never changed, so that look-ups need no lock. Names
 	// are learned from the first objects, and then almost never.
@@ -58,12 +59,12 @@ type learned struct {
 
 func newTree(pool *Pool) *tree {
 	t := &tree{}
-	t.key = (&planner{pool: pool}).keyNode()
+	t.key = (&planner{pool: pool, tree: t}).keyNode()
 	t.ids.text.id, t.ids.text.salt = pool.typeID(dynamic, reflect.TypeFor[string]())
 	t.ids.list.id, t.ids.list.salt = pool.typeID(dynamic, reflect.TypeFor[[]any]())
 	// The same as those of a field of the type.
 	t.ids.table.id, t.ids.table.salt = pool.typeID(anyMap, reflect.TypeFor[map[string]any]())
-	t.rest = &schema{tree: t}
+	t.rest = t.add()
 	return t
 }
 
@@ -74,7 +75,10 @@ func (pl *planner) keyNode() *node {
 }
 
 // add returns a new schema.
-func (t *tree) add() *schema { return &schema{tree: t} }
+func (t *tree) add() *schema { return &schema{site: t.newSite(), tree: t} }
+
+// newSite returns a site with a number of its own.
+func (t *tree) newSite() *site { return &site{index: int(t.sites.Add(1)) - 1} }
 
 // field returns what is known of the field k of a map, and its name in shared
 // memory. The name is empty if it is not learned.
@@ -163,36 +167,38 @@ func (w *walk) any(s *schema, v any) (any, bool) {
 	default: // numbers and booleans are small
 		return v, false
 	}
-	if !s.site.enabled() {
+	l := w.local(s.site)
+	if !l.enabled(s.site) {
+		l.leave(1)
 		// The part is left alone, but those in it may repeat.
 		w.insideAny(s, v)
 		return v, false
 	}
-	last := s.site.recent(w.at)
+	last := l.recent(w.at)
 	// First without a hash: one comparison is about as much work, and it often is the
 	// same.
-	if shared, ok := sharedAny(v, last.Load(), id.id); ok {
+	if shared, ok := sharedAny(v, *last, id.id); ok {
 		w.found++
-		s.site.found(size)
+		l.found(s.site, size)
 		return shared, true
 	}
 	// Set by the hash if it meets something that must not be shared, at any depth.
 	w.bad = false
 	h := w.hashAny(v, id.salt)
 	if w.bad {
-		s.site.missed()
+		l.missed(s.site)
 		w.insideAny(s, v)
 		return v, false
 	}
 	e := w.pool.find(h, id.id)
 	if shared, ok := sharedAny(v, e, id.id); ok {
-		last.Store(e)
+		*last = e
 		w.found++
-		s.site.found(size)
+		l.found(s.site, size)
 		return shared, true
 	}
 	w.missed++
-	s.site.missed()
+	l.missed(s.site)
 	w.insideAny(s, v)
 	// The first time its hash was seen. The pool has noted that, and takes the next one.
 	if e == nil && size < worthAtOnce {

@@ -91,6 +91,8 @@ type planner struct {
 	// later are structs in a memory of their own. Those that contain structs as
 	// part of their own memory are finished first.
 	later []*node
+	// dynamic is whether a field can hold anything.
+	dynamic bool
 }
 
 // plan returns the complete plan of t.
@@ -142,6 +144,7 @@ func (pl *planner) node(t reflect.Type) *node {
 		n.kind = absent
 		if t.NumMethod() == 0 {
 			n.kind, n.schema = dynamic, pl.tree.add()
+			pl.dynamic = true
 		}
 	default: // functions, channels, unsafe pointers, addresses as numbers
 	}
@@ -154,7 +157,7 @@ func (pl *planner) node(t reflect.Type) *node {
 
 // part makes n the plan of a part whose memory is of the type memory.
 func (pl *planner) part(n *node, k kind, memory reflect.Type) {
-	n.kind, n.site = k, &site{}
+	n.kind, n.site = k, pl.tree.newSite()
 	n.id, n.salt = pl.pool.typeID(k, memory)
 }
 
@@ -168,7 +171,8 @@ func (pl *planner) mapNode(n *node) {
 	case key == reflect.TypeFor[string]() && elem == reflect.TypeFor[any]():
 		pl.part(n, anyMap, reflect.MapOf(key, elem))
 		n.schema = pl.tree.add()
-		n.site = &n.schema.site
+		n.site = n.schema.site
+		pl.dynamic = true
 		return
 	case key.Kind() == reflect.String, key.Kind() >= reflect.Bool && key.Kind() <= reflect.Uint64:
 		pl.part(n, otherMap, reflect.MapOf(key, elem))

@@ -28,6 +28,8 @@ type Pool struct {
 	// taken for a candidate.
 	types map[typeKey]uint32
 
+	interners sync.Map // of *Interner, by reflect.Type
+
 	// Added to once per object, not per part, to keep goroutines off a shared cache
 	// line.
 	found, missed atomic.Uint64
@@ -35,7 +37,7 @@ type Pool struct {
 
 // shardCount is the number of locks, a power of two. Decoding runs on all cores, and looks
 // up each part of each object, so one lock for all would be contended.
-const shardCount = 16
+const shardCount = 64
 
 // typeKey is a type of parts. Memory of one Go type can be used in two ways: a string in
 // a field, and a string in an interface, which is a part with a header of its own.
@@ -164,7 +166,7 @@ func (s *shard) sweep() {
 		}
 	}
 	s.age++
-	if n := len(s.entries); s.peak > 64 && n < s.peak/4 { // maps do not shrink
+	if n := len(s.entries); s.peak > 8 && n < s.peak/4 { // maps do not shrink
 		// After a large collection was dropped, the map would keep the memory of its
 		// peak.
 		smaller := make(map[uint64]*entry, n)

@@ -14,13 +14,22 @@ const (
 	// minPause and maxPause bound for how many parts a site that costs more than
 	// it saves is left alone.
 	minPause, maxPause = 16 << 10, 1 << 20
+	// batch is how many parts a worker counts, or leaves alone, before it says so to
+	// the others.
+	batch = 32
 )
 
 // site is a place in a type where parts are. It finds out whether they repeat.
 //
 // Counting is by place because repetition is a property of the place: the image of a
 // container repeats, the UID of a pod does not, though both are strings.
+//
+// Several goroutines decode, and each goes through some fifty places per object. Words
+// that all of them write for each part would travel between the cores all the time. So
+// each worker counts for itself, in a [local], and adds what it has counted to the site
+// once per batch.
 type site struct {
+	index int // of the locals
 	// counts are those of the present window: looked up (bits 0 to 15), found
 	// (16 to 31), words saved (32 to 63).
 	// Three counters in one word are updated with one atomic addition, and read and
@@ -28,14 +37,20 @@ type site struct {
 	counts atomic.Uint64
 	skip   atomic.Int64 // parts that are left alone yet
 	pause  atomic.Int64 // how many are next time
+}
+
+// local is what one worker knows of a site.
+type local struct {
+	counts uint64 // not added to the site's yet
+	free   int64  // parts that the site has said to leave alone
 	// last are the parts found last. The objects of a list come sorted by name, so
 	// the next one is likely to have the same; comparing spares the hash. Elements
 	// of a slice have one each, by their position.
-	last [8]atomic.Pointer[entry]
+	last [8]*entry
 }
 
 // recent returns where the part is that was found last in the element at.
-func (s *site) recent(at int) *atomic.Pointer[entry] { return &s.last[at%len(s.last)] }
+func (l *local) recent(at int) **entry { return &l.last[at%len(l.last)] }
 
 const (
 	countSeen  = 1
@@ -46,25 +61,51 @@ const (
 )
 
 // enabled reports whether the next part is to be looked up.
-func (s *site) enabled() bool {
-	// The load comes first because it is shared by all cores, while the addition is not:
-	// a site that is never paused writes nothing here.
-	return s.skip.Load() <= 0 || s.skip.Add(-1) < 0
+func (l *local) enabled(s *site) bool { return !l.paused(s, 1) }
+
+// paused reports whether the next n parts are to be left alone. If they are, leave
+// is to be called with their number.
+func (l *local) paused(s *site, n int64) bool {
+	for l.free < n {
+		// The load comes first, because it is shared by all cores, while the addition is
+		// not: a site that is never paused writes nothing here.
+		if s.skip.Load() <= 0 {
+			return false
+		}
+		left := s.skip.Add(-batch) + batch
+		if left <= 0 {
+			return false
+		}
+		l.free += min(left, batch)
+	}
+	return true
 }
 
+// leave takes n parts off those that are left alone.
+func (l *local) leave(n int64) { l.free -= n }
+
 // found counts a part that was replaced.
-func (s *site) found(size uintptr) {
-	s.count(countSeen + countFound + countSaved*uint64(min((size+7)/8, maxSaved)))
+func (l *local) found(s *site, size uintptr) {
+	l.count(s, countSeen+countFound+countSaved*uint64(min((size+7)/8, maxSaved)))
 }
 
 // missed counts a part that was not.
-func (s *site) missed() { s.count(countSeen) }
+func (l *local) missed(s *site) { l.count(s, countSeen) }
+
+// count adds to the counters of the worker, and to those of the site once per batch.
+func (l *local) count(s *site, n uint64) {
+	if l.counts += n; l.counts&0xffff == batch {
+		s.count(l.counts)
+		l.counts = 0
+	}
+}
 
 // count adds to the counters of the window, and judges the site when it is full.
 func (s *site) count(n uint64) {
 	// Exactly one goroutine sees the window become full. Parts that others count before
 	// the swap are judged with this window, which does no harm.
-	if s.counts.Add(n)&0xffff == window {
+	after := s.counts.Add(n) & 0xffff
+	if before := after - n&0xffff; before < window && after >= window {
 		s.judge(s.counts.Swap(0))
 	}
 }

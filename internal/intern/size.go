@@ -16,14 +16,23 @@ var classes = []int{
 	27264, 28672, 32768,
 }
 
+// smallClasses has the class of small allocations, by their size in words.
+var smallClasses = func() (by [65]int) {
+	for i := range by {
+		by[i] = classes[sort.SearchInts(classes, 8*i)]
+	}
+	by[0] = 0
+	return by
+}()
+
 // allocated returns what an allocation of n bytes takes.
 func allocated(n int) int {
 	const page = 8192
+	if words := (n + 7) / 8; words < len(smallClasses) {
+		return smallClasses[words]
+	}
 	i := sort.SearchInts(classes, n)
-	switch {
-	case n == 0:
-		return 0
-	case i == len(classes):
+	if i == len(classes) {
 		return (n + page - 1) / page * page
 	}
 	return classes[i]

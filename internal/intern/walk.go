@@ -2,7 +2,9 @@ package intern
 
 import (
 	"reflect"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -29,19 +31,45 @@ const (
 type Interner struct {
 	pool    *Pool
 	root    *node
-	visits  int // maxVisits, but in tests
+	open    bool // objects may have any fields
+	visits  int  // maxVisits, but in tests
 	endless atomic.Int32
+	workers []worker
+}
+
+// worker is a walk that one goroutine uses at a time.
+type worker struct {
+	mu sync.Mutex
+	walk
 }
 
 // NewInterner returns an interner of what pointers of the type t point to. One of
 // another type than a pointer to a struct interns nothing.
 func NewInterner(pool *Pool, t reflect.Type) *Interner {
-	in := &Interner{pool: pool, visits: maxVisits}
+	// As many goroutines decode as there are cores, and one more takes what they have.
+	in := &Interner{pool: pool, visits: maxVisits, workers: make([]worker, runtime.GOMAXPROCS(0)+1)}
 	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
 		pl := &planner{pool: pool, tree: newTree(pool), open: map[reflect.Type]*node{}}
 		in.root = pl.plan(t.Elem())
+		in.open = pl.dynamic
 	}
 	return in
+}
+
+// Interner returns an interner of what pointers of the type t point to. Those of one Go
+// type have the same one, so that its plan is made once, and what repeats is learned
+// once, however many namespaces are read one by one. Types that hold any object, such
+// as unstructured ones, say nothing about what is in them: each call makes another.
+func (p *Pool) Interner(t reflect.Type) *Interner {
+	if in, ok := p.interners.Load(t); ok {
+		return in.(*Interner) //nolint:forcetypeassert // by the line below
+	}
+	in := NewInterner(p, t)
+	if in.open {
+		return in
+	}
+	first, _ := p.interners.LoadOrStore(t, in)
+	return first.(*Interner) //nolint:forcetypeassert // by the line above
 }
 
 // Intern replaces parts of the object at p by equal ones of the pool. No other
@@ -50,10 +78,11 @@ func (in *Interner) Intern(p unsafe.Pointer) {
 	if in.root == nil || p == nil || in.endless.Load() >= maxEndless {
 		return
 	}
-	// The state of a walk belongs to one call, so goroutines share nothing but the pool,
-	// the sites and the schemas.
-	w := walk{pool: in.pool, left: in.visits}
+	w := in.worker()
+	defer w.mu.Unlock()
+	w.begin(in.pool, in.visits)
 	w.share(in.root, p)
+	w.slot = slice{} // a worker that waits for work must not keep a part
 	// Objects like that are no API objects, or the type is one that the plan cannot
 	// handle well. After a few of them the work is saved.
 	if w.left <= 0 {
@@ -61,6 +90,20 @@ func (in *Interner) Intern(p unsafe.Pointer) {
 	}
 	in.pool.found.Add(w.found)
 	in.pool.missed.Add(w.missed)
+}
+
+// worker returns a worker that no other goroutine uses, and locks it.
+func (in *Interner) worker() *worker {
+	// From the first one on: a goroutine that is alone always gets the same, with all
+	// that it has learned.
+	for i := range in.workers {
+		if w := &in.workers[i]; w.mu.TryLock() {
+			return w
+		}
+	}
+	w := &in.workers[0]
+	w.mu.Lock()
+	return w
 }
 
 // walk is the way through one object.
@@ -75,6 +118,29 @@ type walk struct {
 	bad           bool // what was hashed cannot be shared
 	found, missed uint64
 	slot          slice // of a part of the pool, to compare with
+	// locals is what this worker knows of each site, from one object to the next. The
+	// walk and what it points to hold parts by weak pointers only.
+	locals []*local
+}
+
+// begin makes the walk ready for another object.
+func (w *walk) begin(pool *Pool, visits int) {
+	*w = walk{pool: pool, left: visits, locals: w.locals}
+}
+
+// local returns what this worker knows of a site.
+func (w *walk) local(s *site) *local {
+	if s.index < len(w.locals) {
+		if l := w.locals[s.index]; l != nil {
+			return l
+		}
+	} else {
+		w.locals = append(w.locals, make([]*local, s.index+1-len(w.locals))...)
+	}
+	// Most places in a type are empty in all objects, so only those seen have one.
+	l := &local{}
+	w.locals[s.index] = l
+	return l
 }
 
 // enter begins with what is in a part. If it returns false, that is left alone;
@@ -133,8 +199,8 @@ func (w *walk) share(n *node, p unsafe.Pointer) {
 	}
 }
 
-// shareAll replaces the parts of count values that stand one after the other. at tells
-// their positions apart, as the first container of a pod resembles the first one of the
+// shareAll replaces the parts of count values that stand one after the other. at is
+// their position, as the first container of a pod resembles the first one of the
 // next.
 func (w *walk) shareAll(n *node, p unsafe.Pointer, count int) {
 	if n.flat || n.kind == opaque {
@@ -150,16 +216,18 @@ func (w *walk) shareAll(n *node, p unsafe.Pointer, count int) {
 // part replaces the part at p, or else those in it. The size is that of its own
 // memory.
 func (w *walk) part(n *node, p unsafe.Pointer, size uintptr) {
-	if !n.site.enabled() {
+	l := w.local(n.site)
+	if !l.enabled(n.site) {
 		// Left alone for now, though the parts in it may repeat.
+		l.leave(1)
 		w.inside(n, p)
 		n.trim(p)
 		return
 	}
-	last := n.site.recent(w.at)
-	if w.replace(n, p, last.Load()) {
+	last := l.recent(w.at)
+	if w.replace(n, p, *last) {
 		w.found++
-		n.site.found(size)
+		l.found(n.site, size)
 		return
 	}
 	w.bad = false
@@ -167,19 +235,19 @@ func (w *walk) part(n *node, p unsafe.Pointer, size uintptr) {
 	// hashed again, each by itself: the price of finding the largest equal parts first.
 	h := w.hash(n, p, n.salt)
 	if w.bad {
-		n.site.missed()
+		l.missed(n.site)
 		w.inside(n, p)
 		return
 	}
 	e := w.pool.find(h, n.id)
 	if w.replace(n, p, e) {
-		last.Store(e)
+		*last = e
 		w.found++
-		n.site.found(size)
+		l.found(n.site, size)
 		return
 	}
 	w.missed++
-	n.site.missed()
+	l.missed(n.site)
 	w.inside(n, p)
 	if e != nil || size >= worthAtOnce {
 		// The parts in it have been replaced by now, so that what enters the pool refers
@@ -192,6 +260,9 @@ func (w *walk) part(n *node, p unsafe.Pointer, size uintptr) {
 
 // replace replaces the part at p by that of the pool if they are equal.
 func (w *walk) replace(n *node, p unsafe.Pointer, e *entry) bool {
+	if e == nil || int(e.n) != n.length(p) {
+		return false
+	}
 	q := e.get(n.id)
 	if q == nil {
 		return false
@@ -272,6 +343,13 @@ func (w *walk) inside(n *node, p unsafe.Pointer) {
 
 // insideTextMap replaces the keys and elements of a map.
 func (w *walk) insideTextMap(n *node, m map[string]string) {
+	keys, elems := w.local(n.key.site), w.local(n.elem.site)
+	if all := int64(len(m)); keys.paused(n.key.site, all) && elems.paused(n.elem.site, all) {
+		// Nothing in it repeats, as in most ConfigMaps.
+		keys.leave(all)
+		elems.leave(all)
+		return
+	}
 	for k, v := range m {
 		key, elem := w.text(n.key, k), w.text(n.elem, v)
 		if unsafe.StringData(key) != unsafe.StringData(k) || unsafe.StringData(elem) != unsafe.StringData(v) {
@@ -298,27 +376,30 @@ func (w *walk) insideOtherMap(n *node, p unsafe.Pointer) {
 
 // text returns s or an equal string.
 func (w *walk) text(n *node, s string) string {
-	if len(s) <= 1 || !n.site.enabled() { // strings of one byte are the runtime's
+	if len(s) <= 1 { // strings of one byte are the runtime's
 		return s
 	}
-	last := n.site.recent(w.at)
-	// Comparing with the last one is a comparison of lengths first, and cheap if it
-	// fails.
-	if shared := last.Load().text(n.id); shared == s {
+	l := w.local(n.site)
+	if !l.enabled(n.site) {
+		l.leave(1)
+		return s
+	}
+	last := l.recent(w.at)
+	if shared := (*last).text(n.id, len(s)); shared == s {
 		w.found++
-		n.site.found(uintptr(len(s)))
+		l.found(n.site, uintptr(len(s)))
 		return shared
 	}
 	h := w.hashText(s, n.salt)
 	e := w.pool.find(h, n.id)
-	if shared := e.text(n.id); shared == s {
-		last.Store(e)
+	if shared := e.text(n.id, len(s)); shared == s {
+		*last = e
 		w.found++
-		n.site.found(uintptr(len(s)))
+		l.found(n.site, uintptr(len(s)))
 		return shared
 	}
 	w.missed++
-	n.site.missed()
+	l.missed(n.site)
 	if e != nil || len(s) >= worthAtOnce {
 		s = strings.Clone(s) // it may be part of a larger one
 		w.pool.add(h, n.id, unsafe.Pointer(unsafe.StringData(s)), len(s))
@@ -326,10 +407,15 @@ func (w *walk) text(n *node, s string) string {
 	return s
 }
 
-// text returns the string that is the part of an entry, or "".
-func (e *entry) text(typ uint32) string {
+// text returns the string that is the part of an entry, or "". One of another length
+// than n is not the one that is looked for: that is known without the part, whose weak
+// pointer costs more to follow than short strings to compare.
+func (e *entry) text(typ uint32, n int) string {
+	if e == nil || int(e.n) != n {
+		return ""
+	}
 	if p := e.get(typ); p != nil {
-		return unsafe.String((*byte)(p), int(e.n))
+		return unsafe.String((*byte)(p), n)
 	}
 	return ""
 }

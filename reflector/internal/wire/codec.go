@@ -17,6 +17,15 @@ import (
 // codec makes values of T out of the bytes of one object. It needs no
 // runtime.Scheme: T says how it is decoded, and the request says what it is.
 type codec[T Object] struct {
+	settings[T]
+
+	// newest connects a list with the watch that follows it: if the list has shown the
+	// kind, the events of the watch must have it.
+	newest atomic.Pointer[expectation] // of the newest list
+}
+
+// settings are what does not change after a codec was made.
+type settings[T Object] struct {
 	// A new object is made by reflect.New(elem): T is a pointer type, and Go has no way
 	// to allocate what a type parameter points to.
 	elem         reflect.Type // T is *elem
@@ -28,10 +37,9 @@ type codec[T Object] struct {
 	limit        int    // bytes of one object
 	// JSONSchemaProps of a CustomResourceDefinition is such a type.
 	recursive bool // T can be nested without end
-
-	// newest connects a list with the watch that follows it: if the list has shown the
-	// kind, the events of the watch must have it.
-	newest atomic.Pointer[expectation] // of the newest list
+	// decoded, if not nil, is called with each good object, on the goroutine that has
+	// decoded it.
+	decoded func(T)
 }
 
 // protoMessage is what generated API types implement.
@@ -51,10 +59,10 @@ func newCodec[T Object](apiVersion string) (*codec[T], error) {
 	var zero T
 	_, isUnstructured := any(zero).(*unstructured.Unstructured)
 	_, isMetadata := any(zero).(*metav1.PartialObjectMetadata)
-	c := &codec[T]{
+	c := &codec[T]{settings: settings[T]{
 		elem: typ.Elem(), unstructured: isUnstructured, metadataOnly: isMetadata, apiVersion: apiVersion,
 		limit: defaultMaxObject, recursive: recursive(typ.Elem()),
-	}
+	}}
 	// These two types can hold objects of any kind, so the type says nothing about it.
 	if !isUnstructured && !isMetadata {
 		c.kind = kindOf(c.elem)
@@ -103,6 +111,9 @@ func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, e
 		return none, fmt.Errorf("invalid JSON: %w", err)
 	}
 	if err == nil {
+		err = c.finish(obj)
+	}
+	if err == nil {
 		return obj, nil
 	}
 	var none T
@@ -137,9 +148,26 @@ func (c *codec[T]) decodeProto(raw []byte, tm typeMeta, want *expectation, posit
 		err = c.check(obj, want)
 	}
 	if err == nil {
+		err = c.finish(obj)
+	}
+	if err == nil {
 		return obj, nil
 	}
 	return none, objectError(identifyProto(raw), position, err)
+}
+
+// finish hands a good object to decoded. A panic costs this one object.
+func (c *codec[T]) finish(obj T) (err error) {
+	if c.decoded == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	c.decoded(obj)
+	return nil
 }
 
 // unmarshalJSON turns a panic of a method UnmarshalJSON into an error. Objects come

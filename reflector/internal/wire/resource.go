@@ -209,6 +209,16 @@ type Resource[T Object] struct {
 	listAccept, watchAccept string
 }
 
+// WithDecoded returns a reader that calls f with each object before it is handed over.
+// It is called on the goroutine that has decoded the object, which is then still in
+// the cache of that core; so f runs on several at once.
+func (r *Resource[T]) WithDecoded(f func(T)) *Resource[T] {
+	out := *r
+	out.codec = &codec[T]{settings: r.codec.settings}
+	out.codec.decoded = f
+	return &out
+}
+
 // String names the collection for logs.
 func (r *Resource[T]) String() string {
 	if r.opts.Namespace == "" {
