@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -32,7 +33,7 @@ func sharing[T reflector.Object](t *testing.T, encoding reflector.Encoding, mode
 			for i := range 300 { // several chunks of the decoders
 				create(fmt.Sprint("a", i))
 			}
-			plain, err := reflector.NewResource[T](server.Config(), configMaps, reflector.ResourceOptions{Encoding: encoding})
+			plain, err := reflector.NewResource[T](server.Config(), scripted.ConfigMaps, reflector.ResourceOptions{Encoding: encoding})
 			require.NoError(t, err)
 			pool := reflector.NewInternPool()
 			counts := func(lw reflector.ListerWatcher[T]) (n, distinct int) {
@@ -44,7 +45,7 @@ func sharing[T reflector.Object](t *testing.T, encoding reflector.Encoding, mode
 				go func() { done <- r.Run(ctx) }()
 				after(time.Second)
 				for i := range 50 {
-					require.NoError(t, server.Modify(configMaps, "default", fmt.Sprint("a", i), func(u *unstructured.Unstructured) {
+					require.NoError(t, server.Modify(scripted.ConfigMaps, "default", fmt.Sprint("a", i), func(u *unstructured.Unstructured) {
 						u.SetAnnotations(map[string]string{"at": fmt.Sprint(time.Now())})
 					}))
 				}
@@ -52,7 +53,7 @@ func sharing[T reflector.Object](t *testing.T, encoding reflector.Encoding, mode
 				cancel()
 				require.NoError(t, <-done)
 				require.NoError(t, r.Health().LastError)
-				objs, err := server.List(configMaps, "", nil)
+				objs, err := server.List(scripted.ConfigMaps, "", nil)
 				require.NoError(t, err)
 				want := &mirror[*unstructured.Unstructured]{state: map[string]*unstructured.Unstructured{}}
 				require.NoError(t, want.Replace(ctx, objs, ""))
@@ -116,7 +117,7 @@ func TestObjectsAreInternedBehindATransform(t *testing.T) {
 
 func TestWithoutAPoolASourceIsAsItWas(t *testing.T) {
 	t.Parallel()
-	s := &scripted{}
-	lw := s.source(t)
+	s := &scripted.Server{}
+	lw := sourceOf(t, s)
 	require.Same(t, lw, reflector.Intern(lw, nil))
 }
