@@ -183,7 +183,7 @@ func (h *history) compare(after string) {
 		require.Equal(h.t, h.model.HasSynced(), q.HasSynced(), "HasSynced after %s", after)
 		require.Equal(h.t, h.model.ListKeys(), q.ListKeys(), "ListKeys after %s", after)
 		require.Equal(h.t, h.model.List(), q.List(), "List after %s", after)
-		want, wantOK := h.model.Get(newThing("a", ""))
+		want, wantOK := h.model.GetByKey(types.NamespacedName{Name: "a"})
 		got, gotOK := q.GetByKey(types.NamespacedName{Name: "a"})
 		require.Equal(h.t, wantOK, gotOK, "GetByKey after %s", after)
 		require.Equal(h.t, want, got, "GetByKey after %s", after)

@@ -3,21 +3,12 @@ package deltafifo
 import (
 	"slices"
 
-	"github.com/informerkit/informerkit/internal/object"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Get returns a copy of the deltas that are queued for the object with obj's
-// namespace and name, and whether there are any. What is in process is no
-// longer queued.
-func (q *DeltaFIFO[T]) Get(obj T) (Deltas[T], bool) {
-	if object.IsNil(obj) {
-		return nil, false
-	}
-	return q.GetByKey(object.KeyOf(obj))
-}
-
-// GetByKey is Get by namespace and name.
+// GetByKey returns a copy of the deltas that are queued for an object, and whether
+// there are any. What is in process is no longer queued. GetByKey, List and ListKeys
+// are for tests and for looking into a queue that does not drain.
 func (q *DeltaFIFO[T]) GetByKey(key types.NamespacedName) (Deltas[T], bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -58,7 +58,6 @@ type fullQueue interface {
 	Synced() <-chan struct{}
 	AddIfNotPresent(deltas Deltas[thing]) error
 	Resync(ctx context.Context) error
-	Get(obj thing) (Deltas[thing], bool)
 	GetByKey(key types.NamespacedName) (Deltas[thing], bool)
 	List() []Deltas[thing]
 	ListKeys() []types.NamespacedName

@@ -51,7 +51,7 @@ func producersKeepTheirOrder(t *testing.T, newQueue maker, limit int) {
 			if q, ok := q.(fullQueue); ok {
 				_ = q.HasSynced()
 				_, _ = q.List(), q.ListKeys()
-				_, _ = q.Get(newThing("p0/o0", ""))
+				_, _ = q.GetByKey(keyNamed("p0/o0"))
 			}
 		}
 	})

@@ -152,11 +152,11 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 	case b.next == nil:
 		return old, false, ErrBatchEnded
 	case object.IsNil(obj):
-		return old, false, ErrNilObject
+		return old, false, errNilObject
 	}
 	key := object.KeyOf(obj)
 	if key.Name == "" {
-		return old, false, fmt.Errorf("%w (namespace %q)", ErrNoName, key.Namespace)
+		return old, false, fmt.Errorf("%w (namespace %q)", errNoName, key.Namespace)
 	}
 	old, existed = b.set(key, obj)
 	return old, existed, nil

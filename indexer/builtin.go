@@ -4,14 +4,14 @@ import "k8s.io/apimachinery/pkg/types"
 
 // Names of the built-in indexes; that of a label index is followed by the key.
 const (
-	OwnerUIDIndexName    = "ownerUID"
-	LabelIndexNamePrefix = "label:"
+	ownerUIDIndexName    = "ownerUID"
+	labelIndexNamePrefix = "label:"
 )
 
 // OwnerUIDIndex finds objects by the UID of each of their owner references.
 func OwnerUIDIndex[T Object]() *Index[T, types.UID] {
 	return &Index[T, types.UID]{
-		name: OwnerUIDIndexName,
+		name: ownerUIDIndexName,
 		kind: byOwner,
 		values: func(dst []types.UID, obj T) ([]types.UID, error) {
 			for _, ref := range obj.GetOwnerReferences() {
@@ -26,7 +26,7 @@ func OwnerUIDIndex[T Object]() *Index[T, types.UID] {
 // without the label are not in it. [Snapshot.Select] uses it.
 func LabelIndex[T Object](key string) *Index[T, string] {
 	return &Index[T, string]{
-		name:   LabelIndexNamePrefix + key,
+		name:   labelIndexNamePrefix + key,
 		kind:   byLabel,
 		label:  key,
 		single: true,

@@ -14,17 +14,22 @@ import (
 
 // Errors of wrong calls; test for them with errors.Is.
 var (
-	// ErrNilObject is returned for a nil object.
-	ErrNilObject = errors.New("indexer: object is nil")
-	// ErrNoName is returned for an object without a name; generateName must have
-	// been resolved by the API server before an object can be stored.
-	ErrNoName = errors.New("indexer: object has no metadata.name")
+	// ErrInvalidObject is wrapped by the error of a write whose object cannot be
+	// stored: it is nil, or it has no name. The API server resolves generateName, so
+	// store what it returned.
+	ErrInvalidObject = errors.New("indexer: invalid object")
 	// ErrBatchEnded is returned by a write to a batch after Commit or Discard.
 	ErrBatchEnded = errors.New("indexer: batch has been committed or discarded; start another with Batch")
 	// ErrIndexExists is returned when an index of that name is registered already.
 	ErrIndexExists = errors.New("indexer: an index of this name is registered already")
 	// ErrIndexNotFound is returned when an index is not registered.
 	ErrIndexNotFound = errors.New("indexer: index is not registered; pass it to New or AddIndex")
+)
+
+// The ways in which an object can be invalid.
+var (
+	errNilObject = fmt.Errorf("%w: object is nil", ErrInvalidObject)
+	errNoName    = fmt.Errorf("%w: object has no metadata.name", ErrInvalidObject)
 )
 
 // Options configure an [Indexer]. The zero value is ready to use: a store without

@@ -44,12 +44,12 @@ func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
 	listed := make(map[types.NamespacedName]struct{}, len(objs))
 	for i, o := range objs {
 		if object.IsNil(o) {
-			errs = append(errs, fmt.Errorf("%w (number %d of the list)", ErrNilObject, i))
+			errs = append(errs, fmt.Errorf("%w (number %d of the list)", errNilObject, i))
 			continue
 		}
 		key := object.KeyOf(o)
 		if key.Name == "" {
-			errs = append(errs, fmt.Errorf("%w (namespace %q, number %d of the list)", ErrNoName, key.Namespace, i))
+			errs = append(errs, fmt.Errorf("%w (namespace %q, number %d of the list)", errNoName, key.Namespace, i))
 			continue
 		}
 		if before.one && key.Namespace != before.namespace {

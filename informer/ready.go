@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// DegradedGrace is for how long a source may be degraded before Ready reports it.
+// degradedGrace is for how long a source may be degraded before Ready reports it.
 // A server that restarts, or a watch that breaks, is back within it.
-const DegradedGrace = 30 * time.Second
+const degradedGrace = 30 * time.Second
 
 // Readiness is what [ReadyHandler] can ask: an [Informer], a [Shared] or a
 // [Factory].
@@ -19,7 +19,7 @@ type Readiness interface {
 }
 
 // Ready returns an error if the informer is not synced, has stopped, or has been
-// degraded for longer than [DegradedGrace]: then the cache is readable, but may be
+// degraded for longer than 30 seconds: then the cache is readable, but may be
 // stale. The error names the informer and the reason.
 func (inf *Informer[T]) Ready() error {
 	if err := inf.Unsynced(); err != nil {
@@ -33,7 +33,7 @@ func (inf *Informer[T]) Ready() error {
 		// A broken watch is not an outage: the cache stays readable. So it counts only
 		// after a while, or a restart of the API server would take all replicas out of service.
 		h := s.reflector.Health()
-		if _, since, degraded := h.Degraded(); degraded && time.Since(since) > DegradedGrace {
+		if _, since, degraded := h.Degraded(); degraded && time.Since(since) > degradedGrace {
 			whys = append(whys, fmt.Errorf("informer %q is degraded since %s: %s%w", inf.name, since.Format(time.TimeOnly), s.where(), h.LastError))
 		}
 	}

@@ -103,7 +103,7 @@ func TestReadyNamesWhatIsNotSyncedOrDegraded(t *testing.T) {
 
 		w.fail(errors.New("boom"))
 		w.disconnect(false)
-		time.Sleep(DegradedGrace - time.Second)
+		time.Sleep(degradedGrace - time.Second)
 		require.NoError(t, w.inf.Ready(), "it may recover")
 		time.Sleep(2 * time.Second)
 		code, body = get()

@@ -98,7 +98,7 @@ func Classify(err error) ErrorClass {
 		return ClassNone
 	}
 	var (
-		sink   *SinkError
+		sink   *sinkError
 		object *ObjectError
 		decode *wire.DecodeError
 		event  *unknownEventError
@@ -210,28 +210,24 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
 }
 
-// RequestError says which request failed, why, and where it helps what to do
+// requestError says which request failed, why, and where it helps what to do
 // about it. It wraps the cause, so that the predicates of
 // k8s.io/apimachinery/pkg/api/errors work on it.
-type RequestError struct {
-	// Verb is list or watch.
-	Verb string
-	// Resource and Namespace say what was asked for.
-	Resource  schema.GroupVersionResource
-	Namespace string
-	// Server is the scheme and address of the server.
-	Server string
-	// Err is the cause.
-	Err error
+type requestError struct {
+	verb      string // list or watch
+	resource  schema.GroupVersionResource
+	namespace string
+	server    string // scheme and address
+	err       error  // the cause
 }
 
 // Error is one line that ends with advice.
-func (e *RequestError) Error() string {
-	what := e.Resource.GroupResource().String()
-	if e.Namespace != "" {
-		what += " in namespace " + e.Namespace
+func (e *requestError) Error() string {
+	what := e.resource.GroupResource().String()
+	if e.namespace != "" {
+		what += " in namespace " + e.namespace
 	}
-	msg := fmt.Sprintf("cannot %s %s at %s: %v", e.Verb, what, e.Server, cause(e.Err))
+	msg := fmt.Sprintf("cannot %s %s at %s: %v", e.verb, what, e.server, cause(e.err))
 	if advice := e.advice(); advice != "" {
 		msg += ": " + advice
 	}
@@ -239,7 +235,7 @@ func (e *RequestError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *RequestError) Unwrap() error { return e.Err }
+func (e *requestError) Unwrap() error { return e.err }
 
 // cause leaves out what net/http puts in front of an error: the method and the
 // URL with all its parameters.
@@ -252,8 +248,8 @@ func cause(err error) error {
 }
 
 // advice says what to do about the error, or nothing if that is not known.
-func (e *RequestError) advice() string {
-	switch Classify(e.Err) {
+func (e *requestError) advice() string {
+	switch Classify(e.err) {
 	case ClassRefused:
 		return "is the API server running, and is this its address?"
 	case ClassNetwork, ClassTimeout:
@@ -264,28 +260,26 @@ func (e *RequestError) advice() string {
 		return "the credentials in the configuration are missing, wrong or expired"
 	case ClassForbidden:
 		role := "ClusterRole"
-		if e.Namespace != "" {
+		if e.namespace != "" {
 			role = "Role"
 		}
-		return fmt.Sprintf("add the verbs list and watch on %s to the %s of this user", e.Resource.GroupResource(), role)
+		return fmt.Sprintf("add the verbs list and watch on %s to the %s of this user", e.resource.GroupResource(), role)
 	case ClassNotFound:
-		return fmt.Sprintf("the server does not serve %s; is the CustomResourceDefinition installed, and are version and plural name right?", e.Resource.GroupVersion().WithResource(e.Resource.Resource).String())
+		return fmt.Sprintf("the server does not serve %s; is the CustomResourceDefinition installed, and are version and plural name right?", e.resource.GroupVersion().WithResource(e.resource.Resource).String())
 	case ClassNotAPI:
 		return "is this the address of an API server?"
 	}
 	return ""
 }
 
-// SinkError says that the sink did not take a change over.
-type SinkError struct {
-	// Op is the method of the Sink: Add, Update, Delete, Replace or Bookmark.
-	Op string
-	// Err is what it returned.
-	Err error
+// sinkError says that the sink did not take a change over.
+type sinkError struct {
+	op  string // the method of the Sink: Add, Update, Delete, Replace or Bookmark
+	err error  // what it returned
 }
 
 // Error names the method.
-func (e *SinkError) Error() string { return fmt.Sprintf("sink: %s: %v", e.Op, e.Err) }
+func (e *sinkError) Error() string { return fmt.Sprintf("sink: %s: %v", e.op, e.err) }
 
 // Unwrap returns what the sink returned.
-func (e *SinkError) Unwrap() error { return e.Err }
+func (e *sinkError) Unwrap() error { return e.err }

@@ -137,7 +137,7 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 	objs := list.finish()
 	n := len(objs)
 	if err := r.sink.Replace(ctx, objs, rv); err != nil {
-		return &SinkError{Op: "Replace", Err: err}
+		return &sinkError{op: "Replace", err: err}
 	}
 	now := time.Now()
 	r.pos.synced(rv)

@@ -42,7 +42,7 @@ func (r *Reflector[T]) noteAbsence(ctx context.Context) {
 	}
 	if err := r.sink.Replace(ctx, nil, ""); err != nil {
 		// The next 404 leads here again.
-		err = &SinkError{Op: "Replace", Err: err}
+		err = &sinkError{op: "Replace", err: err}
 		r.warn("removal", "the resource was removed, but the sink refuses the empty collection", "err", err)
 		return
 	}

@@ -135,7 +135,7 @@ func (r *resource[T]) CheckVersion(ctx context.Context, opts metav1.ListOptions)
 
 // failed says which request has failed.
 func (r *resource[T]) failed(verb string, err error) error {
-	return &RequestError{Verb: verb, Resource: r.GroupVersionResource(), Namespace: r.Namespace(), Server: r.Server(), Err: err}
+	return &requestError{verb: verb, resource: r.GroupVersionResource(), namespace: r.Namespace(), server: r.Server(), err: err}
 }
 
 // resourceStream is a watch of a resource.

@@ -3,9 +3,6 @@ package reflector
 import (
 	"slices"
 	"strings"
-	"unique"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // StripManagedFields is a function for [Transform] that drops
@@ -61,53 +58,6 @@ func keep(m map[string]string, names []string) (kept map[string]string, changed 
 	}
 	return kept, true
 }
-
-// InternStrings is a function for [Transform] that keeps one copy of each
-// string that objects tend to share: namespaces, label keys and values,
-// annotation keys, finalizers, and the owner references' types and names. A
-// copy that no object uses any more is freed.
-func InternStrings[T Object](obj T) (T, error) {
-	if ns := obj.GetNamespace(); ns != "" {
-		obj.SetNamespace(intern(ns))
-	}
-	if m := obj.GetLabels(); len(m) > 0 {
-		obj.SetLabels(internMap(m, true))
-	}
-	if m := obj.GetAnnotations(); len(m) > 0 {
-		obj.SetAnnotations(internMap(m, false))
-	}
-	if f := obj.GetFinalizers(); len(f) > 0 {
-		for i := range f {
-			f[i] = intern(f[i])
-		}
-		obj.SetFinalizers(f)
-	}
-	if refs := obj.GetOwnerReferences(); len(refs) > 0 {
-		for i := range refs {
-			internOwner(&refs[i])
-		}
-		obj.SetOwnerReferences(refs)
-	}
-	return obj, nil
-}
-
-func internOwner(ref *metav1.OwnerReference) {
-	ref.APIVersion, ref.Kind, ref.Name = intern(ref.APIVersion), intern(ref.Kind), intern(ref.Name)
-}
-
-// internMap returns a copy of m with keys, and also values if asked, that are shared.
-func internMap(m map[string]string, values bool) map[string]string {
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		if values {
-			v = intern(v)
-		}
-		out[intern(k)] = v
-	}
-	return out
-}
-
-func intern(s string) string { return unique.Make(s).Value() }
 
 // Chain returns a function for [Transform] that applies fns one after the other
 // and ends at the first error.

@@ -238,7 +238,7 @@ func (r *Reflector[T]) apply(ctx context.Context, ev WatchEvent[T]) error {
 		return &unknownEventError{ev.Type}
 	}
 	if err != nil {
-		return &SinkError{Op: op, Err: err}
+		return &sinkError{op: op, err: err}
 	}
 	if ev.Type != watch.Bookmark {
 		r.release(object.KeyOf(ev.Object))
@@ -254,7 +254,7 @@ func (r *Reflector[T]) applyUnreadable(ctx context.Context, ev WatchEvent[T]) er
 	if ev.Type == watch.Deleted && r.known != nil && oe.Key.Name != "" {
 		if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {
 			if err := r.sink.Delete(ctx, old); err != nil {
-				return &SinkError{Op: "Delete", Err: err}
+				return &sinkError{op: "Delete", err: err}
 			}
 		}
 		r.report(oe)
