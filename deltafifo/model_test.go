@@ -342,7 +342,6 @@ func (m *model) pop(ctx context.Context, process func([]Delta[thing]) error) err
 	return process(handed)
 }
 
-
 func (m *model) GetByKey(key types.NamespacedName) (Deltas[thing], bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
