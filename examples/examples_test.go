@@ -25,23 +25,13 @@ var update = flag.Bool("update", false, "write the output of the examples to the
 // prints what it printed when its output was recorded; and what the READMEs show
 // is part of that.
 func TestEachExamplePrintsWhatItsReadmeShows(t *testing.T) {
-	bin := t.TempDir()
-	mains, err := filepath.Glob("*/main.go")
-	require.NoError(t, err)
-	args := []string{"build", "-o", bin + string(filepath.Separator)}
-	for _, main := range mains {
-		args = append(args, "./"+filepath.Dir(main))
-	}
-	out, err := exec.Command("go", args...).CombinedOutput()
-	require.NoError(t, err, string(out))
 	tour, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 
-	for _, main := range mains {
-		name := filepath.Dir(main)
+	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), filepath.Join(bin, name), "-once")
+			cmd := exec.CommandContext(t.Context(), binary(t, name), "-once")
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			require.NoError(t, cmd.Run(), stderr.String())
 			assert.Empty(t, elector.ReplaceAllString(stderr.String(), ""), "what goes well needs no log")

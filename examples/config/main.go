@@ -13,7 +13,9 @@ import (
 	"path/filepath"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
@@ -76,12 +78,18 @@ func ask(ctx context.Context, cfg *rest.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // else a silent server would be waited for
 	defer cancel()
 	cfg = rest.CopyConfig(cfg)
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // Status, to decode errors
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.UnversionedRESTClientFor(cfg)
 	if err != nil {
 		return "", err
 	}
-	body, err := client.Get().AbsPath("/version").Do(ctx).Raw()
+	answer := client.Get().AbsPath("/version").Do(ctx)
+	if err := answer.Error(); err != nil {
+		return "", err
+	}
+	body, err := answer.Raw()
 	if err != nil {
 		return "", err
 	}

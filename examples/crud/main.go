@@ -5,7 +5,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +23,10 @@ func main() { exampleapp.Main(app) }
 
 var app = exampleapp.App{Name: "crud", About: "Creates, reads, changes and deletes Deployments, typed.", OnceOnCluster: true, Run: run}
 
-const namespace = "informerkit-crud"
+const (
+	namespace      = "informerkit-crud"
+	cleanupTimeout = 10 * time.Second
+)
 
 var key = types.NamespacedName{Namespace: namespace, Name: "demo"}
 
@@ -32,7 +37,7 @@ type clients struct {
 	deployments *restclient.Client[*appsv1.Deployment]
 }
 
-func run(ctx context.Context, env *exampleapp.Env) error {
+func run(ctx context.Context, env *exampleapp.Env) (err error) {
 	server, err := env.Start()
 	if err != nil {
 		return err
@@ -49,9 +54,17 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	// there before is not ours to delete: it is refused when it is created.
 	var made *corev1.Namespace
 	defer func() {
-		if made != nil {
-			_ = c.namespaces.Delete(context.WithoutCancel(ctx), types.NamespacedName{Name: namespace},
-				metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.UID))})
+		if made == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		if gone := c.namespaces.Delete(ctx, types.NamespacedName{Name: namespace},
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.UID))}); gone != nil && !apierrors.IsNotFound(gone) {
+			if errors.Is(err, context.Canceled) {
+				err = nil // Ctrl-C is no failure, but this is
+			}
+			err = errors.Join(err, fmt.Errorf("namespace %s is left behind, delete it by hand: %w", namespace, gone))
 		}
 	}()
 	return env.Steps(ctx,

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +30,7 @@ import (
 
 func main() { exampleapp.Main(app) }
 
-var app = exampleapp.App{Name: "deltafifo", About: "The chain of reflector, DeltaFIFO and indexer, by hand.", OnceOnCluster: true, Run: run}
+var app = exampleapp.App{Name: "deltafifo", About: "The chain of reflector, DeltaFIFO and indexer, by hand.", OnceOnCluster: true, Takes: exampleapp.TakesNamespace, Run: run}
 
 // chain is what an informer puts together.
 type chain struct {
@@ -62,7 +61,8 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	}
 	r, err := reflector.New(source, queue, reflector.Options{
 		PageSize: 500,
-		Logger:   slog.New(slog.DiscardHandler),
+		Logger:   env.PartLog(),
+		Policy:   env.Policy(),
 		OnStateChange: func(h reflector.Health) {
 			if h.State == reflector.StateSynced {
 				env.Story.Say("reflector", "the queue has the whole list")

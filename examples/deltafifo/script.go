@@ -13,8 +13,11 @@ import (
 // script is what you do beside the chain. On a cluster you do it by hand.
 func script(env *exampleapp.Env, server *exampleapp.Server, c *chain) (demo.Step, error) {
 	story := env.Story
-	if !env.Embedded() {
+	switch {
+	case !env.Embedded() && env.Once:
 		return story.Sees("the whole list"), nil
+	case !env.Embedded():
+		return demo.Steps(), nil
 	}
 	namespace := env.Namespace
 	if namespace == "" {

@@ -46,8 +46,9 @@ func (s *Story) Sees(texts ...string) Step {
 
 // ConfigMaps makes steps in which the user writes ConfigMaps of one namespace.
 type ConfigMaps struct {
+	// Namespace is where they are.
+	Namespace string
 	client    *restclient.Client[*corev1.ConfigMap]
-	namespace string
 }
 
 // NewConfigMaps returns the steps for one namespace; an empty one is "default".
@@ -57,13 +58,13 @@ func NewConfigMaps(cfg *rest.Config, story *Story, namespace string) (ConfigMaps
 		namespace = metav1.NamespaceDefault
 	}
 	client, err := restclient.New[*corev1.ConfigMap](Narrate(cfg, story, "you", Write.Done), corev1.SchemeGroupVersion.WithResource("configmaps"))
-	return ConfigMaps{client, namespace}, err
+	return ConfigMaps{namespace, client}, err
 }
 
 // Create creates a ConfigMap with labels.
 func (c ConfigMaps) Create(name string, labels map[string]string) Step {
 	return func(ctx context.Context) error {
-		_, err := c.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name, Labels: labels}})
+		_, err := c.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Labels: labels}})
 		return err
 	}
 }
@@ -88,5 +89,5 @@ func (c ConfigMaps) Delete(name string) Step {
 }
 
 func (c ConfigMaps) key(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: c.namespace, Name: name}
+	return types.NamespacedName{Namespace: c.Namespace, Name: name}
 }

@@ -5,8 +5,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,7 +24,10 @@ func main() { exampleapp.Main(app) }
 
 var app = exampleapp.App{Name: "dynamic", About: "Creates, reads, changes and deletes Deployments, without their type.", OnceOnCluster: true, Run: run}
 
-const namespace = "informerkit-dynamic"
+const (
+	namespace      = "informerkit-dynamic"
+	cleanupTimeout = 10 * time.Second
+)
 
 var (
 	key         = types.NamespacedName{Namespace: namespace, Name: "demo"}
@@ -29,7 +35,7 @@ var (
 	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-func run(ctx context.Context, env *exampleapp.Env) error {
+func run(ctx context.Context, env *exampleapp.Env) (err error) {
 	server, err := env.Start()
 	if err != nil {
 		return err
@@ -50,9 +56,17 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	// there before is not ours to delete: it is refused when it is created.
 	var made *unstructured.Unstructured
 	defer func() {
-		if made != nil {
-			_ = ns.Delete(context.WithoutCancel(ctx), types.NamespacedName{Name: namespace},
-				metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.GetUID()))})
+		if made == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		if gone := ns.Delete(ctx, types.NamespacedName{Name: namespace},
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.GetUID()))}); gone != nil && !apierrors.IsNotFound(gone) {
+			if errors.Is(err, context.Canceled) {
+				err = nil // Ctrl-C is no failure, but this is
+			}
+			err = errors.Join(err, fmt.Errorf("namespace %s is left behind, delete it by hand: %w", namespace, gone))
 		}
 	}()
 	return env.Steps(ctx,

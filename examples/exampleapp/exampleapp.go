@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/informer"
 )
 
 // Exit statuses.
@@ -45,11 +46,29 @@ type App struct {
 	// there and removes what it has made. Others play their demo on the embedded
 	// server alone, since it would be in the way of what users do.
 	OnceOnCluster bool
-	// Flags, if set, adds flags of its own.
-	Flags func(*flag.FlagSet)
+	// Takes has the flags that only some examples have.
+	Takes Flags
 	// Run is the example. It returns when ctx ends.
 	Run func(ctx context.Context, env *Env) error
 }
+
+// Flags are flags that an example has only if it heeds them.
+type Flags uint
+
+// The flags.
+const (
+	// TakesNamespace is -namespace: the example stays within one namespace.
+	TakesNamespace Flags = 1 << iota
+	// TakesWorkers is -workers: it reconciles.
+	TakesWorkers
+	// TakesInspect is -inspect: it has informers or queues to show; see Env.Inspect.
+	TakesInspect
+	// TakesHealth is -health: it runs for long; see Env.ReadyWhen.
+	TakesHealth
+
+	// TakesAll are those of a controller.
+	TakesAll = TakesNamespace | TakesWorkers | TakesInspect | TakesHealth
+)
 
 // Env is what a running example gets.
 type Env struct {
@@ -58,7 +77,7 @@ type Env struct {
 	Config *rest.Config
 	// Once asks to end by itself.
 	Once bool
-	// Namespace restricts the example to one namespace; empty means all.
+	// Namespace is the one to stay within; empty means all.
 	Namespace string
 	// Workers is how many items are reconciled at a time.
 	Workers int
@@ -113,6 +132,10 @@ func (app App) Main(ctx context.Context, args []string, stdin io.Reader, stdout,
 			err = errors.New("interrupted before it was complete")
 		}
 	}
+	var unsynced *informer.NotSyncedError
+	if errors.As(err, &unsynced) && unsynced.Cause != nil {
+		err = unsynced.Cause // which is also the reason of each informer that is not synced
+	}
 	if err != nil {
 		return fail(exitError, err)
 	}
@@ -126,14 +149,25 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 	var where Where
 	where.AddFlags(flags)
 	flags.BoolVar(&env.Once, "once", false, "end by itself: status 0 if everything went as it should, 1 if not")
-	flags.StringVar(&env.Namespace, "namespace", "", "serve this `namespace` only (default all)")
-	flags.IntVar(&env.Workers, "workers", 4, "reconcile this many objects at a time")
-	flags.StringVar(&env.pages.inspectAt, "inspect", "", "show informers and queues at this `address`, such as 127.0.0.1:6060 (port 0: any)")
-	flags.StringVar(&env.pages.healthAt, "health", "", "serve /healthz and /readyz at this `address`, such as :8081")
-	verbose := flags.Bool("v", false, "log every step")
-	if app.Flags != nil {
-		app.Flags(flags)
+	env.Workers = 4
+	for _, f := range []struct {
+		flag Flags
+		add  func()
+	}{
+		{TakesNamespace, func() { flags.StringVar(&env.Namespace, "namespace", "", "stay within this `namespace` (default all)") }},
+		{TakesWorkers, func() { flags.IntVar(&env.Workers, "workers", env.Workers, "reconcile this many objects at a time") }},
+		{TakesInspect, func() {
+			flags.StringVar(&env.pages.inspectAt, "inspect", "", "show informers and queues at this `address`, such as 127.0.0.1:6060 (port 0: any)")
+		}},
+		{TakesHealth, func() {
+			flags.StringVar(&env.pages.healthAt, "health", "", "serve /healthz and /readyz at this `address`, such as :8081")
+		}},
+	} {
+		if app.Takes&f.flag != 0 {
+			f.add()
+		}
 	}
+	verbose := flags.Bool("v", false, "log every step")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

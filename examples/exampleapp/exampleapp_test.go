@@ -17,6 +17,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
@@ -31,7 +32,7 @@ users: [{name: u, user: {token: t}}]
 `
 
 func run(ctx context.Context, about string, args []string, out, errs io.Writer, f func(context.Context, *Env) error) int {
-	return App{Name: "demo", About: about, Run: f}.Main(ctx, args, nil, out, errs)
+	return App{Name: "demo", About: about, Takes: TakesAll, Run: f}.Main(ctx, args, nil, out, errs)
 }
 
 func file(t *testing.T, content string) string {
@@ -152,8 +153,8 @@ func TestReadinessFollowsTheCaches(t *testing.T) {
 		assert.Equal(t, 200, code)
 		code, _ = get(env, "/readyz")
 		assert.Equal(t, 503, code)
-		part := &syncable{}
-		env.ReadyWhen(part)
+		part := &cache{}
+		require.NoError(t, env.ReadyWhen(part))
 		code, why := get(env, "/readyz")
 		assert.Equal(t, 503, code)
 		assert.Equal(t, "pods: not listed\n", why)
@@ -165,11 +166,9 @@ func TestReadinessFollowsTheCaches(t *testing.T) {
 	assert.Zero(t, status)
 }
 
-type syncable struct{ synced bool }
+type cache struct{ synced bool }
 
-func (s *syncable) Synced() <-chan struct{} { return nil }
-func (s *syncable) Done() <-chan struct{}   { return nil }
-func (s *syncable) Unsynced() error {
+func (s *cache) Ready() error {
 	if s.synced {
 		return nil
 	}
@@ -181,6 +180,43 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	assert.Zero(t, run(context.Background(), "A demo.", []string{"-h"}, &bytes.Buffer{}, &errs, nil))
 	for _, flag := range []string{"A demo.", "-once", "-kubeconfig", "-cluster", "-in-cluster", "-namespace", "-workers", "-inspect", "-health", "-v"} {
 		assert.Contains(t, errs.String(), flag)
+	}
+}
+
+// A flag that an example would ignore is none of its flags.
+func TestExampleHasOnlyTheFlagsThatItTakes(t *testing.T) {
+	for flag, takes := range map[string]Flags{
+		"-namespace=x": TakesNamespace, "-workers=2": TakesWorkers, "-inspect=127.0.0.1:0": TakesInspect, "-health=127.0.0.1:0": TakesHealth,
+	} {
+		app := App{Name: "demo", Run: func(context.Context, *Env) error { return nil }}
+		var errs bytes.Buffer
+		assert.Equal(t, 2, app.Main(t.Context(), []string{flag}, nil, &bytes.Buffer{}, &errs))
+		assert.Contains(t, errs.String(), "flag provided but not defined")
+		app.Takes = takes
+		assert.Zero(t, app.Main(t.Context(), []string{flag}, nil, &bytes.Buffer{}, &errs))
+	}
+}
+
+// An example that ends by itself fails where another one tries again.
+func TestOnlyOnceOnAClusterDoesAFirstFailureEndTheExample(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		ends bool
+	}{
+		{nil, false}, {[]string{"-once"}, false},
+		{[]string{"-kubeconfig", file(t, goodKubeconfig)}, false},
+		{[]string{"-kubeconfig", file(t, goodKubeconfig), "-once"}, true},
+	} {
+		app := App{Name: "demo", OnceOnCluster: true, Run: func(_ context.Context, env *Env) error {
+			policy := env.Policy()
+			require.Equal(t, c.ends, policy != nil)
+			if c.ends {
+				assert.Equal(t, reflector.Stop(), policy(reflector.Failure{}))
+				assert.Equal(t, reflector.Retry(), policy(reflector.Failure{Synced: true}))
+			}
+			return nil
+		}}
+		assert.Zero(t, app.Main(t.Context(), c.args, nil, &bytes.Buffer{}, &bytes.Buffer{}))
 	}
 }
 

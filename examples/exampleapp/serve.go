@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/informerkit/informerkit/informer"
@@ -20,8 +20,7 @@ type pages struct {
 	inspectAt, healthAt string // empty: not served
 	inspector           *inspect.Handler
 
-	mu    sync.Mutex
-	ready []informer.Syncable
+	ready atomic.Pointer[http.Handler]
 }
 
 // Inspect shows the parts of a controller at the address of -inspect, if that
@@ -34,12 +33,15 @@ func (e *Env) Inspect(parts ...inspect.Source) error {
 	return err
 }
 
-// ReadyWhen lets /readyz at the address of -health succeed when all of these are
-// synced; before the first call it fails.
-func (e *Env) ReadyWhen(synced ...informer.Syncable) {
-	e.pages.mu.Lock()
-	defer e.pages.mu.Unlock()
-	e.pages.ready = append(e.pages.ready, synced...)
+// ReadyWhen lets /readyz at the address of -health succeed while all of these are
+// synced and up to date; before the first call it fails. It is called once.
+func (e *Env) ReadyWhen(all ...informer.Readiness) error {
+	handler, err := informer.ReadyHandler(all...)
+	if err != nil {
+		return err
+	}
+	e.pages.ready.Store(&handler)
+	return nil
 }
 
 // url is where the page is; empty if it is not served.
@@ -88,19 +90,13 @@ func (e *Env) serve() (stop func(), err error) {
 	return stop, nil
 }
 
-func (e *Env) readyz(w http.ResponseWriter, _ *http.Request) {
-	e.pages.mu.Lock()
-	defer e.pages.mu.Unlock()
-	if len(e.pages.ready) == 0 {
+func (e *Env) readyz(w http.ResponseWriter, r *http.Request) {
+	handler := e.pages.ready.Load()
+	if handler == nil {
 		http.Error(w, "the controller has not started", http.StatusServiceUnavailable)
 		return
 	}
-	for _, s := range e.pages.ready {
-		if err := s.Unsynced(); err != nil {
-			http.Error(w, oneLine(err), http.StatusServiceUnavailable)
-			return
-		}
-	}
+	(*handler).ServeHTTP(w, r)
 }
 
 // listen serves mux at an address and completes the address with its port.

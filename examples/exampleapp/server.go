@@ -2,11 +2,13 @@ package exampleapp
 
 import (
 	"context"
+	"log/slog"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
 )
 
 // Server is the API server that an example works on.
@@ -46,6 +48,33 @@ func (s *Server) Close() {
 	if s.Embedded != nil {
 		s.Embedded.Close()
 	}
+}
+
+// PartLog is the log of the parts of an example. What fails on the embedded server
+// is part of the demo, which prints it; and what ends an example is printed by Main.
+func (e *Env) PartLog() *slog.Logger {
+	if e.Embedded() || e.Once {
+		return slog.New(slog.DiscardHandler)
+	}
+	return e.Log
+}
+
+// Policy is for reflector.Options. An example that ends by itself on a cluster
+// ends also if it cannot even read there; any other tries again until it can.
+func (e *Env) Policy() func(reflector.Failure) reflector.Decision {
+	if e.Once && !e.Embedded() {
+		return StopUnlessSynced
+	}
+	return nil
+}
+
+// StopUnlessSynced is a policy that lets a reflector fail with the first error
+// before it has read everything, as a program would that only reads once.
+func StopUnlessSynced(f reflector.Failure) reflector.Decision {
+	if !f.Synced {
+		return reflector.Stop()
+	}
+	return reflector.Retry()
 }
 
 // Beside runs the parts of an example beside its script, which is what the user

@@ -15,7 +15,7 @@ var crd []byte
 
 func main() { exampleapp.Main(app) }
 
-var app = exampleapp.App{Name: "foo", About: "The sample controller: keeps a Deployment for each Foo.", Run: run}
+var app = exampleapp.App{Name: "foo", About: "The sample controller: keeps a Deployment for each Foo.", Takes: exampleapp.TakesAll, Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	if env.Embedded() {
@@ -28,7 +28,9 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if err := env.Inspect(c.Parts()...); err != nil {
 		return err
 	}
-	env.ReadyWhen(c.Synced()...)
+	if err := env.ReadyWhen(c.Readiness()); err != nil {
+		return err
+	}
 	env.Log.Info("serving foos.samplecontroller.k8s.io (the kind is defined in examples/foo/crd.yaml)", "server", env.Config.Host)
 	return c.Run(ctx, env.Workers)
 }

@@ -16,7 +16,10 @@ import (
 
 func main() { exampleapp.Main(app) }
 
-var app = exampleapp.App{Name: "informer", About: "Keeps a cache of ConfigMaps and calls handlers.", OnceOnCluster: true, Run: run}
+var app = exampleapp.App{
+	Name: "informer", About: "Keeps a cache of ConfigMaps and calls handlers.", OnceOnCluster: true,
+	Takes: exampleapp.TakesNamespace | exampleapp.TakesInspect | exampleapp.TakesHealth, Run: run,
+}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	server, err := env.Start()
@@ -30,7 +33,9 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	configMaps, err := informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: env.Log})
+	configMaps, err := informer.New(source, informer.Options[*corev1.ConfigMap]{
+		Name: "configmaps", Logger: env.PartLog(), Reflector: reflector.Options{Policy: env.Policy()},
+	})
 	if err != nil {
 		return err
 	}
@@ -45,6 +50,9 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 		return err
 	}
 	if err := env.Inspect(inspect.Informer(configMaps)); err != nil {
+		return err
+	}
+	if err := env.ReadyWhen(configMaps); err != nil {
 		return err
 	}
 	steps, err := script(env, server, configMaps)
@@ -82,7 +90,7 @@ func script(env *exampleapp.Env, server *exampleapp.Server, configMaps *informer
 		you.Delete("colours"), story.Sees("deleted colours", "Deleted colours, from Watch"),
 		// The cache is always at least as new as what a handler was given.
 		func(context.Context) error {
-			_, err := configMaps.Lister().Namespace("default").Get("colours")
+			_, err := configMaps.Lister().Namespace(you.Namespace).Get("colours")
 			story.Say("cache", "%v", err)
 			return nil
 		},

@@ -19,7 +19,10 @@ import (
 
 func main() { exampleapp.Main(app) }
 
-var app = exampleapp.App{Name: "leaderelection", About: "A controller of which several replicas run, and one works.", Run: run}
+var app = exampleapp.App{
+	Name: "leaderelection", About: "A controller of which several replicas run, and one works.",
+	Takes: exampleapp.TakesNamespace | exampleapp.TakesInspect | exampleapp.TakesHealth, Run: run,
+}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	slog.SetDefault(env.Log) // client-go's elector logs through klog, which is silent at this level
@@ -44,7 +47,9 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if err := env.Inspect(c.Parts()...); err != nil {
 		return err
 	}
-	env.ReadyWhen(c.Synced()...) // a follower is ready, too
+	if err := env.ReadyWhen(c.Readiness()); err != nil {
+		return err
+	}
 	return c.Run(ctx)
 }
 

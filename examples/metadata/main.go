@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,10 @@ import (
 
 func main() { exampleapp.Main(app) }
 
-var app = exampleapp.App{Name: "metadata", About: "Compares caches of full objects, of metadata, and of a projection.", OnceOnCluster: true, Run: run}
+var app = exampleapp.App{
+	Name: "metadata", About: "Compares caches of full objects, of metadata, and of a projection.", OnceOnCluster: true,
+	Takes: exampleapp.TakesNamespace, Run: run,
+}
 
 var pods = corev1.SchemeGroupVersion.WithResource("pods")
 
@@ -53,8 +57,12 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	}
 	defer server.Close()
 	if server.Embedded != nil {
+		namespace := metav1.NamespaceDefault
+		if env.Namespace != "" {
+			namespace = env.Namespace
+		}
 		for i := range 10_000 {
-			if err := server.Embedded.Create(pod(i)); err != nil {
+			if err := server.Embedded.Create(pod(namespace, i)); err != nil {
 				return err
 			}
 		}
@@ -83,22 +91,23 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 // measure fills a cache from a source, and prints how much memory it holds.
 func measure[T informer.Object](ctx context.Context, env *exampleapp.Env, name string, source reflector.ListerWatcher[T]) error {
 	before := heap()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	cache, err := informer.New(source, informer.Options[T]{Name: name, Logger: env.Log})
+	cache, err := informer.New(source, informer.Options[T]{
+		Name: name, Logger: slog.New(slog.DiscardHandler), // what fails ends it, and is returned
+		Reflector: reflector.Options{Policy: exampleapp.StopUnlessSynced},
+	})
 	if err != nil {
 		return err
 	}
-	go func() { _ = cache.Run(ctx) }()
-	if err := informer.WaitForSync(ctx, cache); err != nil {
+	group, err := informer.NewGroup(cache)
+	if err != nil {
 		return err
 	}
-	n := cache.Snapshot().Len()
-	held := max(heap()-before, 0)
-	env.Story.Say(name, "%d objects: %.1f MB, %d B each", n, float64(held)/1e6, held/int64(max(n, 1)))
-	cancel()
-	<-cache.Done()
-	return nil
+	return group.Run(ctx, func(context.Context) error { // called when the cache is synced
+		n := cache.Snapshot().Len()
+		held := max(heap()-before, 0)
+		env.Story.Say(name, "%d objects: %.1f MB, %d B each", n, float64(held)/1e6, held/int64(max(n, 1)))
+		return nil
+	})
 }
 
 // heap returns the bytes that are in use.
@@ -112,14 +121,14 @@ func heap() int64 {
 }
 
 // pod returns one such as a cluster has, of about 2 kB.
-func pod(i int) *corev1.Pod {
+func pod(namespace string, i int) *corev1.Pod {
 	env := make([]corev1.EnvVar, 12)
 	for j := range env {
 		env[j] = corev1.EnvVar{Name: fmt.Sprintf("VARIABLE_%d", j), Value: fmt.Sprintf("value %d of pod %d", j, i)}
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprintf("pod-%d", i),
+			Namespace: namespace, Name: fmt.Sprintf("pod-%d", i),
 			Labels:      map[string]string{"app": "demo", "shard": fmt.Sprint(i % 100)},
 			Annotations: map[string]string{"example.test/checksum": fmt.Sprintf("%064d", i)},
 		},

@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"log/slog"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +23,10 @@ var crd []byte
 
 func main() { exampleapp.Main(app) }
 
-var app = exampleapp.App{Name: "namespaces", About: "Reads namespaces that are chosen at run time, and a kind that appears late.", Run: run}
+var app = exampleapp.App{
+	Name: "namespaces", About: "Reads namespaces that are chosen at run time, and a kind that appears late.",
+	Takes: exampleapp.TakesInspect | exampleapp.TakesHealth, Run: run,
+}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	server, err := env.Start()
@@ -32,18 +34,16 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 		return err
 	}
 	defer server.Close()
-	opts := controller.Options{Say: env.Story.Say, Log: env.Log}
-	if env.Embedded() {
-		opts.Log = slog.New(slog.DiscardHandler) // that the kind is missing is part of the demo
-	}
-	c, err := controller.New(server.Config, opts)
+	c, err := controller.New(server.Config, controller.Options{Say: env.Story.Say, Log: env.PartLog()})
 	if err != nil {
 		return err
 	}
 	if err := env.Inspect(c.Parts()...); err != nil {
 		return err
 	}
-	env.ReadyWhen(c.Synced()...)
+	if err := env.ReadyWhen(c.Readiness()); err != nil {
+		return err
+	}
 	if !env.Embedded() {
 		return c.Run(ctx)
 	}

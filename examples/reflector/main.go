@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,7 +14,7 @@ import (
 
 func main() { exampleapp.Main(app) }
 
-var app = exampleapp.App{Name: "reflector", About: "Lists and watches ConfigMaps.", OnceOnCluster: true, Run: run}
+var app = exampleapp.App{Name: "reflector", About: "Lists and watches ConfigMaps.", OnceOnCluster: true, Takes: exampleapp.TakesNamespace, Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	server, err := env.Start()
@@ -30,7 +29,8 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 		return err
 	}
 	r, err := reflector.New(source, sink{env.Story.Say}, reflector.Options{
-		Logger: slog.New(slog.DiscardHandler), // it would log each failure; here the next lines do
+		Logger: env.PartLog(),
+		Policy: env.Policy(),
 		OnStateChange: func(h reflector.Health) {
 			// Health says at any time what it does, and why that is not what it should do.
 			if h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassExpired {

@@ -10,8 +10,11 @@ import (
 
 // script is what you do beside the reflector. On a cluster you do it by hand.
 func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
-	if !env.Embedded() {
+	switch {
+	case !env.Embedded() && env.Once:
 		return env.Story.Sees("Replace"), nil
+	case !env.Embedded():
+		return demo.Steps(), nil
 	}
 	story := env.Story
 	you, err := demo.NewConfigMaps(server.Config, story, env.Namespace)

@@ -23,7 +23,7 @@ func main() {
 	exampleapp.Main(app)
 }
 
-var app = exampleapp.App{Name: "replicaset", About: "A ReplicaSet controller: keeps the wanted number of pods running.", Run: run}
+var app = exampleapp.App{Name: "replicaset", About: "A ReplicaSet controller: keeps the wanted number of pods running.", Takes: exampleapp.TakesAll, Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
@@ -58,6 +58,8 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	}
 	env.Log.Info("serving replicasets.examples.informerkit.dev (the kind is defined in examples/replicaset/api/crd.yaml)",
 		"server", env.Config.Host, "workers", env.Workers)
-	env.ReadyWhen(c.Pods(), c.Sets())
+	if err := env.ReadyWhen(c.Pods(), c.Sets()); err != nil {
+		return err
+	}
 	return c.Run(ctx, env.Workers)
 }

@@ -12,8 +12,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"reflect"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,8 +48,13 @@ type Client[T Object] struct {
 	typ      reflect.Type
 }
 
+// requestTimeout is for a server that accepts a request and never answers. No
+// request here is a watch, so each has an end.
+const requestTimeout = 30 * time.Second
+
 // New returns a client of the resource gvr. The limits of cfg on requests per
-// second apply. It makes no request.
+// second apply; a request may take half a minute, if cfg has no Timeout. New makes
+// no request.
 func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource) (*Client[T], error) {
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Pointer {
@@ -61,6 +68,9 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource) (*Client[T
 	cfg.APIPath = "/apis"
 	if gv.Group == "" {
 		cfg.APIPath = "/api"
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = requestTimeout
 	}
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.AcceptContentTypes = runtime.ContentTypeJSON
@@ -207,6 +217,11 @@ func (c *Client[T]) into(ctx context.Context, r *rest.Request) (T, error) {
 func answer(r rest.Result) ([]byte, error) {
 	if err := r.Error(); err != nil {
 		return nil, err
+	}
+	var contentType string
+	r.ContentType(&contentType)
+	if format, _, _ := mime.ParseMediaType(contentType); format != runtime.ContentTypeJSON {
+		return nil, fmt.Errorf("the answer is %q, not JSON: is this the address of an API server?", contentType)
 	}
 	return r.Raw()
 }

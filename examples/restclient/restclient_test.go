@@ -3,6 +3,8 @@ package restclient_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -136,6 +139,23 @@ func TestModifyGivesUpWhenEveryWriteConflicts(t *testing.T) {
 		return nil
 	})
 	assert.True(t, apierrors.IsConflict(err), "%v", err)
+}
+
+// A proxy or a web server at the address answers with a page.
+func TestAnswerThatIsNoJSONIsReportedAsSuch(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprint(w, "<html>Welcome</html>")
+	}))
+	defer server.Close()
+	transport := &http.Transport{DisableKeepAlives: true}
+	c, err := restclient.New[*corev1.Pod](&rest.Config{Host: server.URL, Transport: transport}, corev1.SchemeGroupVersion.WithResource("pods"))
+	require.NoError(t, err)
+	_, err = c.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web"})
+	assert.ErrorContains(t, err, "text/html")
+	assert.ErrorContains(t, err, "is this the address of an API server?")
+	_, err = c.List(t.Context(), "", metav1.ListOptions{})
+	assert.ErrorContains(t, err, "is this the address of an API server?")
 }
 
 func TestUnstructuredObjectsNeedNoType(t *testing.T) {

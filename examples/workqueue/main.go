@@ -22,7 +22,7 @@ func main() {
 	exampleapp.Main(app)
 }
 
-var app = exampleapp.App{Name: "workqueue", About: "A controller with a work queue: tells the phases of pods.", Run: run}
+var app = exampleapp.App{Name: "workqueue", About: "A controller with a work queue: tells the phases of pods.", Takes: exampleapp.TakesAll, Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
@@ -46,7 +46,9 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	}
 	env.Log.Info("telling about the pods labelled "+controller.Label+"="+controller.LabelValue,
 		"server", env.Config.Host, "workers", env.Workers)
-	env.ReadyWhen(c.Pods())
+	if err := env.ReadyWhen(c.Pods()); err != nil {
+		return err
+	}
 	left, err := c.Run(ctx, env.Workers)
 	env.Log.Info("stopped; the next start will find these again",
 		"queued", len(left.Queued), "delayed", len(left.Delayed), "running", len(left.Running))

@@ -102,8 +102,8 @@ func dropManagedFields(obj informer.Object) error {
 	return nil
 }
 
-// Synced returns what must be synced before the controller works.
-func (c *Controller) Synced() []informer.Syncable { return []informer.Syncable{c.foos, c.deployments} }
+// Readiness is for the readiness probe: both caches are synced, and up to date.
+func (c *Controller) Readiness() informer.Readiness { return c.factory }
 
 // Parts returns the controller's sources for a page of package inspect.
 func (c *Controller) Parts() []inspect.Source {

@@ -104,8 +104,8 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	return c, err
 }
 
-// Synced returns what must be synced before the replica can lead.
-func (c *Controller) Synced() []informer.Syncable { return []informer.Syncable{c.configMaps} }
+// Readiness is for the readiness probe: the cache is warm. A follower is ready, too.
+func (c *Controller) Readiness() informer.Readiness { return c.configMaps }
 
 // Parts returns what there is to see of the replica on a page of package inspect.
 func (c *Controller) Parts() []inspect.Source {
@@ -114,20 +114,23 @@ func (c *Controller) Parts() []inspect.Source {
 
 // Run follows, and leads while it holds the Lease, until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	// The cache and the Lease outlive ctx, until the queue is drained.
-	cache, stopCache := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopCache()
-	running.Go(func() { _ = c.configMaps.Run(cache) })
-	if err := informer.WaitForSync(ctx, c.configMaps); err != nil {
+	// The cache outlives ctx, until the queue is drained and the Lease released.
+	group, err := informer.NewGroup(c.configMaps)
+	if err != nil {
 		return err
 	}
+	return group.Run(ctx, c.elect)
+}
+
+// elect is called with a warm cache.
+func (c *Controller) elect(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
 	c.opts.Say("follows, with a warm cache of %d", c.configMaps.Snapshot().Len())
 
+	// The Lease outlives ctx, too.
 	elect, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
-	var led sync.WaitGroup
 	lost := make(chan struct{})
 	leading := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -163,12 +166,9 @@ func (c *Controller) Run(ctx context.Context) error {
 		case <-work.Done():
 		}
 	})
-	led.Go(func() {
-		_, err = workqueue.ProcessWith(work, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
-			Workers: 2, Drain: true, StopTimeout: drainTimeout, Logger: c.opts.Log,
-		}, c.sync)
-	})
-	led.Wait()
+	_, err = workqueue.ProcessWith(work, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
+		Workers: 2, Drain: true, StopTimeout: drainTimeout, Logger: c.opts.Log,
+	}, c.sync)
 	if cause := context.Cause(work); errors.Is(cause, ErrLost) {
 		c.opts.Say("has lost the Lease, and ends")
 		return ErrLost

@@ -114,9 +114,9 @@ func tell[T informer.Object](c *Controller, kind string) informer.Handler[T] {
 	})
 }
 
-// Synced returns what must be synced before the controller is ready. The widgets
-// are not: their kind need not exist.
-func (c *Controller) Synced() []informer.Syncable { return []informer.Syncable{c.namespaces} }
+// Readiness is for the readiness probe: the namespaces are known. The widgets do
+// not count: their kind need not exist.
+func (c *Controller) Readiness() informer.Readiness { return c.namespaces }
 
 // Parts returns the controller's sources for a page of package inspect.
 func (c *Controller) Parts() []inspect.Source {

@@ -10,9 +10,7 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -137,31 +135,21 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	if c.ran.Swap(true) {
 		return errors.New("controller: Run may be called only once; make a new Controller")
 	}
-	// If one informer fails, the workers must stop.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-
-	// The caches live on until the last reconcile has returned, since it reads them.
-	caches, stopCaches := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stopCaches() // deferred last, so before the wait
-	for _, run := range []func(context.Context) error{c.pods.Run, c.sets.Run} {
-		running.Go(func() {
-			if err := run(caches); err != nil && caches.Err() == nil {
-				cancel(err)
-			}
-		})
-	}
-
 	// A worker that starts before both caches are filled would see sets without
-	// their pods, and create them all again.
-	if err := informer.WaitForSync(ctx, c.pods, c.sets); err != nil {
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-			return cause
-		}
-		return fmt.Errorf("waiting for the caches: %w", err)
+	// their pods, and create them all again; and the last reconcile still reads the
+	// caches when ctx has ended. A group keeps this order.
+	group, err := informer.NewGroup(c.pods, c.sets)
+	if err != nil {
+		return err
 	}
+	err = group.Run(ctx, func(ctx context.Context) error { return c.work(ctx, workers) })
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (c *Controller) work(ctx context.Context, workers int) error {
 	c.log.Info("caches are synced", "replicasets", c.sets.Snapshot().Len(), "pods", c.pods.Snapshot().Len(), "workers", workers)
 	memory := c.pods.MemoryUsage()
 	c.log.Info("equal parts of pods are stored once", "bytes", memory.Own+memory.Pool, "bytesOtherwise", memory.Plain)
@@ -170,8 +158,5 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	_, err := workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
 		Workers: workers, StopTimeout: stopTimeout, Logger: c.log,
 	}, c.reconcile)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
 	return err
 }

@@ -10,7 +10,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -131,29 +130,32 @@ func (c *Controller) Run(ctx context.Context, workers int) (workqueue.Leftovers[
 	if c.ran.Swap(true) {
 		return left, errors.New("controller: Run may be called only once; make a new Controller")
 	}
-	var running sync.WaitGroup
-	defer running.Wait()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-
 	// The cache outlives ctx: what is still queued then must see the pods as they are.
-	cache, stopCache := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopCache()
-	running.Go(func() {
-		if err := c.pods.Run(cache); err != nil && cache.Err() == nil {
-			cancel(err) // the workers must not go on with a cache that stands still
-		}
+	group, err := informer.NewGroup(c.pods)
+	if err != nil {
+		return left, err
+	}
+	err = group.Run(ctx, func(ctx context.Context) (err error) {
+		left, err = c.work(ctx, workers)
+		return err
 	})
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return left, err
+}
 
+func (c *Controller) work(ctx context.Context, workers int) (left workqueue.Leftovers[types.NamespacedName], err error) {
 	// Once the handler is synced, every pod that was there is in the queue.
 	if err := informer.WaitForSync(ctx, c.handler); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return left, cause
-		}
-		return left, fmt.Errorf("waiting for the pods: %w", err)
+		return left, err
 	}
 	c.log.Info("the cache is synced", "pods", c.pods.Snapshot().Len(), "workers", workers)
 	caughtUp := c.queue.Barrier()
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	running.Go(func() {
 		select {
 		case <-caughtUp:
@@ -161,12 +163,7 @@ func (c *Controller) Run(ctx context.Context, workers int) (workqueue.Leftovers[
 		case <-ctx.Done():
 		}
 	})
-
-	left, err := workqueue.ProcessWith(ctx, c.queue, c.processOptions(workers), c.sync)
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return left, err
+	return workqueue.ProcessWith(ctx, c.queue, c.processOptions(workers), c.sync)
 }
 
 func (c *Controller) processOptions(workers int) workqueue.ProcessOptions[types.NamespacedName] {
