@@ -66,12 +66,12 @@ func TestASourceIsSyncedWhenItsFirstListIsApplied(t *testing.T) {
 		{Type: deltafifo.Deleted, Key: object.KeyOf(p), Object: p},
 	} {
 		inf.apply(s, []deltafifo.Delta[*pod]{before})
-		assert.ErrorContains(t, inf.unlisted(), "the reflector is", before.Type)
+		assert.ErrorContains(t, inf.progress.unlisted(), "the reflector is", before.Type)
 	}
 	inf.apply(s, []deltafifo.Delta[*pod]{{Type: deltafifo.Replaced, ResourceVersion: "3"}})
-	assert.NoError(t, inf.unlisted())
+	assert.NoError(t, inf.progress.unlisted())
 	inf.apply(s, []deltafifo.Delta[*pod]{{Type: deltafifo.Bookmark, ResourceVersion: "4"}})
-	assert.NoError(t, inf.unlisted(), "it stays so")
+	assert.NoError(t, inf.progress.unlisted(), "it stays so")
 }
 
 // However much is pending, a handler that stalls holds only a part of it.

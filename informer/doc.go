@@ -59,12 +59,17 @@
 // # Where to read on
 //
 // README.md: why it is so, what happens on each failure, cost, differences from
-// client-go. The code, in this order: the vocabulary in event.go, health.go, metrics.go,
-// options.go and version.go. The path of an event from the reflector to a worker: source.go
-// (a batch of changes), progress.go (what is synced), record.go and apply.go (cache
-// and log), internal/eventlog, resync.go and runner.go (calls of a handler),
-// handler.go, predicate.go and enqueue.go (a key in a queue). What ties it together:
-// registration.go, informer.go, namespaces.go. What its users call: lister.go, key.go,
-// events.go, synced.go, wait.go, describe.go, memory.go, ready.go, and cache.go, the
-// interface of all that. Sharing it: discovery.go, collection.go, factory.go, share.go, group.go.
+// client-go. The code has eight layers, and a file refers only to files above it or
+// to its left. Read them in this order; an event goes down to where a worker has
+// its key, and leaves the package where an arrow points.
+//
+//	words     event.go  health.go  metrics.go  options.go  version.go
+//	source    source.go               ◀── reflector (watch.go), deltafifo (batch_fifo.go)
+//	progress  progress.go                 how far the cache is: what is synced
+//	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)
+//	handlers  resync.go  runner.go    ◀── internal/eventlog (cursor.go)
+//	          handler.go  predicate.go  enqueue.go  ──▶ workqueue (queue.go)
+//	informer  registration.go  informer.go  namespaces.go  run.go
+//	reading   lister.go  events.go  synced.go  wait.go  memory.go  ready.go  cache.go
+//	sharing   discovery.go  collection.go  factory.go  share.go  group.go
 package informer

@@ -3,6 +3,8 @@ package informer
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -64,4 +66,18 @@ type HandlerHealth struct {
 	// if there was none. Its Stack is left out.
 	LastPanic     *HandlerPanic
 	LastPanicTime time.Time
+}
+
+// HandlerPanic describes a panic in a handler's OnEvent.
+type HandlerPanic struct {
+	// Handler is the name of the registration.
+	Handler string
+	// Type, Key and Origin are those of the event.
+	Type   ChangeType
+	Key    types.NamespacedName
+	Origin Origin
+	// Value is what the handler panicked with.
+	Value any
+	// Stack is the stack of the panic, formatted as by debug.Stack.
+	Stack []byte
 }

@@ -1,7 +1,7 @@
 package informer
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -141,68 +142,8 @@ func (inf *Informer[T]) resource() schema.GroupResource {
 // Name returns the informer's name.
 func (inf *Informer[T]) Name() string { return inf.name }
 
-// Run lists, watches, applies and notifies until ctx ends. Then no new call of a
-// handler starts, Run waits for those that are running, and returns nil.
-// Undelivered events are dropped. The cache stays readable.
-//
-// An informer runs once; a second Run returns [ErrRunning]. Any other error
-// means that the source cannot be reflected at all.
-func (inf *Informer[T]) Run(ctx context.Context) error {
-	if !inf.begin() {
-		return ErrRunning
-	}
-	defer close(inf.done)
-	var err error
-	// Both return only when no source applies anything any more.
-	if inf.namespaced {
-		err = inf.runSources(ctx)
-	} else {
-		err = inf.progress.current()[0].run(ctx, inf.apply)
-	}
-	inf.stop()
-	if err != nil {
-		return inf.named(err)
-	}
-	return nil
-}
-
 // named adds the informer's name to an error.
 func (inf *Informer[T]) named(err error) error { return fmt.Errorf("informer %q: %w", inf.name, err) }
-
-// begin notes that the informer is running. It returns false if it did before.
-func (inf *Informer[T]) begin() bool {
-	// start checks and notes under one lock: of two concurrent calls, one fails.
-	if !inf.start() {
-		return false
-	}
-	if inf.opts.Metrics != nil { // without a lock, as it may ask for Health
-		inf.setMetrics(inf.opts.Metrics.Informer(inf.name, inf.Health))
-	}
-	return true
-}
-
-// stop ends everything that depends on the informer, and waits for handlers.
-func (inf *Informer[T]) stop() {
-	// First the log, so that no runner finds another record. Then closed, so that no handler
-	// is added behind the back of the list that is taken here.
-	inf.events.Close()
-	inf.mu.Lock()
-	inf.closed = true
-	handlers := slices.Collect(maps.Keys(inf.handlers))
-	inf.mu.Unlock()
-	// Before the handlers are waited for: one of them may be in a WaitFor of this informer.
-	inf.progress.stop()
-	// All are stopped before the first is waited for, so that they end side by side.
-	for _, r := range handlers {
-		r.stop()
-	}
-	for _, r := range handlers {
-		<-r.gone
-	}
-	if m := inf.setMetrics(nil); m != nil { // a namespace may still be removed, which must not be counted
-		m.Close()
-	}
-}
 
 // AddHandler adds a handler, at any time before the informer stops, with at most
 // one [HandlerOptions]. It first gets every object in the cache, as an [Added] of
@@ -249,7 +190,7 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	r.wake()
 	return &Registration{
 		runner: r, name: opts.Name, synced: r.synced, gone: r.gone, log: inf.opts.Logger,
-		whyUnsynced: func() error { return inf.whyUnsynced(r) },
+		whyUnsynced: func() error { return r.whyUnsynced(inf.name, inf.progress.unlisted()) },
 	}, nil
 }
 
@@ -264,3 +205,37 @@ func (inf *Informer[T]) forget(r *runner[T]) {
 // Snapshot returns the cache as it is now, for any number of consistent reads.
 // It takes no lock and never changes.
 func (inf *Informer[T]) Snapshot() *indexer.Snapshot[T] { return inf.store.Snapshot() }
+
+// Health returns the state of the informer, of what feeds it, and of its handlers.
+func (inf *Informer[T]) Health() Health {
+	snap := inf.Snapshot()
+	h := Health{
+		Name:            inf.name,
+		Synced:          isClosed(inf.progress.first),
+		Stopped:         isClosed(inf.progress.stopped),
+		Objects:         snap.Len(),
+		ResourceVersion: snap.ResourceVersion(),
+		Events:          inf.events.End(),
+	}
+	// The locks are taken one after the other, never together: the parts may be of slightly
+	// different moments, but a scrape cannot deadlock with the informer.
+	inf.progress.mu.Lock()
+	h.SyncedAfter = inf.progress.after
+	sources := inf.progress.sources
+	inf.progress.mu.Unlock()
+	for _, s := range sources {
+		h.Sources = append(h.Sources, SourceHealth{
+			Namespace: s.namespace, Queued: s.queue.Len(), Reflector: s.reflector.Health(),
+		})
+	}
+	inf.mu.Lock()
+	handlers := slices.Collect(maps.Keys(inf.handlers))
+	inf.mu.Unlock()
+
+	now := time.Now()
+	for _, r := range handlers {
+		h.Handlers = append(h.Handlers, r.health(now))
+	}
+	slices.SortFunc(h.Handlers, func(a, b HandlerHealth) int { return cmp.Compare(a.Name, b.Name) })
+	return h
+}

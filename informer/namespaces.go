@@ -1,10 +1,8 @@
 package informer
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -121,53 +119,4 @@ func (inf *Informer[T]) dropSource(s *source[T]) (dropped bool) {
 		}
 	})
 	return dropped
-}
-
-// runSources runs one source per namespace, those that are added later included,
-// until ctx ends or one of them fails for good.
-func (inf *Informer[T]) runSources(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var failure error
-	var failed sync.Once
-	var wg sync.WaitGroup
-	launch := func(s *source[T]) { // with mu held
-		// The outer cancel: a source that fails for good ends the informer, not only itself.
-		stop := cancel
-		ctx, cancel := context.WithCancel(ctx)
-		// Set with mu held: endSource, which reads them, finds both or neither.
-		s.cancel, s.ended = cancel, make(chan struct{})
-		wg.Go(func() {
-			defer close(s.ended)
-			defer cancel()
-			if err := s.run(ctx, inf.apply); err != nil {
-				// The first failure is the cause; those that follow from the cancel are not.
-				failed.Do(func() { failure = fmt.Errorf("namespace %q: %w", s.namespace, err) })
-				stop()
-			}
-		})
-	}
-	inf.change(func() { // without namespaces, this is the sync
-		if inf.filled {
-			inf.dropUnread()
-		}
-	})
-	inf.mu.Lock()
-	inf.launch = launch
-	for _, s := range inf.progress.current() {
-		if !s.removed {
-			launch(s)
-		}
-	}
-	inf.mu.Unlock()
-
-	// Without namespaces there is nothing to wait for but ctx: one may be added later.
-	<-ctx.Done()
-	inf.mu.Lock()
-	// With mu held, before Wait: no source may be launched once the wait has begun.
-	inf.launch = nil
-	inf.closed = true
-	inf.mu.Unlock()
-	wg.Wait()
-	return failure
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/reflector"
@@ -98,20 +97,6 @@ type HandlerOptions struct {
 	// OnPanic, if set, is called when the handler panics, and the handler goes
 	// on with the next event. If nil, the panic ends the process, like any other.
 	OnPanic func(HandlerPanic)
-}
-
-// HandlerPanic describes a panic in a handler's OnEvent.
-type HandlerPanic struct {
-	// Handler is the name of the registration.
-	Handler string
-	// Type, Key and Origin are those of the event.
-	Type   ChangeType
-	Key    types.NamespacedName
-	Origin Origin
-	// Value is what the handler panicked with.
-	Value any
-	// Stack is the stack of the panic, formatted as by debug.Stack.
-	Stack []byte
 }
 
 // complete checks the options of the n-th handler and fills in the defaults.

@@ -189,17 +189,21 @@ func (p *progress[T]) sourceLocked(namespace string) *source[T] {
 	return nil
 }
 
-// unlisted says which first lists are not applied yet, and why.
-func (p *progress[T]) unlisted() (whys []error) {
+// unlisted says which first lists are not applied yet, and why; nil if all are.
+func (p *progress[T]) unlisted() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	var whys []error
 	for _, s := range p.sources {
 		if !s.listed {
 			// Health of the reflector takes its own lock, which never waits for mu.
 			whys = append(whys, s.whyUnlisted())
 		}
 	}
-	return whys
+	if isClosed(p.stopped) && len(whys) > 0 {
+		whys = append(whys, ErrStopped)
+	}
+	return errors.Join(whys...)
 }
 
 // register makes w wait, unless its condition is met or cannot be met already:

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
@@ -375,4 +376,17 @@ func (r *runner[T]) health(now time.Time) HandlerHealth {
 		h.LastPanic, h.LastPanicTime = &last, p.at
 	}
 	return h
+}
+
+// whyUnsynced returns the reason for the handler not to be synced. unlisted is what
+// the informer's cache itself waits for, or nil.
+func (r *runner[T]) whyUnsynced(informer string, unlisted error) error {
+	switch {
+	case unlisted != nil:
+		return fmt.Errorf("handler %q is not synced: informer %q: %w", r.name, informer, unlisted)
+	case r.isStopped():
+		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", r.name)
+	default:
+		return fmt.Errorf("handler %q is not synced: %d events were delivered to it so far", r.name, r.stats.delivered.Load())
+	}
 }

@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -166,30 +165,9 @@ func (inf *Informer[T]) Unsynced() error {
 		return fmt.Errorf("informer %q is not running: call Run, or Start of its Factory", inf.name)
 	}
 	// None if the last list was applied since HasSynced looked.
-	why := inf.unlisted()
+	why := inf.progress.unlisted()
 	if why == nil {
 		return fmt.Errorf("informer %q is not synced: it has only just begun", inf.name)
 	}
 	return fmt.Errorf("informer %q is not synced: %w", inf.name, why)
-}
-
-// unlisted returns why the first list of some sources is not applied, or nil.
-func (inf *Informer[T]) unlisted() error {
-	whys := inf.progress.unlisted()
-	if isClosed(inf.progress.stopped) && len(whys) > 0 {
-		whys = append(whys, ErrStopped)
-	}
-	return errors.Join(whys...)
-}
-
-// whyUnsynced returns the reason for a handler not to be synced.
-func (inf *Informer[T]) whyUnsynced(r *runner[T]) error {
-	switch why := inf.unlisted(); {
-	case why != nil:
-		return fmt.Errorf("handler %q is not synced: informer %q: %w", r.name, inf.name, why)
-	case r.isStopped():
-		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", r.name)
-	default:
-		return fmt.Errorf("handler %q is not synced: %d events were delivered to it so far", r.name, r.stats.delivered.Load())
-	}
 }
