@@ -39,6 +39,8 @@ func formatOf(r *http.Request) (format, error) {
 	}
 	switch values := query["format"]; {
 	case len(values) == 0:
+		// The query wins over the header: it is what a person can change in the address
+		// bar.
 		return accepted(r.Header.Values("Accept")), nil
 	case len(values) > 1:
 		return format{}, fmt.Errorf("format is given %d times; give it once", len(values))
@@ -60,6 +62,7 @@ func accepted(accept []string) format {
 		if err != nil {
 			continue
 		}
+		// RFC 9110: without a weight, a type has the greatest one.
 		q := 1.0
 		if s, ok := params["q"]; ok {
 			if q, err = strconv.ParseFloat(s, 64); err != nil {
@@ -88,12 +91,16 @@ func writeJSON(w io.Writer, r *report) error {
 	if err := e.Encode(r); err != nil {
 		return err
 	}
+	// Names come from the cluster. One with an escape sequence in it must not take over
+	// the terminal in which somebody runs curl.
 	var safe bytes.Buffer
 	for _, c := range text.String() {
 		switch {
 		case c == '\n' || unicode.IsPrint(c):
 			safe.WriteRune(c)
 		case c > 0xffff:
+			// JSON escapes are UTF-16, so what is beyond its first plane needs two of
+			// them.
 			high, low := utf16.EncodeRune(c)
 			fmt.Fprintf(&safe, `\u%04x\u%04x`, high, low)
 		default:

@@ -84,6 +84,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	// Written to memory first: an error can still change the status, and a client that
+	// reads slowly holds up nothing.
 	var body bytes.Buffer
 	if err := format.write(&body, h.report()); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -102,6 +104,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // report asks everything shown how it is.
 func (h *Handler) report() *report {
 	h.mu.Lock()
+	// Sources are asked without mu: each takes locks of its own, and Add must not wait
+	// for them.
 	shown := slices.Clone(h.shown)
 	h.mu.Unlock()
 	return newReport(shown, h.maxItems)

@@ -21,6 +21,7 @@ const (
 // pointer or an interface in it, it shows the type alone: whole objects may hang
 // on it, and printing would show them.
 func describeItem(item any) string {
+	// Its String would begin with a slash.
 	if key, ok := item.(types.NamespacedName); ok && key.Namespace == "" {
 		return shorten(key.Name, maxItem)
 	}
@@ -56,6 +57,7 @@ func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
+	// Not within a character: half of one is not valid UTF-8, which JSON must be.
 	for most > 0 && !utf8.RuneStart(s[most]) {
 		most--
 	}
@@ -69,6 +71,8 @@ func printable(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) < 0 {
 		return s
 	}
+	// Quote escapes exactly what is not printable, and also quotes, which do no harm
+	// here.
 	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }

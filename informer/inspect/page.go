@@ -28,6 +28,7 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </html>
 `))
 
+// section is a part of the page: an informer or a queue.
 type section struct{ Title, Text string }
 
 // writePage writes r as HTML.
@@ -47,6 +48,7 @@ func writePage(w io.Writer, r *report) error {
 	return page.Execute(w, data)
 }
 
+// title is how a name is printed, which comes from the program and may be anything.
 func title(name string) string {
 	if name == "" {
 		return "(without a name)"
@@ -65,6 +67,8 @@ func (r *report) summary() string {
 		case !inf.Synced:
 			unsynced++
 		}
+		// Counted beside synced and stopped: a cache that was synced once may be
+		// degraded now.
 		if slices.ContainsFunc(inf.Sources, func(s sourceReport) bool { return !s.DegradedSince.IsZero() }) {
 			degraded++
 		}
@@ -162,6 +166,8 @@ func (q *queueReport) text(now time.Time) string {
 		q.Queued, q.Running, q.Again, q.Delayed, q.Parked, q.Added, q.Retried, q.Dropped, q.ParkTimeouts, q.ShutdownLosses)
 	fmt.Fprintf(&b, "oldest of the queued items shown: %s; longest running: %s; unfinished work: %s\n",
 		q.LongestQueued, q.LongestRunning, q.UnfinishedWork)
+	// A queue with one class and no groups is first in, first out, which the counts
+	// above show.
 	if len(q.PriorityClasses) > 1 || slices.ContainsFunc(q.PriorityClasses, func(c classReport) bool { return c.Groups > 0 }) {
 		b.WriteByte('\n')
 		classes := newTable(&b, "PRIORITY CLASS", "MAX WAIT", "QUEUED", "GROUPS")
@@ -197,17 +203,22 @@ func (i *items) text(b *strings.Builder, kind, when string, at func(*itemReport)
 // table writes columns.
 type table struct{ w *tabwriter.Writer }
 
+// newTable begins a table with its heads. The columns are aligned only by end, which
+// must therefore be called.
 func newTable(b *strings.Builder, heads ...any) table {
 	t := table{tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)}
 	t.row(heads...)
 	return t
 }
 
+// row adds a row. Every cell may contain what a cluster's user has chosen, such as a
+// name, so all of them are made printable here and not by the callers.
 func (t table) row(cells ...any) {
 	for i, c := range cells {
 		if i > 0 {
 			_, _ = io.WriteString(t.w, "\t")
 		}
+		// Booleans in words: a table of true and false is hard to scan.
 		switch c {
 		case true:
 			c = "yes"

@@ -17,6 +17,8 @@ type report struct {
 	Queues    []queueReport    `json:"queues"`
 }
 
+// informerReport is one informer, with what feeds it and whom it calls. Errors and
+// names are those of its [informer.Health].
 type informerReport struct {
 	Name            string          `json:"name"`
 	Synced          bool            `json:"synced"`
@@ -30,6 +32,8 @@ type informerReport struct {
 	Handlers        []handlerReport `json:"handlers"`
 }
 
+// sourceReport is one source of an informer: its reflector, and the changes of it that
+// wait to be applied.
 type sourceReport struct {
 	Namespace           string           `json:"namespace"`
 	State               string           `json:"state"`
@@ -51,17 +55,20 @@ type sourceReport struct {
 	Quarantine          []quarantineItem `json:"quarantine"`
 }
 
+// errorReport is the last error of a source; see message for what it must not quote.
 type errorReport struct {
 	Class   string    `json:"class"`
 	Message string    `json:"message"`
 	Time    time.Time `json:"time"`
 }
 
+// quarantineItem is an object that could not be read, without what is in it.
 type quarantineItem struct {
 	Item  string `json:"item"`
 	Class string `json:"class"`
 }
 
+// handlerReport is one handler, with how far it is behind.
 type handlerReport struct {
 	Name       string  `json:"name"`
 	Synced     bool    `json:"synced"`
@@ -73,6 +80,7 @@ type handlerReport struct {
 	Panics     uint64  `json:"panics"`
 }
 
+// queueReport is one queue: numbers, and the first items of each kind.
 type queueReport struct {
 	Name            string        `json:"name"`
 	ShuttingDown    bool          `json:"shuttingDown"`
@@ -96,6 +104,7 @@ type queueReport struct {
 	ParkedItems     items         `json:"parkedItems"`
 }
 
+// classReport is one priority class of a queue.
 type classReport struct {
 	MaxWait seconds `json:"maxWaitSeconds"`
 	Queued  int     `json:"queued"`
@@ -108,6 +117,8 @@ type items struct {
 	LeftOut int          `json:"leftOut"`
 }
 
+// itemReport is one item of a queue. The times that do not apply to its kind are left
+// out.
 type itemReport struct {
 	Item          string    `json:"item"`
 	PriorityClass int       `json:"priorityClass"`
@@ -123,8 +134,11 @@ type itemReport struct {
 // seconds is a duration as the JSON has it.
 type seconds float64
 
+// inSeconds converts a duration. Prometheus and Kubernetes state durations in seconds,
+// too.
 func inSeconds(d time.Duration) seconds { return seconds(d.Seconds()) }
 
+// String is for the page: JSON has the number.
 func (s seconds) String() string { return short(time.Duration(float64(s) * float64(time.Second))) }
 
 // newReport asks each source how it is. Nothing is locked meanwhile but what the
@@ -136,6 +150,8 @@ func newReport(shown []*Source, maxItems int) *report {
 			r.Queues = append(r.Queues, s.queue(maxItems))
 			continue
 		}
+		// By name, as the two answers of a source are not taken at the same moment: an
+		// informer may be in one of them only.
 		memory := map[string]informer.MemoryUsage{}
 		if s.memory != nil {
 			memory = s.memory()
@@ -148,11 +164,15 @@ func newReport(shown []*Source, maxItems int) *report {
 			r.Informers = append(r.Informers, inf)
 		}
 	}
+	// Sorted, so that two pages can be compared; sources of equal names keep their
+	// order.
 	slices.SortStableFunc(r.Informers, func(a, b informerReport) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(r.Queues, func(a, b queueReport) int { return cmp.Compare(a.Name, b.Name) })
 	return r
 }
 
+// reportInformer describes an informer. Lists that are empty are not nil, so that the
+// JSON has [] and a client need not know about null.
 func reportInformer(h informer.Health) informerReport {
 	r := informerReport{
 		Name:            h.Name,
@@ -178,6 +198,8 @@ func reportInformer(h informer.Health) informerReport {
 	return r
 }
 
+// reportSource describes a source. All times are in UTC, whatever the zone of the
+// process: the reader compares them with those of another replica.
 func reportSource(s *informer.SourceHealth) sourceReport {
 	h := &s.Reflector
 	r := sourceReport{
@@ -222,6 +244,8 @@ func message(h *reflector.Health) string {
 	return shorten(h.LastError.Error(), maxMessage)
 }
 
+// reportQueue describes a queue, from one inspection. That is all that is read under
+// the lock of the queue; the texts are made afterwards, without it.
 func reportQueue[T comparable](in workqueue.Inspection[T]) queueReport {
 	s := in.Stats
 	r := queueReport{
@@ -248,6 +272,7 @@ func reportQueue[T comparable](in workqueue.Inspection[T]) queueReport {
 	for _, c := range in.PriorityClasses {
 		r.PriorityClasses = append(r.PriorityClasses, classReport{MaxWait: inSeconds(c.MaxWait), Queued: c.Queued, Groups: c.Groups})
 	}
+	// Only of the items that are shown: those that come next.
 	now := time.Now()
 	for _, i := range in.Queued {
 		if !i.QueuedSince.IsZero() {
@@ -257,6 +282,7 @@ func reportQueue[T comparable](in workqueue.Inspection[T]) queueReport {
 	return r
 }
 
+// reportItems describes some items out of all of a kind.
 func reportItems[T comparable](some []workqueue.Item[T], all int) items {
 	r := items{Shown: make([]itemReport, 0, len(some)), LeftOut: all - len(some)}
 	for _, i := range some {

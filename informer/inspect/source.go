@@ -21,6 +21,8 @@ func Informer(inf interface{ Health() informer.Health }) Source {
 		return Source{}
 	}
 	s := Source{informers: func() []informer.Health { return []informer.Health{inf.Health()} }}
+	// Not part of what is required: an informer of another package may not know what it
+	// holds.
 	if m, ok := inf.(interface{ MemoryUsage() informer.MemoryUsage }); ok {
 		s.memory = func() map[string]informer.MemoryUsage {
 			return map[string]informer.MemoryUsage{inf.Health().Name: m.MemoryUsage()}
@@ -48,6 +50,7 @@ func Queue[T comparable](q interface {
 	return Source{queue: func(limit int) queueReport { return reportQueue(q.InspectUpTo(limit)) }}
 }
 
+// empty reports whether there is nothing to show.
 func (s Source) empty() bool { return s.informers == nil && s.queue == nil }
 
 // isNil reports whether v is nil, or a nil pointer in an interface.

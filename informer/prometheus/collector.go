@@ -17,10 +17,12 @@ type part interface {
 	collect(ch chan<- prom.Metric)
 }
 
+// newCollector returns a collector without any series.
 func newCollector() *collector {
 	return &collector{newInformers(), newQueues(), newReflectors()}
 }
 
+// parts returns the parts in the order in which their series are sent.
 func (c *collector) parts() []part {
 	return []part{c.informers, c.queues, c.reflectors}
 }
@@ -48,12 +50,14 @@ type vector interface {
 // vectors is what is deleted together.
 type vectors []vector
 
+// describe sends the descriptions of all families.
 func (v vectors) describe(ch chan<- *prom.Desc) {
 	for _, vec := range v {
 		vec.Describe(ch)
 	}
 }
 
+// collect sends all series. The vectors have locks of their own.
 func (v vectors) collect(ch chan<- prom.Metric) {
 	for _, vec := range v {
 		vec.Collect(ch)
@@ -73,10 +77,13 @@ type level struct {
 	kind prom.ValueType
 }
 
+// gauge describes a level that goes up and down.
 func gauge(name, help string, labels ...string) level {
 	return level{prom.NewDesc(name, help, append([]string{"name"}, labels...), nil), prom.GaugeValue}
 }
 
+// total describes a level that only grows. It is counted elsewhere, and read at each
+// scrape.
 func total(name, help string, labels ...string) level {
 	return level{prom.NewDesc(name, help, append([]string{"name"}, labels...), nil), prom.CounterValue}
 }
@@ -87,6 +94,9 @@ type reading struct {
 	name string
 }
 
+// send sends the value of a level. The labels come after the name, in the order of the
+// description; they are made valid UTF-8, as a registry refuses to gather anything at
+// all otherwise.
 func (r reading) send(l level, value float64, labels ...string) {
 	values := []string{r.name}
 	for _, v := range labels {
@@ -95,6 +105,7 @@ func (r reading) send(l level, value float64, labels ...string) {
 	r.ch <- prom.MustNewConstMetric(l.desc, l.kind, value, values...)
 }
 
+// one is the value of a level that is either true or false.
 func one(is bool) float64 {
 	if is {
 		return 1
@@ -102,10 +113,12 @@ func one(is bool) float64 {
 	return 0
 }
 
+// counterVec returns a family of counters, with the label name before the others.
 func counterVec(name, help string, labels ...string) *prom.CounterVec {
 	return prom.NewCounterVec(prom.CounterOpts{Name: name, Help: help}, append([]string{"name"}, labels...))
 }
 
+// histogramVec returns a family of histograms, with the label name alone.
 func histogramVec(name, help string, buckets []float64) *prom.HistogramVec {
 	return prom.NewHistogramVec(prom.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"name"})
 }

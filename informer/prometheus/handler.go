@@ -15,6 +15,7 @@ type handlerLevels struct {
 	handlerSynced, lag, lagAge, delivered, overflows, panics level
 }
 
+// newHandlerLevels names the levels of a handler.
 func newHandlerLevels() handlerLevels {
 	return handlerLevels{
 		handlerSynced: gauge("informer_handler_synced", "1 if the first objects were delivered to the handler, else 0.", "handler"),
@@ -26,12 +27,15 @@ func newHandlerLevels() handlerLevels {
 	}
 }
 
+// describe sends the descriptions of all levels of a handler.
 func (l *handlerLevels) describe(ch chan<- *prom.Desc) {
 	for _, l := range []level{l.handlerSynced, l.lag, l.lagAge, l.delivered, l.overflows, l.panics} {
 		ch <- l.desc
 	}
 }
 
+// readHandlers sends the levels of all handlers of an informer, once for each name: a
+// registry refuses a series that is sent twice.
 func (l *handlerLevels) readHandlers(r reading, handlers []informer.HandlerHealth) {
 	for _, h := range merge(handlers) {
 		r.send(l.handlerSynced, one(h.Synced), h.Name)

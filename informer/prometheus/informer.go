@@ -29,6 +29,7 @@ type informerLevels struct {
 	handlerLevels
 }
 
+// newInformers names everything about informers.
 func newInformers() *informers {
 	i := &informers{
 		events: counterVec("informer_events_total", "Changes of the cache, by type; those found by a list included.", "type"),
@@ -48,6 +49,7 @@ func newInformers() *informers {
 	return i
 }
 
+// describe implements part.
 func (i *informers) describe(ch chan<- *prom.Desc) {
 	i.vectors.describe(ch)
 	l := &i.levels
@@ -58,6 +60,8 @@ func (i *informers) describe(ch chan<- *prom.Desc) {
 	l.handlerLevels.describe(ch)
 }
 
+// collect implements part. It asks the informers for their health without the mutex of
+// the names, as an informer may end meanwhile, which takes that mutex.
 func (i *informers) collect(ch chan<- prom.Metric) {
 	i.vectors.collect(ch)
 	now := time.Now()
@@ -66,6 +70,8 @@ func (i *informers) collect(ch chan<- prom.Metric) {
 	}
 }
 
+// read sends the levels of one informer. What is not known yet has no series: 0 would
+// be a value.
 func (l *informerLevels) read(r reading, h informer.Health, now time.Time) {
 	r.send(l.objects, float64(h.Objects))
 	if version, ok := lastDigits(h.ResourceVersion); ok {
@@ -95,6 +101,8 @@ func lastDigits(resourceVersion string) (float64, bool) {
 	return float64(v), err == nil
 }
 
+// addInformer begins the series of an informer. The counters of each type are looked up
+// once, here, rather than for each batch.
 func (i *informers) addInformer(name string, health func() informer.Health) *informerSeries {
 	return i.addNumbered(name, func(name string) *informerSeries {
 		return &informerSeries{

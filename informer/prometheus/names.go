@@ -39,6 +39,7 @@ func (n *names[R]) addNumbered(name string, begin func(name string) R) R {
 	}
 }
 
+// put begins the series of a name that is free. The mutex must be held.
 func (n *names[R]) put(name string, begin func() R) R {
 	if n.by == nil {
 		n.by = map[string]R{}

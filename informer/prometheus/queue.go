@@ -24,6 +24,7 @@ type queues struct {
 	dropped, timeouts, losses  level
 }
 
+// newQueues names everything about queues.
 func newQueues() *queues {
 	// From 10ns to 10s, as everywhere: dashboards may rely on the bounds.
 	buckets := prom.ExponentialBuckets(1e-8, 10, 10)
@@ -47,6 +48,7 @@ func newQueues() *queues {
 	return q
 }
 
+// describe implements part.
 func (q *queues) describe(ch chan<- *prom.Desc) {
 	q.vectors.describe(ch)
 	for _, l := range []level{q.depth, q.unfinished, q.longest, q.parked, q.dropped, q.timeouts, q.losses} {
@@ -54,6 +56,8 @@ func (q *queues) describe(ch chan<- *prom.Desc) {
 	}
 }
 
+// collect implements part. Stats takes the lock of the queue for constant time; the
+// mutex of the names is not held meanwhile.
 func (q *queues) collect(ch chan<- prom.Metric) {
 	q.vectors.collect(ch)
 	for _, queue := range q.all() {
@@ -73,6 +77,8 @@ func (q *queues) collect(ch chan<- prom.Metric) {
 	}
 }
 
+// addQueue begins the series of a queue, or fails if the name is taken. The counters
+// are looked up once, here: Added and its like are called while the queue works.
 func (q *queues) addQueue(name string) (*Queue, error) {
 	return q.add("queue", name, func() *Queue {
 		return &Queue{
@@ -96,6 +102,7 @@ type Queue struct {
 	end            func()
 }
 
+// stater is any queue of package workqueue.
 type stater interface{ Stats() workqueue.Stats }
 
 // Attach says which queue this is about. Its depth, its unfinished work, its

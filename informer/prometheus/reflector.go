@@ -22,6 +22,7 @@ type reflectors struct {
 	state                                  *prom.GaugeVec
 }
 
+// newReflectors names everything about reflectors.
 func newReflectors() *reflectors {
 	sizes := prom.ExponentialBuckets(1, 10, 7)
 	r := &reflectors{
@@ -42,6 +43,7 @@ func newReflectors() *reflectors {
 	return r
 }
 
+// addReflector begins the series of a reflector, or fails if the name is taken.
 func (r *reflectors) addReflector(name string) (*Reflector, error) {
 	return r.add("reflector", name, func() *Reflector {
 		labels := prom.Labels{"name": name}

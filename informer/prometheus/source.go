@@ -15,6 +15,7 @@ type sourceLevels struct {
 	queued, age, degraded, quarantine, quarantined, requests, reconnects level
 }
 
+// newSourceLevels names the levels of a source.
 func newSourceLevels() sourceLevels {
 	return sourceLevels{
 		queued:      gauge("informer_queued_items", "Changes that wait to be applied to the cache.", "namespace"),
@@ -27,12 +28,15 @@ func newSourceLevels() sourceLevels {
 	}
 }
 
+// describe sends the descriptions of all levels of a source.
 func (l *sourceLevels) describe(ch chan<- *prom.Desc) {
 	for _, l := range []level{l.queued, l.age, l.degraded, l.quarantine, l.quarantined, l.requests, l.reconnects} {
 		ch <- l.desc
 	}
 }
 
+// readSource sends the levels of one source. Ages are measured against now, which is
+// one moment for the whole scrape, and never below zero.
 func (l *sourceLevels) readSource(r reading, s informer.SourceHealth, now time.Time) {
 	h := &s.Reflector
 	r.send(l.queued, float64(s.Queued), s.Namespace)
