@@ -38,10 +38,14 @@ type collectedList[T Object] struct {
 // name. An API server sends none; an answer without end may consist of them.
 const maxStale = 1000
 
+// hashSeed makes the hashes of names unknown to the server, which could otherwise
+// choose names that collide.
 var hashSeed = maphash.MakeSeed()
 
 // countName counts an object by its name, and refuses an answer that repeats itself.
 func (r *collectedList[T]) countName(key types.NamespacedName) error {
+	// A hash of 8 bytes instead of the name: two names that collide are counted as
+	// stale once, and nothing is lost by that.
 	hash := maphash.Comparable(hashSeed, key)
 	if _, again := r.seen[hash]; key.Name == "" || again {
 		if r.stale++; r.stale > maxStale {
@@ -77,6 +81,7 @@ func (r *Reflector[T]) newCollectedList(events bool) *collectedList[T] {
 	return out
 }
 
+// reset empties the list before the collection is read once more from its first page.
 func (r *collectedList[T]) reset() { *r = collectedList[T]{known: r.known, reuse: r.reuse} }
 
 // take takes over an object of a list, or notes that it is unreadable.
@@ -102,6 +107,8 @@ func (r *collectedList[T]) take(obj T, err error) error {
 
 // put adds or replaces an object and reports whether its key is new.
 func (r *collectedList[T]) put(obj T) bool {
+	// The pointer that the sink has: what the reader compares stays the same, and the
+	// decoded copy is garbage at once.
 	if r.reuse {
 		if old, ok := r.known.Known(object.KeyOf(obj)); ok && !object.IsNil(old) && object.SameVersion(old, obj) {
 			obj = old
@@ -112,6 +119,8 @@ func (r *collectedList[T]) put(obj T) bool {
 
 // store adds or replaces an object as it is, and reports whether its key is new.
 func (r *collectedList[T]) store(obj T) bool {
+	// A list has each object once, so it needs no index. For 100,000 objects that is a
+	// map of several megabytes.
 	if r.index == nil {
 		r.objs = append(r.objs, obj)
 		return true
@@ -139,6 +148,8 @@ func (r *collectedList[T]) clearBad(key types.NamespacedName) {
 func (r *collectedList[T]) remove(key types.NamespacedName) {
 	r.clearBad(key)
 	if i, ok := r.index[key]; ok {
+		// The place stays, so that the indexes of all others are right; finish closes
+		// the gaps.
 		var none T
 		r.objs[i] = none
 		r.deletions++
@@ -185,6 +196,7 @@ func (r *collectedList[T]) finish() []T {
 			out = append(out, o)
 		}
 	}
+	// The slice is given away, so what is behind its end must not keep objects alive.
 	clear(r.objs[len(out):])
 	return out
 }

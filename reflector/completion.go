@@ -32,9 +32,13 @@ func (r *Reflector[T]) completion(live *liveStream[T]) *completion {
 		}
 		n := c.fresh.Load()
 		elapsed := window
+		// The first look is over the whole allowance, each later one over a window of
+		// its own.
 		if seen == 0 {
 			elapsed = r.opts.Timeouts.Completion
 		}
+		// Too slow for a collection that is still being sent: it is complete, and the
+		// bookmark does not come.
 		if float64(n-seen) < bulkRate*elapsed.Seconds() {
 			live.cancel(errNoBookmark)
 			return
@@ -44,6 +48,7 @@ func (r *Reflector[T]) completion(live *liveStream[T]) *completion {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// With mu held, as check may run at once, and sets timer.
 	c.timer = time.AfterFunc(r.opts.Timeouts.Completion, check)
 	return c
 }

@@ -205,6 +205,7 @@ func isTLS(err error) bool {
 		errors.Is(err, http.ErrSchemeMismatch)
 }
 
+// isTimeout reports whether err is a timeout, of the network or of a context.
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()

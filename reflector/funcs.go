@@ -35,6 +35,7 @@ func FromFuncs[T Object, L runtime.Object](
 	return &funcs[T, L]{list: list, watch: watch}
 }
 
+// funcs implements [ListerWatcher] with two functions.
 type funcs[T Object, L runtime.Object] struct {
 	list  func(context.Context, metav1.ListOptions) (L, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -57,6 +58,7 @@ func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	if err != nil {
 		return metav1.ListMeta{}, wire.CutError(err)
 	}
+	// L is any runtime.Object, so whether it is a list is known only now.
 	acc, err := meta.ListAccessor(list)
 	if err != nil {
 		return metav1.ListMeta{}, &wire.DecodeError{Err: fmt.Errorf("the list function returned a %T: %w", list, err)}
@@ -65,6 +67,8 @@ func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each fu
 		return metav1.ListMeta{}, &wire.DecodeError{Err: err}
 	}
 	n := 0
+	// Copied: a pointer into Items would keep all items alive for as long as one of
+	// them is cached.
 	err = meta.EachListItemWithAlloc(list, func(o runtime.Object) error {
 		obj, err := typed[T](o, n)
 		n++

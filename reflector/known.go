@@ -38,6 +38,8 @@ func (r *Reflector[T]) withKnown(ctx context.Context, list *collectedList[T]) co
 		return ctx
 	}
 	return wire.WithKnown(ctx, func(key types.NamespacedName, uid, rv []byte) wire.Unchanged {
+		// Compared as bytes of the message: no string is allocated for an object that
+		// is known.
 		old, ok := list.known.Known(key)
 		if !ok || object.IsNil(old) || old.GetResourceVersion() != string(rv) || string(old.GetUID()) != string(uid) {
 			return nil

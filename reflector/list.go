@@ -15,6 +15,8 @@ import (
 // synchronize reads the whole collection and gives it to the sink. If it did so
 // with a WatchList it returns the watch, which continues.
 func (r *Reflector[T]) synchronize(ctx context.Context) (*liveStream[T], ending) {
+	// WatchList first, as the server then reads the collection from memory, and sends
+	// it as it goes, without a page held on either side.
 	if r.useWatchList() {
 		live, end, fallback := r.watchList(ctx)
 		if !fallback {
@@ -29,6 +31,8 @@ func (r *Reflector[T]) listAll(ctx context.Context) ending {
 	start := time.Now()
 	list := r.newCollectedList(false)
 	meta, err := r.pages(ctx, list)
+	// At once and only once: the server has answered, so this is not a failure to back
+	// off from, and a second answer of the kind is.
 	if (r.pos.note(err) || r.pos.refused(err)) && !r.pos.lost {
 		// The server does not know our resourceVersion: ask for what it has.
 		r.pos.lost = true
@@ -51,6 +55,8 @@ func (r *Reflector[T]) pages(ctx context.Context, list *collectedList[T]) (metav
 	first := r.pos.list(r.opts.PageSize)
 	opts := first
 	var result metav1.ListMeta
+	// A server that ignores tokens would be asked for its first page for ever. So a
+	// token must not come twice, and each page must bring an object that is new.
 	used := map[string]bool{} // continue tokens
 	for page := 0; ; page++ {
 		before := list.fresh
@@ -62,6 +68,8 @@ func (r *Reflector[T]) pages(ctx context.Context, list *collectedList[T]) (metav
 			// The token is too old: all in one piece then.
 			list.reset()
 			opts = first
+			// No limit: pages that take longer than the server's history lasts would
+			// expire again.
 			opts.Limit, opts.Continue = 0, ""
 			return r.page(r.withKnown(ctx, list), opts, list.take)
 		}
@@ -95,6 +103,8 @@ func (r *Reflector[T]) pages(ctx context.Context, list *collectedList[T]) (metav
 
 // page makes one request, and hands over the objects of the answer.
 func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+	// Only the first page counts against the allowance: a large collection has many,
+	// and the server has asked for them by sending a token.
 	if opts.Continue == "" {
 		if err := r.request(ctx); err != nil {
 			return metav1.ListMeta{}, err
@@ -102,9 +112,13 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	// One deadline for the answer to begin, then the same for each silence within it:
+	// how long a list takes depends on its size, how long it stalls does not.
 	watchdog := newDeadline(cancel)
 	defer watchdog.stop()
 	watchdog.set(r.opts.Timeouts.Answer, errNoAnswer)
+	// Bytes are noticed before the first object is whole, which may take longer than
+	// the deadline on a slow link. A source without progress says so with its objects.
 	var answered sync.Once
 	ctx = wire.WithProgress(ctx, func() {
 		answered.Do(func() { watchdog.set(r.opts.Timeouts.Answer, errStalled) })
@@ -115,6 +129,8 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 	r.status.update(func(h *Health) { h.Lists++ })
 	first := true
 	meta, err := r.lw.List(ctx, opts, func(obj T, err error) error {
+		// The source may have more objects decoded already; they must not reach the
+		// list after it has ended.
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -131,11 +147,15 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 
 // replace gives a collection to the sink.
 func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv string) error {
+	// If nothing at all can be decoded, the fault is with the type or the server. A
+	// Replace would delete everything.
 	if err := list.unreadable(); err != nil {
 		return err
 	}
 	objs := list.finish()
 	n := len(objs)
+	// Nothing is noted unless the sink has accepted it: the position must not get ahead
+	// of it.
 	if err := r.sink.Replace(ctx, objs, rv); err != nil {
 		return &sinkError{op: "Replace", err: err}
 	}
@@ -144,6 +164,7 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 	r.moved = now
 	r.status.update(func(h *Health) { h.Synced, h.ResourceRemoved, h.LastSync, h.ResourceVersion = true, false, now, rv })
 	r.requarantine(list.bad)
+	// An object may be in an older state than rv says, so another list is due.
 	if list.lost {
 		r.quarantine.lose()
 	}

@@ -47,6 +47,7 @@ func (e *ending) cut() bool {
 	return e.op == OpStream && (e.class == ClassNetwork || e.class == ClassClosed || e.class == ClassIdle)
 }
 
+// failed returns the ending of a phase that failed with err.
 func failed(op Op, err error) ending {
 	return ending{op: op, class: Classify(err), err: err}
 }
@@ -84,6 +85,8 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 	default:
 		return phaseSync
 	}
+	// Counted here and not where watches begin: only those that failed without a word
+	// about the version.
 	if r.rewatches++; r.rewatches > maxRewatches {
 		r.rewatches = 0
 		return phaseSync
@@ -93,6 +96,8 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 
 // resume is what comes before a watch is resumed.
 func (r *Reflector[T]) resume() phase {
+	// A source that can be asked beside the watch is asked there, without a delay for
+	// the watch.
 	if r.pos.doubt && checkerOf(r.lw) == nil && r.allowance.wait(time.Now(), burst/2+1) == 0 {
 		return phaseCheck
 	}

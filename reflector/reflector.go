@@ -58,6 +58,7 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 	if sink == nil {
 		return nil, errors.New("reflector: New needs a Sink")
 	}
+	// A mistake in the source is returned here, rather than be retried for ever by Run.
 	if v, ok := lw.(validator); ok {
 		if err := v.validate(); err != nil {
 			return nil, err
@@ -118,6 +119,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return errors.New("reflector: Run was called before; make another Reflector with New")
 	}
 	defer r.setState(StateStopped)
+	// net/http may send a request again by itself: that one counts too.
 	ctx = wire.WithCharge(ctx, r.allowance.charge)
 
 	next := phaseSync
@@ -127,6 +129,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			live.end()
 		}
 	}()
+	// Each turn is one phase: a phase ends with how it ended, and phaseAfter says what
+	// is next.
 	for ctx.Err() == nil {
 		var end ending
 		switch next {
@@ -148,12 +152,17 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			continue
 		}
 		r.noteReconnect(end)
+		// Doubt stays until a check or an event has cleared it, however many watches
+		// end meanwhile.
 		r.pos.doubt = r.pos.doubt || r.doubted(end)
 		if end.orderly {
 			next = r.phaseAfter(end)
 			continue
 		}
+		// Before the policy is asked, so that it finds this failure in Health.
 		f := r.noteFailure(end)
+		// A 404 is also what a wrong address answers, so absence is confirmed by the
+		// source before the sink is emptied.
 		if end.class == ClassNotFound {
 			r.noteAbsence(ctx)
 		}
@@ -187,6 +196,7 @@ func (r *Reflector[T]) noteFailure(end ending) Failure {
 	now := time.Now()
 	r.status.update(func(h *Health) {
 		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, now
+		// Degraded since the first of them: later ones are the same trouble.
 		if h.ConsecutiveFailures++; h.ConsecutiveFailures == 1 {
 			h.DegradedSince = now
 		}
@@ -205,6 +215,8 @@ func (r *Reflector[T]) waitAfter(f Failure, end ending, decision Decision, next 
 		r.fruitless = 0
 	}
 	r.trouble = f.Class
+	// The policy may make it slower or faster than the allowance, but not faster than
+	// the server asks.
 	if r.paced = decision.wait > 0; r.paced {
 		return max(decision.wait, asked)
 	}
@@ -218,6 +230,7 @@ func (r *Reflector[T]) waitAfter(f Failure, end ending, decision Decision, next 
 		r.fruitless++
 		d = r.opts.Backoff.delay(r.fruitless)
 	}
+	// Whatever the reason, the next request must be within the allowance.
 	return max(d, r.allowance.wait(now, 1))
 }
 
@@ -243,6 +256,7 @@ func (r *Reflector[T]) pause(ctx context.Context, f Failure, d time.Duration, ne
 
 // sleep returns after d or when ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
+	// Not time.After: its timer would live on after ctx has ended.
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -31,6 +31,8 @@ func Transform[In, Out Object](lw ListerWatcher[In], fn func(In) (Out, error)) L
 	return &transformed[In, Out]{lw: lw, fn: fn}
 }
 
+// transformed implements [ListerWatcher], and the optional interfaces of the source
+// within, which would be hidden otherwise.
 type transformed[In, Out Object] struct {
 	lw ListerWatcher[In]
 	fn func(In) (Out, error)
@@ -87,6 +89,7 @@ func (t *transformed[In, Out]) Watch(ctx context.Context, opts metav1.ListOption
 	return &transformedStream[In, Out]{Stream: s, t: t}, nil
 }
 
+// transformedStream transforms events one by one, in the goroutine of the caller.
 type transformedStream[In, Out Object] struct {
 	Stream[In]
 	t *transformed[In, Out]
@@ -100,6 +103,7 @@ func (s *transformedStream[In, Out]) Next() (WatchEvent[Out], error) {
 		return WatchEvent[Out]{}, err
 	}
 	out := WatchEvent[Out]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, InitialEventsEnd: ev.InitialEventsEnd, Err: ev.Err}
+	// A bookmark has no object, and an event that cannot be read has none either.
 	if ev.Err == nil && !object.IsNil(ev.Object) {
 		out.Object, out.Err = s.t.apply(ev.Object, s.n)
 	}
@@ -116,6 +120,7 @@ type identity struct {
 
 // apply calls fn and restores the identity.
 func (t *transformed[In, Out]) apply(in In, position int) (Out, error) {
+	// Before fn is called: it may modify the object that it gets.
 	id := identity{
 		NamespacedName: types.NamespacedName{Namespace: in.GetNamespace(), Name: in.GetName()},
 		uid:            in.GetUID(),
@@ -138,6 +143,7 @@ func (t *transformed[In, Out]) apply(in In, position int) (Out, error) {
 // call turns a panic of fn into an error.
 func (t *transformed[In, Out]) call(in In) (out Out, err error) {
 	defer func() {
+		// Of one object, so that it is quarantined, and all others are read.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the transform panicked: %v\n%s", p, debug.Stack())
 		}

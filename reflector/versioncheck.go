@@ -55,10 +55,12 @@ type lostVersionError struct {
 	err error
 }
 
+// Error names the usual cause: there is nothing that a user could do about it.
 func (e *lostVersionError) Error() string {
 	return fmt.Sprintf("the server does not know the resourceVersion %s of the watch, perhaps because it was restored from a backup: %v", e.rv, e.err)
 }
 
+// Unwrap returns the server's answer, which has the class.
 func (e *lostVersionError) Unwrap() error { return e.err }
 
 // versionCheck is a question to the server beside a watch.
@@ -81,6 +83,8 @@ func (r *Reflector[T]) checkBeside(live *liveStream[T]) *versionCheck {
 	opts := r.pos.probe()
 	go func() {
 		defer close(c.done)
+		// At random, as after the restart of a server all clients have the same
+		// question.
 		sleep(ctx, checkAfter+time.Duration(rand.Int64N(int64(checkAfter))))
 		for ctx.Err() == nil && !live.moved.Load() {
 			// Only from the better half of the allowance: watches come first.
@@ -117,6 +121,8 @@ func (r *Reflector[T]) finishCheck(c *versionCheck) {
 		return
 	}
 	c.cancel()
+	// Waited for, so that known is read after it was written, and Run leaves no
+	// goroutine.
 	<-c.done
 	if !c.known.IsZero() {
 		r.pos.doubt = false
@@ -164,6 +170,8 @@ func (r *Reflector[T]) lostVersion(err error) {
 	r.warn("lost version", "reading the collection again", "err", err)
 }
 
+// isLostVersion reports whether a watch was ended because the server does not know its
+// version.
 func isLostVersion(err error) bool {
 	var lost *lostVersionError
 	return errors.As(err, &lost)

@@ -22,10 +22,13 @@ const overdue = 30 * time.Second
 // unknownEventError is an event that says something this package does not know.
 type unknownEventError struct{ typ watch.EventType }
 
+// Error quotes the type, which the source has cut to a reasonable length.
 func (e *unknownEventError) Error() string {
 	return fmt.Sprintf("the server sent an event of the unknown type %q", string(e.typ))
 }
 
+// isUnknownEvent reports whether err is about an event of an unknown type, which the
+// next watch would bring again.
 func isUnknownEvent(err error) bool {
 	var u *unknownEventError
 	return errors.As(err, &u)
@@ -53,10 +56,13 @@ type liveStream[T Object] struct {
 // connect starts a watch, whose initial events list collects, unless it is nil.
 // Without an answer in time it fails with late.
 func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts metav1.ListOptions, timeout time.Duration, late error) (*liveStream[T], error) {
+	// Between once and twice the time, drawn at random: watches that began together,
+	// when the server came back, must not end together.
 	seconds := int64((r.opts.Timeouts.Watch + time.Second - 1) / time.Second)
 	seconds += rand.Int64N(seconds + 1)
 	opts.TimeoutSeconds = &seconds
 
+	// May wait, so what depends on the time is set after it.
 	if err := r.request(ctx); err != nil {
 		return nil, err
 	}
@@ -83,10 +89,14 @@ func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts
 		return nil, err
 	}
 	s.silent.stop()
+	// A half-open connection may look alive for ever: the client ends what the server
+	// should have ended.
 	s.late.set(s.agreed+overdue, errOverdue)
 	// Whatever ends the context ends a Next that does not look at it.
 	closed := make(chan struct{})
 	stop := context.AfterFunc(s.ctx, func() { defer close(closed); _ = s.Close() })
+	// Waits for a Close that is running, so that Run does not return before the stream
+	// is closed.
 	s.unhook = func() {
 		if !stop() {
 			<-closed
@@ -128,6 +138,8 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 		}
 	}
 	defer live.end()
+	// The health of a watch counts from when it is followed: connecting says nothing
+	// about it.
 	start = time.Now()
 	// A stream that comes from a WatchList is healthy from when it is followed,
 	// so that a server which ends each one after the initial events is seen to.
@@ -143,8 +155,11 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 		return ending{op: OpStream, err: ctx.Err()}
 	}
 	end := failed(OpStream, err)
+	// What has got further may resume at once; what has not, may be stuck at its
+	// version.
 	end.advanced = r.pos.rv != before
 	end.noProgress = time.Since(r.moved) >= probeAfter
+	// A watch on a quiet collection brings nothing for minutes, and is healthy.
 	if time.Since(start) >= r.opts.Backoff.Healthy {
 		r.status.healed()
 		end.advanced = true
@@ -168,6 +183,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 	relist := newDeadline(live.cancel)
 	defer relist.stop()
+	// The watch is ended for it, as only a list brings the object again.
 	if due := r.quarantine.due; !due.IsZero() {
 		relist.set(max(time.Until(due), 1), errRelistDue)
 	}
@@ -199,6 +215,8 @@ func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
 
 // advance notes the position that the sink has reached.
 func (r *Reflector[T]) advance(live *liveStream[T], ev WatchEvent[T], now time.Time) {
+	// Initial events without a bookmark are ADDED only; the first of another type is of
+	// the history.
 	if live.unordered && ev.Type != watch.Added {
 		live.unordered = false
 	}
@@ -240,6 +258,7 @@ func (r *Reflector[T]) apply(ctx context.Context, ev WatchEvent[T]) error {
 	if err != nil {
 		return &sinkError{op: op, err: err}
 	}
+	// The object is readable again, if it was not.
 	if ev.Type != watch.Bookmark {
 		r.release(object.KeyOf(ev.Object))
 	}

@@ -49,6 +49,8 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 	if ctx.Err() != nil {
 		return nil, end, false
 	}
+	// What decides is whether a LIST could do better, and whether the server said no to
+	// WatchList or failed at it.
 	switch end.class {
 	case ClassRefused, ClassThrottled, ClassTLS, ClassUnauthorized, ClassNotFound, ClassNotAPI, ClassNotSharded, ClassWrongKind, ClassSink, ClassExpired:
 		// A LIST would fare no better.
@@ -59,6 +61,8 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 			r.refused()
 			break
 		}
+		// A broken connection says nothing about WatchList. But a proxy that cuts each
+		// stream would keep the reflector from ever being synced, so LIST has its turn.
 		if r.cutShort++; r.cutShort <= maxCutShort {
 			return nil, end, false
 		}
@@ -74,6 +78,7 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 
 // refused remembers that the server does not do WatchList.
 func (r *Reflector[T]) refused() {
+	// For a while, as the server may be upgraded while this process runs.
 	until := time.Now().Add(r.opts.Timeouts.WatchListRetry)
 	r.status.update(func(h *Health) { h.WatchListRefusedUntil = until })
 }
@@ -105,6 +110,7 @@ func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], 
 	r.setState(StateStreaming)
 	rv, err := r.collect(live, list)
 	if err != nil {
+		// An orderly end is one only after the bookmark.
 		if isEOF(err) {
 			err = errCutShort
 		}
@@ -122,6 +128,8 @@ func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], 
 // collect reads events into list up to the bookmark that ends the initial
 // ones, and returns its resourceVersion.
 func (r *Reflector[T]) collect(live *liveStream[T], list *collectedList[T]) (string, error) {
+	// Two deadlines: one for silence, and one for a stream that is busy but never
+	// complete.
 	live.silent.set(r.opts.Timeouts.Progress, errNoProgress)
 	whole := r.completion(live)
 	defer whole.stop()
@@ -135,6 +143,8 @@ func (r *Reflector[T]) collect(live *liveStream[T], list *collectedList[T]) (str
 		switch {
 		case same:
 			list.good++
+			// Only objects that are new extend the deadlines: a server without the
+			// bookmark goes on with ordinary changes of the same objects.
 			if !list.store(old) {
 				continue
 			}
@@ -149,6 +159,9 @@ func (r *Reflector[T]) collect(live *liveStream[T], list *collectedList[T]) (str
 				list.remove(oe.Key)
 				continue
 			}
+			// The first state of an object is quarantined like one in a list. A change
+			// of one leaves an older state in the list, which must not pass for that of
+			// the bookmark.
 			list.lost = list.lost || ev.Type != watch.Added
 			if err := list.refuse(oe); err != nil {
 				return "", err
