@@ -16,6 +16,12 @@ import (
 
 // codec makes values of T out of the bytes of one object. It needs no
 // runtime.Scheme: T says how it is decoded, and the request says what it is.
+//
+//	T                       on the wire       kind of the objects
+//	*corev1.Pod, generated  protobuf or JSON  that of the Go type
+//	*PartialObjectMetadata  protobuf or JSON  any: the server sends metadata alone
+//	*Unstructured           JSON              that of the list
+//	a struct of the user    JSON              that of the options, or of the list
 type codec[T Object] struct {
 	settings[T]
 
@@ -95,6 +101,8 @@ func (c *codec[T]) expected() *expectation {
 func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, error) {
 	obj := reflect.New(c.elem).Interface().(T)
 	var err error
+	// Into its map directly: UnmarshalJSON of Unstructured would parse the bytes twice,
+	// and refuse an item of a list that has no kind of its own.
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		err = unmarshalJSON(&u.Object, raw)
 	} else {
@@ -215,6 +223,8 @@ func (c *codec[T]) check(obj T, want *expectation) error {
 	if err != nil {
 		return err
 	}
+	// Last, so that an object of another kind is reported as one, rather than for what
+	// it lacks.
 	if obj.GetName() == "" {
 		return errors.New("it has no name")
 	}
@@ -246,6 +256,8 @@ func (c *codec[T]) checkTypeMeta(tm *metav1.TypeMeta, want *expectation) error {
 // user's own structs, and Unstructured, whose kind is an entry of its map.
 func checkObjectKind(o schema.ObjectKind, want *expectation) error {
 	gvk, typ := o.GroupVersionKind(), want.typ()
+	// As for generated types: an item of a list that states no type has that of the
+	// list.
 	if gvk.Empty() && typ.kind != "" {
 		o.SetGroupVersionKind(schema.FromAPIVersionAndKind(typ.apiVersion, typ.kind))
 		return nil

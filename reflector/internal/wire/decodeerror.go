@@ -17,6 +17,7 @@ import (
 // logs. The text of an error whose origin is not known is left out; programs
 // find the error itself with [errors.As].
 func quoteless(err error) error {
+	// Done before: an error passes through here at each level that adds to it.
 	var hidden *hiddenError
 	if err == nil || errors.As(err, &hidden) {
 		return err
@@ -61,6 +62,8 @@ func quoteless(err error) error {
 // panicked is the error for a panic of a decoder.
 func panicked(p any) error {
 	var err error
+	// An index out of range, or a nil pointer: the text is the runtime's, and quotes no
+	// more than an index.
 	if err, ok := p.(runtime.Error); ok {
 		return &hiddenError{Cut("panic: " + err.Error()), err}
 	}

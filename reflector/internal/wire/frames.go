@@ -261,6 +261,8 @@ func (f *protoFrames[T]) identify(frame []byte) (id rawIdentity, ok bool) {
 // open takes the three envelopes off (event, extension, runtime.Unknown) and decodes
 // by the type of the event. An unknown type is passed on without its object.
 func (f *protoFrames[T]) open(frame []byte, position int) (Event[T], error) {
+	// Both before either error is looked at: what is cut off behind the type is a cut
+	// frame, not an event without an object.
 	t, err1 := bytesField(frame, 1)
 	ext, err2 := bytesField(frame, 2)
 	if err := errors.Join(err1, err2); err != nil {

@@ -21,6 +21,8 @@ func identifyJSON(raw []byte) (id identity) {
 	str := map[string]string{}
 	l := lexBytes(raw)
 	_ = l.fields(func(name string) error {
+		// Whatever is not the metadata is consumed and not looked at, and so is
+		// metadata that is no object: its value says nothing about a name.
 		if c, err := l.peek(); name != "metadata" || err != nil || c != '{' {
 			_, err := l.value()
 			return err
@@ -46,6 +48,7 @@ func identifyJSON(raw []byte) (id identity) {
 // identifyProto reads field 1, metadata in all API types: its fields 1 name,
 // 3 namespace, 5 uid, 6 resourceVersion.
 func identifyProto(raw []byte) identity {
+	// With an error comes what was found before it, which is as good as it gets.
 	meta, _ := bytesField(raw, 1)
 	str := func(field int) string {
 		b, _ := bytesField(meta, field)

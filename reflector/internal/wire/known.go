@@ -31,6 +31,7 @@ type Unchanged interface {
 	Unchanged()
 }
 
+// knownKey is where a context has its Known.
 type knownKey struct{}
 
 // WithKnown returns a context under which lists and initial events ask known before
@@ -61,6 +62,8 @@ func unchangedIn(ctx context.Context) *unchangedObjects {
 // decoded: its identity cannot be read, it is of another kind than the others, or
 // the version is not known.
 func (u *unchangedObjects) find(id rawIdentity, want *expectation) error {
+	// Without a name and a version there is nothing to compare. The decoder finds out
+	// whether the object is broken.
 	if !id.complete() {
 		return nil
 	}
@@ -292,6 +295,7 @@ func (s *jsonScanner) str() ([]byte, bool) {
 	if end == 0 {
 		return nil, false
 	}
+	// With its capacity cut, so that an append to it could not write into the item.
 	v := s.rest[1:end:end]
 	for _, c := range v {
 		// Escapes would have to be decoded, and invalid UTF-8 replaced, exactly as the
@@ -318,4 +322,6 @@ func (s *jsonScanner) skip() bool {
 	return true
 }
 
+// errOutOfBytes ends a value that goes on behind the bytes that are in memory. No
+// caller sees it: the object is decoded then.
 var errOutOfBytes = errors.New("the value does not end")

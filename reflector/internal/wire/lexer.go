@@ -14,6 +14,7 @@ import (
 // decoded object can take 80 times the memory of its bytes.
 const defaultMaxObject = 8 << 20
 
+// errTooLarge ends a list or stream: the bytes behind the object have not been read.
 var errTooLarge = errors.New("the answer holds an object that is too large")
 
 // tooLarge is the error for an object of more bytes than limit.
@@ -25,6 +26,14 @@ func tooLarge(limit int) error {
 // that a list or a watch is decoded value by value, and each value only once.
 // It checks no more than it needs for that; decoding a value finds what
 // is wrong inside it.
+//
+//	buf  ……………│ {"a": [1, 2, {"b": … │ … }]} , {"a": ……… │      │
+//	           keep                   pos                 len    cap
+//	     gone  │ of the value so far  │ read, not consumed│ room │
+//
+// A value is handed over as buf[keep:pos], without a copy. So the buffer holds one
+// value and what came with it in the same Read, and grows only for a value that is
+// larger than all before.
 type lexer struct {
 	// src is nil for a value in memory; err is set from the start then, and fill never
 	// reads.
@@ -319,6 +328,8 @@ func (l *lexer) more(end byte) (bool, error) {
 	switch {
 	case err != nil:
 		return false, midValue(err)
+	// A missing comma is an error here, as two values that are joined would otherwise
+	// be taken for two elements.
 	case c != ',' && c != end:
 		return false, fmt.Errorf("invalid JSON: %q instead of ',' or %q", c, end)
 	}

@@ -12,6 +12,13 @@ import (
 // arrives, and each gets the objects in their order. For an object that cannot be
 // decoded it gets an *[ObjectError]; an error that each returns ends the list, and
 // is returned as it is.
+//
+//	a goroutine        all cores        the caller, which has sent the request
+//	body ▶ read ─add─▶ pipeline ─take─▶ guarded ─▶ each
+//	       envelope    decode           kind, shard
+//
+// Four things can end it: the body, an error in the body, an error of each, and ctx.
+// Whichever comes first, both sides have ended when List returns.
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
 	// A context of its own, so that the request can be ended without ending the
 	// caller's.

@@ -14,6 +14,7 @@ import (
 func (c *codec[T]) listJSON(body io.Reader, items *pipeline[T]) (metav1.ListMeta, error) {
 	a := c.newList(items)
 	l := newLexer(body)
+	// The limit is for each value; what is beside the items has one of its own.
 	l.limit = c.limit
 	err := l.fields(func(name string) error { return a.field(l, name) })
 	if err == nil {
@@ -69,6 +70,7 @@ func (a *listAnswer[T]) field(l *lexer, name string) error {
 		return err
 	}
 	switch {
+	// json.Unmarshal recurses, so it must not see such a value at all.
 	case l.deep:
 		err = errTooDeep
 	case name == "apiVersion":

@@ -15,6 +15,7 @@ import (
 // bytes of the object.
 var protoMagic = []byte("k8s\x00")
 
+// errProto is the error for bytes that are no protobuf. It names nothing in them.
 var errProto = errors.New("invalid protobuf")
 
 // protoField is a field of a protobuf message as it is on the wire.
@@ -90,6 +91,8 @@ type typeMeta struct{ apiVersion, kind string }
 
 // parseTypeMeta reads apiVersion and kind; of long ones only the beginning is kept.
 func parseTypeMeta(msg []byte) (tm typeMeta, err error) {
+	// Both are read in any case: an error message with one of the two is worth more
+	// than none.
 	av, err1 := bytesField(msg, 1)
 	kind, err2 := bytesField(msg, 2)
 	return typeMeta{Cut(string(av)), Cut(string(kind))}, errors.Join(err1, err2)

@@ -77,6 +77,7 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts Optio
 	if err := codec.configure(opts); err != nil {
 		return nil, err
 	}
+	// From here on every error is about the selector, the encoding or the config.
 	r := &Resource[T]{codec: codec, gvr: gvr, opts: opts}
 	if opts.ShardSelector != "" {
 		if r.shard, err = parseShard(opts.ShardSelector); err != nil {
@@ -107,9 +108,15 @@ func (c *codec[T]) configure(opts Options) error {
 	return nil
 }
 
-// connectTo returns the client and the URL of the collection. The client has no
-// timeout of its own, as a watch lasts for minutes: the reflector has deadlines for
-// progress instead. It shares the connections of other clients of the same config.
+// connectTo returns the client and the URL of the collection:
+//
+//	https://host/prefix /api /v1               /namespaces/prod /pods
+//	https://host/prefix /apis/apps/v1          /namespaces/prod /deployments
+//	https://host/prefix /apis/example.com/v1                    /widgets
+//
+// The client has no timeout of its own, as a watch lasts for minutes: the reflector
+// has deadlines for progress instead. It shares the connections of other clients of
+// the same config.
 func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace string) (*http.Client, *url.URL, error) {
 	// The caller's config must not change.
 	cfg = rest.CopyConfig(cfg)
@@ -159,6 +166,8 @@ func sameServer(req *http.Request, via []*http.Request) error {
 }
 
 const (
+	// The media types of API servers. Others, such as CBOR, are behind a feature gate,
+	// and a server that has them has these two as well.
 	mimeJSON  = "application/json"
 	mimeProto = "application/vnd.kubernetes.protobuf"
 )

@@ -23,6 +23,12 @@ const errorBody = 64 << 10
 
 // answerError returns the error that an HTTP answer stands for, or nil if it is
 // a good answer in an encoding that can be read.
+//
+//	200, JSON or protobuf, or no type │ nil: the body is read as what it says
+//	3xx with a Location               │ NotAPIError that names the other server
+//	a Status in the body              │ StatusError, with the server's reason and text
+//	200 of another type, or HTML      │ NotAPIError: a login page, a proxy, a web server
+//	anything else                     │ StatusError made of the code and some of the text
 func answerError(resp *http.Response, gr schema.GroupResource) error {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	// Only 200: no other status of success carries a list or a watch.
@@ -51,9 +57,13 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 		}
 		return &apierrors.StatusError{ErrStatus: cutStatus(status)}
 	}
+	// A login page is an answer of status 200, and the page of a proxy one of any
+	// status: neither is from an API server, whatever the code says.
 	if good || looksLikeHTML(mediaType, body) {
 		return &NotAPIError{code: resp.StatusCode, mediaType: Cut(mediaType), html: looksLikeHTML(mediaType, body)}
 	}
+	// Plain text, as proxies and old servers send it: enough of it to recognise where
+	// it comes from.
 	text := strings.TrimSpace(string(body[:min(len(body), 300)]))
 	return apierrors.NewGenericServerResponse(resp.StatusCode, "GET", gr, "", text, retryAfter(resp), true)
 }
@@ -62,6 +72,7 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 // protobuf.
 func parseStatus(body []byte) (metav1.Status, bool) {
 	var status metav1.Status
+	// By its first bytes rather than by its Content-Type, which errors often lack.
 	if bytes.HasPrefix(body, protoMagic) {
 		tm, raw, err := unwrapProto(body)
 		return status, err == nil && tm.kind == "Status" && unmarshalProto(&status, raw) == nil
@@ -82,6 +93,8 @@ func retryAfter(resp *http.Response) int {
 	if s, err := strconv.Atoi(h); err == nil && s > 0 {
 		return min(s, int(MaxRetryAfter/time.Second))
 	}
+	// A date is rounded up to whole seconds: a moment too late does no harm, one too
+	// early is refused again.
 	if t, err := http.ParseTime(h); err == nil {
 		if d := time.Until(t); d > 0 {
 			return min(int((d+time.Second-1)/time.Second), int(MaxRetryAfter/time.Second))

@@ -17,6 +17,10 @@ import (
 // and nothing in a watch says which of the two happened. Therefore each object
 // received is compared with the selector here, too.
 //
+//	shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')
+//
+// is one half of a collection, and the same from the middle to 2^64 the other one.
+//
 // The check costs one hash of a short string per object, and finds the server's mistake
 // with the first object of another shard.
 type shard struct {
@@ -35,6 +39,8 @@ type hashRange struct{ first, last uint64 }
 // 16 hexadecimal digits, or the end is 2^64.
 func parseShard(selector string) (*shard, error) {
 	out := &shard{}
+	// A literal cannot contain "||", so the parts can be split off before they are
+	// parsed.
 	for i, part := range strings.Split(selector, "||") {
 		field, r, err := parseRange(strings.TrimSpace(part))
 		if err != nil {
@@ -78,6 +84,7 @@ func parseRange(s string) (field string, r hashRange, err error) {
 	return strings.TrimSpace(args[0]), r, nil
 }
 
+// twoTo64 is the end of the last range, which has one digit more than any hash.
 const twoTo64 = "0x10000000000000000"
 
 // isTwoTo64 reports whether a literal is 2^64, which parseHash returns as 0.

@@ -65,6 +65,16 @@ type Event[T Object] struct {
 // Initial events are many, and there is a core to decode them on while others
 // are being read. They are read ahead by a goroutine that ends with them. From
 // then on Next does all by itself.
+//
+//	bulk:   body ─ split ─▶ pipeline ─ open, on all cores ─▶ take ─▶ Next
+//	        └── readInitial ──┘                              └ caller ┘
+//	             the bookmark at their end │
+//	direct: body ─ split ─ open ─▶ Next    ▼
+//	        └───── caller ──────────┘
+//
+// A watch without initial events is direct from the start. The change is seen by
+// Next alone: readInitial has ended before, so body and frames have one reader at
+// any time and need no lock.
 type Stream[T Object] struct {
 	r      *Resource[T]
 	ctx    context.Context //nolint:containedctx // the life of one request
@@ -126,6 +136,7 @@ func (s *Stream[T]) Next() (Event[T], error) {
 	if err != io.EOF { //nolint:errorlint // the bare value means an orderly end
 		err = bodyError(s.ctx, err)
 	}
+	// Kept, as the position in the stream is lost: every later call must fail as well.
 	s.err = err
 	return Event[T]{}, err
 }
