@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -91,15 +92,19 @@ func asServiceAccount(cfg *rest.Config, namespace, name string) (*rest.Config, *
 	}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(request *http.Request) (*http.Response, error) {
+			// Servers before 1.32 do not stream lists. They are why an informer needs the
+			// right to list, so they are what it must be tested with.
+			if request.URL.Query().Get("sendInitialEvents") != "" {
+				return older(request), nil
+			}
 			answer, err := next.RoundTrip(request)
 			if err == nil {
 				r.Lock()
 				defer r.Unlock()
-				for _, right := range rightsOf(request) {
-					r.used[right] = true
-					if answer.StatusCode == http.StatusForbidden {
-						r.refused[right] = true
-					}
+				right := rightOf(request)
+				r.used[right] = true
+				if answer.StatusCode == http.StatusForbidden {
+					r.refused[right] = true
 				}
 			}
 			return answer, err
@@ -112,12 +117,22 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// rightsOf returns what a request needs. A watch with initial events stands for a
-// list as well: the list is what is used where the server refuses it.
-func rightsOf(r *http.Request) []string {
+// older returns how a server answers that does not know sendInitialEvents.
+func older(request *http.Request) *http.Response {
+	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,` +
+		`"message":"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}`
+	return &http.Response{
+		Status: "422 Unprocessable Entity", StatusCode: http.StatusUnprocessableEntity, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request,
+	}
+}
+
+// rightOf returns what a request needs; empty if it is for no resource. A watch needs
+// watch, also with initial events.
+func rightOf(r *http.Request) string {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if parts[0] != "api" && parts[0] != "apis" {
-		return nil
+		return ""
 	}
 	group, rest := "", parts[2:]
 	if parts[0] == "apis" {
@@ -133,12 +148,14 @@ func rightsOf(r *http.Request) []string {
 	named := len(rest) > 1
 	switch {
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") != "":
-		return []string{"list " + resource, "watch " + resource}
+		return "watch " + resource
 	case r.Method == http.MethodGet && !named:
-		return []string{"list " + resource}
+		return "list " + resource
+	case r.Method == http.MethodDelete && !named:
+		return "deletecollection " + resource
 	}
 	verb := map[string]string{"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[r.Method]
-	return []string{verb + " " + resource}
+	return verb + " " + resource
 }
 
 // granted returns the rights that the roles among the objects grant.
@@ -153,8 +170,12 @@ func granted(t *testing.T, objects []map[string]any) (all []string) {
 		var rules []struct{ APIGroups, Resources, Verbs []string }
 		require.NoError(t, json.Unmarshal(body, &rules))
 		for _, rule := range rules {
-			for _, verb := range rule.Verbs {
-				all = append(all, verb+" "+rule.APIGroups[0]+"/"+rule.Resources[0])
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						all = append(all, verb+" "+group+"/"+resource)
+					}
+				}
 			}
 		}
 	}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Copies each example into an empty module of its own, as a reader would, and
 # builds it there. That fails if an example imports an internal package of the
-# repository, or something that the library does not bring along.
+# repository, or something that the library does not bring along. Then it builds one
+# of them as examples/deploy/Dockerfile does, for an image that has nothing else.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -27,3 +28,13 @@ for name in "${mods[@]}"; do
 	echo "examples/$name, copied"
 	(cd "$work/$name" && GOFLAGS=-mod=mod go build -o /dev/null . && GOFLAGS=-mod=mod go vet ./...)
 done
+
+echo "examples/foo, as the Dockerfile builds it"
+build=$(sed -n 's/^RUN \(CGO_ENABLED=.*go build .*\)$/\1/p' "$root/examples/deploy/Dockerfile")
+[ -n "$build" ] || { echo "examples/deploy/Dockerfile: no line begins with RUN CGO_ENABLED="; exit 1; }
+(cd "$root" && EXAMPLE=foo bash -euc "${build/-o \/example/-o $work/example}")
+if readelf -lW "$work/example" | grep -q INTERP; then
+	echo "examples/foo is not static: it would not start on an empty image"
+	exit 1
+fi
+env -i "$work/example" -once >/dev/null # without HOME, PATH and certificates, as there

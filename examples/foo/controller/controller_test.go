@@ -1,0 +1,279 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampletest"
+	"github.com/informerkit/informerkit/examples/foo/api"
+	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/informertest"
+)
+
+func TestMain(m *testing.M) { exampletest.Main(m) }
+
+var deploymentResource = appsv1.SchemeGroupVersion.WithResource("deployments")
+
+// fixture is a controller at work, and what a user has to write with.
+type fixture struct {
+	t           *testing.T
+	server      *informertest.Server
+	writes      *demo.Story // a line for each successful write of the controller
+	foos        *restclient.Client[*api.Foo]
+	deployments *restclient.Client[*appsv1.Deployment]
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	server := informertest.Start(t, informertest.Options{})
+	crd, err := os.ReadFile("../crd.yaml")
+	require.NoError(t, err)
+	require.NoError(t, demo.Install(t.Context(), server.Config(), crd))
+	f := &fixture{t: t, server: server, writes: demo.NewStory(t.Output())}
+	f.foos, err = restclient.New[*api.Foo](server.Config(), api.Resource)
+	require.NoError(t, err)
+	f.deployments, err = restclient.New[*appsv1.Deployment](server.Config(), deploymentResource)
+	require.NoError(t, err)
+	return f
+}
+
+// start starts the controller; it is stopped at the end of the test.
+func (f *fixture) start() {
+	f.t.Helper()
+	c, err := New(demo.Narrate(f.server.Config(), f.writes, "controller", line), Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(f.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, 2) }()
+	f.t.Cleanup(func() {
+		stop()
+		assert.ErrorIs(f.t, <-ended, context.Canceled)
+	})
+}
+
+// line describes a write: events by what they say.
+func line(w demo.Write) string {
+	var e eventsv1.Event
+	if w.Resource == "events" && json.Unmarshal(w.Body, &e) == nil {
+		return fmt.Sprintf("event of %s: %s %s: %s", e.Regarding.Name, e.Type, e.Reason, e.Note)
+	}
+	return w.Done()
+}
+
+func (f *fixture) sees(texts ...string) {
+	f.t.Helper()
+	require.NoError(f.t, f.writes.Wait(f.t.Context(), texts...))
+}
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: name}
+}
+
+func (f *fixture) createFoo(name, deployment string, replicas int32) *api.Foo {
+	f.t.Helper()
+	foo, err := f.foos.Create(f.t.Context(), &api.Foo{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		Spec:       api.FooSpec{DeploymentName: deployment, Replicas: &replicas},
+	})
+	require.NoError(f.t, err)
+	return foo
+}
+
+func (f *fixture) deployment(name string) *appsv1.Deployment {
+	f.t.Helper()
+	d, err := f.deployments.Get(f.t.Context(), key(name))
+	require.NoError(f.t, err)
+	return d
+}
+
+// available writes a status, as the controller of Deployments would.
+func (f *fixture) available(name string, replicas int32) {
+	f.t.Helper()
+	_, err := f.deployments.ModifyStatus(f.t.Context(), key(name), func(d *appsv1.Deployment) error {
+		d.Status.Replicas, d.Status.AvailableReplicas = replicas, replicas
+		return nil
+	})
+	require.NoError(f.t, err)
+}
+
+func TestFooHasADeploymentThatItOwnsAndItsStatus(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	foo := f.createFoo("web", "web-deployment", 2)
+	f.sees("created deployment web-deployment", "event of web: Normal Synced: Foo synced successfully")
+	d := f.deployment("web-deployment")
+	assert.True(t, metav1.IsControlledBy(d, foo))
+	assert.EqualValues(t, 2, *d.Spec.Replicas)
+	assert.Equal(t, map[string]string{"app": "nginx", "controller": "web"}, d.Spec.Selector.MatchLabels)
+
+	f.available("web-deployment", 2)
+	f.sees("updated the status of foo web")
+	foo, err := f.foos.Get(t.Context(), key("web"))
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, foo.Status.AvailableReplicas)
+}
+
+func TestForeignDeploymentIsRefusedWithAnEventAndTriedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	foreign := newDeployment(&api.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "other"}, Spec: api.FooSpec{DeploymentName: "taken"}})
+	foreign.OwnerReferences = nil
+	before, err := f.deployments.Create(t.Context(), foreign)
+	require.NoError(t, err)
+	f.start()
+	f.createFoo("greedy", "taken", 3)
+	f.sees(`event of greedy: Warning ErrResourceExists: Resource "taken" already exists and is not managed by Foo`)
+	assert.Equal(t, before.ResourceVersion, f.deployment("taken").ResourceVersion, "left alone")
+
+	require.NoError(t, f.deployments.Delete(t.Context(), key("taken"), metav1.DeleteOptions{}))
+	f.sees("created deployment taken") // no event leads there: it was tried again
+	f.sees("event of greedy: Normal Synced")
+}
+
+func TestEmptyDeploymentNameIsReportedUntilItIsFilledIn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	f.createFoo("nameless", "", 1)
+	f.sees("event of nameless: Warning ErrDeploymentNameEmpty: spec.deploymentName is empty")
+	_, err := f.foos.Modify(t.Context(), key("nameless"), func(foo *api.Foo) error {
+		foo.Spec.DeploymentName = "named"
+		return nil
+	})
+	require.NoError(t, err)
+	f.sees("created deployment named", "event of nameless: Normal Synced")
+}
+
+// conflict refuses one write of a resource as if another writer had been faster.
+func (f *fixture) conflict(resource, subresource string) {
+	f.server.Inject(informertest.Fault{
+		Verb: "update", Resource: resource,
+		Match:  func(r informertest.Request) bool { return r.Subresource == subresource },
+		Effect: informertest.Refuse(apierrors.NewConflict(deploymentResource.GroupResource(), "web", errors.New("another writer was faster"))),
+	})
+}
+
+func TestScalingIsMadeAgainAfterAConflict(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	f.createFoo("web", "web", 1)
+	f.sees("created deployment web")
+	f.conflict("deployments", "")
+	_, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error { *foo.Spec.Replicas = 3; return nil })
+	require.NoError(t, err)
+	f.sees("updated deployment web")
+	assert.EqualValues(t, 3, *f.deployment("web").Spec.Replicas)
+	assert.Equal(t, 2, f.server.Count("update", "deployments"), "refused, and written")
+}
+
+func TestStatusIsWrittenAgainAfterAConflict(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	f.createFoo("web", "web", 1)
+	f.sees("created deployment web")
+	f.conflict("foos", "status")
+	f.available("web", 1)
+	f.sees("updated the status of foo web")
+	foo, err := f.foos.Get(t.Context(), key("web"))
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, foo.Status.AvailableReplicas)
+}
+
+// A deletion that no watch has delivered leads to the Foo all the same: by the last
+// known state, which has the owner.
+func TestDeploymentWhoseDeletionWasMissedComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	f.createFoo("web", "web", 1)
+	f.sees("created deployment web", "event of web: Normal Synced")
+	require.NoError(t, f.server.Pause())
+	require.NoError(t, f.server.Delete(deploymentResource, metav1.NamespaceDefault, "web"))
+	f.server.Compact()
+	require.NoError(t, f.server.Resume())
+	f.sees("created deployment web")
+}
+
+// A Deployment that is there when the cache lacks it is not created again: the
+// server refuses, and the next attempt finds it.
+func TestDeploymentThatTheCacheLacksIsFoundByTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.server.Inject(informertest.Fault{
+		Verb: "create", Resource: "deployments",
+		Effect: informertest.Refuse(apierrors.NewAlreadyExists(deploymentResource.GroupResource(), "web")),
+	})
+	f.start()
+	f.createFoo("web", "web", 1)
+	f.sees("created deployment web", "event of web: Normal Synced")
+	assert.Equal(t, 2, f.server.Count("create", "deployments"))
+}
+
+// A list that finds nothing changed leads to no work, and a status that is right is
+// not written.
+func TestNothingIsWrittenWhenNothingHasChanged(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	f.createFoo("web", "web", 1)
+	f.sees("created deployment web")
+	f.available("web", 1)
+	f.sees("updated the status of foo web")
+	lists := f.server.Count("", "deployments")
+	f.server.Compact()
+	f.server.BreakConnections()
+
+	// A change of a Deployment that leaves the status as it is.
+	require.NoError(t, f.server.Modify(deploymentResource, metav1.NamespaceDefault, "web", func(d *unstructured.Unstructured) {
+		d.SetLabels(map[string]string{"a": "b"})
+	}))
+	require.NoError(t, f.server.Create(&api.Foo{ // when this is done, all before it is
+		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "later"},
+		Spec:       api.FooSpec{DeploymentName: "later"},
+	}))
+	f.sees("created deployment later", "event of later: Normal Synced")
+	assert.Greater(t, f.server.Count("", "deployments"), lists)
+	statusWrites := 0
+	for _, r := range f.server.Requests() {
+		if r.Verb == "update" && r.Resource == "foos" && r.Subresource == "status" {
+			statusWrites++
+		}
+	}
+	assert.Equal(t, 1, statusWrites)
+	assert.Zero(t, f.server.Count("update", "deployments")-1, "the one of the test: a status")
+}
+
+// The cached object belongs to all readers.
+func TestCachedFooIsNotChangedByAWriteOfItsStatus(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	cached := f.createFoo("web", "web", 1)
+	var err error
+	c := &Controller{}
+	c.fooClient, err = restclient.New[*api.Foo](f.server.Config(), api.Resource)
+	require.NoError(t, err)
+	require.NoError(t, c.writeStatus(t.Context(), cached, &appsv1.Deployment{Status: appsv1.DeploymentStatus{AvailableReplicas: 4}}))
+	assert.Zero(t, cached.Status.AvailableReplicas)
+	stored, err := f.foos.Get(t.Context(), key("web"))
+	require.NoError(t, err)
+	assert.EqualValues(t, 4, stored.Status.AvailableReplicas)
+}
