@@ -33,6 +33,7 @@ type deadline struct {
 	n  uint64
 }
 
+// isReal reports whether a clock is the real one, which needs none of this.
 func isReal(c clock.WithTicker) bool {
 	switch c.(type) {
 	case nil, clock.RealClock, *clock.RealClock:
@@ -41,6 +42,7 @@ func isReal(c clock.WithTicker) bool {
 	return false
 }
 
+// newClockDelays returns delays by a clock. It starts no goroutine.
 func newClockDelays[T comparable](c clock.WithTicker, limiter upstream.TypedRateLimiter[T], queue *workqueue.RateLimitingQueue[T], metrics workqueue.Metrics) *clockDelays[T] {
 	return &clockDelays[T]{clock: c, limiter: limiter, queue: queue, metrics: metrics, stopped: make(chan struct{}), due: map[T]deadline{}}
 }
@@ -53,6 +55,8 @@ func (d *clockDelays[T]) add(item T, wait time.Duration) {
 		return
 	}
 	at := d.clock.Now().Add(wait)
+	// The goroutine of a longer delay stays: when its timer fires, it finds nothing
+	// due, or what has become due meanwhile.
 	if old, ok := d.due[item]; ok && !at.Before(old.at) {
 		return
 	}
@@ -106,4 +110,6 @@ func (d *clockDelays[T]) fire() {
 	}
 }
 
+// stop ends the goroutines of all delays. It does not wait for them: each ends without
+// touching the queue.
 func (d *clockDelays[T]) stop() { close(d.stopped) }

@@ -184,6 +184,7 @@ func (x *Indexer[T]) GetIndexers() upstream.Indexers {
 func (x *Indexer[T]) AddIndexers(added upstream.Indexers) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	// All names are checked before the first index is added: there is no undo.
 	var conflicts []string
 	for name, fn := range added {
 		if _, taken := x.indexers[name]; taken {
@@ -218,8 +219,11 @@ func byIndex[T indexer.Object](snapshot *indexer.Snapshot[T], name, value string
 	return indexer.ByIndex(snapshot, index, value), indexer.IndexLen(snapshot, index, value), nil
 }
 
+// missing is the error for an index that there is not, in the words that callers of
+// client-go may look for.
 func missing(name string) error { return fmt.Errorf("Index with name %s does not exist", name) } //nolint:staticcheck // client-go's words
 
+// collect makes the slice that client-go's interface wants, in one allocation.
 func collect[T any](objs iter.Seq[T], n int) []any {
 	list := make([]any, 0, n)
 	for obj := range objs {
@@ -228,6 +232,7 @@ func collect[T any](objs iter.Seq[T], n int) []any {
 	return list
 }
 
+// keys returns the keys of objects, in client-go's form.
 func keys[T metav1.Object](objs iter.Seq[T], n int) []string {
 	list := make([]string, 0, n)
 	for obj := range objs {

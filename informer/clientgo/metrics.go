@@ -63,6 +63,8 @@ type gaugeLoop struct {
 	done                sync.WaitGroup
 }
 
+// run writes the gauges until stop, with the clock that a test may have set. Stats
+// locks the queue for constant time.
 func (g *gaugeLoop) run(stats func() workqueue.Stats, c clock.WithTicker) {
 	if c == nil {
 		c = clock.RealClock{}
@@ -83,6 +85,8 @@ func (g *gaugeLoop) run(stats func() workqueue.Stats, c clock.WithTicker) {
 	})
 }
 
+// stop ends the loop and waits for it, so that no gauge is written afterwards. It is
+// called once.
 func (g *gaugeLoop) stop() {
 	close(g.stopped)
 	g.done.Wait()

@@ -83,7 +83,9 @@ func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventH
 	if period > 0 {
 		period = max(period, time.Second)
 	}
+	// Lossless, as handlers that were written for client-go may count on each event.
 	reg, err := s.informer.AddHandler(eventHandler[T]{h}, informer.HandlerOptions{ResyncPeriod: max(period, 0), Overflow: informer.Lossless})
+	// In client-go's words, which programs compare.
 	if errors.Is(err, informer.ErrStopped) {
 		return nil, fmt.Errorf("handler %T was not added to shared informer because it has stopped already", h)
 	}
@@ -143,6 +145,7 @@ func (s *SharedInformer[T]) RunWithContext(ctx context.Context) {
 		slog.WarnContext(ctx, "the informer has been started already: run more than once is not allowed", "informer", s.informer.Name())
 		return
 	}
+	// What a factory shares is run by the factory.
 	own, ok := s.informer.(*informer.Informer[T])
 	if !ok {
 		select {
@@ -211,6 +214,8 @@ type transform[T informer.Object] struct {
 	fn     atomic.Pointer[upstream.TransformFunc]
 }
 
+// apply calls both functions, that of the options first. It is called by one goroutine
+// of the informer, and fn does not change any more then.
 func (t *transform[T]) apply(obj T) (T, error) {
 	if t.before != nil {
 		var err error
@@ -245,6 +250,7 @@ func (r *registration) HasSyncedChecker() upstream.DoneChecker {
 // closed when the handler is removed and no call of it is running.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.Done() }
 
+// checker implements cache.DoneChecker.
 type checker struct {
 	name string
 	done <-chan struct{}

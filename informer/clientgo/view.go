@@ -69,6 +69,8 @@ func (v View[T]) ListNamespace(namespace string, selector labels.Selector) iter.
 	}, selector)
 }
 
+// matching filters what list returns. It is called when the iteration begins, so that a
+// sequence that is kept shows the cache of that moment.
 func (v View[T]) matching(list func() []any, selector labels.Selector) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, found := range list() {
