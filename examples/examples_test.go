@@ -96,7 +96,7 @@ func paragraphs(out string) (all [][]string) {
 }
 
 var (
-	told      = regexp.MustCompile(`^ *[0-9.]+s  (.{10,}?)  `)
+	step      = regexp.MustCompile(`^ *[0-9.]+s  (.{10,}?)  `)
 	durations = regexp.MustCompile(`\b([0-9]+m)?[0-9]+(\.[0-9]+)?(m|µ)?s\b`)
 	sizes     = regexp.MustCompile(` *[0-9.]+ (B|kB|MB)\b`)
 	addresses = regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
@@ -109,7 +109,7 @@ var (
 func shape(line string) string {
 	line = strings.TrimRight(line, "\n")
 	who := ""
-	if match := told.FindStringSubmatch(line); match != nil {
+	if match := step.FindStringSubmatch(line); match != nil {
 		who = strings.TrimSpace(match[1])
 		line = line[len(match[0]):]
 	}

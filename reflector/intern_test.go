@@ -81,7 +81,9 @@ func TestObjectsOfAResourceShareEqualParts(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncAuto} {
 		typed := func(o *corev1.ConfigMap) uintptr { return address(o.Data) }
-		asIs := func(lw reflector.ListerWatcher[*corev1.ConfigMap]) reflector.ListerWatcher[*corev1.ConfigMap] { return lw }
+		asIs := func(lw reflector.ListerWatcher[*corev1.ConfigMap]) reflector.ListerWatcher[*corev1.ConfigMap] {
+			return lw
+		}
 		sharing(t, reflector.EncodingProtobuf, mode, asIs, typed)
 		sharing(t, reflector.EncodingJSON, mode, asIs, typed)
 		sharing(t, reflector.EncodingAuto, mode,

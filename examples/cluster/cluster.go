@@ -41,8 +41,8 @@ type Options struct {
 	// deletes the pods whose controller is an object of it that is gone.
 	Owners    schema.GroupVersionResource
 	OwnerKind string
-	// Story prints what the cluster does; nil prints nothing.
-	Story *demo.Story
+	// Transcript prints what the cluster does; nil prints nothing.
+	Transcript *demo.Transcript
 	// Log gets what goes wrong; nil discards it.
 	Log *slog.Logger
 }
@@ -52,8 +52,8 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	if opts.Story == nil {
-		opts.Story = demo.NewStory(io.Discard)
+	if opts.Transcript == nil {
+		opts.Transcript = demo.NewTranscript(io.Discard)
 	}
 	source, err := reflector.NewResource[*corev1.Pod](cfg, podResource, reflector.ResourceOptions{Namespace: opts.Namespace})
 	if err != nil {

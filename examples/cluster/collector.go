@@ -41,7 +41,7 @@ type collector struct {
 
 func newCollector(cfg *rest.Config, pods *informer.Informer[*corev1.Pod], byOwner *indexer.Index[*corev1.Pod, types.UID], opts Options,
 ) (*collector, error) {
-	client, err := restclient.New[*corev1.Pod](demo.Narrate(cfg, opts.Story, "collector", func(w demo.Write) string {
+	client, err := restclient.New[*corev1.Pod](demo.PrintWrites(cfg, opts.Transcript, "collector", func(w demo.Write) string {
 		return "deleted pod " + w.Object.Name + ", whose owner is gone"
 	}), podResource)
 	if err != nil {

@@ -43,7 +43,7 @@ func RunDeployments(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	client, err := restclient.New[*appsv1.Deployment](demo.Narrate(cfg, opts.Story, "cluster", func(w demo.Write) string {
+	client, err := restclient.New[*appsv1.Deployment](demo.PrintWrites(cfg, opts.Transcript, "cluster", func(w demo.Write) string {
 		if w.Verb == "delete" {
 			return "deleted deployment " + w.Object.Name + ", whose owner is gone"
 		}

@@ -31,7 +31,7 @@ type node struct {
 }
 
 func newNode(cfg *rest.Config, pods *informer.Informer[*corev1.Pod], opts Options) (*node, error) {
-	cfg = demo.Narrate(cfg, opts.Story, "node", func(w demo.Write) string { return "runs pod " + w.Object.Name })
+	cfg = demo.PrintWrites(cfg, opts.Transcript, "node", func(w demo.Write) string { return "runs pod " + w.Object.Name })
 	client, err := restclient.New[*corev1.Pod](cfg, podResource)
 	if err != nil {
 		return nil, err

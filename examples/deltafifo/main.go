@@ -34,10 +34,10 @@ var app = exampleapp.App{Name: "deltafifo", About: "The chain of reflector, Delt
 
 // chain is what an informer puts together.
 type chain struct {
-	queue *deltafifo.DeltaFIFO[*corev1.ConfigMap]
-	store *indexer.Indexer[*corev1.ConfigMap]
-	story *demo.Story
-	full  atomic.Bool // lets the next write fail
+	queue      *deltafifo.DeltaFIFO[*corev1.ConfigMap]
+	store      *indexer.Indexer[*corev1.ConfigMap]
+	transcript *demo.Transcript
+	full       atomic.Bool // lets the next write fail
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
@@ -53,7 +53,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	}
 	// The queue looks into the store to find what a list lacks.
 	queue := deltafifo.New(deltafifo.Options[*corev1.ConfigMap]{KnownObjects: store})
-	c := &chain{queue: queue, store: store, story: env.Story}
+	c := &chain{queue: queue, store: store, transcript: env.Transcript}
 	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
 		reflector.ResourceOptions{Namespace: env.Namespace})
 	if err != nil {
@@ -65,7 +65,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 		Policy:   env.Policy(),
 		OnStateChange: func(h reflector.Health) {
 			if h.State == reflector.StateSynced {
-				env.Story.Say("reflector", "the queue has the whole list")
+				env.Transcript.Say("reflector", "the queue has the whole list")
 			}
 		},
 	})
@@ -91,7 +91,7 @@ func (c *chain) loop(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			c.story.Say("loop", "%v", err)
+			c.transcript.Say("loop", "%v", err)
 			select {
 			case <-time.After(retryPause):
 			case <-ctx.Done():
@@ -109,9 +109,9 @@ func (c *chain) apply(deltas deltafifo.Deltas[*corev1.ConfigMap]) error {
 	}
 	for _, d := range deltas {
 		if _, tombstone := d.Tombstone(); tombstone {
-			c.story.Say("handler", "%s %s: a tombstone, its last state was not seen", d.Type, d.Key.Name)
+			c.transcript.Say("handler", "%s %s: a tombstone, its last state was not seen", d.Type, d.Key.Name)
 		} else {
-			c.story.Say("handler", "%s %s", d.Type, d.Key.Name)
+			c.transcript.Say("handler", "%s %s", d.Type, d.Key.Name)
 		}
 	}
 	return nil

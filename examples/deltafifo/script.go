@@ -12,10 +12,10 @@ import (
 
 // script is what you do beside the chain. On a cluster you do it by hand.
 func script(env *exampleapp.Env, server *exampleapp.Server, c *chain) (demo.Step, error) {
-	story := env.Story
+	transcript := env.Transcript
 	switch {
 	case !env.Embedded() && env.Once:
-		return story.Sees("the whole list"), nil
+		return transcript.Sees("the whole list"), nil
 	case !env.Embedded():
 		return demo.Steps(), nil
 	}
@@ -23,23 +23,23 @@ func script(env *exampleapp.Env, server *exampleapp.Server, c *chain) (demo.Step
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	you, err := demo.NewConfigMaps(server.Config, story, namespace)
+	you, err := demo.NewConfigMaps(server.Config, transcript, namespace)
 	return demo.Steps(
-		story.Sees("the whole list"),
-		you.Create("colours", nil), story.Sees("Added colours"),
-		story.Do("you", "fill the disk", func() { c.full.Store(true) }),
-		you.Label("colours", map[string]string{"sky": "blue"}), story.Sees("is put back", "Updated colours"),
-		story.Do("you", "ask for a resync", func() {}),
+		transcript.Sees("the whole list"),
+		you.Create("colours", nil), transcript.Sees("Added colours"),
+		transcript.Do("you", "fill the disk", func() { c.full.Store(true) }),
+		you.Label("colours", map[string]string{"sky": "blue"}), transcript.Sees("is put back", "Updated colours"),
+		transcript.Do("you", "ask for a resync", func() {}),
 		func(ctx context.Context) error { return c.queue.Resync(ctx) },
-		story.Sees("Sync colours"),
+		transcript.Sees("Sync colours"),
 		// The deletion is not seen. The next list lacks the object, so the queue makes it up.
-		story.Do("server", "is away; until it is back, colours is deleted, shapes created, and the history forgotten", func() {
+		transcript.Do("server", "is away; until it is back, colours is deleted, shapes created, and the history forgotten", func() {
 			_ = server.Embedded.Pause()
 			_ = server.Embedded.Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, "colours")
 			_ = server.Embedded.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shapes"}})
 			server.Embedded.Compact()
 			_ = server.Embedded.Resume()
 		}),
-		story.Sees("Deleted colours", "Replaced shapes"),
+		transcript.Sees("Deleted colours", "Replaced shapes"),
 	), err
 }

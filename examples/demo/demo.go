@@ -23,8 +23,8 @@ type Options struct {
 	Namespace string
 	// Patience is how long one step may take to converge; zero means 10 s.
 	Patience time.Duration
-	// Story prints what happens; nil prints nothing.
-	Story *Story
+	// Transcript prints what happens; nil prints nothing.
+	Transcript *Transcript
 	// Stay, if set, is called at the end of the demo. The controller keeps running
 	// until the context ends.
 	Stay func()
@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // Say prints a line of the demo's output.
-func (o Options) Say(who, format string, args ...any) { o.Story.Say(who, format, args...) }
+func (o Options) Say(who, format string, args ...any) { o.Transcript.Say(who, format, args...) }
 
 // WithDefaults returns the options with every field set.
 func (o Options) WithDefaults() Options {
@@ -45,8 +45,8 @@ func (o Options) WithDefaults() Options {
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Second
 	}
-	if o.Story == nil {
-		o.Story = NewStory(io.Discard)
+	if o.Transcript == nil {
+		o.Transcript = NewTranscript(io.Discard)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -60,7 +60,7 @@ func (o Options) WithDefaults() Options {
 // Beside runs the parts until the demo has ended, and returns when all of them
 // have returned. If a part fails, the demo's context is cancelled with the part's
 // error as its cause.
-func Beside(ctx context.Context, story func(context.Context) error, parts ...func(context.Context) error) error {
+func Beside(ctx context.Context, transcript func(context.Context) error, parts ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{}, len(parts))
 	for _, part := range parts {
@@ -71,7 +71,7 @@ func Beside(ctx context.Context, story func(context.Context) error, parts ...fun
 			}
 		}()
 	}
-	err := story(ctx)
+	err := transcript(ctx)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}

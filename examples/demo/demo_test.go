@@ -19,17 +19,17 @@ func untilDone(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func TestStoryEndsThePartsBesideIt(t *testing.T) {
+func TestScriptEndsThePartsBesideIt(t *testing.T) {
 	assert.NoError(t, Beside(t.Context(), func(context.Context) error { return nil }, untilDone, untilDone))
 }
 
-func TestPartThatFailsEndsTheStoryAndIsNamed(t *testing.T) {
+func TestPartThatFailsEndsTheScriptAndIsNamed(t *testing.T) {
 	broken := errors.New("broken")
 	err := Beside(t.Context(), untilDone, untilDone, func(context.Context) error { return broken })
 	assert.ErrorIs(t, err, broken)
 }
 
-func TestInterruptedStoryIsCancelled(t *testing.T) {
+func TestInterruptedScriptIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, Beside(ctx, untilDone, untilDone), context.Canceled)

@@ -30,7 +30,7 @@ func Steps(steps ...Step) Step {
 }
 
 // Do returns a step that does something which cannot fail, having said so.
-func (s *Story) Do(who, what string, do func()) Step {
+func (s *Transcript) Do(who, what string, do func()) Step {
 	return func(context.Context) error {
 		s.Say(who, "%s", what)
 		do()
@@ -40,7 +40,7 @@ func (s *Story) Do(who, what string, do func()) Step {
 
 // Sees returns a step that waits until lines with all of the texts have been
 // printed; see Wait.
-func (s *Story) Sees(texts ...string) Step {
+func (s *Transcript) Sees(texts ...string) Step {
 	return func(ctx context.Context) error { return s.Wait(ctx, texts...) }
 }
 
@@ -52,12 +52,12 @@ type ConfigMaps struct {
 }
 
 // NewConfigMaps returns the steps for one namespace; an empty one is "default".
-// Their writes are printed to story.
-func NewConfigMaps(cfg *rest.Config, story *Story, namespace string) (ConfigMaps, error) {
+// Their writes are printed to transcript.
+func NewConfigMaps(cfg *rest.Config, transcript *Transcript, namespace string) (ConfigMaps, error) {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	client, err := restclient.New[*corev1.ConfigMap](Narrate(cfg, story, "you", Write.Done), corev1.SchemeGroupVersion.WithResource("configmaps"))
+	client, err := restclient.New[*corev1.ConfigMap](PrintWrites(cfg, transcript, "you", Write.Done), corev1.SchemeGroupVersion.WithResource("configmaps"))
 	return ConfigMaps{namespace, client}, err
 }
 

@@ -22,10 +22,10 @@ func (e *Env) Play(ctx context.Context, try []string, script func(context.Contex
 	}
 	defer server.Close()
 
-	story := e.Story
-	story.Say("server", "an embedded API server listens on %s", server.Config().Host)
+	transcript := e.Transcript
+	transcript.Say("server", "an embedded API server listens on %s", server.Config().Host)
 	if url := e.url(); url != "" {
-		story.Say("inspect", "informers and queues are shown at %s", url)
+		transcript.Say("inspect", "informers and queues are shown at %s", url)
 	}
 	kubectl := "kubectl --server " + server.Config().Host
 	if e.Namespace != "" {
@@ -34,10 +34,10 @@ func (e *Env) Play(ctx context.Context, try []string, script func(context.Contex
 			return err
 		}
 	}
-	opts := demo.Options{Namespace: e.Namespace, Story: story, Log: e.Log, Inspect: e.Inspect}
+	opts := demo.Options{Namespace: e.Namespace, Transcript: transcript, Log: e.Log, Inspect: e.Inspect}
 	if !e.Once {
 		opts.Stay = func() {
-			story.Say("demo", "the end; the controller goes on until you press Ctrl-C. Play with it:")
+			transcript.Say("demo", "the end; the controller goes on until you press Ctrl-C. Play with it:")
 			for _, args := range try {
 				_, _ = fmt.Fprintf(e.Out, "\n    %s %s", kubectl, args)
 			}
@@ -46,7 +46,7 @@ func (e *Env) Play(ctx context.Context, try []string, script func(context.Contex
 	}
 	err = script(ctx, server.Config(), opts)
 	if err == nil && e.Once {
-		story.Say("demo", "the end: every step went as it should")
+		transcript.Say("demo", "the end: every step went as it should")
 	}
 	return err
 }

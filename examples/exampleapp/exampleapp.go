@@ -86,8 +86,8 @@ type Env struct {
 	// In is standard input, and Out standard output, for what the example prints.
 	In  io.Reader
 	Out io.Writer
-	// Story prints to Out what happens, with times and in causal order.
-	Story *demo.Story
+	// Transcript prints to Out what happens, with times and in causal order.
+	Transcript *demo.Transcript
 
 	pages pages
 }
@@ -119,7 +119,7 @@ func (app App) Main(ctx context.Context, args []string, stdin io.Reader, stdout,
 	case err != nil:
 		return fail(exitUsage, err)
 	}
-	env.In, env.Out, env.Story = stdin, stdout, demo.NewStory(stdout)
+	env.In, env.Out, env.Transcript = stdin, stdout, demo.NewTranscript(stdout)
 	stop, err := env.serve()
 	if err != nil {
 		return fail(exitUsage, err)
@@ -206,7 +206,7 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 	return env, nil
 }
 
-// newLog returns a log of short lines: these go to a terminal, beside the story.
+// newLog returns a log of short lines: these go to a terminal, beside the transcript.
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {

@@ -84,7 +84,7 @@ func TestWrongUseIsOneLineAndStatus2(t *testing.T) {
 	}
 }
 
-func TestStatusTellsHowTheExampleEnded(t *testing.T) {
+func TestStatusSaysHowTheExampleEnded(t *testing.T) {
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
 	for name, tc := range map[string]struct {
@@ -103,7 +103,7 @@ func TestStatusTellsHowTheExampleEnded(t *testing.T) {
 			var errs bytes.Buffer
 			status := run(tc.ctx, "", tc.args, &bytes.Buffer{}, &errs, func(context.Context, *Env) error { return tc.err })
 			assert.Equal(t, tc.status, status)
-			assert.Equal(t, tc.status, strings.Count(errs.String(), "\n"), "a failure is told in one line: %s", errs.String())
+			assert.Equal(t, tc.status, strings.Count(errs.String(), "\n"), "a failure is reported in one line: %s", errs.String())
 		})
 	}
 }
@@ -231,7 +231,7 @@ func TestInspectionIsServedWhileTheExampleRuns(t *testing.T) {
 			status := run(t.Context(), "", args, &bytes.Buffer{}, &errs, func(_ context.Context, env *Env) error {
 				require.NoError(t, env.Inspect(inspect.Queue(queue)))
 				assert.Contains(t, exampletest.Page(t, env.url()), `"name": "shown"`)
-				assert.Equal(t, !env.Embedded(), strings.Contains(errs.String(), env.url()), "the story tells the address, or else the log")
+				assert.Equal(t, !env.Embedded(), strings.Contains(errs.String(), env.url()), "the transcript has the address, or else the log")
 				assert.ErrorContains(t, env.Inspect(inspect.Source{}), "empty")
 				return nil
 			})

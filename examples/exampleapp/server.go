@@ -36,9 +36,9 @@ func (e *Env) Start() (*Server, error) {
 			return nil, err
 		}
 	}
-	e.Story.Say("server", "an embedded API server listens on %s", server.Config().Host)
+	e.Transcript.Say("server", "an embedded API server listens on %s", server.Config().Host)
 	if url := e.url(); url != "" {
-		e.Story.Say("inspect", "informers and queues are shown at %s", url)
+		e.Transcript.Say("inspect", "informers and queues are shown at %s", url)
 	}
 	return &Server{Config: server.Config(), Embedded: server}, nil
 }
@@ -85,7 +85,7 @@ func (e *Env) Beside(ctx context.Context, script func(context.Context) error, pa
 			return err
 		}
 		if !e.Once {
-			e.Story.Say("demo", "goes on until you press Ctrl-C")
+			e.Transcript.Say("demo", "goes on until you press Ctrl-C")
 			<-ctx.Done()
 		}
 		return nil

@@ -41,13 +41,12 @@ func Pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// Page returns what the page says, as JSON, whose address the output of an example
-// tells.
+// Page returns, as JSON, the page whose address the output of an example has.
 func Page(t testing.TB, output string) string {
 	t.Helper()
 	url := regexp.MustCompile(`http://[0-9.:]+/debug/informers`).FindString(output)
 	if url == "" {
-		t.Fatalf("the output tells no address of a page: %s", output)
+		t.Fatalf("the output has no address of a page: %s", output)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Get(url + "?format=json")

@@ -32,8 +32,8 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 	if err := demo.Install(ctx, server.Config, crd); err != nil {
 		return err
 	}
-	told := demo.Narrate(demo.Narrate(server.Config, env.Story, "controller", tell), env.Story, "event", tellEvents())
-	c, err := controller.New(told, controller.Options{
+	printed := demo.PrintWrites(demo.PrintWrites(server.Config, env.Transcript, "controller", describe), env.Transcript, "event", describeEvents())
+	c, err := controller.New(printed, controller.Options{
 		Namespace: env.Namespace, Log: slog.New(slog.DiscardHandler), // failures are part of the demo
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 	if err := env.Inspect(c.Parts()...); err != nil {
 		return err
 	}
-	you := demo.Narrate(server.Config, env.Story, "you", demo.Write.Done)
+	you := demo.PrintWrites(server.Config, env.Transcript, "you", demo.Write.Done)
 	foos, err := restclient.New[*api.Foo](you, api.Resource)
 	if err != nil {
 		return err
@@ -55,18 +55,18 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 	if env.Namespace != "" {
 		s.namespace = env.Namespace
 	}
-	return env.Beside(ctx, s.steps(env.Story),
+	return env.Beside(ctx, s.steps(env.Transcript),
 		func(ctx context.Context) error { return c.Run(ctx, env.Workers) },
 		func(ctx context.Context) error {
 			return cluster.RunDeployments(ctx, server.Config, cluster.Options{
-				Namespace: env.Namespace, Owners: api.Resource, OwnerKind: api.Kind.Kind, Story: env.Story, Log: env.Log,
+				Namespace: env.Namespace, Owners: api.Resource, OwnerKind: api.Kind.Kind, Transcript: env.Transcript, Log: env.Log,
 			})
 		})
 }
 
-// tell returns the line that the demo prints for a write of the controller. A
+// describe returns the line that the demo prints for a write of the controller. A
 // status is printed when it matches the spec of the Foo.
-func tell(w demo.Write) string {
+func describe(w demo.Write) string {
 	switch w.Resource {
 	case "foos":
 		var foo api.Foo
@@ -79,16 +79,16 @@ func tell(w demo.Write) string {
 	return ""
 }
 
-// tellEvents returns a function that describes each new Event of a Foo. Repeated
+// describeEvents returns a function that describes each new Event of a Foo. Repeated
 // Events are counted by client-go's recorder.
-func tellEvents() func(demo.Write) string {
-	var told sync.Map
+func describeEvents() func(demo.Write) string {
+	var printed sync.Map
 	return func(w demo.Write) string {
 		var e eventsv1.Event
 		if w.Resource != "events" || json.Unmarshal(w.Body, &e) != nil {
 			return ""
 		}
-		if _, known := told.LoadOrStore(e.Regarding.Name+e.Reason, true); known {
+		if _, known := printed.LoadOrStore(e.Regarding.Name+e.Reason, true); known {
 			return ""
 		}
 		return fmt.Sprintf("%s: %s %s: %s", e.Regarding.Name, e.Type, e.Reason, e.Note)
@@ -101,10 +101,10 @@ type script struct {
 	namespace   string
 }
 
-func (s script) steps(story *demo.Story) demo.Step {
+func (s script) steps(transcript *demo.Transcript) demo.Step {
 	return demo.Steps(
 		s.create("example-foo", "example-foo"),
-		story.Sees("created deployment example-foo", "runs the pods", "example-foo has 1 replicas available", "Synced"),
+		transcript.Sees("created deployment example-foo", "runs the pods", "example-foo has 1 replicas available", "Synced"),
 		func(ctx context.Context) error {
 			_, err := s.foos.Modify(ctx, s.key("example-foo"), func(foo *api.Foo) error {
 				replicas := int32(3)
@@ -113,12 +113,12 @@ func (s script) steps(story *demo.Story) demo.Step {
 			})
 			return err
 		},
-		story.Sees("updated deployment example-foo", "example-foo has 3 replicas available"),
+		transcript.Sees("updated deployment example-foo", "example-foo has 3 replicas available"),
 		// A deleted Deployment comes back: what counts is the state, not the event.
 		func(ctx context.Context) error {
 			return s.deployments.Delete(ctx, s.key("example-foo"), metav1.DeleteOptions{})
 		},
-		story.Sees("created deployment example-foo", "runs the pods", "example-foo has 3 replicas available"),
+		transcript.Sees("created deployment example-foo", "runs the pods", "example-foo has 3 replicas available"),
 		// One that is not the controller's is left alone.
 		func(ctx context.Context) error {
 			labels := map[string]string{"app": "taken"}
@@ -131,11 +131,11 @@ func (s script) steps(story *demo.Story) demo.Step {
 			})
 			return err
 		},
-		story.Sees("runs the pods of deployment taken"),
-		s.create("greedy", "taken"), story.Sees("ErrResourceExists"),
-		s.create("nameless", ""), story.Sees("ErrDeploymentNameEmpty"),
+		transcript.Sees("runs the pods of deployment taken"),
+		s.create("greedy", "taken"), transcript.Sees("ErrResourceExists"),
+		s.create("nameless", ""), transcript.Sees("ErrDeploymentNameEmpty"),
 		s.delete("greedy"), s.delete("nameless"),
-		s.delete("example-foo"), story.Sees("deleted deployment example-foo"),
+		s.delete("example-foo"), transcript.Sees("deleted deployment example-foo"),
 	)
 }
 

@@ -41,11 +41,11 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	}
 	// The classic style: a function for each kind of event.
 	if _, err := configMaps.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{
-		AddFunc: func(obj *corev1.ConfigMap, _ bool) { env.Story.Say("handler 1", "added %s", obj.Name) },
+		AddFunc: func(obj *corev1.ConfigMap, _ bool) { env.Transcript.Say("handler 1", "added %s", obj.Name) },
 		UpdateFunc: func(old, obj *corev1.ConfigMap) {
-			env.Story.Say("handler 1", "%s: %v is now %v", obj.Name, old.Labels, obj.Labels)
+			env.Transcript.Say("handler 1", "%s: %v is now %v", obj.Name, old.Labels, obj.Labels)
 		},
-		DeleteFunc: func(obj *corev1.ConfigMap) { env.Story.Say("handler 1", "deleted %s", obj.Name) },
+		DeleteFunc: func(obj *corev1.ConfigMap) { env.Transcript.Say("handler 1", "deleted %s", obj.Name) },
 	}, informer.HandlerOptions{Name: "1"}); err != nil {
 		return err
 	}
@@ -63,35 +63,35 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 }
 
 func script(env *exampleapp.Env, server *exampleapp.Server, configMaps *informer.Informer[*corev1.ConfigMap]) (demo.Step, error) {
-	story := env.Story
+	transcript := env.Transcript
 	synced := func(ctx context.Context) error {
 		if err := informer.WaitForSync(ctx, configMaps); err != nil {
 			return err // it names what is not synced, and why
 		}
-		story.Say("cache", "is synced, with %d objects", configMaps.Snapshot().Len())
+		transcript.Say("cache", "is synced, with %d objects", configMaps.Snapshot().Len())
 		return nil
 	}
 	if !env.Embedded() {
 		return synced, nil
 	}
-	you, err := demo.NewConfigMaps(server.Config, story, env.Namespace)
+	you, err := demo.NewConfigMaps(server.Config, transcript, env.Namespace)
 	return demo.Steps(
 		synced,
-		you.Create("colours", nil), story.Sees("added colours"),
-		you.Label("colours", map[string]string{"sky": "blue"}), story.Sees("colours: map[] is now map[sky:blue]"),
+		you.Create("colours", nil), transcript.Sees("added colours"),
+		you.Label("colours", map[string]string{"sky": "blue"}), transcript.Sees("colours: map[] is now map[sky:blue]"),
 		// A second handler joins late. It is given what is there, and then follows.
 		func(context.Context) error {
 			_, err := configMaps.AddHandler(informer.HandlerFunc[*corev1.ConfigMap](func(e informer.Event[*corev1.ConfigMap]) {
-				story.Say("handler 2", "%s %s, from %s", e.Type, e.Key.Name, e.Origin)
+				transcript.Say("handler 2", "%s %s, from %s", e.Type, e.Key.Name, e.Origin)
 			}), informer.HandlerOptions{Name: "2"})
 			return err
 		},
-		story.Sees("Added colours, from InitialList"),
-		you.Delete("colours"), story.Sees("deleted colours", "Deleted colours, from Watch"),
+		transcript.Sees("Added colours, from InitialList"),
+		you.Delete("colours"), transcript.Sees("deleted colours", "Deleted colours, from Watch"),
 		// The cache is always at least as new as what a handler was given.
 		func(context.Context) error {
 			_, err := configMaps.Lister().Namespace(you.Namespace).Get("colours")
-			story.Say("cache", "%v", err)
+			transcript.Say("cache", "%v", err)
 			return nil
 		},
 	), err

@@ -39,7 +39,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	}
 	c, err := controller.New(env.Config, controller.Options{
 		Identity: identity, Namespace: namespace, Log: env.Log,
-		Say: func(format string, args ...any) { env.Story.Say(identity, format, args...) },
+		Say: func(format string, args ...any) { env.Transcript.Say(identity, format, args...) },
 	})
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ type replica struct {
 
 func start(ctx context.Context, env *exampleapp.Env, cfg *rest.Config, namespace, name string) (*replica, error) {
 	r := &replica{name: name, ended: make(chan error, 1)}
-	cfg = demo.Narrate(cfg, env.Story, name, func(w demo.Write) string {
+	cfg = demo.PrintWrites(cfg, env.Transcript, name, func(w demo.Write) string {
 		if w.Resource == "leases" {
 			return ""
 		}
@@ -79,7 +79,7 @@ func start(ctx context.Context, env *exampleapp.Env, cfg *rest.Config, namespace
 	})
 	c, err := controller.New(cfg, controller.Options{
 		Identity: name, Namespace: namespace, LeaseDuration: 3 * time.Second, Log: slog.New(slog.DiscardHandler),
-		Say: func(format string, args ...any) { env.Story.Say(name, format, args...) },
+		Say: func(format string, args ...any) { env.Transcript.Say(name, format, args...) },
 	})
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func play(ctx context.Context, env *exampleapp.Env, namespace string) error {
 		return err
 	}
 	defer server.Close()
-	story := env.Story
-	you, err := demo.NewConfigMaps(server.Config, story, namespace)
+	transcript := env.Transcript
+	you, err := demo.NewConfigMaps(server.Config, transcript, namespace)
 	if err != nil {
 		return err
 	}
@@ -117,30 +117,30 @@ func play(ctx context.Context, env *exampleapp.Env, namespace string) error {
 	}()
 	run := func(name string) demo.Step {
 		return func(ctx context.Context) (err error) {
-			story.Say("you", "start %s", name)
+			transcript.Say("you", "start %s", name)
 			replicas[name], err = start(ctx, env, server.Config, namespace, name)
 			return err
 		}
 	}
 	return env.Beside(ctx, demo.Steps(
 		you.Create("one", ours),
-		run("replica-a"), story.Sees("leads", "handles one"),
-		run("replica-b"), story.Sees("follows"),
-		you.Create("two", ours), story.Sees("handles two"),
+		run("replica-a"), transcript.Sees("leads", "handles one"),
+		run("replica-b"), transcript.Sees("follows"),
+		you.Create("two", ours), transcript.Sees("handles two"),
 		func(context.Context) error {
-			story.Say("you", "stop replica-a")
+			transcript.Say("you", "stop replica-a")
 			replicas["replica-a"].stop()
 			return nil
 		},
-		story.Sees("releases the Lease", "leads"),
-		you.Create("three", ours), story.Sees("handles three"),
-		run("replica-c"), story.Sees("follows"),
+		transcript.Sees("releases the Lease", "leads"),
+		you.Create("three", ours), transcript.Sees("handles three"),
+		run("replica-c"), transcript.Sees("follows"),
 		func(context.Context) error {
-			story.Say("you", "cut replica-b off from the network")
+			transcript.Say("you", "cut replica-b off from the network")
 			replicas["replica-b"].cut.Store(true)
 			return nil
 		},
-		story.Sees("has lost the Lease", "leads"),
-		you.Create("four", ours), story.Sees("handles four"),
+		transcript.Sees("has lost the Lease", "leads"),
+		you.Create("four", ours), transcript.Sees("handles four"),
 	))
 }

@@ -105,7 +105,7 @@ func measure[T informer.Object](ctx context.Context, env *exampleapp.Env, name s
 	return group.Run(ctx, func(context.Context) error { // called when the cache is synced
 		n := cache.Snapshot().Len()
 		held := max(heap()-before, 0)
-		env.Story.Say(name, "%d objects: %.1f MB, %d B each", n, float64(held)/1e6, held/int64(max(n, 1)))
+		env.Transcript.Say(name, "%d objects: %.1f MB, %d B each", n, float64(held)/1e6, held/int64(max(n, 1)))
 		return nil
 	})
 }

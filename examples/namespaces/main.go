@@ -34,7 +34,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 		return err
 	}
 	defer server.Close()
-	c, err := controller.New(server.Config, controller.Options{Say: env.Story.Say, Log: env.PartLog()})
+	c, err := controller.New(server.Config, controller.Options{Say: env.Transcript.Say, Log: env.PartLog()})
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 }
 
 func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
-	story := env.Story
-	you := demo.Narrate(server.Config, story, "you", func(w demo.Write) string {
+	transcript := env.Transcript
+	you := demo.PrintWrites(server.Config, transcript, "you", func(w demo.Write) string {
 		if w.Resource == "namespaces" {
 			return fmt.Sprintf("%s, labels %v", w.Done(), w.Object.Labels)
 		}
@@ -70,11 +70,11 @@ func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	east, err := demo.NewConfigMaps(server.Config, story, "east")
+	east, err := demo.NewConfigMaps(server.Config, transcript, "east")
 	if err != nil {
 		return nil, err
 	}
-	west, err := demo.NewConfigMaps(server.Config, story, "west")
+	west, err := demo.NewConfigMaps(server.Config, transcript, "west")
 	create := func(name string) demo.Step {
 		return func(ctx context.Context) error {
 			_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -91,9 +91,9 @@ func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
 	return demo.Steps(
 		create("east"), create("west"),
 		east.Create("colours", nil), west.Create("shapes", nil),
-		label("east", `"true"`), story.Sees("reads namespace east", "Added east/colours"),
-		label("west", `"true"`), story.Sees("reads namespace west", "Added west/shapes"),
-		label("east", `null`), story.Sees("Deleted east/colours"),
+		label("east", `"true"`), transcript.Sees("reads namespace east", "Added east/colours"),
+		label("west", `"true"`), transcript.Sees("reads namespace west", "Added west/shapes"),
+		label("east", `null`), transcript.Sees("Deleted east/colours"),
 		func(ctx context.Context) error { return demo.Install(ctx, you, crd) },
 		func(ctx context.Context) error {
 			widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "examples.informerkit.dev/v1", "kind": "Widget"}}
@@ -102,8 +102,8 @@ func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
 			_, err := widgets.Create(ctx, widget)
 			return err
 		},
-		story.Sees("Added west/gear"),
+		transcript.Sees("Added west/gear"),
 		func(ctx context.Context) error { return demo.Uninstall(ctx, you, crd) },
-		story.Sees("Deleted west/gear"),
+		transcript.Sees("Deleted west/gear"),
 	), err
 }

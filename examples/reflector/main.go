@@ -28,13 +28,13 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	r, err := reflector.New(source, sink{env.Story.Say}, reflector.Options{
+	r, err := reflector.New(source, sink{env.Transcript.Say}, reflector.Options{
 		Logger: env.PartLog(),
 		Policy: env.Policy(),
 		OnStateChange: func(h reflector.Health) {
 			// Health says at any time what it does, and why that is not what it should do.
 			if h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassExpired {
-				env.Story.Say("reflector", "%s: %v", h.State, errors.Unwrap(h.LastError))
+				env.Transcript.Say("reflector", "%s: %v", h.State, errors.Unwrap(h.LastError))
 			}
 		},
 	})

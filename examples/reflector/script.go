@@ -12,18 +12,18 @@ import (
 func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
 	switch {
 	case !env.Embedded() && env.Once:
-		return env.Story.Sees("Replace"), nil
+		return env.Transcript.Sees("Replace"), nil
 	case !env.Embedded():
 		return demo.Steps(), nil
 	}
-	story := env.Story
-	you, err := demo.NewConfigMaps(server.Config, story, env.Namespace)
+	transcript := env.Transcript
+	you, err := demo.NewConfigMaps(server.Config, transcript, env.Namespace)
 	return demo.Steps(
-		story.Sees("Replace"),
-		you.Create("colours", nil), story.Sees("Add: colours"),
-		you.Label("colours", map[string]string{"sky": "blue"}), story.Sees("Update: colours"),
+		transcript.Sees("Replace"),
+		you.Create("colours", nil), transcript.Sees("Add: colours"),
+		you.Label("colours", map[string]string{"sky": "blue"}), transcript.Sees("Update: colours"),
 		// A watch that breaks is resumed. A version that is forgotten cannot be.
-		story.Do("server", "is away; until it is back, colours is deleted, shapes created, and the history forgotten", func() {
+		transcript.Do("server", "is away; until it is back, colours is deleted, shapes created, and the history forgotten", func() {
 			_ = server.Embedded.Pause()
 			namespace := "default"
 			if env.Namespace != "" {
@@ -34,7 +34,7 @@ func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
 			server.Embedded.Compact()
 			_ = server.Embedded.Resume()
 		}),
-		story.Sees("Replace"),
-		you.Delete("shapes"), story.Sees("Delete: shapes"),
+		transcript.Sees("Replace"),
+		you.Delete("shapes"), transcript.Sees("Delete: shapes"),
 	), err
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
-	"github.com/informerkit/informerkit/examples/replicaset/scenario"
+	"github.com/informerkit/informerkit/examples/replicaset/script"
 )
 
 func main() {
@@ -34,11 +34,11 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 		"get pods",
 		`patch replicasets.examples.informerkit.dev web --type merge -p '{"spec":{"replicas":5}}'`,
 		"delete replicasets.examples.informerkit.dev web",
-	}, func(ctx context.Context, cfg *rest.Config, opts scenario.Options) error {
-		if err := scenario.Install(ctx, cfg); err != nil {
+	}, func(ctx context.Context, cfg *rest.Config, opts script.Options) error {
+		if err := script.Install(ctx, cfg); err != nil {
 			return err
 		}
-		return scenario.Play(ctx, cfg, opts)
+		return script.Run(ctx, cfg, opts)
 	})
 }
 

@@ -19,11 +19,11 @@ import (
 
 func TestMain(m *testing.M) { exampletest.Main(m) }
 
-func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
+func TestScriptConvergesAndPrintsItsSteps(t *testing.T) {
 	var out, errs bytes.Buffer
 	status := app.Main(t.Context(), []string{"-once"}, nil, &out, &errs)
 	assert.Zero(t, status, errs.String())
-	assert.Empty(t, errs.String(), "a story that goes well needs no log")
+	assert.Empty(t, errs.String(), "a script that goes well needs no log")
 	for _, line := range []string{
 		"create ReplicaSet web with 3 replicas", "3 pods, all ready",
 		"scale web up to 5", "5 pods, all ready",
@@ -42,7 +42,7 @@ func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
 	assert.Equal(t, created-3-1, strings.Count(out.String(), "collector   deleted"), out.String())
 }
 
-func TestStoryThatIsInterruptedHasNotConverged(t *testing.T) {
+func TestInterruptedScriptHasNotConverged(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &exampletest.Watcher{Word: "scale web up", Seen: cancel}
 	var errs bytes.Buffer
@@ -81,7 +81,7 @@ func TestInspectionShowsTheControllerUntilItHasStopped(t *testing.T) {
 
 // Each problem is reported in one line that says what to do. The example keeps
 // retrying, because each of these can be fixed while it runs.
-func TestProblemWithTheClusterIsTold(t *testing.T) {
+func TestProblemWithTheClusterIsReported(t *testing.T) {
 	withoutKind := informertest.Start(t, informertest.Options{})
 	for name, tc := range map[string]struct {
 		server http.HandlerFunc

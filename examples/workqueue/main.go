@@ -15,14 +15,14 @@ import (
 
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
-	"github.com/informerkit/informerkit/examples/workqueue/scenario"
+	"github.com/informerkit/informerkit/examples/workqueue/script"
 )
 
 func main() {
 	exampleapp.Main(app)
 }
 
-var app = exampleapp.App{Name: "workqueue", About: "A controller with a work queue: tells the phases of pods.", Takes: exampleapp.TakesAll, Run: run}
+var app = exampleapp.App{Name: "workqueue", About: "A controller with a work queue: reports the phases of pods.", Takes: exampleapp.TakesAll, Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
@@ -32,7 +32,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 		"get pods",
 		"annotate pod news --overwrite examples.informerkit.dev/patience=5s",
 		"delete pod news",
-	}, scenario.Play)
+	}, script.Run)
 }
 
 // serve runs the controller on a cluster, where the pods are the user's.
@@ -44,7 +44,7 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	if err := env.Inspect(c.Parts()...); err != nil {
 		return err
 	}
-	env.Log.Info("telling about the pods labelled "+controller.Label+"="+controller.LabelValue,
+	env.Log.Info("reporting the pods labelled "+controller.Label+"="+controller.LabelValue,
 		"server", env.Config.Host, "workers", env.Workers)
 	if err := env.ReadyWhen(c.Pods()); err != nil {
 		return err

@@ -15,16 +15,16 @@ import (
 
 func TestMain(m *testing.M) { exampletest.Main(m) }
 
-func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
+func TestScriptConvergesAndPrintsItsSteps(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
 	status := app.Main(t.Context(), []string{"-once"}, nil, &out, &errs)
 	assert.Zero(t, status, errs.String())
-	assert.Empty(t, errs.String(), "a story that goes well needs no log")
+	assert.Empty(t, errs.String(), "a script that goes well needs no log")
 	for _, line := range []string{
 		"running: [old-1]; queued: news, [old-2], [old-3]; delayed: none",
 		"the news did not wait behind the first list",
-		"flaky: attempt 2 failed, tries again later: report not delivered: nobody answers",
+		"flaky: attempt 2 failed, tries again later: report not delivered: no answer",
 		"the third attempt succeeded",
 		"poison: gives up after attempt 5",
 		"slow: gives up after attempt 1",
@@ -41,7 +41,7 @@ func TestScenarioConvergesAndTellsItsStory(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(out.String(), "gives up"), out.String())
 }
 
-func TestStoryThatIsInterruptedHasNotConverged(t *testing.T) {
+func TestInterruptedScriptHasNotConverged(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"start the controller", "is busy", "create pod poison", "create pods last-1"} {
 		t.Run(word, func(t *testing.T) {
@@ -86,14 +86,14 @@ func TestInspectionShowsTheControllerUntilItHasStopped(t *testing.T) {
 	assert.Empty(t, errs.String())
 }
 
-func TestOnAClusterItTellsWhatItFindsAndStopsCleanly(t *testing.T) {
+func TestOnAClusterItReportsWhatItFindsAndStopsCleanly(t *testing.T) {
 	t.Parallel()
 	server := informertest.Start(t, informertest.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := &exampletest.Watcher{Word: "every pod that was there at the start", Seen: cancel}
 	var out bytes.Buffer
 	assert.Zero(t, app.Main(ctx, []string{"-kubeconfig", exampletest.Kubeconfig(t, server.URL())}, nil, &out, errs))
-	assert.Empty(t, out.String(), "no scenario")
+	assert.Empty(t, out.String(), "no script has run")
 	assert.Contains(t, errs.String(), "examples.informerkit.dev/controller=workqueue")
 	assert.Contains(t, errs.String(), "stopped")
 }

@@ -282,7 +282,7 @@ func TestFooExampleRunsUnderItsRights(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			ended <- cluster.RunDeployments(ctx, admin, cluster.Options{
-				Namespace: namespace, Owners: foo.Resource, OwnerKind: "Foo", Story: demo.NewStory(t.Output()),
+				Namespace: namespace, Owners: foo.Resource, OwnerKind: "Foo", Transcript: demo.NewTranscript(t.Output()),
 			})
 		}()
 		defer func() {

@@ -58,7 +58,7 @@ func TestControllersOfBothSidesComeToTheSameStateByTheSameRequests(t *testing.T)
 	assert.InDelta(t, requests[theirs][status], requests[ours][status], float64(requests[theirs][status])/2)
 }
 
-// playOn runs the controller of a side on a story and returns the state in the end
+// playOn runs the controller of a side on a transcript and returns the state in the end
 // and the requests that the controller made.
 func playOn(t *testing.T, side reconcile.Side) (reconcile.State, *reconcile.Requests) {
 	r := newReplicaSets(t, shared(t))

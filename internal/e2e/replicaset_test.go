@@ -24,20 +24,20 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
-	"github.com/informerkit/informerkit/examples/replicaset/scenario"
+	"github.com/informerkit/informerkit/examples/replicaset/script"
 	"github.com/informerkit/informerkit/internal/e2e/controlplane"
 )
 
-func TestReplicaSetStoryConverges(t *testing.T) {
+func TestReplicaSetScriptConverges(t *testing.T) {
 	t.Parallel()
 	cp := shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	require.NoError(t, scenario.Install(ctx, cp.Config()))
-	require.NoError(t, scenario.Play(ctx, cp.Config(), scenario.Options{
-		Namespace: newNamespace(t, clientFor(t, cp)),
-		Patience:  patience,
-		Story:     demo.NewStory(t.Output()),
+	require.NoError(t, script.Install(ctx, cp.Config()))
+	require.NoError(t, script.Run(ctx, cp.Config(), script.Options{
+		Namespace:  newNamespace(t, clientFor(t, cp)),
+		Patience:   patience,
+		Transcript: demo.NewTranscript(t.Output()),
 	}))
 }
 
@@ -54,7 +54,7 @@ type replicaSets struct {
 // newReplicaSets installs the example's kind.
 func newReplicaSets(t *testing.T, cp *controlplane.ControlPlane) *replicaSets {
 	t.Helper()
-	require.NoError(t, scenario.Install(t.Context(), cp.Config()))
+	require.NoError(t, script.Install(t.Context(), cp.Config()))
 	pods := clientFor(t, cp)
 	namespace := newNamespace(t, pods)
 	sets, err := dynamic.NewForConfig(cp.Config())

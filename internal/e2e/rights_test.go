@@ -21,15 +21,15 @@ func TestNamespacesExampleRunsUnderItsRights(t *testing.T) {
 	t.Parallel()
 	client := clientFor(t, shared(t))
 	namespace := newNamespace(t, client)
-	story := demo.NewStory(t.Output())
+	transcript := demo.NewTranscript(t.Output())
 	runsUnderItsRights(t, "namespaces", func(ctx context.Context, cfg *rest.Config) error {
-		c, err := namespaces.New(cfg, namespaces.Options{Say: story.Say})
+		c, err := namespaces.New(cfg, namespaces.Options{Say: transcript.Say})
 		if err != nil {
 			return err
 		}
 		return c.Run(ctx)
 	}, func(ctx context.Context, admin *rest.Config) {
-		you, err := demo.NewConfigMaps(admin, story, namespace)
+		you, err := demo.NewConfigMaps(admin, transcript, namespace)
 		require.NoError(t, err)
 		require.NoError(t, you.Create("colours", nil)(ctx))
 		ns, err := client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
@@ -37,7 +37,7 @@ func TestNamespacesExampleRunsUnderItsRights(t *testing.T) {
 		ns.Labels["examples.informerkit.dev/watch"] = "true"
 		_, err = client.CoreV1().Namespaces().Update(ctx, ns, metav1.UpdateOptions{})
 		require.NoError(t, err)
-		require.NoError(t, story.Wait(ctx, "Added "+namespace+"/colours"))
+		require.NoError(t, transcript.Wait(ctx, "Added "+namespace+"/colours"))
 		require.NoError(t, demo.Install(ctx, admin, crd(t, "namespaces/widgets.yaml")))
 	})
 }
@@ -45,12 +45,12 @@ func TestNamespacesExampleRunsUnderItsRights(t *testing.T) {
 func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 	t.Parallel()
 	const namespace = "informerkit-leaderelection"
-	story := demo.NewStory(t.Output())
+	transcript := demo.NewTranscript(t.Output())
 	run := func(ctx context.Context, cfg *rest.Config, identity string) error {
 		c, err := leader.New(cfg, leader.Options{
 			Identity: identity, Namespace: namespace,
 			Say: func(format string, args ...any) {
-				story.Say(identity, "%s "+format, append([]any{identity}, args...)...)
+				transcript.Say(identity, "%s "+format, append([]any{identity}, args...)...)
 			},
 		})
 		if err != nil {
@@ -66,7 +66,7 @@ func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 		}()
 		ended := make(chan error, 1)
 		go func() { ended <- run(first, cfg, "first") }()
-		if err := story.Wait(ctx, "first leads"); err != nil {
+		if err := transcript.Wait(ctx, "first leads"); err != nil {
 			return err
 		}
 		err := run(ctx, cfg, "second")

@@ -15,19 +15,19 @@ import (
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
-	"github.com/informerkit/informerkit/examples/workqueue/scenario"
+	"github.com/informerkit/informerkit/examples/workqueue/script"
 	"github.com/informerkit/informerkit/internal/e2e/controlplane"
 )
 
-func TestWorkqueueExampleStoryConverges(t *testing.T) {
+func TestWorkqueueScriptConverges(t *testing.T) {
 	t.Parallel()
 	cp := shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	require.NoError(t, scenario.Play(ctx, cp.Config(), scenario.Options{
-		Namespace: newNamespace(t, clientFor(t, cp)),
-		Patience:  patience,
-		Story:     demo.NewStory(t.Output()),
+	require.NoError(t, script.Run(ctx, cp.Config(), script.Options{
+		Namespace:  newNamespace(t, clientFor(t, cp)),
+		Patience:   patience,
+		Transcript: demo.NewTranscript(t.Output()),
 	}))
 }
 
@@ -55,7 +55,7 @@ func (r *reports) sorted() []string {
 func runWorkqueue(t *testing.T, cp *controlplane.ControlPlane, namespace string) *reports {
 	t.Helper()
 	reported := &reports{}
-	c, err := controller.New(cp.Config(), controller.Options{Namespace: namespace, Tell: reported.report})
+	c, err := controller.New(cp.Config(), controller.Options{Namespace: namespace, Send: reported.report})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

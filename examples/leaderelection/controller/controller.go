@@ -50,7 +50,7 @@ var ErrLost = errors.New("the Lease is lost: another replica leads, or will soon
 
 // Options configures New.
 type Options struct {
-	// Identity tells the replicas apart; in a cluster the name of the pod.
+	// Identity distinguishes the replicas; in a cluster the name of the pod.
 	Identity string
 	// Namespace is where the Lease and the ConfigMaps are.
 	Namespace string

@@ -92,8 +92,8 @@ func (c *Controller) addHandlers() error {
 			c.say("controller", "does not read namespace %s any more", ns.Name)
 		},
 	}, informer.HandlerOptions{})
-	_, errConfigMaps := c.configMaps.AddHandler(tell[*corev1.ConfigMap](c, "configmap"), informer.HandlerOptions{})
-	_, errWidgets := c.widgets.AddHandler(tell[*metav1.PartialObjectMetadata](c, "widget"), informer.HandlerOptions{})
+	_, errConfigMaps := c.configMaps.AddHandler(report[*corev1.ConfigMap](c, "configmap"), informer.HandlerOptions{})
+	_, errWidgets := c.widgets.AddHandler(report[*metav1.PartialObjectMetadata](c, "widget"), informer.HandlerOptions{})
 	return errors.Join(errNamespaces, errConfigMaps, errWidgets)
 }
 
@@ -107,8 +107,8 @@ func (c *Controller) add(namespace string) error {
 	return c.configMaps.AddNamespace(namespace, source)
 }
 
-// tell returns a handler that reports each event.
-func tell[T informer.Object](c *Controller, kind string) informer.Handler[T] {
+// report returns a handler that reports each event.
+func report[T informer.Object](c *Controller, kind string) informer.Handler[T] {
 	return informer.HandlerFunc[T](func(e informer.Event[T]) {
 		c.say(kind+"s", "%s %s", e.Type, e.Key)
 	})

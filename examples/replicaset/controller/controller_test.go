@@ -337,7 +337,7 @@ func TestRefusedCreateIsTriedOnceAndAgainLater(t *testing.T) {
 	})
 }
 
-func TestAvailabilityIsToldWhenItsTimeHasCome(t *testing.T) {
+func TestAvailabilityIsReportedWhenItsTimeHasCome(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		set := newSet("web", 1)
 		set.Spec.MinReadySeconds = 30

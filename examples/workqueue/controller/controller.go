@@ -53,10 +53,10 @@ const (
 type Options struct {
 	// Namespace restricts the controller to one namespace.
 	Namespace string
-	// Tell gets the reports. An error means that the report did not get through;
+	// Send delivers the reports. An error means that the report did not get through;
 	// it is tried again later. Nil writes the reports to the log. It may be
 	// called from several goroutines at once, but never for the same pod.
-	Tell func(context.Context, Report) error
+	Send func(context.Context, Report) error
 	// Outcome, if set, is called with what became of each attempt, from several
 	// goroutines at once. If nil, failures are logged.
 	Outcome func(workqueue.Outcome[types.NamespacedName])
@@ -72,9 +72,9 @@ type Controller struct {
 	handler *informer.Registration
 	queue   *workqueue.RateLimitingQueue[types.NamespacedName]
 
-	tell    func(context.Context, Report) error
+	send    func(context.Context, Report) error
 	outcome func(workqueue.Outcome[types.NamespacedName])
-	told    memory
+	sent    memory
 	ran     atomic.Bool
 	log     *slog.Logger
 }
@@ -85,9 +85,9 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Controller{tell: opts.Tell, outcome: opts.Outcome, log: opts.Log}
-	if c.tell == nil {
-		c.tell = func(_ context.Context, r Report) error {
+	c := &Controller{send: opts.Send, outcome: opts.Outcome, log: opts.Log}
+	if c.send == nil {
+		c.send = func(_ context.Context, r Report) error {
 			c.log.Info(r.String())
 			return nil
 		}

@@ -36,7 +36,7 @@ type desk struct {
 	c      *Controller
 
 	mu     sync.Mutex
-	told   []string
+	sent   []string
 	refuse error         // what every report is answered with
 	hold   chan struct{} // if set, reports wait until it is closed
 
@@ -57,7 +57,7 @@ func inBubble(t *testing.T, there []*corev1.Pod, test func(d *desk)) {
 			require.NoError(t, server.Create(pod))
 		}
 		d := &desk{T: t, server: server, ended: make(chan struct{})}
-		d.c, err = New(server.Config(), Options{Log: slog.New(slog.NewTextHandler(&d.log, nil)), Tell: d.tell})
+		d.c, err = New(server.Config(), Options{Log: slog.New(slog.NewTextHandler(&d.log, nil)), Send: d.send})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -74,7 +74,7 @@ func inBubble(t *testing.T, there []*corev1.Pod, test func(d *desk)) {
 	})
 }
 
-func (d *desk) tell(ctx context.Context, r Report) error {
+func (d *desk) send(ctx context.Context, r Report) error {
 	d.mu.Lock()
 	hold, refuse := d.hold, d.refuse
 	d.mu.Unlock()
@@ -88,7 +88,7 @@ func (d *desk) tell(ctx context.Context, r Report) error {
 	if refuse == nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.told = append(d.told, r.Pod.Name+" "+r.State())
+		d.sent = append(d.sent, r.Pod.Name+" "+r.State())
 	}
 	return refuse
 }
@@ -98,9 +98,9 @@ func (d *desk) heard() []string {
 	synctest.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	told := d.told
-	d.told = nil
-	return told
+	sent := d.sent
+	d.sent = nil
+	return sent
 }
 
 func (d *desk) answer(err error) {
@@ -144,7 +144,7 @@ func phase(p string) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"phase": p} }
 }
 
-func TestEachPhaseIsToldOnce(t *testing.T) {
+func TestEachPhaseIsReportedOnce(t *testing.T) {
 	inBubble(t, []*corev1.Pod{newPod("a", "Running", "")}, func(d *desk) {
 		assert.Equal(t, []string{"a Running"}, d.heard())
 		d.create(newPod("b", "", ""))
@@ -155,7 +155,7 @@ func TestEachPhaseIsToldOnce(t *testing.T) {
 		assert.Equal(t, []string{"b Running"}, d.heard())
 		require.NoError(t, d.server.Delete(podResource, "default", "b"))
 		assert.Equal(t, []string{"b gone"}, d.heard())
-		assert.Len(t, d.c.told.last, 1, "nothing is remembered of pods that are gone")
+		assert.Len(t, d.c.sent.last, 1, "nothing is remembered of pods that are gone")
 	})
 }
 
@@ -181,9 +181,9 @@ func TestAnotherPodOfTheSameNameIsNews(t *testing.T) {
 	})
 }
 
-func TestPodThatNobodyWasToldOfGoesInSilence(t *testing.T) {
+func TestDeletionOfAnUnreportedPodIsNotReported(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
-		d.answer(errors.New("nobody answers"))
+		d.answer(errors.New("no answer"))
 		d.create(newPod("a", "Running", ""))
 		require.NoError(t, d.server.Delete(podResource, "default", "a"))
 		d.answer(nil)
@@ -219,9 +219,9 @@ func TestPodThatRunsInTimeIsNotOverdue(t *testing.T) {
 	})
 }
 
-func TestFailedReportIsToldLater(t *testing.T) {
+func TestFailedReportIsRetried(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
-		d.answer(errors.New("nobody answers"))
+		d.answer(errors.New("no answer"))
 		d.create(newPod("a", "Running", ""))
 		d.answer(nil)
 		exampletest.Pass(FirstDelay - time.Millisecond)
@@ -233,11 +233,11 @@ func TestFailedReportIsToldLater(t *testing.T) {
 
 func TestPoisonPodIsGivenUpUntilItChanges(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
-		d.answer(errors.New("nobody answers"))
+		d.answer(errors.New("no answer"))
 		d.create(newPod("a", "Running", ""))
 		exampletest.Pass(time.Hour)
 		// The same failure again is not worth a line, but the end of the attempts is.
-		assert.Equal(t, 2, strings.Count(d.log.String(), "nobody answers"), d.log.String())
+		assert.Equal(t, 2, strings.Count(d.log.String(), "no answer"), d.log.String())
 		assert.Equal(t, 1, strings.Count(d.log.String(), "item dropped"))
 		assert.Contains(t, d.log.String(), fmt.Sprintf("attempt=%d", MaxAttempts))
 		in := d.c.Inspect()

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/replicaset/scenario"
+	"github.com/informerkit/informerkit/examples/replicaset/script"
 )
 
 // Settings say how much is measured.
@@ -78,7 +78,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reconcile: %w", err)
 	}
-	if err := scenario.Install(ctx, cfg.Server); err != nil {
+	if err := script.Install(ctx, cfg.Server); err != nil {
 		return nil, fmt.Errorf("reconcile: %w", err)
 	}
 	fmt.Fprintf(cfg.Progress, "reconcile: preparing %d sets with %d pods each\n", s.OldSets, s.OldReplicas)

@@ -1,4 +1,4 @@
-package scenario
+package script
 
 import (
 	"context"
@@ -20,9 +20,9 @@ var first = []string{"old-1", "old-2", "old-3"}
 // last are those that it gets just before it is stopped.
 var last = []string{"last-1", "last-2", "last-3"}
 
-func (s *story) createFirst(ctx context.Context) error {
+func (s *script) createFirst(ctx context.Context) error {
 	s.Say("you", "create pods old-1, old-2 and old-3; then start the controller, with one worker")
-	s.pager.hold()
+	s.receiver.hold()
 	for _, name := range first {
 		if err := s.create(ctx, name, nil); err != nil {
 			return err
@@ -31,8 +31,8 @@ func (s *story) createFirst(ctx context.Context) error {
 	return nil
 }
 
-func (s *story) play(ctx context.Context) error {
-	defer s.pager.release() // else the end of an interrupted demo would wait for a held worker
+func (s *script) play(ctx context.Context) error {
+	defer s.receiver.release() // else the end of an interrupted demo would wait for a held worker
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
@@ -42,7 +42,7 @@ func (s *story) play(ctx context.Context) error {
 		{"a poison pod is given up", s.poisonIsGivenUp},
 		{"a mistake is not retried", s.mistakeIsNotRetried},
 		{"time passes", s.timePasses},
-		{"a change is told", s.changeIsTold},
+		{"a change is reported", s.changeIsReported},
 	} {
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
@@ -53,7 +53,7 @@ func (s *story) play(ctx context.Context) error {
 		<-ctx.Done()
 		<-s.stopped
 		s.look()
-		s.Say("queue", "in all: %s", s.meter)
+		s.Say("queue", "in all: %s", s.metrics)
 		return nil
 	}
 	if err := s.stopDrains(ctx); err != nil {
@@ -63,14 +63,14 @@ func (s *story) play(ctx context.Context) error {
 }
 
 // newsGoesFirst creates a pod while those of the first list wait.
-func (s *story) newsGoesFirst(ctx context.Context) error {
+func (s *script) newsGoesFirst(ctx context.Context) error {
 	if err := s.until(ctx, "the first list", func() bool {
 		in := s.controller.Inspect()
 		return len(in.Running) == 1 && len(in.Queued) == len(first)-1
 	}); err != nil {
 		return err
 	}
-	s.Say("pager", "is busy, so the worker has to wait")
+	s.Say("receiver", "is busy, so the worker has to wait")
 	s.look()
 
 	s.Say("you", "create pod news")
@@ -83,30 +83,30 @@ func (s *story) newsGoesFirst(ctx context.Context) error {
 		return err
 	}
 	s.look()
-	s.Say("pager", "is free again")
-	s.pager.release()
+	s.Say("receiver", "is free again")
+	s.receiver.release()
 	for _, name := range append([]string{"news"}, first...) {
-		if err := s.untilTold(ctx, name, corev1.PodPending); err != nil {
+		if err := s.untilReported(ctx, name, corev1.PodPending); err != nil {
 			return err
 		}
 	}
-	if n := s.pager.position(about("news", corev1.PodPending)); n != 1 {
-		return fmt.Errorf("pod news was number %d, not right behind the one that was being told about", n+1)
+	if n := s.receiver.position(about("news", corev1.PodPending)); n != 1 {
+		return fmt.Errorf("pod news was number %d, not right behind the one being reported", n+1)
 	}
 	s.Say("demo", "as it should be: the news did not wait behind the first list")
 	return nil
 }
 
 // failureIsRetried creates a pod whose report succeeds at the third attempt.
-func (s *story) failureIsRetried(ctx context.Context) error {
-	s.Say("you", "create pod flaky; the pager will not answer at first")
+func (s *script) failureIsRetried(ctx context.Context) error {
+	s.Say("you", "create pod flaky; the receiver will not answer at first")
 	if err := s.create(ctx, "flaky", nil); err != nil {
 		return err
 	}
-	if err := s.untilTold(ctx, "flaky", corev1.PodPending); err != nil {
+	if err := s.untilReported(ctx, "flaky", corev1.PodPending); err != nil {
 		return err
 	}
-	waits, err := s.pager.waits("flaky", 3)
+	waits, err := s.receiver.waits("flaky", 3)
 	if err != nil {
 		return err
 	}
@@ -115,15 +115,15 @@ func (s *story) failureIsRetried(ctx context.Context) error {
 }
 
 // poisonIsGivenUp creates a pod whose report fails at every attempt.
-func (s *story) poisonIsGivenUp(ctx context.Context) error {
-	s.Say("you", "create pod poison; the pager will never answer")
+func (s *script) poisonIsGivenUp(ctx context.Context) error {
+	s.Say("you", "create pod poison; the receiver will never answer")
 	if err := s.create(ctx, "poison", nil); err != nil {
 		return err
 	}
 	if err := s.untilEnded(ctx, "poison", workqueue.Dropped, 1); err != nil {
 		return err
 	}
-	waits, err := s.pager.waits("poison", controller.MaxAttempts)
+	waits, err := s.receiver.waits("poison", controller.MaxAttempts)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *story) poisonIsGivenUp(ctx context.Context) error {
 }
 
 // mistakeIsNotRetried has a pod with which only its owner can do something.
-func (s *story) mistakeIsNotRetried(ctx context.Context) error {
+func (s *script) mistakeIsNotRetried(ctx context.Context) error {
 	s.Say("you", "create pod slow with the patience \"soon\", which is no duration")
 	if err := s.create(ctx, "slow", map[string]string{controller.PatienceAnnotation: "soon"}); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *story) mistakeIsNotRetried(ctx context.Context) error {
 }
 
 // timePasses fixes the pod, and lets its patience end without any event.
-func (s *story) timePasses(ctx context.Context) error {
+func (s *script) timePasses(ctx context.Context) error {
 	s.Say("you", "set the patience of pod slow to 2s")
 	began := time.Now()
 	_, err := s.client.Patch(ctx, types.NamespacedName{Namespace: s.Namespace, Name: "slow"}, types.MergePatchType,
@@ -157,7 +157,7 @@ func (s *story) timePasses(ctx context.Context) error {
 		return err
 	}
 	if err := s.until(ctx, "pod slow to be overdue", func() bool {
-		return s.pager.position(func(r controller.Report) bool { return r.Pod.Name == "slow" && r.Overdue }) >= 0
+		return s.receiver.position(func(r controller.Report) bool { return r.Pod.Name == "slow" && r.Overdue }) >= 0
 	}); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *story) timePasses(ctx context.Context) error {
 	return nil
 }
 
-func (s *story) changeIsTold(ctx context.Context) error {
+func (s *script) changeIsReported(ctx context.Context) error {
 	s.Say("you", "let pod slow run")
 	pod, err := s.client.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: "slow"})
 	if err != nil {
@@ -175,13 +175,13 @@ func (s *story) changeIsTold(ctx context.Context) error {
 	if _, err := s.client.UpdateStatus(ctx, pod); err != nil {
 		return err
 	}
-	return s.untilTold(ctx, "slow", corev1.PodRunning)
+	return s.untilReported(ctx, "slow", corev1.PodRunning)
 }
 
 // stopDrains stops the controller while there is something in the queue.
-func (s *story) stopDrains(ctx context.Context) error {
+func (s *script) stopDrains(ctx context.Context) error {
 	s.Say("you", "create pods last-1, last-2 and last-3, and stop the controller at once")
-	s.pager.hold()
+	s.receiver.hold()
 	for _, name := range last {
 		if err := s.create(ctx, name, nil); err != nil {
 			return err
@@ -196,15 +196,15 @@ func (s *story) stopDrains(ctx context.Context) error {
 	}
 	before := s.look()
 	s.stop()
-	s.pager.release()
+	s.receiver.release()
 	select {
 	case <-s.stopped:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	for _, name := range last {
-		if s.pager.position(about(name, corev1.PodPending)) < 0 {
-			return fmt.Errorf("pod %s was in the queue, and nobody was told of it", name)
+		if s.receiver.position(about(name, corev1.PodPending)) < 0 {
+			return fmt.Errorf("pod %s was in the queue, and no report of it arrived", name)
 		}
 	}
 	after := s.look()
@@ -215,7 +215,7 @@ func (s *story) stopDrains(ctx context.Context) error {
 	if want := len(before.Delayed) + len(last); len(s.left.Delayed) != want || len(s.left.Queued)+len(s.left.Running) > 0 {
 		return fmt.Errorf("left over are %+v; it should be %d delayed keys and nothing else", s.left, want)
 	}
-	s.Say("queue", "in all: %s", s.meter)
+	s.Say("queue", "in all: %s", s.metrics)
 	s.Say("demo", "as it should be: what was queued was worked off; %d keys were delayed, and the next start will find their pods", len(s.left.Delayed))
 	return nil
 }
@@ -225,10 +225,10 @@ func about(pod string, phase corev1.PodPhase) func(controller.Report) bool {
 	return func(r controller.Report) bool { return r.Pod.Name == pod && r.Phase == phase }
 }
 
-// untilTold waits until the phase of a pod is delivered and the attempt has ended.
-func (s *story) untilTold(ctx context.Context, pod string, phase corev1.PodPhase) error {
+// untilReported waits until the phase of a pod is delivered and the attempt has ended.
+func (s *script) untilReported(ctx context.Context, pod string, phase corev1.PodPhase) error {
 	return s.until(ctx, fmt.Sprintf("pod %s to be reported as %s", pod, phase), func() bool {
-		if s.pager.position(about(pod, phase)) < 0 {
+		if s.receiver.position(about(pod, phase)) < 0 {
 			return false
 		}
 		if phase == corev1.PodPending {
@@ -239,6 +239,6 @@ func (s *story) untilTold(ctx context.Context, pod string, phase corev1.PodPhase
 }
 
 // untilEnded waits until n attempts for a pod have ended with the action.
-func (s *story) untilEnded(ctx context.Context, pod string, action workqueue.Action, n int) error {
+func (s *script) untilEnded(ctx context.Context, pod string, action workqueue.Action, n int) error {
 	return s.until(ctx, fmt.Sprintf("an attempt for pod %s to be %s", pod, action), func() bool { return s.ended(pod, action) >= n })
 }

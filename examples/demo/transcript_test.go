@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lines returns the lines of a Story's output without their times.
+// lines returns the lines of a Transcript's output without their times.
 func lines(out string) (lines []string) {
 	for line := range strings.Lines(out) {
 		if fields := strings.Fields(line); len(fields) > 1 {
@@ -23,7 +23,7 @@ func lines(out string) (lines []string) {
 
 func TestLinesBehindAReservedOneWaitForIt(t *testing.T) {
 	var out strings.Builder
-	s := NewStory(&out)
+	s := NewTranscript(&out)
 	cause, dropped := s.Reserve(), s.Reserve()
 	s.Say("node", "effect")
 	assert.Empty(t, out.String())
@@ -33,9 +33,9 @@ func TestLinesBehindAReservedOneWaitForIt(t *testing.T) {
 	assert.Equal(t, []string{"controller cause", "node effect"}, lines(out.String()))
 }
 
-func TestNarratedWriteIsToldBeforeWhatFollowsFromIt(t *testing.T) {
+func TestWriteIsPrintedBeforeWhatFollowsFromIt(t *testing.T) {
 	var out strings.Builder
-	s := NewStory(&out)
+	s := NewTranscript(&out)
 	cfg := &rest.Config{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		s.Say("watcher", "sees the effect") // before the writer has the answer
 		status := http.StatusOK
@@ -44,7 +44,7 @@ func TestNarratedWriteIsToldBeforeWhatFollowsFromIt(t *testing.T) {
 		}
 		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(`{"metadata":{"name":"web-1"}}`))}, nil
 	})}
-	transport, err := rest.TransportFor(Narrate(cfg, s, "controller", func(w Write) string {
+	transport, err := rest.TransportFor(PrintWrites(cfg, s, "controller", func(w Write) string {
 		if w.Subresource == "scale" {
 			return ""
 		}

@@ -1,4 +1,4 @@
-package scenario
+package script
 
 import (
 	"context"
@@ -11,31 +11,31 @@ import (
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 )
 
-// pager receives the controller's reports in the demo. It is not always available.
-type pager struct {
-	deaf map[string]int // by pod: how many reports do not get through; negative: none does
+// receiver receives the controller's reports in the demo. It is not always available.
+type receiver struct {
+	failures map[string]int // by pod: how many reports do not get through; negative: none does
 
-	mu    sync.Mutex
-	open  chan struct{}          // closed while reports are taken
-	asked map[string][]time.Time // by pod: the times of the calls
-	told  []controller.Report    // delivered reports, in order
+	mu       sync.Mutex
+	open     chan struct{}          // closed while reports are taken
+	asked    map[string][]time.Time // by pod: the times of the calls
+	received []controller.Report    // in order
 }
 
-func newPager(deaf map[string]int) *pager {
-	p := &pager{deaf: deaf, open: make(chan struct{}), asked: map[string][]time.Time{}}
+func newReceiver(failures map[string]int) *receiver {
+	p := &receiver{failures: failures, open: make(chan struct{}), asked: map[string][]time.Time{}}
 	close(p.open)
 	return p
 }
 
 // hold makes calls wait, and the workers that make them.
-func (p *pager) hold() {
+func (p *receiver) hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open = make(chan struct{})
 }
 
 // release ends that. It may be called when nothing is held.
-func (p *pager) release() {
+func (p *receiver) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
@@ -45,8 +45,8 @@ func (p *pager) release() {
 	}
 }
 
-// tell receives a report.
-func (p *pager) tell(ctx context.Context, r controller.Report) error {
+// receive takes a report, or fails.
+func (p *receiver) receive(ctx context.Context, r controller.Report) error {
 	p.mu.Lock()
 	open := p.open
 	p.asked[r.Pod.Name] = append(p.asked[r.Pod.Name], time.Now())
@@ -58,25 +58,25 @@ func (p *pager) tell(ctx context.Context, r controller.Report) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if left := p.deaf[r.Pod.Name]; left != 0 {
-		p.deaf[r.Pod.Name] = left - 1
-		return errors.New("nobody answers")
+	if left := p.failures[r.Pod.Name]; left != 0 {
+		p.failures[r.Pod.Name] = left - 1
+		return errors.New("no answer")
 	}
-	p.told = append(p.told, r)
+	p.received = append(p.received, r)
 	return nil
 }
 
 // position returns the place of the first report that matches, or -1.
-func (p *pager) position(matches func(controller.Report) bool) int {
+func (p *receiver) position(matches func(controller.Report) bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.IndexFunc(p.told, matches)
+	return slices.IndexFunc(p.received, matches)
 }
 
 // waits returns the times between successive attempts to report a pod. It returns an
 // error if there were not want attempts, or if one of them came early: the delay
 // must double each time.
-func (p *pager) waits(pod string, want int) ([]time.Duration, error) {
+func (p *receiver) waits(pod string, want int) ([]time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	asked := p.asked[pod]

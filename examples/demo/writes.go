@@ -35,10 +35,10 @@ func (w Write) Done() string {
 	return fmt.Sprintf("%s %s %s", past, what, w.Object.Name)
 }
 
-// Narrate returns a copy of cfg whose clients print each of their writes to story,
-// as done by who, in causal order. The callback tell returns the line. Nothing is
+// PrintWrites returns a copy of cfg whose clients print each of their writes to transcript,
+// as done by who, in causal order. The callback describe returns the line. Nothing is
 // printed if the line is empty or the server rejects the write.
-func Narrate(cfg *rest.Config, story *Story, who string, tell func(Write) string) *rest.Config {
+func PrintWrites(cfg *rest.Config, transcript *Transcript, who string, describe func(Write) string) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -46,7 +46,7 @@ func Narrate(cfg *rest.Config, story *Story, who string, tell func(Write) string
 			if verb == "" {
 				return next.RoundTrip(r)
 			}
-			line := story.Reserve()
+			line := transcript.Reserve()
 			defer line.Drop() // has no effect after Say
 			answer, err := next.RoundTrip(r)
 			if err != nil || answer.StatusCode >= 300 {
@@ -58,7 +58,7 @@ func Narrate(cfg *rest.Config, story *Story, who string, tell func(Write) string
 				return nil, err
 			}
 			answer.Body = io.NopCloser(bytes.NewReader(body))
-			if text := tell(write(verb, r.URL.Path, body)); text != "" {
+			if text := describe(write(verb, r.URL.Path, body)); text != "" {
 				line.Say(who, "%s", text)
 			}
 			return answer, nil

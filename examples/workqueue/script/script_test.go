@@ -1,4 +1,4 @@
-package scenario
+package script
 
 import (
 	"context"
@@ -26,11 +26,11 @@ func TestWaitsOfTheStoryAreExact(t *testing.T) {
 		server, err := informertest.NewServer(informertest.Options{InMemory: true})
 		require.NoError(t, err)
 		defer server.Close()
-		var story strings.Builder
-		require.NoError(t, Play(t.Context(), server.Config(), Options{Story: demo.NewStory(&story)}))
-		assert.Contains(t, story.String(), "the waits between were [50ms 100ms]\n")
-		assert.Contains(t, story.String(), "the waits between were [50ms 100ms 200ms 400ms]\n")
-		assert.Contains(t, story.String(), "in all: 19 adds, 19 attempts, 6 retries; ")
+		var transcript strings.Builder
+		require.NoError(t, Run(t.Context(), server.Config(), Options{Transcript: demo.NewTranscript(&transcript)}))
+		assert.Contains(t, transcript.String(), "the waits between were [50ms 100ms]\n")
+		assert.Contains(t, transcript.String(), "the waits between were [50ms 100ms 200ms 400ms]\n")
+		assert.Contains(t, transcript.String(), "in all: 19 adds, 19 attempts, 6 retries; ")
 	})
 }
 
@@ -41,14 +41,14 @@ func TestStoryThatCannotGoOnSaysWhatItWaitsFor(t *testing.T) {
 		defer server.Close()
 		server.Inject(informertest.Fault{Verb: "list", Times: -1, Effect: informertest.Stall()})
 		server.Inject(informertest.Fault{Verb: "watch", Times: -1, Effect: informertest.Stall()})
-		err = Play(t.Context(), server.Config(), Options{Patience: time.Second})
+		err = Run(t.Context(), server.Config(), Options{Patience: time.Second})
 		assert.EqualError(t, err, "news goes first: not converged after 1s: still waiting for the first list")
 	})
 }
 
 func TestDelaysThatDoNotGrowAreNoticed(t *testing.T) {
-	at := func(offsets ...time.Duration) *pager {
-		p := newPager(nil)
+	at := func(offsets ...time.Duration) *receiver {
+		p := newReceiver(nil)
 		for _, d := range offsets {
 			p.asked["pod"] = append(p.asked["pod"], time.Time{}.Add(d))
 		}
@@ -63,21 +63,21 @@ func TestDelaysThatDoNotGrowAreNoticed(t *testing.T) {
 	assert.EqualError(t, err, "pod took 2 attempts, not 3")
 }
 
-func TestHeldPagerTakesNothingUntilItIsReleased(t *testing.T) {
+func TestHeldReceiverTakesNothingUntilItIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPager(nil)
+		p := newReceiver(nil)
 		p.release() // nothing is held
-		require.NoError(t, p.tell(t.Context(), controller.Report{}))
+		require.NoError(t, p.receive(t.Context(), controller.Report{}))
 		p.hold()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, p.tell(ctx, controller.Report{}), context.DeadlineExceeded)
-		told := make(chan error)
-		go func() { told <- p.tell(t.Context(), controller.Report{}) }()
+		require.ErrorIs(t, p.receive(ctx, controller.Report{}), context.DeadlineExceeded)
+		received := make(chan error)
+		go func() { received <- p.receive(t.Context(), controller.Report{}) }()
 		synctest.Wait()
 		p.release()
-		require.NoError(t, <-told)
-		assert.Len(t, p.told, 2)
+		require.NoError(t, <-received)
+		assert.Len(t, p.received, 2)
 	})
 }
 

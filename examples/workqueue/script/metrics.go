@@ -1,4 +1,4 @@
-package scenario
+package script
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 )
 
-// meter is the queue's metrics. A program would feed Prometheus with them; here
+// queueMetrics are the queue's metrics. A program would feed Prometheus with them; here
 // they are summed for the last line, and wake the demo when one changes.
-type meter struct {
+type queueMetrics struct {
 	bell demo.Bell
 
 	mu                   sync.Mutex
@@ -19,26 +19,26 @@ type meter struct {
 	longestWait, longest time.Duration
 }
 
-func (m *meter) Added(n int) {
+func (m *queueMetrics) Added(n int) {
 	m.count(func() { m.adds += n })
 }
 
-func (m *meter) Retried() {
+func (m *queueMetrics) Retried() {
 	m.count(func() { m.retries++ })
 }
 
-func (m *meter) Started(waited time.Duration) {
+func (m *queueMetrics) Started(waited time.Duration) {
 	m.count(func() {
 		m.starts++
 		m.longestWait = max(m.longestWait, waited)
 	})
 }
 
-func (m *meter) Finished(worked time.Duration) {
+func (m *queueMetrics) Finished(worked time.Duration) {
 	m.count(func() { m.longest = max(m.longest, worked) })
 }
 
-func (m *meter) count(change func()) {
+func (m *queueMetrics) count(change func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	change()
@@ -46,7 +46,7 @@ func (m *meter) count(change func()) {
 }
 
 // String puts the numbers into a line.
-func (m *meter) String() string {
+func (m *queueMetrics) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return fmt.Sprintf("%d adds, %d attempts, %d retries; longest in the queue %v, with a worker %v",

@@ -1,6 +1,6 @@
-// Package scenario runs a short scripted demo with one ReplicaSet and reports
+// Package script runs a short scripted demo with one ReplicaSet and reports
 // whether the controller converged at each step.
-package scenario
+package script
 
 import (
 	"context"
@@ -26,11 +26,11 @@ import (
 // Options configures Play; the zero value plays in namespace default, silently.
 type Options = demo.Options
 
-// Play runs the controller and the demo on the API server of cfg, on which the
+// Run runs the controller and the demo on the API server of cfg, on which the
 // kind must be installed. It returns nil if every step converged. It prints the
 // controller's actions as they happen.
-func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
-	s, err := newStory(cfg, opts.WithDefaults())
+func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
+	s, err := newScript(cfg, opts.WithDefaults())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
 	}, s.cluster.Run, func(ctx context.Context) error { return s.controller.Run(ctx, 4) })
 }
 
-type story struct {
+type script struct {
 	Options
 	controller *controller.Controller
 	cluster    *cluster.Cluster
@@ -59,8 +59,8 @@ type story struct {
 	changed    demo.Bell // rung when one of the two caches has changed
 }
 
-func newStory(cfg *rest.Config, opts Options) (*story, error) {
-	s := &story{
+func newScript(cfg *rest.Config, opts Options) (*script, error) {
+	s := &script{
 		Options: opts,
 		key:     types.NamespacedName{Namespace: opts.Namespace, Name: "web"},
 		changed: demo.NewBell(),
@@ -69,21 +69,21 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	if s.sets, err = restclient.New[*api.ReplicaSet](cfg, api.GroupVersionResource); err != nil {
 		return nil, err
 	}
-	if s.pods, err = restclient.New[*corev1.Pod](demo.Narrate(cfg, opts.Story, "server", demo.Write.Done), corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
+	if s.pods, err = restclient.New[*corev1.Pod](demo.PrintWrites(cfg, opts.Transcript, "server", demo.Write.Done), corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
 		return nil, err
 	}
 	if s.cluster, err = cluster.New(cfg, cluster.Options{
-		Namespace: opts.Namespace, Owners: api.GroupVersionResource, OwnerKind: api.Kind, Log: opts.Log, Story: opts.Story,
+		Namespace: opts.Namespace, Owners: api.GroupVersionResource, OwnerKind: api.Kind, Log: opts.Log, Transcript: opts.Transcript,
 	}); err != nil {
 		return nil, err
 	}
-	told := demo.Narrate(cfg, opts.Story, "controller", func(w demo.Write) string {
+	printed := demo.PrintWrites(cfg, opts.Transcript, "controller", func(w demo.Write) string {
 		if w.Subresource != "" {
 			return "" // the status is written often, and the demo does not depend on it
 		}
 		return w.Done()
 	})
-	s.controller, err = controller.New(told, controller.Options{Namespace: opts.Namespace, Log: opts.Log})
+	s.controller, err = controller.New(printed, controller.Options{Namespace: opts.Namespace, Log: opts.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	return s, errors.Join(errSets, errPods, opts.Inspect(s.controller.Parts()...))
 }
 
-func (s *story) play(ctx context.Context) error {
+func (s *script) play(ctx context.Context) error {
 	for _, step := range []struct {
 		says string
 		do   func(context.Context) error
@@ -126,7 +126,7 @@ func (s *story) play(ctx context.Context) error {
 	return nil
 }
 
-func (s *story) create(replicas int32) func(context.Context) error {
+func (s *script) create(replicas int32) func(context.Context) error {
 	return func(ctx context.Context) error {
 		labels := map[string]string{"app": s.key.Name}
 		_, err := s.sets.Create(ctx, &api.ReplicaSet{
@@ -144,7 +144,7 @@ func (s *story) create(replicas int32) func(context.Context) error {
 	}
 }
 
-func (s *story) scale(replicas int) func(context.Context) error {
+func (s *script) scale(replicas int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := s.sets.Patch(ctx, s.key, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 		return err
@@ -154,7 +154,7 @@ func (s *story) scale(replicas int) func(context.Context) error {
 // kill deletes a pod of the set, as a node that dies does, and returns when the
 // controller has noticed, which shows in the status: the state before looks
 // converged, too.
-func (s *story) kill(ctx context.Context) error {
+func (s *script) kill(ctx context.Context) error {
 	before, err := s.controller.Sets().Lister().Get(s.key)
 	if err != nil {
 		return err
@@ -170,16 +170,16 @@ func (s *story) kill(ctx context.Context) error {
 	return s.until(ctx, func() bool {
 		set, err := s.controller.Sets().Lister().Get(s.key)
 		return err == nil && set.ResourceVersion != before.ResourceVersion
-	}, func() string { return fmt.Sprintf("the status does not tell that pod %s is gone", victim.Name) })
+	}, func() string { return fmt.Sprintf("the status still counts pod %s", victim.Name) })
 }
 
-func (s *story) delete(ctx context.Context) error {
+func (s *script) delete(ctx context.Context) error {
 	return s.sets.Delete(ctx, s.key, metav1.DeleteOptions{})
 }
 
 // converge waits until the set has want pods, all of them ready, and its status
 // reports that; if want is 0, until the set is deleted as well.
-func (s *story) converge(ctx context.Context, want int) error {
+func (s *script) converge(ctx context.Context, want int) error {
 	return s.until(ctx, func() bool {
 		set, err := s.controller.Sets().Lister().Get(s.key)
 		if want == 0 {
@@ -202,12 +202,12 @@ func ready(pods []*corev1.Pod) (n int) {
 	return n
 }
 
-func (s *story) until(ctx context.Context, done func() bool, problem func() string) error {
+func (s *script) until(ctx context.Context, done func() bool, problem func() string) error {
 	return s.changed.Until(ctx, s.Patience, done, problem)
 }
 
 // active returns the pods of the set that are not being deleted.
-func (s *story) active() []*corev1.Pod {
+func (s *script) active() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for pod := range s.controller.Pods().Snapshot().ByNamespace(s.key.Namespace) {
 		if ref := metav1.GetControllerOf(pod); ref != nil && ref.Name == s.key.Name && pod.DeletionTimestamp == nil {

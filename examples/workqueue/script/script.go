@@ -1,6 +1,6 @@
-// Package scenario runs a short scripted demo with some pods, and reports whether
+// Package script runs a short scripted demo with some pods, and reports whether
 // the queue handled each of them as expected.
-package scenario
+package script
 
 import (
 	"context"
@@ -29,10 +29,10 @@ type (
 	leftovers = workqueue.Leftovers[key]
 )
 
-// Play runs the controller and the demo on the API server of cfg. It returns nil if
+// Run runs the controller and the demo on the API server of cfg. It returns nil if
 // every step succeeded. It prints the outcome of each key as it happens.
-func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
-	s, err := newStory(cfg, opts.WithDefaults())
+func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
+	s, err := newScript(cfg, opts.WithDefaults())
 	if err != nil {
 		return err
 	}
@@ -56,13 +56,13 @@ func Play(ctx context.Context, cfg *rest.Config, opts Options) error {
 	})
 }
 
-// story is the state of one call of Play.
-type story struct {
+// script is the state of one call of Run.
+type script struct {
 	Options
 	controller *controller.Controller
 	client     *restclient.Client[*corev1.Pod]
-	pager      *pager
-	meter      *meter
+	receiver   *receiver
+	metrics    *queueMetrics
 	changed    demo.Bell // rung when something has happened in the queue
 
 	stop    context.CancelFunc // stops the controller
@@ -73,12 +73,12 @@ type story struct {
 	outcomes map[string][]outcome // of each attempt, by pod
 }
 
-func newStory(cfg *rest.Config, opts Options) (*story, error) {
+func newScript(cfg *rest.Config, opts Options) (*script, error) {
 	changed := demo.NewBell()
-	s := &story{
+	s := &script{
 		Options:  opts,
-		pager:    newPager(map[string]int{"flaky": 2, "poison": -1}),
-		meter:    &meter{bell: changed},
+		receiver: newReceiver(map[string]int{"flaky": 2, "poison": -1}),
+		metrics:  &queueMetrics{bell: changed},
 		changed:  changed,
 		stopped:  make(chan struct{}),
 		outcomes: map[string][]outcome{},
@@ -88,7 +88,7 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 		return nil, err
 	}
 	s.controller, err = controller.New(cfg, controller.Options{
-		Namespace: opts.Namespace, Log: opts.Log, Tell: s.tell, Outcome: s.observe, Metrics: s.meter,
+		Namespace: opts.Namespace, Log: opts.Log, Send: s.send, Outcome: s.observe, Metrics: s.metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -96,17 +96,17 @@ func newStory(cfg *rest.Config, opts Options) (*story, error) {
 	return s, opts.Inspect(s.controller.Parts()...)
 }
 
-// tell passes the controller's reports to the pager.
-func (s *story) tell(ctx context.Context, r controller.Report) error {
-	err := s.pager.tell(ctx, r)
+// send passes the controller's reports to the receiver.
+func (s *script) send(ctx context.Context, r controller.Report) error {
+	err := s.receiver.receive(ctx, r)
 	if err == nil {
-		s.Say("pager", "hears that %s is %s", r.Pod.Name, r.State())
+		s.Say("receiver", "hears that %s is %s", r.Pod.Name, r.State())
 	}
 	return err
 }
 
 // observe prints the outcome of an attempt, unless it is clear from the report.
-func (s *story) observe(o outcome) {
+func (s *script) observe(o outcome) {
 	switch name := o.Item.Name; o.Action {
 	case workqueue.Requeued:
 		s.Say("controller", "%s: looks again in %v, if nothing happens before", name, o.Result.RequeueAfter.Round(10*time.Millisecond))
@@ -122,7 +122,7 @@ func (s *story) observe(o outcome) {
 }
 
 // ended returns how many attempts for a pod ended with the action.
-func (s *story) ended(pod string, action workqueue.Action) (n int) {
+func (s *script) ended(pod string, action workqueue.Action) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.outcomes[pod] {
@@ -134,12 +134,12 @@ func (s *story) ended(pod string, action workqueue.Action) (n int) {
 }
 
 // until waits until done returns true; missing names what it waits for.
-func (s *story) until(ctx context.Context, missing string, done func() bool) error {
+func (s *script) until(ctx context.Context, missing string, done func() bool) error {
 	return s.changed.Until(ctx, s.Patience, done, func() string { return "still waiting for " + missing })
 }
 
 // create creates a pod that matches the controller's selector.
-func (s *story) create(ctx context.Context, name string, annotations map[string]string) error {
+func (s *script) create(ctx context.Context, name string, annotations map[string]string) error {
 	_, err := s.client.Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.Namespace, Name: name, Annotations: annotations,
@@ -154,7 +154,7 @@ func (s *story) create(ctx context.Context, name string, annotations map[string]
 }
 
 // look shows what the queue holds.
-func (s *story) look() workqueue.Inspection[key] {
+func (s *script) look() workqueue.Inspection[key] {
 	in := s.controller.Inspect()
 	s.Say("queue", "%s", describe(in))
 	return in

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Story prints who did what and when, one line each. It is safe for concurrent
+// Transcript prints who did what and when, one line each. It is safe for concurrent
 // use.
 //
 // A line about a request is known only when the answer is there. By then others
 // may have seen the effect, and have said so. Reserve keeps a place for such a
 // line, and the lines that follow it wait: a cause is printed before its effects.
-type Story struct {
+type Transcript struct {
 	mu    sync.Mutex
 	w     io.Writer
 	start time.Time
@@ -30,29 +30,29 @@ type Story struct {
 // keep is how many printed lines Wait can look back upon.
 const keep = 1000
 
-// Line is a reserved line of a Story.
+// Line is a reserved line of a Transcript.
 type Line struct {
-	story     *Story
-	done      bool
-	who, text string
+	transcript *Transcript
+	done       bool
+	who, text  string
 }
 
-// NewStory returns a Story that prints to w and whose clock starts now.
-func NewStory(w io.Writer) *Story {
-	return &Story{w: w, start: time.Now(), more: make(chan struct{})}
+// NewTranscript returns a Transcript that prints to w and whose clock starts now.
+func NewTranscript(w io.Writer) *Transcript {
+	return &Transcript{w: w, start: time.Now(), more: make(chan struct{})}
 }
 
 // Say prints a line. What the user does stands out from what follows from it.
-func (s *Story) Say(who, format string, args ...any) {
+func (s *Transcript) Say(who, format string, args ...any) {
 	s.Reserve().Say(who, format, args...)
 }
 
 // Reserve reserves a line whose text is known later. Later lines are held back
 // until then, so call Say or Drop soon.
-func (s *Story) Reserve() *Line {
+func (s *Transcript) Reserve() *Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := &Line{story: s}
+	line := &Line{transcript: s}
 	s.lines = append(s.lines, line)
 	return line
 }
@@ -64,7 +64,7 @@ func (l *Line) Say(who, format string, args ...any) { l.fill(who, fmt.Sprintf(fo
 func (l *Line) Drop() { l.fill("", "") }
 
 func (l *Line) fill(who, text string) {
-	s := l.story
+	s := l.transcript
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.done {
@@ -77,7 +77,7 @@ func (l *Line) fill(who, text string) {
 	}
 }
 
-func (s *Story) print(l *Line) {
+func (s *Transcript) print(l *Line) {
 	if l.text == "" {
 		return
 	}
@@ -96,7 +96,7 @@ func (s *Story) print(l *Line) {
 // Wait waits until lines with all of the texts have been printed, in any order,
 // since the ones that the call before waited for. It fails after half a minute. One
 // goroutine at a time may wait.
-func (s *Story) Wait(ctx context.Context, texts ...string) error {
+func (s *Transcript) Wait(ctx context.Context, texts ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("not within 30 s"))
 	defer cancel()
 	for {
