@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -33,10 +34,12 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if env.Embedded() {
 		return play(ctx, env, namespace)
 	}
-	identity, err := os.Hostname() // in a pod its name
+	host, err := os.Hostname() // in a pod its name
 	if err != nil {
 		return err
 	}
+	// Two replicas of one identity would both believe that they lead.
+	identity := fmt.Sprintf("%s-%d", host, os.Getpid())
 	c, err := controller.New(env.Config, controller.Options{
 		Identity: identity, Namespace: namespace, Log: env.Log,
 		Say: func(format string, args ...any) { env.Transcript.Say(identity, format, args...) },
