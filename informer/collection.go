@@ -75,6 +75,11 @@ func (c *collection[T]) Interned(pool *reflector.InternPool) reflector.ListerWat
 	return &collection[T]{cfg: c.cfg, discovery: c.discovery, gvk: c.gvk, opts: c.opts, tweak: c.tweak, gvr: c.gvr, pool: pool}
 }
 
+// Metadata returns a source of the metadata of the same collection, for audits.
+func (c *collection[T]) Metadata() (reflector.ListerWatcher[*metav1.PartialObjectMetadata], error) {
+	return &collection[*metav1.PartialObjectMetadata]{cfg: c.cfg, discovery: c.discovery, gvk: c.gvk, opts: c.opts, tweak: c.tweak, gvr: c.gvr}, nil
+}
+
 // List lists the resource.
 func (c *collection[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
 	source, err := c.resolve(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -59,7 +60,7 @@ func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store 
 	if namespace != "" {
 		s.log = s.log.With("namespace", namespace)
 	}
-	s.sink = &sink[T]{BatchFIFO: s.queue, store: store, ended: make(chan struct{})}
+	s.sink = &sink[T]{BatchFIFO: s.queue, store: store, namespace: namespace, ended: make(chan struct{})}
 	// Interning wraps the transform, so it gets the object that is stored: what a
 	// transform drops need not be interned.
 	if opts.Transform != nil {
@@ -114,11 +115,14 @@ func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.
 }
 
 // sink is what the reflector writes to: the queue, and the cache behind it for
-// what is known already. It implements [reflector.Sink] and [reflector.Known].
+// what is known already. It implements [reflector.Sink],
+// [reflector.Known] and [reflector.Audited].
 type sink[T Object] struct {
 	*deltafifo.BatchFIFO[T]
 	store *indexer.Indexer[T]
-	ended chan struct{} // closed when nothing is applied any more
+	// namespace is that of the source; empty: all of the cache.
+	namespace string
+	ended     chan struct{} // closed when nothing is applied any more
 }
 
 // Known returns the newest version that was queued. The cache lags behind the
@@ -133,6 +137,16 @@ func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
 		// The informer is stopping: what is returned is not applied any more.
 	}
 	return s.store.Snapshot().Get(key)
+}
+
+// Contents returns what is in the cache of what this source states, for audits. It
+// lags behind the queue, and audits allow for that.
+func (s *sink[T]) Contents() (get func(types.NamespacedName) (T, bool), all iter.Seq[T]) {
+	snap := s.store.Snapshot()
+	if s.namespace != "" {
+		return snap.Get, snap.ByNamespace(s.namespace)
+	}
+	return snap.Get, snap.All()
 }
 
 // whyUnlisted says why the first list is not part of the cache yet.

@@ -62,6 +62,10 @@
 //     namespace, name, UID or resourceVersion.
 //  10. When the resource no longer exists, and its source confirms that, the sink
 //     is emptied; [Health].ResourceRemoved says so.
+//  11. With [Options].AuditInterval, an object that differs from the server's although
+//     no event is missing, and stays so, is repaired by the next audit. What is on its
+//     way is not taken for a difference, and a difference that reading the collection
+//     does not remove is read once.
 //
 // # Where to read on
 //
@@ -70,7 +74,7 @@
 // users pass in), errors.go and policy.go (failures, by class), reflector.go (Run),
 // outcome.go (which step follows which), list.go, watchlist.go, collected.go
 // and known.go (reading the collection), watch.go (following it), position.go and
-// versioncheck.go (from where), backoff.go and allowance.go (when), deadline.go and
+// versioncheck.go (from where), audit.go (whether it is so), backoff.go and allowance.go (when), deadline.go and
 // completion.go (how long), quarantine.go and removal.go, health.go, logging.go and
 // metrics.go. Sources: resource.go over internal/wire, funcs.go,
 // transform.go with transforms.go, and intern.go.

@@ -75,6 +75,9 @@ const (
 	// ClassQuarantine: a watch was ended to list again what has been lost with
 	// objects that could not be decoded or transformed. It is not an error.
 	ClassQuarantine ErrorClass = "quarantine"
+	// ClassAudit: a watch was ended because an audit found differences that no event
+	// explains; see [Options].AuditInterval.
+	ClassAudit ErrorClass = "audit"
 	// ClassOther: an error of a source that is none of the above.
 	ClassOther ErrorClass = "other"
 )
@@ -120,6 +123,8 @@ func Classify(err error) ErrorClass {
 		return ClassClosed
 	case errors.Is(err, errRelistDue):
 		return ClassQuarantine
+	case isAudit(err):
+		return ClassAudit
 	case errors.Is(err, errNoAnswer), errors.Is(err, errStalled):
 		return ClassTimeout
 	case errors.As(err, &status):

@@ -66,7 +66,7 @@ type Health struct {
 	ResourceVersion string
 	// LastEvent is when the last event or bookmark arrived.
 	LastEvent time.Time
-	// Lists, WatchLists and Watches count requests: pages of lists and
+	// Lists, WatchLists and Watches count requests: pages of lists and audits, and
 	// questions for a version, watches with initial events, watches without.
 	Lists, WatchLists, Watches int
 	// Reconnects counts the ends of watches, and failures to start one, by
@@ -79,6 +79,8 @@ type Health struct {
 	// so far. Quarantine holds the ones for which that is still so, at most 100.
 	Quarantined int
 	Quarantine  []*ObjectError
+	// Audit says what audits have found; see [Options].AuditInterval.
+	Audit AuditHealth
 }
 
 // Degraded says whether there is trouble at present, and for how long there

@@ -37,10 +37,16 @@ func (r *Reflector[T]) withKnown(ctx context.Context, list *collectedList[T]) co
 	if list == nil || !list.reuse {
 		return ctx
 	}
+	return withUnchanged(ctx, list.known.Known)
+}
+
+// withUnchanged returns a context under which objects that have returns in the same
+// version are not decoded.
+func withUnchanged[T Object](ctx context.Context, have func(types.NamespacedName) (T, bool)) context.Context {
 	return wire.WithKnown(ctx, func(key types.NamespacedName, uid, rv []byte) wire.Unchanged {
 		// Compared as bytes of the message: no string is allocated for an object that
 		// is known.
-		old, ok := list.known.Known(key)
+		old, ok := have(key)
 		if !ok || object.IsNil(old) || old.GetResourceVersion() != string(rv) || string(old.GetUID()) != string(uid) {
 			return nil
 		}

@@ -154,11 +154,13 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 	}
 	objs := list.finish()
 	n := len(objs)
+	repaired := r.auditOf(objs)
 	// Nothing is noted unless the sink has accepted it: the position must not get ahead
 	// of it.
 	if err := r.sink.Replace(ctx, objs, rv); err != nil {
 		return &sinkError{op: "Replace", err: err}
 	}
+	repaired()
 	now := time.Now()
 	r.pos.synced(rv)
 	r.moved = now

@@ -52,6 +52,20 @@ type Options struct {
 	// was updated. Such a change has no event either.
 	DecodeUnchanged bool
 
+	// AuditInterval, if not 0, is how often the metadata of the collection is compared
+	// with what the sink has, give or take 5%. What is missing, extra or of another
+	// version, without an event that explains it, is repaired by reading the collection
+	// again, and reported in [Health].Audit. No watch can notice such a difference: it
+	// comes from an etcd that was restored from a backup and whose history has reached
+	// the version of the watch again, or from an aggregated API server that resumes
+	// watches without the events in between.
+	//
+	// An audit lists metadata in pages of 1000, in protobuf if the server has it; what
+	// is equal is not decoded. What differs is looked at again 10s later. The source
+	// must be able to list metadata, as that of NewResource is, and the sink must be
+	// [Audited]; New reports if not. An hour is a good value.
+	AuditInterval time.Duration
+
 	// Backoff paces attempts after failures.
 	Backoff Backoff
 	// Policy, if not nil, decides after each failure whether to go on, and when.
@@ -105,6 +119,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.PageSize < 0 {
 		return o, errors.New("reflector: Options.PageSize is negative")
+	}
+	if o.AuditInterval < 0 {
+		return o, fmt.Errorf("reflector: Options.AuditInterval is %v; use 0 for no audits", o.AuditInterval)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -31,6 +31,7 @@ type Reflector[T Object] struct {
 	quarantine quarantine
 	logs       logLimit
 	allowance  *allowance
+	audits     auditor[T]
 	// paced says that the user's policy said how long to wait, so the allowance does
 	// not.
 	paced bool
@@ -79,6 +80,9 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 		r.log = r.log.With("namespace", ns)
 	}
 	r.known, _ = sink.(Known[T])
+	if r.audits, err = newAuditor(lw, sink, opts.AuditInterval); err != nil {
+		return nil, err
+	}
 	r.quarantine.retry = max(opts.Timeouts.QuarantineRetry, minQuarantine)
 	r.status.h = Health{State: StateNew, Since: time.Now(), Reconnects: map[ErrorClass]int{}}
 	return r, nil

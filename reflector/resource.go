@@ -101,6 +101,15 @@ type resource[T Object] struct{ *wire.Resource[T] }
 // SupportsWatchList says that the server may know sendInitialEvents.
 func (r *resource[T]) SupportsWatchList() bool { return true }
 
+// Metadata implements metadataLister.
+func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], error) {
+	metadata, err := r.Resource.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	return &resource[*metav1.PartialObjectMetadata]{metadata}, nil
+}
+
 // Interned implements interner: objects are interned where they are decoded.
 func (r *resource[T]) Interned(pool *InternPool) ListerWatcher[T] {
 	return &resource[T]{r.WithDecoded(internFunc[T](pool))}

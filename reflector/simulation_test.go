@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -79,15 +80,18 @@ func simulate(t *testing.T, seed uint64) {
 		lw = &blurred{ListerWatcher: lw, rng: rand.New(rand.NewPCG(seed, 3)), faults: faults}
 	}
 
+	opts := reflector.Options{}
 	checker := &ordered{recorder: newRecorder(), t: t, last: map[types.NamespacedName]uint64{}}
 	var sink reflector.Sink[*corev1.ConfigMap] = checker
 	switch {
 	case chance(0.4):
 		sink = &orderedKnowing{checker}
+		if chance(0.5) {
+			opts.AuditInterval = time.Duration(1+rng.IntN(30)) * time.Minute
+		}
 	case chance(0.5):
 		sink = queued(t, checker)
 	}
-	opts := reflector.Options{}
 	if chance(0.4) {
 		opts.Sync = reflector.SyncList
 	}
@@ -125,7 +129,23 @@ func simulate(t *testing.T, seed uint64) {
 	faults.stop()
 	calm()
 	server.ClearFaults()
-	if chance(0.1) {
+	switch {
+	case opts.AuditInterval > 0 && chance(0.5):
+		// A backup, whose history overtakes the version that clients have: only an audit
+		// can know.
+		after(70 * time.Minute)
+		checker.forget()
+		require.NoError(t, server.Pause())
+		remembered := version(t, server)
+		for range rng.IntN(20) {
+			mutate(t, server, rng)
+		}
+		require.NoError(t, server.RestartWithNewHistory())
+		for past := remembered + rng.IntN(3); version(t, server) < past; {
+			mutate(t, server, rng)
+		}
+		require.NoError(t, server.Resume())
+	case chance(0.1):
 		// Caught up, it remembers a version past the end of the new history. One
 		// that had stopped, by chance, at just the version where that ends could
 		// not know that it is another history: no client can.
@@ -154,6 +174,13 @@ func simulate(t *testing.T, seed uint64) {
 	require.Zero(t, r.Health().ConsecutiveFailures)
 	r.cancel()
 	require.NoError(t, <-r.done)
+}
+
+// version is that of the server.
+func version(t *testing.T, server *informertest.Server) int {
+	v, err := strconv.Atoi(server.ResourceVersion())
+	require.NoError(t, err)
+	return v
 }
 
 // mutate writes to one of a few objects.
@@ -191,6 +218,10 @@ type orderedKnowing struct{ *ordered }
 
 func (s *orderedKnowing) Known(key types.NamespacedName) (*corev1.ConfigMap, bool) {
 	return knowing{s.recorder}.Known(key)
+}
+
+func (s *orderedKnowing) Contents() (func(types.NamespacedName) (*corev1.ConfigMap, bool), iter.Seq[*corev1.ConfigMap]) {
+	return audited{knowing: knowing{s.recorder}}.Contents()
 }
 
 // forget ends the checks of the order: time starts again.
@@ -245,6 +276,12 @@ type blurred struct {
 }
 
 func (b *blurred) SupportsWatchList() bool { return true }
+
+func (b *blurred) Metadata() (reflector.ListerWatcher[*metav1.PartialObjectMetadata], error) {
+	return b.ListerWatcher.(interface {
+		Metadata() (reflector.ListerWatcher[*metav1.PartialObjectMetadata], error)
+	}).Metadata()
+}
 
 func (b *blurred) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*corev1.ConfigMap], error) {
 	s, err := b.ListerWatcher.Watch(ctx, opts)

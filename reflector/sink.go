@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -26,6 +27,16 @@ type Sink[T any] interface {
 	Replace(ctx context.Context, objs []T, rv string) error
 	// Bookmark states that everything up to rv has been delivered.
 	Bookmark(ctx context.Context, rv string) error
+}
+
+// Audited is implemented by a [Sink] whose contents can be read while its methods run,
+// for [Options].AuditInterval. It must keep every object that it was given, and no
+// other.
+type Audited[T any] interface {
+	// Contents returns how to look up and how to iterate over what the sink has at
+	// present. Both may be used on several goroutines at once, beside all methods of the
+	// Sink, and go on returning objects of about the time of the call.
+	Contents() (get func(types.NamespacedName) (T, bool), all iter.Seq[T])
 }
 
 // Known is implemented by a [Sink] that can return what it has. A relist then

@@ -67,6 +67,11 @@ func (t *transformed[In, Out]) checker() versionChecker { return checkerOf(t.lw)
 // resourceChecker asks the source.
 func (t *transformed[In, Out]) resourceChecker() resourceChecker { return resourceCheckerOf(t.lw) }
 
+// metadata is that of the source: the identity of objects is not transformed.
+func (t *transformed[In, Out]) metadata() (ListerWatcher[*metav1.PartialObjectMetadata], error) {
+	return metadataOf(t.lw)
+}
+
 // List implements [ListerWatcher].
 func (t *transformed[In, Out]) List(ctx context.Context, opts metav1.ListOptions, each func(Out, error) error) (metav1.ListMeta, error) {
 	n := 0

@@ -148,9 +148,12 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 
 	before := r.pos.rv
 	r.setState(StateWatching)
-	check := r.checkBeside(live)
+	check, audit := r.checkBeside(live), r.auditBeside(live)
 	err := r.deliver(ctx, live)
 	r.finishCheck(check)
+	if found := audit.finish(); found != nil {
+		err = found
+	}
 	if ctx.Err() != nil {
 		return ending{op: OpStream, err: ctx.Err()}
 	}
@@ -172,6 +175,10 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 	if isLostVersion(err) {
 		end.orderly = true
 		r.lostVersion(err)
+	}
+	if isAudit(err) {
+		end.orderly = true
+		r.noteAudit(err)
 	}
 	end.orderly = end.orderly || end.class == ClassQuarantine
 	r.opts.Metrics.Watched(time.Since(live.start), live.events, end.class)

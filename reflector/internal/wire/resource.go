@@ -228,6 +228,20 @@ func (r *Resource[T]) WithDecoded(f func(T)) *Resource[T] {
 	return &out
 }
 
+// Metadata returns a reader of the metadata of the same collection, over the same
+// connections.
+func (r *Resource[T]) Metadata() (*Resource[*metav1.PartialObjectMetadata], error) {
+	codec, err := newCodec[*metav1.PartialObjectMetadata](r.gvr.GroupVersion().String())
+	if err != nil {
+		return nil, err
+	}
+	codec.limit = r.codec.limit
+	out := &Resource[*metav1.PartialObjectMetadata]{codec: codec, gvr: r.gvr, opts: r.opts, shard: r.shard, client: r.client, url: r.url}
+	// Metadata has protobuf also where the objects have only JSON, as custom resources.
+	out.listAccept, out.watchAccept, err = accept(codec, r.opts.Encoding)
+	return out, err
+}
+
 // String names the collection for logs.
 func (r *Resource[T]) String() string {
 	if r.opts.Namespace == "" {

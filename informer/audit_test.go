@@ -1,0 +1,107 @@
+package informer_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// auditHeals restores the server of a factory from a backup, lets the new history pass
+// the version that the informer has, and waits for one audit.
+func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, forOpts informer.ForOptions[T]) {
+	t.Helper()
+	t.Run(fmt.Sprintf("%T", *new(T)), func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
+			server := informertest.Start(t, informertest.Options{InMemory: true})
+			create := func(name string) {
+				require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
+			}
+			version := func() int {
+				v, err := strconv.Atoi(server.ResourceVersion())
+				require.NoError(t, err)
+				return v
+			}
+			for _, name := range []string{"busy", "deleted", "kept"} {
+				create(name)
+			}
+			opts.Scheme = scheme.Scheme
+			opts.Reflector.AuditInterval = time.Hour
+			f, err := informer.NewFactory(server.Config(), opts)
+			require.NoError(t, err)
+			inf, err := informer.For(f, forOpts)
+			require.NoError(t, err)
+			var events []string
+			_, err = inf.AddHandler(informer.HandlerFuncs[T]{
+				AddFunc:    func(o T, _ bool) { events = append(events, "add "+o.GetName()) },
+				DeleteFunc: func(o T) { events = append(events, "delete "+o.GetName()) },
+			})
+			require.NoError(t, err)
+			f.Start(t.Context())
+			time.Sleep(time.Minute)
+			events = nil
+
+			remembered := version()
+			require.NoError(t, server.Pause())
+			require.NoError(t, server.Delete(configMaps, "default", "deleted"))
+			create("created")
+			require.NoError(t, server.RestartWithNewHistory())
+			for version() <= remembered+3 {
+				require.NoError(t, server.Modify(configMaps, "default", "busy", func(u *unstructured.Unstructured) {
+					u.SetAnnotations(map[string]string{"n": u.GetResourceVersion()})
+				}))
+			}
+			require.NoError(t, server.Resume())
+			time.Sleep(30 * time.Minute)
+			require.Equal(t, 3, inf.Snapshot().Len())
+			require.Empty(t, events, "no watch can notice")
+
+			time.Sleep(40 * time.Minute)
+			synctest.Wait()
+			have := map[string]string{}
+			for o := range inf.Snapshot().All() {
+				have[o.GetName()] = o.GetResourceVersion()
+			}
+			want := map[string]string{}
+			objs, err := server.List(configMaps, "", nil)
+			require.NoError(t, err)
+			for _, o := range objs {
+				want[o.GetName()] = o.GetResourceVersion()
+			}
+			require.Equal(t, want, have)
+			require.ElementsMatch(t, []string{"add created", "delete deleted"}, events)
+			audit := inf.Health().Sources[0].Reflector.Audit
+			require.Equal(t, 1, audit.Audits)
+			require.Equal(t, 1, audit.Missing)
+			require.Equal(t, 1, audit.Extra)
+			require.Equal(t, audit.Found(), audit.Repaired)
+			require.NoError(t, f.Shutdown(t.Context()))
+		})
+	})
+}
+
+func TestAnAuditHealsTheCacheOfARestoredServer(t *testing.T) {
+	t.Parallel()
+	pool := reflector.NewInternPool()
+	auditHeals(t, informer.FactoryOptions{}, informer.ForOptions[*corev1.ConfigMap]{})
+	auditHeals(t, informer.FactoryOptions{InternPool: pool}, informer.ForOptions[*unstructured.Unstructured]{
+		Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+	})
+	// One source per namespace, each of which audits its own.
+	auditHeals(t, informer.FactoryOptions{InternPool: pool, Namespaces: []string{"default", "other"}}, informer.ForOptions[*metav1.PartialObjectMetadata]{
+		Resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
+	})
+}
