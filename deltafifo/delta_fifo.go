@@ -29,7 +29,7 @@ type DeltaFIFO[T Object] struct {
 	known     KnownObjects[T]
 	transform func(T) (T, error)
 
-	// items has the deltas of each queued object; no list is empty.
+	// items has the deltas of each queued object, at least one.
 	items map[types.NamespacedName]Deltas[T]
 	// keys are those of items, in the order in which they will be popped, behind
 	// head zero values. A slice with a moving head, as popping by keys[1:] would

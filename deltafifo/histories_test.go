@@ -126,7 +126,7 @@ func (h *history) step() {
 	}
 }
 
-// garbage makes a write that has to fail.
+// garbage does a write that has to fail.
 func (h *history) garbage(arg byte) {
 	switch arg % 4 {
 	case 0:

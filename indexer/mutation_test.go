@@ -96,7 +96,7 @@ func TestWatchedObjectsAreSampledAndBounded(t *testing.T) {
 	require.Equal(t, 10, ix.CheckMutations())
 	require.Len(t, *found, 10)
 	for _, s := range ix.shared.mutations.samples[:10] {
-		require.Nil(t, s.obj, "what is not watched any more is let go")
+		require.Nil(t, s.obj, "what is not watched any more is released")
 	}
 }
 

@@ -191,8 +191,8 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 	a.addDiff(from, to, origin)
 }
 
-// dropUnread removes the objects of namespaces that have no source, as no list
-// ever would.
+// dropUnread removes the objects of namespaces that have no source, as no
+// source would ever delete them.
 func (a *applier[T]) dropUnread() {
 	read := map[string]bool{}
 	for _, s := range a.progress.sources {
@@ -231,7 +231,7 @@ func (a *applier[T]) reach(s *source[T], rv string) {
 	s.rv = rv
 }
 
-// commit makes a snapshot of what is applied so far, and begins another batch.
+// commit publishes a snapshot of what is applied so far, and begins another batch.
 //
 // A commit is visible to readers at once, before the log has the events.
 func (a *applier[T]) commit() *indexer.Snapshot[T] {

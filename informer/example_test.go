@@ -261,13 +261,13 @@ func ExampleInitialOrResync() {
 		informer.EnqueueKey[*corev1.Pod](queue))
 
 	// What an informer does with the handler, in short:
-	tell := func(name string, origin informer.Origin) {
+	deliver := func(name string, origin informer.Origin) {
 		key := types.NamespacedName{Namespace: "default", Name: name}
 		handler.OnEvent(informer.Event[*corev1.Pod]{Type: informer.Added, Key: key, Origin: origin})
 	}
-	tell("old-1", informer.InitialList)
-	tell("old-2", informer.InitialList)
-	tell("news", informer.Watch)
+	deliver("old-1", informer.InitialList)
+	deliver("old-2", informer.InitialList)
+	deliver("news", informer.Watch)
 
 	for queue.Len() > 0 {
 		key, _ := queue.Get(context.Background())

@@ -98,7 +98,7 @@ func TestCacheAndHandlersFollowTheServer(t *testing.T) {
 	})
 }
 
-func TestHandlerAddedBeforeRunIsToldOfTheFirstList(t *testing.T) {
+func TestHandlerAddedBeforeRunGetsTheFirstList(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newCluster(), Options[*pod]{})

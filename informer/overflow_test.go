@@ -21,7 +21,7 @@ func (w *world) stall(opts HandlerOptions) (o *observer, release func()) {
 	return o, func() { close(gate); synctest.Wait() }
 }
 
-func TestHandlerBeyondItsBoundIsToldOfTheDifference(t *testing.T) {
+func TestHandlerBeyondItsBoundGetsTheDifference(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	c.set("a", "deleted", 0)

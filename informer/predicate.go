@@ -5,9 +5,9 @@ import (
 	"maps"
 )
 
-// Predicate selects events. Unlike the function of a [FilterHandler], which
-// selects objects, it makes a handler miss steps: Old is then not always the New
-// of the event that was delivered before.
+// Predicate selects events. The handler behind it misses the others, so Old is not
+// always the New of the event that it got before. A [FilterHandler] selects objects,
+// and turns what enters or leaves the selection into Added and Deleted.
 type Predicate[T Object] func(Event[T]) bool
 
 // errNoPredicate is for a nil predicate.

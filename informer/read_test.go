@@ -43,7 +43,7 @@ func TestListerReadsTheCache(t *testing.T) {
 	})
 }
 
-func TestEventsYieldsWhatAHandlerIsTold(t *testing.T) {
+func TestEventsYieldsWhatAHandlerGets(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	c.set("a", "x", 1)

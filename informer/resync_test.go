@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestResyncTellsEachObjectExactlyOncePerPeriod(t *testing.T) {
+func TestResyncDeliversEachObjectExactlyOncePerPeriod(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	for i := range 500 {
@@ -48,7 +48,7 @@ func TestResyncTellsEachObjectExactlyOncePerPeriod(t *testing.T) {
 	})
 }
 
-func TestResyncOfASlowHandlerTellsWhatItKnows(t *testing.T) {
+func TestResyncOfASlowHandlerDeliversWhatItHasSeen(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {

@@ -261,7 +261,7 @@ func (o *ForOptions[T]) complete(f *Factory, hasSource bool) error {
 	return nil
 }
 
-// builder makes an informer out of options.
+// builder creates an informer from options.
 // It is kept by share, for the sources of namespaces that are added later.
 type builder[T Object] struct {
 	f          *Factory

@@ -133,12 +133,12 @@ func TestDifferenceSkipsEqualVersions(t *testing.T) {
 	two := one.DeepCopy()
 	two.ResourceVersion = "2"
 	var got []string
-	tell := func(e Event[*pod]) bool {
+	deliver := func(e Event[*pod]) bool {
 		got = append(got, describe(e))
 		return true
 	}
-	assert.True(t, difference(snapshot(one), snapshot(one.DeepCopy()), CatchUp, tell))
+	assert.True(t, difference(snapshot(one), snapshot(one.DeepCopy()), CatchUp, deliver))
 	assert.Empty(t, got)
-	assert.True(t, difference(snapshot(one), snapshot(two), CatchUp, tell))
+	assert.True(t, difference(snapshot(one), snapshot(two), CatchUp, deliver))
 	assert.Equal(t, []string{"Updated a/x 1→1 CatchUp"}, got)
 }

@@ -109,7 +109,7 @@ func TestUnusableArgumentsAreRefused(t *testing.T) {
 	for name, f := range map[string]func() error{
 		"no source":   func() error { _, err := reflector.New[*configMap](nil, newRecorder(), reflector.Options{}); return err },
 		"no sink":     func() error { _, err := reflector.New(good, nil, reflector.Options{}); return err },
-		"no list":     func() error { return newErr(reflector.FromFuncs[*configMap, *corev1.ConfigMapList](nil, noWatch)) },
+		"nil list":    func() error { return newErr(reflector.FromFuncs[*configMap, *corev1.ConfigMapList](nil, noWatch)) },
 		"no watch":    func() error { return newErr(reflector.FromFuncs[*configMap](listOf(), nil)) },
 		"no function": func() error { return newErr(reflector.Transform[*configMap, *configMap](good, nil)) },
 		"nothing to transform": func() error {

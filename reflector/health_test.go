@@ -52,7 +52,7 @@ func TestTheStateMachineIsObservable(t *testing.T) {
 	})
 }
 
-func TestHealthTellsWhenTheNextAttemptIs(t *testing.T) {
+func TestHealthHasTheTimeOfTheNextAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted.Server{List: scripted.Fails(500, "")}
 		r, err := reflector.New(sourceOf(t, s), newRecorder(), listMode)

@@ -95,7 +95,7 @@ func TestACollectionOfAnotherKindIsOneError(t *testing.T) {
 	}
 }
 
-func TestAStructOfAUsersOwnIsToldItsKindByAnOption(t *testing.T) {
+func TestAnOptionNamesTheKindOfAUsersOwnStruct(t *testing.T) {
 	t.Parallel()
 	cfg := serve(t, "application/json", func() string { return widgetList })
 	lw, err := reflector.NewResource[*slim](cfg, widgets, reflector.ResourceOptions{Kind: "Gadget"})

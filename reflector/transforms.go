@@ -32,7 +32,7 @@ func KeepMetadata[T Object](labels, annotations []string) func(T) (T, error) {
 	}
 }
 
-// keep makes a new map, because a Go map does not shrink.
+// keep returns a new map, because a Go map does not shrink.
 func keep(m map[string]string, names []string) (kept map[string]string, changed bool) {
 	wanted := func(key string) bool {
 		return slices.ContainsFunc(names, func(name string) bool {

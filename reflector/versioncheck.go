@@ -38,7 +38,7 @@ func checkerOf[T Object](lw ListerWatcher[T]) versionChecker {
 	return c
 }
 
-// listNothing makes a list request and returns its error. Some sources know no
+// listNothing sends a list request and returns its error. Some sources know no
 // limit, and one object is answer enough.
 func listNothing[T Object](ctx context.Context, lw ListerWatcher[T], opts metav1.ListOptions) error {
 	answered := false

@@ -262,7 +262,7 @@ func TestWatchListRelistsFromTheLastVersion(t *testing.T) {
 	})
 }
 
-func TestWatchListIsNotAskedOfFunctionsUnlessToldSo(t *testing.T) {
+func TestWatchListIsNotAskedOfFunctionsUnlessAnOptionSaysSo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted.Server{List: scripted.Lists("10"), Watch: scripted.Quiet, WatchList: scripted.Fails(422, "")}
 		inner := sourceOf(t, s)

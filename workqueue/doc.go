@@ -33,7 +33,7 @@
 //
 //  1. An item is held by at most one worker: between the Get that returned it
 //     and the Done for it, no other Get returns it. Only the worker that holds an
-//     item may call Done for it, as the queue cannot tell callers apart.
+//     item may call Done for it, as the queue cannot distinguish callers.
 //  2. No add is lost: after Add, the item will be handed out (again), unless the
 //     queue is shut down already, or is shut down while the item is parked.
 //  3. Adds collapse: however many come before the item is handed out, it is

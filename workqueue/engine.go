@@ -269,7 +269,7 @@ func (q *engine[T]) setGroupLocked(e *entry[T], r *request[T]) {
 	e.link.name = r.group
 }
 
-// askLocked makes a request out of an entry that has none: it is queued, or will be
+// askLocked gives an entry without a request one: it is queued, or will be
 // once it is done or its park has ended.
 func (q *engine[T]) askLocked(e *entry[T], now int64) {
 	q.count.added++

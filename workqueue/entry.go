@@ -59,7 +59,7 @@ func (e *entry[T]) requested() bool { return e.barrier != nil }
 // entryList is a doubly linked list of entries through next and prev.
 type entryList[T comparable] struct{ head, tail *entry[T] }
 
-// pushBack appends e, which must be in no list.
+// pushBack appends e, which must not be in a list.
 func (l *entryList[T]) pushBack(e *entry[T]) {
 	e.next, e.prev = nil, l.tail
 	if l.tail == nil {

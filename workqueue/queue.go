@@ -10,7 +10,7 @@ import (
 // Every combination is valid. The functions are called without the queue's
 // lock held, from whatever goroutine adds, concurrently.
 type Options[T comparable] struct {
-	// Name tells queues apart in [Queue.Inspect] and in logs.
+	// Name distinguishes queues in [Queue.Inspect] and in logs.
 	Name string
 
 	// MaxWait, if it has more than one element, divides the items into priority
@@ -114,7 +114,7 @@ func (q *plain[T]) Get(ctx context.Context) (item T, ok bool) { return q.engine.
 // again in the meantime, it is queued again, also after a shutdown. Done of an
 // item that is not being processed does nothing.
 //
-// Call it once per Get. The queue cannot tell callers apart: a second Done, while
+// Call it once per Get. The queue cannot distinguish callers: a second Done, while
 // another worker holds the item, ends that worker's exclusive access to it.
 func (q *plain[T]) Done(item T) { q.engine.done(item, false) }
 
@@ -219,7 +219,7 @@ func (q *delaying[T]) AddAfter(item T, d time.Duration) {
 // A request for a parked item, by Add for instance, is kept and does not end the
 // park: however many there are, the item is handed out once for all of them, when
 // the park has ended. So when the reason for parking is a stale cache, no event
-// that arrives meanwhile makes a worker look at it. A queued item leaves the queue.
+// that arrives meanwhile is handed to a worker. A queued item leaves the queue.
 // A second Park replaces the first. A nil condition counts as met.
 //
 // A shutdown drops parked items, as it drops delayed ones, also those that were

@@ -73,7 +73,7 @@ func credentials(cfg *rest.Config) string {
 	return "none"
 }
 
-// ask makes a request that every server answers to every user.
+// ask sends a request that every server answers to every user.
 func ask(ctx context.Context, cfg *rest.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // else a silent server would be waited for
 	defer cancel()

@@ -92,7 +92,7 @@ func convertVersion(in *unstructured.Unstructured, want schema.GroupVersionKind)
 	return obj, nil
 }
 
-// named makes an error about a stored object one about the resource that the
+// named turns an error about a stored object into one about the resource that the
 // client knows it by.
 func (r Resource) named(err error) error {
 	status, ok := err.(apierrors.APIStatus)

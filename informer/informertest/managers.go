@@ -104,7 +104,7 @@ func (c typeConverter[V, O]) TypedToObject(value *V) (runtime.Object, error) {
 	return c.toObject(value)
 }
 
-// seesTracked makes a converter accept tracked objects.
+// seesTracked lets a converter accept tracked objects.
 func seesTracked(c managedfields.TypeConverter) managedfields.TypeConverter {
 	return newTypeConverter(c.ObjectToTyped, c.TypedToObject)
 }

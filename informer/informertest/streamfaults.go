@@ -63,17 +63,17 @@ func (t *tamper) finish(w *watcher) {
 	}
 }
 
-// after makes an effect that happens once n events are sent.
+// after returns an effect that happens once n events are sent.
 func after(n int, action func(w *watcher) error) Effect {
 	return Effect{stream: func() *tamper { return &tamper{events: n, after: action} }}
 }
 
-// instead makes an effect that happens in place of the event that follows n.
+// instead returns an effect that happens in place of the event that follows n.
 func instead(n int, action func(w *watcher, frame []byte) error) Effect {
 	return Effect{stream: func() *tamper { return &tamper{events: n, instead: action} }}
 }
 
-// editing makes an effect on each event.
+// editing returns an effect on each event.
 func editing(edit func(t *tamper, typ watch.EventType, frame []byte) [][]byte) Effect {
 	return Effect{stream: func() *tamper { return &tamper{edit: edit} }}
 }

@@ -138,7 +138,7 @@ func prepareUpdate(res Resource, old, obj *unstructured.Unstructured, opts write
 	return obj
 }
 
-// copyMember makes a top-level member of to equal that of from, absent or not.
+// copyMember sets a top-level member of to to that of from, absent or not.
 func copyMember(from, to *unstructured.Unstructured, name string) {
 	if v, ok := from.Object[name]; ok {
 		to.Object[name] = v

@@ -112,7 +112,7 @@
 //  3. When an informer has stopped, and when a [Queue] or [Reflector] is closed,
 //     a scrape that begins afterwards shows none of its series. The name is free
 //     again.
-//  4. No name makes a scrape fail. That of a second running informer gets a
+//  4. A scrape never fails because of a name. That of a second running informer gets a
 //     number, that of a second queue or reflector is an error, and what is not
 //     UTF-8 is replaced.
 //  5. Nothing is global: two registries are independent of each other.

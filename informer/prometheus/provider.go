@@ -65,5 +65,5 @@ func (p *Provider) Reflector(name string) (*Reflector, error) {
 	return p.collector.addReflector(clean(name))
 }
 
-// clean makes a string fit for the value of a label.
+// clean returns s as a valid value of a label.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -6,7 +6,7 @@
 // sends random histories through client-go and this library.)
 //
 //	go -C internal/bench run ./cmd/compare            # the whole table
-//	go -C internal/bench run ./cmd/compare -quick     # the most telling rows
+//	go -C internal/bench run ./cmd/compare -quick     # the most significant rows
 //	go -C internal/bench run ./cmd/compare -list      # what there is
 //	go -C internal/bench run ./cmd/compare -run 'queue: add'
 //	go -C internal/bench run ./cmd/compare -scaling   # how costs grow

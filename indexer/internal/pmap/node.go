@@ -28,7 +28,7 @@ const (
 	genShift = 16
 )
 
-// inner is a node whose slots lead on: bit i of meta tells whether slot i holds
+// inner is a node whose slots lead on: bit i of meta says whether slot i holds
 // a *leaf or something deeper (an *inner, or a *chain once the hash is used up).
 //
 // A leaf that is not yet divided by all fanBits of this node occupies several

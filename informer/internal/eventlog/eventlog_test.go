@@ -146,7 +146,7 @@ func TestSlowCursorIsDetachedAndOthersAreNot(t *testing.T) {
 	assert.Equal(t, total-1, state)
 	assert.Len(t, read(t, lossless), total)
 	l.Append([]int{-1}, -1)
-	assert.Equal(t, []int{-1}, read(t, slow), "it goes on from where it was told it is")
+	assert.Equal(t, []int{-1}, read(t, slow), "it goes on from the position that Next returned")
 }
 
 func TestLargeBatchDoesNotDetachAWaitingCursor(t *testing.T) {
@@ -239,7 +239,7 @@ func TestLeaveEndsACursorInEveryState(t *testing.T) {
 	assert.Empty(t, l.parked)
 }
 
-func TestCloseWakesAndEndsEverybody(t *testing.T) {
+func TestCloseWakesAndEndsAllReaders(t *testing.T) {
 	t.Parallel()
 	l := New[int](0)
 	woken := 0

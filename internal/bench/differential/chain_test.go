@@ -18,8 +18,8 @@ type state struct {
 
 func stateOf(p *corev1.Pod) state { return state{p.UID, p.ResourceVersion} }
 
-// told is one delivered event, in this library's terms.
-type told struct {
+// delivery is one delivered event, in this library's terms.
+type delivery struct {
 	stretch int // of the history; see world.stretch
 	typ     string
 	old     state
@@ -28,7 +28,7 @@ type told struct {
 	unseen  bool
 }
 
-func (e told) String() string {
+func (e delivery) String() string {
 	s := fmt.Sprintf("%s %s→%s", e.typ, e.old.version, e.now.version)
 	if e.initial {
 		s += " initial"
@@ -51,7 +51,7 @@ type chains struct {
 	gate   *gate
 
 	mu      sync.Mutex
-	events  map[types.NamespacedName][]told
+	events  map[types.NamespacedName][]delivery
 	known   map[types.NamespacedName]state
 	resyncs map[types.NamespacedName]int
 	calls   int
@@ -61,12 +61,12 @@ type chains struct {
 func newChains(server *record, g *gate) *chains {
 	return &chains{
 		server: server, gate: g,
-		events: map[types.NamespacedName][]told{}, known: map[types.NamespacedName]state{}, resyncs: map[types.NamespacedName]int{},
+		events: map[types.NamespacedName][]delivery{}, known: map[types.NamespacedName]state{}, resyncs: map[types.NamespacedName]int{},
 	}
 }
 
-// tell records an event, after checking that it follows from the one before.
-func (c *chains) tell(key types.NamespacedName, e told) {
+// deliver records an event, after checking that it follows from the one before.
+func (c *chains) deliver(key types.NamespacedName, e delivery) {
 	e.stretch = c.server.stretchNow()
 	before, known := c.known[key]
 	switch {
@@ -92,7 +92,7 @@ func (c *chains) tell(key types.NamespacedName, e told) {
 // again records that a state was delivered that the handler has seen.
 func (c *chains) again(key types.NamespacedName, s state) {
 	if known, ok := c.known[key]; !ok || known != s {
-		c.fault("%s: told again of %v, but there is %v", key, s, known)
+		c.fault("%s: delivered again: %v, but there is %v", key, s, known)
 	}
 	c.resyncs[key]++
 }
@@ -112,8 +112,8 @@ func (c *chains) exit() { c.mu.Unlock() }
 
 // strict returns the chain of one object without what happened in stretches in
 // which the two sides may have seen different things.
-func (c *chains) strict(key types.NamespacedName) []told {
-	return slices.DeleteFunc(slices.Clone(c.events[key]), func(e told) bool { return isLoose(e.stretch) })
+func (c *chains) strict(key types.NamespacedName) []delivery {
+	return slices.DeleteFunc(slices.Clone(c.events[key]), func(e delivery) bool { return isLoose(e.stretch) })
 }
 
 // number returns a version as a number.

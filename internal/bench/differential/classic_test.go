@@ -17,7 +17,7 @@ import (
 
 // The classic chain on both sides: a reflector writes to a DeltaFIFO, and a loop
 // pops from it and applies.
-func TestClassicChainTellsWhatClientGoDoes(t *testing.T) {
+func TestClassicChainDeliversWhatClientGoDoes(t *testing.T) {
 	t.Parallel()
 	met := &tally{}
 	t.Cleanup(func() { met.require(t, kindIsSet) })
@@ -152,20 +152,20 @@ func (e *chainEnd) apply(key types.NamespacedName, p *corev1.Pod, isDeleted, uns
 	case isDeleted && !known:
 		return nil
 	case isDeleted:
-		ev := told{typ: deleted, old: stateOf(old), unseen: unseen}
+		ev := delivery{typ: deleted, old: stateOf(old), unseen: unseen}
 		if !unseen {
 			ev.now = stateOf(p)
 		}
-		e.tell(key, ev)
+		e.deliver(key, ev)
 		return e.set(key, nil)
 	case known && stateOf(old) == stateOf(p): // a list, and nothing new
 	case known && old.UID != p.UID:
-		e.tell(key, told{typ: deleted, old: stateOf(old), unseen: true})
-		e.tell(key, told{typ: added, now: stateOf(p)})
+		e.deliver(key, delivery{typ: deleted, old: stateOf(old), unseen: true})
+		e.deliver(key, delivery{typ: added, now: stateOf(p)})
 	case known:
-		e.tell(key, told{typ: updated, old: stateOf(old), now: stateOf(p)})
+		e.deliver(key, delivery{typ: updated, old: stateOf(old), now: stateOf(p)})
 	default:
-		e.tell(key, told{typ: added, now: stateOf(p), initial: initial})
+		e.deliver(key, delivery{typ: added, now: stateOf(p), initial: initial})
 	}
 	return e.set(key, p)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestInformerTellsWhatClientGoDoes(t *testing.T) {
+func TestInformerDeliversWhatClientGoDoes(t *testing.T) {
 	t.Parallel()
 	met := &tally{}
 	t.Cleanup(func() {
@@ -26,16 +26,16 @@ func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 		verbs   []verb // without which it cannot happen
 		most    int
 	}{
-		"deletions found by a relist are not told": {
-			planted: func(e *told) bool { return e.typ != deleted || !e.unseen },
+		"deletions found by a relist are not delivered": {
+			planted: func(e *delivery) bool { return e.typ != deleted || !e.unseen },
 			verbs:   []verb{join, pause}, most: 7,
 		},
 		"deletions found by a relist look like any other": {
-			planted: func(e *told) bool { e.unseen = false; return true },
+			planted: func(e *delivery) bool { e.unseen = false; return true },
 			verbs:   []verb{join, pause}, most: 7,
 		},
-		"late handlers are not told that it is the beginning": {
-			planted: func(e *told) bool { e.initial = false; return true },
+		"late handlers do not see that it is the initial list": {
+			planted: func(e *delivery) bool { e.initial = false; return true },
 			verbs:   []verb{join}, most: 3,
 		},
 	} {

@@ -117,7 +117,7 @@ func (p *pair) compare(synced bool, met *tally) error {
 			n := min(len(ours), len(theirs))
 			ours, theirs = ours[:n], theirs[:n]
 		}
-		same := func(a, b told) bool { return a == b || p.temper == filtering && isFilteredUnseen(a, b, met) }
+		same := func(a, b delivery) bool { return a == b || p.temper == filtering && isFilteredUnseen(a, b, met) }
 		if !slices.EqualFunc(ours, theirs, same) {
 			fail("%s\n\tours:   %s\n\ttheirs: %s", key.Name, chain(ours), chain(theirs))
 		}
@@ -129,7 +129,7 @@ func (p *pair) compare(synced bool, met *tally) error {
 }
 
 // isFilteredUnseen is difference D7.
-func isFilteredUnseen(ours, theirs told, met *tally) bool {
+func isFilteredUnseen(ours, theirs delivery, met *tally) bool {
 	if ours.typ != deleted || !ours.unseen || theirs.unseen {
 		return false
 	}
@@ -140,7 +140,7 @@ func isFilteredUnseen(ours, theirs told, met *tally) bool {
 	return ours == theirs
 }
 
-func chain(events []told) string {
+func chain(events []delivery) string {
 	var all []string
 	for _, e := range events {
 		all = append(all, e.String())

@@ -56,7 +56,7 @@ func TestD3ARelistThatChangesNothing(t *testing.T) {
 		w.settle(10 * time.Second)
 		require.Equal(t, watches+4, w.server.Count("watch", pods.Resource), "each failed once and relisted")
 		_, theirsNow := p.resyncCounts()
-		assert.Greater(t, theirsNow[keys[0]], theirs[keys[0]], "client-go tells of each relist")
+		assert.Greater(t, theirsNow[keys[0]], theirs[keys[0]], "client-go delivers each relist")
 		w.settle(20 * time.Second)
 		oursNow, _ := p.resyncCounts()
 		assert.Equal(t, ours[keys[0]]+1, oursNow[keys[0]], "ours keeps to its turns")

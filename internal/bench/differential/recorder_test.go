@@ -10,7 +10,7 @@ import (
 
 // defect corrupts events before our handlers receive them, to test the tests. It may
 // change an event, and returns false to drop it.
-type defect func(*told) bool
+type defect func(*delivery) bool
 
 // ourRecorder is a handler of this library that records the events it receives.
 type ourRecorder struct {
@@ -25,7 +25,7 @@ func (r *ourRecorder) OnEvent(e informer.Event[*corev1.Pod]) {
 		r.again(e.Key, stateOf(e.New))
 		return
 	}
-	t := told{initial: e.Type == informer.Added && e.Origin == informer.InitialList}
+	t := delivery{initial: e.Type == informer.Added && e.Origin == informer.InitialList}
 	if e.Old != nil {
 		t.old = stateOf(e.Old)
 	}
@@ -43,7 +43,7 @@ func (r *ourRecorder) OnEvent(e informer.Event[*corev1.Pod]) {
 	if r.planted != nil && !r.planted(&t) {
 		return
 	}
-	r.tell(e.Key, t)
+	r.deliver(e.Key, t)
 }
 
 // theirRecorder is a handler of client-go. It records the events that this library
@@ -64,7 +64,7 @@ func (r *theirRecorder) OnAdd(obj any, initial bool) {
 	r.enter()
 	defer r.exit()
 	p := obj.(*corev1.Pod)
-	r.tell(keyOf(p), told{typ: added, now: stateOf(p), initial: initial})
+	r.deliver(keyOf(p), delivery{typ: added, now: stateOf(p), initial: initial})
 }
 
 func (r *theirRecorder) OnUpdate(oldObj, newObj any) {
@@ -78,10 +78,10 @@ func (r *theirRecorder) OnUpdate(oldObj, newObj any) {
 		r.met.add(resyncTurns, 1)
 	case old.UID != now.UID:
 		r.met.add(anotherObject, 1)
-		r.tell(key, told{typ: deleted, old: stateOf(old), unseen: true})
-		r.tell(key, told{typ: added, now: stateOf(now)})
+		r.deliver(key, delivery{typ: deleted, old: stateOf(old), unseen: true})
+		r.deliver(key, delivery{typ: added, now: stateOf(now)})
 	default:
-		r.tell(key, told{typ: updated, old: stateOf(old), now: stateOf(now)})
+		r.deliver(key, delivery{typ: updated, old: stateOf(old), now: stateOf(now)})
 	}
 }
 
@@ -99,7 +99,7 @@ func (r *theirRecorder) OnDelete(obj any) {
 		r.met.add(unknownDeletion, 1)
 		return
 	}
-	t := told{typ: deleted, old: known, unseen: unseen, now: stateOf(p)}
+	t := delivery{typ: deleted, old: known, unseen: unseen, now: stateOf(p)}
 	if unseen {
 		t.now = state{}
 		if stateOf(p) != known {
@@ -109,7 +109,7 @@ func (r *theirRecorder) OnDelete(obj any) {
 	if r.filtered && t.now == known {
 		t.now = state{} // not deleted: it does not match any more
 	}
-	r.tell(key, t)
+	r.deliver(key, t)
 }
 
 // matches is the filter of the filtering handlers.

@@ -20,7 +20,7 @@ func informerRows() []bench.Row {
 		rows = append(rows, compareInformers(bench.Row{
 			Work: "event to " + count(c.handlers, "handler"),
 			Does: "Updates of 10,000 pods come over a watch in memory and go through reflector, queue, store and index to every handler; " +
-				"a unit is an event that all have been told of.",
+				"a unit is an event that all have received.",
 			Quick: c.quick,
 			Want:  bench.Target{Ratio: c.ratio, Allocs: bench.AtMost(2)},
 		}, deliver(10_000, c.handlers, 0)))

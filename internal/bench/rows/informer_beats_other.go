@@ -9,7 +9,7 @@ import "time"
 type beats struct {
 	start    time.Time
 	interval time.Duration
-	told     int
+	ticks    int
 }
 
 // newBeats starts the clock. The first beat is due one interval after the start.
@@ -20,9 +20,9 @@ func newBeats(interval time.Duration) *beats {
 // wait waits for the next beat, and returns how many there were since the last
 // call. None is lost.
 func (b *beats) wait() int {
-	time.Sleep(time.Until(b.start.Add(time.Duration(b.told+1) * b.interval)))
-	n := int(time.Since(b.start)/b.interval) - b.told
-	b.told += n
+	time.Sleep(time.Until(b.start.Add(time.Duration(b.ticks+1) * b.interval)))
+	n := int(time.Since(b.start)/b.interval) - b.ticks
+	b.ticks += n
 	return n
 }
 

@@ -19,14 +19,14 @@ func lateHandlerRow() bench.Row {
 	}, func(inf shared, f *feed) bench.Subject {
 		u := updatesOf(f.fill(pods(big, 20)))
 		inf.Start()
-		told := make(chan struct{}, 1)
-		inf.AddHandler(func() { told <- struct{}{} })
+		delivered := make(chan struct{}, 1)
+		inf.AddHandler(func() { delivered <- struct{}{} })
 		var longest time.Duration
 		var remove func()
 		probe := func() {
 			start := time.Now()
 			f.send(watch.Modified, u.take())
-			<-told
+			<-delivered
 			longest = max(longest, time.Since(start))
 		}
 		return bench.Subject{

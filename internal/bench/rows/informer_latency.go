@@ -16,7 +16,7 @@ func latencyRows() []bench.Row {
 		rows = append(rows, compareInformers(bench.Row{
 			Work: fmt.Sprintf("p%d from event to handler, %s/s, 10 handlers", c.percent, grouped(c.rate)),
 			Does: fmt.Sprintf("%s events come in a second, each at its time, to 10 handlers; "+
-				"the time from when one is due on the watch to when the last handler has been told, percentile %d.", grouped(c.rate), c.percent),
+				"the time from when one is due on the watch to when the last handler has received it, percentile %d.", grouped(c.rate), c.percent),
 			Measure: bench.Latency, Repeat: 1, Rounds: 5,
 			Want: bench.Target{Ratio: 1},
 		}, latency(c.percent, c.rate, handlers)))
@@ -67,7 +67,7 @@ func gridRows() []bench.Row {
 		row := bench.Row{
 			Work: fmt.Sprintf("p99 from event to handler, %dk pods, %s", c.objects/1000, count(c.readers, "reader")),
 			Does: fmt.Sprintf("For %d seconds 1,000 updates a second come for %s pods of one namespace, each at its time, "+
-				"to one handler; the time from when one is due on the watch to when the handler has been told, percentile 99.",
+				"to one handler; the time from when one is due on the watch to when the handler has received it, percentile 99.",
 				seconds, grouped(c.objects)),
 			Measure: bench.Latency, Repeat: 1, Rounds: 3, Want: c.want,
 		}

@@ -15,12 +15,12 @@ import (
 type probe struct {
 	epoch    time.Time
 	events   int
-	handlers []*toldTimes
+	handlers []*deliveryTimes
 	done     chan struct{}
 }
 
-// toldTimes are the times at which one handler received events, since the epoch.
-type toldTimes struct {
+// deliveryTimes are the times at which one handler received events, since the epoch.
+type deliveryTimes struct {
 	at []time.Duration
 	_  [40]byte // a cache line of its own
 }
@@ -31,7 +31,7 @@ func newProbe(events int) *probe {
 
 // handler returns what a further handler has to call on each event.
 func (p *probe) handler() func() {
-	t := &toldTimes{at: make([]time.Duration, 0, p.events)}
+	t := &deliveryTimes{at: make([]time.Duration, 0, p.events)}
 	p.handlers = append(p.handlers, t)
 	return func() {
 		t.at = append(t.at, time.Since(p.epoch))

@@ -29,11 +29,11 @@ func resyncRows() []bench.Row {
 		}, w)
 	}
 	return []bench.Row{
-		row("time until told", "The time in a period during which any of them is being told.",
+		row("time until delivered", "The time in a period during which any of them is receiving events.",
 			bench.Latency, 3, resync(big, handlers)),
 		row("peak heap", "Each takes a microsecond for an event; the most that is on the heap in a period, garbage included, over what was in use before; no less than 8 kB is counted.",
 			bench.Memory, 10, resyncHeap(big, handlers, time.Microsecond)),
-		row("longest hold-up", "For two periods 1,000 updates come in a second; the longest time from when one is due to when all five have been told.",
+		row("longest hold-up", "For two periods 1,000 updates come in a second; the longest time from when one is due to when all five have received it.",
 			bench.Latency, 3, resyncLatency(big, handlers, false)),
 		row("longest hold-up of another", "The same for a sixth handler, which has no resync.",
 			bench.Latency, 3, resyncLatency(big, handlers, true)),
@@ -110,13 +110,13 @@ func resyncHeap(objects, handlers int, while time.Duration) func(shared, *feed) 
 		// to an end on cores that have no moment to spare.
 		var slow atomic.Bool
 		for range handlers {
-			told := r.handler(func() {})
+			deliver := r.handler(func() {})
 			inf.(resyncing).AddResynced(func(resync bool) {
 				if slow.Load() {
 					for start := time.Now(); time.Since(start) < while; {
 					}
 				}
-				told(resync)
+				deliver(resync)
 			})
 		}
 		inf.Start()

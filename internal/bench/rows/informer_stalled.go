@@ -34,7 +34,7 @@ func stalledHandlerRow() bench.Row {
 	const objects, updates = 10_000, 1_000_000
 	return compareInformers(bench.Row{
 		Work: "memory behind a stalled handler",
-		Does: fmt.Sprintf("One handler does not return while %s updates of %s pods arrive, and another one is told of all of them; "+
+		Does: fmt.Sprintf("One handler does not return while %s updates of %s pods arrive, and another one receives all of them; "+
 			"the heap that this takes, for one pod.", grouped(updates), grouped(objects)),
 		Measure: bench.LiveHeap, Per: objects, Repeat: 1,
 		Want: bench.Target{Ratio: 1},

@@ -44,12 +44,12 @@ func short(n int) string {
 func handlerSeries() []bench.Row {
 	return series(bench.Point{
 		Series: "handlers-event",
-		Title:  "Telling every handler of an event",
+		Title:  "Delivering an event to every handler",
 		XLabel: "handlers of the informer", YLabel: "time per event",
 	}, []int{1, 3, 10, 30, 100, 300}, func(n int) bench.Row {
 		return compareInformers(bench.Row{
 			Does: "Updates of 10,000 pods come over a watch in memory and go through reflector, queue, store and index to every handler; " +
-				"a unit is an event that all have been told of.",
+				"a unit is an event that all have received.",
 		}, deliver(10_000, n, 0))
 	})
 }

@@ -92,7 +92,7 @@ func addRow(indexes int) bench.Row {
 func replaceRow() bench.Row {
 	return compareStores(bench.Row{
 		Work: "replace 100k, 1% changed",
-		Does: "The whole content is stated anew; every pod is another copy, and one in a hundred has another resourceVersion. A unit is a pod.",
+		Does: "The whole content is stated again; every pod is another copy, and one in a hundred has another resourceVersion. A unit is a pod.",
 		Per:  big,
 		Want: bench.Target{Ratio: 1},
 	}, clientGoStore, someIndexes(2), filled(big, 20, func(s store, ps []*corev1.Pod) bench.Subject {

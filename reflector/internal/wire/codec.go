@@ -95,9 +95,9 @@ func (c *codec[T]) expected() *expectation {
 	return c.expect()
 }
 
-// decodeJSON makes an object of raw, which it does not retain. An error that is
+// decodeJSON decodes an object from raw, which it does not retain. An error that is
 // an *ObjectError concerns this object alone; any other one says that the bytes
-// are no JSON, hence that the stream is broken.
+// are not JSON, hence that the stream is broken.
 func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, error) {
 	obj := reflect.New(c.elem).Interface().(T)
 	var err error
@@ -128,7 +128,7 @@ func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, e
 	return none, objectError(identifyJSON(raw), position, err)
 }
 
-// decodeProto makes an object of raw, an object without its envelope, which it
+// decodeProto decodes an object from raw, which is without its envelope and which it
 // does not retain. All errors are *ObjectErrors: the envelope has stated the size, so
 // the next object is found even if this one is garbage. JSON has no sizes, and
 // decodeJSON must therefore end the stream when the bytes are not JSON.

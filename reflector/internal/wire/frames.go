@@ -332,7 +332,7 @@ func event[T Object](typ watch.EventType, obj T, err error) (Event[T], error) {
 	return Event[T]{Type: typ, Object: obj, ResourceVersion: obj.GetResourceVersion()}, nil
 }
 
-// asEvent makes an event of an *ObjectError. Any other error stays one.
+// asEvent turns an *ObjectError into an event. Any other error stays one.
 func asEvent[T Object](ev Event[T], err error) (Event[T], error) {
 	if err == nil {
 		return ev, nil // without what errors.As allocates

@@ -59,7 +59,7 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 		callback = each(obj, err)
 		return callback
 	}
-	// This makes a Read in another goroutine return. The one is enough for
+	// This unblocks a Read in another goroutine. The one is enough for
 	// net/http, the other for what else may be behind a RoundTripper.
 	unblock := func() {
 		cancel()

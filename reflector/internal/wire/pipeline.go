@@ -41,7 +41,7 @@ var (
 // bytes of an item are copied into its chunk, so that the reader can go on while the
 // item is decoded.
 type pipeline[R any] struct {
-	// decode makes a result of an item, on any goroutine. An error that is no
+	// decode turns an item into a result, on any goroutine. An error that is no
 	// *ObjectError ends the run.
 	decode func(raw []byte, position int) (R, error)
 	// unchanged are items of a list that need not be decoded; nil: there are none.

@@ -15,7 +15,7 @@ import (
 // status of 200, which kube-apiserver sends before the first event. The stream ends
 // with ctx; Close it in any case.
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (*Stream[T], error) {
-	// A LIST and a WATCH are the same GET; this parameter tells them apart.
+	// A LIST and a WATCH are the same GET; this parameter distinguishes them.
 	opts.Watch = true
 	ctx, cancel := context.WithCancel(ctx)
 	// ctx is the stream's own, so that Close can end the request while the caller's
@@ -230,7 +230,7 @@ func (s *Stream[T]) readInitial() error {
 // Close ends the watch. It may be called more than once, and while another
 // goroutine is in Next, which then returns an error.
 func (s *Stream[T]) Close() error {
-	// Cancelling is what makes a Read in another goroutine return.
+	// Cancelling unblocks a Read in another goroutine.
 	s.cancel()
 	if s.initial == nil {
 		return s.body.Close()

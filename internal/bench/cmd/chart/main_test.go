@@ -16,7 +16,7 @@ import (
 func saved(t *testing.T) string {
 	var rep bench.Report
 	for _, x := range []float64{1, 10} {
-		outcome := bench.ReportOutcome{Who: "somebody", Figure: x, Samples: []bench.Sample{{Figure: x}}}
+		outcome := bench.ReportOutcome{Who: "another", Figure: x, Samples: []bench.Sample{{Figure: x}}}
 		rep.Entries = append(rep.Entries, bench.Entry{
 			Area: "scaling", Work: strings.Repeat("x", int(x)), Unit: "ns", Ours: outcome, Theirs: outcome,
 			Point: &bench.Point{Series: "small-series", Title: "Title", XLabel: "x", YLabel: "y", X: x},

@@ -33,7 +33,7 @@ type options struct {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	flags.BoolVar(&o.quick, "quick", false, "only the most telling rows, with fewer and shorter runs")
+	flags.BoolVar(&o.quick, "quick", false, "only the most significant rows, with fewer and shorter runs")
 	flags.BoolVar(&o.scaling, "scaling", false, "instead of the table, the rows that show how costs grow (see cmd/chart)")
 	flags.BoolVar(&o.list, "list", false, "print what there is to measure, and measure nothing")
 	flags.BoolVar(&o.json, "json", false, "print JSON, with every sample")
