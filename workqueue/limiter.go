@@ -64,6 +64,8 @@ type waitingLimiter[T comparable] interface {
 	hasBucket() bool
 }
 
+// hasBucket reports whether a token bucket is part of the limiter, so that its demand
+// depends on how long the item will wait anyway.
 func hasBucket[T comparable](l RateLimiter[T]) bool {
 	w, ok := l.(waitingLimiter[T])
 	return ok && w.hasBucket()
