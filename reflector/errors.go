@@ -1,16 +1,9 @@
 package reflector
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"strings"
-	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,11 +130,11 @@ func Classify(err error) ErrorClass {
 		return ClassNotSharded
 	case errors.As(err, &decode), errors.As(err, &event):
 		return ClassDecode
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case wire.IsRefused(err):
 		return ClassRefused
-	case isTLS(err):
+	case wire.IsTLS(err):
 		return ClassTLS
-	case isTimeout(err):
+	case wire.IsTimeout(err):
 		return ClassTimeout
 	case wire.IsNetwork(err):
 		return ClassNetwork
@@ -152,7 +145,7 @@ func Classify(err error) ErrorClass {
 // classifyStatus sorts a Status of the server, by reason or else by code.
 func classifyStatus(err error, s metav1.Status) ErrorClass {
 	switch {
-	case isFuture(err, s):
+	case wire.IsFuture(err, s):
 		return ClassFuture
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return ClassExpired
@@ -174,48 +167,6 @@ func classifyStatus(err error, s metav1.Status) ErrorClass {
 	return ClassServer
 }
 
-// isFuture recognises the three forms in which servers have said that a
-// resourceVersion is ahead of them: a cause type since 1.18.6, a cause message
-// from 1.17.0, and before that only the message of a timeout.
-func isFuture(err error, s metav1.Status) bool {
-	const text = "Too large resource version"
-	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		return true
-	}
-	if !apierrors.IsTimeout(err) {
-		return false
-	}
-	if s.Details != nil {
-		for _, cause := range s.Details.Causes {
-			if cause.Message == text {
-				return true
-			}
-		}
-	}
-	return strings.Contains(s.Message, text)
-}
-
-// isTLS reports whether the two sides could not agree on a secure connection.
-func isTLS(err error) bool {
-	var (
-		verify  *tls.CertificateVerificationError
-		record  tls.RecordHeaderError
-		alert   tls.AlertError
-		unknown x509.UnknownAuthorityError
-		host    x509.HostnameError
-		invalid x509.CertificateInvalidError
-	)
-	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
-		errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid) ||
-		errors.Is(err, http.ErrSchemeMismatch)
-}
-
-// isTimeout reports whether err is a timeout, of the network or of a context.
-func isTimeout(err error) bool {
-	var t interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
-}
-
 // requestError says which request failed, why, and where it helps what to do
 // about it. It wraps the cause, so that the predicates of
 // k8s.io/apimachinery/pkg/api/errors work on it.
@@ -233,7 +184,7 @@ func (e *requestError) Error() string {
 	if e.namespace != "" {
 		what += " in namespace " + e.namespace
 	}
-	msg := fmt.Sprintf("cannot %s %s at %s: %v", e.verb, what, e.server, cause(e.err))
+	msg := fmt.Sprintf("cannot %s %s at %s: %v", e.verb, what, e.server, wire.Cause(e.err))
 	if advice := e.advice(); advice != "" {
 		msg += ": " + advice
 	}
@@ -242,16 +193,6 @@ func (e *requestError) Error() string {
 
 // Unwrap returns the cause.
 func (e *requestError) Unwrap() error { return e.err }
-
-// cause leaves out what net/http puts in front of an error: the method and the
-// URL with all its parameters.
-func cause(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}
 
 // advice says what to do about the error, or nothing if that is not known.
 func (e *requestError) advice() string {

@@ -27,5 +27,6 @@
 // envelope.go, list_json.go and list_proto.go; watch.go with frames.go; lexer.go and
 // protobuf.go (bytes to values), codec.go (values to objects), identity.go,
 // pipeline.go. Bounds: depth.go, foreign.go, decodeerror.go. What an answer must be:
-// kind.go, shard.go. What travels in the context: attempts.go, progress.go.
+// kind.go, shard.go. What errors mean: errors.go, causes.go. What travels in the
+// context: attempts.go, progress.go, known.go.
 package wire

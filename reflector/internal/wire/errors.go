@@ -3,11 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/url"
-	"strings"
-	"syscall"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -84,21 +79,3 @@ func (e *DecodeError) Error() string { return "cannot decode the answer: " + e.E
 
 // Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
-
-// IsNetwork reports whether an error says that a connection could not be made or
-// broke.
-//
-// A broken connection is an everyday event for a watch; anything else that ends one is
-// worth a closer look.
-func IsNetwork(err error) bool {
-	var (
-		op  *net.OpError
-		dns *net.DNSError
-		u   *url.Error
-	)
-	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &u) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		// The errors of HTTP/2 have no exported types.
-		strings.Contains(err.Error(), "http2: ") || strings.Contains(err.Error(), "stream error: ")
-}
