@@ -46,17 +46,16 @@ func Example() {
 	body, err := io.ReadAll(answer.Body)
 	must(err)
 	for line := range strings.Lines(string(body)) {
-		if strings.Contains(line, "<h3>") || strings.Contains(line, "SYNCED;") || strings.Contains(line, "default/") {
+		if strings.HasPrefix(line, "ERROR") || strings.HasPrefix(line, "informer") || strings.Contains(line, "default/") {
 			fmt.Print(line)
 		}
 	}
 	server.CloseClientConnections()
 
 	// Output:
-	// <h3>informer configmaps</h3>
-	// NOT SYNCED; objects: 0, at resourceVersion -; entries of the event log so far: 0
-	// <h3>queue configmaps</h3>
-	// default/settings  -    0             0        no
+	// ERROR    Informer configmaps has not been started.
+	// informer configmaps: not synced
+	//     default/settings  for an unknown time
 }
 
 func must(err error) {

@@ -46,7 +46,9 @@ func TestWhatIsNilIsRefused(t *testing.T) {
 func TestNothingToShow(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
-	assert.Contains(t, page(t, h), "informers: 0 (not synced: 0, degraded: 0, stopped: 0); queues: 0 (shut down: 0)")
+	assert.Contains(t, page(t, h), "Nothing is shown yet.")
+	assert.Contains(t, page(t, h), "would be here")
+	assert.Contains(t, textOf(t, h), "Nothing is shown yet.")
 	a := jsonOf(t, h)
 	assert.NotNil(t, a.Informers)
 	assert.NotNil(t, a.Queues)
@@ -62,7 +64,7 @@ func TestInformerThatIsNotSyncedSaysWhyAndAStoppedOneThatItIs(t *testing.T) {
 		require.NoError(t, err)
 		h := newHandler(t, inspect.Informer(inf))
 		assert.Equal(t, "New", jsonOf(t, h).Informers[0].Sources[0].State)
-		assert.Contains(t, page(t, h), "NOT SYNCED")
+		assert.Contains(t, page(t, h), "Informer maps has not been started.")
 
 		require.NoError(t, server.Pause())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -71,15 +73,17 @@ func TestInformerThatIsNotSyncedSaysWhyAndAStoppedOneThatItIs(t *testing.T) {
 		source := jsonOf(t, h).Informers[0].Sources[0]
 		require.NotNil(t, source.LastError)
 		assert.Contains(t, source.LastError.Message, "cannot")
-		text := page(t, h)
-		assert.Contains(t, text, "not synced: 1, degraded: 1, stopped: 0")
+		text := textOf(t, h)
+		assert.Contains(t, text, "informer maps: not synced")
 		assert.Contains(t, text, "last error")
-		assert.Contains(t, text, "degraded for")
+		assert.Contains(t, text, "Degraded for")
 
 		require.NoError(t, server.Resume())
 		require.NoError(t, informer.WaitForSync(ctx, inf))
 		synctest.Wait()
-		assert.Contains(t, page(t, h), "synced after")
+		assert.Regexp(t, `Informer maps has been watching again for 0s, after \d+ failed requests: nothing listens at the server's address`, textOf(t, h))
+		time.Sleep(5 * time.Minute)
+		assert.Contains(t, textOf(t, h), "All is well: 1 informer is synced.")
 		assert.Equal(t, "idle", jsonOf(t, h).Informers[0].Handlers[0].Name)
 
 		cancel()
@@ -87,8 +91,8 @@ func TestInformerThatIsNotSyncedSaysWhyAndAStoppedOneThatItIs(t *testing.T) {
 		got := jsonOf(t, h).Informers[0]
 		assert.True(t, got.Stopped)
 		assert.Equal(t, 1, got.Objects, "the cache stays")
-		assert.Contains(t, page(t, h), "synced after")
-		assert.Contains(t, page(t, h), ", STOPPED")
+		assert.Contains(t, textOf(t, h), "informer maps: stopped")
+		assert.Contains(t, page(t, h), "Informer maps has stopped: its cache does not change any more.")
 		server.Close()
 	})
 }
@@ -108,9 +112,11 @@ func TestQueueThatIsShutDownShowsWhatIsLeft(t *testing.T) {
 	assert.Equal(t, "b", q.QueuedItems.Shown[0].Item)
 	assert.Empty(t, q.QueuedItems.Shown[0].QueuedSince, "not known")
 	assert.Empty(t, q.DelayedItems.Shown)
-	text := page(t, h)
-	assert.Contains(t, text, "SHUT DOWN; queued: 1, running: 1 (to run again: 0), delayed: 0, parked: 0; so far added: 2, retried: 0, dropped: 0, parks timed out: 0, lost to the shutdown: 1")
-	assert.Regexp(t, `(?m)^b +- +0`, text)
+	text := textOf(t, h)
+	assert.Contains(t, text, "Queue q is shut down: it takes no more items, and 2 items are in it.")
+	assert.Regexp(t, `lost at shutdown +1 item\n`, text)
+	assert.Regexp(t, `oldest +not known \(set Options.Times\)\n`, text)
+	assert.Regexp(t, `(?m)^    b +for an unknown time$`, text)
 }
 
 type rude struct{ Name string }
@@ -130,7 +136,7 @@ func TestItemsThatAreOddAreShownAllTheSame(t *testing.T) {
 	assert.Contains(t, shown[0].Item, "no name for you")
 	assert.Equal(t, strings.Repeat("名", 85)+"…", shown[1].Item, "cut off after 256 bytes")
 	assert.Equal(t, []string{"3.5", "{1 2}", "(time.Time)"}, []string{shown[2].Item, shown[3].Item, shown[4].Item})
-	assert.Contains(t, page(t, h), "{1 2}")
+	assert.Contains(t, textOf(t, h), "{1 2}")
 }
 
 func BenchmarkPage(b *testing.B) {

@@ -22,11 +22,15 @@ type format struct {
 
 var (
 	formatHTML = format{"text/html; charset=utf-8", writePage}
+	formatText = format{"text/plain; charset=utf-8", writeText}
 	formatJSON = format{"application/json", writeJSON}
 )
 
+// formats are those of the parameter format, by its values.
+var formats = map[string]format{"html": formatHTML, "text": formatText, "json": formatJSON}
+
 // formatOf returns what a request asks for: what its query says, else what its
-// header Accept prefers, else the page. The error is for the one who asks.
+// header Accept prefers, else text. The error is for the one who asks.
 func formatOf(r *http.Request) (format, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -34,7 +38,7 @@ func formatOf(r *http.Request) (format, error) {
 	}
 	for name := range query {
 		if name != "format" {
-			return format{}, fmt.Errorf("unknown parameter %q; the only one is format, which is html or json", name)
+			return format{}, fmt.Errorf("unknown parameter %q; the only one is format, which is html, text or json", name)
 		}
 	}
 	switch values := query["format"]; {
@@ -44,42 +48,42 @@ func formatOf(r *http.Request) (format, error) {
 		return accepted(r.Header.Values("Accept")), nil
 	case len(values) > 1:
 		return format{}, fmt.Errorf("format is given %d times; give it once", len(values))
-	case values[0] == "html":
-		return formatHTML, nil
-	case values[0] == "json":
-		return formatJSON, nil
 	default:
-		return format{}, fmt.Errorf("unknown format %q; use html or json", values[0])
+		f, ok := formats[values[0]]
+		if !ok {
+			return format{}, fmt.Errorf("unknown format %q; use html, text or json", values[0])
+		}
+		return f, nil
 	}
 }
 
-// accepted returns JSON if the values of an Accept header prefer it to HTML, and
-// else the page, also for those that accept neither: a person will look at it.
+// accepted returns the format that the values of an Accept header prefer. Browsers name
+// text/html. A client that names none of the formats, as curl does, gets text.
 func accepted(accept []string) format {
-	var html, jsonQ float64
+	byType := map[string]format{"text/html": formatHTML, "text/plain": formatText, "application/json": formatJSON}
+	best, bestQ := formatText, 0.0
 	for _, part := range strings.Split(strings.Join(accept, ","), ",") {
 		mediaType, params, err := mime.ParseMediaType(part)
 		if err != nil {
 			continue
 		}
+		f, ok := byType[mediaType]
+		if !ok {
+			continue
+		}
 		// RFC 9110: without a weight, a type has the greatest one.
 		q := 1.0
-		if s, ok := params["q"]; ok {
+		if s, given := params["q"]; given {
 			if q, err = strconv.ParseFloat(s, 64); err != nil {
 				continue
 			}
 		}
-		switch mediaType {
-		case "application/json":
-			jsonQ = max(jsonQ, q)
-		case "text/html":
-			html = max(html, q)
+		// The page wins a draw: a person can read it, too.
+		if q > bestQ || q == bestQ && q > 0 && mediaType == "text/html" {
+			best, bestQ = f, q
 		}
 	}
-	if jsonQ > html {
-		return formatJSON
-	}
-	return formatHTML
+	return best
 }
 
 // writeJSON writes JSON that a terminal can show. The encoder escapes only some

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,7 +13,8 @@ import (
 // delayed, running) if the options do not say otherwise.
 const DefaultMaxItems = 20
 
-// Options configures a [Handler]. The zero value is good: it shows nothing yet.
+// Options configures a [Handler]. The zero value is good: it shows nothing yet, and
+// answers requests to loopback addresses.
 type Options struct {
 	// Show is what to show from the beginning; see also [Handler.Add].
 	Show []Source
@@ -20,12 +22,21 @@ type Options struct {
 	// [DefaultMaxItems]. It also bounds the time for which a request locks the
 	// queue.
 	MaxItems int
+	// Hosts are the names and addresses, without ports, that requests may be sent to,
+	// besides localhost and loopback addresses. "*" permits all. A page on another site
+	// can make a browser send requests to a loopback address, under a name of
+	// that site; so a request whose Host is not known is answered with 403.
+	Hosts []string
+	// HideErrors withholds the texts of the errors and panics of the program's own
+	// functions: those that ProcessWith runs, and handlers. Set it if they quote what
+	// is in objects. Texts of the library that may do so are always withheld.
+	HideErrors bool
 }
 
-// Handler is an [http.Handler] that shows what it was given, as a page or as
-// JSON. Make one with [New]. All methods may be called concurrently.
+// Handler is an [http.Handler] that shows what it was given, as a page, as text or as
+// JSON. Create one with [New]. All methods may be called concurrently.
 type Handler struct {
-	maxItems int
+	opts Options
 
 	mu    sync.Mutex
 	shown []*Source // pointers, so that entries can be compared
@@ -37,9 +48,13 @@ func New(opts Options) (*Handler, error) {
 	if opts.MaxItems < 0 {
 		return nil, fmt.Errorf("inspect: MaxItems is %d; use 0 for the default of %d, or a positive number", opts.MaxItems, DefaultMaxItems)
 	}
-	h := &Handler{maxItems: opts.MaxItems}
-	if h.maxItems == 0 {
-		h.maxItems = DefaultMaxItems
+	if slices.Contains(opts.Hosts, "") {
+		return nil, errors.New("inspect: Hosts has an empty name; name the hosts without ports, or use \"*\" for all")
+	}
+	h := &Handler{opts: opts}
+	h.opts.Hosts = slices.Clone(opts.Hosts)
+	if h.opts.MaxItems == 0 {
+		h.opts.MaxItems = DefaultMaxItems
 	}
 	_, err := h.Add(opts.Show...)
 	return h, err
@@ -70,12 +85,21 @@ func (h *Handler) Add(sources ...Source) (remove func(), err error) {
 	}, nil
 }
 
-// ServeHTTP answers with the state of everything shown: a page, or JSON if the
-// query is format=json or the header Accept prefers it. Whatever the path is, it
-// answers the same.
+// ServeHTTP answers with the state of everything shown. The format is that of the
+// parameter format (html, text or json), else what the header Accept prefers, else
+// text. Whatever the path is, it answers the same.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store") // what it says is true now, and then no more
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Content-Security-Policy", contentSecurityPolicy)
+	if !h.permits(r.Host) {
+		http.Error(w, fmt.Sprintf("Host %q is not served: use a loopback address such as 127.0.0.1 (with kubectl port-forward for a pod), or add the host to inspect.Options.Hosts", r.Host), http.StatusForbidden)
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
+		header.Set("Allow", "GET, HEAD")
 		http.Error(w, "this page can only be read: use GET or HEAD", http.StatusMethodNotAllowed)
 		return
 	}
@@ -87,26 +111,27 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Written to memory first: an error can still change the status, and a client that
 	// reads slowly holds up nothing.
 	var body bytes.Buffer
-	if err := format.write(&body, h.report()); err != nil {
+	if err := format.write(&body, h.report(r)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	header := w.Header()
 	header.Set("Content-Type", format.contentType)
-	header.Set("Cache-Control", "no-store") // what it says is true now, and then no more
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Security-Policy", "default-src 'none'")
+	header.Set("Vary", "Accept")
 	if r.Method == http.MethodGet {
 		_, _ = w.Write(body.Bytes()) // a client that has gone needs no answer
 	}
 }
 
 // report asks everything shown how it is.
-func (h *Handler) report() *report {
+func (h *Handler) report(r *http.Request) *report {
 	h.mu.Lock()
 	// Sources are asked without mu: each takes locks of its own, and Add must not wait
 	// for them.
 	shown := slices.Clone(h.shown)
 	h.mu.Unlock()
-	return newReport(shown, h.maxItems)
+	report := newReport(shown, &h.opts)
+	if p, exposed := h.exposed(r); exposed {
+		report.Problems = append(report.Problems, p)
+	}
+	return report
 }

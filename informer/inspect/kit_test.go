@@ -62,6 +62,7 @@ func newHandler(t *testing.T, show ...inspect.Source) *inspect.Handler {
 // ask sends a request to h.
 func ask(h http.Handler, method, target string, header http.Header) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
+	r.Host = "localhost:6060"
 	for name, values := range header {
 		r.Header[name] = values
 	}
@@ -70,8 +71,15 @@ func ask(h http.Handler, method, target string, header http.Header) *httptest.Re
 	return w
 }
 
-// page returns the page, jsonOf the JSON.
+// page returns the page, textOf the text, jsonOf the JSON.
 func page(t *testing.T, h http.Handler) string {
+	t.Helper()
+	w := ask(h, http.MethodGet, "/debug/informers", http.Header{"Accept": {"text/html"}})
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	return w.Body.String()
+}
+
+func textOf(t *testing.T, h http.Handler) string {
 	t.Helper()
 	w := ask(h, http.MethodGet, "/debug/informers", nil)
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
@@ -88,6 +96,8 @@ func jsonOf(t *testing.T, h http.Handler) (a answer) {
 
 // answer is what these tests read of the JSON, as a client might.
 type answer struct {
+	Version   int
+	Problems  []struct{ Severity, Kind, Part, Sentence, Detail, Remedy string }
 	Informers []struct {
 		Name            string
 		Synced, Stopped bool
@@ -101,10 +111,13 @@ type answer struct {
 		Handlers []struct{ Name string }
 	}
 	Queues []struct {
-		Name                                    string
-		ShuttingDown                            bool
-		LongestQueuedSeconds                    float64
-		PriorityClasses                         []struct{ MaxWaitSeconds float64 }
+		Name                 string
+		ShuttingDown         bool
+		LongestQueuedSeconds float64
+		PriorityClasses      []struct{ MaxWaitSeconds float64 }
+		Failures             struct {
+			Shown []struct{ Item, Message string }
+		}
 		QueuedItems, RunningItems, DelayedItems struct {
 			Shown   []struct{ Item, QueuedSince string }
 			LeftOut int

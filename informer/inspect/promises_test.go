@@ -1,13 +1,16 @@
 package inspect_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -92,7 +95,7 @@ func TestPromise1HoldsForManyAtOnce(t *testing.T) {
 				assert.NoError(t, err)
 				remove, err := h.Add(inspect.Informer(inf), inspect.Queue(queue))
 				assert.NoError(t, err)
-				assert.Contains(t, page(t, h), "informer configmaps")
+				assert.Contains(t, textOf(t, h), "informer configmaps")
 				remove()
 				r.Remove()
 				inf.Release()
@@ -140,7 +143,7 @@ func TestPromise2SlowReaderBlocksNothing(t *testing.T) {
 		answered := make(chan struct{})
 		go func() {
 			defer close(answered)
-			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
 		}()
 		synctest.Wait() // it writes
 
@@ -154,12 +157,12 @@ func TestPromise2SlowReaderBlocksNothing(t *testing.T) {
 		remove, err := h.Add(inspect.Informer(inf))
 		require.NoError(t, err)
 		remove()
-		assert.Contains(t, page(t, h), "synced after")
+		assert.Contains(t, textOf(t, h), "informer configmaps: synced")
 		require.NoError(t, fac.Shutdown(t.Context()))
 
 		close(w.letGo)
 		<-answered
-		assert.Contains(t, w.Body.String(), "NOT SYNCED", "the answer is of the moment of the request")
+		assert.Contains(t, w.Body.String(), "informer configmaps: not synced", "the answer is of the moment of the request")
 		server.Close()
 	})
 }
@@ -208,8 +211,8 @@ func TestPromise3WhatIsInObjectsIsNotShown(t *testing.T) {
 		h := newHandler(t, inspect.Informer(inf), inspect.Queue(pointers), inspect.Queue(structs), inspect.Queue(anything),
 			quoting(reflector.ClassDecode), quoting(reflector.ClassTransform), quoting(reflector.ClassSink), quoting(reflector.ClassOther))
 
-		text, raw := page(t, h), ask(h, http.MethodGet, "/?format=json", nil).Body.String()
-		for _, s := range []string{text, raw} {
+		html, raw := page(t, h), ask(h, http.MethodGet, "/?format=json", nil).Body.String()
+		for _, s := range []string{html, textOf(t, h), raw} {
 			assert.NotContains(t, s, secret)
 			assert.Contains(t, s, "default/bad", "the key of one that cannot be transformed")
 			assert.Contains(t, s, "default/shown")
@@ -246,9 +249,9 @@ func TestPromise4LongQueueIsShownInPart(t *testing.T) {
 	assert.Equal(t, 50-inspect.DefaultMaxItems, q.RunningItems.LeftOut)
 	assert.Equal(t, "default/later-0", q.DelayedItems.Shown[0].Item)
 	assert.Equal(t, 3_000-inspect.DefaultMaxItems, q.DelayedItems.LeftOut)
-	text := page(t, h)
-	assert.Contains(t, text, "and 2930 more\n")
-	assert.Less(t, len(text), 10_000)
+	assert.Contains(t, page(t, h), "and 2930 more<")
+	assert.Contains(t, textOf(t, h), "and 2,930 more\n")
+	assert.Less(t, len(page(t, h)), 40_000)
 
 	var asked int
 	few, err := inspect.New(inspect.Options{MaxItems: 3, Show: []inspect.Source{inspect.Queue(stubQueue[key]{limit: &asked})}})
@@ -257,48 +260,60 @@ func TestPromise4LongQueueIsShownInPart(t *testing.T) {
 	assert.Equal(t, 3, asked, "the queue is not asked for more than is shown")
 }
 
+// named shows everything under one name.
+func named(t *testing.T, name string) *inspect.Handler {
+	now := time.Now()
+	id, items := key{Namespace: "x" + name, Name: name}, []workqueue.Item[key]{{Item: key{Namespace: "x" + name, Name: name}, Group: "x" + name}}
+	inf := stubInformer{
+		Name: name, ResourceVersion: "x" + name, Synced: true,
+		Sources: []informer.SourceHealth{{Namespace: "x" + name, Reflector: reflector.Health{
+			State: reflector.State("x" + name), LastError: errors.New(name), LastErrorClass: reflector.ErrorClass("x" + name),
+			Reconnects:  map[reflector.ErrorClass]int{reflector.ErrorClass(name): 1},
+			Quarantine:  []*reflector.ObjectError{{Key: id, Class: reflector.ErrorClass("x" + name)}, {Key: id, Class: reflector.ClassDecode}},
+			NextAttempt: now.Add(time.Hour),
+		}}},
+		Handlers: []informer.HandlerHealth{{Name: name, Panics: 1, LagAge: time.Hour, LastPanicTime: now, LastPanic: &informer.HandlerPanic{Key: id, Value: "x" + name}}},
+	}
+	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{
+		Name: name, Stats: workqueue.Stats{Queued: 1, Running: 1, Delayed: 1, Parked: 1},
+		PriorityClasses: []workqueue.PriorityClassInspection{{Groups: 1}, {QueuedSince: now.Add(-time.Hour)}},
+		Queued:          items, Running: items, Delayed: items, Parked: items, Throughput: make([]int, 30),
+		Failures: []workqueue.Failure[key]{
+			{Item: id, Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Retried},
+			{Item: id, Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Dropped},
+		}, Failing: 2,
+	}}
+	return newHandler(t, inspect.Informer(inf), inspect.Queue(queue))
+}
+
+// skeleton is what remains of a page without its texts and the values of attributes.
+func skeleton(html string) string {
+	html = regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>`).ReplaceAllString(html, "")
+	html = regexp.MustCompile(`="[^"]*"`).ReplaceAllString(html, "=")
+	html = regexp.MustCompile(`>[^<]*`).ReplaceAllString(html, ">\n")
+	return html
+}
+
 // Promise inspect/5
 func TestPromise5NamesStayNames(t *testing.T) {
 	t.Parallel()
+	plain := named(t, "n")
 	for _, name := range []string{
 		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</pre></body>", "{{.}}", "a\nb\tc\r", "\x1b[2J\x1b]0;x\x07",
-		"\u202egnirts", "\xff\xfe", "\x00", "a\u0085b\u009b31m", "\U000e0001", "naïve 名前", `back\slash "quoted"`, "",
+		"\u202egnirts", "\xff\xfe", "\x00", "a\u0085b\u009b31m", "\U000e0001", "naïve 名前", `back\slash "quoted"`, "", "' onclick=x '", "</style><b>", "</script><b>",
 	} {
-		inf := stubInformer{
-			Name: name, ResourceVersion: name,
-			Sources: []informer.SourceHealth{{Namespace: name, Reflector: reflector.Health{
-				State: reflector.State(name), LastError: errors.New(name), LastErrorClass: reflector.ErrorClass("x" + name),
-				Reconnects: map[reflector.ErrorClass]int{reflector.ErrorClass(name): 1},
-				Quarantine: []*reflector.ObjectError{{Key: key{Namespace: name, Name: name}, Class: reflector.ErrorClass(name)}},
-			}}},
-			Handlers: []informer.HandlerHealth{{Name: name}},
-		}
-		queue := workqueue.New(workqueue.Options[key]{Name: name, Group: func(key) string { return name }})
-		queue.Add(key{Namespace: name, Name: name})
-		h := newHandler(t, inspect.Informer(inf), inspect.Queue(queue))
-
-		text := page(t, h)
-		rest := text
-		for _, tag := range []string{"!DOCTYPE html", `html lang="en"`, "head", `meta charset="utf-8"`, "title", "body", "p", `a href="?format=json"`, "h3", "pre"} {
-			rest = strings.ReplaceAll(strings.ReplaceAll(rest, "<"+tag+">", ""), "</"+tag+">", "")
-		}
-		assert.NotContains(t, strings.ReplaceAll(strings.ReplaceAll(rest, "</html>", ""), "</a>", ""), "<", "of %q", name)
-		assert.Equal(t, 2, strings.Count(text, "<pre>"))
+		h := named(t, name)
+		html, text, raw := page(t, h), textOf(t, h), ask(h, http.MethodGet, "/?format=json", nil).Body.String()
+		assert.Equal(t, skeleton(page(t, plain)), skeleton(html), "of %q", name)
 		unprintable := func(r rune) bool {
 			return r != '\n' && r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e'
 		}
-		assert.Equal(t, -1, strings.IndexFunc(text, unprintable), "%q", text)
+		for _, answer := range []string{html, text, raw} {
+			assert.Equal(t, -1, strings.IndexFunc(answer, unprintable), "%q", answer)
+		}
+		assert.NotContains(t, html, "\ufffd")
 		assert.NotContains(t, text, "\ufffd")
-		raw := ask(h, http.MethodGet, "/?format=json", nil).Body.String()
-		assert.Equal(t, -1, strings.IndexFunc(raw, unprintable), "%q", raw)
-		clean := newHandler(t, inspect.Informer(stubInformer{
-			Name: "n", ResourceVersion: "n", Handlers: []informer.HandlerHealth{{Name: "n"}}, Sources: []informer.SourceHealth{{Namespace: "n", Reflector: reflector.Health{
-				LastError: errors.New("n"), Reconnects: map[reflector.ErrorClass]int{"n": 1}, Quarantine: []*reflector.ObjectError{{Key: key{Name: "n"}}},
-			}}},
-		}), inspect.Queue(stubQueue[key]{Inspection: workqueue.Inspection[key]{
-			PriorityClasses: []workqueue.PriorityClassInspection{{Groups: 1}}, Queued: []workqueue.Item[key]{{}}, Stats: workqueue.Stats{Queued: 1},
-		}}))
-		assert.Equal(t, strings.Count(page(t, clean), "\n"), strings.Count(text, "\n"), "no name begins a line: %s", text)
+		assert.Equal(t, strings.Count(textOf(t, plain), "\n"), strings.Count(text, "\n"), "no name begins a line: %s", text)
 
 		a := jsonOf(t, h)
 		assert.Equal(t, strings.ToValidUTF8(name, "\ufffd"), strings.ReplaceAll(a.Informers[0].Name, "\ufffd\ufffd", "\ufffd"))
@@ -316,10 +331,10 @@ func TestPromise6RequestsOnlyRead(t *testing.T) {
 		assert.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
 	}
 	for query, says := range map[string]string{
-		"format=xml":              `unknown format "xml"; use html or json`,
+		"format=xml":              `unknown format "xml"; use html, text or json`,
 		"format=":                 `unknown format ""`,
 		"format=json&format=html": "format is given 2 times",
-		"Format=json":             `unknown parameter "Format"; the only one is format, which is html or json`,
+		"Format=json":             `unknown parameter "Format"; the only one is format, which is html, text or json`,
 		"format=json&items=5":     `unknown parameter "items"`,
 		"%zz":                     "the query cannot be read",
 		"a;b":                     "the query cannot be read",
@@ -329,8 +344,9 @@ func TestPromise6RequestsOnlyRead(t *testing.T) {
 		assert.Contains(t, w.Body.String(), says)
 		assert.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"), "the query is quoted, so this must not be HTML")
 		assert.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
+		assert.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 	}
-	for query, contentType := range map[string]string{"": "text/html; charset=utf-8", "?format=html": "text/html; charset=utf-8", "?format=json": "application/json"} {
+	for query, contentType := range map[string]string{"": "text/plain; charset=utf-8", "?format=text": "text/plain; charset=utf-8", "?format=html": "text/html; charset=utf-8", "?format=json": "application/json"} {
 		got, head := ask(h, http.MethodGet, "/"+query, nil), ask(h, http.MethodHead, "/"+query, nil)
 		assert.Equal(t, http.StatusOK, got.Code)
 		assert.Equal(t, http.StatusOK, head.Code)
@@ -339,7 +355,11 @@ func TestPromise6RequestsOnlyRead(t *testing.T) {
 		assert.Equal(t, contentType, got.Header().Get("Content-Type"))
 		assert.Equal(t, "no-store", got.Header().Get("Cache-Control"))
 		assert.Equal(t, "nosniff", got.Header().Get("X-Content-Type-Options"))
-		assert.Contains(t, got.Header().Get("Content-Security-Policy"), "default-src 'none'")
+		policy := got.Header().Get("Content-Security-Policy")
+		for _, part := range []string{"default-src 'none'; ", "frame-ancestors 'none'", "form-action 'none'", "base-uri 'none'"} {
+			assert.Contains(t, policy, part)
+		}
+		assert.NotContains(t, policy, "unsafe")
 	}
 }
 
@@ -353,28 +373,108 @@ func TestPromise7NothingIsRegisteredAnywhere(t *testing.T) {
 	}
 }
 
-func TestAcceptChoosesTheFormat(t *testing.T) {
+// The policy permits what is in the page, and nothing else could run.
+// Promise inspect/6
+func TestPromise6PolicyNamesTheStylesheetAndTheScript(t *testing.T) {
+	t.Parallel()
+	w := ask(newHandler(t), http.MethodGet, "/?format=html", nil)
+	for tag, directive := range map[string]string{"style": "style-src", "script": "script-src"} {
+		found := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllStringSubmatch(w.Body.String(), -1)
+		require.Len(t, found, 1)
+		sum := sha256.Sum256([]byte(found[0][1]))
+		assert.Contains(t, w.Header().Get("Content-Security-Policy"), directive+" 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"';")
+	}
+	for _, outside := range []string{"http://", "https://", "//cdn", " style=", " onclick=", "@import", "url("} {
+		assert.NotContains(t, w.Body.String(), outside, "nothing is loaded from elsewhere or inline")
+	}
+}
+
+// Promise inspect/8
+func TestPromise8OnlyKnownHostsAreAnswered(t *testing.T) {
+	t.Parallel()
+	status := func(h http.Handler, host string) int {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code == http.StatusForbidden {
+			assert.Contains(t, w.Body.String(), "inspect.Options.Hosts", "it says what to do")
+			assert.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+			assert.NotContains(t, w.Body.String(), "Nothing is shown")
+		}
+		return w.Code
+	}
+	h := newHandler(t)
+	for _, host := range []string{"localhost", "localhost:6060", "LOCALHOST.", "a.localhost:1", "127.0.0.1", "127.1.2.3:6060", "[::1]:6060", "[::1]", "[::ffff:127.0.0.1]:1"} {
+		assert.Equal(t, http.StatusOK, status(h, host), host)
+	}
+	for _, host := range []string{"", "example.com", "example.com:6060", "localhost.example.com", "127.0.0.1.example.com", "10.0.0.1:6060", "[2001:db8::1]", "0.0.0.0"} {
+		assert.Equal(t, http.StatusForbidden, status(h, host), host)
+	}
+	named, err := inspect.New(inspect.Options{Hosts: []string{"debug.example.com", "2001:db8::1"}})
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, status(named, "Debug.example.com:80"))
+	assert.Equal(t, http.StatusOK, status(named, "[2001:db8::1]:80"))
+	assert.Equal(t, http.StatusOK, status(named, "localhost"))
+	assert.Equal(t, http.StatusForbidden, status(named, "example.com"))
+	all, err := inspect.New(inspect.Options{Hosts: []string{"*"}})
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, status(all, "example.com"))
+	_, err = inspect.New(inspect.Options{Hosts: []string{""}})
+	assert.ErrorContains(t, err, "empty name")
+}
+
+// Promise inspect/8
+func TestPromise8PageThatOthersCanReachSaysSo(t *testing.T) {
+	t.Parallel()
+	open, err := inspect.New(inspect.Options{Hosts: []string{"*"}})
+	require.NoError(t, err)
+	says := func(h http.Handler, server, local string) string {
+		ctx := context.WithValue(t.Context(), http.ServerContextKey, &http.Server{Addr: server})
+		ctx = context.WithValue(ctx, http.LocalAddrContextKey, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(local)))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil).WithContext(ctx))
+		return w.Body.String()
+	}
+	h := newHandler(t)
+	const warning = "has no authentication"
+	assert.NotContains(t, says(h, "", "127.0.0.1:6060"), warning)
+	assert.NotContains(t, says(h, "localhost:6060", "[::1]:6060"), warning)
+	assert.Contains(t, says(h, ":6060", "127.0.0.1:6060"), "listens at :6060, on all interfaces, and "+warning)
+	assert.Contains(t, says(h, "0.0.0.0:6060", "127.0.0.1:6060"), warning)
+	assert.Contains(t, says(h, "[::]:6060", "127.0.0.1:6060"), warning)
+	assert.Contains(t, says(h, "", "10.0.0.5:6060"), "listens at 10.0.0.5:6060, and "+warning)
+	assert.NotContains(t, says(open, ":6060", "10.0.0.5:6060"), warning, "it is meant")
+}
+
+func TestAcceptSelectsTheFormat(t *testing.T) {
 	t.Parallel()
 	h := newHandler(t)
-	for accept, wantJSON := range map[string]bool{
-		"":                                   false,
-		"*/*":                                false,
-		"application/json":                   true,
-		"application/json, text/html":        false,
-		"application/json, */*;q=0.8":        true,
-		"text/html;q=0.9,Application/Json":   true,
-		"application/json;q=0.5,text/html":   false,
-		"application/json;q=0":               false,
-		"application/json;q=much":            false,
-		"image/png":                          false,
-		";;;,application/json;charset=utf-8": true,
-		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false,
+	const html, text, raw = "text/html; charset=utf-8", "text/plain; charset=utf-8", "application/json"
+	for accept, want := range map[string]string{
+		"":                                   text,
+		"*/*":                                text, // curl
+		"text/plain":                         text,
+		"application/json":                   raw,
+		"application/json, text/html":        html,
+		"text/html, application/json":        html,
+		"text/plain, application/json;q=0.9": text,
+		"application/json, */*;q=0.8":        raw,
+		"text/html;q=0.9,Application/Json":   raw,
+		"application/json;q=0.5,text/html":   html,
+		"application/json;q=0":               text,
+		"application/json;q=much":            text,
+		"text/html;q=0":                      text,
+		"image/png":                          text,
+		";;;,application/json;charset=utf-8": raw,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": html, // a browser
 	} {
 		w := ask(h, http.MethodGet, "/", http.Header{"Accept": {accept}})
-		assert.Equal(t, wantJSON, json.Valid(bytes.TrimSpace(w.Body.Bytes())), accept)
+		assert.Equal(t, want, w.Header().Get("Content-Type"), accept)
+		assert.Equal(t, "Accept", w.Header().Get("Vary"))
 		w = ask(h, http.MethodGet, "/?format=html", http.Header{"Accept": {accept}})
-		assert.Contains(t, w.Header().Get("Content-Type"), "text/html", "the query counts for more")
+		assert.Equal(t, html, w.Header().Get("Content-Type"), "the query counts for more")
 	}
 	w := ask(h, http.MethodGet, "/", http.Header{"Accept": {"text/html;q=0.1", "application/json"}})
-	assert.Equal(t, "application/json", w.Header().Get("Content-Type"))
+	assert.Equal(t, raw, w.Header().Get("Content-Type"))
 }

@@ -6,18 +6,22 @@ import (
 	"time"
 
 	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-// report is an answer. Its JSON is described in the package documentation.
+// version is that of the JSON: it changes when a field goes or gets another meaning.
+const version = 1
+
+// report is an answer. Its JSON is described in the package's README.
 type report struct {
+	Version   int              `json:"version"`
 	Time      time.Time        `json:"time"`
+	Problems  []problem        `json:"problems"`
 	Informers []informerReport `json:"informers"`
 	Queues    []queueReport    `json:"queues"`
 }
 
-// informerReport is one informer, with what feeds it and whom it calls. Errors and
+// informerReport is one informer, with what feeds it and what it delivers to. Errors and
 // names are those of its [informer.Health].
 type informerReport struct {
 	Name            string          `json:"name"`
@@ -39,6 +43,7 @@ type sourceReport struct {
 	State               string           `json:"state"`
 	Since               time.Time        `json:"since,omitzero"`
 	Synced              bool             `json:"synced"`
+	ResourceRemoved     bool             `json:"resourceRemoved"`
 	LastSync            time.Time        `json:"lastSync,omitzero"`
 	LastEvent           time.Time        `json:"lastEvent,omitzero"`
 	ResourceVersion     string           `json:"resourceVersion"`
@@ -78,6 +83,16 @@ type handlerReport struct {
 	Delivered  uint64  `json:"delivered"`
 	Overflows  uint64  `json:"overflows"`
 	Panics     uint64  `json:"panics"`
+
+	LastPanic *panicReport `json:"lastPanic,omitempty"`
+}
+
+// panicReport is the last panic of a handler; see panicText for what it must not quote.
+type panicReport struct {
+	Event   string    `json:"event"`
+	Key     string    `json:"key"`
+	Message string    `json:"message"`
+	Time    time.Time `json:"time"`
 }
 
 // queueReport is one queue: numbers, and the first items of each kind.
@@ -98,6 +113,8 @@ type queueReport struct {
 	LongestRunning  seconds       `json:"longestRunningSeconds"`
 	UnfinishedWork  seconds       `json:"unfinishedWorkSeconds"`
 	PriorityClasses []classReport `json:"priorityClasses"`
+	Throughput      []int         `json:"throughput"`
+	Failures        failures      `json:"failures"`
 	QueuedItems     items         `json:"queuedItems"`
 	RunningItems    items         `json:"runningItems"`
 	DelayedItems    items         `json:"delayedItems"`
@@ -109,6 +126,24 @@ type classReport struct {
 	MaxWait seconds `json:"maxWaitSeconds"`
 	Queued  int     `json:"queued"`
 	Groups  int     `json:"groups"`
+
+	QueuedSince time.Time `json:"queuedSince,omitzero"`
+}
+
+// failures are some items that failed last time, and how many more there are.
+type failures struct {
+	Shown   []failureReport `json:"shown"`
+	LeftOut int             `json:"leftOut"`
+}
+
+// failureReport is the last failure of an item; see errorText for what it must not quote.
+type failureReport struct {
+	Item        string    `json:"item"`
+	Attempts    int       `json:"attempts"`
+	Action      string    `json:"action"`
+	Message     string    `json:"message"`
+	Time        time.Time `json:"time"`
+	NextAttempt time.Time `json:"nextAttempt,omitzero"`
 }
 
 // items are some items of a kind, and how many more there are.
@@ -138,26 +173,29 @@ type seconds float64
 // too.
 func inSeconds(d time.Duration) seconds { return seconds(d.Seconds()) }
 
+// duration converts back.
+func (s seconds) duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
+
 // String is for the page: JSON has the number.
-func (s seconds) String() string { return short(time.Duration(float64(s) * float64(time.Second))) }
+func (s seconds) String() string { return short(s.duration()) }
 
 // newReport asks each source how it is. Nothing is locked meanwhile but what the
 // source locks by itself.
-func newReport(shown []*Source, maxItems int) *report {
-	r := &report{Time: time.Now().UTC(), Informers: []informerReport{}, Queues: []queueReport{}}
+func newReport(shown []*Source, opts *Options) *report {
+	r := &report{Version: version, Time: time.Now().UTC(), Problems: []problem{}, Informers: []informerReport{}, Queues: []queueReport{}}
 	for _, s := range shown {
 		if s.queue != nil {
-			r.Queues = append(r.Queues, s.queue(maxItems))
+			r.Queues = append(r.Queues, s.queue(opts))
 			continue
 		}
-		// By name, as the two answers of a source are not taken at the same moment: an
-		// informer may be in one of them only.
 		memory := map[string]informer.MemoryUsage{}
 		if s.memory != nil {
 			memory = s.memory()
 		}
 		for _, h := range s.informers() {
-			inf := reportInformer(h)
+			inf := reportInformer(h, opts)
+			// By name, as the two answers of a source are not taken at the same moment: an
+			// informer may be in one of them only.
 			if u, ok := memory[h.Name]; ok {
 				inf.Memory = reportMemory(u)
 			}
@@ -168,12 +206,19 @@ func newReport(shown []*Source, maxItems int) *report {
 	// order.
 	slices.SortStableFunc(r.Informers, func(a, b informerReport) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(r.Queues, func(a, b queueReport) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range r.Informers {
+		r.Problems = append(r.Problems, r.Informers[i].problems(r.Time)...)
+	}
+	for i := range r.Queues {
+		r.Problems = append(r.Problems, r.Queues[i].problems(r.Time)...)
+	}
+	sortProblems(r.Problems)
 	return r
 }
 
 // reportInformer describes an informer. Lists that are empty are not nil, so that the
 // JSON has [] and a client need not know about null.
-func reportInformer(h informer.Health) informerReport {
+func reportInformer(h informer.Health, opts *Options) informerReport {
 	r := informerReport{
 		Name:            h.Name,
 		Synced:          h.Synced,
@@ -190,10 +235,14 @@ func reportInformer(h informer.Health) informerReport {
 	}
 	slices.SortStableFunc(r.Sources, func(a, b sourceReport) int { return cmp.Compare(a.Namespace, b.Namespace) })
 	for _, hh := range h.Handlers {
-		r.Handlers = append(r.Handlers, handlerReport{
+		handler := handlerReport{
 			Name: hh.Name, Synced: hh.Synced, Lag: hh.Lag, LagAge: inSeconds(hh.LagAge), CatchingUp: hh.CatchingUp,
 			Delivered: hh.Delivered, Overflows: hh.Overflows, Panics: hh.Panics,
-		})
+		}
+		if p := hh.LastPanic; p != nil {
+			handler.LastPanic = &panicReport{Event: p.Type.String(), Key: describeItem(p.Key), Message: opts.panicText(p.Value), Time: hh.LastPanicTime.UTC()}
+		}
+		r.Handlers = append(r.Handlers, handler)
 	}
 	return r
 }
@@ -207,6 +256,7 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 		State:               string(h.State),
 		Since:               h.Since.UTC(),
 		Synced:              h.Synced,
+		ResourceRemoved:     h.ResourceRemoved,
 		LastSync:            h.LastSync.UTC(),
 		LastEvent:           h.LastEvent.UTC(),
 		ResourceVersion:     h.ResourceVersion,
@@ -233,20 +283,9 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 	return r
 }
 
-// message returns the text of the last error, unless it may quote an object: one
-// of decoding or transforming, or one of a source or a sink of which nothing is
-// known.
-func message(h *reflector.Health) string {
-	switch h.LastErrorClass {
-	case reflector.ClassDecode, reflector.ClassTransform, reflector.ClassSink, reflector.ClassOther:
-		return "not shown, since it may quote an object; it is in the log"
-	}
-	return shorten(h.LastError.Error(), maxMessage)
-}
-
 // reportQueue describes a queue, from one inspection. That is all that is read under
 // the lock of the queue; the texts are made afterwards, without it.
-func reportQueue[T comparable](in workqueue.Inspection[T]) queueReport {
+func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueReport {
 	s := in.Stats
 	r := queueReport{
 		Name:            in.Name,
@@ -268,11 +307,18 @@ func reportQueue[T comparable](in workqueue.Inspection[T]) queueReport {
 		RunningItems:    reportItems(in.Running, s.Running),
 		DelayedItems:    reportItems(in.Delayed, s.Delayed),
 		ParkedItems:     reportItems(in.Parked, s.Parked),
+		Throughput:      append([]int{}, in.Throughput...),
+		Failures:        failures{Shown: make([]failureReport, 0, len(in.Failures)), LeftOut: in.Failing - len(in.Failures)},
+	}
+	for _, f := range in.Failures {
+		r.Failures.Shown = append(r.Failures.Shown, failureReport{
+			Item: describeItem(f.Item), Attempts: f.Attempts, Action: f.Action.String(), Message: opts.errorText(f.Err),
+			Time: f.Time.UTC(), NextAttempt: f.NextAttempt.UTC(),
+		})
 	}
 	for _, c := range in.PriorityClasses {
-		r.PriorityClasses = append(r.PriorityClasses, classReport{MaxWait: inSeconds(c.MaxWait), Queued: c.Queued, Groups: c.Groups})
+		r.PriorityClasses = append(r.PriorityClasses, classReport{MaxWait: inSeconds(c.MaxWait), Queued: c.Queued, Groups: c.Groups, QueuedSince: c.QueuedSince.UTC()})
 	}
-	// Only of the items that are shown: those that come next.
 	now := time.Now()
 	for _, i := range in.Queued {
 		if !i.QueuedSince.IsZero() {

@@ -36,7 +36,10 @@ func everything(t *testing.T) *inspect.Handler {
 		},
 		Handlers: []informer.HandlerHealth{
 			{Name: "enqueue", Synced: true, Delivered: 5310},
-			{Name: "slow", Lag: 17, LagAge: 1500 * time.Millisecond, CatchingUp: true, Delivered: 9, Overflows: 2, Panics: 1},
+			{
+				Name: "slow", Lag: 17, LagAge: 15 * time.Second, CatchingUp: true, Delivered: 9, Overflows: 2, Panics: 1, LastPanicTime: ago(time.Second),
+				LastPanic: &informer.HandlerPanic{Type: informer.Updated, Key: key{Namespace: "prod", Name: "web"}, Value: "oh"},
+			},
 		},
 	}
 	nodes := stubInformer{Name: "nodes", Stopped: true}
@@ -46,7 +49,13 @@ func everything(t *testing.T) *inspect.Handler {
 			Queued: 25, Again: 1, Delayed: 1, Parked: 1, Running: 1, Added: 5336, Retried: 4, Dropped: 2, ParkTimeouts: 6, ShutdownLosses: 3,
 			UnfinishedWork: 3 * time.Second, LongestRunning: 3 * time.Second,
 		},
-		PriorityClasses: []workqueue.PriorityClassInspection{{Queued: 24, Groups: 2}, {MaxWait: time.Minute, Queued: 1, Groups: 1}},
+		PriorityClasses: []workqueue.PriorityClassInspection{{Queued: 24, Groups: 2}, {MaxWait: time.Minute, Queued: 1, Groups: 1, QueuedSince: ago(70 * time.Second)}},
+		Throughput:      []int{0, 3, 5},
+		Failing:         2,
+		Failures: []workqueue.Failure[key]{
+			{Item: key{Namespace: "prod", Name: "later"}, Attempts: 5, Err: errors.New("no quota"), Time: ago(time.Second), Action: workqueue.Retried, NextAttempt: ago(-90 * time.Second)},
+			{Item: key{Namespace: "prod", Name: "broken"}, Attempts: 1, Err: errors.New("no use"), Time: ago(time.Minute), Action: workqueue.Dropped},
+		},
 		Queued: []workqueue.Item[key]{
 			{Item: key{Namespace: "prod", Name: "web"}, Group: "prod", QueuedSince: ago(200 * time.Millisecond)},
 			{Item: key{Name: "cluster-scoped"}, PriorityClass: 1, Group: "other", Retries: 2, QueuedSince: ago(70 * time.Second)},
@@ -77,7 +86,7 @@ func TestShapeOfTheJSON(t *testing.T) {
 		got := ask(everything(t), http.MethodGet, "/?format=json", nil).Body.String()
 		golden(t, "everything.json", got)
 
-		doc, err := os.ReadFile("doc.go")
+		doc, err := os.ReadFile("README.md")
 		require.NoError(t, err)
 		fields := regexp.MustCompile(`"(\w+)":`)
 		documented := map[string]bool{}
@@ -96,4 +105,8 @@ func TestShapeOfTheJSON(t *testing.T) {
 
 func TestShapeOfThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { golden(t, "everything.html", page(t, everything(t))) })
+}
+
+func TestShapeOfTheText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { golden(t, "everything.txt", textOf(t, everything(t))) })
 }

@@ -12,7 +12,7 @@ import (
 type Source struct {
 	informers func() []informer.Health
 	memory    func() map[string]informer.MemoryUsage // nil if it is not known
-	queue     func(limit int) queueReport
+	queue     func(opts *Options) queueReport
 }
 
 // Informer returns the source that shows inf, any [informer.Informer].
@@ -47,7 +47,7 @@ func Queue[T comparable](q interface {
 	if isNil(q) {
 		return Source{}
 	}
-	return Source{queue: func(limit int) queueReport { return reportQueue(q.InspectUpTo(limit)) }}
+	return Source{queue: func(opts *Options) queueReport { return reportQueue(q.InspectUpTo(opts.MaxItems), opts) }}
 }
 
 // empty reports whether there is nothing to show.

@@ -1,0 +1,286 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// card is one informer or queue as people read it. The page and the text are both made
+// of cards, so that they say the same.
+type card struct {
+	ID       string
+	Kind     string // informer, queue
+	Name     string
+	State    string // in a few words
+	Severity severity
+	Problems []problem
+	Facts    []fact
+	Spark    *spark
+	Lists    []list
+}
+
+// fact is a number or a state with its name, its unit, and an explanation.
+type fact struct {
+	Name, Value string
+	Bad         bool // part of a problem
+	Wide        bool // a long text
+}
+
+// Class is how the stylesheet shows the fact.
+func (f fact) Class() string {
+	var all []string
+	if f.Bad {
+		all = append(all, "bad")
+	}
+	if f.Wide {
+		all = append(all, "wide")
+	}
+	return strings.Join(all, " ")
+}
+
+// list is what belongs to a card: handlers, namespaces, items.
+type list struct {
+	Name  string
+	Rows  []row
+	More  int    // rows left out
+	Empty string // what would be here
+}
+
+// row is a line of a list: a name, a few words, and a long text.
+type row struct {
+	Name, Text, Detail string
+	Bad                bool
+	Facts              []fact
+}
+
+// maxRows is how many handlers and namespaces of an informer are shown, those with
+// trouble first.
+const maxRows = 50
+
+// explanations are the titles of facts and lists, by name.
+var explanations = map[string]string{
+	"State":            "What the reflector does, and for how long it has been doing that.",
+	"Objects":          "Objects in the cache.",
+	"Version":          "The resourceVersion that the cache has reached.",
+	"Last event":       "How long ago the last event or bookmark arrived from the server.",
+	"First sync":       "How long the first list took, from the call of Run.",
+	"Requests":         "Requests to the server so far: pages of lists, watches with initial events, and watches.",
+	"Reconnects":       "How often a watch ended or could not begin, by reason. Servers end watches every few minutes.",
+	"To apply":         "Changes that have arrived and wait to be applied to the cache.",
+	"Failed in a row":  "Requests that failed since the last healthy watch.",
+	"Last error":       "The most recent failure of a request. It stays after the recovery.",
+	"Quarantine":       "Objects that cannot be decoded or transformed. Handlers do not see what changes in them.",
+	"Changes":          "Changes of the cache since the start. A list counts as one.",
+	"Memory":           "What the cache takes, partly estimated from a sample of its objects.",
+	"Handlers":         "What the events of this informer are delivered to.",
+	"Namespaces":       "The namespaces that feed the cache, each with its own watch.",
+	"Lag":              "Events that wait for the handler, and for how long the oldest has.",
+	"Delivered":        "Events that the handler was called with.",
+	"Overflows":        "How often the handler was so far behind that it got a difference of snapshots instead of each event.",
+	"Panics":           "How often the handler panicked.",
+	"Queued":           "Items that are ready to be handed out.",
+	"Running":          "Items that a worker is processing.",
+	"Running again":    "Running items that were added once more. They are queued when they are done.",
+	"Delayed":          "Items that are queued when their delay ends: retries, and requeues after a time.",
+	"Parked":           "Items that are held back until a condition is met, for example until the cache has seen a write.",
+	"Oldest":           "For how long the oldest of the queued items has waited.",
+	"Longest running":  "For how long the item that was handed out first has been running.",
+	"Unfinished work":  "The sum of the times that the running items have been running.",
+	"Added":            "Items that were asked for since the start. Adding what is queued already does not count.",
+	"Retried":          "How often an item was added with the delay of the rate limiter.",
+	"Dropped":          "Items that were given up after a failure that is terminal, or after the last attempt.",
+	"Park timeouts":    "How often a park ended because its time had passed and not because its condition was met.",
+	"Lost at shutdown": "Items that were delayed, parked or retried when the queue was shut down.",
+	"Throughput":       "Items done in each ten seconds of the last five minutes.",
+	"Priority classes": "Class 0 is the most urgent. An item that has waited for longer than MaxWait is overdue: overdue classes get every fourth turn.",
+	"Failing":          "Items whose last processing failed, those with the most attempts first.",
+}
+
+// Title explains the fact.
+func (f fact) Title() string { return explanations[f.Name] }
+
+// Title explains the list.
+func (l list) Title() string { return explanations[l.Name] }
+
+// id returns the fragment of a card: it depends on nothing but the names, so that links
+// survive a refresh.
+func id(kind, name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return fmt.Sprintf("%s-%08x", kind, h.Sum32())
+}
+
+func (inf *informerReport) id() string { return id("informer", inf.Name) }
+func (q *queueReport) id() string      { return id("queue", q.Name) }
+
+// cards returns a card for each informer and queue, those with the worst problems first.
+func (r *report) cards() []card {
+	all := make([]card, 0, len(r.Informers)+len(r.Queues))
+	for i := range r.Informers {
+		all = append(all, r.Informers[i].card(r.Time))
+	}
+	for i := range r.Queues {
+		all = append(all, r.Queues[i].card(r.Time))
+	}
+	for i := range all {
+		c := &all[i]
+		c.Severity = severityNone
+		for _, p := range r.Problems {
+			if p.card == c.ID {
+				c.Problems = append(c.Problems, p)
+			}
+		}
+		if len(c.Problems) > 0 {
+			c.Severity = c.Problems[0].Severity // they are sorted
+		}
+	}
+	slices.SortStableFunc(all, func(a, b card) int { return b.Severity.rank() - a.Severity.rank() })
+	return all
+}
+
+func (inf *informerReport) card(now time.Time) card {
+	c := card{ID: inf.id(), Kind: "informer", Name: title(inf.Name), State: "synced"}
+	switch {
+	case inf.Stopped:
+		c.State = "stopped"
+	case !inf.Synced:
+		c.State = "not synced"
+	}
+	own := []fact{
+		{Name: "Objects", Value: count(inf.Objects, "object")},
+		{Name: "Version", Value: cmp.Or(printable(inf.ResourceVersion), "none yet")},
+		{Name: "Changes", Value: count(int(inf.Events), "change")},
+	}
+	if inf.Synced {
+		own = append(own, fact{Name: "First sync", Value: "after " + inf.SyncedAfter.String()})
+	}
+	if len(inf.Sources) == 1 && inf.Sources[0].Namespace == "" {
+		source := inf.Sources[0].facts(now)
+		c.Facts = slices.Concat(source[:1], own, source[1:])
+	} else {
+		c.Facts = own
+		c.Lists = append(c.Lists, inf.namespaces(now))
+	}
+	if inf.Memory != nil {
+		c.Facts = append(c.Facts, fact{Name: "Memory", Value: strings.TrimSpace(strings.TrimPrefix(inf.Memory.text(), "memory: ")), Wide: true})
+	}
+	c.Lists = append(c.Lists, inf.handlers(now))
+	for i := range inf.Sources {
+		if q := inf.Sources[i].quarantine(); len(q.Rows) > 0 {
+			c.Lists = append(c.Lists, q)
+		}
+	}
+	return c
+}
+
+// facts describes a source.
+func (s *sourceReport) facts(now time.Time) []fact {
+	all := []fact{
+		{Name: "State", Value: printable(s.State) + since(now, s.Since), Bad: !s.DegradedSince.IsZero()},
+		{Name: "Last event", Value: agoOrNever(now, s.LastEvent)},
+		{Name: "Requests", Value: fmt.Sprintf("%s, %s, %s", count(s.Lists, "list"), count(s.WatchLists, "watch list"), many(s.Watches, "watch", "watches"))},
+		{Name: "Reconnects", Value: reasons(s.Reconnects)},
+		{Name: "To apply", Value: count(s.Queued, "change")},
+		{Name: "Quarantine", Value: fmt.Sprintf("%s now, %d ever", count(len(s.Quarantine), "object"), s.Quarantined), Bad: len(s.Quarantine) > 0},
+	}
+	if s.ConsecutiveFailures > 0 {
+		all = append(all, fact{Name: "Failed in a row", Value: count(s.ConsecutiveFailures, "request"), Bad: true})
+	}
+	if e := s.LastError; e != nil {
+		all = append(all, fact{Name: "Last error", Value: fmt.Sprintf("%s ago (%s): %s", ago(now, e.Time), printable(e.Class), printable(e.Message)), Bad: !s.DegradedSince.IsZero() || !s.Synced, Wide: true})
+	}
+	return all
+}
+
+// reasons describes why watches ended.
+func reasons(by map[string]int) string {
+	var all []string
+	sum := 0
+	for _, class := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, fmt.Sprintf("%s %d", printable(class), by[class]))
+		sum += by[class]
+	}
+	if sum == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d: %s", sum, strings.Join(all, ", "))
+}
+
+// quarantine lists the objects that could not be read.
+func (s *sourceReport) quarantine() list {
+	l := list{Name: "Quarantine"}
+	for i, q := range s.Quarantine {
+		if i == DefaultMaxItems {
+			l.More = len(s.Quarantine) - i
+			break
+		}
+		l.Rows = append(l.Rows, row{Name: printable(q.Item), Text: printable(q.Class), Bad: true})
+	}
+	return l
+}
+
+func (inf *informerReport) namespaces(now time.Time) list {
+	l := list{Name: "Namespaces", Empty: "The namespaces that feed the cache would be here."}
+	for i := range inf.Sources {
+		s := &inf.Sources[i]
+		l.Rows = append(l.Rows, row{
+			Name: cmp.Or(printable(s.Namespace), "all namespaces"), Text: printable(s.State) + since(now, s.Since), Bad: !s.Synced || !s.DegradedSince.IsZero(),
+			Facts: s.facts(now)[1:],
+		})
+	}
+	return l.worstFirst()
+}
+
+func (inf *informerReport) handlers(now time.Time) list {
+	l := list{Name: "Handlers", Empty: "No handlers. What AddHandler registers would be here; nobody sees the events of this informer."}
+	for i := range inf.Handlers {
+		h := &inf.Handlers[i]
+		r := row{Name: title(h.Name), Text: "up to date"}
+		switch {
+		case h.CatchingUp:
+			r.Text = "catching up with a difference of snapshots"
+		case h.Lag > 0:
+			r.Text = "has events to process"
+		case !h.Synced:
+			r.Text = "has not seen the first list yet"
+		}
+		late := h.LagAge.duration() >= lagWarning
+		r.Facts = []fact{
+			{Name: "Lag", Value: fmt.Sprintf("%s, %s", count(h.Lag, "event"), h.LagAge), Bad: late},
+			{Name: "Delivered", Value: count(int(h.Delivered), "event")},
+			{Name: "Overflows", Value: count(int(h.Overflows), "time")},
+			{Name: "Panics", Value: count(int(h.Panics), "time"), Bad: h.Panics > 0},
+		}
+		if p := h.LastPanic; p != nil {
+			r.Detail = fmt.Sprintf("last panic %s ago, %s %s: %s", ago(now, p.Time), p.Event, printable(p.Key), printable(p.Message))
+			if r.Bad = now.Sub(p.Time) < panicFor; r.Bad {
+				r.Text = "panicked " + ago(now, p.Time) + " ago"
+			}
+		}
+		r.Bad = r.Bad || late
+		l.Rows = append(l.Rows, r)
+	}
+	return l.worstFirst()
+}
+
+// worstFirst sorts the rows and bounds their number.
+func (l list) worstFirst() list {
+	slices.SortStableFunc(l.Rows, func(a, b row) int {
+		switch {
+		case a.Bad == b.Bad:
+			return 0
+		case a.Bad:
+			return -1
+		}
+		return 1
+	})
+	if l.More = max(0, len(l.Rows)-maxRows); l.More > 0 {
+		l.Rows = l.Rows[:maxRows]
+	}
+	return l
+}

@@ -1,0 +1,154 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+func (q *queueReport) card(now time.Time) card {
+	c := card{ID: q.id(), Kind: "queue", Name: title(q.Name), State: "idle"}
+	switch {
+	case q.ShuttingDown:
+		c.State = "shut down"
+	case q.Running > 0:
+		c.State = "working"
+	case q.Queued > 0:
+		c.State = "waiting for a worker"
+	}
+	timed := len(q.Throughput) > 0
+	c.Facts = []fact{
+		{Name: "Queued", Value: count(q.Queued, "item")},
+		{Name: "Oldest", Value: unknown(timed, func() string { return short(q.oldest(now)) })},
+		{Name: "Running", Value: count(q.Running, "item")},
+		{Name: "Longest running", Value: unknown(timed, q.LongestRunning.String)},
+		{Name: "Unfinished work", Value: unknown(timed, q.UnfinishedWork.String)},
+		{Name: "Running again", Value: count(q.Again, "item")},
+		{Name: "Delayed", Value: count(q.Delayed, "item")},
+		{Name: "Parked", Value: count(q.Parked, "item")},
+		{Name: "Added", Value: count(int(q.Added), "item")},
+		{Name: "Retried", Value: count(int(q.Retried), "time")},
+		{Name: "Dropped", Value: count(int(q.Dropped), "item"), Bad: q.Dropped > 0},
+		{Name: "Park timeouts", Value: count(int(q.ParkTimeouts), "time")},
+		{Name: "Lost at shutdown", Value: count(int(q.ShutdownLosses), "item"), Bad: q.ShutdownLosses > 0},
+	}
+	if timed {
+		c.Spark = newSpark(q.Throughput)
+	}
+	c.Lists = append(c.Lists, q.failingList(now))
+	if len(q.PriorityClasses) > 1 || slices.ContainsFunc(q.PriorityClasses, func(c classReport) bool { return c.Groups > 0 }) {
+		c.Lists = append(c.Lists, q.classes(now))
+	}
+	c.Lists = append(c.Lists,
+		q.items(&q.RunningItems, "Running", "No item is being processed.", func(i *itemReport) string { return "for " + ago(now, i.RunningSince) }),
+		q.items(&q.QueuedItems, "Queued", "Nothing waits for a worker.", func(i *itemReport) string { return "for " + ago(now, i.QueuedSince) }),
+		q.items(&q.DelayedItems, "Delayed", "Nothing waits for the end of a delay.", func(i *itemReport) string { return "for another " + short(i.DelayedUntil.Sub(now)) }),
+		q.items(&q.ParkedItems, "Parked", "Nothing waits for a condition.", func(i *itemReport) string { return "for another " + short(i.ParkedUntil.Sub(now)) + " at most" }),
+	)
+	return c
+}
+
+// unknown returns the text, or says that the queue keeps no times.
+func unknown(timed bool, text func() string) string {
+	if timed {
+		return text()
+	}
+	return "not known (set Options.Times)"
+}
+
+// failingList lists the items that fail, with their last errors.
+func (q *queueReport) failingList(now time.Time) list {
+	l := list{Name: "Failing", More: q.Failures.LeftOut, Empty: "No item failed last time. Those that fail in ProcessWith would be here, with their errors."}
+	for i := range q.Failures.Shown {
+		f := &q.Failures.Shown[i]
+		next := "to be retried"
+		switch {
+		case f.Action == workqueue.Dropped.String():
+			next = "dropped"
+		case !f.NextAttempt.IsZero():
+			next = "next attempt in " + short(f.NextAttempt.Sub(now))
+		}
+		l.Rows = append(l.Rows, row{
+			Name: printable(f.Item), Bad: true, Detail: printable(f.Message),
+			Text: fmt.Sprintf("%s in a row, %s ago most recently; %s", count(f.Attempts, "failure"), ago(now, f.Time), next),
+		})
+	}
+	return l
+}
+
+func (q *queueReport) classes(now time.Time) list {
+	l := list{Name: "Priority classes"}
+	for i, c := range q.PriorityClasses {
+		text := []string{count(c.Queued, "item") + " queued"}
+		if c.Groups > 0 {
+			text = append(text, "of "+count(c.Groups, "group"))
+		}
+		if i > 0 {
+			text = append(text, "MaxWait "+c.MaxWait.String())
+		}
+		bad := false
+		if !c.QueuedSince.IsZero() {
+			text = append(text, "the oldest for "+ago(now, c.QueuedSince))
+			bad = i > 0 && now.Sub(c.QueuedSince) >= c.MaxWait.duration()+waitBound
+		}
+		l.Rows = append(l.Rows, row{Name: fmt.Sprint("class ", i), Text: strings.Join(text, ", "), Bad: bad})
+	}
+	return l
+}
+
+// items lists items of one kind.
+func (q *queueReport) items(some *items, name, empty string, at func(*itemReport) string) list {
+	l := list{Name: name, More: some.LeftOut, Empty: empty}
+	for k := range some.Shown {
+		i := &some.Shown[k]
+		text := []string{at(i)}
+		if len(q.PriorityClasses) > 1 {
+			text = append(text, fmt.Sprint("class ", i.PriorityClass))
+		}
+		if i.Group != "" {
+			text = append(text, "group "+printable(i.Group))
+		}
+		if i.Retries > 0 {
+			text = append(text, many(i.Retries, "retry", "retries"))
+		}
+		if i.Again {
+			text = append(text, "added again")
+		}
+		l.Rows = append(l.Rows, row{Name: printable(i.Item), Text: strings.ReplaceAll(strings.Join(text, ", "), "for -", "for an unknown time")})
+	}
+	return l
+}
+
+// spark is the throughput of the last minutes as a small diagram.
+type spark struct {
+	Text string // what it shows, in words
+	Bars []bar
+}
+
+// bar is one period, in units of the diagram, which is 100 high.
+type bar struct{ X, Y, Height int }
+
+// barWidth is the width of a bar with its gap.
+const barWidth = 10
+
+func newSpark(counts []int) *spark {
+	most, sum := 0, 0
+	for _, n := range counts {
+		most, sum = max(most, n), sum+n
+	}
+	s := &spark{Text: fmt.Sprintf("%s done in the last %s; at most %d in %s",
+		count(sum, "item"), minutes(time.Duration(len(counts))*workqueue.ThroughputPeriod), most, "10 seconds")}
+	for i, n := range counts {
+		height := 2 // a line where nothing was done
+		if n > 0 {
+			height = max(8, 100*n/most)
+		}
+		s.Bars = append(s.Bars, bar{X: i * barWidth, Y: 100 - height, Height: height})
+	}
+	return s
+}
+
+func minutes(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) }

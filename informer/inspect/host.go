@@ -1,0 +1,67 @@
+package inspect
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// permits reports whether a request with this Host header is answered.
+//
+// A page on another site can have its own name resolve to 127.0.0.1, and then read
+// what a browser gets from there: the browser takes it for the same site. The Host
+// header has the name.
+func (h *Handler) permits(host string) bool {
+	name := host
+	if n, _, err := net.SplitHostPort(host); err == nil {
+		name = n
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	return isLoopback(name) || slices.ContainsFunc(h.opts.Hosts, func(permitted string) bool {
+		return permitted == "*" || strings.EqualFold(strings.Trim(permitted, "[]"), name)
+	})
+}
+
+// isLoopback reports whether name is this machine, as seen from itself.
+func isLoopback(name string) bool {
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// exposed reports a page that others than this machine can reach, unless the program
+// says with Options.Hosts that it is meant.
+func (h *Handler) exposed(r *http.Request) (problem, bool) {
+	if len(h.opts.Hosts) > 0 {
+		return problem{}, false
+	}
+	at := ""
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if host, _, err := net.SplitHostPort(local.String()); err == nil && !isLoopback(host) {
+			at = local.String()
+		}
+	}
+	if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
+		if host, _, err := net.SplitHostPort(server.Addr); err == nil && isUnspecified(host) {
+			at = server.Addr + ", on all interfaces"
+		}
+	}
+	if at == "" {
+		return problem{}, false
+	}
+	return problem{
+		Severity: severityNote, Kind: "exposed", Part: "this page",
+		Sentence: fmt.Sprintf("This page listens at %s, and has no authentication.", at),
+		Remedy:   "Listen on 127.0.0.1, and use kubectl port-forward for a pod; or name the hosts in inspect.Options.Hosts.",
+	}, true
+}
+
+func isUnspecified(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}
