@@ -62,8 +62,10 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 	} else {
 		s = b.ix.Snapshot()
 	}
-	// Also without a write: each Commit compares one sample, see MutationOptions.
-	s.shared.mutations.commit()
+	if d := s.shared.mutations; d != nil {
+		// Also without a write: each Commit compares one sample, see MutationOptions.
+		d.commit()
+	}
 	return s
 }
 
@@ -72,7 +74,9 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 // readers can reach was changed.
 func (b *Batch[T]) Discard() {
 	if b.next != nil {
-		b.next.shared.mutations.discard()
+		if d := b.next.shared.mutations; d != nil {
+			d.pending = nil // the writes are not going to be published
+		}
 		b.next = nil
 		b.ix.writer.Unlock()
 	}
@@ -260,5 +264,7 @@ func (b *Batch[T]) changed(key types.NamespacedName, before, after entry[T]) {
 		}
 		own.change(s.gen, before, after)
 	}
-	s.shared.mutations.wrote(key, after)
+	if d := s.shared.mutations; d != nil {
+		d.pending = append(d.pending, write[T]{key, after})
+	}
 }

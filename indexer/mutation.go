@@ -53,7 +53,7 @@ func (m Mutation) String() string {
 }
 
 // detector watches a sample of the stored objects. All methods are called with
-// the writer lock held; a nil detector does nothing.
+// the writer lock held. There is none, and not a call of it, where detection is off.
 //
 // It runs between Batch and Commit, so that its cost is the writer's: a deep copy for
 // each sampled object, and one comparison per Commit.
@@ -106,26 +106,9 @@ type write[T Object] struct {
 	after entry[T]
 }
 
-// wrote notes a write that is not published yet.
-func (d *detector[T]) wrote(key types.NamespacedName, after entry[T]) {
-	if d != nil {
-		d.pending = append(d.pending, write[T]{key, after})
-	}
-}
-
-// discard drops the noted writes: they are not going to be published.
-func (d *detector[T]) discard() {
-	if d != nil {
-		d.pending = nil
-	}
-}
-
 // commit follows the writes of the batch, which is published, compares one more
 // sample, and reports. All writes come first, because a report may panic.
 func (d *detector[T]) commit() {
-	if d == nil {
-		return
-	}
 	for _, w := range d.pending {
 		// The last chance to compare this version: the store has dropped it.
 		if i, watched := d.at[w.key]; watched {
@@ -183,9 +166,6 @@ func (d *detector[T]) step() {
 
 // all compares every sample, reports, and returns how many are mutated.
 func (d *detector[T]) all() int {
-	if d == nil {
-		return 0
-	}
 	for i := len(d.samples) - 1; i >= 0; i-- { // backwards: drop moves the last one
 		d.compare(i, false)
 	}
@@ -243,5 +223,8 @@ func (d *detector[T]) drop(i int) {
 func (ix *Indexer[T]) CheckMutations() int {
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
-	return ix.shared.mutations.all()
+	if d := ix.shared.mutations; d != nil {
+		return d.all()
+	}
+	return 0
 }

@@ -145,8 +145,10 @@ func (c *codec[T]) decodeProto(raw []byte, tm typeMeta, want *expectation, posit
 		return none, objectError(identifyProto(raw), position, err)
 	}
 	obj := reflect.New(c.elem).Interface().(T)
-	err := quoteless(unmarshalProto(any(obj).(protoMessage), raw))
-	if err == nil {
+	err := unmarshalProto(any(obj).(protoMessage), raw)
+	if err != nil {
+		err = quoteless(err)
+	} else {
 		if t, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 			// protobuf has the type only in the envelope, never in the object.
 			t.APIVersion, t.Kind = tm.apiVersion, tm.kind
