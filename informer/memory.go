@@ -27,6 +27,15 @@ type MemoryUsage struct {
 // Total returns what the cache takes with all that it refers to.
 func (u MemoryUsage) Total() int { return u.Structure.Total() + u.Own + u.Pool }
 
+// MemoryMetrics is implemented by [Metrics] that show the memory of the informer, too.
+type MemoryMetrics interface {
+	Metrics
+	// Memory is called by Run, once and first. The function usage is the informer's
+	// [Informer.MemoryUsage], to be called from any goroutine, but not too often: it
+	// takes a time in proportion to the number of objects.
+	Memory(usage func() MemoryUsage)
+}
+
 // memorySample is the number of objects whose memory is estimated.
 const memorySample = 200
 

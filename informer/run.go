@@ -40,7 +40,11 @@ func (inf *Informer[T]) begin() bool {
 		return false
 	}
 	if inf.opts.Metrics != nil { // without a lock, as it may ask for Health
-		inf.setMetrics(inf.opts.Metrics.Informer(inf.name, inf.Health))
+		m := inf.opts.Metrics.Informer(inf.name, inf.Health)
+		if m, ok := m.(MemoryMetrics); ok {
+			m.Memory(inf.MemoryUsage)
+		}
+		inf.setMetrics(m)
 	}
 	return true
 }

@@ -385,6 +385,8 @@ func (r *Reflector[T]) noteAudit(err error) {
 // AuditHealth says what the audits of a [Reflector] have found; see
 // [Options].AuditInterval.
 type AuditHealth struct {
+	// Interval is that of the options; 0 if there are no audits.
+	Interval time.Duration
 	// Last is when the last audit was completed, and Audits how many were. Objects is
 	// how many objects the server had in the last one.
 	Last    time.Time

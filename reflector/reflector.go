@@ -84,7 +84,7 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 		return nil, err
 	}
 	r.quarantine.retry = max(opts.Timeouts.QuarantineRetry, minQuarantine)
-	r.status.h = Health{State: StateNew, Since: time.Now(), Reconnects: map[ErrorClass]int{}}
+	r.status.h = Health{State: StateNew, Since: time.Now(), Reconnects: map[ErrorClass]int{}, Audit: AuditHealth{Interval: opts.AuditInterval}}
 	return r, nil
 }
 

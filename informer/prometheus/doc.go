@@ -59,6 +59,14 @@
 //	informer_synced                           * 1 if the first list is in the cache
 //	informer_sync_duration_seconds            * how long that took
 //
+// About memory, exact or estimated at a scrape, and up to five minutes old:
+//
+//	informer_structure_bytes                  * the table of objects, without them: exact
+//	informer_index_bytes                      * an index, with the label index: exact
+//	informer_objects_bytes                    * the objects, without parts in a pool
+//	informer_shared_bytes                     * what more they would take without the pool
+//	informer_pool_bytes                       * the pool, for all its informers
+//
 // With the label namespace, if the informer reads some namespaces one by one:
 //
 //	informer_queued_items                     * changes that wait to be applied
@@ -68,6 +76,10 @@
 //	informer_quarantined_objects_total        * the same, ever
 //	informer_requests_total                   * by verb: list, watchlist, watch
 //	informer_reconnects_total                 * ends of watches, by reason: a reflector.ErrorClass
+//	informer_audits_total                     * comparisons with the server, if asked for
+//	informer_audit_differences_total          * wrong objects, by kind: missing, extra, stale
+//	informer_audit_repaired_total             * how many of these were put right
+//	informer_audit_lasting                    * how many the last audit has met again
 //
 // With the label handler; handlers of one informer that have the same name are
 // added up:
@@ -105,7 +117,8 @@
 //
 // # Promises
 //
-//  1. Levels are those of the moment of the scrape. No goroutine keeps them.
+//  1. Levels are those of the moment of the scrape, those of memory up to five minutes
+//     older. No goroutine keeps them.
 //  2. Counters begin at 0 with the informer, queue or reflector, so that the
 //     first increase is seen. Only labels whose values are found out as one goes
 //     (reason, result, type of a reflector's events) appear with their first.
@@ -132,5 +145,6 @@
 // What is counted costs an atomic addition or two, or an observation of a
 // histogram, and allocates nothing. A scrape costs each informer one call of
 // Health, in proportion to its handlers and namespaces, and each queue one call
-// of Stats, in constant time.
+// of Stats, in constant time. Every five minutes it costs each informer one call of
+// MemoryUsage: some 10 ms for 50,000 objects and their pool.
 package prometheus

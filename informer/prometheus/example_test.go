@@ -59,7 +59,7 @@ func Example() {
 	page, err := io.ReadAll(answer.Body)
 	must(err)
 	for line := range strings.Lines(string(page)) {
-		if strings.HasPrefix(line, "workqueue_depth") || strings.HasPrefix(line, "informer_objects") {
+		if strings.HasPrefix(line, "workqueue_depth") || strings.HasPrefix(line, "informer_objects{") {
 			fmt.Print(line)
 		}
 	}

@@ -27,6 +27,7 @@ type informerLevels struct {
 	objects, version, synced, syncTook level
 	sourceLevels
 	handlerLevels
+	memoryLevels
 }
 
 // newInformers names everything about informers.
@@ -43,6 +44,7 @@ func newInformers() *informers {
 			syncTook:      gauge("informer_sync_duration_seconds", "How long the first list took, from the start of the informer. There is no such series before."),
 			sourceLevels:  newSourceLevels(),
 			handlerLevels: newHandlerLevels(),
+			memoryLevels:  newMemoryLevels(),
 		},
 	}
 	i.vectors = vectors{i.events, i.lists, i.took}
@@ -58,6 +60,7 @@ func (i *informers) describe(ch chan<- *prom.Desc) {
 	}
 	l.sourceLevels.describe(ch)
 	l.handlerLevels.describe(ch)
+	l.memoryLevels.describe(ch)
 }
 
 // collect implements part. It asks the informers for their health without the mutex of
@@ -67,6 +70,9 @@ func (i *informers) collect(ch chan<- prom.Metric) {
 	now := time.Now()
 	for _, s := range i.all() {
 		i.levels.read(reading{ch, s.name}, s.health(), now)
+		if usage, ok := s.read(now); ok {
+			i.levels.readMemory(reading{ch, s.name}, usage)
+		}
 	}
 }
 
@@ -120,6 +126,7 @@ func (i *informers) addInformer(name string, health func() informer.Health) *inf
 
 // informerSeries records what happens in one informer.
 type informerSeries struct {
+	memory
 	name                           string
 	health                         func() informer.Health
 	added, updated, deleted, lists prom.Counter

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/prometheus"
@@ -89,12 +90,17 @@ func TestNamesFollowTheConventions(t *testing.T) {
 // everything makes each metric have a series.
 func everything(t *testing.T, metrics *prometheus.Provider) {
 	t.Helper()
-	metrics.Informer("pods", func() informer.Health {
+	series := metrics.Informer("pods", func() informer.Health {
+		h := troubled()
+		h.Audit.Interval = time.Hour
 		return informer.Health{
 			Synced: true, ResourceVersion: "1",
-			Sources:  []informer.SourceHealth{{Reflector: troubled()}},
+			Sources:  []informer.SourceHealth{{Reflector: h}},
 			Handlers: []informer.HandlerHealth{{Name: "h"}},
 		}
+	})
+	series.(informer.MemoryMetrics).Memory(func() informer.MemoryUsage {
+		return informer.MemoryUsage{Structure: indexer.Usage{Indexes: map[string]int{"by owner": 1}}, Pool: 1}
 	})
 	queue, err := metrics.Queue("pods")
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 // an empty label for none.
 type sourceLevels struct {
 	queued, age, degraded, quarantine, quarantined, requests, reconnects level
+	audits, differences, repaired, lasting                               level
 }
 
 // newSourceLevels names the levels of a source.
@@ -25,12 +26,16 @@ func newSourceLevels() sourceLevels {
 		quarantined: total("informer_quarantined_objects_total", "Objects that could not be decoded or transformed so far.", "namespace"),
 		requests:    total("informer_requests_total", "Requests: pages of lists, watches that begin with the whole collection (watchlist), and other watches.", "namespace", "verb"),
 		reconnects:  total("informer_reconnects_total", "Watches that ended or could not be started, by the reason.", "namespace", "reason"),
+		audits:      total("informer_audits_total", "Comparisons of the cache with the metadata of the collection. There are no series about audits if the options do not ask for any.", "namespace"),
+		differences: total("informer_audit_differences_total", "Objects for which an audit found that the cache was wrong: missing, extra, or stale.", "namespace", "kind"),
+		repaired:    total("informer_audit_repaired_total", "How many of these were repaired by reading the collection again.", "namespace"),
+		lasting:     gauge("informer_audit_lasting", "How many of these the last audit has met again.", "namespace"),
 	}
 }
 
 // describe sends the descriptions of all levels of a source.
 func (l *sourceLevels) describe(ch chan<- *prom.Desc) {
-	for _, l := range []level{l.queued, l.age, l.degraded, l.quarantine, l.quarantined, l.requests, l.reconnects} {
+	for _, l := range []level{l.queued, l.age, l.degraded, l.quarantine, l.quarantined, l.requests, l.reconnects, l.audits, l.differences, l.repaired, l.lasting} {
 		ch <- l.desc
 	}
 }
@@ -57,6 +62,14 @@ func (l *sourceLevels) readSource(r reading, s informer.SourceHealth, now time.T
 	r.send(l.requests, float64(h.Lists), s.Namespace, "list")
 	r.send(l.requests, float64(h.WatchLists), s.Namespace, "watchlist")
 	r.send(l.requests, float64(h.Watches), s.Namespace, "watch")
+	if a := &h.Audit; a.Interval > 0 {
+		r.send(l.audits, float64(a.Audits), s.Namespace)
+		r.send(l.differences, float64(a.Missing), s.Namespace, "missing")
+		r.send(l.differences, float64(a.Extra), s.Namespace, "extra")
+		r.send(l.differences, float64(a.Stale), s.Namespace, "stale")
+		r.send(l.repaired, float64(a.Repaired), s.Namespace)
+		r.send(l.lasting, float64(a.Lasting), s.Namespace)
+	}
 	for reason, n := range h.Reconnects {
 		r.send(l.reconnects, float64(n), s.Namespace, result(reason))
 	}
