@@ -13,6 +13,8 @@
 // seconds. README.md beside this file has the fields of the JSON, what counts as a
 // problem, and what it costs.
 //
+// In a terminal, go run …/informer/inspect/cmd/inspect localhost:6060 follows it.
+//
 // # Use
 //
 //	page, err := inspect.New(inspect.Options{Show: []inspect.Source{
