@@ -113,6 +113,7 @@ func (e *auditError) Error() string {
 	return fmt.Sprintf("an audit found %d objects that differ from the server's, such as %s, and no event explains it; was etcd restored from a backup, or does the server resume watches without their events?", e.n, keyString(e.first))
 }
 
+// isAudit reports whether a watch was ended by an audit.
 func isAudit(err error) bool {
 	var found *auditError
 	return errors.As(err, &found)

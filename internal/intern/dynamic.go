@@ -57,6 +57,8 @@ type learned struct {
 	schema *schema
 }
 
+// newTree returns a tree without any schema but the one for all that is beyond the
+// limits. No lock is needed: nobody else has it yet.
 func newTree(pool *Pool) *tree {
 	t := &tree{}
 	t.key = (&planner{pool: pool, tree: t}).keyNode()
@@ -68,6 +70,8 @@ func newTree(pool *Pool) *tree {
 	return t
 }
 
+// keyNode is the plan of the keys of maps that have too many of them to be learned.
+// They have one site: what such keys are is data, in which little repeats.
 func (pl *planner) keyNode() *node {
 	n := &node{typ: reflect.TypeFor[string](), size: unsafe.Sizeof("")}
 	pl.part(n, text, n.typ)
@@ -105,6 +109,8 @@ func (s *schema) learn(k string) learned {
 	if s == t.rest || t.paths >= maxPaths {
 		return learned{schema: t.rest}
 	}
+	// Looked up again: another goroutine may have learned it between the look without
+	// the lock and this one.
 	fields := map[string]learned{}
 	if known := s.fields.Load(); known != nil {
 		if f, ok := (*known)[k]; ok {
@@ -167,6 +173,8 @@ func (w *walk) any(s *schema, v any) (any, bool) {
 	default: // numbers and booleans are small
 		return v, false
 	}
+	// A number or a boolean has returned above: what takes less memory than an entry of
+	// the pool is not worth one.
 	l := w.local(s.site)
 	if !l.enabled(s.site) {
 		l.leave(1)
@@ -204,6 +212,8 @@ func (w *walk) any(s *schema, v any) (any, bool) {
 	if e == nil && size < worthAtOnce {
 		return v, false
 	}
+	// After its own parts were replaced, so that the pool does not keep copies of those
+	// alive.
 	settled, replaced := settleAny(v)
 	w.pool.add(h, id.id, (*words)(unsafe.Pointer(&settled)).data, 0)
 	return settled, replaced
@@ -264,6 +274,8 @@ func (w *walk) insideAny(s *schema, v any) {
 // during the iteration is allowed, and adds no entry.
 func (w *walk) insideAnyMap(s *schema, m map[string]any) {
 	for k, v := range m {
+		// The names of fields repeat in every object, and the decoder allocates each of
+		// them again.
 		f := s.field(k)
 		if f.name == "" && k != "" {
 			f.name = w.text(s.tree.key, k)

@@ -42,10 +42,12 @@ func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 		}
 		return w.equalAll(n.elem, s.data, t.data, s.len)
 	case pointer:
+		// Equal addresses are equal values, whatever is behind them.
 		to, of := *(*unsafe.Pointer)(p), *(*unsafe.Pointer)(q)
 		return to == of || to != nil && of != nil && w.equal(n.elem, to, of)
 	case textMap:
 		return equalTextMaps(*(*map[string]string)(p), *(*map[string]string)(q))
+	// A map is a pointer to its memory, so equal pointers are one map.
 	case anyMap:
 		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) ||
 			equalAnyMaps(*(*map[string]any)(p), *(*map[string]any)(q))
@@ -116,6 +118,8 @@ func equalAnyMaps(a, b map[string]any) bool {
 
 // equalAny compares what JSON decodes to.
 func equalAny(a, b any) bool {
+	// The words of the interfaces first: an int64 never equals a float64, and one
+	// memory equals itself. Comparing the interfaces themselves would panic for maps.
 	if s, t := (*words)(unsafe.Pointer(&a)), (*words)(unsafe.Pointer(&b)); s.typ != t.typ {
 		return false
 	} else if s.data == t.data {
@@ -129,6 +133,7 @@ func equalAny(a, b any) bool {
 	case int64:
 		return x == b.(int64)
 	case float64:
+		// By their bits: NaN is itself here, and 0 and -0 are encoded differently.
 		return math.Float64bits(x) == math.Float64bits(b.(float64))
 	case map[string]any:
 		return equalAnyMaps(x, b.(map[string]any))
@@ -155,6 +160,7 @@ const smallMap = 8
 // equalOtherMaps compares maps through reflection.
 func (w *walk) equalOtherMaps(n *node, p, q unsafe.Pointer) bool {
 	a, b := reflect.NewAt(n.typ, p).Elem(), reflect.NewAt(n.typ, q).Elem()
+	// With equal lengths it is enough that each entry of one is in the other.
 	if a.Len() != b.Len() || a.IsNil() != b.IsNil() {
 		return false
 	}
@@ -181,6 +187,8 @@ func (w *walk) hasEntry(n *node, m reflect.Value, s *scratch) bool {
 		t.elem.Set(e)
 		return w.equal(n.elem, s.elemAt, t.elemAt)
 	}
+	// Pair by pair, in the order in which the map yields them: at most smallMap times
+	// smallMap comparisons.
 	for t.next() {
 		if w.equal(n.key, s.keyAt, t.keyAt) {
 			return w.equal(n.elem, s.elemAt, t.elemAt)

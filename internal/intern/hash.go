@@ -74,6 +74,7 @@ func (w *walk) hash(n *node, p unsafe.Pointer, h uint64) uint64 {
 		if !w.enter() {
 			return h
 		}
+		// Marked, or a pointer to a zero value would have the hash of the value itself.
 		h = w.hash(n.elem, to, mix(h, hashPresent))
 		w.depth--
 		return h
@@ -86,6 +87,8 @@ func (w *walk) hash(n *node, p unsafe.Pointer, h uint64) uint64 {
 	case dynamic:
 		return w.hashAny(*(*any)(p), h)
 	case absent:
+		// A value behind an interface with methods may be anything; only nil is known
+		// to be equal to nil.
 		w.bad = w.bad || (*words)(p).typ != nil
 		return mix(h, hashNil)
 	default:
@@ -122,6 +125,7 @@ func (w *walk) hashText(s string, h uint64) uint64 {
 	if s == "" {
 		return mix(h, hashEmpty)
 	}
+	// With the seed, so that a server cannot choose strings that collide.
 	return mix(h^uint64(len(s)), maphash.String(w.pool.seed, s))
 }
 
@@ -169,6 +173,8 @@ func (w *walk) hashOtherMap(n *node, p unsafe.Pointer, h uint64) uint64 {
 		return h
 	}
 	var sum uint64
+	// Keys and elements are copied into memory that is used again: reflection would
+	// allocate both for each entry.
 	s := n.borrow(m)
 	for s.next() && !w.bad {
 		sum += w.hash(n.elem, s.elemAt, w.hash(n.key, s.keyAt, hashMap))
@@ -198,6 +204,8 @@ func (w *walk) hashAny(v any, h uint64) uint64 {
 	case map[string]any:
 		return w.hashAnyMap(x, mix(h, hashMap))
 	case []any:
+		// nil and empty differ, here as in equal: JSON has null for one and [] for the
+		// other.
 		if x == nil {
 			return mix(mix(h, hashList), hashNil)
 		}

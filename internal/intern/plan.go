@@ -108,6 +108,7 @@ func (pl *planner) plan(t reflect.Type) *node {
 
 // node returns the plan of t. It may not be complete yet.
 func (pl *planner) node(t reflect.Type) *node {
+	// A type within itself, such as JSONSchemaProps, has the plan that is being made.
 	if n, ok := pl.open[t]; ok {
 		return n
 	}
@@ -167,6 +168,8 @@ func (pl *planner) mapNode(n *node) {
 	key, elem := n.typ.Key(), n.typ.Elem()
 	switch {
 	case key == reflect.TypeFor[string]() && elem == reflect.TypeFor[string]():
+		// The unnamed type: labels and annotations share what is equal in both,
+		// whatever their types are called.
 		pl.part(n, textMap, reflect.MapOf(key, elem))
 	case key == reflect.TypeFor[string]() && elem == reflect.TypeFor[any]():
 		pl.part(n, anyMap, reflect.MapOf(key, elem))
@@ -205,6 +208,8 @@ func (pl *planner) complete(n *node, trust bool) {
 			n.kind, n.fields, n.parts = opaque, nil, nil
 			return
 		}
+		// Completed at once: its fields become those of n, which can be flat only if
+		// they are.
 		c := pl.node(f.Type)
 		pl.complete(c, trust)
 		n.add(f.Offset, c)

@@ -105,6 +105,7 @@ func (s *Sizer) Size(p unsafe.Pointer) (all, own int) {
 	return s.all, s.own
 }
 
+// add counts n bytes. Within a part of the pool they are nobody's own.
 func (s *Sizer) add(n int) {
 	s.all += n
 	if s.within == 0 {

@@ -80,6 +80,8 @@ func (in *Interner) Intern(p unsafe.Pointer) {
 	}
 	w := in.worker()
 	defer w.mu.Unlock()
+	// From here on the worker is this goroutine's; the mutex is held until the object
+	// is done.
 	w.begin(in.pool, in.visits)
 	w.share(in.root, p)
 	w.slot = slice{} // a worker that waits for work must not keep a part
@@ -101,6 +103,7 @@ func (in *Interner) worker() *worker {
 			return w
 		}
 	}
+	// More goroutines than cores: they take turns with the first worker.
 	w := &in.workers[0]
 	w.mu.Lock()
 	return w
@@ -206,6 +209,7 @@ func (w *walk) shareAll(n *node, p unsafe.Pointer, count int) {
 	if n.flat || n.kind == opaque {
 		return
 	}
+	// Restored at the end, as slices are within slices.
 	outer := w.at
 	for w.at = range count {
 		w.share(n, unsafe.Add(p, uintptr(w.at)*n.size))
@@ -224,6 +228,8 @@ func (w *walk) part(n *node, p unsafe.Pointer, size uintptr) {
 		n.trim(p)
 		return
 	}
+	// The object before often has the very same part in this place. One comparison finds
+	// that out, without a hash.
 	last := l.recent(w.at)
 	if w.replace(n, p, *last) {
 		w.found++
@@ -239,6 +245,8 @@ func (w *walk) part(n *node, p unsafe.Pointer, size uintptr) {
 		w.inside(n, p)
 		return
 	}
+	// find also notes a hash that is new. So a part enters the pool when it comes for the
+	// second time, and what is unique never takes an entry.
 	e := w.pool.find(h, n.id)
 	if w.replace(n, p, e) {
 		*last = e
@@ -305,6 +313,8 @@ const worthTrimming = 128
 // trim frees the unused memory of a part that is not shared, if it is much.
 func (n *node) trim(p unsafe.Pointer) { n.trimTo(p, worthTrimming) }
 
+// trimTo copies the array of a slice whose unused memory is worth at least so many
+// bytes. All else that is a part has no room to spare.
 func (n *node) trimTo(p unsafe.Pointer, worth uintptr) {
 	if n.kind != list {
 		return
@@ -351,6 +361,8 @@ func (w *walk) insideTextMap(n *node, m map[string]string) {
 		return
 	}
 	for k, v := range m {
+		// Keys and elements are sites apart: those of labels repeat, and those of a
+		// checksum do not.
 		key, elem := w.text(n.key, k), w.text(n.elem, v)
 		if unsafe.StringData(key) != unsafe.StringData(k) || unsafe.StringData(elem) != unsafe.StringData(v) {
 			m[key] = elem
@@ -364,6 +376,8 @@ func (w *walk) insideOtherMap(n *node, p unsafe.Pointer) {
 	m := reflect.NewAt(n.typ, p).Elem()
 	s := n.borrow(m)
 	for s.next() {
+		// Writing an entry back hashes its key again, so only those that have changed
+		// are.
 		before := w.found
 		w.share(n.key, s.keyAt)
 		w.share(n.elem, s.elemAt)
