@@ -79,6 +79,9 @@ func simulate(t *testing.T, seed uint64) {
 	if chance(0.3) {
 		lw = &blurred{ListerWatcher: lw, rng: rand.New(rand.NewPCG(seed, 3)), faults: faults}
 	}
+	if chance(0.5) {
+		lw = reflector.Intern(lw, reflector.NewInternPool())
+	}
 
 	opts := reflector.Options{}
 	checker := &ordered{recorder: newRecorder(), t: t, last: map[types.NamespacedName]uint64{}}

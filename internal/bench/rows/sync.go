@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -71,7 +72,7 @@ func syncRows() []bench.Row {
 type syncer interface {
 	// Run syncs, and goes on until ctx ends.
 	Run(ctx context.Context)
-	// OnUpdate calls f for every update.
+	// OnUpdate calls f for every update that changes something.
 	OnUpdate(f func())
 	// Len is the number of objects in the cache.
 	Len() int
@@ -205,7 +206,13 @@ func (s clientGoSyncer) Run(ctx context.Context) {
 }
 
 func (s clientGoSyncer) OnUpdate(f func()) {
-	_ = must(s.inf.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { f() }}))
+	// After a relist client-go delivers an update for every object; those that change
+	// nothing do not count.
+	_ = must(s.inf.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
+		if before.(metav1.Object).GetResourceVersion() != after.(metav1.Object).GetResourceVersion() {
+			f()
+		}
+	}}))
 }
 
 func (s clientGoSyncer) Len() int { return len(s.inf.GetStore().ListKeys()) }
