@@ -58,10 +58,11 @@
 //
 // # Where to read on
 //
-// README.md: why it is so, what happens on each failure, cost, differences from
-// client-go. The code has eight layers, and a file refers only to files above it or
-// to its left. Read them in this order; an event goes down to where a worker has
-// its key, and leaves the package where an arrow points.
+// README.md: why it is so, the way of an event through all packages, what happens
+// on each failure, cost, differences from client-go. The code has eight layers, and
+// a file refers only to files above it or to its left. Read them in this order; an
+// event goes down to where a worker has its key, and leaves the package where an
+// arrow points.
 //
 //	words     event.go  health.go  metrics.go  options.go  version.go
 //	source    source.go               ◀── reflector (watch.go), deltafifo (batch_fifo.go)
