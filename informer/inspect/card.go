@@ -143,6 +143,8 @@ func (r *report) cards() []card {
 	return all
 }
 
+// card describes an informer. Of one that reads all namespaces the source's facts are
+// its own; otherwise there is a row for each namespace.
 func (inf *informerReport) card(now time.Time) card {
 	c := card{ID: inf.id(), Kind: "informer", Name: title(inf.Name), State: "synced"}
 	switch {
@@ -224,6 +226,8 @@ func (s *sourceReport) quarantine() list {
 	return l
 }
 
+// namespaces lists the sources, those with trouble first: of hundreds of namespaces
+// only these matter.
 func (inf *informerReport) namespaces(now time.Time) list {
 	l := list{Name: "Namespaces", Empty: "The namespaces that feed the cache would be here."}
 	for i := range inf.Sources {
@@ -236,6 +240,8 @@ func (inf *informerReport) namespaces(now time.Time) list {
 	return l.worstFirst()
 }
 
+// handlers lists the handlers. One that lags for long, or has panicked of late, is
+// marked.
 func (inf *informerReport) handlers(now time.Time) list {
 	l := list{Name: "Handlers", Empty: "No handlers. What AddHandler registers would be here; nobody sees the events of this informer."}
 	for i := range inf.Handlers {

@@ -9,6 +9,8 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
+// card describes a queue. Without times in the queue, durations are not known, rather
+// than 0.
 func (q *queueReport) card(now time.Time) card {
 	c := card{ID: q.id(), Kind: "queue", Name: title(q.Name), State: "idle"}
 	switch {
@@ -79,6 +81,8 @@ func (q *queueReport) failingList(now time.Time) list {
 	return l
 }
 
+// classes lists the priority classes. One whose oldest item has waited longer than
+// MaxWait permits is marked: its workers are too few, or stuck.
 func (q *queueReport) classes(now time.Time) list {
 	l := list{Name: "Priority classes"}
 	for i, c := range q.PriorityClasses {
@@ -134,6 +138,8 @@ type bar struct{ X, Y, Height int }
 // barWidth is the width of a bar with its gap.
 const barWidth = 10
 
+// newSpark draws the throughput. Heights are relative to the highest bar, which the
+// text states.
 func newSpark(counts []int) *spark {
 	most, sum := 0, 0
 	for _, n := range counts {

@@ -61,6 +61,7 @@ func (h *Handler) exposed(r *http.Request) (problem, bool) {
 	}, true
 }
 
+// isUnspecified reports whether a host stands for all addresses of the machine.
 func isUnspecified(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "" || err == nil && addr.IsUnspecified()

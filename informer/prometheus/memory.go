@@ -45,6 +45,7 @@ func (m *memory) read(now time.Time) (informer.MemoryUsage, bool) {
 // memoryLevels are about what a cache costs.
 type memoryLevels struct{ structure, index, objects, saved, pool level }
 
+// newMemoryLevels names the levels of an informer's memory.
 func newMemoryLevels() memoryLevels {
 	return memoryLevels{
 		structure: gauge("informer_structure_bytes", "Memory of the table of objects, without the objects: exact, up to 5 minutes old."),
@@ -55,12 +56,14 @@ func newMemoryLevels() memoryLevels {
 	}
 }
 
+// describe sends the descriptions of all levels of memory.
 func (l *memoryLevels) describe(ch chan<- *prom.Desc) {
 	for _, l := range []level{l.structure, l.index, l.objects, l.saved, l.pool} {
 		ch <- l.desc
 	}
 }
 
+// readMemory sends the memory of one informer, as it was measured last.
 func (l *memoryLevels) readMemory(r reading, u informer.MemoryUsage) {
 	r.send(l.structure, float64(u.Structure.Objects))
 	for name, bytes := range u.Structure.Indexes {

@@ -21,6 +21,7 @@ import (
 	"time"
 )
 
+// main shows the page until it is interrupted. Asking for help is not a failure.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	info, err := os.Stdout.Stat()
