@@ -20,6 +20,11 @@
 //   - informer_test.go: an informer's cache ends up equal to the server's list.
 //   - reflector_*_test.go: restarts, compaction, refused WatchLists, versions from the
 //     future, no watch cache, 50,000 objects.
+//   - examples_test.go: the examples do on a cluster what their READMEs say, and so do the
+//     kubectl commands in them.
+//   - manifests_test.go, rights_test.go: the examples' manifests are valid, and grant what
+//     the controllers use, and no more.
+//   - foo_test.go: the example foo leaves what k8s.io/sample-controller leaves.
 //   - replicaset_test.go: the example controller does its work, also beside the built-in
 //     controller of the same name, and as a command.
 //   - reconcile_test.go: the example controller and the same on client-go do the same

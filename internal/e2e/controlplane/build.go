@@ -19,6 +19,8 @@ const (
 	EtcdVersion       = "v3.7.3"
 	KubernetesVersion = "v1.36.3"
 
+	sampleControllerVersion = "v0.36.3"
+
 	// etcd34Version is how the Go proxy knows v3.4.13, whose module path lacks the
 	// /v3 that its tag calls for.
 	etcd34Version = "v0.5.0-alpha.5.0.20200910180754-dd1b699fc489"
@@ -57,6 +59,13 @@ var (
 	KubeControllerManager = kubernetesProgram("kube-controller-manager")
 	// Kubectl is pinned by a module of its own: it needs others than the servers.
 	Kubectl = kubectlProgram()
+	// SampleController is what the project Kubernetes shows as the example of a
+	// controller. It is no part of a control plane.
+	SampleController = Program{
+		name: "sample-controller", version: sampleControllerVersion, pinned: "samplecontroller",
+		pkg: "k8s.io/sample-controller", module: "k8s.io/sample-controller",
+		ldflags: "-s -w",
+	}
 )
 
 // kubernetesProgram describes a program of the Kubernetes repository. Its version
