@@ -39,9 +39,9 @@ func (p *InternPool) Stats() InternStats {
 // Intern returns a source whose objects share equal parts: each string, map, slice
 // and struct behind a pointer that equals one of an earlier object is replaced by
 // that one, before anything else sees the object. Of typical pods about 60% of the
-// memory is saved, of unstructured objects 70%; it takes about as much time as
-// decoding protobuf. It works for generated types, unstructured objects, metadata
-// and structs of your own.
+// memory is saved, of unstructured objects 70%; the first sync of pods takes about 1.3
+// times the processor time. It works for generated types, unstructured objects,
+// metadata and structs of your own.
 //
 // Objects of an informer are read-only by contract, and DeepCopy separates them, so
 // sharing changes nothing for correct programs. A program that modifies an object
