@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Errors of wrong calls; test for them with errors.Is.
+// Errors for wrong arguments; test for them with errors.Is.
 var (
 	// ErrInvalidObject is wrapped by the error of a write whose object cannot be
 	// stored: it is nil, or it has no name. The API server resolves generateName, so

@@ -13,8 +13,8 @@ import (
 // Object is what an [Indexer] stores: a pointer to an API type.
 type Object = object.Object
 
-// FormatKey returns the string form of a key that client-go has, "namespace/name", or
-// "name" for a cluster-scoped object. [ParseKey] is its inverse. (The String method
+// FormatKey returns a key in client-go's string form: "namespace/name", or "name" for
+// a cluster-scoped object. [ParseKey] is its inverse. (The String method
 // of the key puts a slash before the name of a cluster-scoped object.)
 func FormatKey(key types.NamespacedName) string {
 	if key.Namespace == "" {

@@ -11,11 +11,12 @@ import (
 // Snapshot is the state of an [Indexer] at one point in time: objects, indexes
 // and resourceVersion belong together. It is immutable, and safe for any number
 // of goroutines. Iterations are in no particular order.
-//
-// To make the next state, the writer copies this struct, which is a few words, and edits
-// the copy. A node of a trie is copied when a batch first touches it; gen says whether
-// it has been. All fields are therefore constant once the pointer is in Indexer.current.
 type Snapshot[T Object] struct {
+	// For the next state, the writer copies this struct, which is a few words, and edits
+	// the copy. A node of a trie is copied when a batch first touches it; gen says whether
+	// it has been. All fields are therefore constant once the pointer is in
+	// Indexer.current.
+
 	shared  *shared[T]
 	buckets pmap.Trie[*bucket[T]]
 	// Copied before the first write of a batch, see Batch.ownTables. There are few

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Cache is what the users of an informer need of it: to read, to be notified, to
@@ -75,7 +77,7 @@ func (v IndexerView[T]) CheckMutations() int { return v.store.CheckMutations() }
 // EnqueueKeysOf adds the handler of [EnqueueKey] to inf, so that the type need not
 // be spelled.
 func EnqueueKeysOf[T Object](inf Cache[T], q Adder[types.NamespacedName], opts ...HandlerOptions) (*Registration, error) {
-	if inf == nil {
+	if object.IsNilPointer(inf) {
 		return nil, errNoInformer
 	}
 	return inf.AddHandler(EnqueueKey[T](q), opts...)
@@ -84,7 +86,7 @@ func EnqueueKeysOf[T Object](inf Cache[T], q Adder[types.NamespacedName], opts .
 // EnqueueOwnersOf adds the handler of [EnqueueOwner] to inf, so that the type need
 // not be spelled. It fails if owner has no kind.
 func EnqueueOwnersOf[T Object](inf Cache[T], q Adder[types.NamespacedName], owner Owner, opts ...HandlerOptions) (*Registration, error) {
-	if inf == nil {
+	if object.IsNilPointer(inf) {
 		return nil, errNoInformer
 	}
 	return inf.AddHandler(EnqueueOwner[T](q, owner), opts...)

@@ -57,10 +57,11 @@ type FactoryOptions struct {
 // ask for the same thing get the same informer, and it stops when the last of them
 // has released it.
 // All methods may be called from any goroutine.
-//
-// Lock order: namespacing, mu, then the locks of one informer. With mu held nothing may
-// wait for a request or for a handler, because For takes mu, and a handler may call For.
 type Factory struct {
+	// Lock order: namespacing, mu, then the locks of one informer. With mu held nothing
+	// may wait for a request or for a handler, because For takes mu, and a handler may
+	// call For.
+
 	cfg       *rest.Config
 	discovery *discovery
 	opts      FactoryOptions

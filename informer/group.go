@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"sync"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Runnable is what a [Group] runs: an [Informer] of any type.
@@ -22,14 +26,18 @@ type Runnable interface {
 // not find a cache that has stopped. A [Factory] has the same: [Factory.Run].
 type Group struct{ informers []Runnable }
 
-// NewGroup returns a group. It fails if there is nothing in it, or nil.
+// NewGroup returns a group. It fails if there is nothing in it, nil, or the same
+// informer twice.
 func NewGroup(informers ...Runnable) (*Group, error) {
 	if len(informers) == 0 {
 		return nil, errors.New("informer: NewGroup: the group is empty; pass the informers that the work needs")
 	}
 	for i, inf := range informers {
-		if inf == nil {
-			return nil, fmt.Errorf("informer: NewGroup: informer %d is nil", i+1)
+		if object.IsNilPointer(inf) {
+			return nil, fmt.Errorf("informer: NewGroup: informer %d is nil; pass one that New or NewNamespaced returned", i+1)
+		}
+		if reflect.ValueOf(inf).Comparable() && slices.Contains(informers[:i], inf) {
+			return nil, fmt.Errorf("informer: NewGroup: informer %d is there twice; pass each informer once, as it runs once", i+1)
 		}
 	}
 	return &Group{informers}, nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// HandlerFuncs is a [Handler] in the classic style: one function per type of
+// HandlerFuncs is a [Handler] like client-go's ResourceEventHandlerFuncs: one function per type of
 // event. Those that are nil are not called.
 type HandlerFuncs[T Object] struct {
 	// AddFunc gets an object that is new to the handler. IsInInitialList is whether

@@ -11,7 +11,7 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 )
 
-// Lister reads the cache of an informer in the classic style. Each call answers
+// Lister reads the cache of an informer as client-go's listers do. Each call answers
 // from one point in time; for several answers from the same one use
 // [Informer.Snapshot]. No call waits for the server or for a change; only the error
 // of Get takes a lock, to name the resource. A listing allocates nothing per

@@ -41,7 +41,8 @@ type Options[T Object] struct {
 	// Indexer configures the cache, for example its indexes.
 	Indexer indexer.Options[T]
 	// QueueLimit is the number of changes that may wait to be applied before the
-	// informer stops reading from the server; 0 is deltafifo.DefaultLimit.
+	// informer stops reading from the server; 0 is deltafifo.DefaultLimit, a negative
+	// number no limit.
 	QueueLimit int
 	// InitialObjects, if set, fills the cache before the first list, for example
 	// with what an informer before this one held. Handlers get them like any others,

@@ -11,7 +11,7 @@ import (
 var (
 	// ErrStopped is returned, or wrapped, when an informer has stopped and what
 	// was asked for can therefore not happen any more.
-	ErrStopped = errors.New("informer: it has stopped; make a new one")
+	ErrStopped = errors.New("informer: the informer has stopped; create another one")
 	// ErrRunning is returned by a second Run.
 	ErrRunning = errors.New("informer: Run was called before; an informer runs once")
 )

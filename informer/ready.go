@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // degradedGrace is for how long a source may be degraded before Ready reports it.
@@ -51,7 +53,7 @@ func ReadyHandler(all ...Readiness) (http.Handler, error) {
 		return nil, errors.New("informer: ReadyHandler has nothing to ask; pass informers or a factory")
 	}
 	for i, r := range all {
-		if r == nil {
+		if object.IsNilPointer(r) {
 			return nil, fmt.Errorf("informer: ReadyHandler: argument %d is nil; pass an informer or a factory", i+1)
 		}
 	}

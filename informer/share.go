@@ -36,7 +36,7 @@ type ForOptions[T Object] struct {
 	// ShardSelector reads one part of the collection; see
 	// [reflector.ResourceOptions].
 	ShardSelector string
-	// AllNamespaces reads all namespaces although the factory has a list; use it
+	// AllNamespaces reads all namespaces although the factory has Namespaces; use it
 	// for resources that are not in namespaces.
 	AllNamespaces bool
 	// Transform and Indexer are as in [Options]. They belong to the informer: what
@@ -191,7 +191,7 @@ type SourceFunc[T Object] func(opts ForOptions[T], namespace string) (reflector.
 
 // SetSource makes the factory's informers of T read from what source returns rather
 // than from the API server: a fake clientset in a test, for example, wrapped by
-// reflector.FromFuncs. It is called before the first For of T.
+// reflector.FromFuncs. Call it before the first For of T; it fails after that.
 func SetSource[T Object](f *Factory, source SourceFunc[T]) error {
 	switch {
 	case f == nil:
@@ -232,6 +232,14 @@ func (o *ForOptions[T]) complete(f *Factory, hasSource bool) error {
 	}
 	if _, err := fields.ParseSelector(o.FieldSelector); err != nil {
 		return fmt.Errorf("informer: ForOptions.FieldSelector %q: %w", o.FieldSelector, err)
+	}
+	if o.ShardSelector != "" {
+		// Package reflector parses it when it creates a source, which makes no request.
+		_, err := reflector.NewResource[T](f.cfg, schema.GroupVersionResource{Version: "v1", Resource: "any"},
+			reflector.ResourceOptions{ShardSelector: o.ShardSelector})
+		if err != nil {
+			return fmt.Errorf("informer: ForOptions.ShardSelector: %w", err)
+		}
 	}
 	switch {
 	case o.Resource.Resource != "" && o.Kind.Kind != "":

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Syncable is what [WaitForSync] can wait for: an [Informer] or a
@@ -56,6 +58,11 @@ func (e *NotSyncedError) Unwrap() []error { return append([]error{e.Cause}, e.Un
 // waits for and why: to the informer's logger, or to slog.Default() for a Syncable
 // of another package.
 func WaitForSync(ctx context.Context, all ...Syncable) error {
+	for i, s := range all {
+		if object.IsNilPointer(s) {
+			return fmt.Errorf("informer: WaitForSync: argument %d is nil; pass an informer or a registration", i+1)
+		}
+	}
 	_, deadline := ctx.Deadline()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -78,8 +77,8 @@ func (inf *Informer[T]) Seen(written metav1.Object) func(met func()) (cancel fun
 func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (func() (bool, error), error) {
 	// A nil pointer in an interface is not a nil interface: both are caught here, rather
 	// than by a panic in GetName.
-	if v := reflect.ValueOf(written); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, fmt.Errorf("informer %q: %s: the object is nil", inf.name, caller)
+	if object.IsNilPointer(written) {
+		return nil, fmt.Errorf("informer %q: %s: the object is nil; pass the object that the server returned for the write", inf.name, caller)
 	}
 	key, rv := object.KeyOf(written), written.GetResourceVersion()
 	if key.Name == "" || rv == "" {

@@ -20,11 +20,12 @@ type Backoff struct {
 	// which failed together do not come back together. 0.5; negative for none.
 	Jitter float64
 	// Healthy is how long a watch must have run for failures to be forgotten.
-	// A watch that ends sooner counts as a failure itself, if one that resumes
-	// at once if it has delivered something. 10s.
+	// A watch that ends sooner counts as a failure too, but resumes at once if it has
+	// delivered something. 10s.
 	//
-	// Nine requests can be sent without a wait, and one more is earned in this
-	// time, or in half of the shortest wait of Max if that is less.
+	// It also bounds requests, whatever the server does: nine can be sent without a
+	// wait, and then one per Healthy, or per half of the shortest wait at Max if
+	// that is less.
 	Healthy time.Duration
 }
 

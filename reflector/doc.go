@@ -62,10 +62,9 @@
 //     namespace, name, UID or resourceVersion.
 //  10. When the resource no longer exists, and its source confirms that, the sink
 //     is emptied; [Health].ResourceRemoved says so.
-//  11. With [Options].AuditInterval, an object that differs from the server's although
-//     no event is missing, and stays so, is repaired by the next audit. What is on its
-//     way is not taken for a difference, and a difference that reading the collection
-//     does not remove is read once.
+//  11. With [Options].AuditInterval, an object that differs from the server's, for lack
+//     of an event, is repaired by the next audit. A change that is on its way does not
+//     count; a difference that a relist does not remove causes one relist only.
 //
 // # Where to read on
 //
@@ -74,8 +73,8 @@
 // users pass in), errors.go and policy.go (failures, by class), reflector.go (Run),
 // outcome.go (which step follows which), list.go, watchlist.go, collected.go
 // and known.go (reading the collection), watch.go (following it), position.go and
-// versioncheck.go (from where), audit.go (whether it is so), backoff.go and allowance.go (when), deadline.go and
-// completion.go (how long), quarantine.go and removal.go, health.go, logging.go and
-// metrics.go. Sources: resource.go over internal/wire, funcs.go,
-// transform.go with transforms.go, and intern.go.
+// versioncheck.go (from where), audit.go (comparing), backoff.go and allowance.go
+// (when), deadline.go and completion.go (how long), quarantine.go, removal.go, health.go,
+// logging.go, metrics.go. Sources: resource.go over internal/wire, funcs.go, transform.go
+// with transforms.go, and intern.go.
 package reflector

@@ -70,7 +70,7 @@ type Options struct {
 	Backoff Backoff
 	// Policy, if not nil, decides after each failure whether to go on, and when.
 	Policy func(Failure) Decision
-	// Timeouts say what is taken for a failure; the defaults suit nearly everyone.
+	// Timeouts say what is taken for a failure; the defaults are rarely changed.
 	Timeouts Timeouts
 }
 

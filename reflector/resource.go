@@ -12,7 +12,7 @@ import (
 	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
-// Encoding says how objects travel.
+// Encoding is the format in which objects are transferred.
 type Encoding string
 
 const (
@@ -53,7 +53,7 @@ type ResourceOptions struct {
 	// of objects with little in them. Without it, the kind is that of the newest
 	// list. Objects of which the server sends the metadata only are not compared.
 	Kind string
-	// Encoding is how objects travel; the zero value chooses.
+	// Encoding is the format in which objects are transferred; the zero value chooses.
 	Encoding Encoding
 	// MaxObjectSize bounds the size in bytes of one object as it is received; a
 	// list or watch with a larger one fails. 8 MiB.

@@ -16,9 +16,9 @@ import (
 // *metav1.PartialObjectMetadata.
 type Object = object.Object
 
-// ListerWatcher reads one collection of an API server. [NewResource] makes one
-// that speaks HTTP, [FromFuncs] one out of two functions, [Transform] one out
-// of another one.
+// ListerWatcher reads one collection of an API server. [NewResource] returns
+// one that speaks HTTP, [FromFuncs] one from the two functions of a clientset, and
+// [Transform] and [Intern] one around another.
 //
 // An implementation makes one request per call and never retries: pages,
 // deadlines and retries are the Reflector's. Both methods must return soon

@@ -171,8 +171,8 @@ type Item[T comparable] struct {
 
 // Inspect returns what the queue holds. An item that is both running and
 // delayed or parked is listed twice. The queue is locked while everything is copied, so
-// this is for people who look, not for a loop; [Queue.Stats] is. For a queue that
-// may be long there is [Queue.InspectUpTo].
+// this is for tests and debugging. [Queue.Stats] is cheap enough for a loop, and
+// [Queue.InspectUpTo] bounds the time for a queue that may be long.
 func (q *plain[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
 
 // InspectUpTo is [Queue.Inspect] with at most limit items of each kind: those

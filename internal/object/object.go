@@ -7,6 +7,8 @@
 package object
 
 import (
+	"reflect"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,4 +44,11 @@ func SameVersion(a, b metav1.Object) bool {
 func IsNil[T Object](o T) bool {
 	var zero T
 	return any(o) == any(zero)
+}
+
+// IsNilPointer reports whether v, whatever its type, is nil or holds a nil pointer, as a
+// variable that was never set does when it is passed as an interface.
+func IsNilPointer(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }

@@ -27,7 +27,7 @@ func run(cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{})
+	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{}) // nil: the usual rate limiter
 	if _, err := informer.EnqueueKeysOf(configMaps, queue); err != nil {
 		return err
 	}
