@@ -26,7 +26,6 @@ var app = exampleapp.App{
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	slog.SetDefault(env.Log) // client-go's elector logs through klog, which is silent at this level
 	namespace := env.Namespace
 	if namespace == "" {
 		namespace = "default"
