@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,9 +192,10 @@ func TestAnAuditOfABusyServerFindsNothing(t *testing.T) {
 // A server that accepts any version and sends only what happens from then on.
 func TestAServerThatResumesNothingIsNoticedByAnAudit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		now := []string{scripted.ConfigMap("a", "5"), scripted.ConfigMap("b", "7")}
+		var now atomic.Pointer[[]string]
+		now.Store(&[]string{scripted.ConfigMap("a", "5"), scripted.ConfigMap("b", "7")})
 		s := &scripted.Server{
-			List:  func(w httpWriter, _ *httpRequest, _ int) { scripted.WriteList(w, "10", "", now...) },
+			List:  func(w httpWriter, _ *httpRequest, _ int) { scripted.WriteList(w, "10", "", *now.Load()...) },
 			Watch: scripted.Quiet,
 		}
 		sink := newAudited()
@@ -201,7 +204,8 @@ func TestAServerThatResumesNothingIsNoticedByAnAudit(t *testing.T) {
 		old := sink.objects()
 		// Of c nothing was ever sent, and a was replaced by another state of the same
 		// version, as it happens with two histories.
-		now = []string{strings.Replace(scripted.ConfigMap("a", "5"), `"data":{`, `"data":{"other":"history",`, 1), scripted.ConfigMap("b", "7"), scripted.ConfigMap("c", "9")}
+		other := strings.Replace(scripted.ConfigMap("a", "5"), `"data":{`, `"data":{"other":"history",`, 1)
+		now.Store(&[]string{other, scripted.ConfigMap("b", "7"), scripted.ConfigMap("c", "9")})
 		after(hour + 5*time.Minute)
 		require.Equal(t, "a@5 b@7 c@9", sink.holds())
 		require.Equal(t, "history", sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}].Data["other"], "from %v", old)
@@ -222,12 +226,15 @@ func TestAnAuditListsMetadataInPages(t *testing.T) {
 			at                      time.Time
 			accept, limit, resource string
 		}
+		var mu sync.Mutex
 		var pages []page
 		cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(req *http.Request) (*http.Response, error) {
 				if accept := req.Header.Get("Accept"); strings.Contains(accept, "PartialObjectMetadataList") {
 					q := req.URL.Query()
+					mu.Lock()
 					pages = append(pages, page{time.Now(), accept, q.Get("limit"), q.Get("resourceVersion") + q.Get("labelSelector")})
+					mu.Unlock()
 				}
 				return rt.RoundTrip(req)
 			})
@@ -237,6 +244,8 @@ func TestAnAuditListsMetadataInPages(t *testing.T) {
 		sink := newAudited()
 		r := run(t, lw, sink, audits)
 		after(hour + 5*time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		require.Len(t, pages, 3)
 		for i, p := range pages {
 			require.True(t, strings.HasPrefix(p.accept, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList"), p.accept)
