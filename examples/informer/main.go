@@ -39,7 +39,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	// The classic style: a function for each kind of event.
+	// As in client-go: a function for each type of event.
 	if _, err := configMaps.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{
 		AddFunc: func(obj *corev1.ConfigMap, _ bool) { env.Transcript.Say("handler 1", "added %s", obj.Name) },
 		UpdateFunc: func(old, obj *corev1.ConfigMap) {

@@ -96,7 +96,7 @@ func writeJSON(w io.Writer, r *report) error {
 		return err
 	}
 	// Names come from the cluster. One with an escape sequence in it must not take over
-	// the terminal in which somebody runs curl.
+	// the terminal in which curl runs.
 	var safe bytes.Buffer
 	for _, c := range text.String() {
 		switch {
