@@ -33,7 +33,7 @@ var deploymentResource = appsv1.SchemeGroupVersion.WithResource("deployments")
 type fixture struct {
 	t           *testing.T
 	server      *informertest.Server
-	writes      *demo.Story // a line for each successful write of the controller
+	writes      *demo.Transcript // a line for each successful write of the controller
 	foos        *restclient.Client[*api.Foo]
 	deployments *restclient.Client[*appsv1.Deployment]
 }
@@ -44,7 +44,7 @@ func newFixture(t *testing.T) *fixture {
 	crd, err := os.ReadFile("../crd.yaml")
 	require.NoError(t, err)
 	require.NoError(t, demo.Install(t.Context(), server.Config(), crd))
-	f := &fixture{t: t, server: server, writes: demo.NewStory(t.Output())}
+	f := &fixture{t: t, server: server, writes: demo.NewTranscript(t.Output())}
 	f.foos, err = restclient.New[*api.Foo](server.Config(), api.Resource)
 	require.NoError(t, err)
 	f.deployments, err = restclient.New[*appsv1.Deployment](server.Config(), deploymentResource)
@@ -55,7 +55,7 @@ func newFixture(t *testing.T) *fixture {
 // start starts the controller; it is stopped at the end of the test.
 func (f *fixture) start() {
 	f.t.Helper()
-	c, err := New(demo.Narrate(f.server.Config(), f.writes, "controller", line), Options{Log: slog.New(slog.DiscardHandler)})
+	c, err := New(demo.PrintWrites(f.server.Config(), f.writes, "controller", line), Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(f.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
