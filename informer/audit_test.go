@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -38,7 +38,8 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 			for _, name := range []string{"busy", "deleted", "kept"} {
 				create(name)
 			}
-			opts.Scheme = scheme.Scheme
+			opts.Scheme = runtime.NewScheme()
+			require.NoError(t, corev1.AddToScheme(opts.Scheme))
 			opts.Reflector.AuditInterval = time.Hour
 			f, err := informer.NewFactory(server.Config(), opts)
 			require.NoError(t, err)
