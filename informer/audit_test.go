@@ -3,6 +3,7 @@ package informer_test
 import (
 	"fmt"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,15 +46,29 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 			require.NoError(t, err)
 			inf, err := informer.For(f, forOpts)
 			require.NoError(t, err)
-			var events []string
+			var mu sync.Mutex
+			var seen []string
+			note := func(what string, o T) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, what+o.GetName())
+			}
+			events := func() []string { // since the call before
+				mu.Lock()
+				defer mu.Unlock()
+				before := seen
+				seen = nil
+				return before
+			}
 			_, err = inf.AddHandler(informer.HandlerFuncs[T]{
-				AddFunc:    func(o T, _ bool) { events = append(events, "add "+o.GetName()) },
-				DeleteFunc: func(o T) { events = append(events, "delete "+o.GetName()) },
+				AddFunc:    func(o T, _ bool) { note("add ", o) },
+				DeleteFunc: func(o T) { note("delete ", o) },
 			})
 			require.NoError(t, err)
 			f.Start(t.Context())
 			time.Sleep(time.Minute)
-			events = nil
+			synctest.Wait()
+			require.Len(t, events(), 3)
 
 			remembered := version()
 			require.NoError(t, server.Pause())
@@ -67,8 +82,9 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 			}
 			require.NoError(t, server.Resume())
 			time.Sleep(30 * time.Minute)
+			synctest.Wait()
 			require.Equal(t, 3, inf.Snapshot().Len())
-			require.Empty(t, events, "no watch can notice")
+			require.Empty(t, events(), "no watch can notice")
 
 			time.Sleep(40 * time.Minute)
 			synctest.Wait()
@@ -83,7 +99,7 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 				want[o.GetName()] = o.GetResourceVersion()
 			}
 			require.Equal(t, want, have)
-			require.ElementsMatch(t, []string{"add created", "delete deleted"}, events)
+			require.ElementsMatch(t, []string{"add created", "delete deleted"}, events())
 			audit := inf.Health().Sources[0].Reflector.Audit
 			require.Equal(t, 1, audit.Audits)
 			require.Equal(t, 1, audit.Missing)
