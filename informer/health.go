@@ -58,9 +58,9 @@ type HandlerHealth struct {
 	CatchingUp bool
 	// Delivered counts the events that it was called with, and Panics those that
 	// OnPanic was called for. Overflows counts how many times it has had to catch
-	// up because it was beyond its bound. A handler that is beyond it is counted
-	// when it returns from the events at hand, however often it was passed until
-	// then; one that stalls for ever is not counted, and shows in LagAge.
+	// up because more events than its Bound were waiting. It is counted when the
+	// handler returns from the events that it is processing, once however many came
+	// in between. So a handler that never returns is not counted; LagAge shows it.
 	Delivered, Overflows, Panics uint64
 	// LastPanic is the last panic of which OnPanic was called, at LastPanicTime; nil
 	// if there was none. Its Stack is left out.

@@ -22,10 +22,9 @@ import (
 // and delivers what changes to handlers. Make one with [New], [NewNamespaced] or
 // [For]; all methods may be called from any goroutine.
 //
-// An event takes three steps, each with a file: a source reads it (source.go), the
-// applier puts it into cache and log (apply.go), a runner per handler delivers it
-// (runner.go). They meet only at the queue and at the log, so that a slow handler
-// holds up neither the cache nor another handler.
+// A slow handler holds up neither the cache nor another handler: what reads from the
+// server, what writes the cache and what calls a handler meet only at a queue and at
+// a log.
 type Informer[T Object] struct {
 	*applier[T] // the cache, the event log, and how far they are
 

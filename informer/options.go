@@ -89,9 +89,10 @@ type HandlerOptions struct {
 	ResyncPeriod time.Duration
 	// NoResync switches off the resync that the informer's options ask for.
 	NoResync bool
-	// Bound is how many events may wait beyond those at hand, rounded up to a
-	// chunk of the log (256 events, or one larger batch). 0 is [DefaultBound].
-	// It cannot be combined with Lossless.
+	// Bound is how many events may wait for the handler, besides those that it is
+	// processing. The log keeps events in chunks of 256, or of one larger batch, so
+	// up to a chunk more may wait. 0 is [DefaultBound]. It cannot be combined with
+	// Lossless.
 	Bound int
 	// Overflow is what happens beyond Bound.
 	Overflow Overflow

@@ -53,9 +53,9 @@ type Health struct {
 	LastError      error
 	LastErrorClass ErrorClass
 	LastErrorTime  time.Time
-	// DegradedSince is when the present trouble began: the first failure after
-	// which no watch has run for a healthy period. It is zero if there is none.
-	// Watches that end early are trouble too, also while each resumes at once.
+	// DegradedSince is the time of the first failure after which no watch has run
+	// for [Backoff].Healthy. It is zero if there is none. A watch that ends early is
+	// such a failure too, also if it is resumed at once.
 	DegradedSince time.Time
 	// ConsecutiveFailures counts the failures since then.
 	ConsecutiveFailures int

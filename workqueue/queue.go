@@ -13,8 +13,8 @@ type Options[T comparable] struct {
 	// Name distinguishes queues in [Queue.Inspect] and in logs.
 	Name string
 
-	// MaxWait, if it has more than one element, divides the items into priority
-	// classes 0, 1, …; class 0 is the most urgent. MaxWait[c] is how long the items
+	// MaxWait, if it has more than one element, divides the items into as many
+	// priority classes 0, 1, …; class 0 is the most urgent. MaxWait[c] is how long the items
 	// of class c may wait while others are handed out. An item that has waited for
 	// so long is overdue. A negative bound counts as 0. The bound of class 0 has no
 	// effect.

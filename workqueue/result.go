@@ -41,13 +41,15 @@ const DefaultParkTimeout = time.Minute
 // this write". The function registers met, to be called once the condition is
 // true, and returns a function that cancels the registration.
 //
-// The function may call met before it returns; after that, met may be called from
-// any goroutine. Calls of met after the first, or after cancel, do nothing. It
-// returns quickly, takes the lock of the queue, and may be called with locks held
-// that cancel does not need. The queue calls cancel at most once, without holding
-// its lock. It may do so although met was called, if that was before the queue had
-// got cancel; otherwise it does not. A nil cancel stands for one that
-// does nothing.
+// Use those that exist, such as Seen of an informer. To write one:
+//
+//   - Call met once the condition is true, from any goroutine, also before the
+//     function has returned. Later calls of met do nothing, nor do those after cancel.
+//   - met returns quickly, but takes the lock of the queue. So call it with none of
+//     your locks held that cancel takes.
+//   - The queue calls cancel at most once, and holds no lock then. It usually does not
+//     call it once met was called, but must be allowed to.
+//   - Return nil for a cancel that has nothing to do.
 type Condition func(met func()) (cancel func())
 
 // All returns a condition that is met when all the given ones are. It skips those

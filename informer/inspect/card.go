@@ -75,6 +75,8 @@ var explanations = map[string]string{
 	"Failed in a row":  "Requests that failed since the last healthy watch.",
 	"Last error":       "The most recent failure of a request. It stays after the recovery.",
 	"Quarantine":       "Objects that cannot be decoded or transformed. Handlers do not see what changes in them.",
+	"Audits":           "Comparisons of the cache with the metadata of the collection on the server, and how many objects differed.",
+	"Last audit error": "Why the most recent audit that failed did. The next one is made an interval later.",
 	"Changes":          "Changes of the cache since the start. A list counts as one.",
 	"Memory":           "What the cache takes, partly estimated from a sample of its objects.",
 	"Handlers":         "What the events of this informer are delivered to.",
@@ -195,6 +197,9 @@ func (s *sourceReport) facts(now time.Time) []fact {
 	}
 	if e := s.LastError; e != nil {
 		all = append(all, fact{Name: "Last error", Value: fmt.Sprintf("%s ago (%s): %s", ago(now, e.Time), printable(e.Class), printable(e.Message)), Bad: !s.DegradedSince.IsZero() || !s.Synced, Wide: true})
+	}
+	if s.Audit != nil {
+		all = append(all, s.Audit.facts(now)...)
 	}
 	return all
 }

@@ -15,7 +15,7 @@ func TestMemoryIsShown(t *testing.T) {
 		Plain:     430_000_000, Own: 153_000_000, Pool: 31_000_000,
 	}
 	assert.Equal(t, "memory: about 153.0 MB of objects and 31.0 MB of the pool of equal parts; without it 430.0 MB; "+
-		"table 2300.0 kB, index app 10 B, index node 560.0 kB\n", reportMemory(u).text())
+		"table 2.3 MB, index app 10 B, index node 560.0 kB\n", reportMemory(u).text())
 	u.Pool = 0
 	assert.Contains(t, reportMemory(u).text(), "memory: about 153.0 MB of objects; table")
 }

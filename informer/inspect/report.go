@@ -58,6 +58,7 @@ type sourceReport struct {
 	Reconnects          map[string]int   `json:"reconnects"`
 	Quarantined         int              `json:"quarantined"`
 	Quarantine          []quarantineItem `json:"quarantine"`
+	Audit               *auditReport     `json:"audit,omitempty"`
 }
 
 // errorReport is the last error of a source; see message for what it must not quote.
@@ -270,6 +271,7 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 		Reconnects:          make(map[string]int, len(h.Reconnects)),
 		Quarantined:         h.Quarantined,
 		Quarantine:          make([]quarantineItem, 0, len(h.Quarantine)),
+		Audit:               reportAudit(&h.Audit),
 	}
 	if h.LastError != nil {
 		r.LastError = &errorReport{Class: string(h.LastErrorClass), Message: message(h), Time: h.LastErrorTime.UTC()}

@@ -31,6 +31,10 @@ func everything(t *testing.T) *inspect.Handler {
 				LastError: errors.New("cannot watch pods at https://10.0.0.1: connection refused"), LastErrorClass: reflector.ClassRefused, LastErrorTime: ago(2 * time.Second),
 				Lists: 1, WatchLists: 2, Watches: 7, Reconnects: map[reflector.ErrorClass]int{reflector.ClassClosed: 6, reflector.ClassRefused: 4},
 				Quarantined: 3, Quarantine: []*reflector.ObjectError{{Key: key{Namespace: "prod", Name: "odd"}, Class: reflector.ClassDecode}},
+				Audit: reflector.AuditHealth{
+					Interval: time.Hour, Last: ago(90 * time.Minute), Audits: 24, Objects: 1200, Missing: 2, Extra: 1, Stale: 1, Repaired: 3, Lasting: 1,
+					LastError: errors.New("no answer in time"), LastErrorTime: ago(30 * time.Minute),
+				},
 			}},
 			{Namespace: "dev", Reflector: reflector.Health{State: reflector.StateNew}},
 		},
