@@ -185,7 +185,7 @@ func TestSecondInterruptEndsAnExampleThatIsCleaningUp(t *testing.T) {
 	defer close(stop)
 
 	in, press := io.Pipe() // nobody presses Return
-	defer press.Close()
+	defer func() { assert.NoError(t, press.Close()) }()
 	p := start(t, "crud", in, "-kubeconfig", exampletest.Kubeconfig(t, server.URL))
 	p.wait(p.said("press Return"))
 	p.interrupt()
