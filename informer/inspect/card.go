@@ -12,16 +12,25 @@ import (
 
 // card is one informer or queue as people read it. The page and the text are both made
 // of cards, so that they say the same.
+//
+// Cards hold finished text only. Everything in them is a constant of this package or
+// has passed printable, so writeText can send it to a terminal; html/template escapes
+// it for a browser.
 type card struct {
-	ID       string
-	Kind     string // informer, queue
-	Name     string
-	State    string // in a few words
+	// The fragment of the page's links, see id.
+	ID    string
+	Kind  string // informer, queue
+	Name  string
+	State string // in a few words
+	// Of the worst problem of this card; it sorts the cards and colours them.
 	Severity severity
+	// Repeated from the head of the page, so that a card that is linked to stands
+	// alone.
 	Problems []problem
 	Facts    []fact
-	Spark    *spark
-	Lists    []list
+	// Nil in a card without throughput: informers, and queues that keep no times.
+	Spark *spark
+	Lists []list
 }
 
 // fact is a number or a state with its name, its unit, and an explanation.
@@ -31,7 +40,8 @@ type fact struct {
 	Wide        bool // a long text
 }
 
-// Class is how the stylesheet shows the fact.
+// Class is how the stylesheet shows the fact. A method, because templates call methods
+// and the rest of the package needs no class names.
 func (f fact) Class() string {
 	var all []string
 	if f.Bad {
@@ -62,7 +72,9 @@ type row struct {
 // trouble first.
 const maxRows = 50
 
-// explanations are the titles of facts and lists, by name.
+// explanations are the titles of facts and lists, by name. They stand beside the names
+// rather than in page.html: the page shows them twice, as tooltips and as a glossary,
+// since touch screens and keyboards have no tooltips.
 var explanations = map[string]string{
 	"State":            "What the reflector does, and for how long it has been doing that.",
 	"Objects":          "Objects in the cache.",
@@ -112,7 +124,10 @@ func (l list) Title() string { return explanations[l.Name] }
 // id returns the fragment of a card: it depends on nothing but the names, so that links
 // survive a refresh.
 func id(kind, name string) string {
+	// A hash, because a name may have any characters, and a fragment may not. Two names
+	// of one hash share a fragment: a link then leads to the first of them.
 	h := fnv.New32a()
+	// hash.Hash promises that Write returns no error.
 	_, _ = h.Write([]byte(name))
 	return fmt.Sprintf("%s-%08x", kind, h.Sum32())
 }
@@ -120,7 +135,9 @@ func id(kind, name string) string {
 func (inf *informerReport) id() string { return id("informer", inf.Name) }
 func (q *queueReport) id() string      { return id("queue", q.Name) }
 
-// cards returns a card for each informer and queue, those with the worst problems first.
+// cards returns a card for each informer and queue, those with the worst problems
+// first. Problems are assigned by the id of the card. With a few hundred cards and
+// problems, the nested loop costs less than building the page.
 func (r *report) cards() []card {
 	all := make([]card, 0, len(r.Informers)+len(r.Queues))
 	for i := range r.Informers {
@@ -141,15 +158,19 @@ func (r *report) cards() []card {
 			c.Severity = c.Problems[0].Severity // they are sorted
 		}
 	}
+	// Stable, so that cards of one severity stay in the order of their names, and a
+	// page that refreshes itself does not shuffle.
 	slices.SortStableFunc(all, func(a, b card) int { return b.Severity.rank() - a.Severity.rank() })
 	return all
 }
 
 // card describes an informer. Of one that reads all namespaces the source's facts are
-// its own; otherwise there is a row for each namespace.
+// its own; otherwise there is a row for each namespace. The order of the facts is that
+// in which a person asks: what state, how much, how fresh, and only then the counters.
 func (inf *informerReport) card(now time.Time) card {
 	c := card{ID: inf.id(), Kind: "informer", Name: title(inf.Name), State: "synced"}
 	switch {
+	// First, because a stopped informer stays synced, and its cache no longer changes.
 	case inf.Stopped:
 		c.State = "stopped"
 	case !inf.Synced:
@@ -160,16 +181,22 @@ func (inf *informerReport) card(now time.Time) card {
 		{Name: "Version", Value: cmp.Or(printable(inf.ResourceVersion), "none yet")},
 		{Name: "Changes", Value: count(int(inf.Events), "change")},
 	}
+	// Before that the duration is 0, which would read as an instant list.
 	if inf.Synced {
 		own = append(own, fact{Name: "First sync", Value: "after " + inf.SyncedAfter.String()})
 	}
+	// One source without a namespace reads the whole cluster. The state of its
+	// reflector is that of the informer, and comes first.
 	if len(inf.Sources) == 1 && inf.Sources[0].Namespace == "" {
 		source := inf.Sources[0].facts(now)
 		c.Facts = slices.Concat(source[:1], own, source[1:])
 	} else {
+		// With several, no state is that of the informer, so each has a row.
 		c.Facts = own
 		c.Lists = append(c.Lists, inf.namespaces(now))
 	}
+	// The text has a prefix and a newline for the plain text form; the fact has its own
+	// name.
 	if inf.Memory != nil {
 		c.Facts = append(c.Facts, fact{Name: "Memory", Value: strings.TrimSpace(strings.TrimPrefix(inf.Memory.text(), "memory: ")), Wide: true})
 	}
@@ -182,9 +209,12 @@ func (inf *informerReport) card(now time.Time) card {
 	return c
 }
 
-// facts describes a source.
+// facts describes a source. State comes first: card and namespaces take it off the
+// others by its position.
 func (s *sourceReport) facts(now time.Time) []fact {
 	all := []fact{
+		// Degraded includes a watch that runs again but has not been healthy for long
+		// enough.
 		{Name: "State", Value: printable(s.State) + since(now, s.Since), Bad: !s.DegradedSince.IsZero()},
 		{Name: "Last event", Value: agoOrNever(now, s.LastEvent)},
 		{Name: "Requests", Value: fmt.Sprintf("%s, %s, %s", count(s.Lists, "list"), count(s.WatchLists, "watch list"), many(s.Watches, "watch", "watches"))},
@@ -192,9 +222,12 @@ func (s *sourceReport) facts(now time.Time) []fact {
 		{Name: "To apply", Value: count(s.Queued, "change")},
 		{Name: "Quarantine", Value: fmt.Sprintf("%s now, %d ever", count(len(s.Quarantine), "object"), s.Quarantined), Bad: len(s.Quarantine) > 0},
 	}
+	// Only while it applies. A zero would add nothing to the state.
 	if s.ConsecutiveFailures > 0 {
 		all = append(all, fact{Name: "Failed in a row", Value: count(s.ConsecutiveFailures, "request"), Bad: true})
 	}
+	// It stays after the recovery, as the cause of an outage is asked for afterwards.
+	// It is marked only while it still matters.
 	if e := s.LastError; e != nil {
 		all = append(all, fact{Name: "Last error", Value: fmt.Sprintf("%s ago (%s): %s", ago(now, e.Time), printable(e.Class), printable(e.Message)), Bad: !s.DegradedSince.IsZero() || !s.Synced, Wide: true})
 	}
@@ -204,7 +237,8 @@ func (s *sourceReport) facts(now time.Time) []fact {
 	return all
 }
 
-// reasons describes why watches ended.
+// reasons describes why watches ended. Classes are sorted by name: a map has no order,
+// and a refreshed page must not change when nothing has.
 func reasons(by map[string]int) string {
 	var all []string
 	sum := 0
@@ -218,7 +252,8 @@ func reasons(by map[string]int) string {
 	return fmt.Sprintf("%d: %s", sum, strings.Join(all, ", "))
 }
 
-// quarantine lists the objects that could not be read.
+// quarantine lists the objects that could not be read. The reflector keeps at most 100
+// of them, and this shows fewer: what to correct is the same for all of one class.
 func (s *sourceReport) quarantine() list {
 	l := list{Name: "Quarantine"}
 	for i, q := range s.Quarantine {
@@ -232,13 +267,15 @@ func (s *sourceReport) quarantine() list {
 }
 
 // namespaces lists the sources, those with trouble first: of hundreds of namespaces
-// only these matter.
+// only these matter. They are bounded as well, since an informer may read a thousand of
+// them.
 func (inf *informerReport) namespaces(now time.Time) list {
 	l := list{Name: "Namespaces", Empty: "The namespaces that feed the cache would be here."}
 	for i := range inf.Sources {
 		s := &inf.Sources[i]
 		l.Rows = append(l.Rows, row{
 			Name: cmp.Or(printable(s.Namespace), "all namespaces"), Text: printable(s.State) + since(now, s.Since), Bad: !s.Synced || !s.DegradedSince.IsZero(),
+			// Without the state, which is the text of the row.
 			Facts: s.facts(now)[1:],
 		})
 	}
@@ -246,7 +283,7 @@ func (inf *informerReport) namespaces(now time.Time) list {
 }
 
 // handlers lists the handlers. One that lags for long, or has panicked of late, is
-// marked.
+// marked. An informer without handlers is not a problem: it may serve a lister.
 func (inf *informerReport) handlers(now time.Time) list {
 	l := list{Name: "Handlers", Empty: "No handlers. What AddHandler registers would be here; nobody sees the events of this informer."}
 	for i := range inf.Handlers {

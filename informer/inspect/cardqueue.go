@@ -10,17 +10,24 @@ import (
 )
 
 // card describes a queue. Without times in the queue, durations are not known, rather
-// than 0.
+// than 0. The facts are in the order of an item's life: queued, running, held back, and
+// then the counters.
 func (q *queueReport) card(now time.Time) card {
+	// Idle, unless something below says otherwise.
 	c := card{ID: q.id(), Kind: "queue", Name: title(q.Name), State: "idle"}
 	switch {
+	// It goes before the rest, as it explains why nothing new arrives.
 	case q.ShuttingDown:
 		c.State = "shut down"
 	case q.Running > 0:
 		c.State = "working"
+	// Not a problem by itself: an item may have been added a moment ago. problems looks
+	// at how long.
 	case q.Queued > 0:
 		c.State = "waiting for a worker"
 	}
+	// The inspection has throughput exactly for a queue that keeps times, so this is
+	// how a report knows. The options of the queue are not part of it.
 	timed := len(q.Throughput) > 0
 	c.Facts = []fact{
 		{Name: "Queued", Value: count(q.Queued, "item")},
@@ -33,6 +40,8 @@ func (q *queueReport) card(now time.Time) card {
 		{Name: "Parked", Value: count(q.Parked, "item")},
 		{Name: "Added", Value: count(int(q.Added), "item")},
 		{Name: "Retried", Value: count(int(q.Retried), "time")},
+		// Both stay marked for the life of the queue: nothing retries these items by
+		// itself.
 		{Name: "Dropped", Value: count(int(q.Dropped), "item"), Bad: q.Dropped > 0},
 		{Name: "Park timeouts", Value: count(int(q.ParkTimeouts), "time")},
 		{Name: "Lost at shutdown", Value: count(int(q.ShutdownLosses), "item"), Bad: q.ShutdownLosses > 0},
@@ -53,7 +62,8 @@ func (q *queueReport) card(now time.Time) card {
 	return c
 }
 
-// unknown returns the text, or says that the queue keeps no times.
+// unknown returns the text, or says that the queue keeps no times. The text is a
+// function, since without times there is nothing to format.
 func unknown(timed bool, text func() string) string {
 	if timed {
 		return text()
@@ -61,11 +71,15 @@ func unknown(timed bool, text func() string) string {
 	return "not known (set Options.Times)"
 }
 
-// failingList lists the items that fail, with their last errors.
+// failingList lists the items that fail, with their last errors. Only ProcessWith sees
+// errors. A loop of the program's own around Get and Done does not report any, which
+// the text for an empty list says.
 func (q *queueReport) failingList(now time.Time) list {
 	l := list{Name: "Failing", More: q.Failures.LeftOut, Empty: "No item failed last time. Those that fail in ProcessWith would be here, with their errors."}
 	for i := range q.Failures.Shown {
 		f := &q.Failures.Shown[i]
+		// Neither dropped nor delayed: it is queued, running or parked, and its own
+		// list says which.
 		next := "to be retried"
 		switch {
 		case f.Action == workqueue.Dropped.String():
@@ -82,7 +96,8 @@ func (q *queueReport) failingList(now time.Time) list {
 }
 
 // classes lists the priority classes. One whose oldest item has waited longer than
-// MaxWait permits is marked: its workers are too few, or stuck.
+// MaxWait permits is marked: its workers are too few, or stuck. The bound is the same
+// as that of the problem, see starved.
 func (q *queueReport) classes(now time.Time) list {
 	l := list{Name: "Priority classes"}
 	for i, c := range q.PriorityClasses {
@@ -93,6 +108,7 @@ func (q *queueReport) classes(now time.Time) list {
 		if i > 0 {
 			text = append(text, "MaxWait "+c.MaxWait.String())
 		}
+		// Class 0 has no MaxWait; starved judges it by slowBound.
 		bad := false
 		if !c.QueuedSince.IsZero() {
 			text = append(text, "the oldest for "+ago(now, c.QueuedSince))
@@ -103,7 +119,9 @@ func (q *queueReport) classes(now time.Time) list {
 	return l
 }
 
-// items lists items of one kind.
+// items lists items of one kind. at says since when or for how much longer, which is
+// another time for each kind. Class, group and retries are named only where they differ
+// from what every item has.
 func (q *queueReport) items(some *items, name, empty string, at func(*itemReport) string) list {
 	l := list{Name: name, More: some.LeftOut, Empty: empty}
 	for k := range some.Shown {
@@ -121,12 +139,15 @@ func (q *queueReport) items(some *items, name, empty string, at func(*itemReport
 		if i.Again {
 			text = append(text, "added again")
 		}
+		// ago returns "-" for a time that the queue does not keep. A dash after "for"
+		// would look like a fault of the page.
 		l.Rows = append(l.Rows, row{Name: printable(i.Item), Text: strings.ReplaceAll(strings.Join(text, ", "), "for -", "for an unknown time")})
 	}
 	return l
 }
 
-// spark is the throughput of the last minutes as a small diagram.
+// spark is the throughput of the last minutes as a small diagram. The text is for
+// screen readers, which see no bars, and for the terminal.
 type spark struct {
 	Text string // what it shows, in words
 	Bars []bar
@@ -135,11 +156,13 @@ type spark struct {
 // bar is one period, in units of the diagram, which is 100 high.
 type bar struct{ X, Y, Height int }
 
-// barWidth is the width of a bar with its gap.
+// barWidth is the width of a bar with its gap. The viewBox of page.html is 30 of them
+// wide, one for each period that a queue keeps.
 const barWidth = 10
 
 // newSpark draws the throughput. Heights are relative to the highest bar, which the
-// text states.
+// text states. The scale differs from queue to queue, because a queue of ten items an
+// hour has a shape worth seeing as well.
 func newSpark(counts []int) *spark {
 	most, sum := 0, 0
 	for _, n := range counts {
@@ -150,6 +173,7 @@ func newSpark(counts []int) *spark {
 	for i, n := range counts {
 		height := 2 // a line where nothing was done
 		if n > 0 {
+			// At least 8: a single item beside thousands must not look like none.
 			height = max(8, 100*n/most)
 		}
 		s.Bars = append(s.Bars, bar{X: i * barWidth, Y: 100 - height, Height: height})

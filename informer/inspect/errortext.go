@@ -15,9 +15,10 @@ import (
 // withheld stands for a text that may quote an object.
 const withheld = "not shown, since it may quote an object; it is in the log"
 
-// message returns the text of the last error, unless it may quote an object: one
-// of decoding or transforming, or one of a source or a sink of which nothing is
-// known.
+// message returns the text of the last error, unless it may quote an object: one of
+// decoding or transforming, or one of a source or a sink of which nothing is known. All
+// other classes are about the request or the answer as a whole, whose texts the library
+// or the server writes.
 func message(h *reflector.Health) string {
 	switch h.LastErrorClass {
 	case reflector.ClassDecode, reflector.ClassTransform, reflector.ClassSink, reflector.ClassOther:
@@ -26,8 +27,12 @@ func message(h *reflector.Health) string {
 	return shorten(h.LastError.Error(), maxMessage)
 }
 
-// errorText returns the text of an error that the program's own function returned.
+// errorText returns the text of an error that the program's own function returned. What
+// such a text contains is up to the program, hence HideErrors. One kind is known to
+// quote objects and is reduced in any case: a 422.
 func (o *Options) errorText(err error) string {
+	// A captured panic is an error in this queue. Its text repeats the value, whose
+	// type decides what may be shown.
 	var panicked *workqueue.PanicError
 	if errors.As(err, &panicked) {
 		return o.panicText(panicked.Value)
@@ -36,6 +41,7 @@ func (o *Options) errorText(err error) string {
 	switch {
 	case o.HideErrors:
 		return "not shown, since HideErrors is set; it is in the log"
+	// Anywhere in the chain: a program usually wraps the server's answer in a sentence.
 	case errors.As(err, &status) && status.Status().Code == http.StatusUnprocessableEntity:
 		return invalidText(status)
 	}
@@ -43,7 +49,9 @@ func (o *Options) errorText(err error) string {
 }
 
 // invalidText describes an answer about an invalid object without the values, which the
-// server quotes: the fields alone.
+// server quotes: the fields alone. API servers put "Invalid value: …" into the message
+// of a 422, and into that of each cause. Field and type of a cause are a path and a
+// constant (metav1.StatusCause).
 func invalidText(err apierrors.APIStatus) string {
 	text, details := "the server finds the object invalid (422)", err.Status().Details
 	if details != nil {
@@ -56,7 +64,9 @@ func invalidText(err apierrors.APIStatus) string {
 	return shorten(text, maxMessage) + "; the text is " + withheld
 }
 
-// panicText returns the text of a panic of the program's own function.
+// panicText returns the text of a panic of the program's own function. A string is what
+// most programs panic with, and it was written for people. Any other value is shown as
+// its type, because printing it would print what hangs on it.
 func (o *Options) panicText(value any) string {
 	if err, ok := value.(error); ok {
 		return "panic: " + o.errorText(err)

@@ -15,6 +15,8 @@ import (
 )
 
 // format is a form that an answer can have.
+//
+// All three are made of one report, so they cannot disagree.
 type format struct {
 	contentType string
 	write       func(io.Writer, *report) error
@@ -29,8 +31,10 @@ var (
 // formats are those of the parameter format, by its values.
 var formats = map[string]format{"html": formatHTML, "text": formatText, "json": formatJSON}
 
-// formatOf returns what a request asks for: what its query says, else what its
-// header Accept prefers, else text. The error is for the one who asks.
+// formatOf returns what a request asks for: what its query says, else what its header
+// Accept prefers, else text. The error is for the one who asks. Parameters that are
+// unknown are refused rather than ignored: "?fromat=json" would otherwise answer with
+// text, and the script that asked fails somewhere else.
 func formatOf(r *http.Request) (format, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -46,6 +50,7 @@ func formatOf(r *http.Request) (format, error) {
 		// The query wins over the header: it is what a person can change in the address
 		// bar.
 		return accepted(r.Header.Values("Accept")), nil
+	// net/url keeps all values. Taking the first would be a guess.
 	case len(values) > 1:
 		return format{}, fmt.Errorf("format is given %d times; give it once", len(values))
 	default:
@@ -59,10 +64,16 @@ func formatOf(r *http.Request) (format, error) {
 
 // accepted returns the format that the values of an Accept header prefer. Browsers name
 // text/html. A client that names none of the formats, as curl does, gets text.
+// Wildcards such as */* name none. They are not worth a match: the default is the
+// answer for them as well.
 func accepted(accept []string) format {
 	byType := map[string]format{"text/html": formatHTML, "text/plain": formatText, "application/json": formatJSON}
+	// A weight of 0 means "not acceptable" (RFC 9110, section 12.4.2), and 0 never
+	// exceeds bestQ.
 	best, bestQ := formatText, 0.0
 	for _, part := range strings.Split(strings.Join(accept, ","), ",") {
+		// A part that is not a media type is skipped: a header that is partly wrong
+		// still has a preference.
 		mediaType, params, err := mime.ParseMediaType(part)
 		if err != nil {
 			continue
@@ -88,6 +99,9 @@ func accepted(accept []string) format {
 
 // writeJSON writes JSON that a terminal can show. The encoder escapes only some
 // control characters; all others are within strings, too.
+//
+// It walks over all of the text once more. That costs less than the report, and is
+// needed only for names that are almost never there.
 func writeJSON(w io.Writer, r *report) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -100,6 +114,8 @@ func writeJSON(w io.Writer, r *report) error {
 	var safe bytes.Buffer
 	for _, c := range text.String() {
 		switch {
+		// The line ends between the members are the encoder's own. Those within strings
+		// are escaped by it already.
 		case c == '\n' || unicode.IsPrint(c):
 			safe.WriteRune(c)
 		case c > 0xffff:

@@ -35,9 +35,13 @@ type Options struct {
 
 // Handler is an [http.Handler] that shows what it was given, as a page, as text or as
 // JSON. Create one with [New]. All methods may be called concurrently.
+//
+// The options do not change after New, so they are read without the lock.
 type Handler struct {
 	opts Options
 
+	// mu guards the slice, not what the sources show. It is held for a copy of the
+	// slice, or for a change of it, and never while a source is asked.
 	mu    sync.Mutex
 	shown []*Source // pointers, so that entries can be compared
 }
@@ -65,13 +69,18 @@ func New(opts Options) (*Handler, error) {
 //
 // The handler keeps what it shows alive: remove an informer or a queue that ends
 // before the program does. A factory takes care of its informers.
+//
+// It is all or nothing: if one source is empty, none is added.
 func (h *Handler) Add(sources ...Source) (remove func(), err error) {
+	// Looked at before the lock is taken, and before anything is added.
 	for i := range sources {
 		if sources[i].empty() {
 			return func() {}, fmt.Errorf("inspect: source number %d is empty; make it with Informer, Factory or Queue, of something that is not nil", i+1)
 		}
 	}
 	added := make([]*Source, len(sources))
+	// Copies, one per call: the caller may change its slice, and a source that is added
+	// twice is removed by the call that added it.
 	for i, s := range sources {
 		added[i] = &s
 	}
@@ -91,9 +100,14 @@ func (h *Handler) Add(sources ...Source) (remove func(), err error) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store") // what it says is true now, and then no more
+	// A browser that guesses the type could run an error text as a script.
 	header.Set("X-Content-Type-Options", "nosniff")
+	// Links of the page must not carry the address of a debugging port to where they
+	// lead.
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Content-Security-Policy", contentSecurityPolicy)
+	// Before anything else is read from the request: a foreign page must not learn
+	// which methods and parameters there are.
 	if !h.permits(r.Host) {
 		http.Error(w, fmt.Sprintf("Host %q is not served: use a loopback address such as 127.0.0.1 (with kubectl port-forward for a pod), or add the host to inspect.Options.Hosts", r.Host), http.StatusForbidden)
 		return
@@ -116,13 +130,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header.Set("Content-Type", format.contentType)
+	// The same URL has three answers, chosen by this header.
 	header.Set("Vary", "Accept")
+	// HEAD gets the same headers without the body (RFC 9110, section 9.3.2).
 	if r.Method == http.MethodGet {
 		_, _ = w.Write(body.Bytes()) // a client that has gone needs no answer
 	}
 }
 
-// report asks everything shown how it is.
+// report asks everything shown how it is. Two requests at once do the work twice.
+// Sharing a report would save little, and would answer with a state from before the
+// request.
 func (h *Handler) report(r *http.Request) *report {
 	h.mu.Lock()
 	// Sources are asked without mu: each takes locks of its own, and Add must not wait
@@ -130,6 +148,7 @@ func (h *Handler) report(r *http.Request) *report {
 	shown := slices.Clone(h.shown)
 	h.mu.Unlock()
 	report := newReport(shown, &h.opts)
+	// Appended after sorting. It is a note, and the last of all kinds.
 	if p, exposed := h.exposed(r); exposed {
 		report.Problems = append(report.Problems, p)
 	}

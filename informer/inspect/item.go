@@ -12,7 +12,11 @@ import (
 )
 
 const (
-	maxItem    = 256  // bytes of an item that are shown
+	// A name has up to 253 characters, a namespace up to 63: nearly every key is shown
+	// whole, and one item cannot fill the page.
+	maxItem = 256 // bytes of an item that are shown
+	// Enough for what an API server answers in words. A proxy may answer with a page of
+	// HTML.
 	maxMessage = 1024 // bytes of an error
 )
 
@@ -31,7 +35,10 @@ func describeItem(item any) string {
 	return shorten(fmt.Sprint(item), maxItem)
 }
 
-// isKey reports whether values of t consist of strings, numbers and booleans.
+// isKey reports whether values of t consist of strings, numbers and booleans. The type
+// is asked, not the value, so that a queue shows all of its items or none. The
+// recursion ends: a type contains itself only through one of the kinds that are
+// refused.
 func isKey(t reflect.Type) bool {
 	if t == nil {
 		return false
@@ -46,13 +53,16 @@ func isKey(t reflect.Type) bool {
 			}
 		}
 		return true
+	// Slices and maps could hold only strings, but no queue has them as items: they are
+	// not comparable.
 	case reflect.Pointer, reflect.UnsafePointer, reflect.Interface, reflect.Chan, reflect.Func, reflect.Map, reflect.Slice:
 		return false
 	}
 	return true
 }
 
-// shorten cuts a text off after so many bytes.
+// shorten cuts a text off after so many bytes. The mark says that something is missing.
+// It comes on top of the limit, three bytes in UTF-8.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -67,6 +77,9 @@ func shorten(s string, most int) string {
 // printable returns s with everything that could move the cursor of a terminal,
 // begin a line or turn the writing around as an escape sequence. What a browser
 // must not see is the template's business.
+//
+// The common case is a name of plain characters, which is returned without an
+// allocation. Invalid UTF-8 arrives here as U+FFFD; Quote escapes its bytes.
 func printable(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) < 0 {
 		return s

@@ -9,20 +9,29 @@ import (
 	"github.com/informerkit/informerkit/informer"
 )
 
-// memoryReport is what a cache costs, in bytes.
+// memoryReport is what a cache costs, in bytes. Table and indexes are exact. The
+// objects are estimated from a sample, because walking all of them would take too long
+// in a large cache.
 type memoryReport struct {
 	Table   int            `json:"tableBytes"`
 	Indexes map[string]int `json:"indexBytes"`
-	Plain   int            `json:"objectBytesUnshared"`
-	Own     int            `json:"objectBytes"`
-	Pool    int            `json:"poolBytes"`
+	// What the objects would take without a pool of equal parts, and what they take
+	// with it. The difference, less the pool, is what interning saves.
+	Plain int `json:"objectBytesUnshared"`
+	Own   int `json:"objectBytes"`
+	// Of the pool as a whole. Informers that share a pool all report the same number,
+	// so it must not be added up.
+	Pool int `json:"poolBytes"`
 }
 
+// reportMemory renames: the JSON keeps its names when those of the informer's API
+// change.
 func reportMemory(u informer.MemoryUsage) *memoryReport {
 	return &memoryReport{Table: u.Structure.Objects, Indexes: u.Structure.Indexes, Plain: u.Plain, Own: u.Own, Pool: u.Pool}
 }
 
-// text describes it in a line.
+// text describes it in a line. Indexes are sorted by name, so that the line stays the
+// same from one request to the next.
 func (m *memoryReport) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "memory: about %s of objects", size(m.Own))
@@ -37,7 +46,8 @@ func (m *memoryReport) text() string {
 	return b.String()
 }
 
-// size prints bytes as people read them.
+// size prints bytes as people read them. In powers of 1000, as the letters k and M
+// mean. Small sizes are shown to the byte, where a rounded kilobyte would say little.
 func size(bytes int) string {
 	switch {
 	case bytes < 10_000:

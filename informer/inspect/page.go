@@ -22,20 +22,29 @@ var (
 	pageJS string
 )
 
+// Parsed once, when the program starts: the file is embedded, so an error is found by
+// every test.
 var page = template.Must(template.New("page").Parse(pageHTML))
 
 // contentSecurityPolicy permits the one stylesheet and the one script of the page, by
 // their hashes, and requests to where the page is from.
+//
+// It is the second line of defence behind the escaping of html/template: even a name
+// that got through as markup could load nothing and run nothing. Inline code with a
+// hash is enough for one page, so that no second URL has to be mounted.
 var contentSecurityPolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; "+
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'", hash(pageCSS), hash(pageJS))
 
-// hash is how the policy names a text.
+// hash is how the policy names a text. The hash covers the bytes between the tags, so
+// the template must add no white space there (CSP Level 3).
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // verdict says in a sentence how everything is: the worst problem, or that all is well.
+// It is also the first line of the text form, and the title of the page begins with its
+// severity.
 func (r *report) verdict() problem {
 	switch {
 	case len(r.Informers)+len(r.Queues) == 0:
@@ -47,7 +56,8 @@ func (r *report) verdict() problem {
 	return problem{Severity: severityNone, Sentence: "All is well: " + r.summary() + "."}
 }
 
-// summary counts what is shown.
+// summary counts what is shown. It is used only when there is no problem, so "synced"
+// is true of every informer: one that is not is a problem of its own.
 func (r *report) summary() string {
 	var parts []string
 	if n := len(r.Informers); n > 0 {
@@ -63,28 +73,35 @@ func (r *report) summary() string {
 	return strings.Join(parts, "; ")
 }
 
-// view is what the page shows.
+// view is what the page shows. The template has no logic beyond loops and conditions:
+// everything it shows is computed here, in Go, where tests reach it.
 type view struct {
+	// These two types tell html/template not to escape. They may hold the embedded
+	// files only.
 	CSS     template.CSS
 	JS      template.JS
 	Time    time.Time
 	Verdict problem
 	More    []problem // the others
-	Key     string    // changes when the kinds of problems do
-	Cards   []card
-	Terms   []term
+	// page.js announces the verdict to screen readers when it changes, and not every
+	// two seconds, when only a duration has.
+	Key   string // changes when the kinds of problems do
+	Cards []card
+	Terms []term
 }
 
 // term is an explanation of a name.
 type term struct{ Name, Text string }
 
-// writePage writes r as HTML.
+// writePage writes r as HTML. The writer is memory, see ServeHTTP; an error is one of
+// the template.
 func writePage(w io.Writer, r *report) error {
 	v := view{CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Time: r.Time, Verdict: r.verdict(), Cards: r.cards()} //nolint:gosec // our own files
 	var key []string
 	for i := range r.Problems {
 		p := &r.Problems[i]
 		key = append(key, string(p.Severity)+" "+p.Kind+" "+p.Part)
+		// The verdict is the first problem, or a sentence that is none of them.
 		if i > 0 || p.Sentence != v.Verdict.Sentence {
 			v.More = append(v.More, *p)
 		}
@@ -93,14 +110,17 @@ func writePage(w io.Writer, r *report) error {
 	for name, text := range explanations {
 		v.Terms = append(v.Terms, term{name, text})
 	}
+	// Sorted, because a map has no order and the page is compared with the one before.
 	slices.SortFunc(v.Terms, func(a, b term) int { return cmp.Compare(a.Name, b.Name) })
 	return page.Execute(w, v)
 }
 
-// Card is the id of the card that the problem belongs to.
+// Card is the id of the card that the problem belongs to. A method, so that it is not a
+// field of the JSON.
 func (p problem) Card() string { return p.card }
 
-// Word is the severity in the words of the page.
+// Word is the severity in the words of the page. Colour alone does not reach everyone
+// (WCAG 1.4.1), so the badge has a word as well.
 func (s severity) Word() string {
 	switch s {
 	case severityError:

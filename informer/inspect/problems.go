@@ -10,7 +10,8 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-// severity orders problems.
+// severity orders problems. The strings are part of the JSON and are class names of the
+// stylesheet.
 type severity string
 
 const (
@@ -20,12 +21,17 @@ const (
 	severityNone    severity = "ok"
 )
 
-// rank of a severity: the worst is the largest.
+// rank of a severity: the worst is the largest. It is not in the JSON: the order of the
+// problems is.
 func (s severity) rank() int {
 	return slices.Index([]severity{severityNone, severityNote, severityWarning, severityError}, s)
 }
 
 // problem is one thing that is wrong, and what to do about it.
+//
+// A problem is a sentence for the reader in trouble: what, where, since when, and what
+// to do. Detail is what a server or the program said, and the only part that was not
+// written here.
 type problem struct {
 	Severity severity `json:"severity"`
 	Kind     string   `json:"kind"`     // for programs; one of the kinds in the documentation
@@ -38,6 +44,10 @@ type problem struct {
 }
 
 // The kinds of problems, those that explain others first.
+//
+// Two problems of one severity are ordered by this. The first line of the page is then
+// the cause rather than a consequence: an informer that is not synced explains an idle
+// queue, and a queue without workers explains what waits in it.
 var kinds = []string{
 	"not-started", "not-synced", "degraded", "no-workers", "stuck", "starved", "lag", "panic", "failing", "dropped",
 	"quarantine", "resource-removed", "slow", "recovering", "stopped", "shut-down", "exposed",
@@ -46,14 +56,24 @@ var kinds = []string{
 // The bounds from which on something is a problem. They are far above what is usual, so
 // that a page without problems means something.
 const (
-	lagWarning  = 10 * time.Second // a handler is to return at once
-	lagError    = time.Minute
-	waitBound   = 10 * time.Second // beyond what a class may wait, or without any worker
-	slowBound   = time.Minute      // queued without a class
-	stuckBound  = 5 * time.Minute  // running
-	failedBound = 3                // attempts in a row
-	panicFor    = 10 * time.Minute // for how long a panic is a problem
+	lagWarning = 10 * time.Second // a handler is to return at once
+	// A minute is what no function that adds a key to a queue takes. Something blocks.
+	lagError  = time.Minute
+	waitBound = 10 * time.Second // beyond what a class may wait, or without any worker
+	// Nothing says how long an item may wait in a queue without classes, so this only
+	// asks for a look.
+	slowBound = time.Minute // queued without a class
+	// A reconciliation that calls other systems may take minutes. It is a warning for
+	// that reason.
+	stuckBound = 5 * time.Minute // running
+	// Two conflicts in a row happen to every controller that updates what others
+	// update.
+	failedBound = 3 // attempts in a row
+	// The counter stays; the problem ends, as a fault that does not come again may have
+	// been fixed by a change of the data.
+	panicFor = 10 * time.Minute // for how long a panic is a problem
 
+	// Watches break every few minutes, and most are back within seconds.
 	degradedBound = 30 * time.Second // as in Ready of an informer
 )
 
@@ -65,6 +85,9 @@ func sortProblems(all []problem) {
 }
 
 // causes says what an error of a class means, and what to do about it.
+//
+// A class without an entry gets the sentences of causeOf. A remedy begins with a verb,
+// or with None if waiting is enough.
 var causes = map[reflector.ErrorClass]struct{ cause, remedy string }{
 	reflector.ClassRefused:      {"nothing listens at the server's address (connection refused)", "Check that the API server is running, and that its address in the configuration is right."},
 	reflector.ClassNetwork:      {"the server cannot be reached", "Check the network, the DNS name and the firewalls between this program and the server."},
@@ -90,7 +113,8 @@ var causes = map[reflector.ErrorClass]struct{ cause, remedy string }{
 	reflector.ClassQuarantine:   {"objects are quarantined, so the collection is read again", "See the quarantined objects."},
 }
 
-// causeOf returns the two sentences for an error.
+// causeOf returns the two sentences for an error. A class that is not known comes from
+// a source of the program's own, or from a later version of the reflector.
 func causeOf(e *errorReport) (cause, remedy string) {
 	if c, ok := causes[reflector.ErrorClass(e.Class)]; ok {
 		return c.cause, c.remedy
@@ -108,6 +132,8 @@ func (inf *informerReport) problems(now time.Time) (all []problem) {
 		add(severityNote, "stopped", "", "None, if the program stops or does not need it any more. Else see why its Run returned.",
 			"Informer %s has stopped: its cache does not change any more.", title(inf.Name))
 	}
+	// Sources of a stopped informer are degraded or out of date by nature. Objects that
+	// are quarantined still are not in its cache.
 	for i := range inf.Sources {
 		if s := &inf.Sources[i]; !inf.Stopped {
 			inf.problemOfSource(s, now, add)
@@ -120,9 +146,12 @@ func (inf *informerReport) problems(now time.Time) (all []problem) {
 	return all
 }
 
+// addProblem appends a problem of one informer or queue, so that its name and card are
+// stated once.
 type addProblem func(s severity, kind, detail, remedy, format string, args ...any)
 
-// of names an informer and, if it reads several, a namespace.
+// of names an informer and, if it reads several, a namespace. The comma behind the
+// namespace closes the apposition in the sentence.
 func (inf *informerReport) of(s *sourceReport) string {
 	if s.Namespace == "" {
 		return title(inf.Name)
@@ -131,8 +160,14 @@ func (inf *informerReport) of(s *sourceReport) string {
 }
 
 // problemOfSource says why a source is not synced or has lost its server.
+//
+// At most one case applies, the one that explains most. The order matters: a source
+// that has not been started has no error yet, and one that is not synced is degraded as
+// well.
 func (inf *informerReport) problemOfSource(s *sourceReport, now time.Time, add addProblem) {
 	name := inf.of(s)
+	// A first list of a large collection takes a few seconds, and is not a problem
+	// until it lasts.
 	lasting := func(since time.Time) severity {
 		if now.Sub(since) >= degradedBound {
 			return severityWarning
@@ -142,12 +177,16 @@ func (inf *informerReport) problemOfSource(s *sourceReport, now time.Time, add a
 	switch {
 	case reflector.State(s.State) == reflector.StateNew:
 		add(severityError, "not-started", "", "Call Run of the informer, or Start of its factory.", "Informer %s has not been started.", name)
+	// An error at once, not after a grace period: what the server said is known, and
+	// rarely goes away by itself.
 	case !s.Synced && s.LastError != nil:
 		cause, remedy := causeOf(s.LastError)
 		add(severityError, "not-synced", s.failure(now), remedy, "Informer %s is not synced: %s.", name, cause)
 	case !s.Synced:
 		add(lasting(s.Since), "not-synced", "", "Wait; if it lasts, look at the network and at the server.",
 			"Informer %s is not synced yet: it has been in state %s for %s.", name, printable(s.State), ago(now, s.Since))
+	// A watch runs, but not for long enough to count as healthy. The handlers get
+	// events, so this is a note.
 	case !s.DegradedSince.IsZero() && s.LastError != nil && reflector.State(s.State) == reflector.StateWatching:
 		cause, _ := causeOf(s.LastError)
 		add(severityNote, "recovering", printable(s.LastError.Message), "None, if it lasts. If watches keep ending early, look for a proxy that closes connections.",
@@ -160,6 +199,8 @@ func (inf *informerReport) problemOfSource(s *sourceReport, now time.Time, add a
 		}
 		add(grade, "degraded", s.failure(now), remedy, "Informer %s has been out of touch with the server for %s: %s.", name, ago(now, s.DegradedSince), cause)
 	}
+	// Beside the other cases and not one of them: the reflector is in order, and the
+	// cache is rightly empty.
 	if s.ResourceRemoved {
 		add(severityWarning, "resource-removed", "", "None, if the CustomResourceDefinition was deleted on purpose.",
 			"The server does not have the resource of informer %s any more; the cache is empty.", name)
@@ -175,12 +216,14 @@ func (s *sourceReport) failure(now time.Time) string {
 	return text
 }
 
-// problemsOfObjects names what is quarantined.
+// problemsOfObjects names what is quarantined. One problem for all objects of a class,
+// since the remedy is the same. Three names are enough to look one up.
 func (inf *informerReport) problemsOfObjects(s *sourceReport, add addProblem) {
 	byClass := map[string][]string{}
 	for _, q := range s.Quarantine {
 		byClass[q.Class] = append(byClass[q.Class], printable(q.Item))
 	}
+	// A slice, so that the order is fixed. Only these two classes quarantine an object.
 	for _, class := range []reflector.ErrorClass{reflector.ClassDecode, reflector.ClassTransform} {
 		items := byClass[string(class)]
 		if len(items) == 0 {
@@ -195,7 +238,8 @@ func (inf *informerReport) problemsOfObjects(s *sourceReport, add addProblem) {
 	}
 }
 
-// problems returns what is wrong with a handler of an informer.
+// problems returns what is wrong with a handler of an informer. Overflows are not a
+// problem: the handler asked for differences by its options, and gets them.
 func (h *handlerReport) problems(inf string, now time.Time, add addProblem) {
 	name := title(h.Name)
 	if p := h.LastPanic; p != nil && now.Sub(p.Time) < panicFor {
@@ -213,7 +257,8 @@ func (h *handlerReport) problems(inf string, now time.Time, add addProblem) {
 	}
 }
 
-// problems returns what is wrong with a queue.
+// problems returns what is wrong with a queue. Without times in the queue, oldest and
+// LongestRunning are 0, and only failures are found.
 func (q *queueReport) problems(now time.Time) (all []problem) {
 	name := title(q.Name)
 	add := func(s severity, kind, detail, remedy, format string, args ...any) {
@@ -224,15 +269,20 @@ func (q *queueReport) problems(now time.Time) (all []problem) {
 	}
 	oldest := q.oldest(now)
 	switch {
+	// Nothing runs although something has waited for long: the workers are gone, or
+	// were never started. Slow workers would leave something running.
 	case q.Queued > 0 && q.Running == 0 && oldest >= waitBound:
 		add(severityError, "no-workers", "", "Start Process or ProcessWith for this queue, or see why its workers have ended.",
 			"No worker takes items from queue %s: %s, the oldest for %s.", name, are(q.Queued, "item")+" waiting", short(oldest))
+	// With classes each has its own bound, so the oldest of all classes says nothing.
 	case len(q.PriorityClasses) > 1:
 		q.starved(now, add)
 	case oldest >= slowBound:
 		add(severityWarning, "slow", "", "Use more workers, or make the work shorter.",
 			"Queue %s is behind: the oldest of %s has waited for %s, while %s running.", name, count(q.Queued, "item"), short(oldest), are(q.Running, "item"))
 	}
+	// The first running item is the one that was handed out first. A limit of items may
+	// leave out others, but not this one.
 	if d := q.LongestRunning.duration(); d >= stuckBound && len(q.RunningItems.Shown) > 0 {
 		add(severityWarning, "stuck", "", "Set ProcessOptions.ItemTimeout and respect the context; where it hangs is in /debug/pprof/goroutine. Without ProcessWith, see that Done is called.",
 			"A worker of queue %s has been processing %s for %s.", name, printable(q.RunningItems.Shown[0].Item), short(d))
@@ -241,7 +291,8 @@ func (q *queueReport) problems(now time.Time) (all []problem) {
 	return all
 }
 
-// oldest returns for how long the oldest item of all classes has waited.
+// oldest returns for how long the oldest item of all classes has waited. The classes
+// know it exactly. The items shown are a part of the queue only.
 func (q *queueReport) oldest(now time.Time) (wait time.Duration) {
 	for _, c := range q.PriorityClasses {
 		if !c.QueuedSince.IsZero() {
@@ -251,7 +302,8 @@ func (q *queueReport) oldest(now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// starved names the classes that wait for longer than they may.
+// starved names the classes that wait for longer than they may. waitBound comes on top,
+// as a class is overdue only once MaxWait has passed, and then gets every fourth turn.
 func (q *queueReport) starved(now time.Time, add addProblem) {
 	for i, c := range q.PriorityClasses {
 		if c.QueuedSince.IsZero() || i == 0 && now.Sub(c.QueuedSince) < slowBound {
@@ -259,6 +311,7 @@ func (q *queueReport) starved(now time.Time, add addProblem) {
 		}
 		bound := c.MaxWait.duration()
 		if wait := now.Sub(c.QueuedSince); wait >= bound+waitBound {
+			// The most urgent class cannot be starved by another. It is behind.
 			if i == 0 {
 				add(severityWarning, "slow", "", "Use more workers, make the work shorter, or give fewer items the most urgent class.",
 					"Queue %s is behind: the oldest of %s in the most urgent class has waited for %s.", title(q.Name), count(c.Queued, "item"), short(wait))
@@ -272,6 +325,9 @@ func (q *queueReport) starved(now time.Time, add addProblem) {
 }
 
 // failing names the item that fails most often, and the one dropped last.
+//
+// Two problems at most, however many items fail: they usually fail for one reason. The
+// list on the card has the others.
 func (q *queueReport) failing(now time.Time, add addProblem) {
 	var retried, dropped *failureReport
 	var others, gone int
@@ -283,6 +339,7 @@ func (q *queueReport) failing(now time.Time, add addProblem) {
 				dropped = f
 			}
 		case f.Attempts >= failedBound:
+			// Below failedBound a retry is routine.
 			others++
 			if retried == nil { // the first has the most attempts
 				retried = f
@@ -296,6 +353,7 @@ func (q *queueReport) failing(now time.Time, add addProblem) {
 		return fmt.Sprintf("; so did %d more.", n-1)
 	}
 	if retried != nil {
+		// No delay is known, so the attempt is due.
 		next := "it is queued or running"
 		if retried.NextAttempt.After(now) {
 			next = "the next attempt is in " + short(retried.NextAttempt.Sub(now))

@@ -73,7 +73,8 @@ func (s *scene) run(d time.Duration, work func(context.Context, key) (workqueue.
 	<-stopped
 }
 
-// requireWorst checks the first thing that a person reads, on the page, in a terminal and in JSON.
+// requireWorst checks the first thing that a person reads, on the page, in a terminal
+// and in JSON.
 func (s *scene) requireWorst(sentence, detail, remedy string) {
 	s.Helper()
 	worst := jsonOf(s.T, s.page).Problems[0]

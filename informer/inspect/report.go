@@ -9,10 +9,15 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-// version is that of the JSON: it changes when a field goes or gets another meaning.
+// version is that of the JSON: it changes when a field goes or gets another meaning. A
+// new field does not change it: clients are to ignore what they do not know.
 const version = 1
 
 // report is an answer. Its JSON is described in the package's README.
+//
+// It is also what the page and the text are made of. The types here are those of the
+// JSON and not of the library, so that a change of the API does not change what scripts
+// read.
 type report struct {
 	Version   int              `json:"version"`
 	Time      time.Time        `json:"time"`
@@ -21,60 +26,78 @@ type report struct {
 	Queues    []queueReport    `json:"queues"`
 }
 
-// informerReport is one informer, with what feeds it and what it delivers to. Errors and
-// names are those of its [informer.Health].
+// informerReport is one informer, with what feeds it and what it delivers to. Errors
+// and names are those of its [informer.Health]. Empty lists are [] in JSON, never null.
 type informerReport struct {
-	Name            string          `json:"name"`
-	Synced          bool            `json:"synced"`
-	SyncedAfter     seconds         `json:"syncedAfterSeconds"`
-	Stopped         bool            `json:"stopped"`
-	Objects         int             `json:"objects"`
-	ResourceVersion string          `json:"resourceVersion"`
-	Events          uint64          `json:"events"`
-	Memory          *memoryReport   `json:"memory,omitempty"`
-	Sources         []sourceReport  `json:"sources"`
-	Handlers        []handlerReport `json:"handlers"`
+	Name   string `json:"name"`
+	Synced bool   `json:"synced"`
+	// From the call of Run; 0 as long as Synced is false.
+	SyncedAfter seconds `json:"syncedAfterSeconds"`
+	Stopped     bool    `json:"stopped"`
+	// Objects in the cache now.
+	Objects         int    `json:"objects"`
+	ResourceVersion string `json:"resourceVersion"`
+	// Entries of the event log since the start. A list counts as one, so this is not
+	// the number of events that handlers got.
+	Events uint64 `json:"events"`
+	// Nil if the source cannot say it.
+	Memory   *memoryReport   `json:"memory,omitempty"`
+	Sources  []sourceReport  `json:"sources"`
+	Handlers []handlerReport `json:"handlers"`
 }
 
 // sourceReport is one source of an informer: its reflector, and the changes of it that
-// wait to be applied.
+// wait to be applied. Most fields are those of reflector.Health, under the same names.
 type sourceReport struct {
-	Namespace           string           `json:"namespace"`
-	State               string           `json:"state"`
-	Since               time.Time        `json:"since,omitzero"`
-	Synced              bool             `json:"synced"`
-	ResourceRemoved     bool             `json:"resourceRemoved"`
-	LastSync            time.Time        `json:"lastSync,omitzero"`
-	LastEvent           time.Time        `json:"lastEvent,omitzero"`
-	ResourceVersion     string           `json:"resourceVersion"`
-	Queued              int              `json:"queued"`
-	ConsecutiveFailures int              `json:"consecutiveFailures"`
-	DegradedSince       time.Time        `json:"degradedSince,omitzero"`
-	NextAttempt         time.Time        `json:"nextAttempt,omitzero"`
-	LastError           *errorReport     `json:"lastError,omitempty"`
-	Lists               int              `json:"lists"`
-	WatchLists          int              `json:"watchLists"`
-	Watches             int              `json:"watches"`
-	Reconnects          map[string]int   `json:"reconnects"`
-	Quarantined         int              `json:"quarantined"`
-	Quarantine          []quarantineItem `json:"quarantine"`
-	Audit               *auditReport     `json:"audit,omitempty"`
+	// Empty for a source that reads all namespaces, and for a resource without them.
+	Namespace string `json:"namespace"`
+	// A reflector.State, and since when.
+	State           string    `json:"state"`
+	Since           time.Time `json:"since,omitzero"`
+	Synced          bool      `json:"synced"`
+	ResourceRemoved bool      `json:"resourceRemoved"`
+	LastSync        time.Time `json:"lastSync,omitzero"`
+	LastEvent       time.Time `json:"lastEvent,omitzero"`
+	ResourceVersion string    `json:"resourceVersion"`
+	// Changes that were read and are not in the cache yet.
+	Queued int `json:"queued"`
+	// Since the last watch that was healthy. Zero means that nothing is wrong now.
+	ConsecutiveFailures int          `json:"consecutiveFailures"`
+	DegradedSince       time.Time    `json:"degradedSince,omitzero"`
+	NextAttempt         time.Time    `json:"nextAttempt,omitzero"`
+	LastError           *errorReport `json:"lastError,omitempty"`
+	// Requests since the start; pages of one list count one by one.
+	Lists      int `json:"lists"`
+	WatchLists int `json:"watchLists"`
+	Watches    int `json:"watches"`
+	// Ends of watches by class. Servers end each watch after some minutes, so large
+	// numbers alone mean nothing.
+	Reconnects map[string]int `json:"reconnects"`
+	// Ever, and those of now, at most 100.
+	Quarantined int              `json:"quarantined"`
+	Quarantine  []quarantineItem `json:"quarantine"`
+	Audit       *auditReport     `json:"audit,omitempty"`
 }
 
 // errorReport is the last error of a source; see message for what it must not quote.
+// Class is a reflector.ErrorClass. It is for programs, which must not match the
+// message.
 type errorReport struct {
 	Class   string    `json:"class"`
 	Message string    `json:"message"`
 	Time    time.Time `json:"time"`
 }
 
-// quarantineItem is an object that could not be read, without what is in it.
+// quarantineItem is an object that could not be read, without what is in it. Item is
+// its key, as far as it could be read.
 type quarantineItem struct {
 	Item  string `json:"item"`
 	Class string `json:"class"`
 }
 
-// handlerReport is one handler, with how far it is behind.
+// handlerReport is one handler, with how far it is behind. Lag counts entries of the
+// log, the one that is being delivered included; lagSeconds is the age of the oldest of
+// them.
 type handlerReport struct {
 	Name       string  `json:"name"`
 	Synced     bool    `json:"synced"`
@@ -97,32 +120,41 @@ type panicReport struct {
 }
 
 // queueReport is one queue: numbers, and the first items of each kind.
+//
+// Numbers are of one moment, under one lock. Counters count since the start of the
+// queue; everything in seconds is 0 in a queue that keeps no times.
 type queueReport struct {
-	Name            string        `json:"name"`
-	ShuttingDown    bool          `json:"shuttingDown"`
-	Queued          int           `json:"queued"`
-	Again           int           `json:"again"`
-	Delayed         int           `json:"delayed"`
-	Parked          int           `json:"parked"`
-	Running         int           `json:"running"`
-	Added           uint64        `json:"added"`
-	Retried         uint64        `json:"retried"`
-	Dropped         uint64        `json:"dropped"`
-	ParkTimeouts    uint64        `json:"parkTimeouts"`
-	ShutdownLosses  uint64        `json:"shutdownLosses"`
+	Name         string `json:"name"`
+	ShuttingDown bool   `json:"shuttingDown"`
+	Queued       int    `json:"queued"`
+	// Running items that were added once more; they are not in Queued.
+	Again          int    `json:"again"`
+	Delayed        int    `json:"delayed"`
+	Parked         int    `json:"parked"`
+	Running        int    `json:"running"`
+	Added          uint64 `json:"added"`
+	Retried        uint64 `json:"retried"`
+	Dropped        uint64 `json:"dropped"`
+	ParkTimeouts   uint64 `json:"parkTimeouts"`
+	ShutdownLosses uint64 `json:"shutdownLosses"`
+	// Of the items that are shown. The classes have the oldest of all.
 	LongestQueued   seconds       `json:"longestQueuedSeconds"`
 	LongestRunning  seconds       `json:"longestRunningSeconds"`
 	UnfinishedWork  seconds       `json:"unfinishedWorkSeconds"`
 	PriorityClasses []classReport `json:"priorityClasses"`
-	Throughput      []int         `json:"throughput"`
-	Failures        failures      `json:"failures"`
-	QueuedItems     items         `json:"queuedItems"`
-	RunningItems    items         `json:"runningItems"`
-	DelayedItems    items         `json:"delayedItems"`
-	ParkedItems     items         `json:"parkedItems"`
+	// Items done in each period of ten seconds, the oldest first; the last period is
+	// not over. Empty without times.
+	Throughput []int    `json:"throughput"`
+	Failures   failures `json:"failures"`
+	// The first items of each kind, in the order of workqueue.Inspection.
+	QueuedItems  items `json:"queuedItems"`
+	RunningItems items `json:"runningItems"`
+	DelayedItems items `json:"delayedItems"`
+	ParkedItems  items `json:"parkedItems"`
 }
 
-// classReport is one priority class of a queue.
+// classReport is one priority class of a queue. Class 0 is the most urgent. A queue
+// without priority classes has just that one.
 type classReport struct {
 	MaxWait seconds `json:"maxWaitSeconds"`
 	Queued  int     `json:"queued"`
@@ -131,7 +163,8 @@ type classReport struct {
 	QueuedSince time.Time `json:"queuedSince,omitzero"`
 }
 
-// failures are some items that failed last time, and how many more there are.
+// failures are some items that failed last time, and how many more there are. The queue
+// keeps the last 256, and a page shows at most MaxItems of them.
 type failures struct {
 	Shown   []failureReport `json:"shown"`
 	LeftOut int             `json:"leftOut"`
@@ -139,15 +172,17 @@ type failures struct {
 
 // failureReport is the last failure of an item; see errorText for what it must not quote.
 type failureReport struct {
-	Item        string    `json:"item"`
-	Attempts    int       `json:"attempts"`
-	Action      string    `json:"action"`
-	Message     string    `json:"message"`
-	Time        time.Time `json:"time"`
+	Item     string    `json:"item"`
+	Attempts int       `json:"attempts"`
+	Action   string    `json:"action"`
+	Message  string    `json:"message"`
+	Time     time.Time `json:"time"`
+	// Zero for an item that is not delayed.
 	NextAttempt time.Time `json:"nextAttempt,omitzero"`
 }
 
-// items are some items of a kind, and how many more there are.
+// items are some items of a kind, and how many more there are. LeftOut is a number
+// rather than a flag: it says how much more there is to worry about.
 type items struct {
 	Shown   []itemReport `json:"shown"`
 	LeftOut int          `json:"leftOut"`
@@ -167,7 +202,8 @@ type itemReport struct {
 	ParkedUntil   time.Time `json:"parkedUntil,omitzero"`
 }
 
-// seconds is a duration as the JSON has it.
+// seconds is a duration as the JSON has it. A number and not text such as "1m30s",
+// which other languages cannot parse.
 type seconds float64
 
 // inSeconds converts a duration. Prometheus and Kubernetes state durations in seconds,
@@ -182,13 +218,18 @@ func (s seconds) String() string { return short(s.duration()) }
 
 // newReport asks each source how it is. Nothing is locked meanwhile but what the
 // source locks by itself.
+//
+// The parts are asked one after the other, not at one moment: a lock over all of them
+// would stop the program for the sake of a page.
 func newReport(shown []*Source, opts *Options) *report {
+	// Slices that are made here are never nil, for the sake of the JSON.
 	r := &report{Version: version, Time: time.Now().UTC(), Problems: []problem{}, Informers: []informerReport{}, Queues: []queueReport{}}
 	for _, s := range shown {
 		if s.queue != nil {
 			r.Queues = append(r.Queues, s.queue(opts))
 			continue
 		}
+		// The memory is asked separately, as not every source knows it.
 		memory := map[string]informer.MemoryUsage{}
 		if s.memory != nil {
 			memory = s.memory()
@@ -207,6 +248,7 @@ func newReport(shown []*Source, opts *Options) *report {
 	// order.
 	slices.SortStableFunc(r.Informers, func(a, b informerReport) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(r.Queues, func(a, b queueReport) int { return cmp.Compare(a.Name, b.Name) })
+	// After sorting, so that problems of one rank come in the order of the names.
 	for i := range r.Informers {
 		r.Problems = append(r.Problems, r.Informers[i].problems(r.Time)...)
 	}
@@ -234,12 +276,15 @@ func reportInformer(h informer.Health, opts *Options) informerReport {
 	for i := range h.Sources {
 		r.Sources = append(r.Sources, reportSource(&h.Sources[i]))
 	}
+	// By namespace, so that two answers can be compared.
 	slices.SortStableFunc(r.Sources, func(a, b sourceReport) int { return cmp.Compare(a.Namespace, b.Namespace) })
 	for _, hh := range h.Handlers {
 		handler := handlerReport{
 			Name: hh.Name, Synced: hh.Synced, Lag: hh.Lag, LagAge: inSeconds(hh.LagAge), CatchingUp: hh.CatchingUp,
 			Delivered: hh.Delivered, Overflows: hh.Overflows, Panics: hh.Panics,
 		}
+		// The value of the panic is the program's, so panicText decides what of it is
+		// shown.
 		if p := hh.LastPanic; p != nil {
 			handler.LastPanic = &panicReport{Event: p.Type.String(), Key: describeItem(p.Key), Message: opts.panicText(p.Value), Time: hh.LastPanicTime.UTC()}
 		}
@@ -249,7 +294,8 @@ func reportInformer(h informer.Health, opts *Options) informerReport {
 }
 
 // reportSource describes a source. All times are in UTC, whatever the zone of the
-// process: the reader compares them with those of another replica.
+// process: the reader compares them with those of another replica. The zero time stays
+// zero in UTC, so that omitzero still leaves it out.
 func reportSource(s *informer.SourceHealth) sourceReport {
 	h := &s.Reflector
 	r := sourceReport{
@@ -273,9 +319,12 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 		Quarantine:          make([]quarantineItem, 0, len(h.Quarantine)),
 		Audit:               reportAudit(&h.Audit),
 	}
+	// The text is reduced here, where the error is still known by its type. Nothing
+	// behind this point can quote an object.
 	if h.LastError != nil {
 		r.LastError = &errorReport{Class: string(h.LastErrorClass), Message: message(h), Time: h.LastErrorTime.UTC()}
 	}
+	// Copied with keys of type string, whose order the encoder sorts.
 	for class, n := range h.Reconnects {
 		r.Reconnects[string(class)] = n
 	}
@@ -312,6 +361,8 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		Throughput:      append([]int{}, in.Throughput...),
 		Failures:        failures{Shown: make([]failureReport, 0, len(in.Failures)), LeftOut: in.Failing - len(in.Failures)},
 	}
+	// Errors are formatted without the lock of the queue: Error may be the program's
+	// own, and slow.
 	for _, f := range in.Failures {
 		r.Failures.Shown = append(r.Failures.Shown, failureReport{
 			Item: describeItem(f.Item), Attempts: f.Attempts, Action: f.Action.String(), Message: opts.errorText(f.Err),
@@ -321,6 +372,8 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 	for _, c := range in.PriorityClasses {
 		r.PriorityClasses = append(r.PriorityClasses, classReport{MaxWait: inSeconds(c.MaxWait), Queued: c.Queued, Groups: c.Groups, QueuedSince: c.QueuedSince.UTC()})
 	}
+	// Not the time of the report: the queue was inspected later than that, and a wait
+	// must not come out below zero.
 	now := time.Now()
 	for _, i := range in.Queued {
 		if !i.QueuedSince.IsZero() {
@@ -330,7 +383,8 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 	return r
 }
 
-// reportItems describes some items out of all of a kind.
+// reportItems describes some items out of all of a kind. Retries and Again do not
+// depend on the kind. The times do, and are left out where they are zero.
 func reportItems[T comparable](some []workqueue.Item[T], all int) items {
 	r := items{Shown: make([]itemReport, 0, len(some)), LeftOut: all - len(some)}
 	for _, i := range some {

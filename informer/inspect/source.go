@@ -9,6 +9,9 @@ import (
 
 // Source is something to show. Make one with [Informer], [Factory] or [Queue];
 // the zero value is refused.
+//
+// Exactly one of informers and queue is set. They are functions rather than the
+// objects, so that a Handler needs no type parameter.
 type Source struct {
 	informers func() []informer.Health
 	memory    func() map[string]informer.MemoryUsage // nil if it is not known
@@ -17,12 +20,15 @@ type Source struct {
 
 // Informer returns the source that shows inf, any [informer.Informer].
 func Informer(inf interface{ Health() informer.Health }) Source {
+	// New and Add refuse it, with an error that says what to do. A panic here would
+	// name no source.
 	if isNil(inf) {
 		return Source{}
 	}
 	s := Source{informers: func() []informer.Health { return []informer.Health{inf.Health()} }}
 	// Not part of what is required: an informer of another package may not know what it
-	// holds.
+	// holds. The name is read again at each request: the map is matched by it in
+	// newReport.
 	if m, ok := inf.(interface{ MemoryUsage() informer.MemoryUsage }); ok {
 		s.memory = func() map[string]informer.MemoryUsage {
 			return map[string]informer.MemoryUsage{inf.Health().Name: m.MemoryUsage()}
@@ -40,7 +46,8 @@ func Factory(f *informer.Factory) Source {
 	return Source{informers: f.Health, memory: f.MemoryUsage}
 }
 
-// Queue returns the source that shows q, any of the queues of package workqueue.
+// Queue returns the source that shows q, any of the queues of package workqueue. The
+// lock of the queue is held while at most MaxItems items of each kind are copied.
 func Queue[T comparable](q interface {
 	InspectUpTo(limit int) workqueue.Inspection[T]
 }) Source {
@@ -53,7 +60,9 @@ func Queue[T comparable](q interface {
 // empty reports whether there is nothing to show.
 func (s Source) empty() bool { return s.informers == nil && s.queue == nil }
 
-// isNil reports whether v is nil, or a nil pointer in an interface.
+// isNil reports whether v is nil, or a nil pointer in an interface. The second is easy
+// to pass by mistake: a variable of a pointer type that was never set is not equal to
+// nil once it is in an interface.
 func isNil(v any) bool {
 	r := reflect.ValueOf(v)
 	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()

@@ -10,12 +10,18 @@ import (
 
 // writeText writes r for a terminal: what is wrong first, then a block for each
 // informer and queue.
+//
+// It writes plain lines without colours or cursor movements, so that the output can be
+// piped and compared. cmd/inspect adds what a terminal needs.
 func writeText(w io.Writer, r *report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", r.verdict().Sentence, r.Time.Format(time.RFC3339))
 	for i := range r.Problems {
 		p := &r.Problems[i]
+		// Eight columns hold the longest severity, WARNING, and the lines below are
+		// indented by one more.
 		fmt.Fprintf(&b, "\n%-8s %s\n", strings.ToUpper(string(p.Severity)), p.Sentence)
+		// What a server said, on a line of its own: it can be long.
 		if p.Detail != "" {
 			fmt.Fprintf(&b, "         %s\n", p.Detail)
 		}
@@ -28,7 +34,8 @@ func writeText(w io.Writer, r *report) error {
 	return err
 }
 
-// text writes a card.
+// text writes a card. The names of facts form a column, as wide as the longest of this
+// card.
 func (c *card) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s %s: %s\n", c.Kind, c.Name, c.State)
 	width := 0
@@ -46,9 +53,12 @@ func (c *card) text(b *strings.Builder) {
 	}
 }
 
-// text writes a list, its names in a column.
+// text writes a list, its names in a column. More counts as content: a list may show no
+// row and still leave some out.
 func (l *list) text(b *strings.Builder) {
 	name := strings.ToLower(l.Name)
+	// The sentence says what would be here, so that an empty place is not taken for a
+	// fault.
 	if len(l.Rows)+l.More == 0 {
 		fmt.Fprintf(b, "\n  %s: %s\n", name, l.Empty)
 		return
@@ -56,6 +66,8 @@ func (l *list) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\n  %s:\n", name)
 	width := 0
 	for _, r := range l.Rows {
+		// Long names, such as a key with a namespace, do not push the column beyond 40;
+		// their text follows directly. Characters are counted, not bytes, as in Printf.
 		width = min(40, max(width, utf8.RuneCountInString(r.Name)))
 	}
 	for _, r := range l.Rows {
@@ -64,6 +76,7 @@ func (l *list) text(b *strings.Builder) {
 		for _, f := range r.Facts {
 			facts = append(facts, strings.ToLower(f.Name)+": "+f.Value)
 		}
+		// A line each, below the text, because they are long.
 		for _, more := range []string{strings.Join(facts, "; "), r.Detail} {
 			if more != "" {
 				fmt.Fprintf(b, "    %-*s  %s\n", width, "", more)
