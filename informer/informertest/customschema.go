@@ -57,6 +57,10 @@ func prune(value any, schema map[string]any, path string, whole bool, dropped *[
 	}
 }
 
+// pruneObject is prune for an object: it deletes the fields that neither properties nor
+// additionalProperties of the schema permit, unless the schema preserves unknown ones.
+// The paths of those deleted are appended to dropped, for the warnings and errors of
+// field validation.
 func pruneObject(object, schema map[string]any, path string, whole bool, dropped *[]string) {
 	properties, _ := schema["properties"].(map[string]any)
 	others, hasOthers := schema["additionalProperties"].(map[string]any)

@@ -21,6 +21,10 @@ func (s *store) delete(c *collection, namespace, name string, del metav1.DeleteO
 	return s.deleteLocked(c, old, del, opts)
 }
 
+// deleteLocked is delete for a version that was found under the lock; deleting a
+// collection calls it for each object. The caller holds s.mu. An object with finalizers
+// gets a deletionTimestamp and stays; its removal is left to the update that takes away
+// the last finalizer. A namespace always stays until its content is gone.
 func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptions, opts writeOptions) (*version, bool, error) {
 	res := c.res
 	if p := del.Preconditions; p != nil {

@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// delete answers a DELETE of one object: with 200 and the object if finalizers keep it,
+// otherwise with a Status that names what is gone, or for some resources with its last
+// state.
 func (cl *call) delete() error {
 	del, opts, err := cl.deleteOptions()
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
+// patch answers a PATCH. The Content-Type says what kind it is; an apply patch has
+// rules of its own, as it may create the object and takes ownership of fields.
 func (cl *call) patch() error {
 	body, media, err := cl.body()
 	if err != nil {

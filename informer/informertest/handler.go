@@ -151,6 +151,7 @@ func isWatch(r *http.Request) bool {
 	return true
 }
 
+// get answers a GET of one object. A resourceVersion means "not older than" (API concepts, "Resource versions"), so the answer waits until the store has reached it.
 func (cl *call) get() error {
 	var opts metav1.GetOptions
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
@@ -171,6 +172,7 @@ func (cl *call) get() error {
 	return cl.respond(http.StatusOK, v)
 }
 
+// list answers a GET of a collection, one page of it if the query has a limit.
 func (cl *call) list() error {
 	q, err := cl.server.params.listQuery(cl.r.URL.Query(), !cl.server.opts.DisableWatchList)
 	if err != nil {
@@ -187,6 +189,8 @@ func (cl *call) list() error {
 	return cl.view.writeList(cl.w, p)
 }
 
+// watch answers a GET with watch=true. It returns when the watch has ended; errors that
+// it returns are sent as a Status, so there are none once the stream has begun.
 func (cl *call) watch() error {
 	q, err := cl.server.params.listQuery(cl.r.URL.Query(), !cl.server.opts.DisableWatchList)
 	if err != nil {
@@ -215,6 +219,7 @@ func (cl *call) watch() error {
 	return nil
 }
 
+// create answers a POST to a collection, with 201 and the object as it was stored.
 func (cl *call) create() error {
 	var opts metav1.CreateOptions
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
@@ -234,6 +239,8 @@ func (cl *call) create() error {
 	return cl.respond(http.StatusCreated, v)
 }
 
+// update answers a PUT. For a few resources a PUT to a name that does not exist creates
+// the object; all others answer 404.
 func (cl *call) update() error {
 	var opts metav1.UpdateOptions
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {

@@ -73,6 +73,8 @@ func changedBeyond(old, obj map[string]any, members ...string) bool {
 	return !reflect.DeepEqual(specWithout(old, members), specWithout(obj, members))
 }
 
+// specWithout returns a shallow copy of an object's specification without the named
+// members, so that two of them can be compared without changing either.
 func specWithout(o map[string]any, members []string) map[string]any {
 	spec, _ := o["spec"].(map[string]any)
 	out := make(map[string]any, len(spec))
@@ -85,6 +87,8 @@ func specWithout(o map[string]any, members []string) map[string]any {
 	return out
 }
 
+// statefulSetUpdate permits an update of the listed fields only. The text is that of
+// kube-apiserver, which programs and people search for.
 func statefulSetUpdate(old, obj map[string]any) field.ErrorList {
 	if !changedBeyond(old, obj, "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds") {
 		return nil
@@ -92,6 +96,8 @@ func statefulSetUpdate(old, obj map[string]any) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
 }
 
+// claimUpdate keeps the specification of a PersistentVolumeClaim, except for the size
+// that is requested and the attributes class.
 func claimUpdate(old, obj map[string]any) field.ErrorList {
 	// The volume and the class are written after creation, once.
 	members := []string{"resources", "volumeAttributesClassName"}
@@ -106,6 +112,8 @@ func claimUpdate(old, obj map[string]any) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")}
 }
 
+// volumeUpdate keeps the source of a PersistentVolume, such as its CSI volume: data
+// would otherwise appear to move to another disk.
 func volumeUpdate(old, obj map[string]any) field.ErrorList {
 	// Everything else in the specification is the source.
 	if !changedBeyond(old, obj, "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName", "volumeAttributesClassName", "volumeMode") {
@@ -133,6 +141,8 @@ func sealedUpdate(old, obj map[string]any) field.ErrorList {
 	return errs
 }
 
+// serviceUpdate keeps the cluster IP of a Service once it has one, except when the type
+// becomes ExternalName, which has none.
 func serviceUpdate(old, obj map[string]any) field.ErrorList {
 	had, _ := at(old, "spec", "clusterIP").(string)
 	if had == "" || had == at(obj, "spec", "clusterIP") || at(obj, "spec", "type") == "ExternalName" {
@@ -141,6 +151,8 @@ func serviceUpdate(old, obj map[string]any) field.ErrorList {
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), at(obj, "spec", "clusterIPs"), "may not change once set")}
 }
 
+// jobUpdate keeps the pod template of a Job, and its completions unless it is an
+// indexed one that changes parallelism to the same number (KEP-3715).
 func jobUpdate(old, obj map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -164,6 +176,7 @@ func notBegun(job map[string]any) bool {
 	return at(job, "spec", "suspend") == true && at(job, "status", "startTime") == nil
 }
 
+// priorityUpdate keeps the value of a PriorityClass: pods have copied it.
 func priorityUpdate(old, obj map[string]any) field.ErrorList {
 	if reflect.DeepEqual(old["value"], obj["value"]) {
 		return nil
@@ -171,6 +184,8 @@ func priorityUpdate(old, obj map[string]any) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("value"), "may not be changed in an update.")}
 }
 
+// roleRefUpdate keeps the role of a binding, so that a user who may edit its subjects
+// cannot raise what they may do.
 func roleRefUpdate(old, obj map[string]any) field.ErrorList {
 	if reflect.DeepEqual(old["roleRef"], obj["roleRef"]) {
 		return nil

@@ -72,6 +72,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// setDefault sets an option that was left at its zero value.
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

@@ -18,6 +18,8 @@ type parameters struct{ codec runtime.ParameterCodec }
 // metaVersion is the version in whose form options are sent; any would do.
 var metaVersion = schema.GroupVersion{Version: "v1"}
 
+// newParameters returns a decoder of query parameters with the conversions that
+// kube-apiserver registers, so that values are parsed as there.
 func newParameters() parameters {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metaVersion)

@@ -78,6 +78,7 @@ func (cl *call) asked(into runtime.Object) error {
 	return converter.FromUnstructured(obj.Object, into)
 }
 
+// reviewAccess answers a SubjectAccessReview: may this user do that?
 func (cl *call) reviewAccess() (runtime.Object, error) {
 	var q authorizationv1.SubjectAccessReview
 	if err := cl.asked(&q); err != nil {
@@ -90,6 +91,8 @@ func (cl *call) reviewAccess() (runtime.Object, error) {
 	return &q, nil
 }
 
+// reviewLocalAccess answers a LocalSubjectAccessReview, which is about one namespace so
+// that the right to ask can be granted per namespace.
 func (cl *call) reviewLocalAccess() (runtime.Object, error) {
 	var q authorizationv1.LocalSubjectAccessReview
 	if err := cl.asked(&q); err != nil {
@@ -102,6 +105,8 @@ func (cl *call) reviewLocalAccess() (runtime.Object, error) {
 	return &q, nil
 }
 
+// reviewOwnAccess answers a SelfSubjectAccessReview, the question behind kubectl auth
+// can-i. The user is always the server's one requester.
 func (cl *call) reviewOwnAccess() (runtime.Object, error) {
 	var q authorizationv1.SelfSubjectAccessReview
 	if err := cl.asked(&q); err != nil {
@@ -117,6 +122,8 @@ func (cl *call) reviewOwnAccess() (runtime.Object, error) {
 	return &q, nil
 }
 
+// reviewRules answers a SelfSubjectRulesReview, the question behind kubectl auth can-i
+// --list. Without ReviewAccess everything is permitted.
 func (cl *call) reviewRules() (runtime.Object, error) {
 	var q authorizationv1.SelfSubjectRulesReview
 	if err := cl.asked(&q); err != nil {
@@ -132,6 +139,7 @@ func (cl *call) reviewRules() (runtime.Object, error) {
 	return &q, nil
 }
 
+// whoAmI answers a SelfSubjectReview, the question behind kubectl auth whoami.
 func (cl *call) whoAmI() (runtime.Object, error) {
 	var q authenticationv1.SelfSubjectReview
 	if err := cl.asked(&q); err != nil {

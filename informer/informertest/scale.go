@@ -101,6 +101,7 @@ func selectorText(selector any) string {
 	return ""
 }
 
+// getScale answers a GET of the subresource scale: a Scale made of the object.
 func (cl *call) getScale() error {
 	v, err := cl.server.store.get(cl.c, cl.target.namespace, cl.target.name)
 	if err != nil {
@@ -126,6 +127,8 @@ func (cl *call) respondScale(v *version) error {
 	return other.answer(http.StatusOK, scale)
 }
 
+// updateScale answers a PUT of the subresource scale. Only the number of replicas is
+// written to the object.
 func (cl *call) updateScale() error {
 	var opts metav1.UpdateOptions
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
@@ -143,6 +146,8 @@ func (cl *call) updateScale() error {
 	return cl.writeScale(cl.writeOptions(opts.DryRun, opts.FieldManager), func(map[string]any) (map[string]any, error) { return scale.Object, nil })
 }
 
+// patchScale answers a PATCH of the subresource scale. The patch is for the Scale, not
+// for the object behind it.
 func (cl *call) patchScale() error {
 	body, media, err := cl.body()
 	if err != nil {

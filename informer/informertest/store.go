@@ -63,6 +63,8 @@ func (s *store) register(res Resource) {
 	s.registerLocked(res)
 }
 
+// registerLocked adds a resource, or changes one and keeps its objects, as an update of
+// a CustomResourceDefinition does. The caller holds s.mu.
 func (s *store) registerLocked(res Resource) {
 	if c, ok := s.collections[res.groupResource()]; ok {
 		c.res = res

@@ -77,6 +77,7 @@ func quotas(ofLimits bool) func(map[string]any) any {
 	}
 }
 
+// parameterKind is the cell ParamKind of an admission policy.
 func parameterKind(policy map[string]any) any {
 	if kind, ok := at(policy, "spec", "paramKind").(map[string]any); ok {
 		return stringAt(kind, "apiVersion") + "/" + stringAt(kind, "kind")
@@ -84,6 +85,8 @@ func parameterKind(policy map[string]any) any {
 	return "<unset>"
 }
 
+// parameterOf is the cell ParamRef of a binding: the object with the parameters, or the
+// selector of several. Without a namespace it may be in any, so that is shown as *.
 func parameterOf(binding map[string]any) any {
 	if name := stringAt(binding, "spec", "paramRef", "name"); name != "" {
 		return fmt.Sprintf("%v/%s", or("*", "spec", "paramRef", "namespace")(binding), name)
@@ -94,6 +97,8 @@ func parameterOf(binding map[string]any) any {
 	return "<unset>"
 }
 
+// missingLevel is the cell MissingPL of a FlowSchema: whether the priority level that
+// it names does not exist.
 func missingLevel(schema map[string]any) any {
 	for _, c := range objectsAt(schema, "status", "conditions") {
 		if c["type"] == "Dangling" {

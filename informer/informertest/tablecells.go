@@ -134,6 +134,7 @@ func externalIP(service map[string]any) any {
 	return orNone(joined(ips))
 }
 
+// servicePorts is the cell Port(s) of a Service, such as 80:30080/TCP with a node port.
 func servicePorts(service map[string]any) any {
 	spec, _ := service["spec"].(map[string]any)
 	var out []string
@@ -162,6 +163,7 @@ func accessModes(path ...string) func(map[string]any) any {
 	}
 }
 
+// joined is a list in one cell.
 func joined(list []any) string {
 	out := make([]string, len(list))
 	for i, v := range list {

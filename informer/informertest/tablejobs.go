@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
+// jobStatus is the cell Status of a Job. Conditions that are final come before a
+// deletion, and that before those of a job that is still active.
 func jobStatus(job map[string]any) any {
 	switch {
 	case conditionIs(job, "Complete", "True"):
@@ -24,6 +26,8 @@ func jobStatus(job map[string]any) any {
 	return "Running"
 }
 
+// jobCompletions is the cell Completions of a Job. A work queue (parallelism without
+// completions) is complete with any one pod, hence "1 of".
 func jobCompletions(job map[string]any) any {
 	done, parallel := numberAt(job, "status", "succeeded"), numberAt(job, "spec", "parallelism")
 	switch wanted, ok := at(job, "spec", "completions").(int64); {
@@ -35,6 +39,7 @@ func jobCompletions(job map[string]any) any {
 	return fmt.Sprintf("%d/1", done)
 }
 
+// jobDuration is the cell Duration of a Job: to its completion, or until now.
 func jobDuration(job map[string]any) any {
 	started, err := time.Parse(time.RFC3339, stringAt(job, "status", "startTime"))
 	if err != nil {

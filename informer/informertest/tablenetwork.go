@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+// ingressHosts is the cell Hosts of an Ingress; rules without a host are for all of
+// them.
 func ingressHosts(ingress map[string]any) any {
 	var hosts []string
 	for _, rule := range objectsAt(ingress, "spec", "rules") {
@@ -32,6 +34,8 @@ func balancerAddresses(o map[string]any) any {
 	return strings.Join(slices.Sorted(maps.Keys(addresses)), ",")
 }
 
+// ingressPorts is the cell Ports of an Ingress. An Ingress names no ports: they are
+// those of HTTP, and of HTTPS if there is a certificate.
 func ingressPorts(ingress map[string]any) any {
 	if len(objectsAt(ingress, "spec", "tls")) > 0 {
 		return "80, 443"
@@ -39,6 +43,8 @@ func ingressPorts(ingress map[string]any) any {
 	return "80"
 }
 
+// ingressParameters is the cell Parameters of an IngressClass: the object that
+// configures its controller, with kind and group.
 func ingressParameters(class map[string]any) any {
 	parameters, ok := at(class, "spec", "parameters").(map[string]any)
 	if !ok {
@@ -51,6 +57,8 @@ func ingressParameters(class map[string]any) any {
 	return kind + "/" + stringAt(parameters, "name")
 }
 
+// endpointAddresses is the cell Endpoints: each address with each port of its subset.
+// Subsets without a port, as of a headless service, show the addresses alone.
 func endpointAddresses(endpoints map[string]any) any {
 	subsets := objectsAt(endpoints, "subsets")
 	if len(subsets) == 0 {
@@ -73,6 +81,7 @@ func endpointAddresses(endpoints map[string]any) any {
 	return firstOf(list, shown, ",")
 }
 
+// slicePorts is the cell Ports of an EndpointSlice: numbers, names where a port has no number, or * for all.
 func slicePorts(slice map[string]any) any {
 	var list []string
 	for _, port := range objectsAt(slice, "ports") {
@@ -81,6 +90,7 @@ func slicePorts(slice map[string]any) any {
 	return unset(firstOf(list, shown, ","))
 }
 
+// sliceAddresses is the cell Endpoints of an EndpointSlice, ready or not.
 func sliceAddresses(slice map[string]any) any {
 	var list []string
 	for _, endpoint := range objectsAt(slice, "endpoints") {
@@ -107,6 +117,8 @@ func addressOwner(address map[string]any) any {
 	return text
 }
 
+// serviceOfAPI is the cell Service of an APIService. One without a service is served by
+// kube-apiserver itself.
 func serviceOfAPI(api map[string]any) any {
 	if name := stringAt(api, "spec", "service", "name"); name != "" {
 		return stringAt(api, "spec", "service", "namespace") + "/" + name
@@ -114,6 +126,7 @@ func serviceOfAPI(api map[string]any) any {
 	return "Local"
 }
 
+// availability is the cell Available of an APIService, with the reason if it is not.
 func availability(api map[string]any) any {
 	for _, c := range objectsAt(api, "status", "conditions") {
 		if c["type"] != "Available" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+// nodeStatus is the cell Status of a Node: the condition Ready, and whether it is
+// cordoned.
 func nodeStatus(node map[string]any) any {
 	status := "Unknown"
 	for _, c := range objectsAt(node, "status", "conditions") {
@@ -20,6 +22,8 @@ func nodeStatus(node map[string]any) any {
 	return status
 }
 
+// nodeRoles is the cell Roles of a Node, from the two labels that have named roles.
+// They are sorted, since labels have no order.
 func nodeRoles(node map[string]any) any {
 	roles := map[string]bool{}
 	set, _ := at(node, "metadata", "labels").(map[string]any)
@@ -34,6 +38,7 @@ func nodeRoles(node map[string]any) any {
 	return orNone(strings.Join(slices.Sorted(maps.Keys(roles)), ","))
 }
 
+// nodeAddress returns the cell of a kind of address, such as InternalIP: the first one.
 func nodeAddress(kind string) func(map[string]any) any {
 	return func(node map[string]any) any {
 		for _, a := range objectsAt(node, "status", "addresses") {
@@ -45,6 +50,8 @@ func nodeAddress(kind string) func(map[string]any) any {
 	}
 }
 
+// nodeKernel is the cell Kernel-Version of a Node, with the architecture where it is
+// known.
 func nodeKernel(node map[string]any) any {
 	kernel := or("<unknown>", "status", "nodeInfo", "kernelVersion")(node)
 	if arch := stringAt(node, "status", "nodeInfo", "architecture"); arch != "" {

@@ -19,6 +19,7 @@ type podSummary struct {
 	failed       string // why one has failed
 }
 
+// podReady is the cell Ready of a Pod: ready containers out of all.
 func podReady(pod map[string]any) any {
 	s := summaryOf(pod)
 	return fmt.Sprintf("%d/%d", s.ready, s.total)
@@ -26,6 +27,7 @@ func podReady(pod map[string]any) any {
 
 func podStatus(pod map[string]any) any { return summaryOf(pod).status }
 
+// podRestarts is the cell Restarts of a Pod, with the age of the last one.
 func podRestarts(pod map[string]any) any {
 	s := summaryOf(pod)
 	if s.restarts == 0 || s.lastRestart.IsZero() {

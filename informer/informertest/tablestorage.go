@@ -4,6 +4,7 @@ import (
 	"strings"
 )
 
+// volumeClaim is the cell Claim of a PersistentVolume, empty while it is not bound.
 func volumeClaim(volume map[string]any) any {
 	if claim, ok := at(volume, "spec", "claimRef").(map[string]any); ok {
 		return stringAt(claim, "namespace") + "/" + stringAt(claim, "name")
