@@ -30,8 +30,8 @@ type Batch[T Object] struct {
 	ownTables bool // next.tables is not shared with another snapshot
 }
 
-// Batch starts a batch on the current state. It waits for a running batch to end,
-// and is not for index functions or OnMutation.
+// Batch starts a batch on the current state. It waits for a running batch to end, so
+// index functions and OnMutation, which run within one, must not call it.
 func (ix *Indexer[T]) Batch() *Batch[T] {
 	ix.writer.Lock()
 	// With the lock held, the current snapshot cannot be replaced under us. The copy

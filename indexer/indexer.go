@@ -142,7 +142,7 @@ func (ix *Indexer[T]) ResourceVersion() string { return ix.Snapshot().ResourceVe
 // called while the indexer is in use, but not by the goroutine of a running
 // batch. Most of the work is done on a snapshot; writers wait only while the
 // index catches up with the changes since then. Snapshots taken before do not
-// have the index.
+// have the index. It fails with [ErrIndexExists] if the name is taken.
 func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	if isNilDefinition(def) {
 		return errors.New("indexer: index is nil; make one with NewIndex")
@@ -195,7 +195,8 @@ func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) {
 }
 
 // RemoveIndex removes the index of that name, waiting for a running batch to end.
-// Its memory is released with the last snapshot that has it.
+// Its memory is released with the last snapshot that has it. It fails with
+// [ErrIndexNotFound] if there is none.
 func (ix *Indexer[T]) RemoveIndex(name string) error {
 	ix.writer.Lock()
 	defer ix.writer.Unlock()

@@ -18,13 +18,13 @@ import (
 // also compares one object of the sample, in turn. With sampling, a mutation that
 // happens regularly is found soon; for tests, watch every object.
 type MutationOptions struct {
-	// SampleEvery is how many stored objects come to one that is watched: 1
-	// watches each, 0 (the default) switches detection off.
+	// SampleEvery selects the watched objects: one of every SampleEvery that are
+	// stored. 1 watches each, 0 (the default) switches detection off.
 	SampleEvery int
 
 	// MaxObjects bounds how many objects are watched at a time, and with it the
-	// memory for the copies; 0 means 256. Beyond it another one is dropped,
-	// after a last comparison.
+	// memory for the copies; 0 means 256. Beyond it, another object is compared a
+	// last time and no longer watched.
 	MaxObjects int
 
 	// OnMutation, if set, is called for each mutated object, from Commit or

@@ -301,7 +301,8 @@ func (t *indexTable[T, K]) find(k K) *group[T, K] {
 }
 
 // IndexFailures iterates over the objects that are missing from the index of
-// that name because its function failed, with the reason.
+// that name because its function failed, with the reason. It fails with
+// [ErrIndexNotFound] if the snapshot has no such index.
 func (s *Snapshot[T]) IndexFailures(name string) (iter.Seq2[types.NamespacedName, error], error) {
 	i := s.find(name)
 	if i < 0 {

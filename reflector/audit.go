@@ -395,14 +395,14 @@ type AuditHealth struct {
 	Objects int
 	// Missing, Extra and Stale count what the audits have found: objects that only the
 	// server had, that only the sink had, and of which the two had different versions.
-	// Repaired is how many of those the lists that followed have brought another version
-	// of, or none.
+	// Repaired is how many of those the lists that followed changed in the sink, or
+	// removed from it.
 	Missing, Extra, Stale, Repaired int
-	// Lasting is how many differences the last audit has met again although the
-	// collection was read because of them. The sink does not keep what it gets, or has
-	// objects that it got from elsewhere.
+	// Lasting is how many differences the last audit found again although the
+	// collection had been read because of them: the sink does not keep what it gets, or
+	// has objects that it got from elsewhere.
 	Lasting int
-	// LastError is why the most recent audit that failed did, at LastErrorTime. The
+	// LastError is the error of the most recent audit that failed, at LastErrorTime. The
 	// next one is made an interval later.
 	LastError     error
 	LastErrorTime time.Time

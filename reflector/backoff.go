@@ -8,20 +8,21 @@ import (
 )
 
 // Backoff says how long to wait before the next attempt after a failure that
-// delivered nothing. A field that is zero has the default named.
+// delivered nothing. A field that is zero means the default.
 type Backoff struct {
-	// Initial is the wait after the first failure in a row. 800ms.
+	// Initial is the wait after the first failure in a row. The default is 800ms.
 	Initial time.Duration
-	// Factor is by how much it grows with each further one. 2.
+	// Factor is by how much it is multiplied with each further one. The default is 2.
 	Factor float64
-	// Max is what no wait exceeds. 30s.
+	// Max is what no wait exceeds. The default is 30s, or Initial if that is longer.
 	Max time.Duration
 	// Jitter spreads waits at random over [d, d·(1+Jitter)], so that clients
-	// which failed together do not come back together. 0.5; negative for none.
+	// which failed together do not come back together. The default is 0.5; negative
+	// means none.
 	Jitter float64
 	// Healthy is how long a watch must have run for failures to be forgotten.
 	// A watch that ends sooner counts as a failure too, but resumes at once if it has
-	// delivered something. 10s.
+	// delivered something. The default is 10s.
 	//
 	// It also bounds requests, whatever the server does: nine can be sent without a
 	// wait, and then one per Healthy, or per half of the shortest wait at Max if

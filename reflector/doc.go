@@ -41,7 +41,7 @@
 //     when, and in the log: at once for a new reason, and then once a minute. The
 //     error says what to do.
 //  3. Nothing spins. Whatever the server does, it gets at most 10 requests in any
-//     10 seconds, and in the long run two per 20 seconds, except for what
+//     10 seconds, and in the long run one per 10 seconds, except for what
 //     [Options].Policy asks for and for further pages of a list that are at least
 //     half full. Within this allowance a watch that has delivered something resumes
 //     at once.

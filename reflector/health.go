@@ -61,13 +61,14 @@ type Health struct {
 	ConsecutiveFailures int
 	// NextAttempt is the end of the present wait, in StateDegraded.
 	NextAttempt time.Time
-	// ResourceVersion is the point up to which the sink has seen. Between
+	// ResourceVersion is the point up to which the sink has everything. Between
 	// two lists it never goes back.
 	ResourceVersion string
 	// LastEvent is when the last event or bookmark arrived.
 	LastEvent time.Time
-	// Lists, WatchLists and Watches count requests: pages of lists and audits, and
-	// questions for a version, watches with initial events, watches without.
+	// Lists, WatchLists and Watches count requests. Lists are the pages of lists and
+	// audits, and the checks whether the server still knows a version; WatchLists are
+	// watches with initial events, Watches those without.
 	Lists, WatchLists, Watches int
 	// Reconnects counts the ends of watches, and failures to start one, by
 	// reason.

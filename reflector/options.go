@@ -21,14 +21,14 @@ const (
 	SyncWatchList SyncMode = "watchlist"
 )
 
-// Options configure a [Reflector]. The zero value is ready to use; a field that is
-// zero has the default named.
+// Options configure a [Reflector]. The zero value is ready to use: a field that is
+// zero means the default.
 type Options struct {
-	// Name appears in logs. The name of the source, if it has one.
+	// Name appears in logs. The default is the name of the source, if it has one.
 	Name string
 	// Logger receives state changes (debug), successful syncs (info), failures
 	// and quarantined objects (warn), each reason at most once a minute.
-	// slog.Default(); a logger with slog.DiscardHandler is silent.
+	// The default is slog.Default(); a logger with slog.DiscardHandler is silent.
 	Logger *slog.Logger
 	// OnStateChange is called at every change of state, from the goroutine of
 	// Run, which it must not hold up.
@@ -39,7 +39,7 @@ type Options struct {
 	// Metrics, if not nil, receives counts and durations.
 	Metrics Metrics
 
-	// Sync says how the collection is read as a whole. SyncAuto.
+	// Sync says how the collection is read as a whole. The default is SyncAuto.
 	Sync SyncMode
 	// PageSize is the number of objects per page of a LIST. If it is 0, a list
 	// that the server answers from its watch cache is not paged, and one that
@@ -52,8 +52,8 @@ type Options struct {
 	// was updated. Such a change has no event either.
 	DecodeUnchanged bool
 
-	// AuditInterval, if not 0, is how often the metadata of the collection is compared
-	// with what the sink has, give or take 5%. What is missing, extra or of another
+	// AuditInterval, if not 0, is the time between audits, give or take 5%. An audit
+	// compares the metadata of the collection with what the sink has. What is missing, extra or of another
 	// version, without an event that explains it, is repaired by reading the collection
 	// again, and reported in [Health].Audit. No watch can notice such a difference: it
 	// comes from an etcd that was restored from a backup and whose history has reached
@@ -74,36 +74,36 @@ type Options struct {
 	Timeouts Timeouts
 }
 
-// Timeouts bound how long a [Reflector] waits for a server. A field that is zero has
-// the default named.
+// Timeouts bound how long a [Reflector] waits for a server. A field that is zero means
+// the default.
 type Timeouts struct {
 	// Watch is the shortest time that the server is asked to keep a watch open; each
 	// watch asks for a random time of up to twice that, so that watches do not end
-	// together. 5m. It is rounded up to seconds.
+	// together. The default is 5m. It is rounded up to seconds.
 	Watch time.Duration
 	// Answer is how long the server may take to begin an answer, and then for how
-	// long no byte of a LIST may arrive. 1m; negative for no limit.
+	// long no byte of a LIST may arrive. The default is 1m; negative means no limit.
 	Answer time.Duration
 	// Idle is how long no byte of an event or bookmark of a watch may arrive before
 	// the connection is taken for half-open, and the watch resumed on another one.
-	// 5m; negative for none. API servers send bookmarks about once a minute. In any
+	// The default is 5m; negative means no limit. API servers send bookmarks about once a minute. In any
 	// case the client ends a watch that the server has not ended 30s after the time
 	// agreed.
 	Idle time.Duration
 	// Progress is how long a WatchList may take to begin, and then its initial
-	// events may bring no new object, before a LIST is used instead. 10s. Bytes do
-	// not count here; those of the LIST do.
+	// events may bring no new object, before a LIST is used instead. The default is 10s.
+	// Only whole objects count here; for a LIST, see Answer, each byte does.
 	Progress time.Duration
 	// Completion is how long the initial events of a WatchList may take altogether
 	// before a LIST is used instead, unless they still come at the rate of a large
-	// collection, 100 new objects a second. 20s.
+	// collection, 100 new objects a second. The default is 20s.
 	Completion time.Duration
 	// WatchListRetry is for how long LIST is used after the server has refused a
-	// WatchList or has not ended its initial events. 30m.
+	// WatchList or has not ended its initial events. The default is 30m.
 	WatchListRetry time.Duration
 	// QuarantineRetry is how long after the loss of an event whose object could not
 	// be decoded or transformed the collection is listed again. It doubles, up to 64
-	// times, while that happens again. 1m; less than 1s is taken as 1s.
+	// times, while that happens again. The default is 1m; less than 1s is taken as 1s.
 	QuarantineRetry time.Duration
 }
 

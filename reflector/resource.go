@@ -56,7 +56,7 @@ type ResourceOptions struct {
 	// Encoding is the format in which objects are transferred; the zero value chooses.
 	Encoding Encoding
 	// MaxObjectSize bounds the size in bytes of one object as it is received; a
-	// list or watch with a larger one fails. 8 MiB.
+	// list or watch with a larger one fails. The default is 8 MiB.
 	MaxObjectSize int
 }
 

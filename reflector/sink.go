@@ -12,7 +12,7 @@ import (
 //
 // A method may block: the reflector then stops reading, and the pressure
 // reaches the server through the TCP connection. It must return soon after ctx
-// ends. An error says that the change was not taken over; the reflector reports
+// ends. An error says that the sink did not accept the change; the reflector reports
 // it, backs off and delivers the change again, either as the same event or as
 // part of a Replace. A panic is not recovered.
 type Sink[T any] interface {
@@ -54,6 +54,7 @@ type Audited[T any] interface {
 type Known[T any] interface {
 	// Known returns the newest version that the sink has. It is called while a
 	// collection is read, and from several goroutines at once; no method of the Sink
-	// runs meanwhile. It must not modify what they read without a lock.
+	// runs meanwhile. So it needs no lock against the Sink's own methods, but one for
+	// whatever it modifies itself.
 	Known(key types.NamespacedName) (T, bool)
 }

@@ -32,8 +32,8 @@ type ListerWatcher[T Object] interface {
 	// List makes one LIST request and hands over the objects one by one, in
 	// the order of the answer, as they are decoded. An object that cannot be
 	// decoded or transformed is handed over as an *[ObjectError] with a zero
-	// obj, and the next ones follow. An error of each ends the list and is
-	// returned as it is.
+	// obj, and the next ones follow. An error that each returns ends the list and
+	// is returned unchanged.
 	//
 	// The result holds the resourceVersion and the continue token of the page.
 	List(ctx context.Context, opts metav1.ListOptions, each func(obj T, err error) error) (metav1.ListMeta, error)

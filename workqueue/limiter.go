@@ -170,11 +170,11 @@ func (m *maxWait[T]) whenAfter(item T, wait time.Duration) time.Duration {
 // there is.
 //
 // In a [MaxOf], an item that must wait longer for another limiter than for this
-// one does not take a place in the line, which others could use in the
-// meantime; it pays its token when it is due. Since that may be booked later,
-// with the time at which it was due, limiter must not be used for anything else,
-// nor by another Bucket: it would count the time since then twice. Queues that
-// are to share a line share the Bucket.
+// one takes its token only when that wait ends, so that other items can use the
+// tokens in the meantime. The Bucket may record such a token afterwards, as of the time
+// at which it was due. So limiter must not be used for anything else, nor by another
+// Bucket: tokens earned since then would count twice. Queues that are to share a rate
+// share the Bucket.
 func Bucket[T comparable](limiter *rate.Limiter) RateLimiter[T] {
 	if limiter == nil {
 		limiter = rate.NewLimiter(rate.Inf, 0)

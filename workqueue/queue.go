@@ -131,8 +131,8 @@ func (q *plain[T]) Barrier() <-chan struct{} {
 	return q.engine.barriers.seal()
 }
 
-// ShutDown makes the queue ignore all further adds, drops what is delayed, and
-// lets Get return false once nothing is queued. It does not wait; it ends the
+// ShutDown makes the queue ignore all further adds, drops what is delayed or parked,
+// and lets Get return false once nothing is queued. It does not wait; it ends the
 // wait of any [Queue.ShutDownWithDrain].
 func (q *plain[T]) ShutDown() { q.engine.shutDown() }
 
@@ -234,8 +234,8 @@ func (q *delaying[T]) Park(item T, until Condition, timeout time.Duration) {
 	q.engine.park(item, until, timeout, true)
 }
 
-// RateLimitingQueue is a [DelayingQueue] that finds out by itself how long to
-// delay an item that failed. [Process] is the loop that belongs to it.
+// RateLimitingQueue is a [DelayingQueue] with a [RateLimiter], which computes how long
+// an item that failed is delayed. [Process] runs workers on it.
 //
 // All methods may be called concurrently. Create one with [NewRateLimiting].
 type RateLimitingQueue[T comparable] struct {

@@ -45,8 +45,8 @@ const DefaultParkTimeout = time.Minute
 //
 //   - Call met once the condition is true, from any goroutine, also before the
 //     function has returned. Later calls of met do nothing, nor do those after cancel.
-//   - met returns quickly, but takes the lock of the queue. So call it with none of
-//     your locks held that cancel takes.
+//   - met returns quickly, but takes the lock of the queue. Do not call it while you
+//     hold a lock that cancel takes, too.
 //   - The queue calls cancel at most once, and holds no lock then. It usually does not
 //     call it once met was called, but must be allowed to.
 //   - Return nil for a cancel that has nothing to do.

@@ -1,5 +1,6 @@
 // Package clientgo puts this library behind the interfaces of k8s.io/client-go, so
-// that a program moves over one part at a time while the rest of it stays.
+// that a program moves over one part at a time while the rest of it stays. It is a
+// module of its own, as it imports client-go's caches and queues.
 //
 // # Queues
 //
@@ -27,15 +28,15 @@
 //
 //  1. Behind the interfaces: provide one informer after the other to the factory of
 //     package informers. Listers, handlers and the controller stay as they are.
-//  2. Listers: take the informer.Cache instead of the generated lister.
+//  2. Listers: pass the informer.Cache on, and use its Lister, instead of the generated
+//     one.
 //  3. Handlers: informer.EnqueueKeysOf and typed handlers instead of event handlers,
 //     tombstones and key functions.
 //  4. The queue: [NewTypedRateLimitingQueue], and then workqueue.Process for the loop.
 //
 // # What cannot be kept
 //
-// It panics or returns an error, with a message that says what to do, instead of
-// behaving otherwise:
+// These panic or return an error that says what to do (to the right) instead:
 //
 //	Store.Add, Update, Delete, Replace; Bookmark panics          the cache equals the server's state
 //	SetTransform of a started informer, or of FromInformer       informer.Options.Transform
@@ -43,17 +44,19 @@
 //	TypedQueueConfig.Queue, TypedDelayingQueueConfig.Queue,      an order of your own: workqueue.Options has
 //	TypedRateLimitingQueueConfig.DelayingQueue                   priority classes and groups
 //
-// It is different, on purpose or because client-go does not export what it takes:
+// These behave differently, on purpose or because client-go does not export what would
+// be needed:
 //
 //	a delete and an add under one name   a deletion with a tombstone and an add, where client-go may have an update
 //	a watch that is resumed              no update for an object that did not change
 //	an index function that fails         that object is missing from that index; client-go panics
 //	an object of another type            reported as one that cannot be decoded
-//	HandlerOptions.Logger                the informer's logger
+//	HandlerOptions.Logger                is not used: the informer's logger is
 //	a running handler's resync           is spread over its period
-//	workqueue.SetProvider                the provider is client-go's secret: pass MetricsProvider
+//	workqueue.SetProvider                has no effect, as client-go does not export the provider:
+//	                                     set MetricsProvider in the queue's configuration
 //	ShutDownWithDrain                    waits for queued items, too, and any number may wait
-//	Add of a delayed item                cancels the delay (not with a Clock of your own)
+//	Add of a delayed item                cancels the delay (not with a Clock in the configuration)
 //	Done of an item that is not running  changes nothing
 //	Clock                                drives delays; the durations in metrics are those of the real clock
 //

@@ -14,22 +14,22 @@ import (
 // nor invented. A client that is correct has the true state soon after the
 // chaos ends.
 type Chaos struct {
-	// Seed determines the choices. With several clients at once the order of
-	// their requests, and so who meets with what, is not determined by it.
+	// Seed determines the choices. It does not determine the order in which the
+	// requests of several clients arrive, and so not which of them gets which fault.
 	Seed uint64
 	// Rate is the share of lists and watches that go wrong, from 0 to 1.
 	Rate float64
-	// Writes lets other requests go wrong as well. They are refused before they
-	// are carried out.
+	// Writes lets all other requests fail as well, reads of one object among them.
+	// They are refused before they are carried out.
 	Writes bool
 	// Longest bounds delays; 0 means one second.
 	Longest time.Duration
-	// Stalls lets requests hang until the client gives up. Clients without a
-	// timeout of their own never do.
+	// Stalls lets requests hang until the client closes the connection. Clients
+	// without a timeout of their own never do.
 	Stalls bool
 }
 
-// InjectChaos lets chaos begin and returns the function that ends it. Faults
+// InjectChaos begins to inject random faults and returns the function that ends it. Faults
 // that were injected before come first.
 func (s *Server) InjectChaos(c Chaos) (stop func()) {
 	setDefault(&c.Longest, time.Second)

@@ -40,24 +40,26 @@
 //
 //  1. What this server answers, a kube-apiserver 1.36 answers too: one suite of
 //     conformance tests passes on both, and both answer recorded requests of real
-//     clients alike. README.md of this package lists every difference.
+//     clients alike. README.md of this package lists the known differences.
 //  2. All writes have one order. Each has a version of its own, taken from one
-//     counter; an object, a list, an event and a bookmark state such versions.
+//     counter. The resourceVersions of objects, lists, events and bookmarks are such
+//     versions.
 //  3. A list shows the state at its version, and so do all its pages.
 //  4. A watch from a version shows each later change exactly once, in order, or
 //     ends with 410. A bookmark's version says that everything up to it was sent.
-//  5. A write that changes nothing has no version and raises no event.
+//  5. A write that changes nothing gets no new version and causes no event.
 //  6. Equal seeds and equal requests give equal UIDs and names. Time comes from
 //     package time only.
-//  7. A watch costs a cursor: no buffer, and no goroutine but that of its HTTP
-//     request. A slow client delays no other one, and in the end gets 410.
+//  7. A watch costs a position in the history: no buffer, and no goroutine but that
+//     of its HTTP request. A slow client delays no other one; one that falls behind
+//     the history gets 410.
 //  8. When Close returns, nothing of the server runs any more.
 //
 // # Errors
 //
 // Requests are answered with the metav1.Status of a real API server, in the
-// stream of a watch as an ERROR event. The Go side returns the same errors, fit
-// for k8s.io/apimachinery/pkg/api/errors, and errors that begin with
+// stream of a watch as an ERROR event. Methods of [Server] return the same errors,
+// which apierrors.IsNotFound and the like recognise, and errors that begin with
 // "informertest:" for mistakes in the test, such as a kind that is not served.
 //
 // README.md has what is served, filled in and left out, the faults, how to test a

@@ -8,13 +8,13 @@ import (
 // Fault makes requests go wrong. The zero values of its fields mean: the next
 // request to any resource.
 type Fault struct {
-	// Verb and Resource (the plural name) choose the requests; empty means any.
+	// Verb and Resource (the plural name) select the requests; empty means any.
 	Verb, Resource string
-	// Match, if set, must agree as well. It must not call the server.
+	// Match, if set, must return true as well. It must not call the server.
 	Match func(Request) bool
-	// Skip lets so many chosen requests pass first.
+	// Skip is how many selected requests pass before the first that goes wrong.
 	Skip int
-	// Times is how many chosen requests go wrong; 0 means one, negative all
+	// Times is how many selected requests go wrong; 0 means one, negative all
 	// until the fault is removed.
 	Times int
 	// Effect is what happens to them.
@@ -43,9 +43,9 @@ type faults struct {
 	list []*fault
 }
 
-// Inject adds a fault. Faults are asked in the order of their injection, and a
-// request meets with the first that chooses it. remove takes the fault back; a
-// request that already met with it is not released.
+// Inject adds a fault. Faults are tried in the order of their injection, and the
+// first one that selects a request applies to it. remove removes the fault; it does
+// not release a request to which the fault applies already, such as a stalled one.
 func (s *Server) Inject(f Fault) (remove func()) {
 	setDefault(&f.Times, 1)
 	return s.faults.add(&fault{Fault: f})

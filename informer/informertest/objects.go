@@ -51,7 +51,9 @@ func (s *Server) Update(obj runtime.Object) error {
 	return encode(v, k, obj)
 }
 
-// Modify updates a stored object by a function, which gets a copy of it.
+// Modify updates a stored object: change gets a copy of it and modifies that. What is
+// immutable to clients can be changed, too. If there is no such object, the error
+// satisfies apierrors.IsNotFound.
 func (s *Server) Modify(gvr schema.GroupVersionResource, namespace, name string, change func(*unstructured.Unstructured)) error {
 	k, err := s.collection(gvr)
 	if err != nil {

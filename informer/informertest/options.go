@@ -19,7 +19,7 @@ type Options struct {
 	// plural name replaces a built-in.
 	Resources []Resource
 
-	// Scheme holds Go types of further kinds than the built-in ones, which are
+	// Scheme holds the Go types of kinds that are not built in; the built-in ones are
 	// known without it. Kinds in it that have generated protobuf code are served
 	// in protobuf too, as those of an aggregated API server are; all others, custom
 	// resources among them, are served in JSON only, and protobuf is refused with

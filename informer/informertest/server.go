@@ -111,8 +111,8 @@ func (s *Server) Register(res Resource) error {
 	return nil
 }
 
-// Config returns a new configuration for clients of the server, to be changed at
-// will. Clients are not rate limited.
+// Config returns a new configuration for clients of the server, which the caller may
+// change. Clients made from it are not rate limited.
 func (s *Server) Config() *rest.Config {
 	cfg := &rest.Config{Host: s.URL(), QPS: -1}
 	if s.client != nil {
@@ -121,8 +121,8 @@ func (s *Server) Config() *rest.Config {
 	return cfg
 }
 
-// URL returns the base URL, such as "http://127.0.0.1:34567". That of an
-// in-memory server means something to Config's clients only.
+// URL returns the base URL, such as "http://127.0.0.1:34567". Only clients made from
+// Config reach that of an in-memory server.
 func (s *Server) URL() string { return "http://" + s.address }
 
 // Close ends all watches, breaks all connections, and returns when nothing of

@@ -1,9 +1,9 @@
 // Package inspect shows what informers, their handlers, and queues are doing
 // right now, as a page in a browser, as text in a terminal, or as JSON.
 //
-// A controller does nothing: why? The first line of the page says what is wrong, the
-// worst first, and what to do about it. Below is a card for each informer and queue.
-// Each part can say how it is; this package asks them at each request:
+// A controller does nothing: why? The first line of the page is the worst problem, and
+// what to do about it; further problems follow. Below is a card for each informer and
+// queue. At each request the handler reads their present state:
 //
 //	informer.Health ────────────▶ ┌─────────┐        curl localhost:6060/debug/informers
 //	Factory.Health (those it has) │ Handler │ ◀────▶ a browser
@@ -32,21 +32,23 @@
 // # Promises
 //
 //  1. An answer is of the moment of the request. The informers of a factory are
-//     those that it has then, and what [Handler.Add] adds, or its result removes,
-//     at any time, from any goroutine, is there or gone in the next answer.
+//     those that it has then. [Handler.Add], and the function that it returns to
+//     remove what was added, have their effect on the next answer; both may be called
+//     at any time, from any goroutine.
 //  2. A slow reader of the page blocks nothing: no lock is held while the answer
 //     is written.
 //  3. What is in objects is not shown. Shown are names, keys, numbers, times, and
-//     error texts, but not those of decoding and transforming, nor those of the
-//     classes sink and other, any of which may quote an object. Errors and panics of
+//     error texts; but not those of decoding and transforming, of reflector.ClassSink
+//     and of reflector.ClassOther, any of which may quote an object. Errors and panics of
 //     the program's own functions are shown, unless [Options].HideErrors is set; of an
 //     object that the server finds invalid, only the fields are named. An item of a queue
 //     that does not consist of strings, numbers and booleans alone is shown as its
 //     type.
 //  4. A queue of any length is locked for about the same time, which depends on
-//     [Options].MaxItems, and its card is bounded. The number of items left out is shown.
-//  5. Names may be anything: they do not become a part of the page, of the JSON or
-//     of a terminal's control sequences.
+//     [Options].MaxItems, and its card has a bounded size. The number of items left
+//     out is shown.
+//  5. Names may contain anything: they are escaped, so that none becomes markup of the
+//     page, syntax of the JSON or a control sequence of a terminal.
 //  6. Requests change nothing. Methods other than GET and HEAD are answered with
 //     405, parameters that are not known with 400 and the reason. No answer may be
 //     stored by a cache. The page loads nothing from elsewhere, may not be framed, and

@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// DefaultMaxItems is how many items of a queue are shown of each kind (waiting,
-// delayed, running) if the options do not say otherwise.
+// DefaultMaxItems is how many items of a queue are shown of each kind (queued,
+// delayed, parked, running, failing) if the options do not say otherwise.
 const DefaultMaxItems = 20
 
-// Options configures a [Handler]. The zero value is good: it shows nothing yet, and
+// Options configures a [Handler]. The zero value is ready to use: it shows nothing yet, and
 // answers requests to loopback addresses.
 type Options struct {
 	// Show is what to show from the beginning; see also [Handler.Add].

@@ -6,13 +6,12 @@
 //
 // # The problem
 //
-// There are two kinds of figures. Some are about what happens: an item was
-// added, a batch was applied. They are counted when it happens. Others are about
-// how things are: how many items wait, how long the oldest one has been worked
-// on, when the server was last heard of. Those change with nothing happening, and
-// a figure that is written down from time to time is wrong in between. Here they
-// are read at each scrape, from the queue or the informer itself, by the one
-// collector that is registered:
+// There are two kinds of figures. Counters and histograms record what happens, when
+// it happens: an item was added, a batch was applied. Gauges show a state: how many
+// items wait, how long the oldest one has been worked on, when the server was last
+// heard of. A state changes while nothing happens, and a gauge that is set from time
+// to time is wrong in between. Here gauges are read at each scrape, from the queue
+// or the informer itself, by the one collector that is registered:
 //
 //	workqueue ──Added, Started, Finished…──▶ counters, histograms ──┐
 //	informer  ──Applied────────────────────▶                        ├──▶ scrape
@@ -29,7 +28,7 @@
 //	series, err := provider.Queue("pods")
 //	...
 //	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Metrics: series})
-//	series.Attach(queue) // for depth, unfinished work, longest running
+//	series.Attach(queue) // for the metrics that are read at a scrape
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
 // For all informers of a factory, set informer.FactoryOptions.Metrics.
@@ -64,7 +63,7 @@
 //	informer_structure_bytes                  * the table of objects, without them: exact
 //	informer_index_bytes                      * an index, with the label index: exact
 //	informer_objects_bytes                    * the objects, without parts in a pool
-//	informer_shared_bytes                     * what more they would take without the pool
+//	informer_shared_bytes                     * how much more they would take without the pool
 //	informer_pool_bytes                       * the pool, for all its informers
 //
 // With the label namespace, if the informer reads some namespaces one by one:
@@ -76,10 +75,10 @@
 //	informer_quarantined_objects_total        * the same, ever
 //	informer_requests_total                   * by verb: list, watchlist, watch
 //	informer_reconnects_total                 * ends of watches, by reason: a reflector.ErrorClass
-//	informer_audits_total                     * comparisons with the server, if asked for
+//	informer_audits_total                     * audits, see reflector.Options.AuditInterval
 //	informer_audit_differences_total          * wrong objects, by kind: missing, extra, stale
 //	informer_audit_repaired_total             * how many of these were put right
-//	informer_audit_lasting                    * how many the last audit has met again
+//	informer_audit_lasting                    * how many the last audit found again after a repair
 //
 // With the label handler; handlers of one informer that have the same name are
 // added up:
@@ -91,7 +90,7 @@
 //	informer_handler_overflows_total          * times that it was beyond its bound
 //	informer_handler_panics_total             * panics after which it goes on
 //
-// For a reflector that was given a recorder of its own, by itself or in the
+// For a reflector whose Options.Metrics is a [Reflector], used alone or in the
 // options of an informer:
 //
 //	reflector_lists_total                       by result: success or a reflector.ErrorClass
@@ -104,10 +103,10 @@
 //	reflector_quarantined_objects_total         by reason: decode or transform
 //	reflector_state                             1 for the present state
 //
-// The names workqueue_* and informer_queued_items, informer_processing_latency_seconds
-// and informer_store_resource_version mean what they mean in Kubernetes' own
-// components, and the bounds of their histograms include those used there. The
-// informer_* ones lack the labels group, version and resource: an informer here
+// The first seven workqueue_* metrics, informer_queued_items,
+// informer_processing_latency_seconds and informer_store_resource_version mean what
+// they mean in Kubernetes' own components, and the bounds of their histograms include
+// those used there. The other names are this library's. The informer_* ones lack the labels group, version and resource: an informer here
 // is identified by its name, which a factory makes from resource and selectors.
 //
 // Four that are worth an alert: informer_degraded_seconds and
@@ -117,11 +116,12 @@
 //
 // # Promises
 //
-//  1. Levels are those of the moment of the scrape, those of memory up to five minutes
-//     older. No goroutine keeps them.
+//  1. Gauges are of the moment of the scrape, those of memory up to five minutes
+//     older. No goroutine updates them.
 //  2. Counters begin at 0 with the informer, queue or reflector, so that the
-//     first increase is seen. Only labels whose values are found out as one goes
-//     (reason, result, type of a reflector's events) appear with their first.
+//     first increase is seen. Only series with a label whose values are not known
+//     beforehand (reason, result, type of a reflector's events) begin with the first
+//     such event.
 //  3. When an informer has stopped, and when a [Queue] or [Reflector] is closed,
 //     a scrape that begins afterwards shows none of its series. The name is free
 //     again.
@@ -133,7 +133,7 @@
 // # Failures
 //
 //   - The registry has such metrics already: [New] says so.
-//   - A queue is not attached: three of its seven metrics are missing.
+//   - A queue is not attached: its metrics with an asterisk are missing.
 //   - An informer is started before an old one of the same name has stopped: the
 //     new one is shown with a number for as long as it runs. Wait for the old
 //     one's Done first.

@@ -105,9 +105,9 @@ type Queue struct {
 // stater is any queue of package workqueue.
 type stater interface{ Stats() workqueue.Stats }
 
-// Attach says which queue this is about. Its depth, its unfinished work, its
-// longest running item and its losses are read at each scrape, which takes
-// constant time; before, they have no series. A second call replaces the queue.
+// Attach says which queue this is about. The metrics with an asterisk in the package
+// documentation, such as its depth, are read from it at each scrape, in constant time;
+// before Attach they have no series. A second call replaces the queue.
 func (q *Queue) Attach(queue interface{ Stats() workqueue.Stats }) {
 	var source stater = queue
 	q.source.Store(&source)
