@@ -395,8 +395,8 @@ type AuditHealth struct {
 	Objects int
 	// Missing, Extra and Stale count what the audits have found: objects that only the
 	// server had, that only the sink had, and of which the two had different versions.
-	// Repaired is how many of those the lists that followed changed in the sink, or
-	// removed from it.
+	// Repaired is how many of those the lists that followed added to the sink, changed
+	// in it or removed from it.
 	Missing, Extra, Stale, Repaired int
 	// Lasting is how many differences the last audit found again although the
 	// collection had been read because of them: the sink does not keep what it gets, or
