@@ -69,6 +69,8 @@ func (d *DoomedPods) Without(set types.NamespacedName, shown []*corev1.Pod) []*c
 			living = append(living, pod)
 		}
 	}
-	d.bySet[set] = still
+	if d.bySet[set] = still; len(still) == 0 {
+		delete(d.bySet, set)
+	}
 	return living
 }
