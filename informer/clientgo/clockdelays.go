@@ -15,6 +15,9 @@ import (
 // clockDelays keeps the delayed items of a queue whose configuration has a clock: a
 // fake one, in a test that steps it. Our queue knows only the real clock. A timer and
 // a goroutine for each delay are dear, and simple.
+//
+// The lock order is mu, then the lock of the queue: add and fire call the queue with mu
+// held, and the queue never calls back.
 type clockDelays[T comparable] struct {
 	clock   clock.WithTicker
 	limiter upstream.TypedRateLimiter[T]
@@ -22,9 +25,11 @@ type clockDelays[T comparable] struct {
 	metrics workqueue.Metrics // may be nil
 	stopped chan struct{}
 
+	// mu guards due and n.
 	mu  sync.Mutex
 	due map[T]deadline
-	n   uint64
+	// Counts requests, for deadline.n.
+	n uint64
 }
 
 // A deadline is when a delay ends; of equal ones, the earlier request comes first.
@@ -33,7 +38,9 @@ type deadline struct {
 	n  uint64
 }
 
-// isReal reports whether a clock is the real one, which needs none of this.
+// isReal reports whether a clock is the real one, which needs none of this. A nil clock
+// is what client-go's configurations have by default. Another implementation that is
+// real as well is taken for a fake one, which only costs more.
 func isReal(c clock.WithTicker) bool {
 	switch c.(type) {
 	case nil, clock.RealClock, *clock.RealClock:
@@ -47,7 +54,8 @@ func newClockDelays[T comparable](c clock.WithTicker, limiter upstream.TypedRate
 	return &clockDelays[T]{clock: c, limiter: limiter, queue: queue, metrics: metrics, stopped: make(chan struct{}), due: map[T]deadline{}}
 }
 
-// add delays an item, unless it is delayed by less already.
+// add delays an item, unless it is delayed by less already. The earlier of two
+// deadlines wins, as in client-go's delaying queue.
 func (d *clockDelays[T]) add(item T, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,6 +70,8 @@ func (d *clockDelays[T]) add(item T, wait time.Duration) {
 	}
 	d.n++
 	d.due[item] = deadline{at: at, n: d.n}
+	// Made with the lock held: between Now and NewTimer a test could otherwise step its
+	// clock, and the timer would end later than the deadline.
 	timer := d.clock.NewTimer(wait)
 	go func() {
 		defer timer.Stop()
@@ -73,7 +83,9 @@ func (d *clockDelays[T]) add(item T, wait time.Duration) {
 	}()
 }
 
-// addRateLimited delays an item by what the limiter says.
+// addRateLimited delays an item by what the limiter says. The limiter is asked here and
+// not by the queue, whose delay would be by the real clock. So the retry is counted
+// here, too.
 func (d *clockDelays[T]) addRateLimited(item T) {
 	if d.queue.ShuttingDown() {
 		return
@@ -90,7 +102,8 @@ func (d *clockDelays[T]) addRateLimited(item T) {
 }
 
 // fire adds all items whose delay is over, in the order of their deadlines, as a clock
-// that is stepped ends many at once.
+// that is stepped ends many at once. Each item is added once, however many timers of it
+// fire.
 func (d *clockDelays[T]) fire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,5 +124,5 @@ func (d *clockDelays[T]) fire() {
 }
 
 // stop ends the goroutines of all delays. It does not wait for them: each ends without
-// touching the queue.
+// touching the queue. It is called once: newWorkQueue wraps it in a sync.OnceFunc.
 func (d *clockDelays[T]) stop() { close(d.stopped) }

@@ -4,8 +4,9 @@ import (
 	upstream "k8s.io/client-go/util/workqueue"
 )
 
-// The constructors have the names of those in client-go's util/workqueue. None of
-// their queues has a goroutine, except with a MetricsProvider or a Clock.
+// The constructors have the names of those in client-go's util/workqueue. None of their
+// queues has a goroutine, except with a MetricsProvider or a Clock. The compiler checks
+// that code which takes these interfaces takes our queue.
 var (
 	_ upstream.TypedInterface[string]             = (*WorkQueue[string])(nil)
 	_ upstream.TypedDelayingInterface[string]     = (*WorkQueue[string])(nil)

@@ -7,13 +7,15 @@ import (
 	"github.com/informerkit/informerkit/informer"
 )
 
-// eventHandler passes events to a handler of client-go.
+// eventHandler passes events to a handler of client-go. It has no state, so one value
+// can serve any number of registrations.
 type eventHandler[T informer.Object] struct {
 	next upstream.ResourceEventHandler
 }
 
 // OnEvent implements [informer.Handler]. A deletion whose final state is not known is a
-// tombstone with the last state that is.
+// tombstone with the last state that is. client-go's handlers know a tombstone as
+// cache.DeletedFinalStateUnknown, by value, and switch on that type.
 func (h eventHandler[T]) OnEvent(e informer.Event[T]) {
 	switch e.Type {
 	case informer.Added:

@@ -35,6 +35,8 @@ type Store[T indexer.Object] interface {
 type Indexer[T indexer.Object] struct {
 	store Store[T]
 
+	// mu guards indexers. Reading the store takes no lock; AddIndexers holds mu while
+	// the store builds the indexes.
 	mu       sync.RWMutex
 	indexers upstream.Indexers
 }
@@ -42,6 +44,8 @@ type Indexer[T indexer.Object] struct {
 // NewIndexer returns store as client-go's interface.
 func NewIndexer[T indexer.Object](store Store[T]) *Indexer[T] {
 	return &Indexer[T]{store: store, indexers: upstream.Indexers{
+		// For Index and GetIndexers only. Look-ups by namespace are answered from the
+		// store's own namespaces, see byIndex.
 		upstream.NamespaceIndex: upstream.MetaNamespaceIndexFunc,
 	}}
 }
@@ -108,6 +112,8 @@ func (x *Indexer[T]) GetByKey(key string) (any, bool, error) {
 // Index returns the objects that share a value of the index with obj.
 func (x *Indexer[T]) Index(name string, obj any) ([]any, error) {
 	x.mu.RLock()
+	// The function is called without the lock: it is the program's, and may read the
+	// indexer again.
 	fn := x.indexers[name]
 	x.mu.RUnlock()
 	if fn == nil {
@@ -117,6 +123,8 @@ func (x *Indexer[T]) Index(name string, obj any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Almost every index has one value per object. That case needs no set of those
+	// seen.
 	if len(values) == 1 {
 		return x.ByIndex(name, values[0])
 	}
@@ -182,6 +190,8 @@ func (x *Indexer[T]) GetIndexers() upstream.Indexers {
 // taken. An object for which a function fails is missing from that index only, where
 // client-go panics.
 func (x *Indexer[T]) AddIndexers(added upstream.Indexers) error {
+	// Held while the store builds the indexes: two calls with one name must not both
+	// pass the check.
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	// All names are checked before the first index is added: there is no undo.
@@ -197,6 +207,7 @@ func (x *Indexer[T]) AddIndexers(added upstream.Indexers) error {
 		slices.Sort(conflicts)
 		return fmt.Errorf("indexer conflict: %s", strings.Join(conflicts, ", "))
 	}
+	// In a fixed order, so that an error names the same index each time.
 	for _, name := range slices.Sorted(maps.Keys(added)) {
 		fn := added[name]
 		if err := x.store.AddIndex(indexer.NewIndex(name, func(obj T) ([]string, error) { return fn(obj) })); err != nil {
@@ -208,12 +219,15 @@ func (x *Indexer[T]) AddIndexers(added upstream.Indexers) error {
 }
 
 // byIndex returns the objects that have the value in the index, and how many they are.
+// The number is known without counting, so that the callers allocate their slice once.
 func byIndex[T indexer.Object](snapshot *indexer.Snapshot[T], name, value string) (iter.Seq[T], int, error) {
 	if name == upstream.NamespaceIndex {
 		return snapshot.ByNamespace(value), snapshot.NamespaceLen(value), nil
 	}
 	index, err := indexer.FindIndex[T, string](snapshot, name)
 	if err != nil {
+		// Also for an index of another value type than string, which client-go's
+		// interface cannot ask for.
 		return nil, 0, missing(name)
 	}
 	return indexer.ByIndex(snapshot, index, value), indexer.IndexLen(snapshot, index, value), nil

@@ -14,13 +14,15 @@ import (
 const gaugePeriod = 500 * time.Millisecond
 
 // eventMetrics passes the events of a queue on to the metrics of client-go's provider.
+// The queue calls it for each event, with the durations that it has measured itself.
 type eventMetrics struct {
 	depth         upstream.GaugeMetric
 	adds, retries upstream.CounterMetric
 	latency, work upstream.HistogramMetric
 }
 
-// bridge makes the metrics of a queue from a provider for client-go's queues.
+// bridge makes the metrics of a queue from a provider for client-go's queues. The names
+// of the metrics are the provider's.
 func bridge(name string, provider upstream.MetricsProvider) (workqueue.Metrics, *gaugeLoop) {
 	return &eventMetrics{
 			depth:   provider.NewDepthMetric(name),
@@ -37,6 +39,7 @@ func bridge(name string, provider upstream.MetricsProvider) (workqueue.Metrics, 
 
 // Added implements [workqueue.Metrics].
 func (m *eventMetrics) Added(n int) {
+	// client-go's metrics have no Add, only Inc.
 	for range n {
 		m.adds.Inc()
 		m.depth.Inc()
@@ -56,7 +59,8 @@ func (m *eventMetrics) Started(waited time.Duration) {
 func (m *eventMetrics) Finished(worked time.Duration) { m.work.Observe(worked.Seconds()) }
 
 // gaugeLoop writes periodically what is a level and not an event, as a provider of
-// client-go cannot ask for it.
+// client-go cannot ask for it. It is the one goroutine that a queue of this package can
+// have without a clock of its own.
 type gaugeLoop struct {
 	unfinished, longest upstream.SettableGaugeMetric
 	stopped             chan struct{}
@@ -64,7 +68,8 @@ type gaugeLoop struct {
 }
 
 // run writes the gauges until stop, with the clock that a test may have set. Stats
-// locks the queue for constant time.
+// locks the queue for constant time. The values are up to gaugePeriod old, as in
+// client-go.
 func (g *gaugeLoop) run(stats func() workqueue.Stats, c clock.WithTicker) {
 	if c == nil {
 		c = clock.RealClock{}

@@ -26,7 +26,8 @@ func FromQueue[T comparable](q *workqueue.RateLimitingQueue[T]) *WorkQueue[T] {
 }
 
 // newWorkQueue returns an empty queue. A nil or real clock means that our queue keeps
-// the delays itself.
+// the delays itself. All constructors end here. A queue that has neither metrics nor a
+// clock of its own costs no goroutine.
 func newWorkQueue[T comparable](limiter upstream.TypedRateLimiter[T], name string, provider upstream.MetricsProvider, c clock.WithTicker) *WorkQueue[T] {
 	options := workqueue.Options[T]{Name: name}
 	var gauges *gaugeLoop
@@ -43,6 +44,8 @@ func newWorkQueue[T comparable](limiter upstream.TypedRateLimiter[T], name strin
 	if gauges != nil {
 		gauges.run(q.queue.Stats, c)
 	}
+	// ShutDown may be called any number of times, and by several goroutines; the
+	// channels that this closes may be closed once.
 	q.done = sync.OnceFunc(func() {
 		if q.delays != nil {
 			q.delays.stop()
@@ -65,6 +68,7 @@ func (q *WorkQueue[T]) Add(item T) { q.queue.Add(item) }
 func (q *WorkQueue[T]) Len() int { return q.queue.Len() }
 
 // Get waits for an item. It returns shutdown if the queue is shut down and empty.
+// client-go's Get has no context, so only a shutdown ends the wait.
 func (q *WorkQueue[T]) Get() (item T, shutdown bool) {
 	item, ok := q.queue.Get(context.Background())
 	return item, !ok

@@ -28,6 +28,8 @@ type SharedInformer[T informer.Object] struct {
 	transform *transform[T] // nil for an informer that was made elsewhere
 	started   atomic.Bool
 
+	// mu guards handlers, the registrations that were made here and not removed yet. No
+	// lock of the informer is taken while it is held.
 	mu       sync.Mutex
 	handlers map[*registration]bool
 }
@@ -35,6 +37,8 @@ type SharedInformer[T informer.Object] struct {
 // NewSharedInformer returns an informer of what lw reads. The resync period is that of
 // handlers which are added without one; 0 means none.
 func NewSharedInformer[T informer.Object](lw reflector.ListerWatcher[T], resync time.Duration, opts informer.Options[T]) (*SharedInformer[T], error) {
+	// SetTransform comes after the informer was made, so the informer gets a function
+	// that looks up which one it is.
 	t := &transform[T]{before: opts.Transform}
 	opts.Transform = t.apply
 	inf, err := informer.New(lw, opts)
@@ -76,10 +80,13 @@ func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventH
 	if h == nil {
 		return nil, errors.New("clientgo: the handler is nil")
 	}
+	// A handler without a period of its own has that of the informer, as in client-go;
+	// 0 is a period of its own.
 	period := s.resync
 	if options.ResyncPeriod != nil {
 		period = *options.ResyncPeriod
 	}
+	// client-go raises a shorter period to a second as well (minimumResyncPeriod).
 	if period > 0 {
 		period = max(period, time.Second)
 	}
@@ -102,6 +109,8 @@ func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventH
 // RemoveEventHandler removes a handler; one that is being called finishes that call. A
 // handler that is not there is not an error.
 func (s *SharedInformer[T]) RemoveEventHandler(handle upstream.ResourceEventHandlerRegistration) error {
+	// Not made by this package, so it is not registered here. client-go returns an
+	// error for it.
 	reg, ok := handle.(*registration)
 	if !ok {
 		return nil
@@ -110,6 +119,7 @@ func (s *SharedInformer[T]) RemoveEventHandler(handle upstream.ResourceEventHand
 	own := s.handlers[reg]
 	delete(s.handlers, reg)
 	s.mu.Unlock()
+	// Deleted under the lock, so that of two calls with one handle only one gets here.
 	if own {
 		reg.Remove()
 	}
@@ -141,6 +151,7 @@ func (s *SharedInformer[T]) Run(stop <-chan struct{}) {
 // RunWithContext is Run with a context. A second call logs a warning and returns, as in
 // client-go.
 func (s *SharedInformer[T]) RunWithContext(ctx context.Context) {
+	// Swap and not Load and Store: of two calls at once, exactly one goes on.
 	if s.started.Swap(true) {
 		slog.WarnContext(ctx, "the informer has been started already: run more than once is not allowed", "informer", s.informer.Name())
 		return
@@ -154,6 +165,8 @@ func (s *SharedInformer[T]) RunWithContext(ctx context.Context) {
 		}
 		return
 	}
+	// The interface has no error to return. One that comes with the end of the context
+	// is what the caller asked for.
 	if err := own.Run(ctx); err != nil && ctx.Err() == nil {
 		slog.ErrorContext(ctx, "the informer has ended", "informer", s.informer.Name(), "error", err)
 	}
@@ -201,6 +214,7 @@ func (s *SharedInformer[T]) SetTransform(fn upstream.TransformFunc) error {
 	if s.transform == nil {
 		return errors.New("clientgo: set informer.Options.Transform of the informer that FromInformer got")
 	}
+	// A change during the run would leave objects of both kinds in the cache.
 	if s.started.Load() {
 		return errors.New("informer has already started")
 	}
@@ -208,7 +222,8 @@ func (s *SharedInformer[T]) SetTransform(fn upstream.TransformFunc) error {
 	return nil
 }
 
-// transform is a function that may be set until the informer is started.
+// transform is a function that may be set until the informer is started. The pointer is
+// atomic because SetTransform and Run may be called by different goroutines.
 type transform[T informer.Object] struct {
 	before func(T) (T, error)
 	fn     atomic.Pointer[upstream.TransformFunc]
@@ -231,6 +246,8 @@ func (t *transform[T]) apply(obj T) (T, error) {
 	if err != nil {
 		return obj, err
 	}
+	// client-go's transforms may return anything. A cache of T cannot hold it, so the
+	// object is quarantined with this error.
 	typed, ok := changed.(T)
 	if !ok {
 		return obj, fmt.Errorf("the transform returned a %T instead of a %T", changed, obj)

@@ -18,6 +18,8 @@ import (
 // A list is in memory as a whole. What [reflector.NewResource] reads is decoded object
 // by object.
 func NewSource[T reflector.Object](lw upstream.ListerWatcher) reflector.ListerWatcher[T] {
+	// Those that have no methods with a context get them here. Their requests do not
+	// end with the context, only what waits for them.
 	withContext := upstream.ToListerWatcherWithContext(lw)
 	return reflector.FromFuncs[T](
 		func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {

@@ -17,7 +17,7 @@ import (
 // View reads the cache of an informer of client-go with the methods of
 // [informer.Lister], for a controller that has moved over before one of its informers
 // has. Its methods may be called concurrently and cost what client-go's do: a lock, and
-// a copy of the list.
+// a copy of the list. It reads the indexer at each call, and keeps nothing of it.
 type View[T informer.Object] struct {
 	store    upstream.Indexer
 	resource schema.GroupResource
@@ -33,6 +33,7 @@ func NewView[T informer.Object](store upstream.Indexer, resource schema.GroupRes
 // apierrors.IsNotFound.
 func (v View[T]) Get(key types.NamespacedName) (T, error) {
 	var none T
+	// Cluster-scoped objects have their name alone for a key, as in client-go.
 	found, ok, err := v.store.GetByKey(indexer.FormatKey(key))
 	if err != nil {
 		return none, err
@@ -57,6 +58,8 @@ func (v View[T]) List(selector labels.Selector) iter.Seq[T] {
 func (v View[T]) ListNamespace(namespace string, selector labels.Selector) iter.Seq[T] {
 	return v.matching(func() []any {
 		objs, err := v.store.ByIndex(upstream.NamespaceIndex, namespace)
+		// Generated informers have it, one of cache.NewSharedInformer has not. Without
+		// it the namespace is found by a full scan.
 		if err != nil { // no such index
 			objs = nil
 			for _, obj := range v.store.List() {
@@ -70,7 +73,8 @@ func (v View[T]) ListNamespace(namespace string, selector labels.Selector) iter.
 }
 
 // matching filters what list returns. It is called when the iteration begins, so that a
-// sequence that is kept shows the cache of that moment.
+// sequence that is kept shows the cache of that moment. The labels are those of the
+// object in the store, so none is copied.
 func (v View[T]) matching(list func() []any, selector labels.Selector) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, found := range list() {

@@ -151,7 +151,8 @@ func isWatch(r *http.Request) bool {
 	return true
 }
 
-// get answers a GET of one object. A resourceVersion means "not older than" (API concepts, "Resource versions"), so the answer waits until the store has reached it.
+// get answers a GET of one object. A resourceVersion means "not older than" (API
+// concepts, "Resource versions"), so the answer waits until the store has reached it.
 func (cl *call) get() error {
 	var opts metav1.GetOptions
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {

@@ -279,7 +279,8 @@ func sameJSON(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// number returns a JSON number as a float64, since the operation test compares numbers by value: 1 equals 1.0 (RFC 6902, section 4.6).
+// number returns a JSON number as a float64, since the operation test compares numbers
+// by value: 1 equals 1.0 (RFC 6902, section 4.6).
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:

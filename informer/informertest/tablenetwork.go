@@ -81,7 +81,8 @@ func endpointAddresses(endpoints map[string]any) any {
 	return firstOf(list, shown, ",")
 }
 
-// slicePorts is the cell Ports of an EndpointSlice: numbers, names where a port has no number, or * for all.
+// slicePorts is the cell Ports of an EndpointSlice: numbers, names where a port has no
+// number, or * for all.
 func slicePorts(slice map[string]any) any {
 	var list []string
 	for _, port := range objectsAt(slice, "ports") {
