@@ -24,13 +24,20 @@ const (
 //
 // mu is taken only to learn something new. What is known is read through atomic pointers
 // by all goroutines that decode.
+//
+// A schema is never removed. maxPaths bounds what a server can make a client learn, for
+// example with a field per object.
 type tree struct {
 	sites atomic.Int64 // of the type, those of plans included
 	mu    sync.Mutex
+	// How many schemas were learned, of all maps and slices. mu is held to change it.
 	paths int
 	key   *node // of keys that are not learned
-	rest  *schema
-	ids   struct{ text, list, table partID }
+	// Of what is beyond the limits: one site for all of it, whose parts are judged
+	// together.
+	rest *schema
+	// The types that JSON decodes to and that have memory of their own.
+	ids struct{ text, list, table partID }
 }
 
 // partID is what marks the parts of one type: their number in the pool, and what
@@ -40,7 +47,8 @@ type partID struct {
 	salt uint64
 }
 
-// schema is the plan of the values at one path.
+// schema is the plan of the values at one path. One schema serves values of any type,
+// since a field may hold a string in one object and a map in another.
 type schema struct {
 	site *site
 	tree *tree
@@ -78,7 +86,8 @@ func (pl *planner) keyNode() *node {
 	return n
 }
 
-// add returns a new schema.
+// add returns a new schema. It takes no lock: the number of sites is atomic, and nobody
+// else has the schema yet.
 func (t *tree) add() *schema { return &schema{site: t.newSite(), tree: t} }
 
 // newSite returns a site with a number of its own.
@@ -126,7 +135,8 @@ func (s *schema) learn(k string) learned {
 	return f
 }
 
-// elem returns the schema of the elements of a slice.
+// elem returns the schema of the elements of a slice. All elements have one: what
+// repeats in a list is rarely a matter of the position.
 func (s *schema) elem() *schema {
 	if e := s.elems.Load(); e != nil {
 		return e
@@ -151,6 +161,9 @@ func (s *schema) elem() *schema {
 type words struct{ typ, data unsafe.Pointer }
 
 // any returns v or an equal value, and whether that is another one.
+//
+// It does for a value in an interface what part does, in the same order: compare with
+// the last one found, then hash and look up, then look inside.
 func (w *walk) any(s *schema, v any) (any, bool) {
 	var id partID
 	var size uintptr
@@ -200,6 +213,7 @@ func (w *walk) any(s *schema, v any) (any, bool) {
 	}
 	e := w.pool.find(h, id.id)
 	if shared, ok := sharedAny(v, e, id.id); ok {
+		// Remembered by position, so that the next object compares with it first.
 		*last = e
 		w.found++
 		l.found(s.site, size)
@@ -219,7 +233,9 @@ func (w *walk) any(s *schema, v any) (any, bool) {
 	return settled, replaced
 }
 
-// sharedAny returns the value of the pool if it equals v.
+// sharedAny returns the value of the pool if it equals v. It writes an address into a
+// copy of the interface. The garbage collector sees a pointer all the time, since q is
+// held as one.
 func sharedAny(v any, e *entry, id uint32) (any, bool) {
 	q := e.get(id)
 	if q == nil {
@@ -248,7 +264,8 @@ func settleAny(v any) (any, bool) {
 	return v, false
 }
 
-// insideAny replaces the parts in a value.
+// insideAny replaces the parts in a value. Elements are stored in place. Nobody else
+// has the object yet, see Intern.
 func (w *walk) insideAny(s *schema, v any) {
 	switch x := v.(type) {
 	case []any:
@@ -281,6 +298,7 @@ func (w *walk) insideAnyMap(s *schema, m map[string]any) {
 			f.name = w.text(s.tree.key, k)
 		}
 		shared, replaced := w.any(f.schema, v)
+		// The common case assigns nothing: an assignment to a map hashes the key again.
 		if replaced || unsafe.StringData(f.name) != unsafe.StringData(k) {
 			m[f.name] = shared
 		}

@@ -12,6 +12,8 @@ import (
 //
 // It recurses without counting visits: it goes no deeper than the part of the pool,
 // which has been hashed and is therefore finite.
+//
+// It must agree with hash: values that are equal here have equal hashes.
 func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 	switch n.kind {
 	case plain:
@@ -31,6 +33,7 @@ func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 	case list:
 		s, t := (*slice)(p), (*slice)(q)
 		switch {
+		// nil and empty are encoded differently, as null and [].
 		case s.len != t.len || (s.data == nil) != (t.data == nil):
 			return false
 		case s.data == t.data:
@@ -55,6 +58,7 @@ func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) || w.equalOtherMaps(n, p, q)
 	case dynamic:
 		return equalAny(*(*any)(p), *(*any)(q))
+	// Only nil can be shared, see hash.
 	case absent:
 		return (*words)(p).typ == nil && (*words)(q).typ == nil
 	default:
@@ -62,7 +66,8 @@ func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 	}
 }
 
-// equalAll compares count values that stand one after the other.
+// equalAll compares count values that stand one after the other. The pointers are into
+// one array, so unsafe.Add stays within one allocation.
 func (w *walk) equalAll(n *node, p, q unsafe.Pointer, count int) bool {
 	for i := range count {
 		at := uintptr(i) * n.size
@@ -103,7 +108,8 @@ func equalTextMaps(a, b map[string]string) bool {
 	return true
 }
 
-// equalAnyMaps is equalTextMaps for values of any type.
+// equalAnyMaps is equalTextMaps for values of any type. It is recursive through
+// equalAny, and as deep as the part of the pool at most.
 func equalAnyMaps(a, b map[string]any) bool {
 	if len(a) != len(b) || (a == nil) != (b == nil) {
 		return false
@@ -157,7 +163,8 @@ func equalAny(a, b any) bool {
 // which allocates nothing, rather than by looking keys up.
 const smallMap = 8
 
-// equalOtherMaps compares maps through reflection.
+// equalOtherMaps compares maps through reflection. Such maps are rare in API objects
+// (resource lists, for example), hence no code per type.
 func (w *walk) equalOtherMaps(n *node, p, q unsafe.Pointer) bool {
 	a, b := reflect.NewAt(n.typ, p).Elem(), reflect.NewAt(n.typ, q).Elem()
 	// With equal lengths it is enough that each entry of one is in the other.

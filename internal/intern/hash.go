@@ -9,6 +9,9 @@ import (
 )
 
 // What stands in a hash for values without memory.
+//
+// They are in the hash in place of a value, so that nil and empty do not look alike.
+// They need only be different; the first is the golden ratio in 64 bits.
 const (
 	hashNil = 0x9e3779b97f4a7c15 + iota
 	hashEmpty
@@ -25,6 +28,9 @@ const (
 //
 // It multiplies to 128 bits and folds the halves, as wyhash does. The seed of the pool
 // comes in through the salt of the part and through maphash.
+//
+// The constants are wyhash's as well. It is not cryptographic, and need not be: the
+// salt that a hash begins with is random in each pool.
 func mix(h, x uint64) uint64 {
 	hi, lo := bits.Mul64(h^0xa0761d6478bd642f, x^0xe7037ed1a0b428db)
 	return hi ^ lo
@@ -97,7 +103,8 @@ func (w *walk) hash(n *node, p unsafe.Pointer, h uint64) uint64 {
 	}
 }
 
-// hashAll adds count values that stand one after the other.
+// hashAll adds count values that stand one after the other. It stops as soon as the
+// value is known to be bad, whose hash is not used.
 func (w *walk) hashAll(n *node, p unsafe.Pointer, count int, h uint64) uint64 {
 	for i := 0; i < count && !w.bad; i++ {
 		h = w.hash(n, unsafe.Add(p, uintptr(i)*n.size), h)
@@ -105,7 +112,8 @@ func (w *walk) hashAll(n *node, p unsafe.Pointer, count int, h uint64) uint64 {
 	return h
 }
 
-// hashMemory adds size bytes that are plain memory.
+// hashMemory adds size bytes that are plain memory. The sizes of single numbers are
+// added without a call of maphash.
 func (w *walk) hashMemory(p unsafe.Pointer, size uintptr, h uint64) uint64 {
 	switch size {
 	case 0:
@@ -152,6 +160,7 @@ func (w *walk) hashAnyMap(m map[string]any, h uint64) uint64 {
 	if !w.enter() {
 		return h
 	}
+	// The entries are summed up, see hashTextMap. The loop ends at the first bad value.
 	var sum uint64
 	for k, v := range m {
 		sum += w.hashAny(v, w.hashText(k, hashMap))

@@ -65,9 +65,9 @@ type slice struct {
 	len, cap int
 }
 
-// trusted reports whether a struct is safe to look into although it has
-// unexported fields: equal memory is an equal value, and values can stand for
-// each other.
+// trusted reports whether a struct is safe to look into although it has unexported
+// fields: equal memory is an equal value, and values can stand for each other. API
+// objects are full of both: quantities in resources, FieldsV1 in managedFields.
 func trusted(t reflect.Type) bool {
 	return t == reflect.TypeFor[resource.Quantity]() || t == reflect.TypeFor[metav1.FieldsV1]()
 }
@@ -81,7 +81,8 @@ func isMemory(t reflect.Type) bool {
 	return t == reflect.TypeFor[time.Time]() || t.PkgPath() == "unique"
 }
 
-// planner makes the plan of one type and of all that it consists of.
+// planner makes the plan of one type and of all that it consists of. It is used by one
+// goroutine, and thrown away when the plan is complete.
 type planner struct {
 	pool *Pool
 	tree *tree
@@ -95,7 +96,9 @@ type planner struct {
 	dynamic bool
 }
 
-// plan returns the complete plan of t.
+// plan returns the complete plan of t. A queue instead of recursion: structs that are
+// reached through a pointer, slice or map are completed after the one that refers to
+// them, so that a cycle of types ends.
 func (pl *planner) plan(t reflect.Type) *node {
 	n := pl.node(t)
 	for len(pl.later) > 0 {
@@ -141,6 +144,8 @@ func (pl *planner) node(t reflect.Type) *node {
 		pl.open[t] = n
 		n.kind = record
 		pl.later = append(pl.later, n)
+	// An empty interface holds what JSON decodes to. One with methods may hold
+	// anything, and cannot be compared by memory.
 	case reflect.Interface:
 		n.kind = absent
 		if t.NumMethod() == 0 {
@@ -156,7 +161,9 @@ func (pl *planner) node(t reflect.Type) *node {
 	return n
 }
 
-// part makes n the plan of a part whose memory is of the type memory.
+// part makes n the plan of a part whose memory is of the type memory. Each place gets a
+// site of its own, but parts of one type have one number, so that equal parts of
+// different places are one.
 func (pl *planner) part(n *node, k kind, memory reflect.Type) {
 	n.kind, n.site = k, pl.tree.newSite()
 	n.id, n.salt = pl.pool.typeID(k, memory)
@@ -186,7 +193,8 @@ func (pl *planner) mapNode(n *node) {
 	n.key, n.elem = pl.node(key), pl.node(elem)
 }
 
-// complete finishes the plan of a struct.
+// complete finishes the plan of a struct. trust is inherited: a trusted struct vouches
+// for all that is in it.
 func (pl *planner) complete(n *node, trust bool) {
 	if n.kind != record || n.fields != nil {
 		return
@@ -218,7 +226,8 @@ func (pl *planner) complete(n *node, trust bool) {
 	n.flat = n.size == 0 || len(n.fields) == 1 && n.fields[0].node.flat && n.fields[0].node.size == n.size
 }
 
-// add appends a field, or those of a struct.
+// add appends a field, or those of a struct. Called in the order of the offsets, which
+// the merging of neighbours relies on.
 func (n *node) add(offset uintptr, c *node) {
 	if c.kind == record {
 		// The fields of a struct within a struct are its own memory, so the levels are
@@ -237,6 +246,7 @@ func (n *node) add(offset uintptr, c *node) {
 		}
 	}
 	n.fields = append(n.fields, field{offset, c})
+	// Hashing looks at all fields. Sharing needs only those that lead to a part.
 	if c.kind != plain && c.kind != opaque && c.kind != absent {
 		n.parts = append(n.parts, field{offset, c})
 	}

@@ -85,6 +85,7 @@ func NewPool() *Pool {
 }
 
 // typeID returns the number of a type of parts, and where hashes of such parts begin.
+// It is called while plans are made, so the lock is not contended.
 func (p *Pool) typeID(k kind, t reflect.Type) (id uint32, salt uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,6 +102,9 @@ func (p *Pool) typeID(k kind, t reflect.Type) (id uint32, salt uint64) {
 func (p *Pool) shard(h uint64) *shard { return &p.shards[h%shardCount] }
 
 // find returns what is known of a hash, or nil. It notes that a part was seen.
+//
+// It takes one lock, of one of shardCount shards, and allocates only for a hash that is
+// new.
 func (p *Pool) find(h uint64, typ uint32) *entry {
 	s := p.shard(h)
 	s.mu.Lock()
@@ -132,7 +136,8 @@ func (p *Pool) add(h uint64, typ uint32, part unsafe.Pointer, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Another goroutine may have been first with an equal part. The older one stays,
-	// because objects may refer to it already.
+	// because objects may refer to it already. An entry of another type is replaced as
+	// well once its part is gone: a hash has one entry.
 	if old := s.entries[h]; old == nil || old.part.Value() == nil {
 		s.set(h, e)
 	}
@@ -180,6 +185,8 @@ func (s *shard) sweep() {
 // afterGC sweeps after the next garbage collection, and so on while the pool is
 // in use.
 func (p *Pool) afterGC() {
+	// The runtime packs values of less than 16 bytes without pointers into one block,
+	// which lives as long as any of them.
 	type sentinel struct{ _ [16]byte } // not part of a block of tiny values
 	// Weak, or the cleanup itself would keep the pool alive, and the sweeps would go on
 	// for ever.

@@ -10,6 +10,8 @@ import (
 //
 // Plans work on memory, and reflection does not give out the addresses of a map's
 // entries. So each entry is copied to a place that has one.
+//
+// There is one per map that is being walked, as a map may hold maps.
 type scratch struct {
 	iter          reflect.MapIter
 	key, elem     reflect.Value // settable
@@ -25,14 +27,16 @@ func newScratch(t reflect.Type) *sync.Pool {
 	}}
 }
 
-// borrow returns a scratch for the entries of m.
+// borrow returns a scratch for the entries of m. The caller gives it back, also if it
+// stops before the end of the map.
 func (n *node) borrow(m reflect.Value) *scratch {
 	s := n.scratch.Get().(*scratch)
 	s.iter.Reset(m)
 	return s
 }
 
-// giveBack takes a scratch back. It must not keep what it has seen.
+// giveBack takes a scratch back. It must not keep what it has seen. A scratch in the
+// pool would otherwise keep an object alive that was deleted long ago.
 func (n *node) giveBack(s *scratch) {
 	s.iter.Reset(reflect.Value{})
 	s.key.SetZero()
@@ -40,7 +44,8 @@ func (n *node) giveBack(s *scratch) {
 	n.scratch.Put(s)
 }
 
-// next copies the next entry to the scratch.
+// next copies the next entry to the scratch. SetIterKey and SetIterValue copy without
+// allocating, unlike Key and Value.
 func (s *scratch) next() bool {
 	if !s.iter.Next() {
 		return false

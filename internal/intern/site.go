@@ -39,7 +39,8 @@ type site struct {
 	pause  atomic.Int64 // how many are next time
 }
 
-// local is what one worker knows of a site.
+// local is what one worker knows of a site. It is used by one goroutine at a time,
+// under the lock of its worker, and needs no atomic operations.
 type local struct {
 	counts uint64 // not added to the site's yet
 	free   int64  // parts that the site has said to leave alone
@@ -49,10 +50,12 @@ type local struct {
 	last [8]*entry
 }
 
-// recent returns where the part is that was found last in the element at.
+// recent returns where the part is that was found last in the element at. Positions
+// beyond eight share a slot. That costs a comparison that fails, and no more.
 func (l *local) recent(at int) **entry { return &l.last[at%len(l.last)] }
 
 const (
+	// What one part adds to the counters of a window, see site.counts.
 	countSeen  = 1
 	countFound = 1 << 16
 	countSaved = 1 << 32
@@ -84,7 +87,8 @@ func (l *local) paused(s *site, n int64) bool {
 // leave takes n parts off those that are left alone.
 func (l *local) leave(n int64) { l.free -= n }
 
-// found counts a part that was replaced.
+// found counts a part that was replaced. Sizes are counted in words of 8 bytes, rounded
+// up, to fit into 32 bits.
 func (l *local) found(s *site, size uintptr) {
 	l.count(s, countSeen+countFound+countSaved*uint64(min((size+7)/8, maxSaved)))
 }
@@ -93,6 +97,7 @@ func (l *local) found(s *site, size uintptr) {
 func (l *local) missed(s *site) { l.count(s, countSeen) }
 
 // count adds to the counters of the worker, and to those of the site once per batch.
+// Up to batch parts of each worker are not counted yet when a site is judged.
 func (l *local) count(s *site, n uint64) {
 	if l.counts += n; l.counts&0xffff == batch {
 		s.count(l.counts)
@@ -110,8 +115,10 @@ func (s *site) count(n uint64) {
 	}
 }
 
-// judge pauses a site that costs more than it saves.
+// judge pauses a site that costs more than it saves. One goroutine per window calls it,
+// see count; the others read skip meanwhile.
 func (s *site) judge(c uint64) {
+	// The third counter is in words of 8 bytes.
 	seen, found, saved := c&0xffff, c>>16&0xffff, c>>32*8
 	if saved*leniency >= (seen-found)*entryCost {
 		s.pause.Store(0)

@@ -8,7 +8,8 @@ import (
 
 // classes are the sizes of memory that Go's allocator gives out, in bytes.
 //
-// They are the size classes of the runtime, which no package exports.
+// They are those of the runtime (sizeclasses.go), which no package exports. Estimates
+// of memory depend on them, nothing else.
 var classes = []int{
 	8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512,
 	576, 640, 704, 768, 896, 1024, 1152, 1280, 1408, 1536, 1792, 2048, 2304, 2688, 3072, 3200, 3456, 4096, 4864, 5120, 5376,
@@ -16,7 +17,8 @@ var classes = []int{
 	27264, 28672, 32768,
 }
 
-// smallClasses has the class of small allocations, by their size in words.
+// smallClasses has the class of small allocations, by their size in words. Most
+// allocations of an object are that small, and this saves a search for each.
 var smallClasses = func() (by [65]int) {
 	for i := range by {
 		by[i] = classes[sort.SearchInts(classes, 8*i)]
@@ -25,7 +27,8 @@ var smallClasses = func() (by [65]int) {
 	return by
 }()
 
-// allocated returns what an allocation of n bytes takes.
+// allocated returns what an allocation of n bytes takes. Above the largest class the
+// allocator gives out whole pages.
 func allocated(n int) int {
 	const page = 8192
 	if words := (n + 7) / 8; words < len(smallClasses) {
@@ -38,7 +41,8 @@ func allocated(n int) int {
 	return classes[i]
 }
 
-// textBytes estimates the memory of a string of n bytes. Short ones share a block.
+// textBytes estimates the memory of a string of n bytes. Short ones share a block. The
+// tiny allocator of the runtime packs values below 16 bytes that hold no pointers.
 func textBytes(n int) int {
 	if n < 16 {
 		return n
@@ -46,8 +50,9 @@ func textBytes(n int) int {
 	return allocated(n)
 }
 
-// mapBytes estimates the memory of a map of n entries, whose keys and elements
-// are of that size together.
+// mapBytes estimates the memory of a map of n entries, whose keys and elements are of
+// that size together. A map of up to eight entries is a single group. Larger ones are
+// tables of groups, with a control byte for each slot.
 func mapBytes(n int, size uintptr) int {
 	const header, group, control = 48, 8, 8
 	if n == 0 {
@@ -68,6 +73,9 @@ func mapBytes(n int, size uintptr) int {
 // Sizer estimates the memory of objects of one type. It is for one goroutine.
 //
 // It follows the same plan as the interner, so both see the same parts.
+//
+// Its estimates are what the allocator gives out, not what the values need. A part to
+// which an object refers twice counts twice.
 type Sizer struct {
 	root *node
 	// pooled are the parts of the pool.
@@ -120,6 +128,8 @@ func (s *Sizer) part(part unsafe.Pointer, size int, inside func()) {
 	if s.left < 0 || s.depth >= maxDepth {
 		return
 	}
+	// By address: a part is in the pool, or is a copy that looks like it and is the
+	// object's own.
 	_, pooled := s.pooled[part]
 	if pooled {
 		s.within++
@@ -135,7 +145,8 @@ func (s *Sizer) part(part unsafe.Pointer, size int, inside func()) {
 	}
 }
 
-// value counts the parts in the value at p.
+// value counts the parts in the value at p. The memory of the value itself is counted
+// by what holds it.
 func (s *Sizer) value(n *node, p unsafe.Pointer) {
 	switch n.kind {
 	case record:
@@ -195,7 +206,8 @@ func (s *Sizer) entries(n *node, m reflect.Value) {
 	}
 }
 
-// any counts what JSON decodes to.
+// any counts what JSON decodes to. An interface holds an address, so a number in it has
+// an allocation of its own.
 func (s *Sizer) any(v any) {
 	data := (*words)(unsafe.Pointer(&v)).data
 	switch x := v.(type) {
@@ -228,7 +240,8 @@ func (s *Sizer) any(v any) {
 	}
 }
 
-// each calls f for each part of the pool that is still there.
+// each calls f for each part of the pool that is still there. f is called with the lock
+// of a shard held, and must not use the pool.
 func (p *Pool) each(f func(part unsafe.Pointer, e *entry)) {
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -242,7 +255,8 @@ func (p *Pool) each(f func(part unsafe.Pointer, e *entry)) {
 	}
 }
 
-// PartsBytes estimates the memory of the parts of the pool.
+// PartsBytes estimates the memory of the parts of the pool. It takes a time in
+// proportion to the number of parts, and locks one shard at a time.
 func (p *Pool) PartsBytes() int {
 	p.mu.Lock()
 	types := make(map[uint32]typeKey, len(p.types))

@@ -37,7 +37,9 @@ type Interner struct {
 	workers []worker
 }
 
-// worker is a walk that one goroutine uses at a time.
+// worker is a walk that one goroutine uses at a time. mu is held from the beginning of
+// an object to its end. It is a lock and not a pool, so that what a worker has learned
+// of the sites is not lost at a garbage collection, as it is in a sync.Pool.
 type worker struct {
 	mu sync.Mutex
 	walk
@@ -131,7 +133,8 @@ func (w *walk) begin(pool *Pool, visits int) {
 	*w = walk{pool: pool, left: visits, locals: w.locals}
 }
 
-// local returns what this worker knows of a site.
+// local returns what this worker knows of a site. Sites have small numbers without
+// gaps, so a slice is enough to find them.
 func (w *walk) local(s *site) *local {
 	if s.index < len(w.locals) {
 		if l := w.locals[s.index]; l != nil {
@@ -158,7 +161,8 @@ func (w *walk) enter() bool {
 	return true
 }
 
-// share replaces the parts of the value at p.
+// share replaces the parts of the value at p. It changes the object in place. What is
+// opaque is not looked at.
 func (w *walk) share(n *node, p unsafe.Pointer) {
 	switch n.kind {
 	case record:
@@ -266,7 +270,8 @@ func (w *walk) part(n *node, p unsafe.Pointer, size uintptr) {
 	n.trim(p)
 }
 
-// replace replaces the part at p by that of the pool if they are equal.
+// replace replaces the part at p by that of the pool if they are equal. The hash has
+// only selected e: equality is what decides.
 func (w *walk) replace(n *node, p unsafe.Pointer, e *entry) bool {
 	if e == nil || int(e.n) != n.length(p) {
 		return false
@@ -290,7 +295,8 @@ func (w *walk) replace(n *node, p unsafe.Pointer, e *entry) bool {
 	return true
 }
 
-// length is that of the part at p, if it is a slice.
+// length is that of the part at p, if it is a slice. It is part of an entry, because
+// the memory of an array does not say how long the slice is.
 func (n *node) length(p unsafe.Pointer) int {
 	if n.kind == list {
 		return (*slice)(p).len
@@ -314,7 +320,8 @@ const worthTrimming = 128
 func (n *node) trim(p unsafe.Pointer) { n.trimTo(p, worthTrimming) }
 
 // trimTo copies the array of a slice whose unused memory is worth at least so many
-// bytes. All else that is a part has no room to spare.
+// bytes. All else that is a part has no room to spare. The copy is made by reflection,
+// since the garbage collector has to know the type of the new array.
 func (n *node) trimTo(p unsafe.Pointer, worth uintptr) {
 	if n.kind != list {
 		return
@@ -326,7 +333,8 @@ func (n *node) trimTo(p unsafe.Pointer, worth uintptr) {
 	}
 }
 
-// inside replaces the parts in the part at p.
+// inside replaces the parts in the part at p. It is for a part that itself could not be
+// replaced, or is left alone.
 func (w *walk) inside(n *node, p unsafe.Pointer) {
 	if !w.enter() {
 		return
@@ -388,7 +396,8 @@ func (w *walk) insideOtherMap(n *node, p unsafe.Pointer) {
 	n.giveBack(s)
 }
 
-// text returns s or an equal string.
+// text returns s or an equal string. It does for strings, the most common parts by far,
+// what part does: without the switch over kinds, and with a cheaper comparison.
 func (w *walk) text(n *node, s string) string {
 	if len(s) <= 1 { // strings of one byte are the runtime's
 		return s
@@ -404,6 +413,7 @@ func (w *walk) text(n *node, s string) string {
 		l.found(n.site, uintptr(len(s)))
 		return shared
 	}
+	// A string has no parts and cannot be bad, so there is nothing to look at inside.
 	h := w.hashText(s, n.salt)
 	e := w.pool.find(h, n.id)
 	if shared := e.text(n.id, len(s)); shared == s {
