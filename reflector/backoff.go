@@ -25,8 +25,7 @@ type Backoff struct {
 	// delivered something. The default is 10s.
 	//
 	// It also bounds requests, whatever the server does: nine can be sent without a
-	// wait, and then one per Healthy, or per half of the shortest wait at Max if
-	// that is less.
+	// wait, and then one per Healthy, or one per Max/(1+Jitter)/2 if that is less.
 	Healthy time.Duration
 }
 

@@ -49,11 +49,11 @@ func (p *InternPool) Stats() InternStats {
 // all that share the part. The mutation detector of package indexer finds it, and
 // may name any of them.
 //
-// Which parts repeat is learned: names, UIDs, addresses and times are left alone
-// soon. Some values may differ although their memory is equal, or the reverse, and
-// are never shared: structs with unexported fields (but for those of the API, such
-// as metav1.Time and resource.Quantity), functions, channels, interfaces other than
-// the values of unstructured objects, and what contains one of these.
+// The pool learns which parts repeat: names, UIDs, addresses and times are soon not
+// looked up any more. Some values may differ although their memory is equal, or the
+// reverse, and are never shared: structs with unexported fields (but for those of the
+// API, such as metav1.Time and resource.Quantity), functions, channels, interfaces
+// other than the values of unstructured objects, and what contains one of these.
 //
 // Intern is the last step before a sink: a [Transform] behind it would modify parts
 // of other objects. A Transform before it must not return memory that anything

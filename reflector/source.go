@@ -59,7 +59,7 @@ type Stream[T Object] interface {
 }
 
 // WatchEvent is one event of a watch, as the server sent it: with the API's event
-// types, and without the state before. The informer makes its Event of it.
+// types, and without the state before. The informer makes its Event from it.
 type WatchEvent[T Object] struct {
 	// Type is ADDED, MODIFIED, DELETED or BOOKMARK; whatever else the server
 	// sent is handed over too, for the Reflector to report.

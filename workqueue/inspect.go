@@ -119,7 +119,7 @@ type Inspection[T comparable] struct {
 	PriorityClasses []PriorityClassInspection
 	Queued          []Item[T] // in the order in which they come if no more become overdue (groups take turns besides)
 	Delayed         []Item[T] // the one whose delay ends first comes first
-	Parked          []Item[T] // the one that is parked for the shortest time still comes first
+	Parked          []Item[T] // the one whose park ends first, at the latest, comes first
 	Running         []Item[T] // the one that was handed out first comes first
 	// Failures are items whose last processing by [ProcessWith] failed, those with the
 	// most attempts first, and Failing is how many there are. The last 256 are kept.

@@ -112,7 +112,7 @@ func (q *WorkQueue[T]) AddRateLimited(item T) {
 	q.queue.AddRateLimited(item)
 }
 
-// Forget ends the counting of item's failures.
+// Forget sets the limiter's count of item's failures to 0.
 func (q *WorkQueue[T]) Forget(item T) { q.queue.Forget(item) }
 
 // NumRequeues returns how many failures of item the limiter counts.

@@ -51,8 +51,8 @@ func NewSharedInformer[T informer.Object](lw reflector.ListerWatcher[T], resync 
 }
 
 // FromInformer returns an informer as client-go's interface. Its transform cannot be
-// set any more. Run it by either; Run for one that a factory runs, an informer.Shared,
-// only waits until it has stopped.
+// set any more. Call Run of inf or of the result, not of both. If a factory runs inf, which is
+// then an informer.Shared, Run of the result only waits until it has stopped.
 func FromInformer[T informer.Object](inf informer.Cache[T], resync time.Duration) *SharedInformer[T] {
 	return &SharedInformer[T]{
 		informer: inf, indexer: NewIndexer[T](inf.Indexer()), resync: resync,

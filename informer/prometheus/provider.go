@@ -28,7 +28,8 @@ type Provider struct {
 // New registers the metrics. It fails if the registry has metrics of these
 // names: those of another call, or what client-go's and controller-runtime's
 // metrics packages register under the same names. One Provider serves a whole
-// process; pass it on, or give each its own registry or prefix.
+// process: pass it on. For several, give each a registry of its own, or a prefix with
+// prometheus.WrapRegistererWithPrefix.
 func New(registerer prom.Registerer) (*Provider, error) {
 	if registerer == nil {
 		return nil, errors.New("prometheus: the Registerer is nil; pass the registry that is scraped, or prometheus.DefaultRegisterer of client_golang")
@@ -40,8 +41,8 @@ func New(registerer prom.Registerer) (*Provider, error) {
 	return &Provider{registerer: registerer, collector: c}, nil
 }
 
-// Close takes everything out of the registry. What still records may go on; it
-// is not seen.
+// Close takes everything out of the registry. Informers, queues and reflectors may
+// go on recording; no scrape shows it.
 func (p *Provider) Close() { p.registerer.Unregister(p.collector) }
 
 // Informer begins the series of an informer. [informer.Informer.Run] calls it,
