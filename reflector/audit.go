@@ -280,7 +280,7 @@ func (r *Reflector[T]) compare(ctx context.Context) (diff differences, n int, er
 			return diff, len(seen), err
 		}
 		if used[meta.Continue] || len(seen) == before {
-			return nil, 0, &wire.DecodeError{Err: errors.New("the server answered with a page of metadata that brings nothing new, and says that there are more: it does not know pages")}
+			return nil, 0, &wire.DecodeError{Err: errors.New("the server answered with a page of metadata without new objects and with a continue token: it does not support limit and continue")}
 		}
 		used[meta.Continue] = true
 		opts.Continue = meta.Continue

@@ -32,7 +32,7 @@ type Backoff struct {
 // withDefaults returns the backoff with each field that is zero set.
 func (b Backoff) withDefaults() (Backoff, error) {
 	if b.Initial < 0 || b.Max < 0 || b.Healthy < 0 || b.Factor < 0 {
-		return b, errors.New("reflector: Backoff has a negative field")
+		return b, errors.New("reflector: Initial, Factor, Max and Healthy of Options.Backoff must not be negative")
 	}
 	orDefault(&b.Initial, 800*time.Millisecond)
 	orDefault(&b.Factor, 2)

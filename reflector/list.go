@@ -81,9 +81,9 @@ func (r *Reflector[T]) pages(ctx context.Context, list *collectedList[T]) (metav
 		}
 		switch {
 		case used[meta.Continue]:
-			return result, &wire.DecodeError{Err: errors.New("the server answered a page of the list with the continue token of a page before: it does not know pages")}
+			return result, &wire.DecodeError{Err: errors.New("the server answered with the continue token of an earlier page: it does not support limit and continue")}
 		case list.fresh == before:
-			return result, &wire.DecodeError{Err: errors.New("the server answered with a page that brings no new object, and says that there are more: it does not know pages")}
+			return result, &wire.DecodeError{Err: errors.New("the server answered with a page without new objects and with a continue token: it does not support limit and continue")}
 		case int64(list.fresh-before) < cmp.Or(opts.Limit, defaultPage)/2:
 			// Pages that are nearly empty may never end: they are paced.
 			if err := r.request(ctx); err != nil {

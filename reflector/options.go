@@ -115,7 +115,7 @@ func (o Options) withDefaults() (Options, error) {
 	switch o.Sync {
 	case SyncAuto, SyncList, SyncWatchList:
 	default:
-		return o, fmt.Errorf("reflector: unknown SyncMode %q", o.Sync)
+		return o, fmt.Errorf("reflector: Options.Sync is %q; use SyncAuto, SyncList or SyncWatchList", o.Sync)
 	}
 	if o.PageSize < 0 {
 		return o, errors.New("reflector: Options.PageSize is negative")
@@ -141,7 +141,7 @@ func (o Options) withDefaults() (Options, error) {
 // time.
 func (t Timeouts) withDefaults(healthy time.Duration) (Timeouts, error) {
 	if t.Watch < 0 || t.Progress < 0 || t.Completion < 0 || t.WatchListRetry < 0 || t.QuarantineRetry < 0 {
-		return t, errors.New("reflector: Timeouts has a negative field where none can be")
+		return t, errors.New("reflector: of Options.Timeouts, only Answer and Idle may be negative")
 	}
 	orDefault(&t.Watch, 5*time.Minute)
 	t.Watch = min(t.Watch, maxWatchTimeout)

@@ -375,7 +375,7 @@ func TestPagesThatNeverEndAreAnError(t *testing.T) {
 		after(10 * time.Second)
 		require.LessOrEqual(t, len(s.Requests()), 10)
 		require.Equal(t, reflector.ClassDecode, r.Health().LastErrorClass)
-		require.ErrorContains(t, r.Health().LastError, "it does not know pages")
+		require.ErrorContains(t, r.Health().LastError, "it does not support limit and continue")
 	})
 }
 

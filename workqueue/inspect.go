@@ -117,7 +117,7 @@ type Inspection[T comparable] struct {
 	Stats Stats
 	// PriorityClasses has one entry for each priority class, at least one.
 	PriorityClasses []PriorityClassInspection
-	Queued          []Item[T] // in the order in which they come if no more become overdue (groups take turns besides)
+	Queued          []Item[T] // in the order of hand-out, if no more become overdue and there are no groups
 	Delayed         []Item[T] // the one whose delay ends first comes first
 	Parked          []Item[T] // the one whose park ends first, at the latest, comes first
 	Running         []Item[T] // the one that was handed out first comes first

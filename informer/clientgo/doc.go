@@ -36,7 +36,7 @@
 //
 // # What cannot be kept
 //
-// These panic or return an error that says what to do (to the right) instead:
+// These panic or return an error. On the right is why, or what to use instead:
 //
 //	Store.Add, Update, Delete, Replace; Bookmark panics          the cache equals the server's state
 //	SetTransform of a started informer, or of FromInformer       informer.Options.Transform

@@ -9,7 +9,7 @@
 //	Factory.Health (those it has) │ Handler │ ◀────▶ a browser
 //	Queue.InspectUpTo ──────────▶ └─────────┘        ?format=json | jq
 //
-// The page works without JavaScript; with it, it brings itself up to date every two
+// The page works without JavaScript; with it, the page refreshes itself every two
 // seconds. README.md beside this file has the fields of the JSON, what counts as a
 // problem, and what it costs.
 //
@@ -25,9 +25,8 @@
 //	mux.Handle("/debug/informers", page)
 //	go http.ListenAndServe("127.0.0.1:6060", mux)
 //
-// There is no authentication. The page shows the names of objects, and what servers
-// answer; so serve it where the profiles of net/http/pprof may be served as well,
-// and not to the world.
+// There is no authentication. The page shows names of objects and errors of servers, so
+// serve it only where the profiles of net/http/pprof may be served as well.
 //
 // # Promises
 //

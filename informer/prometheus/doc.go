@@ -10,8 +10,9 @@
 // it happens: an item was added, a batch was applied. Gauges show a state: how many
 // items wait, how long the oldest one has been worked on, when the server was last
 // heard of. A state changes while nothing happens, and a gauge that is set from time
-// to time is wrong in between. Here gauges are read at each scrape, from the queue
-// or the informer itself, by the one collector that is registered:
+// to time is wrong in between. Here gauges, and counters that a queue or an informer
+// keeps anyway, are read from it at each scrape, by the one collector that is
+// registered:
 //
 //	workqueue ──Added, Started, Finished…──▶ counters, histograms ──┐
 //	informer  ──Applied────────────────────▶                        ├──▶ scrape
