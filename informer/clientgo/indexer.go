@@ -17,7 +17,7 @@ import (
 )
 
 // ErrReadOnly is returned by the methods of a cache.Store that write: the cache of an
-// informer equals the API server's state, and a write would be a lie.
+// informer mirrors the API server's state, from which a write would make it differ.
 var ErrReadOnly = errors.New("clientgo: the cache of an informer is read-only: write to the API server, or to an indexer of your own")
 
 // Store is what an [Indexer] reads: an indexer.Indexer, or that of an informer.
