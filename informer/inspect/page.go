@@ -76,8 +76,7 @@ func (r *report) summary() string {
 // view is what the page shows. The template has no logic beyond loops and conditions:
 // everything it shows is computed here, in Go, where tests reach it.
 type view struct {
-	// These two types tell html/template not to escape. They may hold the embedded
-	// files only.
+	// html/template does not escape these two types. They may hold the embedded files only.
 	CSS     template.CSS
 	JS      template.JS
 	Time    time.Time
@@ -119,8 +118,8 @@ func writePage(w io.Writer, r *report) error {
 // field of the JSON.
 func (p problem) Card() string { return p.card }
 
-// Word is the severity in the words of the page. Colour alone does not reach everyone
-// (WCAG 1.4.1), so the badge has a word as well.
+// Word is the severity in the words of the page. Colour must not be the only sign (WCAG
+// 1.4.1), so the badge has a word as well.
 func (s severity) Word() string {
 	switch s {
 	case severityError:

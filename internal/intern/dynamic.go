@@ -86,8 +86,8 @@ func (pl *planner) keyNode() *node {
 	return n
 }
 
-// add returns a new schema. It takes no lock: the number of sites is atomic, and nobody
-// else has the schema yet.
+// add returns a new schema. It takes no lock: the number of sites is atomic, and no
+// other goroutine has the schema yet.
 func (t *tree) add() *schema { return &schema{site: t.newSite(), tree: t} }
 
 // newSite returns a site with a number of its own.
@@ -264,8 +264,8 @@ func settleAny(v any) (any, bool) {
 	return v, false
 }
 
-// insideAny replaces the parts in a value. Elements are stored in place. Nobody else
-// has the object yet, see Intern.
+// insideAny replaces the parts in a value. Elements are stored in place: no other
+// goroutine has the object yet, see Intern.
 func (w *walk) insideAny(s *schema, v any) {
 	switch x := v.(type) {
 	case []any:

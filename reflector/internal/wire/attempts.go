@@ -20,7 +20,9 @@ func WithCharge(ctx context.Context, charge func()) context.Context {
 	return context.WithValue(ctx, chargeKey{}, charge)
 }
 
-// charging returns the context of one call of an HTTP client.
+// charging returns the context of one call of an HTTP client. GotConn is called for
+// each request that gets a connection, also for one that is kept from an earlier
+// request. It may be called on any goroutine.
 func charging(ctx context.Context) context.Context {
 	charge, ok := ctx.Value(chargeKey{}).(func())
 	if !ok {

@@ -20,7 +20,9 @@ import (
 // net and crypto/tls, some in a Status, and some only in texts. The functions of this
 // file know where, so that the reflector's classes need not.
 
-// IsRefused reports whether nothing listens at the server's address.
+// IsRefused reports whether nothing listens at the server's address. It is a class of
+// its own among network errors, because it says that the host was reached and the
+// server is not running, or listens elsewhere.
 func IsRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // IsNetwork reports whether an error says that a connection could not be made or
@@ -35,6 +37,7 @@ func IsNetwork(err error) bool {
 		u   *url.Error
 	)
 	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &u) ||
+		// A body that ends before its declared length, or within a chunk.
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		// The errors of HTTP/2 have no exported types.
@@ -44,6 +47,10 @@ func IsNetwork(err error) bool {
 // IsFuture recognises the three forms in which servers have said that a
 // resourceVersion is ahead of them: a cause type since 1.18.6, a cause message
 // from 1.17.0, and before that only the message of a timeout.
+//
+// All three answer a read with a resourceVersion that the server's watch cache has not
+// reached within a few seconds (API concepts, "Resource versions"). It is not a timeout
+// of the network, and the same request succeeds once the replica has caught up.
 func IsFuture(err error, s metav1.Status) bool {
 	const text = "Too large resource version"
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
@@ -63,6 +70,9 @@ func IsFuture(err error, s metav1.Status) bool {
 }
 
 // IsTLS reports whether the two sides could not agree on a secure connection.
+//
+// It includes a server that answers in plain HTTP, which is a mistake in the scheme of
+// the address or in a proxy (ErrSchemeMismatch, RecordHeaderError).
 func IsTLS(err error) bool {
 	var (
 		verify  *tls.CertificateVerificationError
@@ -78,13 +88,16 @@ func IsTLS(err error) bool {
 }
 
 // IsTimeout reports whether err is a timeout, of the network or of a context.
+// os.ErrDeadlineExceeded, the errors of net, and those of http.Client implement
+// Timeout.
 func IsTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
 }
 
-// Cause leaves out what net/http puts in front of an error: the method and the
-// URL with all its parameters.
+// Cause leaves out what net/http puts in front of an error: the method and the URL with
+// all its parameters. Selectors and resourceVersions make URLs long, and the log line
+// names the collection already.
 func Cause(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

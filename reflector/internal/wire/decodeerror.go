@@ -16,6 +16,10 @@ import (
 // without repeating any of them: an object may be a Secret, and errors go into
 // logs. The text of an error whose origin is not known is left out; programs
 // find the error itself with [errors.As].
+//
+// The errors of encoding/json, time and strconv quote their input. Each kind is
+// therefore known here by its type and described by what does not come from the object:
+// a Go type, a position, a field of T.
 func quoteless(err error) error {
 	// Done before: an error passes through here at each level that adds to it.
 	var hidden *hiddenError
@@ -35,6 +39,7 @@ func quoteless(err error) error {
 		// The value of a number is its digits.
 		value, _, _ := strings.Cut(typ.Value, " ")
 		text = fmt.Sprintf("cannot decode a JSON %s into a %s", value, typ.Type)
+		// Struct and Field name parts of the Go type.
 		if field := strings.TrimPrefix(typ.Struct+"."+typ.Field, "."); typ.Field != "" {
 			text = fmt.Sprintf("cannot decode a JSON %s into the field %s of type %s", value, field, typ.Type)
 		}
@@ -42,6 +47,7 @@ func quoteless(err error) error {
 		text = fmt.Sprintf("invalid JSON at byte %d", syntax.Offset)
 	case errors.As(err, &parse):
 		text = "a time has the wrong format"
+	// Err is ErrSyntax or ErrRange. Num, which Error prints as well, is the input.
 	case errors.As(err, &number):
 		text = "a number is invalid: " + number.Err.Error()
 	case errors.As(err, &corrupt):
@@ -59,7 +65,8 @@ func quoteless(err error) error {
 	return &hiddenError{Cut(text), err}
 }
 
-// panicked is the error for a panic of a decoder.
+// panicked is the error for a panic of a decoder. What was passed to panic may be an
+// object, or a text with a part of one.
 func panicked(p any) error {
 	var err error
 	// An index out of range, or a nil pointer: the text is the runtime's, and quotes no

@@ -9,9 +9,10 @@ import (
 )
 
 // listAnswer is what is known of a list while it is read. The fields of a list come in
-// any order, so its kind may be known before its items or only behind them; whatever
-// is wrong is found as soon as it can be, and at the latest by finish, before the
-// reflector replaces the cache by it.
+// any order, so its kind may be known before its items or only behind them; whatever is
+// wrong is found as soon as it can be, and at the latest by finish, before the
+// reflector replaces the cache by it. It belongs to the goroutine that reads the body;
+// only want is shared with the decoders.
 type listAnswer[T Object] struct {
 	c     *codec[T]
 	items *pipeline[T]
@@ -28,7 +29,8 @@ func (c *codec[T]) newList(items *pipeline[T]) *listAnswer[T] {
 }
 
 // decode sets how the items are decoded: those that are known in their version, as
-// identify reads it, are not.
+// identify reads it, are not. Both functions run on several goroutines at once, so they
+// must not change a.
 func (a *listAnswer[T]) decode(identify func(raw []byte) (rawIdentity, bool), decode func(raw []byte, i int) (T, error)) {
 	a.items.decode = decode
 	if a.items.unchanged == nil {
@@ -75,9 +77,10 @@ func (a *listAnswer[T]) beside(n uint64) error {
 
 var errEnvelope = errors.New("the answer is not only a list")
 
-// begin is called before the items. What is known of the list by then says what
-// they are. A kind that comes after them is that of a list of custom resources,
-// which may have any name; its items have their own.
+// begin is called before the items. What is known of the list by then says what they
+// are. A kind that comes after them is that of a list of custom resources, which may
+// have any name; its items have their own. After it the first item may reach the cache
+// at any time.
 func (a *listAnswer[T]) begin() error {
 	if a.typ.kind == "" {
 		return nil
@@ -103,6 +106,8 @@ func (a *listAnswer[T]) begin() error {
 // finish recognises, at the end of an answer, what is not a list of the
 // resource. An answer without objects empties the cache, so there must be no
 // doubt that it is one.
+//
+// What it accepts may replace the whole cache.
 func (a *listAnswer[T]) finish() error {
 	if a.typ.kind == "" || a.typ.apiVersion == "" {
 		return errors.New("the answer is JSON, but not a list: it has no kind or no apiVersion")
@@ -121,16 +126,20 @@ func (a *listAnswer[T]) finish() error {
 	if !a.seen["items"] && (a.meta.ResourceVersion == "" || !strings.HasSuffix(a.typ.kind, "List")) {
 		return fmt.Errorf("the answer is a %s without items", a.typ)
 	}
+	// Only now: the watch that follows must not learn its kind from a list that failed.
 	a.c.newest.Store(a.want)
 	return nil
 }
 
-// isExpected reports whether the kind of the list is certainly the right one.
+// isExpected reports whether the kind of the list is certainly the right one. It needs
+// a kind that T or the options have stated. One that was learned from the list itself
+// proves nothing about the list.
 func (a *listAnswer[T]) isExpected() bool {
 	return a.c.metadataOnly && a.typ.kind == "PartialObjectMetadataList" || a.c.kind != "" && a.typ.kind == a.c.kind+"List"
 }
 
-// checkType recognises answers that are not a list of the group and version.
+// checkType recognises answers that are not a list of the group and version. A plain
+// List may hold objects of any kind, so it says nothing about them.
 func (a *listAnswer[T]) checkType() error {
 	switch {
 	case a.typ.kind == "Table":

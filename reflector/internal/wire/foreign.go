@@ -34,7 +34,8 @@ func Cut[S ~string](s S) S {
 	return S(strings.Clone(string(s[:end])) + mark)
 }
 
-// cutStatus cuts the texts of a Status.
+// cutStatus cuts the texts of a Status. It builds a new Status, so that a field which a
+// later version of the API adds is left out rather than kept at any size.
 func cutStatus(s metav1.Status) metav1.Status {
 	out := metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: Cut(s.APIVersion), Kind: Cut(s.Kind)},

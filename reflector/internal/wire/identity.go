@@ -9,6 +9,9 @@ import (
 // identity is what can be read of an object that cannot be decoded.
 //
 // Each part may be empty: an object that is broken may still have a readable name.
+//
+// A cache needs the key to know which object of its own is not up to date, and the
+// version to see that a later one can be read again.
 type identity struct {
 	types.NamespacedName
 	uid types.UID
@@ -17,6 +20,10 @@ type identity struct {
 
 // identifyJSON reads metadata field by field, so that one of a wrong type hides
 // only itself, and without recursion.
+//
+// Errors are ignored: the object is known to be broken, and what was read before the
+// error is still right. Of a field that comes twice the last one counts, as in a
+// decoder.
 func identifyJSON(raw []byte) (id identity) {
 	str := map[string]string{}
 	l := lexBytes(raw)
@@ -45,8 +52,9 @@ func identifyJSON(raw []byte) (id identity) {
 	return named(str["namespace"], str["name"], str["uid"], str["resourceVersion"])
 }
 
-// identifyProto reads field 1, metadata in all API types: its fields 1 name,
-// 3 namespace, 5 uid, 6 resourceVersion.
+// identifyProto reads field 1, metadata in all API types: its fields 1 name, 3
+// namespace, 5 uid, 6 resourceVersion. The numbers are those of ObjectMeta in
+// k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto, which cannot change.
 func identifyProto(raw []byte) identity {
 	// With an error comes what was found before it, which is as good as it gets.
 	meta, _ := bytesField(raw, 1)

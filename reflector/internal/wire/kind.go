@@ -110,7 +110,9 @@ type tally struct {
 	first       *kindError
 }
 
-// note counts an object.
+// note counts an object. An object that was not decoded counts as good: the sink has
+// it, in this version. Errors other than a wrong kind say nothing about the collection,
+// and count for neither.
 func (t *tally) note(err error) {
 	if err == nil || isUnchanged(err) {
 		t.good++
@@ -125,8 +127,8 @@ func (t *tally) note(err error) {
 	}
 }
 
-// verdict returns an error for a collection of another kind: at its end, or
-// earlier if there is no doubt.
+// verdict returns an error for a collection of another kind: at its end, or earlier if
+// there is no doubt. One object of the right kind settles it.
 func (c *codec[T]) verdict(t *tally, end bool) error {
 	if c.kind == "" || t.good > 0 || t.other == 0 || !end && t.other < maxWrongKind {
 		return nil

@@ -17,7 +17,8 @@ const defaultMaxObject = 8 << 20
 // errTooLarge ends a list or stream: the bytes behind the object have not been read.
 var errTooLarge = errors.New("the answer holds an object that is too large")
 
-// tooLarge is the error for an object of more bytes than limit.
+// tooLarge is the error for an object of more bytes than limit. In JSON it cannot be
+// skipped as one bad object: the end of the value is not known before it was read.
 func tooLarge(limit int) error {
 	return fmt.Errorf("%w: more than %d bytes; ResourceOptions.MaxObjectSize sets the limit", errTooLarge, limit)
 }
@@ -55,7 +56,8 @@ func newLexer(src io.Reader) *lexer {
 	return &lexer{src: src, buf: make([]byte, 0, 16<<10), limit: defaultMaxObject}
 }
 
-// lexBytes returns a lexer of a value that is in memory.
+// lexBytes returns a lexer of a value that is in memory. It never writes to b, and its
+// values are slices of b.
 func lexBytes(b []byte) *lexer { return &lexer{buf: b, err: io.EOF} }
 
 // fill reads more behind buf, moving buf[keep:] to the front first.
@@ -120,7 +122,8 @@ func (l *lexer) peek() (byte, error) {
 	}
 }
 
-// expect consumes the byte c.
+// expect consumes the byte c. White space before it is skipped, as JSON permits it
+// between any two tokens (RFC 8259, section 2).
 func (l *lexer) expect(c byte) error {
 	got, err := l.peek()
 	if err != nil {
@@ -200,7 +203,8 @@ func (l *lexer) compound() error {
 	}
 }
 
-// str consumes the rest of a string whose opening quote is consumed.
+// str consumes the rest of a string whose opening quote is consumed. What is between
+// the quotes is not checked; the decoder of the value does that.
 func (l *lexer) str() error {
 	start := l.pos - l.keep // relative, because fill moves the bytes
 	for {
@@ -227,7 +231,8 @@ func (l *lexer) str() error {
 	}
 }
 
-// literal consumes a number, true, false or null (or garbage of that shape).
+// literal consumes a number, true, false or null (or garbage of that shape). At the end
+// of the stream it is complete as well: a bare number is a JSON text.
 func (l *lexer) literal() error {
 	for {
 		for ; l.pos < len(l.buf); l.pos++ {
@@ -246,8 +251,9 @@ func (l *lexer) literal() error {
 	}
 }
 
-// fields consumes an object and calls fn for every field, with the value not
-// yet consumed. fn must consume exactly the value.
+// fields consumes an object and calls fn for every field, with the value not yet
+// consumed. fn must consume exactly the value. Names are not remembered, so a name that
+// comes twice is up to fn.
 func (l *lexer) fields(fn func(name string) error) error {
 	if err := l.expect('{'); err != nil {
 		return err
@@ -322,7 +328,9 @@ func (l *lexer) elements(fn func(raw []byte) error) error {
 	}
 }
 
-// more consumes the comma that announces another member, or the end bracket.
+// more consumes the comma that announces another member, or the end bracket. It reports
+// whether another member follows. A comma before the end bracket is found by the next
+// call, which gets a bracket where a value must be.
 func (l *lexer) more(end byte) (bool, error) {
 	c, err := l.peek()
 	switch {

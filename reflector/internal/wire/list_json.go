@@ -16,6 +16,8 @@ func (c *codec[T]) listJSON(body io.Reader, items *pipeline[T]) (metav1.ListMeta
 	l := newLexer(body)
 	// The limit is for each value; what is beside the items has one of its own.
 	l.limit = c.limit
+	// No field is required to come first, so what is known is checked in begin and
+	// again in finish.
 	err := l.fields(func(name string) error { return a.field(l, name) })
 	if err == nil {
 		err = a.finish()
@@ -62,6 +64,8 @@ func (a *listAnswer[T]) field(l *lexer, name string) error {
 			return a.items.add(raw)
 		})
 	}
+	// All other fields are small and held as a whole. Those of unknown names are
+	// counted by their size and then dropped.
 	raw, err := l.value()
 	if err == nil {
 		err = a.beside(uint64(len(name) + len(raw)))
@@ -73,6 +77,8 @@ func (a *listAnswer[T]) field(l *lexer, name string) error {
 	// json.Unmarshal recurses, so it must not see such a value at all.
 	case l.deep:
 		err = errTooDeep
+	// Kind and version are kept with the list, and printed if something is wrong with
+	// it, hence the bound.
 	case name == "apiVersion":
 		err = json.Unmarshal(raw, &a.typ.apiVersion)
 		a.typ.apiVersion = Cut(a.typ.apiVersion)

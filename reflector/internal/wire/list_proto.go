@@ -25,6 +25,8 @@ import (
 func (c *codec[T]) listProto(body io.Reader, items *pipeline[T]) (metav1.ListMeta, error) {
 	a := c.newList(items)
 	br := bufio.NewReaderSize(body, 64<<10)
+	// Without the magic bytes the body is no answer of an API server, whatever its
+	// Content-Type says.
 	magic := make([]byte, len(protoMagic))
 	if _, err := io.ReadFull(br, magic); err != nil {
 		return a.meta, midValue(err)
@@ -53,6 +55,8 @@ func (c *codec[T]) listProto(body io.Reader, items *pipeline[T]) (metav1.ListMet
 			return a.meta, err
 		}
 	}
+	// API servers write field 2 of the envelope for an empty list as well: the list has
+	// metadata.
 	if !a.seen["kind"] || !a.seen["items"] {
 		return a.meta, io.ErrUnexpectedEOF
 	}

@@ -25,6 +25,8 @@ func reporting(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	return body
 }
 
+// reportingBody calls arrived for each Read that returned bytes, and changes nothing
+// else.
 type reportingBody struct {
 	io.ReadCloser
 	arrived func()

@@ -10,9 +10,9 @@ import (
 	"io"
 )
 
-// protoMagic starts every protobuf answer of an API server. The message
-// runtime.Unknown follows: field 1 the type (1 apiVersion, 2 kind), field 2 the
-// bytes of the object.
+// protoMagic starts every protobuf answer of an API server. The message runtime.Unknown
+// follows: field 1 the type (1 apiVersion, 2 kind), field 2 the bytes of the object.
+// It distinguishes the encoding from JSON (API concepts, "Kubernetes Protobuf encoding").
 var protoMagic = []byte("k8s\x00")
 
 // errProto is the error for bytes that are no protobuf. It names nothing in them.
@@ -28,11 +28,13 @@ type protoField struct {
 	data []byte // of kind 2
 }
 
-// nextField splits the first field off a message in memory. A field is a tag, which
-// is a varint of its number and its kind, and then a value whose length the kind says
+// nextField splits the first field off a message in memory. A field is a tag, which is
+// a varint of its number and its kind, and then a value whose length the kind says
 // (protobuf.dev/programming-guides/encoding). Groups, kinds 3 and 4, are refused: no
-// API type has any, and they nest without a size.
+// API type has any, and they nest without a size. The result refers to msg and copies
+// nothing.
 func nextField(msg []byte) (f protoField, rest []byte, err error) {
+	// Field numbers go from 1 to 2^29-1; 0 is what a run of zero bytes would begin with.
 	tag, n := binary.Uvarint(msg)
 	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
 		return f, nil, errProto
@@ -86,7 +88,8 @@ func bytesField(msg []byte, num int) ([]byte, error) {
 	return out, nil
 }
 
-// typeMeta is what runtime.Unknown says about the object in it.
+// typeMeta is what runtime.Unknown says about the object in it. It is runtime.TypeMeta
+// in generated.proto, which has apiVersion in field 1 and kind in field 2.
 type typeMeta struct{ apiVersion, kind string }
 
 // parseTypeMeta reads apiVersion and kind; of long ones only the beginning is kept.
@@ -169,7 +172,8 @@ func (w *protoReader) field() (num int, kind int, size uint64, err error) {
 	return num, kind, size, midValue(err)
 }
 
-// skip consumes n bytes of the message without keeping them.
+// skip consumes n bytes of the message without keeping them. io.CopyN discards through
+// a buffer of its own, so a large unknown field takes no memory.
 func (w *protoReader) skip(n uint64) error {
 	if n > w.left {
 		return io.ErrUnexpectedEOF

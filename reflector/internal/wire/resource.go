@@ -38,7 +38,8 @@ const (
 	EncodingProtobuf Encoding = "protobuf"
 )
 
-// Options are those of reflector.NewResource, which documents them.
+// Options are those of reflector.NewResource, which documents them. The fields have no
+// docs here, so that there is one place to read and to keep right.
 type Options struct {
 	Namespace                    string
 	LabelSelector, FieldSelector string
@@ -93,8 +94,9 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts Optio
 	return r, nil
 }
 
-// configure applies the options that concern the decoding. A Kind that contradicts T
-// is refused: one of the two is a mistake.
+// configure applies the options that concern the decoding. A Kind that contradicts T is
+// refused: one of the two is a mistake. A limit of 0 means the default, as the zero
+// value of every option does.
 func (c *codec[T]) configure(opts Options) error {
 	switch {
 	case opts.MaxObjectSize < 0:
@@ -102,6 +104,7 @@ func (c *codec[T]) configure(opts Options) error {
 	case opts.Kind != "" && c.kind != "" && opts.Kind != c.kind:
 		return fmt.Errorf("reflector: ResourceOptions.Kind is %q, but *%s is for objects of the kind %s", opts.Kind, c.elem, c.kind)
 	}
+	// Remembered for the message of WrongKindError, which names what to correct.
 	c.byOption = c.kind == "" && opts.Kind != ""
 	c.kind = cmp.Or(c.kind, opts.Kind)
 	c.limit = cmp.Or(opts.MaxObjectSize, c.limit)
@@ -155,9 +158,10 @@ func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace stri
 	return &client, &u, nil
 }
 
-// sameServer follows no redirect to another server, which the transport would
-// give the credentials to, nor a second one, so that a server which redirects to
-// itself gets no more requests than the Reflector paces.
+// sameServer follows no redirect to another server, which the transport would give the
+// credentials to, nor a second one, so that a server which redirects to itself gets no
+// more requests than the Reflector paces. ErrUseLastResponse returns the redirect
+// itself, so that answerError can name where it leads to.
 func sameServer(req *http.Request, via []*http.Request) error {
 	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 1 || *req.URL == *from {
 		return http.ErrUseLastResponse
@@ -223,13 +227,16 @@ type Resource[T Object] struct {
 // the cache of that core; so f runs on several at once.
 func (r *Resource[T]) WithDecoded(f func(T)) *Resource[T] {
 	out := *r
+	// A codec of its own: what it learns of the kind belongs to the lists of this
+	// reader. The connections are shared.
 	out.codec = &codec[T]{settings: r.codec.settings}
 	out.codec.decoded = f
 	return &out
 }
 
 // Metadata returns a reader of the metadata of the same collection, over the same
-// connections.
+// connections. The server then sends metadata only, whatever T is, which is how an
+// audit compares a cache at a fraction of the bytes.
 func (r *Resource[T]) Metadata() (*Resource[*metav1.PartialObjectMetadata], error) {
 	codec, err := newCodec[*metav1.PartialObjectMetadata](r.gvr.GroupVersion().String())
 	if err != nil {
@@ -259,8 +266,9 @@ func (r *Resource[T]) GroupVersionResource() schema.GroupVersionResource { retur
 // Namespace is the namespace of the collection, or "" for all of them.
 func (r *Resource[T]) Namespace() string { return r.opts.Namespace }
 
-// get sends one request and returns the answer if its status is 200 and its content
-// is JSON or protobuf. The caller closes the body; ctx must live as long.
+// get sends one request and returns the answer if its status is 200 and its content is
+// JSON or protobuf. The caller closes the body; ctx must live as long. It does not
+// retry: the reflector paces all requests, and must see each failure.
 func (r *Resource[T]) get(ctx context.Context, opts metav1.ListOptions, accept string) (*http.Response, error) {
 	query, err := r.query(opts)
 	if err != nil {
@@ -289,8 +297,9 @@ func (r *Resource[T]) get(ctx context.Context, opts metav1.ListOptions, accept s
 	return resp, nil
 }
 
-// query encodes all options, those included that later versions of ListOptions
-// may have, with the selectors of the source added.
+// query encodes all options, those included that later versions of ListOptions may
+// have, with the selectors of the source added. A shard selector of the request must be
+// that of the source, because objects are checked against the source's.
 func (r *Resource[T]) query(o metav1.ListOptions) (url.Values, error) {
 	if o.ShardSelector != "" && o.ShardSelector != r.opts.ShardSelector {
 		return nil, fmt.Errorf("the request is for the shard %s, but the source is not; set ResourceOptions.ShardSelector", Cut(o.ShardSelector))
@@ -303,7 +312,9 @@ func (r *Resource[T]) query(o metav1.ListOptions) (url.Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Convert leaves out false and 0 also where a pointer says that they are meant.
+	// Convert leaves out false and 0 also where a pointer says that they are meant. An
+	// example is sendInitialEvents=false, which is not the same as leaving it out
+	// (KEP-3157).
 	for v, i := reflect.ValueOf(o), 0; i < v.NumField(); i++ {
 		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().IsZero() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")

@@ -104,7 +104,7 @@ func retryAfter(resp *http.Response) int {
 }
 
 // isProto selects the decoder by what the server says it has sent, not by what was
-// requested.
+// requested. A server that does not know protobuf for a resource answers with JSON.
 func isProto(resp *http.Response) bool {
 	return strings.HasPrefix(resp.Header.Get("Content-Type"), mimeProto)
 }

@@ -108,7 +108,8 @@ func parseHash(arg string) (uint64, error) {
 	return n, nil
 }
 
-// holds reports whether an object belongs to the shard.
+// holds reports whether an object belongs to the shard. It is called for each object of
+// a list and each event, after the object was decoded.
 func (s *shard) holds(obj metav1.Object) bool {
 	value := string(obj.GetUID())
 	if s.namespace {
