@@ -71,6 +71,8 @@ func contentOf(obj runtime.Object) (map[string]any, []metav1.ManagedFieldsEntry,
 	return content, managers, err
 }
 
+// errProtobuf is the answer to a body that is not what its protobuf type says: 400, as
+// for JSON that cannot be decoded.
 func errProtobuf(err error) error {
 	return apierrors.NewBadRequest("decoding protobuf: " + err.Error())
 }

@@ -21,6 +21,8 @@ const (
 // test see the same ones. Guarded by the store's lock.
 type identity struct{ random *rand.Rand }
 
+// newIdentity returns the same sequence for the same seed. The second half of the
+// generator's seed is fixed, and may be anything.
 func newIdentity(seed uint64) *identity {
 	return &identity{rand.New(rand.NewPCG(seed, 0x696e666f726d6572))}
 }

@@ -90,6 +90,8 @@ type typeConverter[V, O any] struct {
 	toObject func(*V) (runtime.Object, error)
 }
 
+// newTypeConverter exists so that the compiler infers the type parameters from the
+// arguments.
 func newTypeConverter[V, O any](toTyped func(runtime.Object, ...O) (*V, error), toObject func(*V) (runtime.Object, error)) typeConverter[V, O] {
 	return typeConverter[V, O]{toTyped, toObject}
 }

@@ -182,6 +182,8 @@ func (cl *call) checkAttributes(resource, other bool) error {
 	return nil
 }
 
+// invalid is the answer to a review that asks for both kinds of access or for none:
+// 422, without a name, as reviews have none.
 func (cl *call) invalid(err *field.Error) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: cl.res.Group, Kind: cl.res.Kind}, "", field.ErrorList{err})
 }

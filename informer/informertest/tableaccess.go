@@ -108,6 +108,7 @@ func missingLevel(schema map[string]any) any {
 	return "?"
 }
 
+// scaleTarget is the object that an autoscaler scales, in a cell.
 func scaleTarget(scaler map[string]any) any {
 	return stringAt(scaler, "spec", "scaleTargetRef", "kind") + "/" + stringAt(scaler, "spec", "scaleTargetRef", "name")
 }

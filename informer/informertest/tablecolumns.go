@@ -19,11 +19,13 @@ type column struct {
 	cell func(object map[string]any) any
 }
 
-// textColumn, wideColumn and numberColumn are columns: of every table, of wide ones, of numbers.
+// textColumn, wideColumn and numberColumn are columns: of every table, of wide ones, of
+// numbers.
 func textColumn(name string, cell func(map[string]any) any) column {
 	return column{printerColumn{Name: name, Type: "string"}, cell}
 }
 
+// wideColumn has priority 1, which kubectl shows with -o wide only.
 func wideColumn(name string, cell func(map[string]any) any) column {
 	return column{printerColumn{Name: name, Type: "string", Priority: 1}, cell}
 }

@@ -19,6 +19,8 @@ var eventColumns = []column{
 	{printerColumn{Name: "Name", Type: "string", Format: "name", Priority: 1}, valueOf("metadata", "name")},
 }
 
+// eventFirstSeen is the cell First Seen of an Event. Events of events.k8s.io/v1 have an
+// eventTime, those of the core group a firstTimestamp.
 func eventFirstSeen(event map[string]any) any {
 	return age(or(at(event, "eventTime"), "firstTimestamp")(event))
 }

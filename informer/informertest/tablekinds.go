@@ -129,6 +129,8 @@ func namedColumn(annotations ...string) column {
 	return column{nameColumn.printerColumn, markedDefault(annotations...)}
 }
 
+// booleanColumn is a column of a field that has a default, which is shown where the
+// field is absent.
 func booleanColumn(name string, otherwise bool, path ...string) column {
 	return column{printerColumn{Name: name, Type: "boolean"}, or(otherwise, path...)}
 }

@@ -221,6 +221,8 @@ func (w *watcher) serve(ctx context.Context, closing <-chan struct{}, q listQuer
 // listQuery are the options of a list or watch, decoded.
 type listQuery struct{ metav1.ListOptions }
 
+// sendInitialEvents reports whether the watch begins with the present state and a
+// bookmark behind it (KEP-3157).
 func (q listQuery) sendInitialEvents() bool {
 	return q.SendInitialEvents != nil && *q.SendInitialEvents
 }

@@ -288,6 +288,7 @@ func (inf *informerReport) handlers(now time.Time) list {
 	l := list{Name: "Handlers", Empty: "No handlers. What AddHandler registers would be here; nobody sees the events of this informer."}
 	for i := range inf.Handlers {
 		h := &inf.Handlers[i]
+		// Up to date, unless something below says otherwise.
 		r := row{Name: title(h.Name), Text: "up to date"}
 		switch {
 		case h.CatchingUp:
@@ -297,6 +298,8 @@ func (inf *informerReport) handlers(now time.Time) list {
 		case !h.Synced:
 			r.Text = "has not seen the first list yet"
 		}
+		// The bound is that of the problem, so that a row is marked exactly if the page
+		// says so.
 		late := h.LagAge.duration() >= lagWarning
 		r.Facts = []fact{
 			{Name: "Lag", Value: fmt.Sprintf("%s, %s", count(h.Lag, "event"), h.LagAge), Bad: late},
@@ -306,6 +309,8 @@ func (inf *informerReport) handlers(now time.Time) list {
 		}
 		if p := h.LastPanic; p != nil {
 			r.Detail = fmt.Sprintf("last panic %s ago, %s %s: %s", ago(now, p.Time), p.Event, printable(p.Key), printable(p.Message))
+			// The panic stays in the detail. Only a recent one marks the row, like the
+			// problem.
 			if r.Bad = now.Sub(p.Time) < panicFor; r.Bad {
 				r.Text = "panicked " + ago(now, p.Time) + " ago"
 			}
@@ -316,7 +321,9 @@ func (inf *informerReport) handlers(now time.Time) list {
 	return l.worstFirst()
 }
 
-// worstFirst sorts the rows and bounds their number.
+// worstFirst sorts the rows and bounds their number. The sort is stable, so that those
+// of one kind stay in the order of their names. What is left out is then what is in
+// order, unless more than maxRows are in trouble.
 func (l list) worstFirst() list {
 	slices.SortStableFunc(l.Rows, func(a, b row) int {
 		switch {

@@ -153,7 +153,8 @@ type spark struct {
 	Bars []bar
 }
 
-// bar is one period, in units of the diagram, which is 100 high.
+// bar is one period, in units of the diagram, which is 100 high. The stylesheet
+// stretches the diagram, so the units have no size on the screen.
 type bar struct{ X, Y, Height int }
 
 // barWidth is the width of a bar with its gap. The viewBox of page.html is 30 of them
@@ -171,6 +172,7 @@ func newSpark(counts []int) *spark {
 	s := &spark{Text: fmt.Sprintf("%s done in the last %s; at most %d in %s",
 		count(sum, "item"), minutes(time.Duration(len(counts))*workqueue.ThroughputPeriod), most, "10 seconds")}
 	for i, n := range counts {
+		// Two units of a line show that the period was measured.
 		height := 2 // a line where nothing was done
 		if n > 0 {
 			// At least 8: a single item beside thousands must not look like none.

@@ -207,7 +207,8 @@ func (inf *informerReport) problemOfSource(s *sourceReport, now time.Time, add a
 	}
 }
 
-// failure is the last error, and when the next attempt is.
+// failure is the last error, and when the next attempt is. The attempt is named only
+// while the reflector waits for it.
 func (s *sourceReport) failure(now time.Time) string {
 	text := printable(s.LastError.Message)
 	if s.NextAttempt.After(now) {
