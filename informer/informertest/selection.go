@@ -15,7 +15,8 @@ type selection struct {
 	fields    fields.Selector
 }
 
-// selectEverything is a selection that the caller may narrow. The selectors are set, so that nothing needs to check them for nil.
+// selectEverything is a selection that the caller may narrow. The selectors are set, so
+// that nothing needs to check them for nil.
 func selectEverything() selection {
 	return selection{labels: labels.Everything(), fields: fields.Everything()}
 }
