@@ -107,13 +107,12 @@ func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventH
 }
 
 // RemoveEventHandler removes a handler; one that is being called finishes that call. A
-// handler that is not there is not an error.
+// handler that is not there is not an error; a handle that no informer of this package
+// has returned is one, as with client-go.
 func (s *SharedInformer[T]) RemoveEventHandler(handle upstream.ResourceEventHandlerRegistration) error {
-	// Not made by this package, so it is not registered here. client-go returns an
-	// error for it.
 	reg, ok := handle.(*registration)
 	if !ok {
-		return nil
+		return fmt.Errorf("clientgo: a %T is no handle of this informer; pass what AddEventHandler has returned", handle)
 	}
 	s.mu.Lock()
 	own := s.handlers[reg]

@@ -186,7 +186,7 @@ func TestHandlersGetEventsAndTombstones(t *testing.T) {
 
 		other := clientgo.FromInformer[*corev1.Pod](shared.(*clientgo.SharedInformer[*corev1.Pod]).Unwrap(), 0)
 		require.NoError(t, other.RemoveEventHandler(reg), "a handler of another informer")
-		require.NoError(t, shared.RemoveEventHandler(nil))
+		require.ErrorContains(t, shared.RemoveEventHandler(nil), "pass what AddEventHandler has returned")
 		source.Add(pod("a", "z", "n1"))
 		synctest.Wait()
 		assert.Equal(t, "add z", got[len(got)-1])

@@ -126,7 +126,9 @@ func (q *queueReport) items(some *items, name, empty string, at func(*itemReport
 	l := list{Name: name, More: some.LeftOut, Empty: empty}
 	for k := range some.Shown {
 		i := &some.Shown[k]
-		text := []string{at(i)}
+		// ago returns "-" for a time that the queue does not keep. A dash after "for"
+		// would look like a fault of the page.
+		text := []string{strings.ReplaceAll(at(i), "for -", "for an unknown time")}
 		if len(q.PriorityClasses) > 1 {
 			text = append(text, fmt.Sprint("class ", i.PriorityClass))
 		}
@@ -139,9 +141,7 @@ func (q *queueReport) items(some *items, name, empty string, at func(*itemReport
 		if i.Again {
 			text = append(text, "added again")
 		}
-		// ago returns "-" for a time that the queue does not keep. A dash after "for"
-		// would look like a fault of the page.
-		l.Rows = append(l.Rows, row{Name: printable(i.Item), Text: strings.ReplaceAll(strings.Join(text, ", "), "for -", "for an unknown time")})
+		l.Rows = append(l.Rows, row{Name: printable(i.Item), Text: strings.Join(text, ", ")})
 	}
 	return l
 }

@@ -110,6 +110,7 @@ var causes = map[reflector.ErrorClass]struct{ cause, remedy string }{
 	reflector.ClassIdle:         {"the watch was silent for too long", "Look for a proxy or a firewall that drops connections without closing them."},
 	reflector.ClassClosed:       {"watches end soon after they began", "Look for a proxy between this program and the server that closes connections."},
 	reflector.ClassSink:         {"the cache does not take the objects over", "The error is in the log."},
+	reflector.ClassAudit:        {"an audit found objects that differ from the server's", "None, if it does not last: the collection is listed again. Else look for what modifies the cache, or for a server that loses changes."},
 	reflector.ClassQuarantine:   {"objects are quarantined, so the collection is read again", "See the quarantined objects."},
 }
 
