@@ -131,8 +131,8 @@ func TestTheSizeOfAnObjectIsBoundedByAnOption(t *testing.T) {
 // Promise reflector/3
 func TestEndlessPagesArePaced(t *testing.T) {
 	endless := map[string]string{ // one that brings something new is only paced
-		"nothing new": "a page that brings no new object", "empty": "a page that brings no new object",
-		"two tokens": "the continue token of a page before",
+		"nothing new": "a page without new objects", "empty": "a page without new objects",
+		"two tokens": "the continue token of an earlier page",
 	}
 	for name, page := range map[string]scripted.Answer{
 		"nothing new": func(w httpWriter, _ *httpRequest, n int) {

@@ -96,14 +96,29 @@ type Env struct {
 func (e *Env) Embedded() bool { return e.Config == nil }
 
 // Main runs an example and exits. SIGINT and SIGTERM end the context that Run
-// gets; a second signal kills the process at once.
+// gets; a second signal ends the process at once, with the status that a shell
+// reports for a process that the signal has killed.
 func Main(app App) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancel(context.Background())
+	// Both signals are received here. To restore the default effect after the first
+	// one would lose a second that comes before that.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-ctx.Done()
-		stop() // from here on a signal has its default effect
+		<-signals
+		cancel()
+		second := <-signals
+		os.Exit(killedBy(second))
 	}()
 	os.Exit(app.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// killedBy is the exit status for a signal: 128 and its number, as shells have it.
+func killedBy(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return exitError
 }
 
 // Main is the function Main without the process: it returns the exit status.
