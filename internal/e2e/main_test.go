@@ -119,6 +119,21 @@ func shared(t *testing.T) *controlplane.ControlPlane {
 	return cp
 }
 
+// startClusterWide runs a second control plane with default settings, once.
+var startClusterWide = sync.OnceValues(func() (*controlplane.ControlPlane, error) {
+	return start(controlplane.Options{})
+})
+
+// clusterWide returns the control plane for tests whose controllers act on all
+// namespaces. On the shared one they would interfere with the tests of the same
+// controllers there: two controllers of one set create and delete each other's pods.
+func clusterWide(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
+	cp, err := startClusterWide()
+	require.NoError(t, err)
+	return cp
+}
+
 // dedicated starts a control plane for one test, which may do with it what it
 // likes. The test must not run in parallel.
 func dedicated(t *testing.T, opts controlplane.Options) *controlplane.ControlPlane {

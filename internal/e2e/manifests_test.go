@@ -188,7 +188,7 @@ func granted(t *testing.T, objects []map[string]any) (all []string) {
 // or if a right was not used.
 func runsUnderItsRights(t *testing.T, name string, run func(context.Context, *rest.Config) error, do func(ctx context.Context, admin *rest.Config)) {
 	t.Helper()
-	admin := shared(t).Config()
+	admin := clusterWide(t).Config()
 	objects := applyStrict(t, admin, name+"/deploy/"+name+".yaml")
 	cfg, rights := asServiceAccount(admin, "informerkit-"+name, name)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -231,7 +231,7 @@ func crd(t *testing.T, file string) []byte {
 
 func TestManifestsOfTheExamplesPassStrictValidation(t *testing.T) {
 	t.Parallel()
-	admin := shared(t).Config()
+	admin := clusterWide(t).Config()
 	require.NoError(t, demo.Install(t.Context(), admin, crd(t, "foo/crd.yaml")))
 	require.NoError(t, demo.Install(t.Context(), admin, crd(t, "replicaset/api/crd.yaml")))
 	files, err := filepath.Glob("../../examples/*/*.yaml")
@@ -260,9 +260,9 @@ func TestWorkqueueExampleRunsUnderItsRights(t *testing.T) {
 
 func TestFooExampleRunsUnderItsRights(t *testing.T) {
 	t.Parallel()
-	admin := shared(t).Config()
+	admin := clusterWide(t).Config()
 	require.NoError(t, demo.Install(t.Context(), admin, crd(t, "foo/crd.yaml")))
-	namespace := newNamespace(t, clientFor(t, shared(t)))
+	namespace := newNamespace(t, clientFor(t, clusterWide(t)))
 	foos, err := restclient.New[*foo.Foo](admin, foo.Resource)
 	require.NoError(t, err)
 	deployments, err := restclient.New[*appsv1.Deployment](admin, appsv1.SchemeGroupVersion.WithResource("deployments"))
@@ -338,9 +338,9 @@ func TestFooExampleRunsUnderItsRights(t *testing.T) {
 
 func TestReplicaSetExampleRunsUnderItsRights(t *testing.T) {
 	t.Parallel()
-	admin := shared(t).Config()
+	admin := clusterWide(t).Config()
 	require.NoError(t, demo.Install(t.Context(), admin, api.CRD))
-	namespace := newNamespace(t, clientFor(t, shared(t)))
+	namespace := newNamespace(t, clientFor(t, clusterWide(t)))
 	sets, err := restclient.New[*api.ReplicaSet](admin, api.GroupVersionResource)
 	require.NoError(t, err)
 	pods, err := restclient.New[*corev1.Pod](admin, corev1.SchemeGroupVersion.WithResource("pods"))

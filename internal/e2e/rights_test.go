@@ -19,7 +19,7 @@ import (
 
 func TestNamespacesExampleRunsUnderItsRights(t *testing.T) {
 	t.Parallel()
-	client := clientFor(t, shared(t))
+	client := clientFor(t, clusterWide(t))
 	namespace := newNamespace(t, client)
 	transcript := demo.NewTranscript(t.Output())
 	runsUnderItsRights(t, "namespaces", func(ctx context.Context, cfg *rest.Config) error {
