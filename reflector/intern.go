@@ -39,7 +39,7 @@ func (p *InternPool) Stats() InternStats {
 // Intern returns a source whose objects share equal parts: each string, map, slice
 // and struct behind a pointer that equals one of an earlier object is replaced by
 // that one, before anything else sees the object. Of typical pods about 60% of the
-// memory is saved, of unstructured objects 70%; the first sync of pods takes about 1.3
+// memory is saved, of unstructured objects 70%; the first sync of pods takes about 1.15
 // times the processor time. It works for generated types, unstructured objects,
 // metadata and structs of your own.
 //
