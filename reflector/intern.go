@@ -3,6 +3,7 @@ package reflector
 import (
 	"iter"
 	"reflect"
+	"sync"
 
 	interning "github.com/informerkit/informerkit/internal/intern"
 )
@@ -62,15 +63,17 @@ func (p *InternPool) Stats() InternStats {
 // The objects of [NewResource] are shared on all cores, each where it is decoded,
 // unless a Transform comes in between.
 //
-// If pool is nil, or T is no pointer to a struct, Intern returns lw.
+// If T is an interface, each object is taken for what it is. If pool is nil, or T is
+// neither an interface nor a pointer to a struct, Intern returns lw.
 func Intern[T Object](lw ListerWatcher[T], pool *InternPool) ListerWatcher[T] {
-	if t := reflect.TypeFor[T](); pool == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+	t := reflect.TypeFor[T]()
+	if pool == nil || !isStructPointer(t) && t.Kind() != reflect.Interface {
 		return lw
 	}
 	if s, ok := lw.(interner[T]); ok {
 		return s.Interned(pool)
 	}
-	share := internFunc[T](pool)
+	share := internFunc[T](pool, t)
 	return Transform(lw, func(obj T) (T, error) {
 		share(obj)
 		return obj, nil
@@ -85,26 +88,53 @@ type interner[T Object] interface {
 	Interned(pool *InternPool) ListerWatcher[T]
 }
 
-// internFunc returns what interns an object. It may be called by several goroutines.
-func internFunc[T Object](pool *InternPool) func(T) {
-	in := pool.parts.Interner(reflect.TypeFor[T]())
-	return func(obj T) { in.Intern(reflect.ValueOf(obj).UnsafePointer()) }
+// isStructPointer reports whether t is like *corev1.Pod.
+func isStructPointer(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+}
+
+// internFunc returns what interns an object of type t, which may be an interface. It
+// may be called by several goroutines.
+func internFunc[T Object](pool *InternPool, t reflect.Type) func(T) {
+	if t.Kind() != reflect.Interface {
+		in := pool.parts.Interner(t)
+		return func(obj T) { in.Intern(reflect.ValueOf(obj).UnsafePointer()) }
+	}
+	// One per type for as long as the source is used: it learns what is worth sharing.
+	var interners sync.Map // of *interning.Interner, by reflect.Type
+	return func(obj T) {
+		v := reflect.ValueOf(obj)
+		in, ok := interners.Load(v.Type())
+		if !ok {
+			if !isStructPointer(v.Type()) {
+				return
+			}
+			in, _ = interners.LoadOrStore(v.Type(), pool.parts.Interner(v.Type()))
+		}
+		in.(*interning.Interner).Intern(v.UnsafePointer()) //nolint:forcetypeassert // by the line above
+	}
 }
 
 // SizeOf estimates the bytes that objects take: plain as if each had all of its
 // parts to itself, own without those parts that are in the pool, which may be nil.
 // It takes a time proportional to the size of the pool and of objs.
 func SizeOf[T Object](pool *InternPool, objs iter.Seq[T]) (plain, own int) {
-	if reflect.TypeFor[T]().Kind() != reflect.Pointer {
-		return 0, 0
-	}
 	var parts *interning.Pool
 	if pool != nil {
 		parts = pool.parts
 	}
-	sizer := interning.NewSizer(parts, reflect.TypeFor[T]())
+	sizers := map[reflect.Type]*interning.Sizer{} // T may be an interface
 	for obj := range objs {
-		p, o := sizer.Size(reflect.ValueOf(obj).UnsafePointer())
+		v := reflect.ValueOf(obj)
+		if v.Kind() != reflect.Pointer {
+			continue
+		}
+		sizer := sizers[v.Type()]
+		if sizer == nil {
+			sizer = interning.NewSizer(parts, v.Type())
+			sizers[v.Type()] = sizer
+		}
+		p, o := sizer.Size(v.UnsafePointer())
 		plain, own = plain+p, own+o
 	}
 	return plain, own

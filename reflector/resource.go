@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,6 +59,10 @@ type ResourceOptions struct {
 	// MaxObjectSize bounds the size in bytes of one object as it is received; a
 	// list or watch with a larger one fails. The default is 8 MiB.
 	MaxObjectSize int
+	// Type is the type of the objects if T is an interface, such as [Object], as in a
+	// program that learns only at run time which types there are: a pointer, which
+	// implements T. For any other T it is unset.
+	Type reflect.Type
 }
 
 // NewResource returns a source that reads the resource gvr of the API server
@@ -86,6 +91,7 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 		Kind:          opts.Kind,
 		Encoding:      wire.Encoding(opts.Encoding),
 		MaxObjectSize: opts.MaxObjectSize,
+		Type:          opts.Type,
 	})
 	if err != nil {
 		return nil, err
@@ -112,7 +118,7 @@ func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], 
 
 // Interned implements interner: objects are interned where they are decoded.
 func (r *resource[T]) Interned(pool *InternPool) ListerWatcher[T] {
-	return &resource[T]{r.WithDecoded(internFunc[T](pool))}
+	return &resource[T]{r.WithDecoded(internFunc[T](pool, r.Type()))}
 }
 
 // List implements [ListerWatcher].

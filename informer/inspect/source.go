@@ -37,10 +37,13 @@ func Informer(inf interface{ Health() informer.Health }) Source {
 	return s
 }
 
-// Factory returns the source that shows the informers of f: those that it has
-// at the time of a request.
-func Factory(f *informer.Factory) Source {
-	if f == nil {
+// Factory returns the source that shows the informers of f, an [informer.Factory] or
+// what else has several: those that it has at the time of a request.
+func Factory(f interface {
+	Health() []informer.Health
+	MemoryUsage() map[string]informer.MemoryUsage
+}) Source {
+	if isNil(f) {
 		return Source{}
 	}
 	return Source{informers: f.Health, memory: f.MemoryUsage}

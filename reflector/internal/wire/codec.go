@@ -33,8 +33,9 @@ type codec[T Object] struct {
 // settings are what does not change after a codec was made.
 type settings[T Object] struct {
 	// A new object is made by reflect.New(elem): T is a pointer type, and Go has no way
-	// to allocate what a type parameter points to.
-	elem         reflect.Type // T is *elem
+	// to allocate what a type parameter points to. Or T is an interface that *elem
+	// implements.
+	elem         reflect.Type // objects are of type *elem
 	unstructured bool
 	metadataOnly bool
 	apiVersion   string // of the resource
@@ -54,17 +55,30 @@ type protoMessage interface {
 	Unmarshal([]byte) error
 }
 
-// newCodec looks at T once, so that nothing about the type is worked out per object.
-// It refuses what cannot be decoded into: an interface, or a struct that is not
-// behind a pointer.
+// newCodec returns a codec of objects of type T.
 func newCodec[T Object](apiVersion string) (*codec[T], error) {
-	typ := reflect.TypeFor[T]()
+	return newCodecOf[T](apiVersion, reflect.TypeFor[T]())
+}
+
+// newCodecOf looks at the type of the objects once, so that nothing about it is worked
+// out per object. The type is typ: T, or what implements it if T is an interface. It refuses what cannot be
+// decoded into: an interface, or a struct that is not behind a pointer.
+func newCodecOf[T Object](apiVersion string, typ reflect.Type) (*codec[T], error) {
+	t := reflect.TypeFor[T]()
+	switch {
+	case t.Kind() != reflect.Interface && t != typ:
+		return nil, fmt.Errorf("reflector: ResourceOptions.Type is %s, but the objects are to be of type %s; leave it unset", typ, t)
+	case t.Kind() == reflect.Interface && !typ.Implements(t):
+		return nil, fmt.Errorf("reflector: ResourceOptions.Type is %s, which does not implement %s", typ, t)
+	}
+	if typ.Kind() == reflect.Interface {
+		return nil, fmt.Errorf("reflector: cannot decode into %s: it is an interface; set ResourceOptions.Type to the type of the objects", typ)
+	}
 	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("reflector: cannot decode into %s: it is not a pointer to a struct such as *corev1.Pod", typ)
 	}
-	var zero T
-	_, isUnstructured := any(zero).(*unstructured.Unstructured)
-	_, isMetadata := any(zero).(*metav1.PartialObjectMetadata)
+	isUnstructured := typ == reflect.TypeFor[*unstructured.Unstructured]()
+	isMetadata := typ == reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	c := &codec[T]{settings: settings[T]{
 		elem: typ.Elem(), unstructured: isUnstructured, metadataOnly: isMetadata, apiVersion: apiVersion,
 		limit: defaultMaxObject, recursive: recursive(typ.Elem()),
@@ -76,11 +90,9 @@ func newCodec[T Object](apiVersion string) (*codec[T], error) {
 	return c, nil
 }
 
-// protobuf reports whether T can be decoded from protobuf.
+// protobuf reports whether the objects can be decoded from protobuf.
 func (c *codec[T]) protobuf() bool {
-	var zero T
-	_, ok := any(zero).(protoMessage)
-	return ok && !c.unstructured
+	return reflect.PointerTo(c.elem).Implements(reflect.TypeFor[protoMessage]()) && !c.unstructured
 }
 
 // expect returns what the objects of a new list, or of the initial events of a

@@ -47,6 +47,7 @@ type Options struct {
 	Kind                         string
 	Encoding                     Encoding
 	MaxObjectSize                int
+	Type                         reflect.Type
 }
 
 // New returns a reader of the resource gvr. The error is about the arguments; no
@@ -71,7 +72,7 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts Optio
 	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
 		return nil, fmt.Errorf("reflector: field selector %q: %w", opts.FieldSelector, err)
 	}
-	codec, err := newCodec[T](gvr.GroupVersion().String())
+	codec, err := newCodecOf[T](gvr.GroupVersion().String(), cmp.Or(opts.Type, reflect.TypeFor[T]()))
 	if err != nil {
 		return nil, err
 	}
@@ -248,6 +249,9 @@ func (r *Resource[T]) Metadata() (*Resource[*metav1.PartialObjectMetadata], erro
 	out.listAccept, out.watchAccept, err = accept(codec, r.opts.Encoding)
 	return out, err
 }
+
+// Type is the Go type of the objects.
+func (r *Resource[T]) Type() reflect.Type { return reflect.PointerTo(r.codec.elem) }
 
 // String names the collection for logs.
 func (r *Resource[T]) String() string {
