@@ -22,6 +22,8 @@ func steady(ctx context.Context) map[string]func() {
 		MaxWait: []time.Duration{0, time.Minute},
 		Group:   func(k key) string { return k.Namespace },
 	})
+	pausing := workqueue.New(workqueue.Options[key]{Group: func(k key) string { return k.Namespace }})
+	_ = pausing.PauseGroup("other")
 	pointers := workqueue.New(workqueue.Options[*key]{})
 	batch := []key{{"a", "b"}, {"c", "d"}, {"a", "c"}}
 	batches := workqueue.New(workqueue.Options[key]{})
@@ -46,6 +48,11 @@ func steady(ctx context.Context) map[string]func() {
 			all.Add(k)
 			item, _ := all.Get(ctx)
 			all.Done(item)
+		},
+		"beside a paused group": func() {
+			pausing.Add(k)
+			item, _ := pausing.Get(ctx)
+			pausing.Done(item)
 		},
 		"pointers": func() {
 			pointers.Add(&batch[0])

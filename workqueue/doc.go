@@ -35,7 +35,8 @@
 //     and the Done for it, no other Get returns it. Only the worker that holds an
 //     item may call Done for it, as the queue cannot distinguish callers.
 //  2. No add is lost: after Add, the item will be handed out (again), unless the
-//     queue is shut down already, or is shut down while the item is parked.
+//     queue is shut down already, or is shut down while the item is parked or its group
+//     paused.
 //  3. Adds collapse: however many come before the item is handed out, it is
 //     handed out once for all of them.
 //  4. The items of a priority class are handed out in order of arrival. With
@@ -64,12 +65,15 @@
 //     its condition is met or its time has passed, whatever else requests it;
 //     then it is handed out once for all of that. It occupies no worker and no
 //     goroutine.
+//  15. No item of a paused group is handed out ([Queue.PauseGroup]), and none is lost
+//     but by [Queue.DropGroup] and a shutdown. When [Queue.DrainGroup] has returned nil
+//     no worker holds one.
 //
 // # Reading order
 //
 // queue.go (what users call), entry.go (the record of an item and its states),
 // engine.go (add, take, finish under one lock; waiting workers), order.go (which
-// item is next), delays.go and park.go (items that come later), barrier.go,
-// shutdown.go. On top: process.go, result.go, failurelog.go, limiter.go,
+// item is next), delays.go and park.go (items that come later), pause.go (groups that are
+// held back), barrier.go, shutdown.go. On top: process.go, result.go, failurelog.go, limiter.go,
 // limiter_exponential.go, inspect.go, failing.go, throughput.go.
 package workqueue

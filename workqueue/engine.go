@@ -21,8 +21,8 @@ import (
 // mu (items, free, order, waiters, barriers, delays, parks) have no lock of their own: their
 // methods are called with mu held.
 //
-// The methods are in four files: adding, taking and finishing items here, what
-// comes later in delays.go and park.go, the end in shutdown.go.
+// The methods are in five files: adding, taking and finishing items here, what
+// comes later in delays.go, park.go and pause.go, the end in shutdown.go.
 //
 // What holds whenever mu is free:
 //
@@ -238,7 +238,7 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 	case e.queued:
 		q.order.raise(e, class, now)
 		return false
-	case e.requested(): // again, or parked
+	case e.requested(): // again, parked, or of a paused group
 		e.class = min(e.class, class)
 		return false
 	case e.parked:
@@ -385,6 +385,7 @@ func (q *engine[T]) done(item T, forget bool) {
 	}
 	// Copied, as doneLocked may recycle e.
 	startedAt := e.startedAt
+	groupDrained := q.groupDoneLocked(e)
 	reached := q.doneLocked(e, now)
 	w := q.waiters.next(q.order.n)
 	drained := q.drainedLocked()
@@ -393,6 +394,9 @@ func (q *engine[T]) done(item T, forget bool) {
 	// Closed without the lock: what waits for them may use the queue at once.
 	reached.close()
 	drained.end()
+	if groupDrained != nil {
+		close(groupDrained)
+	}
 	if q.opts.Metrics != nil {
 		q.opts.Metrics.Finished(time.Duration(max(0, now-startedAt)))
 	}
@@ -415,7 +419,7 @@ func (q *engine[T]) doneLocked(e *entry[T], now int64) *barrier {
 		q.count.again--
 		// For a parked entry the request stays pending until the park ends.
 		if !e.parked {
-			q.order.push(e, q.observeLocked(now))
+			q.queueLocked(e, q.observeLocked(now))
 		}
 	case !e.delayed() && !e.parked:
 		// A delayed entry keeps its record, and with it the count of retries.
@@ -445,6 +449,11 @@ func (q *engine[T]) eachLocked(yield func(*entry[T])) {
 	}
 	for e := q.running.head; e != nil; e = e.next {
 		yield(e)
+	}
+	for _, p := range q.order.paused {
+		for e := p.entries.head; e != nil; e = e.next {
+			yield(e)
+		}
 	}
 	for _, heap := range []*deadlines[T]{&q.delays, &q.parks} {
 		for _, d := range heap.items {

@@ -45,6 +45,9 @@ type Stats struct {
 	// Parked is the number of items that are held back until a condition is met; see
 	// [DelayingQueue.Park]. One that is running as well is counted in both.
 	Parked int
+	// Paused is the number of items that wait for their group to be resumed; see
+	// [Queue.PauseGroup].
+	Paused int
 	// Running is the number of items handed out and not done.
 	Running int
 
@@ -92,6 +95,7 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 		Again:   q.count.again,
 		Delayed: q.delays.len(),
 		Parked:  q.parks.len(),
+		Paused:  q.order.nPaused,
 		Running: q.count.running,
 		Added:   q.count.added,
 		Retried: q.count.retried,
@@ -121,6 +125,9 @@ type Inspection[T comparable] struct {
 	Delayed         []Item[T] // the one whose delay ends first comes first
 	Parked          []Item[T] // the one whose park ends first, at the latest, comes first
 	Running         []Item[T] // the one that was handed out first comes first
+	// PausedGroups has the groups that [Queue.PauseGroup] has paused, by name. The items
+	// that wait in them are in none of the lists above.
+	PausedGroups []PausedGroup
 	// Failures are items whose last processing by [ProcessWith] failed, those with the
 	// most attempts first, and Failing is how many there are. The last 256 are kept.
 	Failures []Failure[T]
@@ -191,6 +198,7 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 		ShuttingDown:    e.shuttingDown,
 		Stats:           e.statsLocked(now),
 		PriorityClasses: e.order.inspect(e.timed, e.start),
+		PausedGroups:    e.order.inspectPauses(),
 		Failures:        failures,
 		Failing:         failing,
 		Queued:          collectLocked(e, min(limit, e.order.n), e.order.each(e.latest)),

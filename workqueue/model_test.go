@@ -46,6 +46,7 @@ type model struct {
 	again   map[int]modelItem
 	delayed map[int]modelItem // due is the end of the delay
 	parked  map[int]modelPark
+	paused  map[int][]modelItem // by group: what waits, in order of arrival
 
 	requests int
 	open     map[int]bool // requests not processed
@@ -60,7 +61,7 @@ func newModel(opts workqueue.Options[int]) *model {
 	}
 	m.turns, m.open = map[int][]int{}, map[int]bool{}
 	m.running, m.again, m.delayed = map[int]modelItem{}, map[int]modelItem{}, map[int]modelItem{}
-	m.parked = map[int]modelPark{}
+	m.parked, m.paused = map[int]modelPark{}, map[int][]modelItem{}
 	return m
 }
 
@@ -74,6 +75,14 @@ func (m *model) find(item int) int {
 }
 
 func (m *model) push(x modelItem, now time.Time) {
+	if waiting, ok := m.paused[modelGroup(x.item)]; ok {
+		if m.shut {
+			m.stats.ShutdownLosses++
+			return
+		}
+		m.paused[modelGroup(x.item)] = append(waiting, x)
+		return
+	}
 	x.due = now.Add(m.maxWait[x.class])
 	m.queued = append(m.queued, x)
 	if g := modelGroup(x.item); m.grouped && !slices.Contains(m.turns[x.class], g) {
@@ -128,6 +137,10 @@ func (m *model) add(item, class int, now time.Time) {
 		m.again[item] = x
 		return
 	}
+	if x := m.findPaused(item); x != nil {
+		x.class = min(x.class, class)
+		return
+	}
 	if p, ok := m.parked[item]; ok {
 		if p.request != nil {
 			p.request.class = min(p.request.class, class)
@@ -148,7 +161,7 @@ func (m *model) addAfter(item, class int, d time.Duration, now time.Time) {
 	if m.shut {
 		return
 	}
-	if _, again := m.again[item]; again || m.find(item) >= 0 {
+	if _, again := m.again[item]; again || m.find(item) >= 0 || m.findPaused(item) != nil {
 		return
 	}
 	if p, ok := m.parked[item]; ok {
@@ -198,6 +211,9 @@ func (m *model) park(item, class int, timeout time.Duration, now time.Time, met 
 		if i := m.find(item); i >= 0 {
 			x := m.unqueue(i)
 			p.request = &x
+		}
+		if x := m.unpause(item); x != nil {
+			p.request = x
 		}
 		if x, ok := m.delayed[item]; ok {
 			p.class = x.class
@@ -321,6 +337,10 @@ func (m *model) shutDown() {
 			delete(m.again, item)
 		}
 		clear(m.parked)
+		for group := range m.paused {
+			m.stats.ShutdownLosses += uint64(len(m.paused[group]))
+			m.paused[group] = nil
+		}
 		m.shut = true
 	}
 }
@@ -329,6 +349,9 @@ func (m *model) wantStats() workqueue.Stats {
 	s := m.stats
 	s.Queued, s.Again, s.Delayed, s.Running = len(m.queued), len(m.again), len(m.delayed), len(m.running)
 	s.Parked = len(m.parked)
+	for _, waiting := range m.paused {
+		s.Paused += len(waiting)
+	}
 	return s
 }
 
@@ -451,6 +474,8 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 				barrier.requests = append(barrier.requests, id)
 			}
 			barriers = append(barriers, barrier)
+		case op < 94 && m.grouped:
+			playGroup(t, r, q, m, item, done)
 		case op < 99:
 			advance(time.Duration(r.Int64N(int64(3 * time.Second))))
 			m.release(time.Now())
@@ -461,6 +486,7 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			}
 		}
 		require.Equal(t, m.wantStats(), withoutDurations(q.Stats()))
+		require.Equal(t, m.wantPaused(), q.InspectUpTo(0).PausedGroups)
 		barriers = checkBarriers(t, m, barriers)
 	}
 	finishModel(t, q, m)

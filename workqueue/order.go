@@ -21,6 +21,9 @@ type order[T comparable] struct {
 	grouped  bool
 	n        int // queued entries
 
+	paused  map[string]*paused[T] // the groups that are paused, by name; see pause.go
+	nPaused int                   // entries that wait for those
+
 	freeGroups  *group[T]
 	nFreeGroups int
 }
@@ -61,12 +64,16 @@ func (o *order[T]) overdueAt(class uint16, now int64) int64 {
 	return maxTime // it may wait for centuries
 }
 
-// push appends e to its class. With several classes, now must never be earlier
+// push appends e to its class, or to its group if that is paused. With several classes, now must never be earlier
 // than in the call before.
 //
 // Then the list of a class is also in the order of at, and nextOverdue need look only
 // at its head.
 func (o *order[T]) push(e *entry[T], now int64) {
+	if p := o.pauseOf(e); p != nil {
+		p.push(o, e)
+		return
+	}
 	c := &o.classes[e.class]
 	if len(o.classes) > 1 {
 		e.at = o.overdueAt(e.class, now)
@@ -203,6 +210,7 @@ type groupLink[T comparable] struct {
 	name       string // as the user's function gave it when the request was made
 	group      *group[T]
 	next, prev *entry[T]
+	paused     bool // whether the entry waits for its group to be resumed
 }
 
 // joinGroup puts a queued entry at the end of its group.

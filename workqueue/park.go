@@ -82,6 +82,8 @@ func (q *engine[T]) parkLocked(p *park[T], r *request[T]) (replaced func()) {
 		old := q.parked[e]
 		p.due, replaced, old.entry = old.due, old.cancel, nil
 		q.parks.remove(e)
+	case e.isPaused():
+		q.order.pauseOf(e).remove(&q.order, e)
 	case e.queued:
 		// The request stays pending, as barrier says; it only loses its place.
 		q.order.remove(e)

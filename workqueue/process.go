@@ -66,6 +66,7 @@ type Leftovers[T comparable] struct {
 	Queued  []T // not handed out again; among them those interrupted by the stop
 	Delayed []T // waiting for a delay to end when the context ended
 	Parked  []T // waiting for a condition when the context ended, and to be processed after it
+	Paused  []T // waiting for their group to be resumed when the context ended
 	Running []T // still held by a worker at the end of the stop timeout
 }
 
@@ -195,10 +196,10 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 // stop ends the processing as the options say.
 func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func()) (Leftovers[T], error) {
 	last := p.q.engine.leave()
-	var delayed, parked []T
+	var delayed, parked, paused []T
 	// Only the last one may shut the queue down; the others still need it.
 	if last {
-		delayed, parked = p.q.engine.shutDownTaking()
+		delayed, parked, paused = p.q.engine.shutDownTaking()
 	} else {
 		stopTaking()
 	}
@@ -236,6 +237,7 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 		Queued:  append(slices.Clone(p.left.Queued), queued...),
 		Delayed: append(slices.Clone(p.left.Delayed), delayed...),
 		Parked:  append(slices.Clone(p.left.Parked), parked...),
+		Paused:  paused,
 		Running: running,
 	}, err
 }

@@ -40,14 +40,15 @@ func (q *engine[T]) shutDown() {
 }
 
 // shutDownTaking does the same, but leaves a drain to takeAll, which follows. It
-// returns the delayed and the parked items that this dropped.
-func (q *engine[T]) shutDownTaking() (delayed, parked []T) {
+// returns the delayed and the parked items, and those of paused groups, that this
+// dropped.
+func (q *engine[T]) shutDownTaking() (delayed, parked, paused []T) {
 	// The drain stays: what waits for it is unblocked when takeAll has emptied the queue.
 	q.mu.Lock()
 	c := q.closeLocked()
 	q.mu.Unlock()
 	c.finish()
-	return c.delayed, c.parked
+	return c.delayed, c.parked, c.paused
 }
 
 // shutDownWithDrain does the same and waits until everything was processed.
@@ -82,7 +83,7 @@ type closing[T comparable] struct {
 	woken   *waiter  // linked through next
 	cancels []func() // of the conditions of the parks
 	// What was dropped.
-	delayed, parked []T
+	delayed, parked, paused []T
 }
 
 // finish wakes the waiters and cancels the conditions.
@@ -97,7 +98,8 @@ func (c *closing[T]) finish() {
 	cancelAll(c.cancels)
 }
 
-// closeLocked marks the queue as shut down and drops what is delayed or parked.
+// closeLocked marks the queue as shut down and drops what is delayed or parked, and
+// what waits for a paused group.
 func (q *engine[T]) closeLocked() (c closing[T]) {
 	if q.shuttingDown {
 		return c
@@ -109,6 +111,7 @@ func (q *engine[T]) closeLocked() (c closing[T]) {
 	}
 	c.delayed = q.dropDelayedLocked()
 	c.parked, c.cancels = q.dropParkedLocked()
+	c.paused = q.dropAllPausedLocked()
 	// Every waiter is woken, not one after the other: there may be no item whose
 	// Get would signal the next.
 	for q.waiters.head != nil {
