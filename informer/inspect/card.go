@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/informerkit/informerkit/reflector"
 )
 
 // card is one informer or queue as people read it. The page and the text are both made
@@ -215,7 +217,7 @@ func (s *sourceReport) facts(now time.Time) []fact {
 	all := []fact{
 		// Degraded includes a watch that runs again but has not been healthy for long
 		// enough.
-		{Name: "State", Value: printable(s.State) + since(now, s.Since), Bad: !s.DegradedSince.IsZero()},
+		{Name: "State", Value: s.stateText(now), Bad: !s.DegradedSince.IsZero()},
 		{Name: "Last event", Value: agoOrNever(now, s.LastEvent)},
 		{Name: "Requests", Value: fmt.Sprintf("%s, %s, %s", count(s.Lists, "list"), count(s.WatchLists, "watch list"), many(s.Watches, "watch", "watches"))},
 		{Name: "Reconnects", Value: reasons(s.Reconnects)},
@@ -235,6 +237,17 @@ func (s *sourceReport) facts(now time.Time) []fact {
 		all = append(all, s.Audit.facts(now)...)
 	}
 	return all
+}
+
+// stateText is the state, and for how long. Between two waits of a source in trouble there
+// is an attempt, in another state: its last wait began a moment ago, and the trouble
+// before that.
+func (s *sourceReport) stateText(now time.Time) string {
+	at := s.Since
+	if reflector.State(s.State) == reflector.StateDegraded && !s.DegradedSince.IsZero() {
+		at = s.DegradedSince
+	}
+	return printable(s.State) + since(now, at)
 }
 
 // reasons describes why watches ended. Classes are sorted by name: a map has no order,
@@ -274,7 +287,7 @@ func (inf *informerReport) namespaces(now time.Time) list {
 	for i := range inf.Sources {
 		s := &inf.Sources[i]
 		l.Rows = append(l.Rows, row{
-			Name: cmp.Or(printable(s.Namespace), "all namespaces"), Text: printable(s.State) + since(now, s.Since), Bad: !s.Synced || !s.DegradedSince.IsZero(),
+			Name: cmp.Or(printable(s.Namespace), "all namespaces"), Text: s.stateText(now), Bad: !s.Synced || !s.DegradedSince.IsZero(),
 			// Without the state, which is the text of the row.
 			Facts: s.facts(now)[1:],
 		})

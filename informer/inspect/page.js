@@ -50,6 +50,26 @@
     return at && at.nodeName === child.nodeName && !at.id ? at : null;
   }
 
+  // place returns what a person looks at: what has the focus, or else the first thing on
+  // the screen. Nothing at the top of the page, where news is to be seen.
+  function place(main) {
+    if (!window.scrollY) { return null; }
+    function visible(e) {
+      var box = e.getBoundingClientRect();
+      return box.top >= 0 && box.bottom <= window.innerHeight;
+    }
+    var focus = document.activeElement;
+    if (main.contains(focus) && visible(focus)) { return focus; }
+    return Array.from(main.querySelectorAll("h2, h3, dt, li, summary")).find(visible);
+  }
+
+  // renew brings "main" up to date without moving what a person looks at.
+  function renew(main, fresh) {
+    var mark = place(main), top = mark && mark.getBoundingClientRect().top;
+    patch(main, fresh);
+    if (mark && mark.isConnected) { window.scrollBy(0, mark.getBoundingClientRect().top - top); }
+  }
+
   function again() {
     clearTimeout(timer);
     if (!paused) { timer = setTimeout(update, period); }
@@ -80,7 +100,7 @@
       if (!fresh) { throw new Error("another page"); }
       var changed = main.dataset.key !== fresh.dataset.key || announce.textContent.indexOf("No answer") === 0;
       if (!paused) {
-        patch(main, fresh);
+        renew(main, fresh);
         document.title = now.title;
         if (changed) { say(now.querySelector("#verdict .sentence").textContent); }
       }

@@ -1,0 +1,153 @@
+package browser_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+type key = types.NamespacedName
+
+// scene is a program whose page is looked at. Its functions are called in a bubble, in
+// which the clock stands still: the page is the same each time.
+type scene struct {
+	name  string
+	query string
+	show  func(ago func(time.Duration) time.Time) []inspect.Source
+}
+
+// forbiddenScene is one that tests name.
+var forbiddenScene = scene{name: "forbidden", show: forbidden}
+
+// scenes are the pages of the pictures.
+var scenes = []scene{
+	{name: "healthy", show: healthy},
+	forbiddenScene,
+	{name: "failing", show: failing},
+}
+
+// serve serves the page of a scene as it was when it was made.
+func (s scene) serve(t *testing.T) (url string) {
+	t.Helper()
+	var page *httptest.ResponseRecorder
+	synctest.Test(t, func(t *testing.T) {
+		// Later than midnight, so that the times on the page have digits.
+		time.Sleep(10*time.Hour + 2*time.Minute + 3*time.Second)
+		now := time.Now()
+		h, err := inspect.New(inspect.Options{Show: s.show(func(d time.Duration) time.Time { return now.Add(-d) })})
+		require.NoError(t, err)
+		page = httptest.NewRecorder()
+		h.ServeHTTP(page, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/debug/informers?format=html"+s.query, nil))
+		require.Equal(t, http.StatusOK, page.Code, page.Body)
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for name, values := range page.Header() {
+			w.Header()[name] = values
+		}
+		_, _ = w.Write(page.Body.Bytes())
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/debug/informers"
+}
+
+// stubInformer and stubQueue are what they say.
+type stubInformer struct {
+	informer.Health
+	memory informer.MemoryUsage
+}
+
+func (s stubInformer) MemoryUsage() informer.MemoryUsage { return s.memory }
+
+// Health hides the field.
+type health struct{ stubInformer }
+
+func (h health) Health() informer.Health { return h.stubInformer.Health }
+
+type stubQueue workqueue.Inspection[key]
+
+func (s stubQueue) InspectUpTo(int) workqueue.Inspection[key] { return workqueue.Inspection[key](s) }
+
+func show(inf informer.Health, memory informer.MemoryUsage) inspect.Source {
+	return inspect.Informer(health{stubInformer{inf, memory}})
+}
+
+func pod(name string) key { return key{Namespace: "shop", Name: name} }
+
+// pods is an informer of pods that is well, with a handler.
+func pods(ago func(time.Duration) time.Time) inspect.Source {
+	return show(informer.Health{
+		Name: "pods", Synced: true, SyncedAfter: 412 * time.Millisecond, Objects: 5204, ResourceVersion: "812734", Events: 18733,
+		Sources: []informer.SourceHealth{{Reflector: reflector.Health{
+			State: reflector.StateWatching, Since: ago(6 * time.Minute), Synced: true, LastSync: ago(26 * time.Hour), LastEvent: ago(1200 * time.Millisecond), ResourceVersion: "812734",
+			WatchLists: 1, Watches: 212, Reconnects: map[reflector.ErrorClass]int{reflector.ClassClosed: 211},
+		}}},
+		Handlers: []informer.HandlerHealth{{Name: "enqueue-owner", Synced: true, Delivered: 23937}},
+	}, informer.MemoryUsage{Structure: indexer.Usage{Objects: 521_000, Indexes: map[string]int{"node": 83_000, "owner": 91_000}}, Plain: 44_000_000, Own: 15_000_000, Pool: 3_100_000})
+}
+
+// replicasets is a queue that is well.
+func replicasets(ago func(time.Duration) time.Time) stubQueue {
+	return stubQueue{
+		Name:            "replicasets",
+		Stats:           workqueue.Stats{Queued: 2, Running: 1, Delayed: 1, Added: 9122, Retried: 3, UnfinishedWork: 8 * time.Millisecond, LongestRunning: 8 * time.Millisecond},
+		PriorityClasses: []workqueue.PriorityClassInspection{{Queued: 2, QueuedSince: ago(14 * time.Millisecond)}},
+		Throughput:      []int{12, 14, 9, 22, 31, 28, 17, 12, 11, 13, 12, 0, 0, 4, 8, 12, 14, 16, 12, 11, 15, 48, 62, 40, 21, 12, 11, 12, 9, 4},
+		Running:         []workqueue.Item[key]{{Item: pod("cart"), RunningSince: ago(8 * time.Millisecond)}},
+		Queued:          []workqueue.Item[key]{{Item: pod("checkout"), QueuedSince: ago(14 * time.Millisecond)}, {Item: pod("catalogue"), QueuedSince: ago(3 * time.Millisecond)}},
+		Delayed:         []workqueue.Item[key]{{Item: pod("certificate-renewal"), DelayedUntil: ago(-40 * time.Minute)}},
+	}
+}
+
+func healthy(ago func(time.Duration) time.Time) []inspect.Source {
+	return []inspect.Source{pods(ago), inspect.Queue(replicasets(ago))}
+}
+
+// forbidden is a controller that may not list: the longest text that a server sends.
+func forbidden(ago func(time.Duration) time.Time) []inspect.Source {
+	err := errors.New(`cannot list replicasets.apps at https://kubernetes.default.svc:443: replicasets.apps is forbidden: ` +
+		`User "system:serviceaccount:shop-production-europe-west:replicaset-controller" cannot list resource "replicasets" in API group "apps" at the cluster scope`)
+	idle := replicasets(ago)
+	idle = stubQueue{Name: idle.Name, PriorityClasses: []workqueue.PriorityClassInspection{{}}, Throughput: make([]int, 30)}
+	return []inspect.Source{pods(ago), inspect.Queue(idle), show(informer.Health{
+		Name: "replicasets.apps",
+		Sources: []informer.SourceHealth{{Reflector: reflector.Health{
+			State: reflector.StateDegraded, Since: ago(3 * time.Second), ConsecutiveFailures: 7, DegradedSince: ago(73 * time.Second), NextAttempt: ago(-22 * time.Second),
+			LastError: err, LastErrorClass: reflector.ClassForbidden, LastErrorTime: ago(3 * time.Second), Lists: 7,
+		}}},
+		Handlers: []informer.HandlerHealth{{Name: "enqueue"}},
+	}, informer.MemoryUsage{})}
+}
+
+// failing is a controller with trouble in its queue, and keys of all lengths.
+func failing(ago func(time.Duration) time.Time) []inspect.Source {
+	q := replicasets(ago)
+	q.Stats.Queued, q.Stats.Delayed, q.Stats.Parked, q.Stats.Retried, q.Stats.Dropped, q.Stats.ParkTimeouts = 41, 2, 1, 214, 1, 2
+	long := pod("a-deployment-whose-name-is-as-long-as-names-may-be-so-that-it-has-to-be-wrapped-somewhere-7d4b9c6f5")
+	q.Failures = []workqueue.Failure[key]{
+		{Item: pod("web"), Attempts: 14, Time: ago(4 * time.Second), Action: workqueue.Retried, NextAttempt: ago(-38 * time.Second),
+			Err: errors.New(`creating a pod: Post "https://10.0.0.1/api/v1/namespaces/shop/pods": admission webhook "quota.example.com" denied the request: exceeded quota: compute, requested: limits.cpu=4, used: limits.cpu=62, limited: limits.cpu=64`)},
+		{Item: long, Attempts: 3, Time: ago(9 * time.Second), Action: workqueue.Retried, Err: errors.New("no such image"), NextAttempt: ago(-2 * time.Second)},
+		{Item: pod("legacy"), Attempts: 1, Time: ago(11 * time.Minute), Action: workqueue.Dropped, Err: workqueue.Terminal(errors.New("the selector is empty"))},
+	}
+	q.Failing = len(q.Failures)
+	q.PriorityClasses = []workqueue.PriorityClassInspection{{Queued: 1, Groups: 1, QueuedSince: ago(14 * time.Millisecond)}, {MaxWait: 30 * time.Second, Queued: 40, Groups: 12, QueuedSince: ago(95 * time.Second)}}
+	for i := range 18 {
+		q.Queued = append(q.Queued, workqueue.Item[key]{Item: pod(fmt.Sprint("bulk-", i)), PriorityClass: 1, Group: "shop", QueuedSince: ago(95*time.Second - time.Duration(i)*time.Second)})
+	}
+	q.Delayed = []workqueue.Item[key]{{Item: long, Retries: 3, DelayedUntil: ago(-2 * time.Second)}, {Item: pod("web"), Retries: 14, DelayedUntil: ago(-38 * time.Second)}}
+	q.Parked = []workqueue.Item[key]{{Item: pod("written"), ParkedUntil: ago(-9 * time.Second)}}
+	return []inspect.Source{pods(ago), inspect.Queue(q)}
+}
