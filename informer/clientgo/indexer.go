@@ -35,14 +35,22 @@ type Store[T indexer.Object] interface {
 type Indexer[T indexer.Object] struct {
 	store Store[T]
 
-	// mu guards indexers. Reading the store takes no lock; AddIndexers holds mu while
-	// the store builds the indexes.
+	// adding admits one AddIndexers at a time. The program's index functions run while
+	// it is held, and those may read, so nothing that reads takes it.
+	adding sync.Mutex
+	// mu guards indexers. No function of the program and no other lock is called for
+	// while it is held. Reading the store takes no lock at all.
 	mu       sync.RWMutex
 	indexers upstream.Indexers
 }
 
-// NewIndexer returns store as client-go's interface.
+// NewIndexer returns store as client-go's interface. It panics if store is nil. Indexes
+// of the store itself answer ByIndex and IndexKeys if their values are strings, but
+// not Index, which needs a function that takes any object.
 func NewIndexer[T indexer.Object](store Store[T]) *Indexer[T] {
+	if store == nil {
+		panic("clientgo: NewIndexer needs a store: an indexer.Indexer, or Indexer() of an informer")
+	}
 	return &Indexer[T]{store: store, indexers: upstream.Indexers{
 		// For Index and GetIndexers only. Look-ups by namespace are answered from the
 		// store's own namespaces, see byIndex.
@@ -187,33 +195,39 @@ func (x *Indexer[T]) GetIndexers() upstream.Indexers {
 }
 
 // AddIndexers adds indexes, at any time. It fails, and adds none, if one of the names is
-// taken. An object for which a function fails is missing from that index only, where
-// client-go panics.
+// taken, also by an index of the store itself. An object for which a function fails is
+// missing from that index only, where client-go panics. A function may read the
+// indexer, but must not add indexes to it.
 func (x *Indexer[T]) AddIndexers(added upstream.Indexers) error {
-	// Held while the store builds the indexes: two calls with one name must not both
-	// pass the check.
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	// All names are checked before the first index is added: there is no undo.
+	// Two calls with one name must not both pass the check.
+	x.adding.Lock()
+	defer x.adding.Unlock()
+	// All are checked before the first index is added: there is no undo. In a fixed
+	// order, so that an error names the same index each time.
+	names := slices.Sorted(maps.Keys(added))
 	var conflicts []string
-	for name, fn := range added {
-		if _, taken := x.indexers[name]; taken {
+	taken, snapshot := x.GetIndexers(), x.store.Snapshot()
+	for _, name := range names {
+		_, ours := taken[name]
+		_, err := snapshot.IndexFailures(name) // fails if the store has no such index
+		switch {
+		case ours || err == nil:
 			conflicts = append(conflicts, name)
-		} else if fn == nil {
+		case added[name] == nil:
 			return fmt.Errorf("clientgo: the function of the index %q is nil", name)
 		}
 	}
 	if len(conflicts) > 0 {
-		slices.Sort(conflicts)
 		return fmt.Errorf("indexer conflict: %s", strings.Join(conflicts, ", "))
 	}
-	// In a fixed order, so that an error names the same index each time.
-	for _, name := range slices.Sorted(maps.Keys(added)) {
+	for _, name := range names {
 		fn := added[name]
 		if err := x.store.AddIndex(indexer.NewIndex(name, func(obj T) ([]string, error) { return fn(obj) })); err != nil {
 			return fmt.Errorf("clientgo: index %q: %w", name, err)
 		}
+		x.mu.Lock()
 		x.indexers[name] = fn
+		x.mu.Unlock()
 	}
 	return nil
 }

@@ -20,8 +20,11 @@ type WorkQueue[T comparable] struct {
 	done   func()          // called when the queue is shut down; may be called again
 }
 
-// FromQueue returns q as client-go's interface.
+// FromQueue returns q as client-go's interface. A nil q panics.
 func FromQueue[T comparable](q *workqueue.RateLimitingQueue[T]) *WorkQueue[T] {
+	if q == nil {
+		panic("clientgo: FromQueue needs a queue, from workqueue.NewRateLimiting")
+	}
 	return &WorkQueue[T]{queue: q, done: func() {}}
 }
 

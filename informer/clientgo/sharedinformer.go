@@ -52,8 +52,12 @@ func NewSharedInformer[T informer.Object](lw reflector.ListerWatcher[T], resync 
 
 // FromInformer returns an informer as client-go's interface. Its transform cannot be
 // set any more. Call Run of inf or of the result, not of both. If a factory runs inf, which is
-// then an informer.Shared, Run of the result only waits until it has stopped.
+// then an informer.Shared, Run of the result only waits until it has stopped. A nil inf
+// panics.
 func FromInformer[T informer.Object](inf informer.Cache[T], resync time.Duration) *SharedInformer[T] {
+	if inf == nil {
+		panic("clientgo: FromInformer needs an informer, from informer.New or informer.For")
+	}
 	return &SharedInformer[T]{
 		informer: inf, indexer: NewIndexer[T](inf.Indexer()), resync: resync,
 		handlers: map[*registration]bool{},

@@ -3,6 +3,8 @@ package clientgo_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 	upstream "k8s.io/client-go/tools/cache"
 	upstreamtesting "k8s.io/client-go/tools/cache/testing"
 
+	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/clientgo"
 )
@@ -232,6 +235,95 @@ func TestWhatASharedInformerCannotKeepFails(t *testing.T) {
 		wrapped := clientgo.FromInformer[*corev1.Pod](shared.(*clientgo.SharedInformer[*corev1.Pod]).Unwrap(), 0)
 		assert.Error(t, wrapped.SetTransform(func(any) (any, error) { return nil, errors.New("never") }))
 	})
+}
+
+// An index function is the program's, and may read the indexer that calls it.
+func TestIndexFunctionMayReadTheIndexer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, source := run(t, nil, pod("a", "x", "n1"), pod("a", "y", "n1"))
+		x := shared.GetIndexer()
+		require.NoError(t, x.AddIndexers(byNode))
+		require.NoError(t, x.AddIndexers(upstream.Indexers{"neighbours": func(obj any) ([]string, error) {
+			if len(x.GetIndexers()) == 0 {
+				return nil, errors.New("no indexers")
+			}
+			found, err := x.Index("node", obj)
+			values := make([]string, len(found))
+			for i := range found {
+				values[i] = found[i].(*corev1.Pod).Name
+			}
+			return values, err
+		}}))
+		keys, err := x.IndexKeys("neighbours", "x")
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []string{"a/x", "a/y"}, keys)
+		source.Add(pod("a", "z", "n1")) // by the informer's own goroutine
+		synctest.Wait()
+		keys, err = x.IndexKeys("neighbours", "x")
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []string{"a/x", "a/y", "a/z"}, keys)
+	})
+}
+
+// What AddIndexers cannot add as a whole, it does not add in part.
+func TestAddIndexersAddsAllOrNone(t *testing.T) {
+	t.Parallel()
+	native, err := indexer.New(indexer.Options[*corev1.Pod]{Indexes: []indexer.IndexDefinition[*corev1.Pod]{
+		indexer.LabelIndex[*corev1.Pod]("node"),
+		indexer.NewSingleIndex("numbers", func(*corev1.Pod) (int, bool) { return 1, true }),
+	}})
+	require.NoError(t, err)
+	batch := native.Batch()
+	_, _, err = batch.Set(pod("a", "x", "n1"))
+	require.NoError(t, err)
+	batch.Commit()
+	x := clientgo.NewIndexer[*corev1.Pod](native)
+	name := indexer.LabelIndex[*corev1.Pod]("node").Name()
+	for _, taken := range []string{name, "numbers", upstream.NamespaceIndex} {
+		require.EqualError(t, x.AddIndexers(upstream.Indexers{"a": byNode["node"], taken: byNode["node"]}), "indexer conflict: "+taken)
+	}
+	require.EqualError(t, x.AddIndexers(upstream.Indexers{"a": byNode["node"], "nil": nil}), `clientgo: the function of the index "nil" is nil`)
+	assert.Len(t, x.GetIndexers(), 1, "none was added")
+	_, err = x.ByIndex("a", "n1")
+	require.Error(t, err)
+
+	keys, err := x.IndexKeys(name, "n1")
+	require.NoError(t, err, "the store's own index")
+	assert.Equal(t, []string{"a/x"}, keys)
+	_, err = x.ByIndex("numbers", "1")
+	require.EqualError(t, err, "Index with name numbers does not exist", "its values are no strings")
+	require.NoError(t, x.AddIndexers(nil))
+	require.NoError(t, x.AddIndexers(upstream.Indexers{"a": byNode["node"]}))
+
+	var added sync.WaitGroup
+	var once atomic.Int32
+	for range 8 {
+		added.Go(func() {
+			if x.AddIndexers(upstream.Indexers{"b": byNode["node"]}) == nil {
+				once.Add(1)
+			}
+			_, err := x.Index("a", pod("", "", "n1"))
+			assert.NoError(t, err)
+		})
+	}
+	added.Wait()
+	assert.EqualValues(t, 1, once.Load())
+}
+
+// client-go fails at the first use, with a nil pointer.
+func TestConstructorsRefuseNil(t *testing.T) {
+	t.Parallel()
+	for want, construct := range map[string]func(){
+		"clientgo: NewIndexer needs a store: an indexer.Indexer, or Indexer() of an informer": func() { clientgo.NewIndexer[*corev1.Pod](nil) },
+		"clientgo: FromInformer needs an informer, from informer.New or informer.For":         func() { clientgo.FromInformer[*corev1.Pod](nil, 0) },
+		"clientgo: FromQueue needs a queue, from workqueue.NewRateLimiting":                   func() { clientgo.FromQueue[string](nil) },
+		"clientgo: NewView needs the indexer of an informer, GetIndexer()":                    func() { clientgo.NewView[*corev1.Pod](nil, corev1.Resource("pods")) },
+		"clientgo: NewSource needs a ListerWatcher, for example a cache.ListWatch":            func() { clientgo.NewSource[*corev1.Pod](nil) },
+	} {
+		assert.PanicsWithValue(t, want, construct)
+	}
+	_, err := clientgo.NewSharedInformer[*corev1.Pod](nil, 0, informer.Options[*corev1.Pod]{})
+	assert.Error(t, err)
 }
 
 func TestViewReadsAnInformerOfClientGo(t *testing.T) {

@@ -16,8 +16,11 @@ import (
 // others are reported as objects that cannot be decoded.
 //
 // A list is in memory as a whole. What [reflector.NewResource] reads is decoded object
-// by object.
+// by object. A nil lw panics.
 func NewSource[T reflector.Object](lw upstream.ListerWatcher) reflector.ListerWatcher[T] {
+	if lw == nil {
+		panic("clientgo: NewSource needs a ListerWatcher, for example a cache.ListWatch")
+	}
 	// Those that have no methods with a context get them here. Their requests do not
 	// end with the context, only what waits for them.
 	withContext := upstream.ToListerWatcherWithContext(lw)

@@ -24,8 +24,11 @@ type View[T informer.Object] struct {
 }
 
 // NewView returns a view of an informer's indexer, GetIndexer(). T is the type of its
-// objects. The resource is for the errors of Get.
+// objects. The resource is for the errors of Get. A nil store panics.
 func NewView[T informer.Object](store upstream.Indexer, resource schema.GroupResource) View[T] {
+	if store == nil {
+		panic("clientgo: NewView needs the indexer of an informer, GetIndexer()")
+	}
 	return View[T]{store: store, resource: resource}
 }
 

@@ -67,7 +67,9 @@ func Provide[T informer.Object](f *Factory, inf informer.Cache[T]) *clientgo.Sha
 }
 
 // InformerFor returns the informer of obj's type: the one that was provided, or else
-// the one that newInformer returned first. Generated code calls it.
+// the one that newInformer returned first. Generated code calls it. The namespace and
+// the list options of generated code have no effect on one that was provided, whose
+// source has its own.
 func (f *Factory) InformerFor(obj runtime.Object, newInformer internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,6 +79,9 @@ func (f *Factory) InformerFor(obj runtime.Object, newInformer internalinterfaces
 	}
 	if f.client == nil {
 		panic(fmt.Sprintf("informers: no informer of %s was provided, and the factory has no client to make one", kind))
+	}
+	if newInformer == nil {
+		panic(fmt.Sprintf("informers: no informer of %s was provided, and there is no function to make one", kind))
 	}
 	inf := newInformer(f.client, f.resync)
 	f.made[kind] = inf

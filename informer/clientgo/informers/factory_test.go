@@ -72,4 +72,8 @@ func TestFactoryWithoutAClientMakesNoInformers(t *testing.T) {
 	assert.PanicsWithValue(t, "informers: no informer of *v1.Pod was provided, and the factory has no client to make one", func() {
 		generated.Pods().Informer()
 	})
+	factory := informers.NewFactory(fake.NewClientset(), 0)
+	assert.PanicsWithValue(t, "informers: no informer of *v1.Pod was provided, and there is no function to make one", func() {
+		factory.InformerFor(&corev1.Pod{}, nil)
+	})
 }
