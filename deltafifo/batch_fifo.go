@@ -24,12 +24,12 @@ import (
 // Create it with [NewBatch].
 type BatchFIFO[T Object] struct {
 	bounded
-	// fill has the pending deltas, and is guarded by the mutex. Spare is the empty
+	// fill has the pending changes, and is guarded by the mutex. Spare is the empty
 	// buffer that follows it, and is for the consumer; nil while that has the other
 	// one in process. Two slices that change places instead of a new one for each
 	// batch, so that a steady load allocates nothing.
-	fill  []Delta[T]
-	spare []Delta[T]
+	fill  []Change[T]
+	spare []Change[T]
 
 	processing bool          // a batch was taken and process has not returned; guarded by the mutex
 	idle       chan struct{} // not nil: handed out by Idle, and to be closed; guarded by the mutex
@@ -42,7 +42,7 @@ func NewBatch[T Object](opts BatchOptions) *BatchFIFO[T] {
 	return q
 }
 
-// Add queues an Added delta. It waits while the queue is full. It fails with
+// Add queues an Added change. It waits while the queue is full. It fails with
 // the context's error if ctx ends first, also if it has ended already, with
 // [ErrClosed] after Close, and with [ErrInvalidObject] for an object that is
 // nil or has no name; a write that fails leaves no trace.
@@ -50,14 +50,14 @@ func (q *BatchFIFO[T]) Add(ctx context.Context, obj T) error {
 	return q.write(ctx, "Add", Added, obj)
 }
 
-// Update queues an Updated delta; otherwise it is like Add. The queue does not
+// Update queues an Updated change; otherwise it is like Add. The queue does not
 // know which objects exist, so it does not distinguish additions from updates:
 // the consumer, which owns the store, does.
 func (q *BatchFIFO[T]) Update(ctx context.Context, obj T) error {
 	return q.write(ctx, "Update", Updated, obj)
 }
 
-// Delete queues a Deleted delta whose obj is the last state of the object;
+// Delete queues a Deleted change whose obj is the last state of the object;
 // otherwise it is like Add. A Delete of an object that the consumer has never
 // seen is delivered like any other.
 func (q *BatchFIFO[T]) Delete(ctx context.Context, obj T) error {
@@ -66,14 +66,13 @@ func (q *BatchFIFO[T]) Delete(ctx context.Context, obj T) error {
 
 // write queues a change of an object that comes from outside.
 func (q *BatchFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj T) error {
-	key, err := keyOf(op, obj)
-	if err != nil {
+	if err := check(op, obj); err != nil {
 		return err
 	}
-	return q.enqueue(ctx, Delta[T]{Type: typ, Object: obj, Key: key})
+	return q.enqueue(ctx, Change[T]{Type: typ, Object: obj})
 }
 
-// Replace queues one Replaced delta that states the whole collection as of
+// Replace queues one Replaced change that states the whole collection as of
 // resourceVersion: whatever is not in objs does not exist. An empty or nil
 // list is a valid statement.
 //
@@ -81,33 +80,33 @@ func (q *BatchFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj 
 // the slice again. If one of the objects cannot be queued, nothing is, and the
 // error says which. An object that is listed twice is delivered twice; the
 // later one is the newer one. Otherwise Replace is like Add, and however long
-// the list, it counts as one delta.
+// the list, it counts as one change.
 func (q *BatchFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion string) error {
 	for i, obj := range objs {
-		if _, err := keyOf("Replace", obj); err != nil {
+		if err := check("Replace", obj); err != nil {
 			return fmt.Errorf("%w (object %d of %d)", err, i+1, len(objs))
 		}
 	}
-	return q.enqueue(ctx, Delta[T]{Type: Replaced, Objects: objs, ResourceVersion: resourceVersion})
+	return q.enqueue(ctx, Change[T]{Type: Replaced, Collection: &Collection[T]{objs, resourceVersion}})
 }
 
-// Bookmark queues a Bookmark delta: the collection has not changed between the
-// delta before it and resourceVersion. Otherwise it is like Add.
+// Bookmark queues a Bookmark: the collection has not changed between the
+// change before it and resourceVersion. Otherwise it is like Add.
 func (q *BatchFIFO[T]) Bookmark(ctx context.Context, resourceVersion string) error {
-	return q.enqueue(ctx, Delta[T]{Type: Bookmark, ResourceVersion: resourceVersion})
+	return q.enqueue(ctx, Change[T]{Type: Bookmark, Collection: &Collection[T]{ResourceVersion: resourceVersion}})
 }
 
-// enqueue queues one delta behind all others.
-func (q *BatchFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
+// enqueue queues one change behind all others.
+func (q *BatchFIFO[T]) enqueue(ctx context.Context, c Change[T]) error {
 	if err := q.lockWhenRoom(ctx); err != nil {
 		return err
 	}
 	if n := len(q.fill); n == cap(q.fill) {
-		// append would grow a large slice by a quarter, and copy each delta four
+		// append would grow a large slice by a quarter, and copy each change four
 		// times on the way; doubling copies it once. Often the only one is a list.
 		q.fill = slices.Grow(q.fill, max(n, 4))
 	}
-	q.fill = append(q.fill, d)
+	q.fill = append(q.fill, c)
 	q.countAndUnlock(1)
 	return nil
 }
@@ -116,19 +115,18 @@ func (q *BatchFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
 // once with it, in arrival order. It returns what process returned.
 //
 // The slice belongs to process until process returns; then its memory is used
-// for later deltas. The objects in it, and the Objects of a Replaced, may be
-// kept. Process may call any method of the queue but PopBatch; a write may then
+// for later changes. The objects in it, and a Collection, may be kept. Process may call any method of the queue but PopBatch; a write may then
 // wait for room that is never made, until its context ends.
 //
 // The batch is gone from the queue whatever process does with it: if process
 // fails or panics, nothing is delivered again, and the next call gets what came
-// later. A consumer that cannot deal with one delta of a batch should note that
+// later. A consumer that cannot deal with one change of a batch should note that
 // and go on. A panic propagates to the caller, and the queue stays usable.
 //
 // PopBatch returns the error of ctx without taking anything if ctx has ended or
 // ends while it waits. After Close it delivers what remains and then returns
 // [ErrClosed]. A call while another one is in progress gets [ErrConcurrentPop].
-func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[T]) error) error {
+func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Change[T]) error) error {
 	if err := q.beginPop(process != nil); err != nil {
 		return err
 	}
@@ -144,7 +142,7 @@ func (q *BatchFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[
 
 	// If process panics, the batch is left to the garbage collector, as the code
 	// that recovers may still look at it. Without spare capacity, an append of the
-	// consumer copies instead of writing where later deltas will be.
+	// consumer copies instead of writing where later changes will be.
 	err := process(batch[:len(batch):len(batch)])
 	q.recycle(batch)
 	return err
@@ -189,10 +187,10 @@ var closedChannel = func() <-chan struct{} {
 // spare buffer. One that is longer than the usual limit, or has used less than a
 // quarter of its buffer, is left to the garbage collector. So a producer that
 // stays ahead, whose batches are all as long as the limit, costs no new buffers:
-// those would take several times as long as to queue the deltas. And the buffers
+// those would take several times as long as to queue the changes. And the buffers
 // of a burst are released by the next two short batches; an informer gets those
 // from the bookmarks of its server, about once a minute.
-func (q *BatchFIFO[T]) recycle(batch []Delta[T]) {
+func (q *BatchFIFO[T]) recycle(batch []Change[T]) {
 	const minKept = 16 // too small to matter
 	if n := len(batch); n <= DefaultLimit && cap(batch) <= 4*max(n, minKept) {
 		clear(batch)
@@ -200,7 +198,7 @@ func (q *BatchFIFO[T]) recycle(batch []Delta[T]) {
 	}
 }
 
-// Len returns the number of pending deltas. What is being processed does not
+// Len returns the number of pending changes. What is being processed does not
 // count.
 func (q *BatchFIFO[T]) Len() int { return q.len() }
 

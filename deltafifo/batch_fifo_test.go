@@ -45,7 +45,7 @@ func TestReplaceIsOneDeltaThatKeepsTheSlice(t *testing.T) {
 	require.NoError(t, q.Replace(t.Context(), objs, "7"))
 	assert.Equal(t, 1, q.Len())
 	batch := popOnce(t, q)
-	assert.Equal(t, []Delta[thing]{{Type: Replaced, Objects: objs, ResourceVersion: "7"}}, batch)
+	assert.Equal(t, []delta{{Type: Replaced, Objects: objs, ResourceVersion: "7"}}, batch)
 	assert.Same(t, &objs[0], &batch[0].Objects[0], "no copy of the list is made")
 }
 
@@ -96,13 +96,13 @@ func TestConsumerMayDoWhatItLikesWithTheBatch(t *testing.T) {
 		for i := range 5 {
 			require.NoError(t, q.Add(t.Context(), newThing(strconv.Itoa(i), strconv.Itoa(round))))
 		}
-		require.NoError(t, q.PopBatch(t.Context(), func(batch []Delta[thing]) error {
+		require.NoError(t, q.PopBatch(t.Context(), func(batch []Change[thing]) error {
 			require.Len(t, batch, 5)
-			for i, d := range batch {
-				require.Equal(t, Delta[thing]{Type: Added, Key: keyNamed(strconv.Itoa(i)), Object: newThing(strconv.Itoa(i), strconv.Itoa(round))}, d)
+			for i, c := range batch {
+				require.Equal(t, Change[thing]{Type: Added, Object: newThing(strconv.Itoa(i), strconv.Itoa(round))}, c)
 			}
-			_ = append(batch, Delta[thing]{Type: Bookmark, ResourceVersion: "from the consumer"})
-			batch[0], batch[4] = batch[4], Delta[thing]{Type: Deleted}
+			_ = append(batch, Change[thing]{Type: Bookmark, Collection: &Collection[thing]{ResourceVersion: "from the consumer"}})
+			batch[0], batch[4] = batch[4], Change[thing]{Type: Deleted}
 			return nil
 		}))
 	}
@@ -115,14 +115,14 @@ func TestTheBatchHasNoSpareCapacity(t *testing.T) {
 	q := batchQueue{NewBatch[thing](BatchOptions{})}
 	for round := range 3 {
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		require.NoError(t, q.pop(t.Context(), func(batch []Delta[thing]) error {
+		require.NoError(t, q.PopBatch(t.Context(), func(batch []Change[thing]) error {
 			assert.Equal(t, len(batch), cap(batch))
-			_ = append(batch, Delta[thing]{Type: Replaced, FinalStateUnknown: true, ResourceVersion: "garbage"})
+			_ = append(batch, Change[thing]{Type: Replaced, Collection: &Collection[thing]{ResourceVersion: "garbage"}})
 			return nil
 		}))
 		require.NoError(t, q.Add(t.Context(), newThing("a", "2")))
 		require.NoError(t, q.Add(t.Context(), newThing("b", strconv.Itoa(round))))
-		assert.Equal(t, []Delta[thing]{
+		assert.Equal(t, []delta{
 			{Type: Added, Key: keyNamed("a"), Object: newThing("a", "2")},
 			{Type: Added, Key: keyNamed("b"), Object: newThing("b", strconv.Itoa(round))},
 		}, popOnce(t, q))
@@ -150,7 +150,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, size := range []int{1, 10, 100, 1000} {
 		q := newBatchQueue()
 		obj := newThing("ns/a", "1")
-		process := func([]Delta[thing]) error { return nil }
+		process := func([]Change[thing]) error { return nil }
 		allocs := testing.AllocsPerRun(100, func() {
 			for range size {
 				_ = q.Update(t.Context(), obj)
@@ -179,7 +179,7 @@ func TestProcessedObjectsCanBeCollected(t *testing.T) {
 			write(newThing("0", "3"), q.Delete)
 			write(newThing("listed", "4"), func(ctx context.Context, obj thing) error { return q.Replace(ctx, []thing{obj}, "4") })
 			for q.Len() > 0 {
-				require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error { return nil }))
+				require.NoError(t, q.pop(t.Context(), func([]delta) error { return nil }))
 			}
 			for range 3 {
 				runtime.GC()
@@ -209,7 +209,7 @@ func TestQueueIsIdleWhenAllThatWasWrittenIsProcessed(t *testing.T) {
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		pending := q.Idle()
 		require.False(t, isIdle(pending))
-		require.NoError(t, q.PopBatch(t.Context(), func([]Delta[thing]) error {
+		require.NoError(t, q.PopBatch(t.Context(), func([]Change[thing]) error {
 			assert.False(t, isIdle(pending), "it is in process")
 			assert.False(t, isIdle(q.Idle()))
 			return q.Add(t.Context(), newThing("b", "2"))
@@ -217,7 +217,7 @@ func TestQueueIsIdleWhenAllThatWasWrittenIsProcessed(t *testing.T) {
 		require.False(t, isIdle(pending), "something else is pending")
 		q.Close()
 		assert.Panics(t, func() {
-			_ = q.PopBatch(t.Context(), func([]Delta[thing]) error { panic("no") })
+			_ = q.PopBatch(t.Context(), func([]Change[thing]) error { panic("no") })
 		})
 		assert.True(t, isIdle(pending), "a batch whose process panics is gone")
 		assert.True(t, isIdle(q.Idle()))

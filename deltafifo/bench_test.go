@@ -19,7 +19,7 @@ func BenchmarkBatch(b *testing.B) {
 	for _, size := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
 			q := NewBatch[thing](BatchOptions{})
-			process := func([]Delta[thing]) error { return nil }
+			process := func([]Change[thing]) error { return nil }
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				_ = q.Update(b.Context(), objs[i%len(objs)])
@@ -39,7 +39,7 @@ func BenchmarkBatchPipeline(b *testing.B) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for q.PopBatch(b.Context(), func([]Delta[thing]) error { return nil }) == nil {
+		for q.PopBatch(b.Context(), func([]Change[thing]) error { return nil }) == nil {
 			continue
 		}
 	}()
@@ -59,7 +59,7 @@ func BenchmarkBatchReplace(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Replace(b.Context(), objs, "1")
-		_ = q.PopBatch(b.Context(), func([]Delta[thing]) error { return nil })
+		_ = q.PopBatch(b.Context(), func([]Change[thing]) error { return nil })
 	}
 }
 

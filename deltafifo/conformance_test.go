@@ -51,7 +51,7 @@ var conformance = []property{
 		require.NoError(t, q.Add(t.Context(), a1))
 		require.NoError(t, q.Update(t.Context(), a2))
 		require.NoError(t, q.Delete(t.Context(), a3))
-		assert.Equal(t, []Delta[thing]{
+		assert.Equal(t, []delta{
 			{Type: Added, Object: a1, Key: keyNamed("ns/a")},
 			{Type: Updated, Object: a2, Key: keyNamed("ns/a")},
 			{Type: Deleted, Object: a3, Key: keyNamed("ns/a")},
@@ -87,9 +87,9 @@ var conformance = []property{
 				producer.set(obj)
 			case n < 30:
 				require.NoError(t, q.Delete(t.Context(), obj))
-				_ = producer.apply([]Delta[thing]{{Type: Deleted, Key: keyNamed(obj.Namespace + "/" + obj.Name)}})
+				_ = producer.apply([]delta{{Type: Deleted, Key: keyNamed(obj.Namespace + "/" + obj.Name)}})
 			case n == 30:
-				_ = producer.apply([]Delta[thing]{{Type: Replaced, Objects: []thing{obj}}})
+				_ = producer.apply([]delta{{Type: Replaced, Objects: []thing{obj}}})
 				require.NoError(t, q.Replace(t.Context(), []thing{obj}, "list"))
 			case n < 36 && q.Len() > 0:
 				require.NoError(t, q.pop(t.Context(), consumer.apply))
@@ -145,7 +145,7 @@ var conformance = []property{
 	{"CloseFromWithinProcess", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error { q.Close(); return nil }))
+		require.NoError(t, q.pop(t.Context(), func([]delta) error { q.Close(); return nil }))
 		assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrClosed)
 	}},
 	{"FullQueueMakesProducersWaitForThePop", func(t *testing.T, newQueue maker) {
@@ -154,7 +154,7 @@ var conformance = []property{
 		require.NoError(t, q.Update(t.Context(), newThing("a", "2")))
 		go func() {
 			advance(time.Minute)
-			_ = q.pop(context.Background(), func([]Delta[thing]) error { return nil })
+			_ = q.pop(context.Background(), func([]delta) error { return nil })
 		}()
 		start := time.Now()
 		require.NoError(t, q.Update(t.Context(), newThing("a", "3")))
@@ -166,7 +166,7 @@ var conformance = []property{
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		start := time.Now()
 		go func() {
-			_ = q.pop(context.Background(), func([]Delta[thing]) error { advance(time.Hour); return nil })
+			_ = q.pop(context.Background(), func([]delta) error { advance(time.Hour); return nil })
 		}()
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
 		assert.Zero(t, time.Since(start), "a producer does not wait for the consumer's work")
@@ -292,13 +292,13 @@ var conformance = []property{
 	}},
 	{"SecondPopIsRefused", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore())
-		waiting := blockProducers(1, func(int) error { return q.pop(context.Background(), func([]Delta[thing]) error { return nil }) })
+		waiting := blockProducers(1, func(int) error { return q.pop(context.Background(), func([]delta) error { return nil }) })
 		assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrConcurrentPop, "while one waits")
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		require.NoError(t, <-waiting)
 
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
-		require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error {
+		require.NoError(t, q.pop(t.Context(), func([]delta) error {
 			assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrConcurrentPop, "from within process")
 			return nil
 		}))
@@ -308,7 +308,7 @@ var conformance = []property{
 	{"WritesFromWithinProcessComeLater", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		require.NoError(t, q.pop(t.Context(), func(got []Delta[thing]) error {
+		require.NoError(t, q.pop(t.Context(), func(got []delta) error {
 			assert.Zero(t, q.Len(), "what is in process is not pending")
 			assert.NoError(t, q.Update(t.Context(), newThing("a", "2")))
 			assert.Equal(t, "Added a@1", describe(got))
@@ -321,7 +321,7 @@ var conformance = []property{
 		q := newQueue(Unbounded, newStore())
 		boom := errors.New("boom")
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		assert.Equal(t, boom, q.pop(t.Context(), func([]Delta[thing]) error { return boom }))
+		assert.Equal(t, boom, q.pop(t.Context(), func([]delta) error { return boom }))
 		assert.Zero(t, q.Len(), "it is not delivered again")
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
 		assert.Equal(t, "Added b@2", describe(popOnce(t, q)))
@@ -329,9 +329,9 @@ var conformance = []property{
 	{"PanicOfProcessGoesThroughAndTheQueueStaysUsable", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		var kept []Delta[thing]
+		var kept []delta
 		assert.PanicsWithValue(t, "boom", func() {
-			_ = q.pop(t.Context(), func(got []Delta[thing]) error { kept = got; panic("boom") })
+			_ = q.pop(t.Context(), func(got []delta) error { kept = got; panic("boom") })
 		})
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
 		assert.Equal(t, "Added b@2", describe(popOnce(t, q)))
@@ -342,7 +342,7 @@ var conformance = []property{
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_ = q.pop(context.Background(), func([]Delta[thing]) error { runtime.Goexit(); return nil })
+			_ = q.pop(context.Background(), func([]delta) error { runtime.Goexit(); return nil })
 		})
 		wg.Wait()
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
@@ -378,7 +378,7 @@ var deltaFIFOConformance = []property{
 		require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "2"), newThing("b", "2")}, "2"))
 		assert.False(t, q.HasSynced())
 		for q.Len() > 0 {
-			require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error {
+			require.NoError(t, q.pop(t.Context(), func([]delta) error {
 				assert.False(t, q.HasSynced(), "not before process has returned")
 				return nil
 			}))
@@ -398,7 +398,7 @@ var deltaFIFOConformance = []property{
 	{"AListThatComesInTimeIsTheInitialState", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore()).(fullQueue)
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error {
+		require.NoError(t, q.pop(t.Context(), func([]delta) error {
 			return q.Replace(t.Context(), []thing{newThing("a", "2"), newThing("b", "2")}, "2")
 		}))
 		assert.False(t, q.HasSynced())
@@ -417,7 +417,7 @@ var deltaFIFOConformance = []property{
 	{"WhatIsWrittenAfterTheListDoesNotDelaySynced", func(t *testing.T, newQueue maker) {
 		q := newQueue(Unbounded, newStore()).(fullQueue)
 		require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "1")}, "1"))
-		require.NoError(t, q.pop(t.Context(), func([]Delta[thing]) error {
+		require.NoError(t, q.pop(t.Context(), func([]delta) error {
 			return q.Add(t.Context(), newThing("b", "2"))
 		}))
 		assert.True(t, q.HasSynced())
@@ -443,10 +443,10 @@ func TestConformance(t *testing.T) {
 }
 
 // popOnce pops once, without waiting, and returns a copy of what it got.
-func popOnce(t *testing.T, q queue) []Delta[thing] {
+func popOnce(t *testing.T, q queue) []delta {
 	t.Helper()
-	var got []Delta[thing]
-	require.NoError(t, q.pop(t.Context(), func(deltas []Delta[thing]) error {
+	var got []delta
+	require.NoError(t, q.pop(t.Context(), func(deltas []delta) error {
 		got = slices.Clone(deltas)
 		return nil
 	}))
@@ -455,11 +455,11 @@ func popOnce(t *testing.T, q queue) []Delta[thing] {
 
 // drain pops until nothing is left, applies it to consumer if there is one, and
 // returns it.
-func drain(t *testing.T, q queue, consumer *store) []Delta[thing] {
+func drain(t *testing.T, q queue, consumer *store) []delta {
 	t.Helper()
-	var all []Delta[thing]
+	var all []delta
 	for q.Len() > 0 {
-		require.NoError(t, q.pop(t.Context(), func(deltas []Delta[thing]) error {
+		require.NoError(t, q.pop(t.Context(), func(deltas []delta) error {
 			all = append(all, deltas...)
 			if consumer != nil {
 				return consumer.apply(deltas)
@@ -479,8 +479,8 @@ func assertNotSynced(t *testing.T, q queue) {
 	}
 }
 
-func mustNotRun(t *testing.T) func([]Delta[thing]) error {
-	return func(got []Delta[thing]) error {
+func mustNotRun(t *testing.T) func([]delta) error {
+	return func(got []delta) error {
 		t.Errorf("process was called with %s", describe(got))
 		return nil
 	}

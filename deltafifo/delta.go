@@ -23,37 +23,32 @@ const (
 	// Deleted: the object is gone.
 	Deleted = object.Deleted
 	// Replaced: the result of a list. A [DeltaFIFO] has one for each listed
-	// object, in Object; a [BatchFIFO] has one for the whole list, in Objects.
+	// object; a [BatchFIFO] has one for the whole list.
 	Replaced = object.Replaced
 	// Sync: a known object that a resync delivers again, unchanged. A BatchFIFO
 	// has no resync.
 	Sync = object.Sync
-	// Bookmark: nothing changed up to ResourceVersion. A DeltaFIFO has no place
-	// for it.
+	// Bookmark: nothing changed up to a version. A DeltaFIFO has no place for it.
 	Bookmark = object.Bookmark
 )
 
-// Delta is one change. It is a value: copying it copies no object. The objects
-// in it are shared with other readers and must not be modified.
+// Delta is one change of an object, as a [DeltaFIFO] delivers it. It is a value:
+// copying it copies no object. The object in it is shared with other readers and must
+// not be modified.
 type Delta[T Object] struct {
-	// Type says which of the fields below are set.
+	// Type is Added, Updated, Deleted, Replaced or Sync.
 	Type DeltaType
 	// FinalStateUnknown marks a Deleted delta as a tombstone: the object
 	// was deleted while nothing watched, and Object is the last state that was
-	// seen, not the last state that it had. Only in a [DeltaFIFO].
+	// seen, not the last state that it had.
 	FinalStateUnknown bool
 	// Object is the state after the change; for Deleted the last state known,
-	// which is nil in a tombstone of an object that was never seen. It is not set
-	// for Bookmark, nor for the Replaced of a [BatchFIFO].
+	// which is nil in a tombstone of an object that was never seen.
 	Object T
-	// Objects is the whole collection, in the order of the list; only for the
-	// Replaced of a BatchFIFO. An empty collection is a valid state.
-	Objects []T
-	// Key is the namespace and name of the object; the zero value where Object is
-	// not set because the delta is about the whole collection.
+	// Key is the namespace and name of the object.
 	Key types.NamespacedName
-	// ResourceVersion is that of the list for Replaced, and that of the
-	// bookmark for Bookmark; otherwise it is empty, as the object has its own.
+	// ResourceVersion is that of the list for Replaced; otherwise it is empty, as the
+	// object has its own.
 	ResourceVersion string
 }
 

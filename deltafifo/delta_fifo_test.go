@@ -62,7 +62,7 @@ func TestWithoutKnownObjectsOnlyQueuedOnesExist(t *testing.T) {
 	q := deltaQueue{New(Options[thing]{})}
 	ctx := t.Context()
 	require.NoError(t, q.Add(ctx, newThing("popped", "1")))
-	require.NoError(t, q.pop(ctx, func([]Delta[thing]) error {
+	require.NoError(t, q.pop(ctx, func([]delta) error {
 		return q.Delete(ctx, newThing("popped", "2"))
 	}))
 	require.NoError(t, q.Delete(ctx, newThing("popped", "3")))
@@ -151,7 +151,7 @@ func TestReplacedCarriesTheResourceVersionOfTheList(t *testing.T) {
 	t.Parallel()
 	q, _ := newDeltaQueue()
 	require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "3")}, "7"))
-	assert.Equal(t, []Delta[thing]{{Type: Replaced, Object: newThing("a", "3"), Key: keyNamed("a"), ResourceVersion: "7"}}, popOnce(t, q))
+	assert.Equal(t, []delta{{Type: Replaced, Object: newThing("a", "3"), Key: keyNamed("a"), ResourceVersion: "7"}}, popOnce(t, q))
 }
 
 // Promise deltafifo/7
@@ -173,7 +173,7 @@ func TestOneFailingObjectDoesNotKeepTheQueueFromSyncing(t *testing.T) {
 	t.Parallel()
 	q, _ := newDeltaQueue()
 	require.NoError(t, q.Replace(t.Context(), []thing{newThing("bad", "1"), newThing("good", "1")}, "1"))
-	assert.Error(t, q.pop(t.Context(), func([]Delta[thing]) error { return errors.New("bad") }))
+	assert.Error(t, q.pop(t.Context(), func([]delta) error { return errors.New("bad") }))
 	assert.False(t, q.HasSynced())
 	popOnce(t, q)
 	assert.True(t, q.HasSynced())
@@ -185,7 +185,7 @@ func TestResyncHandsOverWhatIsKnownAndIdle(t *testing.T) {
 	q, known := newDeltaQueue(newThing("busy", "1"), newThing("idle", "1"), newThing("in-process", "1"))
 	require.NoError(t, q.Update(ctx, newThing("in-process", "2")))
 	require.NoError(t, q.Update(ctx, newThing("busy", "3")))
-	require.NoError(t, q.pop(ctx, func(got []Delta[thing]) error {
+	require.NoError(t, q.pop(ctx, func(got []delta) error {
 		require.NoError(t, q.Resync(ctx))
 		return known.apply(got)
 	}))
@@ -236,7 +236,7 @@ func TestAnObjectInProcessIsNotForgotten(t *testing.T) {
 			}
 			q := deltaQueue{New(Options[thing]{KnownObjects: known})}
 			require.NoError(t, tc.before(q))
-			require.NoError(t, q.pop(ctx, func(got []Delta[thing]) error {
+			require.NoError(t, q.pop(ctx, func(got []delta) error {
 				require.NoError(t, tc.during(q))
 				return known.apply(got)
 			}))
@@ -362,7 +362,7 @@ func TestEveryShapeOfDeltaKnowsItsKey(t *testing.T) {
 	var got []string
 	for _, d := range drain(t, q, known) {
 		got = append(got, d.Type.String()+" "+d.Key.String())
-		tombstone, ok := d.Tombstone()
+		tombstone, ok := deltasOf([]delta{d})[0].Tombstone()
 		assert.Equal(t, d.FinalStateUnknown, ok)
 		if ok {
 			assert.Equal(t, d.Key, tombstone.Key)

@@ -14,7 +14,7 @@
 //	queue := deltafifo.NewBatch[*corev1.Pod](deltafifo.BatchOptions{})
 //	go reflect(ctx, queue) // calls queue.Replace, queue.Add, queue.Update, …
 //	for {
-//		err := queue.PopBatch(ctx, func(batch []deltafifo.Delta[*corev1.Pod]) error {
+//		err := queue.PopBatch(ctx, func(batch []deltafifo.Change[*corev1.Pod]) error {
 //			return apply(store, batch)
 //		})
 //		if err != nil {
@@ -61,16 +61,16 @@
 //     when they have been processed.
 //  12. One order. Every accepted change is delivered exactly once, in the order in
 //     which a goroutine wrote it, across all objects.
-//  13. Lists. A Replace and a Bookmark are one delta each, at their place in that
+//  13. Lists. A Replace and a Bookmark are one change each, at their place in that
 //     order.
 //  14. Memory. The queue keeps no object that has been processed, and a steady load
-//     allocates nothing. The memory of a batch of more than 16,384 deltas is
+//     allocates nothing. The memory of a batch of more than 16,384 changes is
 //     released when it has been processed, that of a shorter one by the next two
 //     that need less than a quarter of it.
 //
 // # Reading order
 //
-// delta.go, options.go and errors.go have the vocabulary; bounded.go has the waiting
+// delta.go, change.go, options.go and errors.go have the vocabulary; bounded.go has the waiting
 // on which both queues are built. Then the DeltaFIFO: delta_fifo.go, pop.go,
 // known.go, replace.go, synced.go, and their helpers transform.go, validate.go and
 // lookup.go. batch_fifo.go is the whole batch queue.

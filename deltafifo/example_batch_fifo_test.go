@@ -15,6 +15,10 @@ func pod(name, version string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: version}}
 }
 
+func keyOf(p *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
 // A producer lists and watches; a consumer keeps a store up to date. After each
 // batch the store equals the collection at one point in time.
 func Example() {
@@ -32,23 +36,23 @@ func Example() {
 	store := map[types.NamespacedName]*corev1.Pod{}
 	version := ""
 	for {
-		err := queue.PopBatch(ctx, func(batch []deltafifo.Delta[*corev1.Pod]) error {
-			for _, d := range batch {
-				switch d.Type {
+		err := queue.PopBatch(ctx, func(batch []deltafifo.Change[*corev1.Pod]) error {
+			for _, c := range batch {
+				switch c.Type {
 				case deltafifo.Replaced:
 					clear(store)
-					for _, p := range d.Objects {
-						store[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+					for _, p := range c.Collection.Objects {
+						store[keyOf(p)] = p
 					}
-					version = d.ResourceVersion
+					version = c.Collection.ResourceVersion
 				case deltafifo.Deleted:
-					delete(store, d.Key)
-					version = d.Object.ResourceVersion
+					delete(store, keyOf(c.Object))
+					version = c.Object.ResourceVersion
 				case deltafifo.Bookmark:
-					version = d.ResourceVersion
+					version = c.Collection.ResourceVersion
 				default:
-					store[d.Key] = d.Object
-					version = d.Object.ResourceVersion
+					store[keyOf(c.Object)] = c.Object
+					version = c.Object.ResourceVersion
 				}
 			}
 			return nil
@@ -69,9 +73,9 @@ func ExampleBatchFIFO_PopBatch() {
 	_ = queue.Add(ctx, pod("db", "2"))
 	_ = queue.Update(ctx, pod("web", "3"))
 
-	_ = queue.PopBatch(ctx, func(batch []deltafifo.Delta[*corev1.Pod]) error {
-		for _, d := range batch {
-			fmt.Println(d.Type, d.Key, d.Object.ResourceVersion)
+	_ = queue.PopBatch(ctx, func(batch []deltafifo.Change[*corev1.Pod]) error {
+		for _, c := range batch {
+			fmt.Println(c.Type, keyOf(c.Object), c.Object.ResourceVersion)
 		}
 		return nil
 	})

@@ -202,14 +202,14 @@ func (h *history) pop(arg byte) {
 	h.t.Helper()
 	if h.popDepth > 0 {
 		h.both("Pop within Pop", func(f queue, ctx context.Context) error {
-			return f.pop(ctx, func([]Delta[thing]) error { return nil })
+			return f.pop(ctx, func([]delta) error { return nil })
 		})
 		return
 	}
 	h.popDepth++
 	defer func() { h.popDepth-- }()
 
-	popOne := func(f queue, process func([]Delta[thing]) error) (err error) {
+	popOne := func(f queue, process func([]delta) error) (err error) {
 		defer func() {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("panic: %v", r)
@@ -230,12 +230,12 @@ func (h *history) pop(arg byte) {
 		return nil
 	}
 	var wantErr error
-	gotErr := popOne(h.queue, func(got []Delta[thing]) error {
-		wantErr = popOne(h.model, func(want []Delta[thing]) error {
+	gotErr := popOne(h.queue, func(got []delta) error {
+		wantErr = popOne(h.model, func(want []delta) error {
 			require.Equal(h.t, describe(want), describe(got), "popped")
 			require.Equal(h.t, want, got, "popped")
 			if h.model.isDeltaFIFO {
-				h.last = slices.Clone(got)
+				h.last = deltasOf(got)
 			}
 			h.compare("taking")
 			for range nested {
@@ -250,7 +250,7 @@ func (h *history) pop(arg byte) {
 	})
 	if wantErr == nil && gotErr != nil {
 		// Nothing was delivered: then the model must have nothing either.
-		wantErr = popOne(h.model, func(want []Delta[thing]) error {
+		wantErr = popOne(h.model, func(want []delta) error {
 			h.t.Errorf("the model hands over %s, the queue says %v", describe(want), gotErr)
 			return nil
 		})

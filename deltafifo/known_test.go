@@ -34,7 +34,7 @@ func TestKnownIsTheNewestOfWhatIsQueuedInProcessAndStored(t *testing.T) {
 		require.Equal("2", known(), "in process, and not in the store yet")
 		require.NoError(q.Update(ctx, newThing("a", "3")))
 		require.Equal("3", known(), "queued behind what is in process")
-		return consumer.apply(deltas)
+		return consumer.apply(all(ofDelta, deltas))
 	}))
 	require.NoError(q.Delete(ctx, newThing("a", "4")))
 	require.Equal("unknown", known(), "a queued deletion")
@@ -184,7 +184,7 @@ func TestTheOnlyProducerKnowsWhatItWroteLast(t *testing.T) {
 				if n%3 == 0 {
 					return q.AddIfNotPresent(deltas)
 				}
-				return consumer.apply(deltas)
+				return consumer.apply(all(ofDelta, deltas))
 			})
 			if errors.Is(err, ErrClosed) && q.Len() == 0 {
 				return

@@ -21,13 +21,13 @@ type model struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
-	log     []Delta[thing]
+	log     []delta
 	closed  bool
 	popping bool
 
 	// DeltaFIFO
 	synced            chan struct{}
-	inProcess         []Delta[thing]
+	inProcess         []delta
 	populated, listed bool
 	waitFor           map[types.NamespacedName]int // how often each initial object has yet to be processed
 }
@@ -87,17 +87,17 @@ func (m *model) write(ctx context.Context, list bool, valid []thing, do func()) 
 }
 
 func (m *model) Add(ctx context.Context, obj thing) error {
-	return m.write(ctx, false, []thing{obj}, func() { m.append(Delta[thing]{Type: Added, Object: obj, Key: object.KeyOf(obj)}) })
+	return m.write(ctx, false, []thing{obj}, func() { m.append(delta{Type: Added, Object: obj, Key: object.KeyOf(obj)}) })
 }
 
 func (m *model) Update(ctx context.Context, obj thing) error {
-	return m.write(ctx, false, []thing{obj}, func() { m.append(Delta[thing]{Type: Updated, Object: obj, Key: object.KeyOf(obj)}) })
+	return m.write(ctx, false, []thing{obj}, func() { m.append(delta{Type: Updated, Object: obj, Key: object.KeyOf(obj)}) })
 }
 
 func (m *model) Delete(ctx context.Context, obj thing) error {
 	return m.write(ctx, false, []thing{obj}, func() {
 		if !m.isDeltaFIFO || m.state(object.KeyOf(obj)).exists {
-			m.append(Delta[thing]{Type: Deleted, Object: obj, Key: object.KeyOf(obj)})
+			m.append(delta{Type: Deleted, Object: obj, Key: object.KeyOf(obj)})
 		}
 	})
 }
@@ -108,7 +108,7 @@ func (m *model) DeleteFinalStateUnknown(ctx context.Context, d DeletedFinalState
 	}
 	return m.write(ctx, false, nil, func() {
 		if m.state(d.Key).exists {
-			m.append(Delta[thing]{Type: Deleted, Object: d.Object, Key: d.Key, FinalStateUnknown: true})
+			m.append(delta{Type: Deleted, Object: d.Object, Key: d.Key, FinalStateUnknown: true})
 		}
 	})
 }
@@ -125,25 +125,25 @@ func (m *model) Bookmark(ctx context.Context, rv string) error {
 		}
 		return nil
 	}
-	return m.write(ctx, false, nil, func() { m.append(Delta[thing]{Type: Bookmark, ResourceVersion: rv}) })
+	return m.write(ctx, false, nil, func() { m.append(delta{Type: Bookmark, ResourceVersion: rv}) })
 }
 
 func (m *model) Replace(ctx context.Context, objs []thing, rv string) error {
 	return m.write(ctx, true, objs, func() {
 		if !m.isDeltaFIFO {
-			m.append(Delta[thing]{Type: Replaced, Objects: objs, ResourceVersion: rv})
+			m.append(delta{Type: Replaced, Objects: objs, ResourceVersion: rv})
 			return
 		}
-		var tombstones []Delta[thing]
+		var tombstones []delta
 		for _, key := range m.everything() {
 			last := m.state(key)
 			isListed := slices.ContainsFunc(objs, func(obj thing) bool { return object.KeyOf(obj) == key })
 			if !isListed && last.exists && !last.ends {
-				tombstones = append(tombstones, Delta[thing]{Type: Deleted, Object: last.obj, Key: key, FinalStateUnknown: true})
+				tombstones = append(tombstones, delta{Type: Deleted, Object: last.obj, Key: key, FinalStateUnknown: true})
 			}
 		}
 		for _, obj := range objs {
-			m.append(Delta[thing]{Type: Replaced, Object: obj, Key: object.KeyOf(obj), ResourceVersion: rv})
+			m.append(delta{Type: Replaced, Object: obj, Key: object.KeyOf(obj), ResourceVersion: rv})
 		}
 		for _, d := range tombstones {
 			m.append(d)
@@ -165,7 +165,7 @@ func (m *model) Resync(ctx context.Context) error {
 	for obj := range m.known.All() {
 		key := object.KeyOf(obj)
 		if len(m.queued(key)) == 0 && (len(m.inProcess) == 0 || m.inProcess[0].Key != key) {
-			m.append(Delta[thing]{Type: Sync, Object: obj, Key: key})
+			m.append(delta{Type: Sync, Object: obj, Key: key})
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (m *model) AddIfNotPresent(deltas Deltas[thing]) error {
 		return ErrClosed
 	}
 	if len(m.queued(deltas[0].Key)) == 0 {
-		m.log = append(m.log, deltas...)
+		m.log = append(m.log, all(ofDelta, deltas)...)
 	}
 	m.populate(false)
 	return nil
@@ -240,8 +240,8 @@ func (m *model) keys() []types.NamespacedName {
 	return keys
 }
 
-func (m *model) queued(key types.NamespacedName) Deltas[thing] {
-	var deltas Deltas[thing]
+func (m *model) queued(key types.NamespacedName) []delta {
+	var deltas []delta
 	for _, d := range m.log {
 		if d.Key == key {
 			deltas = append(deltas, d)
@@ -250,7 +250,7 @@ func (m *model) queued(key types.NamespacedName) Deltas[thing] {
 	return deltas
 }
 
-func (m *model) append(d Delta[thing]) {
+func (m *model) append(d delta) {
 	if m.isDeltaFIFO && d.Type == Deleted {
 		for i, before := range slices.Backward(m.log) {
 			if before.Key != d.Key {
@@ -291,7 +291,7 @@ func (m *model) checkSynced() {
 	}
 }
 
-func (m *model) pop(ctx context.Context, process func([]Delta[thing]) error) error {
+func (m *model) pop(ctx context.Context, process func([]delta) error) error {
 	if process == nil {
 		return errors.New("nil process")
 	}
@@ -319,7 +319,7 @@ func (m *model) pop(ctx context.Context, process func([]Delta[thing]) error) err
 	if m.isDeltaFIFO {
 		key := m.log[0].Key
 		batch = m.queued(key)
-		m.log = slices.DeleteFunc(m.log, func(d Delta[thing]) bool { return d.Key == key })
+		m.log = slices.DeleteFunc(m.log, func(d delta) bool { return d.Key == key })
 		m.inProcess = slices.Clone(batch)
 	} else {
 		m.log = nil
@@ -346,7 +346,7 @@ func (m *model) GetByKey(key types.NamespacedName) (Deltas[thing], bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	deltas := m.queued(key)
-	return deltas, len(deltas) > 0
+	return deltasOf(deltas), len(deltas) > 0
 }
 
 func (m *model) List() []Deltas[thing] {

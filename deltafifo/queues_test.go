@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // thing is the object of most tests: metadata and nothing else.
@@ -45,7 +47,7 @@ type producer interface {
 // queue is what both queues, and the reference models, have in common.
 type queue interface {
 	producer
-	pop(ctx context.Context, process func([]Delta[thing]) error) error
+	pop(ctx context.Context, process func([]delta) error) error
 	Len() int
 	Close()
 }
@@ -64,19 +66,68 @@ type fullQueue interface {
 	Known(key types.NamespacedName) (thing, bool)
 }
 
+// delta is what both queues deliver, in one type: a Delta of an object, or a Change
+// of a collection.
+type delta struct {
+	Type              DeltaType
+	FinalStateUnknown bool
+	Object            thing
+	Objects           []thing
+	Key               types.NamespacedName
+	ResourceVersion   string
+}
+
+func ofDelta(d Delta[thing]) delta {
+	return delta{Type: d.Type, FinalStateUnknown: d.FinalStateUnknown, Object: d.Object, Key: d.Key, ResourceVersion: d.ResourceVersion}
+}
+
+func ofChange(c Change[thing]) delta {
+	if c.Collection != nil {
+		return delta{Type: c.Type, Object: c.Object, Objects: c.Collection.Objects, ResourceVersion: c.Collection.ResourceVersion}
+	}
+	return delta{Type: c.Type, Object: c.Object, Key: object.KeyOf(c.Object)}
+}
+
+func ofAny[D delta | Delta[thing]](d D) delta {
+	if d, ok := any(d).(Delta[thing]); ok {
+		return ofDelta(d)
+	}
+	return any(d).(delta)
+}
+
+// all converts what is delivered.
+func all[A any](of func(A) delta, as []A) []delta {
+	var ds []delta
+	for _, a := range as {
+		ds = append(ds, of(a))
+	}
+	return ds
+}
+
+// deltasOf is what the history of an object in a DeltaFIFO looks like.
+func deltasOf(ds []delta) (deltas Deltas[thing]) {
+	for _, d := range ds {
+		deltas = append(deltas, Delta[thing]{Type: d.Type, FinalStateUnknown: d.FinalStateUnknown, Object: d.Object, Key: d.Key, ResourceVersion: d.ResourceVersion})
+	}
+	return deltas
+}
+
 type batchQueue struct{ *BatchFIFO[thing] }
 
-func (f batchQueue) pop(ctx context.Context, process func([]Delta[thing]) error) error {
-	return f.PopBatch(ctx, process)
+func (f batchQueue) pop(ctx context.Context, process func([]delta) error) error {
+	if process == nil {
+		return f.PopBatch(ctx, nil)
+	}
+	return f.PopBatch(ctx, func(batch []Change[thing]) error { return process(all(ofChange, batch)) })
 }
 
 type deltaQueue struct{ *DeltaFIFO[thing] }
 
-func (f deltaQueue) pop(ctx context.Context, process func([]Delta[thing]) error) error {
+func (f deltaQueue) pop(ctx context.Context, process func([]delta) error) error {
 	if process == nil {
 		return f.Pop(ctx, nil)
 	}
-	return f.Pop(ctx, func(deltas Deltas[thing]) error { return process(deltas) })
+	return f.Pop(ctx, func(deltas Deltas[thing]) error { return process(all(ofDelta, deltas)) })
 }
 
 // store is a consumer's store that can be looked into while it is written.
@@ -122,7 +173,7 @@ func (s *store) All() iter.Seq[thing] {
 }
 
 // apply does what an informer does with deltas.
-func (s *store) apply(deltas []Delta[thing]) error {
+func (s *store) apply(deltas []delta) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range deltas {
@@ -154,7 +205,7 @@ func (s *store) versions() map[string]string {
 
 // describe writes deltas the way the tests state them:
 // "Added web@1, Deleted(tombstone) db@2, Replaced [a@1 b@2]@7, Bookmark @8".
-func describe(deltas []Delta[thing]) string {
+func describe[D delta | Delta[thing]](deltas []D) string {
 	name := func(obj thing) string {
 		if obj == nil {
 			return "nil"
@@ -162,7 +213,7 @@ func describe(deltas []Delta[thing]) string {
 		return strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/") + "@" + obj.ResourceVersion
 	}
 	var out []string
-	for _, d := range deltas {
+	for _, d := range all(ofAny[D], deltas) {
 		switch {
 		case d.Type == Bookmark:
 			out = append(out, "Bookmark @"+d.ResourceVersion)

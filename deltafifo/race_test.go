@@ -63,7 +63,7 @@ func producersKeepTheirOrder(t *testing.T, newQueue maker, limit int) {
 	last := map[string]int{}
 	got := 0
 	for {
-		err := q.pop(t.Context(), func(deltas []Delta[thing]) error {
+		err := q.pop(t.Context(), func(deltas []delta) error {
 			for _, d := range deltas {
 				version, err := strconv.Atoi(d.Object.ResourceVersion)
 				if err != nil {
@@ -110,10 +110,10 @@ func TestConcurrentListsResyncsAndDeletesConverge(t *testing.T) {
 				producer.set(obj)
 				assert.NoError(t, q.Update(ctx, obj))
 			case 3:
-				_ = producer.apply([]Delta[thing]{{Type: Deleted, Key: keyNamed(obj.Name)}})
+				_ = producer.apply([]delta{{Type: Deleted, Key: keyNamed(obj.Name)}})
 				assert.NoError(t, q.Delete(ctx, obj))
 			case 4:
-				_ = producer.apply([]Delta[thing]{{Type: Replaced, Objects: []thing{obj}}})
+				_ = producer.apply([]delta{{Type: Replaced, Objects: []thing{obj}}})
 				assert.NoError(t, q.Replace(ctx, []thing{obj}, obj.ResourceVersion))
 			}
 		}

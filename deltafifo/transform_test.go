@@ -35,7 +35,7 @@ func TestEachReceivedObjectIsTransformedOnce(t *testing.T) {
 	require.NoError(t, q.Replace(ctx, nil, "5"))
 	assert.Equal(t, "Deleted b@4', Deleted(tombstone) c@3'", describe(drain(t, q, known)), "nor does putting back, nor a tombstone")
 	for obj, n := range calls {
-		assert.Equal(t, 1, n, describe([]Delta[thing]{{Type: Added, Object: obj}}))
+		assert.Equal(t, 1, n, describe([]delta{{Type: Added, Object: obj}}))
 	}
 	assert.Len(t, calls, 5)
 }

@@ -7,16 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// check returns why obj cannot be queued, or nil.
+func check[T Object](op string, obj T) error {
+	if object.IsNil(obj) {
+		return fmt.Errorf("deltafifo: %s: the object is nil: %w", op, ErrInvalidObject)
+	}
+	if obj.GetName() == "" {
+		return fmt.Errorf("deltafifo: %s: the object of type %T in namespace %q has no name: %w", op, obj, obj.GetNamespace(), ErrInvalidObject)
+	}
+	return nil
+}
+
 // keyOf returns the key of obj, or an error that says why obj cannot be queued.
 func keyOf[T Object](op string, obj T) (types.NamespacedName, error) {
-	if object.IsNil(obj) {
-		return types.NamespacedName{}, fmt.Errorf("deltafifo: %s: the object is nil: %w", op, ErrInvalidObject)
+	if err := check(op, obj); err != nil {
+		return types.NamespacedName{}, err
 	}
-	key := object.KeyOf(obj)
-	if key.Name == "" {
-		return types.NamespacedName{}, fmt.Errorf("deltafifo: %s: the object of type %T in namespace %q has no name: %w", op, obj, key.Namespace, ErrInvalidObject)
-	}
-	return key, nil
+	return object.KeyOf(obj), nil
 }
 
 // check returns why a tombstone from outside cannot be queued, or nil. Its object

@@ -65,8 +65,8 @@ const maxScratch = 64
 // apply applies what is pending of a source.
 //
 // It returns when all of them are published, so the queue counts them as pending until then.
-func (a *applier[T]) apply(s *source[T], deltas []deltafifo.Delta[T]) {
-	for some := range slices.Chunk(deltas, applyAtOnce) {
+func (a *applier[T]) apply(s *source[T], changes []deltafifo.Change[T]) {
+	for some := range slices.Chunk(changes, applyAtOnce) {
 		a.change(func() {
 			a.records = slices.Grow(a.records, len(some))
 			for i := range some {
@@ -94,20 +94,20 @@ func (a *applier[T]) change(f func()) {
 }
 
 // applyOne applies one change to the batch. Like all that it calls, it needs mu.
-func (a *applier[T]) applyOne(s *source[T], d *deltafifo.Delta[T]) {
-	switch d.Type {
+func (a *applier[T]) applyOne(s *source[T], c *deltafifo.Change[T]) {
+	switch c.Type {
 	case deltafifo.Added, deltafifo.Updated:
-		a.set(s, d.Object)
-		a.reach(s, d.Object.GetResourceVersion())
+		a.set(s, c.Object)
+		a.reach(s, c.Object.GetResourceVersion())
 	case deltafifo.Deleted:
-		a.delete(d)
-		a.reach(s, d.Object.GetResourceVersion())
+		a.delete(c.Object)
+		a.reach(s, c.Object.GetResourceVersion())
 	case deltafifo.Replaced:
-		a.replace(s, d.Objects, d.ResourceVersion)
+		a.replace(s, c.Collection.Objects, c.Collection.ResourceVersion)
 	case deltafifo.Bookmark:
 		// A bookmark has no object: it only says that the server has sent everything
 		// up to its version. Selective watches move on by it.
-		a.reach(s, d.ResourceVersion)
+		a.reach(s, c.Collection.ResourceVersion)
 	}
 }
 
@@ -139,20 +139,21 @@ func (a *applier[T]) set(s *source[T], obj T) {
 	deliverUpdate(e, a.add)
 }
 
-// delete removes an object. For one that is not in the cache there is no event:
-// no handler has seen it, or all have seen its deletion.
-func (a *applier[T]) delete(d *deltafifo.Delta[T]) {
-	old, known := a.batch.Delete(d.Key)
+// delete removes an object, of which last is the last state. For one that is not in
+// the cache there is no event: no handler has seen it, or all have seen its deletion.
+func (a *applier[T]) delete(last T) {
+	key := object.KeyOf(last)
+	old, known := a.batch.Delete(key)
 	if !known {
 		return
 	}
-	e := Event[T]{Type: Deleted, Key: d.Key, Old: old, Origin: Watch}
+	e := Event[T]{Type: Deleted, Key: key, Old: old, Origin: Watch}
 	// Another UID: the deletion is of another object of that name, and says
 	// nothing about the final state of this one.
-	if d.Object.GetUID() != old.GetUID() {
+	if last.GetUID() != old.GetUID() {
 		e.FinalStateUnknown = true
 	} else {
-		e.New = d.Object
+		e.New = last
 	}
 	a.add(e)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/informerkit/informerkit/deltafifo"
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/informertest"
-	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -60,17 +59,17 @@ func TestASourceIsSyncedWhenItsFirstListIsApplied(t *testing.T) {
 	require.NoError(t, err)
 	s := inf.progress.sources[0]
 	p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "u", ResourceVersion: "2"}}
-	for _, before := range []deltafifo.Delta[*pod]{
-		{Type: deltafifo.Bookmark, ResourceVersion: "1"},
-		{Type: deltafifo.Added, Key: object.KeyOf(p), Object: p},
-		{Type: deltafifo.Deleted, Key: object.KeyOf(p), Object: p},
+	for _, before := range []deltafifo.Change[*pod]{
+		{Type: deltafifo.Bookmark, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "1"}},
+		{Type: deltafifo.Added, Object: p},
+		{Type: deltafifo.Deleted, Object: p},
 	} {
-		inf.apply(s, []deltafifo.Delta[*pod]{before})
+		inf.apply(s, []deltafifo.Change[*pod]{before})
 		assert.ErrorContains(t, inf.progress.unlisted(), "the reflector is", before.Type)
 	}
-	inf.apply(s, []deltafifo.Delta[*pod]{{Type: deltafifo.Replaced, ResourceVersion: "3"}})
+	inf.apply(s, []deltafifo.Change[*pod]{{Type: deltafifo.Replaced, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "3"}}})
 	assert.NoError(t, inf.progress.unlisted())
-	inf.apply(s, []deltafifo.Delta[*pod]{{Type: deltafifo.Bookmark, ResourceVersion: "4"}})
+	inf.apply(s, []deltafifo.Change[*pod]{{Type: deltafifo.Bookmark, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "4"}}})
 	assert.NoError(t, inf.progress.unlisted(), "it stays so")
 }
 
@@ -81,11 +80,11 @@ func TestLongQueueIsAppliedInParts(t *testing.T) {
 	require.NoError(t, err)
 	applied := 0
 	inf.metrics = counter{&applied}
-	var deltas []deltafifo.Delta[*pod]
+	var deltas []deltafifo.Change[*pod]
 	for i := range 2*applyAtOnce + 1 {
 		p := labelled("1")
 		p.Name, p.ResourceVersion = fmt.Sprint(i), fmt.Sprint(i+1)
-		deltas = append(deltas, deltafifo.Delta[*pod]{Type: deltafifo.Added, Key: object.KeyOf(p), Object: p})
+		deltas = append(deltas, deltafifo.Change[*pod]{Type: deltafifo.Added, Object: p})
 	}
 	inf.apply(inf.progress.sources[0], deltas)
 	assert.Equal(t, 3, applied)

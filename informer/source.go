@@ -87,7 +87,7 @@ func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store 
 
 // run reflects, and calls apply with each batch of changes, until ctx ends or the
 // reflector fails for good. It is called once.
-func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Delta[T])) error {
+func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Change[T])) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Room for one error: the goroutine ends even if run has not got to receiving it.
@@ -97,7 +97,7 @@ func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.
 		s.queue.Close() // what is queued is applied, and then PopBatch fails
 		reflected <- err
 	}()
-	process := func(batch []deltafifo.Delta[T]) error {
+	process := func(batch []deltafifo.Change[T]) error {
 		apply(s, batch)
 		return nil
 	}

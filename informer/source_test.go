@@ -33,7 +33,7 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 		go ask()
 		synctest.Wait()
 		require.Empty(t, known, "the change is neither in the cache nor lost")
-		require.NoError(t, s.queue.PopBatch(t.Context(), func(batch []deltafifo.Delta[*pod]) error {
+		require.NoError(t, s.queue.PopBatch(t.Context(), func(batch []deltafifo.Change[*pod]) error {
 			inf.apply(s, batch)
 			return nil
 		}))

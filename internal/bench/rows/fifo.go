@@ -137,9 +137,13 @@ func (f ourBatchFIFO) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
 func (f ourBatchFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
 
 func (f ourBatchFIFO) Pop() (n int) {
-	check(f.q.PopBatch(f.ctx, func(batch []deltafifo.Delta[*corev1.Pod]) error {
+	check(f.q.PopBatch(f.ctx, func(batch []deltafifo.Change[*corev1.Pod]) error {
 		for i := range batch {
-			n += max(1, len(batch[i].Objects))
+			if all := batch[i].Collection; all != nil {
+				n += len(all.Objects)
+			} else {
+				n++
+			}
 		}
 		return nil
 	}))
