@@ -9,6 +9,7 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // applier turns the batches of changes of all sources into new snapshots of the
@@ -31,6 +32,8 @@ type applier[T Object] struct {
 	events   *eventLog[T]
 	progress *progress[T]
 
+	recording *recording // nil without a history
+
 	mu      sync.Mutex // serialises the batches of the sources
 	metrics Metrics    // guarded by mu; nil before Run and after it
 
@@ -38,17 +41,19 @@ type applier[T Object] struct {
 	batch   *indexer.Batch[T]
 	records []record[T] // to be appended; the memory is used again if it is small
 	now     int64       // when it began, in Unix nanoseconds
+	noteAt  int64       // the same, as the recorder takes times
 	counts  EventCounts
 }
 
 // newApplier returns an applier for a store that nothing else writes to.
 //
 // The store must be filled before, as the log's first state is its present snapshot.
-func newApplier[T Object](store *indexer.Indexer[T]) *applier[T] {
+func newApplier[T Object](store *indexer.Indexer[T], rec *recording) *applier[T] {
 	return &applier[T]{
-		store:    store,
-		events:   eventlog.New[record[T]](view[T]{snap: store.Snapshot()}),
-		progress: newProgress[T](),
+		store:     store,
+		events:    eventlog.New[record[T]](view[T]{snap: store.Snapshot()}),
+		progress:  newProgress[T](),
+		recording: rec,
 	}
 }
 
@@ -84,6 +89,9 @@ func (a *applier[T]) change(f func()) {
 	begin := time.Now()
 	// One clock read for all records of the batch: they become visible together.
 	a.now, a.counts = begin.UnixNano(), EventCounts{}
+	if a.recording != nil {
+		a.noteAt = a.recording.recorder.At(begin)
+	}
 	a.batch = a.store.Batch()
 	f()
 	a.publishLocked()
@@ -247,6 +255,9 @@ func (a *applier[T]) commit() *indexer.Snapshot[T] {
 // It has the form of a deliver function, for deliverUpdate, and never stops it.
 func (a *applier[T]) add(e Event[T]) bool {
 	a.records = append(a.records, record[T]{event: e, at: a.now})
+	if a.recording != nil {
+		noteEvent(a.recording, a.noteAt, history.Received, &e, "")
+	}
 	a.counts.count(e.Type)
 	return true
 }

@@ -29,6 +29,7 @@ type Cache[T Object] interface {
 
 	Snapshot() *indexer.Snapshot[T]
 	Lister() Lister[T]
+	Find(key types.NamespacedName) (Object, bool)
 	Indexer() IndexerView[T]
 
 	AddHandler(h Handler[T], opts ...HandlerOptions) (*Registration, error)

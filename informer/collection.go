@@ -145,6 +145,9 @@ func (c *collection[T]) CheckVersion(ctx context.Context, opts metav1.ListOption
 // Namespace is the namespace of the collection, or "" for all of them.
 func (c *collection[T]) Namespace() string { return c.opts.Namespace }
 
+// Selector describes what is selected within the collection.
+func (c *collection[T]) Selector() string { return c.opts.Selector() }
+
 // String names the resource as far as it is known.
 func (c *collection[T]) String() string {
 	c.mu.Lock()

@@ -64,7 +64,7 @@
 // event goes down to where a worker has its key, and leaves the package where an
 // arrow points.
 //
-//	words     event.go  health.go  metrics.go  options.go  version.go
+//	words     event.go  health.go  metrics.go  options.go  version.go  history.go
 //	source    source.go               ◀── reflector (watch.go), deltafifo (batch_fifo.go)
 //	progress  progress.go                 how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)

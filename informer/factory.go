@@ -15,9 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // FactoryOptions configures a [Factory]. The zero value is ready to use.
@@ -51,6 +53,9 @@ type FactoryOptions struct {
 	Logger *slog.Logger
 	// Metrics, if set, gets the measurements of all informers.
 	Metrics MetricsProvider
+	// History, if set, records what happens to the objects of all informers; see
+	// [Options].
+	History *history.Recorder
 }
 
 // Factory makes informers of one API server and shares them: calls of [For] that
@@ -101,6 +106,7 @@ type sharedInformer interface {
 	Health() Health
 	Name() string
 	MemoryUsage() MemoryUsage
+	Find(key types.NamespacedName) (Object, bool)
 	addNamespace(namespace string) error
 	removeNamespace(namespace string)
 	begin(launch func(run func(context.Context) error) (stop func()))
@@ -215,6 +221,18 @@ func (f *Factory) MemoryUsage() map[string]MemoryUsage {
 		usage[s.Name()] = s.MemoryUsage()
 	}
 	return usage
+}
+
+// Find returns the objects with this key that are in the caches, by the names of their
+// informers.
+func (f *Factory) Find(key types.NamespacedName) map[string]Object {
+	found := map[string]Object{}
+	for _, s := range f.inUse() {
+		if obj, ok := s.Find(key); ok {
+			found[s.Name()] = obj
+		}
+	}
+	return found
 }
 
 // AddNamespace makes all informers read one more namespace: those that exist, save

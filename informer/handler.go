@@ -3,6 +3,9 @@ package informer
 import (
 	"errors"
 	"slices"
+	"sync"
+
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // HandlerFuncs is a [Handler] like client-go's ResourceEventHandlerFuncs: one function per type of
@@ -53,30 +56,52 @@ func FilterHandler[T Object](match func(T) bool, next Handler[T]) Handler[T] {
 	if err := checkHandlers("FilterHandler", next); err != nil {
 		return unusable[T]{err}
 	}
-	return HandlerFunc[T](func(e Event[T]) {
-		switch e.Type {
-		case Added:
-			if !match(e.New) {
-				return
-			}
-		case Deleted:
-			if !match(e.Old) {
-				return
-			}
-		case Updated:
-			var none T
-			// next must see a consistent history of the objects that match, as if there were no others.
-			switch before, now := match(e.Old), match(e.New); {
-			case !before && !now:
-				return
-			case !before:
-				e.Type, e.Old = Added, none
-			case !now:
-				e.Type, e.New = Deleted, none
-			}
+	return &filter[T]{match, next, sync.OnceValue(func() string { return history.FuncName(match) })}
+}
+
+// filter is the handler of [FilterHandler].
+type filter[T Object] struct {
+	match func(T) bool
+	next  Handler[T]
+	name  func() string // of match, for the history
+}
+
+// OnEvent passes the event on, or not.
+func (f *filter[T]) OnEvent(e Event[T]) {
+	if f.selects(&e) {
+		f.next.OnEvent(e)
+	}
+}
+
+// onEventBy is OnEvent with a history.
+func (f *filter[T]) onEventBy(e Event[T], by *recording) {
+	if !f.selects(&e) {
+		refused(by, &e, f.name())
+		return
+	}
+	passOn(f.next, e, by)
+}
+
+// selects reports whether next gets the event, and makes it what it is for next: a
+// consistent history of the objects that match, as if there were no others.
+func (f *filter[T]) selects(e *Event[T]) bool {
+	switch e.Type {
+	case Added:
+		return f.match(e.New)
+	case Deleted:
+		return f.match(e.Old)
+	case Updated:
+		var none T
+		switch before, now := f.match(e.Old), f.match(e.New); {
+		case !before && !now:
+			return false
+		case !before:
+			e.Type, e.Old = Added, none
+		case !now:
+			e.Type, e.New = Deleted, none
 		}
-		next.OnEvent(e)
-	})
+	}
+	return true
 }
 
 // Handlers returns a handler that calls several, one after the other. They count
@@ -86,10 +111,22 @@ func Handlers[T Object](all ...Handler[T]) Handler[T] {
 		return unusable[T]{err}
 	}
 	// The caller may change its slice, which a runner would read at the same time.
-	all = slices.Clone(all)
-	return HandlerFunc[T](func(e Event[T]) {
-		for _, h := range all {
-			h.OnEvent(e)
-		}
-	})
+	return several[T](slices.Clone(all))
+}
+
+// several is the handler of [Handlers].
+type several[T Object] []Handler[T]
+
+// OnEvent calls all handlers.
+func (s several[T]) OnEvent(e Event[T]) {
+	for _, h := range s {
+		h.OnEvent(e)
+	}
+}
+
+// onEventBy is OnEvent with a history.
+func (s several[T]) onEventBy(e Event[T], by *recording) {
+	for _, h := range s {
+		passOn(h, e, by)
+	}
 }

@@ -35,6 +35,10 @@ type Health struct {
 type SourceHealth struct {
 	// Namespace is that of the source if the informer has several.
 	Namespace string
+	// Selector describes the selectors of the source, if it has any and says so, as a
+	// source of reflector.NewResource does: "labels app=web". An object that does not
+	// match is not in the cache, and one that ceases to match arrives as a deletion.
+	Selector string
 	// Queued is the number of changes that wait to be applied.
 	Queued int
 	// Reflector says what the reflector does, and what went wrong last.

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/reflector"
@@ -105,17 +105,8 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 		}
 		b.Commit()
 	}
-	inf.applier = newApplier(store)
+	inf.applier = newApplier(store, newRecording(&inf.opts, ""))
 	return inf, nil
-}
-
-// typeName returns "Pod" for *corev1.Pod.
-func typeName[T any]() string {
-	t := reflect.TypeFor[T]()
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.Name()
 }
 
 // resource returns the resource that is read: the one that the options or the
@@ -172,6 +163,9 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 		return nil, err
 	}
 	r := newRunner(h, opts, inf.empty, inf.opts.Logger)
+	if rec := newRecording(&inf.opts, opts.Name); rec != nil {
+		r.record(rec)
+	}
 	// Set before the runner joins: from then on it may be stopped and cleaned up.
 	r.cleanup = func() { inf.forget(r) }
 	inf.mu.Lock()
@@ -205,6 +199,16 @@ func (inf *Informer[T]) forget(r *runner[T]) {
 // It takes no lock and never changes.
 func (inf *Informer[T]) Snapshot() *indexer.Snapshot[T] { return inf.store.Snapshot() }
 
+// Find returns the object with this key that is in the cache, for code that has
+// informers of several types, such as a debugging page. See [Lister.Get].
+func (inf *Informer[T]) Find(key types.NamespacedName) (Object, bool) {
+	obj, ok := inf.store.Get(key)
+	if !ok {
+		return nil, false
+	}
+	return obj, true
+}
+
 // Health returns the state of the informer, of what feeds it, and of its handlers.
 func (inf *Informer[T]) Health() Health {
 	snap := inf.Snapshot()
@@ -224,7 +228,7 @@ func (inf *Informer[T]) Health() Health {
 	inf.progress.mu.Unlock()
 	for _, s := range sources {
 		h.Sources = append(h.Sources, SourceHealth{
-			Namespace: s.namespace, Queued: s.queue.Len(), Reflector: s.reflector.Health(),
+			Namespace: s.namespace, Selector: s.selector(), Queued: s.queue.Len(), Reflector: s.reflector.Health(),
 		})
 	}
 	inf.mu.Lock()

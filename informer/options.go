@@ -11,6 +11,7 @@ import (
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // Options configures an informer. The zero value is ready to use.
@@ -53,6 +54,12 @@ type Options[T Object] struct {
 	ResyncPeriod time.Duration
 	// Metrics, if set, gets measurements.
 	Metrics MetricsProvider
+	// History, if set, records what happens to each object: the changes that arrive, the
+	// calls of handlers, and what predicates and filters do not pass on. The page of
+	// package informer/inspect explains an object with it. Give it to the queues as well.
+	// What a list finds is recorded as it is delivered, not as it arrives. It costs less
+	// than 60 ns per entry and a read of the clock per call of a handler.
+	History *history.Recorder
 }
 
 // DefaultBound is how many events may wait for a handler before it is made to

@@ -10,6 +10,7 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // runner runs one handler: it has the handler's position in the event log, and
@@ -39,6 +40,8 @@ type runner[T Object] struct {
 	log     *slog.Logger
 	cleanup func()    // called once, before gone is closed
 	resync  *resyncer // nil for a handler that wants none
+
+	recording *recording // nil without a history
 
 	state  atomic.Int32 // a runnerState
 	synced chan struct{}
@@ -104,6 +107,11 @@ func newRunner[T Object](h Handler[T], opts HandlerOptions, empty *indexer.Snaps
 		r.resync = newResyncer(opts.ResyncPeriod, r.wake)
 	}
 	return r
+}
+
+// record makes the runner note what is delivered. It is called before it joins.
+func (r *runner[T]) record(rec *recording) {
+	r.recording, r.handler = rec, &recordedHandler[T]{r.handler, rec}
 }
 
 // join puts the runner at the end of the log. It will first deliver the objects
@@ -335,6 +343,9 @@ func (r *runner[T]) deliverRecovering(e Event[T]) {
 		if v := recover(); v != nil {
 			// OnPanic runs in the deferred function: if it panics, the process ends.
 			r.stats.panics.Add(1)
+			if r.recording != nil {
+				noteEvent(r.recording, r.recording.recorder.Now(), history.Panicked, &e, "")
+			}
 			p := HandlerPanic{Handler: r.name, Type: e.Type, Key: e.Key, Origin: e.Origin, Value: v}
 			r.stats.lastPanic.Store(&notedPanic{p, time.Now()})
 			p.Stack = debug.Stack()

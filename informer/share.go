@@ -315,6 +315,7 @@ func (b builder[T]) options() Options[T] {
 		InitialObjects: opts.InitialObjects,
 		ResyncPeriod:   f.ResyncPeriod,
 		Metrics:        opts.Metrics,
+		History:        f.History,
 	}
 	if merged.Metrics == nil {
 		merged.Metrics = f.Metrics

@@ -149,6 +149,14 @@ func (s *sink[T]) Contents() (get func(types.NamespacedName) (T, bool), all iter
 	return snap.Get, snap.All()
 }
 
+// selector describes the selectors of the source, if it says so.
+func (s *source[T]) selector() string {
+	if described, ok := s.lw.(interface{ Selector() string }); ok {
+		return described.Selector()
+	}
+	return ""
+}
+
 // whyUnlisted says why the first list is not part of the cache yet.
 func (s *source[T]) whyUnlisted() error {
 	h := s.reflector.Health()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,6 +66,20 @@ type ResourceOptions struct {
 	Type reflect.Type
 }
 
+// Selector describes the selectors for people: "labels app=web, fields
+// spec.nodeName=node-1". It is empty if everything is selected.
+func (o *ResourceOptions) Selector() string {
+	var parts []string
+	for _, p := range []struct{ name, selector string }{
+		{"labels ", o.LabelSelector}, {"fields ", o.FieldSelector}, {"shard ", o.ShardSelector},
+	} {
+		if p.selector != "" {
+			parts = append(parts, p.name+p.selector)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // NewResource returns a source that reads the resource gvr of the API server
 // that cfg describes.
 //
@@ -96,13 +111,19 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 	if err != nil {
 		return nil, err
 	}
-	return &resource[T]{r}, nil
+	return &resource[T]{r, opts.Selector()}, nil
 }
 
 // resource is the source over HTTP. It gives the errors of the wire the form in
 // which the state machine classifies and users read them. Its String and Namespace
 // are those of the wire's Resource.
-type resource[T Object] struct{ *wire.Resource[T] }
+type resource[T Object] struct {
+	*wire.Resource[T]
+	selector string
+}
+
+// Selector is [ResourceOptions.Selector], for the health of an informer.
+func (r *resource[T]) Selector() string { return r.selector }
 
 // SupportsWatchList says that the server may know sendInitialEvents.
 func (r *resource[T]) SupportsWatchList() bool { return true }
@@ -113,12 +134,12 @@ func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], 
 	if err != nil {
 		return nil, err
 	}
-	return &resource[*metav1.PartialObjectMetadata]{metadata}, nil
+	return &resource[*metav1.PartialObjectMetadata]{metadata, r.selector}, nil
 }
 
 // Interned implements interner: objects are interned where they are decoded.
 func (r *resource[T]) Interned(pool *InternPool) ListerWatcher[T] {
-	return &resource[T]{r.WithDecoded(internFunc[T](pool, r.Type()))}
+	return &resource[T]{r.WithDecoded(internFunc[T](pool, r.Type())), r.selector}
 }
 
 // List implements [ListerWatcher].

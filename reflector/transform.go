@@ -61,6 +61,14 @@ func (t *transformed[In, Out]) String() string { return sourceName(t.lw) }
 // Namespace is that of the source.
 func (t *transformed[In, Out]) Namespace() string { return sourceNamespace(t.lw) }
 
+// Selector is that of the source.
+func (t *transformed[In, Out]) Selector() string {
+	if s, ok := t.lw.(interface{ Selector() string }); ok {
+		return s.Selector()
+	}
+	return ""
+}
+
 // checker asks the source: nothing is there to be transformed.
 func (t *transformed[In, Out]) checker() versionChecker { return checkerOf(t.lw) }
 

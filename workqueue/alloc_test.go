@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 type key struct{ Namespace, Name string }
@@ -29,7 +30,14 @@ func steady(ctx context.Context) map[string]func() {
 	batches := workqueue.New(workqueue.Options[key]{})
 	delaying := workqueue.NewDelaying(workqueue.Options[key]{})
 	limited := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{})
+	recorded := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{History: history.New(history.Options{Entries: 64})})
 	return map[string]func(){
+		"with a history": func() {
+			recorded.AddRateLimited(k)
+			recorded.AddBecause(k, history.Cause{Object: history.Key{Name: "x"}})
+			item, _ := recorded.Get(ctx)
+			recorded.Done(item)
+		},
 		"add, get, done": func() {
 			plain.Add(k)
 			item, _ := plain.Get(ctx)

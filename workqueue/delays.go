@@ -1,6 +1,10 @@
 package workqueue
 
-import "time"
+import (
+	"time"
+
+	"github.com/informerkit/informerkit/workqueue/history"
+)
 
 // releaseBatch is how many delays and parks end at most before others get
 // a chance to take the lock.
@@ -24,7 +28,9 @@ func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
 		q.count.retried++
 		e.retries++
 	}
+	pending := e.requested()
 	added := q.delayLocked(e, &r, now, d)
+	q.noteDelayLocked(e, pending, retry, added)
 	// A delay of 0 may have queued the item.
 	w := q.waiters.next(q.order.n)
 	q.mu.Unlock()
@@ -148,10 +154,12 @@ func (q *engine[T]) endEarliestLocked(now int64, ended *ended) bool {
 	case q.delays.earliestAt() <= now:
 		e := q.delays.first()
 		q.delays.remove(e)
+		q.noteLocked(e, history.Due, 0)
 		q.askLocked(e, now)
 		ended.added++
 	case q.parks.earliestAt() <= now:
 		q.count.parkTimeouts++
+		q.noteLocked(q.parks.first(), history.ParkTimedOut, 0)
 		cancel, added := q.unparkLocked(q.parks.first(), now)
 		if cancel != nil {
 			ended.cancels = append(ended.cancels, cancel)

@@ -1,6 +1,7 @@
 // Package workqueue holds the keys of things that need work, hands each to one
 // worker at a time, and retries those that failed. It knows nothing about
-// Kubernetes and imports only the standard library and golang.org/x/time/rate.
+// Kubernetes: besides its own package history, it imports only the standard library and
+// golang.org/x/time/rate.
 //
 // A controller does not queue changes: it queues the key of what changed, and the
 // worker that takes the key looks up the present state. So a burst of changes is
@@ -72,8 +73,8 @@
 // # Reading order
 //
 // queue.go (what users call), entry.go (the record of an item and its states),
-// engine.go (add, take, finish under one lock; waiting workers), order.go (which
+// engine.go (add, take, finish under one lock), waiters.go (waiting workers), order.go (which
 // item is next), delays.go and park.go (items that come later), pause.go (groups that are
 // held back), barrier.go, shutdown.go. On top: process.go, result.go, failurelog.go, limiter.go,
-// limiter_exponential.go, inspect.go, failing.go, throughput.go.
+// limiter_exponential.go, inspect.go, failing.go, throughput.go, recording.go.
 package workqueue

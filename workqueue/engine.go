@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // engine is what all three queues are made of: the states of entry.go, moved
@@ -60,6 +62,8 @@ type engine[T comparable] struct {
 	throughput *throughput // nil in a queue that does not keep times
 	failing    failing[T]  // has a lock of its own
 
+	recording *recording[T] // nil in a queue that is not recorded
+
 	latest     int64 // the latest time seen under the lock
 	startedSum int64 // sum of startedAt of the running entries
 	count      counters
@@ -83,11 +87,12 @@ func newEngine[T comparable](opts Options[T]) *engine[T] {
 		seed:  maphash.MakeSeed(),
 		loose: !alwaysComparable(reflect.TypeFor[T]()),
 		start: time.Now(),
-		timed: opts.Times || opts.Metrics != nil || len(opts.MaxWait) > 1,
+		timed: opts.Times || opts.Metrics != nil || len(opts.MaxWait) > 1 || opts.History != nil,
 		order: newOrder[T](opts.MaxWait, opts.Group != nil),
 		armed: maxTime,
 	}
 	e.barriers.init()
+	e.recording = newRecording(&e.opts, e.start)
 	if e.timed {
 		e.throughput = new(throughput)
 	}
@@ -162,10 +167,16 @@ func (q *engine[T]) prepare(r *request[T], item T) {
 }
 
 // add is Add for a prepared request. It takes the lock.
-func (q *engine[T]) add(r *request[T]) {
+func (q *engine[T]) add(r *request[T]) { q.addBecause(r, nil) }
+
+// addBecause is add with the reason for the history, which may be nil.
+func (q *engine[T]) addBecause(r *request[T], why *history.Cause) {
 	now := q.timeIfKept()
 	q.mu.Lock()
 	added := q.addLocked(r, now)
+	if q.recording != nil {
+		q.noteAddLocked(r.item, added, why)
+	}
 	w := q.waiters.next(q.order.n)
 	q.mu.Unlock()
 	w.wake()
@@ -212,8 +223,12 @@ func (q *engine[T]) addChunk(requests []request[T]) {
 	added := 0
 	q.mu.Lock()
 	for i := range requests {
-		if q.addLocked(&requests[i], now) {
+		one := q.addLocked(&requests[i], now)
+		if one {
 			added++
+		}
+		if q.recording != nil {
+			q.noteAddLocked(requests[i].item, one, nil)
 		}
 	}
 	w := q.waiters.next(q.order.n)
@@ -325,6 +340,9 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 	e := q.takeLocked(now, holder)
 	item = e.item // e may be recycled as soon as the lock is released
 	queuedAt := e.queuedAt
+	if q.recording != nil {
+		q.noteLocked(e, history.HandedOut, e.startedAt-queuedAt)
+	}
 	// The adds while a signal was on its way have signalled no other waiter. If
 	// items are left, it is up to this goroutine to do so.
 	w := q.waiters.next(q.order.n)
@@ -385,6 +403,11 @@ func (q *engine[T]) done(item T, forget bool) {
 	}
 	// Copied, as doneLocked may recycle e.
 	startedAt := e.startedAt
+	// ProcessWith has noted the outcome.
+	if q.recording != nil && e.holder == noHolder {
+		q.observeLocked(now)
+		q.noteLocked(e, history.Done, now-startedAt)
+	}
 	groupDrained := q.groupDoneLocked(e)
 	reached := q.doneLocked(e, now)
 	w := q.waiters.next(q.order.n)
@@ -481,107 +504,4 @@ func (q *engine[T]) retriesOf(item T) int {
 		return int(e.retries)
 	}
 	return 0
-}
-
-// waiter is a goroutine waiting in Get.
-type waiter struct {
-	signal     chan struct{} // capacity 1, so that waking never blocks
-	next, prev *waiter
-	signalled  bool // taken off the list and about to receive the signal
-}
-
-// wake unblocks w, which may be nil. It is called after the lock was released, so
-// that the goroutine does not wake up only to wait for the lock.
-func (w *waiter) wake() {
-	if w != nil {
-		w.signal <- struct{}{}
-	}
-}
-
-// waiters is the stack of goroutines that found the queue empty. The last to
-// come is woken first: its stack and caches are still warm.
-//
-// Signalling a waiter does not hand it the item: the goroutine that holds the lock next may
-// take the item, which saves a switch of goroutines when workers are busy
-// anyway. At most one signal is on its way at a time, and a woken goroutine
-// signals the next if items are left. That avoids a thundering herd: a burst of
-// adds does not wake every idle worker for what the first ones will have done by then.
-//
-// What must hold whenever the lock is free: if there are queued entries and
-// waiters, then a signal is on its way.
-type waiters struct {
-	head     *waiter
-	onTheWay int // signalled, and not yet back under the lock
-	free     *waiter
-	nFree    int
-}
-
-// maxFreeWaiters is how many waiters are kept for reuse.
-const maxFreeWaiters = 64
-
-// next takes off the waiter to wake, given the number of queued entries.
-func (l *waiters) next(queued int) *waiter {
-	if l.head == nil || queued == 0 || l.onTheWay > 0 {
-		return nil
-	}
-	return l.pop()
-}
-
-// pop takes off the waiter that came last; there must be one. The caller wakes it.
-func (l *waiters) pop() *waiter {
-	w := l.head
-	l.remove(w)
-	w.signalled = true
-	l.onTheWay++
-	return w
-}
-
-// push adds a waiter that came just now.
-func (l *waiters) push(w *waiter) {
-	w.next, w.prev = l.head, nil
-	if l.head != nil {
-		l.head.prev = w
-	}
-	l.head = w
-}
-
-// remove takes off a waiter that is on the stack, for example as its context ended.
-func (l *waiters) remove(w *waiter) {
-	if w.prev == nil {
-		l.head = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	}
-	w.next, w.prev = nil, nil
-}
-
-// arrived is to be called by a woken waiter once it holds the lock.
-func (l *waiters) arrived(w *waiter) {
-	w.signalled = false
-	l.onTheWay--
-}
-
-// get returns a waiter for a goroutine that is about to wait.
-//
-// The free list is not a sync.Pool: a channel that was made in a testing/synctest
-// bubble must not be used outside, and a pool would carry it from one test to another.
-func (l *waiters) get() *waiter {
-	w := l.free
-	if w == nil {
-		return &waiter{signal: make(chan struct{}, 1)}
-	}
-	l.free, l.nFree = w.next, l.nFree-1
-	w.next = nil
-	return w
-}
-
-// put keeps a waiter whose signal was received, or can never come.
-func (l *waiters) put(w *waiter) {
-	if l.nFree < maxFreeWaiters {
-		w.next = l.free
-		l.free, l.nFree = w, l.nFree+1
-	}
 }

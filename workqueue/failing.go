@@ -71,6 +71,20 @@ func (f *failing[T]) clear(item T) {
 	f.n.Store(int32(len(f.last)))
 }
 
+// of returns a copy of the failure of an item, or nil.
+func (f *failing[T]) of(item T) *Failure[T] {
+	if f.n.Load() == 0 {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	failure, ok := f.last[item]
+	if !ok {
+		return nil
+	}
+	return &failure
+}
+
 // worst returns up to limit failures, those with the most attempts first, and how many
 // there are.
 func (f *failing[T]) worst(limit int) (some []Failure[T], all int) {

@@ -220,6 +220,51 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 	return in
 }
 
+// ItemInspection is the state of one item, for a debugging page. It may be in several
+// states at once, and in none.
+type ItemInspection[T comparable] struct {
+	// Queue is the name of the queue.
+	Queue        string
+	ShuttingDown bool
+	// Queued and Running say whether it is, also in a queue that does not keep times.
+	// Paused is whether it is queued when its group is resumed.
+	Queued, Running, Paused bool
+	// Item has the rest. Only Item.Item is set if the queue does not have the item.
+	Item Item[T]
+	// ClassQueued is how many items of its priority class are queued, itself included.
+	ClassQueued int
+	// Failure is its last failure in [ProcessWith], unless it has succeeded since; nil
+	// if there is none, or if it is not among the last 256.
+	Failure *Failure[T]
+}
+
+// Found reports whether the queue has the item, in any state.
+func (i *ItemInspection[T]) Found() bool {
+	return i.Queued || i.Running || i.Paused || !i.Item.DelayedUntil.IsZero() || !i.Item.ParkedUntil.IsZero()
+}
+
+// InspectItem returns the state of one item, in constant time, however much the queue
+// holds.
+func (q *plain[T]) InspectItem(item T) ItemInspection[T] {
+	e := q.engine
+	e.check(item)
+	in := ItemInspection[T]{Queue: e.opts.Name, Item: Item[T]{Item: item}, Failure: e.failing.of(item)}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	in.ShuttingDown = e.shuttingDown
+	entry := e.items.find(item)
+	if entry == nil {
+		return in
+	}
+	in.Queued, in.Running, in.Paused = entry.queued && !entry.isPaused(), entry.running, entry.isPaused()
+	in.Item = e.inspectLocked(entry)
+	in.ClassQueued = e.order.classes[entry.class].n
+	if in.Failure != nil && entry.delayed() {
+		in.Failure.NextAttempt = in.Item.DelayedUntil
+	}
+	return in
+}
+
 // collectLocked describes the first n entries; nil if there are none.
 func collectLocked[T comparable](q *engine[T], n int, entries iter.Seq[*entry[T]]) []Item[T] {
 	if n == 0 {

@@ -1,6 +1,10 @@
 package workqueue
 
-import "time"
+import (
+	"time"
+
+	"github.com/informerkit/informerkit/workqueue/history"
+)
 
 // park holds an item back until its condition is met or its deadline has come.
 //
@@ -41,6 +45,7 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 	}
 	var r request[T]
 	q.prepare(&r, item)
+	condition := q.conditionName(until)
 	now := q.now()
 	q.mu.Lock()
 	// The item may not be processed now, and there is no later: the request is lost.
@@ -62,6 +67,7 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 	}
 	e.at = after(now, timeout)
 	q.parks.add(e)
+	q.noteParkLocked(e, condition, timeout)
 	q.armLocked(now)
 	q.mu.Unlock()
 	// From here on user code runs. It may call met, which takes the lock.
@@ -132,6 +138,7 @@ func (q *engine[T]) conditionMet(p *park[T]) {
 		return
 	}
 	now = q.observeLocked(now)
+	q.noteLocked(p.entry, history.ConditionMet, 0)
 	_, added := q.unparkLocked(p.entry, now)
 	q.armLocked(now)
 	w := q.waiters.next(q.order.n)

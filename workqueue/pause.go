@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // errNoGroups is returned where a group is named to a queue that has none.
@@ -255,6 +257,11 @@ func (q *engine[T]) dropGroup(name string) ([]T, error) {
 		}
 		if !e.running {
 			q.discardLocked(e)
+		}
+	}
+	if q.recording != nil {
+		for _, item := range items {
+			q.recording.note(q.latest, item, &history.Record{What: history.Withdrawn})
 		}
 	}
 	drained := q.drainedLocked()

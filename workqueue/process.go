@@ -267,6 +267,7 @@ func (p *processor[T]) one(item T) {
 	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts && p.items.Err() == nil {
 		o.Action = Dropped // unless it may have failed only because of the stop
 	}
+	p.q.engine.noteOutcome(&o)
 	// First of all it is parked: then that holds back the request for it too.
 	if result.Until != nil && !p.q.engine.park(item, result.Until, result.ParkTimeout, o.Action == Parked) && o.Action == Parked {
 		p.leave(&p.left.Parked, item)
@@ -275,6 +276,7 @@ func (p *processor[T]) one(item T) {
 	case Retried:
 		if !p.q.retry(item) {
 			o.Action = Interrupted
+			p.q.engine.noteInterrupted(item)
 			p.leave(&p.left.Queued, item)
 		}
 	case Requeued:

@@ -3,6 +3,8 @@ package workqueue
 import (
 	"context"
 	"time"
+
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // Options configures a queue. The zero value is a FIFO queue without metrics.
@@ -52,6 +54,12 @@ type Options[T comparable] struct {
 
 	// Metrics, if set, is called for what happens to the items.
 	Metrics Metrics
+
+	// History, if set, records what happens to each item: who added it and why, what it
+	// waited for, how it failed. The page of package informer/inspect explains an item
+	// with it. It implies Times, and costs less than 60 ns per step of an item. Items
+	// that have no key, see package history, are not recorded.
+	History *history.Recorder
 }
 
 // Queue hands out each of the items added to it to one caller at a time.
