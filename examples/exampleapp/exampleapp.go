@@ -61,7 +61,8 @@ const (
 	TakesNamespace Flags = 1 << iota
 	// TakesWorkers is -workers: it reconciles.
 	TakesWorkers
-	// TakesInspect is -inspect: it has informers or queues to show; see Env.Inspect.
+	// TakesInspect is -inspect: it has informers or queues to show; see Env.Inspect. They
+	// are shown on a loopback address by default.
 	TakesInspect
 	// TakesHealth is -health: it runs for long; see Env.ReadyWhen.
 	TakesHealth
@@ -172,7 +173,7 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 		{TakesNamespace, func() { flags.StringVar(&env.Namespace, "namespace", "", "stay within this `namespace` (default all)") }},
 		{TakesWorkers, func() { flags.IntVar(&env.Workers, "workers", env.Workers, "reconcile this many objects at a time") }},
 		{TakesInspect, func() {
-			flags.StringVar(&env.pages.inspectAt, "inspect", "", "show informers and queues at this `address`, such as 127.0.0.1:6060 (port 0: any)")
+			flags.StringVar(&env.pages.inspectAt, "inspect", inspectAt, "show informers and queues at this `address`; \"off\" does not. With -once, only if the flag\nis given. If the port of the default is taken, any")
 		}},
 		{TakesHealth, func() {
 			flags.StringVar(&env.pages.healthAt, "health", "", "serve /healthz and /readyz at this `address`, such as :8081")
@@ -190,6 +191,11 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w (-h lists the flags)", err)
+	}
+	env.pages.anyPort = true
+	flags.Visit(func(f *flag.Flag) { env.pages.anyPort = env.pages.anyPort && f.Name != "inspect" })
+	if env.pages.inspectAt == "off" || env.Once && env.pages.anyPort {
+		env.pages.inspectAt = ""
 	}
 	switch {
 	case flags.NArg() > 0:

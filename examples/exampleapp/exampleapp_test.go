@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -256,10 +257,73 @@ func TestInspectionEndsWithAReaderAtHand(t *testing.T) {
 	assert.NoError(t, open.Close())
 }
 
-func TestWithoutTheFlagNothingIsShown(t *testing.T) {
-	run(t.Context(), "", nil, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
-		assert.Empty(t, env.url())
-		assert.NoError(t, env.Inspect(inspect.Source{}))
-		return nil
+// Examples that run at the same time have a page each, all on the loopback interface.
+func TestPageIsShownByDefault(t *testing.T) {
+	show := func(args []string, f func(*Env)) string {
+		var out, errs bytes.Buffer
+		assert.Zero(t, run(t.Context(), "", args, &out, &errs, func(_ context.Context, env *Env) error {
+			f(env)
+			return nil
+		}), errs.String())
+		return errs.String()
+	}
+	onCluster := []string{"-kubeconfig", file(t, goodKubeconfig)}
+	log := show(onCluster, func(one *Env) {
+		second := show(onCluster, func(other *Env) {
+			assert.NotEqual(t, one.url(), other.url())
+			for _, env := range []*Env{one, other} {
+				host, port, err := net.SplitHostPort(env.pages.inspectAt)
+				require.NoError(t, err)
+				assert.Equal(t, "127.0.0.1", host)
+				assert.True(t, env == one || port != "6060", "another port, as that is taken")
+				assert.Contains(t, exampletest.Page(t, env.url()), `"queues": []`)
+			}
+		})
+		assert.Contains(t, second, "url=http://127.0.0.1:")
 	})
+	assert.Contains(t, log, "url=http://127.0.0.1:")
+	assert.NotContains(t, log, "level=WARN")
+
+	for name, args := range map[string][]string{
+		"switched off": {"-inspect", "off"}, "as no address": {"-inspect", ""},
+		"too short for a look": {"-once"}, "with both": {"-once", "-inspect", "off"},
+	} {
+		show(args, func(env *Env) {
+			assert.Empty(t, env.url(), name)
+			assert.NoError(t, env.Inspect(inspect.Source{}), name)
+		})
+	}
+	show([]string{"-once", "-inspect", "127.0.0.1:0"}, func(env *Env) { assert.NotEmpty(t, env.url(), "it was asked for") })
+}
+
+// Whether others can reach the page is up to the user, who learns of it; a site that has
+// its name lead to this machine cannot read it in any case. Nothing listens here.
+func TestPageForOtherMachinesIsAWarning(t *testing.T) {
+	name, err := os.Hostname()
+	require.NoError(t, err)
+	for at, url := range map[string]string{
+		"0.0.0.0:80": "http://127.0.0.1:80/debug/informers", "[::]:80": "http://127.0.0.1:80/debug/informers",
+		"10.1.2.3:80": "http://10.1.2.3:80/debug/informers",
+	} {
+		var log bytes.Buffer
+		env := &Env{Log: newLog(&log, slog.LevelWarn), pages: pages{inspectAt: at}}
+		env.warnOfOthers()
+		assert.Contains(t, log.String(), "level=WARN")
+		assert.Contains(t, log.String(), "give -inspect a loopback address, such as 127.0.0.1:6060")
+		assert.Contains(t, log.String(), at)
+		assert.Equal(t, url, env.url(), "an address that can be used")
+	}
+	for _, at := range []string{"127.0.0.1:80", "[::1]:80", "localhost:80"} {
+		var log bytes.Buffer
+		env := &Env{Log: newLog(&log, slog.LevelWarn), pages: pages{inspectAt: at}}
+		env.warnOfOthers()
+		assert.Empty(t, log.String())
+		assert.Empty(t, hosts(at), "only names of the loopback interface")
+	}
+	for _, all := range []string{"0.0.0.0:80", "[::]:80", ":80"} {
+		assert.Contains(t, hosts(all), name)
+		assert.NotContains(t, hosts(all), "*")
+	}
+	assert.Equal(t, []string{"10.1.2.3"}, hosts("10.1.2.3:80"))
+	assert.Equal(t, []string{"debug.example.com"}, hosts("debug.example.com:80"))
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -13,18 +15,24 @@ import (
 	"github.com/informerkit/informerkit/informer/inspect"
 )
 
-// pages are what an example serves over HTTP, at addresses that the user gives.
-// They are not protected: the one for people should listen on a loopback address,
-// and the one for the kubelet says nothing but yes or no.
+// inspectAt is where the page for people is, if that port is free and the user does not
+// say otherwise. The port is that of net/http/pprof's documentation.
+const inspectAt = "127.0.0.1:6060"
+
+// pages are what an example serves over HTTP. They are not protected: the one for
+// people listens on a loopback address unless the user gives another, and the one for
+// the kubelet says nothing but yes or no.
 type pages struct {
 	inspectAt, healthAt string // empty: not served
-	inspector           *inspect.Handler
+	// anyPort permits another port if that of inspectAt is taken: nobody asked for it.
+	anyPort   bool
+	inspector *inspect.Handler
 
 	ready atomic.Pointer[http.Handler]
 }
 
-// Inspect shows the parts of a controller at the address of -inspect, if that
-// flag is given, for as long as the example runs.
+// Inspect shows the parts of a controller at the address of -inspect for as long as the
+// example runs. With -once it does so only if that flag is given.
 func (e *Env) Inspect(parts ...inspect.Source) error {
 	if e.pages.inspector == nil {
 		return nil
@@ -49,7 +57,14 @@ func (e *Env) url() string {
 	if e.pages.inspectAt == "" {
 		return ""
 	}
-	return "http://" + e.pages.inspectAt + "/debug/informers"
+	at := e.pages.inspectAt
+	if host, port, err := net.SplitHostPort(at); err == nil {
+		// On all interfaces: there is one that the reader of this output can use.
+		if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
+			at = net.JoinHostPort("127.0.0.1", port)
+		}
+	}
+	return "http://" + at + "/debug/informers"
 }
 
 // serve serves the pages until stop is called, which is after the controller has
@@ -63,15 +78,21 @@ func (e *Env) serve() (stop func(), err error) {
 	}
 	mux := http.NewServeMux()
 	if e.pages.inspectAt != "" {
-		if e.pages.inspector, err = inspect.New(inspect.Options{}); err != nil {
+		if e.pages.inspector, err = inspect.New(inspect.Options{Hosts: hosts(e.pages.inspectAt)}); err != nil {
 			return nil, err
 		}
 		mux.Handle("/debug/informers", e.pages.inspector)
 		s, err := e.listen("-inspect", &e.pages.inspectAt, mux)
+		if err != nil && e.pages.anyPort {
+			// Another example runs. Which port it is then is printed.
+			e.pages.inspectAt = "127.0.0.1:0"
+			s, err = e.listen("-inspect", &e.pages.inspectAt, mux)
+		}
 		if err != nil {
 			return nil, err
 		}
 		stops = append(stops, s)
+		e.warnOfOthers()
 		if !e.Embedded() { // else the demo says so
 			e.Log.Info("informers and queues are shown", "url", e.url())
 		}
@@ -88,6 +109,43 @@ func (e *Env) serve() (stop func(), err error) {
 		stops = append(stops, s)
 	}
 	return stop, nil
+}
+
+// warnOfOthers warns of a page that other machines can reach.
+func (e *Env) warnOfOthers() {
+	if host, _, _ := net.SplitHostPort(e.pages.inspectAt); !isLoopback(host) {
+		e.Log.Warn("other machines can reach the page of informers and queues, which has no authentication; give -inspect a loopback address, such as "+inspectAt, "address", e.pages.inspectAt)
+	}
+}
+
+// hosts are the names under which a page at this address may be asked for, besides those
+// of the loopback interface: the one that the user gave or, of a page on all interfaces,
+// the addresses and the name of this machine. A site elsewhere is none of them.
+func hosts(address string) []string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || isLoopback(host) {
+		return nil // listen says what is wrong
+	}
+	if addr, err := netip.ParseAddr(host); host != "" && (err != nil || !addr.IsUnspecified()) {
+		return []string{host}
+	}
+	var all []string
+	if name, err := os.Hostname(); err == nil && name != "" {
+		all = append(all, name)
+	}
+	addresses, _ := net.InterfaceAddrs() // without them, the name is left
+	for _, a := range addresses {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			all = append(all, prefix.Addr().String())
+		}
+	}
+	return all
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 func (e *Env) readyz(w http.ResponseWriter, r *http.Request) {
