@@ -9,7 +9,7 @@
 // is one of our queues, see [WorkQueue]. Limiters need no adapter: the interfaces of both
 // packages have the same methods.
 //
-//	import workqueue "github.com/informerkit/informerkit/informer/clientgo" // was k8s.io/client-go/util/workqueue
+//	queue := clientgo.NewTypedRateLimitingQueue(limiter) // was workqueue.NewTypedRateLimitingQueue(limiter)
 //
 // [FromQueue] is for a queue that is made with options of ours, such as priority
 // classes or fair groups, and used by code that takes client-go's interface.
@@ -21,6 +21,10 @@
 // cache.WaitForCacheSync work with it. [NewSource] turns a cache.ListerWatcher into the
 // source of an informer. Package informers, below this one, has a factory for generated
 // informers, some of which are ours and some client-go's.
+//
+// Code that is generated for your own types calls cache.NewSharedIndexInformerWithOptions.
+// [NewSharedIndexInformerWithOptions] takes its place, so that one import of the generated
+// file changes and nothing else.
 //
 // The other way round, [NewView] reads the cache of an informer of client-go.
 //
@@ -60,6 +64,6 @@
 //	Done of an item that is not running  changes nothing
 //	Clock                                drives delays; the durations in metrics are those of the real clock
 //
-// internal/upstream runs client-go's own tests of its queues on this package, and
-// lists those that differ.
+// internal/upstream runs client-go's own tests on this package, and lists those that
+// differ; internal/e2e runs k8s.io/sample-controller on it, beside a real API server.
 package clientgo

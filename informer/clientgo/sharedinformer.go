@@ -90,12 +90,15 @@ func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventH
 	if options.ResyncPeriod != nil {
 		period = *options.ResyncPeriod
 	}
-	// client-go raises a shorter period to a second as well (minimumResyncPeriod).
-	if period > 0 {
-		period = max(period, time.Second)
-	}
 	// Lossless, as handlers that were written for client-go may count on each event.
-	reg, err := s.informer.AddHandler(eventHandler[T]{h}, informer.HandlerOptions{ResyncPeriod: max(period, 0), Overflow: informer.Lossless})
+	opts := informer.HandlerOptions{Overflow: informer.Lossless}
+	if period > 0 {
+		// client-go raises a shorter period to a second as well (minimumResyncPeriod).
+		opts.ResyncPeriod = max(period, time.Second)
+	} else {
+		opts.NoResync = true // 0 for informer.HandlerOptions is the period of informer.Options
+	}
+	reg, err := s.informer.AddHandler(eventHandler[T]{h}, opts)
 	// In client-go's words, which programs compare.
 	if errors.Is(err, informer.ErrStopped) {
 		return nil, fmt.Errorf("handler %T was not added to shared informer because it has stopped already", h)

@@ -353,3 +353,31 @@ func TestViewReadsAnInformerOfClientGo(t *testing.T) {
 		assert.Equal(t, 2, count(view.ListNamespace("a", nil)))
 	}
 }
+
+// 0 means never, whatever the options of the informer say.
+func TestResyncPeriodIsThatOfTheInterface(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := upstreamtesting.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod("a", "x", "n1"))
+		inf, err := informer.New(clientgo.NewSource[*corev1.Pod](source), informer.Options[*corev1.Pod]{ResyncPeriod: time.Minute})
+		require.NoError(t, err)
+		never, often := clientgo.FromInformer[*corev1.Pod](inf, 0), clientgo.FromInformer[*corev1.Pod](inf, 10*time.Second)
+		updates := map[string]int{}
+		count := func(name string) upstream.ResourceEventHandler {
+			return upstream.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { updates[name]++ }}
+		}
+		_, err = never.AddEventHandler(count("none"))
+		require.NoError(t, err)
+		_, err = often.AddEventHandler(count("informer"))
+		require.NoError(t, err)
+		_, err = often.AddEventHandlerWithResyncPeriod(count("zero"), 0)
+		require.NoError(t, err)
+		_, err = often.AddEventHandlerWithResyncPeriod(count("short"), time.Nanosecond)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Second/2)
+		defer cancel()
+		never.RunWithContext(ctx)
+		assert.Equal(t, map[string]int{"informer": 6, "short": 60}, updates)
+	})
+}

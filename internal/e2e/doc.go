@@ -24,7 +24,8 @@
 //     kubectl commands in them.
 //   - manifests_test.go, rights_test.go: the examples' manifests are valid, and grant what
 //     the controllers use, and no more.
-//   - foo_test.go: the example foo leaves what k8s.io/sample-controller leaves.
+//   - foo_test.go: the example foo leaves what k8s.io/sample-controller leaves, and so
+//     does sample-controller on informer/clientgo, changed in three imports.
 //   - replicaset_test.go: the example controller does its work, also beside the built-in
 //     controller of the same name, and as a command.
 //   - reconcile_test.go: the example controller and the same on client-go do the same

@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"debug/buildinfo"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -21,6 +23,7 @@ import (
 	foo "github.com/informerkit/informerkit/examples/foo/api"
 	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/internal/e2e/controlplane"
+	"github.com/informerkit/informerkit/internal/e2e/samplecontroller"
 )
 
 // fooOutcome is what a program leaves behind, without what differs by nature:
@@ -33,9 +36,10 @@ type fooOutcome struct {
 	Events      []string
 }
 
-// The example foo does what k8s.io/sample-controller does with the same manifests:
-// the same objects, status and events. (What is different on purpose is not
-// played here: an event for an empty name, and no write of a status that is right.)
+// The example foo does what k8s.io/sample-controller does with the same manifests: the
+// same objects, status and events. (What is different on purpose is not played here: an
+// event for an empty name, and no write of a status that is right.) And so does
+// sample-controller itself with informers and a queue of this library.
 func TestFooDoesWhatTheSampleControllerDoes(t *testing.T) {
 	cp := dedicated(t, controlplane.Options{})
 	kubeconfig, err := cp.Kubeconfig()
@@ -46,9 +50,23 @@ func TestFooDoesWhatTheSampleControllerDoes(t *testing.T) {
 	client := clientFor(t, cp)
 
 	want := playFoos(t, cp, client, upstream[0], kubeconfig)
-	got := playFoos(t, cp, client, filepath.Join(examplePrograms(t), "foo"), kubeconfig)
 	assert.Len(t, want.Events, 2, "an event of success, and one of refusal: %q", want.Events)
-	assert.Equal(t, want, got)
+	t.Run("example", func(t *testing.T) {
+		assert.Equal(t, want, playFoos(t, cp, client, filepath.Join(examplePrograms(t), "foo"), kubeconfig))
+	})
+	t.Run("adapted", func(t *testing.T) {
+		root, err := filepath.Abs(filepath.Join("..", ".."))
+		require.NoError(t, err)
+		adapted, err := samplecontroller.Assemble(t.Context(), t.TempDir(), root)
+		require.NoError(t, err)
+		linked, err := buildinfo.ReadFile(adapted)
+		require.NoError(t, err)
+		assert.Equal(t, "k8s.io/sample-controller", linked.Path)
+		assert.True(t, slices.ContainsFunc(linked.Deps, func(m *debug.Module) bool {
+			return m.Path == "github.com/informerkit/informerkit/informer/clientgo"
+		}), "it is on the adapters")
+		assert.Equal(t, want, playFoos(t, cp, client, adapted, kubeconfig))
+	})
 }
 
 // playFoos runs a program, does what a user does with Foos, in a namespace of its

@@ -7,6 +7,7 @@ replace github.com/informerkit/informerkit => ../..
 require (
 	github.com/go-logr/logr v1.4.3
 	github.com/informerkit/informerkit v0.1.0
+	github.com/informerkit/informerkit/informer/clientgo v0.1.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -71,3 +72,5 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
+
+replace github.com/informerkit/informerkit/informer/clientgo => ../../informer/clientgo
