@@ -9,11 +9,11 @@
 //	  *_test.go                            as they are
 //	  metrics.go, default_rate_limiters.go as they are
 //	  queue.go, delaying_queue.go, …       removed
-//	  declarations.go                      testdata/workqueue/queue.go.txt: declarations and constructors
+//	  declared_queue.go                    testdata/workqueue/queue.go.txt: declarations and constructors
 //	  adapter_*.go                         the files of informer/clientgo, in this package
 //
-// Of tools/cache, shared_informer.go stays, under other names, and the constructor
-// returns our adapter for pods, which is what the tests use.
+// Of tools/cache most files stay. Three types get other names, so that ours have theirs:
+// the storage behind stores and indexers, the DeltaFIFO, and the shared informer.
 //
 // Each package under test has a list of the tests that differ, with the reason. It is
 // checked from both sides: all others pass, and those listed fail or do not compile. A

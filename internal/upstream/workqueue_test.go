@@ -7,7 +7,7 @@ func TestWorkqueue(t *testing.T) {
 	suite{
 		pkg:          "k8s.io/client-go/util/workqueue",
 		replaced:     []string{"queue.go", "delaying_queue.go", "rate_limiting_queue.go"},
-		declarations: "testdata/workqueue/queue.go.txt",
+		declarations: []string{"queue.go.txt"},
 		adapters:     []string{"queue.go", "clockdelays.go", "metrics.go"},
 		excluded: map[string]string{
 			"rate_limiting_queue_test.go": "it takes items out of the channel between AddAfter and client-go's goroutine",
