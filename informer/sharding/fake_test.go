@@ -1,0 +1,335 @@
+package sharding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// fakeServer stores Leases as an API server does: each write has a version of its own,
+// and is refused if it carries an old one. Times are those of a synctest bubble.
+type fakeServer struct {
+	mu      sync.Mutex
+	rv      int
+	leases  map[string]*lease
+	history []watch.Event
+	changed chan struct{} // closed at the next write
+	writes  int
+}
+
+func newFakeServer() *fakeServer {
+	return &fakeServer{leases: map[string]*lease{}, changed: make(chan struct{})}
+}
+
+// leaseList is what the list function of a clientset would return.
+type leaseList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []lease
+}
+
+func (l *leaseList) DeepCopyObject() runtime.Object { return l }
+
+// put stores a Lease; the caller holds mu. An event for a Lease without the label of the group is
+// a deletion, as watches have a selector.
+func (s *fakeServer) put(l *lease, kind watch.EventType) *lease {
+	s.rv++
+	s.writes++
+	l = l.copy()
+	l.ResourceVersion = strconv.Itoa(s.rv)
+	old := s.leases[l.Name]
+	if l.UID == "" {
+		l.UID = types.UID("uid-" + l.ResourceVersion)
+	}
+	switch {
+	case kind == watch.Deleted:
+		delete(s.leases, l.Name)
+	case old == nil, old.Labels[GroupLabel] == "":
+		kind = watch.Added
+		s.leases[l.Name] = l
+	default:
+		kind = watch.Modified
+		s.leases[l.Name] = l
+	}
+	shown := l.Labels[GroupLabel] != "" || old != nil && old.Labels[GroupLabel] != ""
+	if l.Labels[GroupLabel] == "" {
+		kind = watch.Deleted
+	}
+	if shown {
+		s.history = append(s.history, watch.Event{Type: kind, Object: l.copy()})
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return l.copy()
+}
+
+// edit changes a Lease by hand; nil from change deletes it.
+func (s *fakeServer) edit(name string, change func(l *lease) *lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.leases[name]
+	if old == nil {
+		return
+	}
+	if l := change(old.copy()); l != nil {
+		s.put(l, watch.Modified)
+	} else {
+		s.put(old, watch.Deleted)
+	}
+}
+
+// snapshot returns the Leases that a selector of the group finds.
+func (s *fakeServer) snapshot() []*lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*lease
+	for _, l := range s.leases {
+		if l.Labels[GroupLabel] != "" {
+			all = append(all, l.copy())
+		}
+	}
+	return all
+}
+
+var errNetwork = errors.New("the network is down")
+
+// conn is the connection of one replica to the server. It implements client.
+type conn struct {
+	s   *fakeServer
+	rnd *rand.Rand // guarded by s.mu
+	// gate blocks while the replica is paused; nil does not.
+	gate func()
+	mu   sync.Mutex
+	cut  chan struct{} // not nil while it is cut off; closed when that ends
+	lose float64       // how often an answer is lost
+	slow time.Duration // the most that a request takes, each way
+	// crash, if not nil, is called before and after each write takes effect.
+	crash func()
+	deny  error // if set, the answer to each write
+	gone  bool  // of a crashed replica: no request has an effect
+}
+
+func (s *fakeServer) connect(rnd *rand.Rand) *conn { return &conn{s: s, rnd: rnd} }
+
+func (c *conn) set(change func(c *conn)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}
+
+// sever cuts the replica off, or connects it again.
+func (c *conn) sever(off bool) {
+	c.set(func(c *conn) {
+		switch {
+		case off && c.cut == nil:
+			c.cut = make(chan struct{})
+		case !off && c.cut != nil:
+			close(c.cut)
+			c.cut = nil
+		}
+	})
+}
+
+// pass is one way over the network.
+func (c *conn) pass(ctx context.Context) error {
+	c.mu.Lock()
+	cut, slow, gone := c.cut, c.slow, c.gone
+	c.mu.Unlock()
+	if gone {
+		return errNetwork
+	}
+	if slow > 0 {
+		c.s.mu.Lock()
+		d := time.Duration(c.rnd.Int64N(int64(slow)))
+		c.s.mu.Unlock()
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if cut != nil {
+		select {
+		case <-cut:
+			return errNetwork
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if c.gate != nil {
+		c.gate()
+	}
+	return ctx.Err()
+}
+
+// write is a request that has an effect.
+func (c *conn) write(ctx context.Context, effect func() (*lease, error)) (*lease, error) {
+	if err := c.pass(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	crash, deny, lose := c.crash, c.deny, c.lose
+	c.mu.Unlock()
+	if crash != nil {
+		crash()
+	}
+	c.mu.Lock()
+	gone := c.gone
+	c.mu.Unlock()
+	switch {
+	case gone:
+		return nil, errNetwork
+	case deny != nil:
+		return nil, deny
+	}
+	c.s.mu.Lock()
+	l, err := effect()
+	lost := c.rnd.Float64() < lose
+	c.s.mu.Unlock()
+	if crash != nil {
+		crash()
+	}
+	if lost {
+		return nil, errNetwork
+	}
+	if err := c.pass(ctx); err != nil {
+		return nil, err
+	}
+	return l, err
+}
+
+func (c *conn) get(ctx context.Context, name string) (*lease, error) {
+	return c.write(ctx, func() (*lease, error) {
+		if l := c.s.leases[name]; l != nil {
+			return l.copy(), nil
+		}
+		return nil, apierrors.NewNotFound(leaseResource.GroupResource(), name)
+	})
+}
+
+func (c *conn) create(ctx context.Context, l *lease) (*lease, error) {
+	return c.write(ctx, func() (*lease, error) {
+		if c.s.leases[l.Name] != nil {
+			return nil, apierrors.NewAlreadyExists(leaseResource.GroupResource(), l.Name)
+		}
+		return c.s.put(l, watch.Added), nil
+	})
+}
+
+func (c *conn) update(ctx context.Context, l *lease) (*lease, error) {
+	return c.write(ctx, func() (*lease, error) {
+		old := c.s.leases[l.Name]
+		if old == nil || old.ResourceVersion != l.ResourceVersion {
+			return nil, apierrors.NewConflict(leaseResource.GroupResource(), l.Name, errors.New("changed"))
+		}
+		return c.s.put(l, watch.Modified), nil
+	})
+}
+
+func (c *conn) remove(ctx context.Context, l *lease) error {
+	_, err := c.write(ctx, func() (*lease, error) {
+		old := c.s.leases[l.Name]
+		switch {
+		case old == nil:
+			return nil, apierrors.NewNotFound(leaseResource.GroupResource(), l.Name)
+		case l.ResourceVersion != "" && old.ResourceVersion != l.ResourceVersion, l.UID != "" && l.UID != old.UID:
+			return nil, apierrors.NewConflict(leaseResource.GroupResource(), l.Name, errors.New("changed"))
+		}
+		return c.s.put(old, watch.Deleted), nil
+	})
+	return err
+}
+
+func (c *conn) source() reflector.ListerWatcher[*lease] {
+	return reflector.FromFuncs[*lease](c.list, c.watch)
+}
+
+func (c *conn) list(ctx context.Context, _ metav1.ListOptions) (*leaseList, error) {
+	if err := c.pass(ctx); err != nil {
+		return nil, err
+	}
+	c.s.mu.Lock()
+	l := &leaseList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(c.s.rv + 1)}}
+	c.s.rv++
+	for _, one := range c.s.leases {
+		if one.Labels[GroupLabel] != "" {
+			l.Items = append(l.Items, *one.copy())
+		}
+	}
+	c.s.mu.Unlock()
+	return l, c.pass(ctx)
+}
+
+// fakeWatch is a watch whose events take their time, in order.
+type fakeWatch struct {
+	events chan watch.Event
+	stop   context.CancelFunc
+}
+
+func (w *fakeWatch) Stop()                          { w.stop() }
+func (w *fakeWatch) ResultChan() <-chan watch.Event { return w.events }
+
+func (c *conn) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	if err := c.pass(ctx); err != nil {
+		return nil, err
+	}
+	from, err := strconv.Atoi(opts.ResourceVersion)
+	if err != nil {
+		return nil, fmt.Errorf("watch from version %q: %w", opts.ResourceVersion, err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	w := &fakeWatch{events: make(chan watch.Event), stop: stop}
+	go func() {
+		defer close(w.events)
+		for next := 0; ; next++ {
+			ev, ok := c.s.event(ctx, next)
+			if !ok {
+				return
+			}
+			if rv, _ := strconv.Atoi(ev.Object.(*lease).ResourceVersion); rv <= from {
+				continue
+			}
+			if err := c.pass(ctx); err != nil {
+				return
+			}
+			select {
+			case w.events <- ev:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return w, nil
+}
+
+// event returns the n-th event, and waits for it.
+func (s *fakeServer) event(ctx context.Context, n int) (watch.Event, bool) {
+	for {
+		s.mu.Lock()
+		if n < len(s.history) {
+			defer s.mu.Unlock()
+			ev := s.history[n]
+			ev.Object = ev.Object.(*lease).copy()
+			return ev, true
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return watch.Event{}, false
+		}
+	}
+}

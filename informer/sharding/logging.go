@@ -1,0 +1,60 @@
+package sharding
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// logEvery is the least time between two lines for the same reason.
+const logEvery = time.Minute
+
+// logLimit lets the first line for each reason pass, and then one a minute.
+type logLimit map[string]*loggedReason
+
+type loggedReason struct {
+	last       time.Time
+	suppressed int
+}
+
+// failed notes an error, and logs it unless the same reason was logged within a minute.
+func (r *Replica) failed(now time.Time, reason, message string, err error, args ...any) {
+	r.counts.LastError, r.counts.LastErrorTime = fmt.Errorf("%s: %w", message, err), now
+	if r.failures == nil {
+		r.failures = logLimit{}
+	}
+	l := r.failures[reason]
+	if l != nil && now.Sub(l.last) < logEvery {
+		l.suppressed++
+		return
+	}
+	args = append(args, "error", err)
+	if l != nil && l.suppressed > 0 {
+		args = append(args, "suppressed", l.suppressed)
+	}
+	r.failures[reason] = &loggedReason{last: now}
+	r.log.Warn(message, args...)
+}
+
+// say logs what becomes of a part. With many parts that is detail; describe has the
+// sum.
+func (r *Replica) say(what string, part int) {
+	switch {
+	case r.opts.Parts > 1:
+		r.log.Log(context.Background(), slog.LevelDebug, what+" a part", "part", part)
+	case what == "took":
+		r.log.Info("leads")
+	default:
+		r.log.Info("no longer leads: the Lease is released")
+	}
+}
+
+// describe logs who is in the group, when that has changed.
+func (r *Replica) describe(v *view) {
+	replicas := v.replicas()
+	if shape := fmt.Sprint(replicas); shape != r.shape {
+		r.shape = shape
+		r.log.Info("the group has changed", "replicas", len(replicas), "parts", r.opts.Parts, "quota", r.quota(v))
+	}
+}
