@@ -119,6 +119,7 @@ type conn struct {
 	crash func()
 	deny  error // if set, the answer to each write
 	gone  bool  // of a crashed replica: no request has an effect
+	blind bool  // no list and no event arrives
 }
 
 func (s *fakeServer) connect(rnd *rand.Rand) *conn { return &conn{s: s, rnd: rnd} }
@@ -145,7 +146,15 @@ func (c *conn) sever(off bool) {
 // pass is one way over the network.
 func (c *conn) pass(ctx context.Context) error {
 	c.mu.Lock()
-	cut, slow, gone := c.cut, c.slow, c.gone
+	slow := c.slow
+	c.mu.Unlock()
+	return c.travel(ctx, slow)
+}
+
+// travel is one way over the network, of up to the given time.
+func (c *conn) travel(ctx context.Context, slow time.Duration) error {
+	c.mu.Lock()
+	cut, gone := c.cut, c.gone
 	c.mu.Unlock()
 	if gone {
 		return errNetwork
@@ -256,8 +265,21 @@ func (c *conn) source() reflector.ListerWatcher[*lease] {
 	return reflector.FromFuncs[*lease](c.list, c.watch)
 }
 
+// see blocks while the replica is blind.
+func (c *conn) see(ctx context.Context) error {
+	c.mu.Lock()
+	blind, slow := c.blind, c.slow
+	c.mu.Unlock()
+	if !blind {
+		// Events follow each other: the delay of each adds to those before it.
+		return c.travel(ctx, min(slow, 40*time.Millisecond))
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 func (c *conn) list(ctx context.Context, _ metav1.ListOptions) (*leaseList, error) {
-	if err := c.pass(ctx); err != nil {
+	if err := c.see(ctx); err != nil {
 		return nil, err
 	}
 	c.s.mu.Lock()
@@ -301,7 +323,7 @@ func (c *conn) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interf
 			if rv, _ := strconv.Atoi(ev.Object.(*lease).ResourceVersion); rv <= from {
 				continue
 			}
-			if err := c.pass(ctx); err != nil {
+			if err := c.see(ctx); err != nil {
 				return
 			}
 			select {

@@ -140,6 +140,6 @@ func (n names) newSession(id string, duration time.Duration, now metav1.MicroTim
 
 // newID returns an ID that no session has had. The same replica gets another one each
 // time: so a session that has ended never comes back.
-func newID(identity string) string {
-	return fmt.Sprintf("%s-%08x", identity, rand.Uint32())
+func newID(identity string, rnd *rand.Rand) string {
+	return fmt.Sprintf("%s-%08x", identity, rnd.Uint32())
 }

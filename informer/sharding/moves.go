@@ -24,13 +24,16 @@ const maxWrites = 16
 type slot struct {
 	work *work
 	// busy is while a write is in flight; wrote is set when it has succeeded, until the view
-	// shows another version than based.
-	busy, wrote bool
-	based       string
-	notBefore   time.Time // of the next write
-	failures    int       // of Work, in a row
-	restart     time.Time // of Work, not before
-	drained     time.Duration
+	// shows another version than based. taking is what the write is for.
+	busy, wrote, taking bool
+	based               string
+	// doubt is the version that a write giving the part up was based on. If the answer was
+	// lost, the part may be free, or another's, while the view still shows this version.
+	doubt     string
+	notBefore time.Time // of the next write
+	failures  int       // of Work, in a row
+	restart   time.Time // of Work, not before
+	drained   time.Duration
 }
 
 // reset forgets the writes of a session that has ended. What was in flight has no effect
@@ -81,6 +84,11 @@ func (r *Replica) quota(v *view) int {
 func (r *Replica) moveParts(v *view, now time.Time) {
 	id := r.session.id
 	holders := v.holders()
+	for i := range r.slots {
+		if s := &r.slots[i]; s.wrote && v.version(i) != s.based {
+			s.wrote = false
+		}
+	}
 	var mine []int // without those that are on their way out
 	for i := range r.slots {
 		if holders[i] == id && (r.slots[i].work == nil || r.slots[i].work.phase == running) {
@@ -90,13 +98,10 @@ func (r *Replica) moveParts(v *view, now time.Time) {
 	kept := keep(id, mine, r.quota(v))
 	var next []string
 	if !r.leaving {
-		next = plan(holders, v.replicas())
+		next = plan(r.expected(holders), v.replicas())
 	}
 	for i := range r.slots {
 		s := &r.slots[i]
-		if s.wrote && v.version(i) != s.based {
-			s.wrote = false
-		}
 		switch {
 		case s.work != nil && holders[i] != id:
 			if r.lose(i) {
@@ -106,6 +111,8 @@ func (r *Replica) moveParts(v *view, now time.Time) {
 		case s.work != nil:
 			r.drain(i, now)
 		case s.busy || s.wrote:
+		case holders[i] == id && kept[i] && s.doubt == v.version(i):
+			r.write(v, i, id, now) // whoever was faster: a new version says who has it
 		case holders[i] == id && kept[i]:
 			r.begin(v, i, now)
 		case holders[i] == id:
@@ -114,6 +121,18 @@ func (r *Replica) moveParts(v *view, now time.Time) {
 			r.write(v, i, id, now)
 		}
 	}
+}
+
+// expected returns the holders as they will be when what this replica is taking is
+// visible: it must not take more than its quota.
+func (r *Replica) expected(holders []string) []string {
+	holders = slices.Clone(holders)
+	for i := range r.slots {
+		if s := &r.slots[i]; s.taking && (s.busy || s.wrote) {
+			holders[i] = r.session.id
+		}
+	}
+	return holders
 }
 
 // begin calls Work for a part that the view shows to be held.
@@ -156,7 +175,7 @@ func (r *Replica) returned(i int, w *work, now time.Time, err error) {
 		s.failures = 0
 	}
 	s.failures++
-	s.restart = now.Add(jitter(min(time.Second<<min(s.failures-1, 5), 30*time.Second)))
+	s.restart = now.Add(r.jitter(min(time.Second<<min(s.failures-1, 5), 30*time.Second)))
 	if err != nil {
 		r.failed(now, fmt.Sprint("work ", i), "Work failed, and will be called again", err, "part", i, "failures", s.failures)
 	}
@@ -220,7 +239,10 @@ func (r *Replica) write(v *view, i int, holder string, now time.Time) {
 		return // the end of one of them wakes the loop
 	}
 	l := r.record(v, i, holder, now)
-	s.busy, s.based = true, v.version(i)
+	s.busy, s.based, s.taking = true, v.version(i), holder != ""
+	if holder == "" {
+		s.doubt = s.based
+	}
 	of := r.session
 	r.request(func(ctx context.Context) (err error) {
 		if l.ResourceVersion != "" {

@@ -93,7 +93,7 @@ func (o *Options) complete() error {
 	if why := validation.IsDNS1123Label(o.Namespace); len(why) > 0 {
 		return fmt.Errorf("sharding: Options.Namespace is %q: %s", o.Namespace, why[0])
 	}
-	id := names{o.Namespace, o.Name}.session(newID(o.Identity))
+	id := names{o.Namespace, o.Name}.session(o.Identity + "-01234567")
 	if why := validation.IsDNS1123Subdomain(id); len(why) > 0 {
 		return fmt.Errorf("sharding: Options.Identity is %q, which cannot be part of the name of a Lease: %s", o.Identity, why[0])
 	}

@@ -47,6 +47,7 @@ type Replica struct {
 	inFlight sync.WaitGroup
 
 	// The following belongs to the goroutine of Run.
+	rnd      *rand.Rand
 	session  *session
 	orphan   *lease // of the session before, to be deleted
 	slots    []slot
@@ -83,6 +84,7 @@ func newReplica(c client, clk clock, opts Options) (*Replica, error) {
 		changed: make(chan struct{}, 1), results: make(chan func(time.Time)),
 		slots: make([]slot, opts.Parts), observed: observations{}, ending: map[string]time.Time{},
 	}
+	r.rnd = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	var err error
 	r.leases, err = informer.New(c.source(), informer.Options[*lease]{
 		Name: "leases of " + opts.Name, Logger: opts.Logger, Reflector: watchOptions(&opts),
@@ -252,12 +254,12 @@ func (r *Replica) request(send func(ctx context.Context) error, then func(now ti
 
 // soon is a time after a failure, with jitter.
 func (r *Replica) soon(now time.Time) time.Time {
-	return now.Add(jitter(r.opts.RenewInterval / 4))
+	return now.Add(r.jitter(r.opts.RenewInterval / 4))
 }
 
 // jitter returns d, give or take a tenth.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
+func (r *Replica) jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*r.rnd.Float64()))
 }
 
 func sortReplicas(all []ReplicaHealth) {

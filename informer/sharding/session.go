@@ -53,14 +53,13 @@ func (r *Replica) join(v *view, now time.Time) error {
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	s := &session{
-		id: newID(r.opts.Identity), sent: map[int64]time.Time{}, ctx: ctx, end: end, renewing: true,
-		deadline: newDeadline(r.clock, now.Add(r.opts.RenewDeadline)), next: now.Add(jitter(r.opts.RenewInterval)),
+		id: newID(r.opts.Identity, r.rnd), sent: map[int64]time.Time{}, ctx: ctx, end: end, renewing: true,
+		deadline: newDeadline(r.clock, now.Add(r.opts.RenewDeadline)), next: now.Add(r.jitter(r.opts.RenewInterval)),
 	}
 	for i := range r.slots {
 		r.slots[i].reset()
 	}
 	r.session = s
-	r.counts.Sessions++
 	s.lease = r.names.newSession(s.id, r.opts.LeaseDuration, s.stamp(now))
 	var made *lease
 	r.request(func(ctx context.Context) (err error) {
@@ -105,7 +104,10 @@ func (r *Replica) confirm(v *view, now time.Time) {
 		stamp := l.Spec.RenewTime.UnixMicro()
 		if sent, ok := s.sent[stamp]; ok && s.deadline.extend(sent.Add(r.opts.RenewDeadline)) {
 			s.renewed = sent
-			s.confirmed = true
+			if !s.confirmed {
+				s.confirmed = true
+				r.counts.Sessions++
+			}
 			for t := range s.sent {
 				if t <= stamp {
 					delete(s.sent, t)
@@ -141,7 +143,7 @@ func (r *Replica) renew(now time.Time) {
 	if r.leaving {
 		l.Annotations = map[string]string{leavingAnnotation: "true"}
 	}
-	s.renewing, s.next = true, now.Add(jitter(r.opts.RenewInterval))
+	s.renewing, s.next = true, now.Add(r.jitter(r.opts.RenewInterval))
 	r.request(func(ctx context.Context) error {
 		written, err := r.client.update(ctx, l)
 		if apierrors.IsConflict(err) {

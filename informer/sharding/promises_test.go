@@ -1,0 +1,339 @@
+package sharding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+const (
+	leaseDuration = 15 * time.Second // the defaults
+	renewDeadline = 10 * time.Second
+)
+
+func TestPromise1AReplicaThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		w.start()
+		leader := w.worker(nil)
+		cut := time.Now()
+		leader.conn.sever(true)
+		follower := w.worker(leader)
+		assert.Equal(t, ErrLost, leader.cause)
+		assert.LessOrEqual(t, leader.ceased.Sub(cut), renewDeadline, "from the newest renewal on")
+		assert.GreaterOrEqual(t, follower.began.Sub(leader.ceased), leaseDuration-renewDeadline-time.Second, "the gap for what is in progress")
+		assert.Empty(t, w.overlaps)
+		leader.conn.sever(false)
+		w.settle()
+		time.Sleep(time.Minute)
+		assert.Len(t, leader.replica.Health().Replicas, 2, "it has joined again")
+		assert.Equal(t, 2, leader.replica.Health().Sessions)
+		assert.Equal(t, 1, w.logged("lost the session"))
+	})
+}
+
+func TestPromise1AReplicaThatWasPausedHandsNothingOut(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		w.start()
+		leader := w.worker(nil)
+		part := leader.parts[0]
+		called := 0
+		guarded := Guard(part, func(context.Context, int) (workqueue.Result, error) {
+			called++
+			return workqueue.Result{RequeueAfter: 1}, nil
+		})
+		result, err := guarded(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, workqueue.Result{RequeueAfter: 1}, result)
+		// All of the process stands still: its goroutine at the next look at the clock, and
+		// its connections.
+		resume := make(chan struct{})
+		leader.gate = func() { <-resume }
+		leader.conn.set(func(c *conn) { c.gate = leader.gate })
+		w.worker(leader)
+		require.NoError(t, part.Context().Err(), "nothing in the process has noticed")
+		close(resume)
+		result, err = guarded(t.Context(), 1)
+		require.NoError(t, err)
+		assert.Zero(t, result)
+		assert.Equal(t, 1, called)
+		assert.False(t, part.Held())
+		w.settle()
+		assert.Equal(t, ErrLost, context.Cause(part.Context()))
+	})
+}
+
+func TestPromise1KeysInProgressAreCancelled(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		leader := w.worker(nil)
+		cut := time.Now()
+		leader.conn.sever(true)
+		_, err := Guard(leader.parts[0], func(ctx context.Context, _ int) (workqueue.Result, error) {
+			<-ctx.Done()
+			return workqueue.Result{}, context.Cause(ctx)
+		})(t.Context(), 1)
+		assert.Equal(t, ErrLost, err)
+		assert.LessOrEqual(t, time.Since(cut), renewDeadline)
+	})
+}
+
+func TestPromise1ADeadlineThatHasPassedIsNeverExtended(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeadline(systemClock{}, time.Now().Add(time.Second))
+		require.True(t, d.extend(time.Now().Add(2*time.Second)))
+		require.True(t, d.extend(time.Now().Add(time.Second)), "an earlier one changes nothing")
+		time.Sleep(1999 * time.Millisecond)
+		require.True(t, d.ahead())
+		time.Sleep(time.Millisecond)
+		require.False(t, d.extend(time.Now().Add(time.Hour)))
+		require.False(t, d.ahead())
+		require.Zero(t, d.time())
+	})
+	// Workers and the replica race for it: what a worker has found stays true.
+	for range 200 {
+		d := newDeadline(systemClock{}, time.Now().Add(10*time.Microsecond))
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				passed := false
+				for range 200 {
+					ahead := d.ahead()
+					if passed && ahead {
+						t.Error("a deadline that had passed is ahead again")
+					}
+					passed = passed || !ahead
+				}
+			})
+		}
+		wg.Go(func() {
+			for range 50 {
+				d.extend(time.Now().Add(5 * time.Microsecond))
+			}
+		})
+		wg.Wait()
+	}
+}
+
+func TestPromise2ACrashedReplicaIsReplacedWithinTheLeaseDuration(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		w.start()
+		for range 5 {
+			leader := w.worker(nil)
+			time.Sleep(1234 * time.Millisecond)
+			crashed := time.Now()
+			go leader.crash()
+			assert.LessOrEqual(t, w.worker(leader).began.Sub(crashed), leaseDuration+time.Second)
+			w.start()
+		}
+	})
+}
+
+func TestPromise2AHandOverTakesLessThanASecond(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		w.start()
+		for range 5 {
+			leader := w.worker(nil)
+			stopped := time.Now()
+			leader.leave()
+			assert.Equal(t, ErrHandover, leader.cause)
+			assert.Less(t, w.worker(leader).began.Sub(stopped), time.Second)
+			w.start()
+		}
+		assert.Zero(t, w.logged("lost"))
+	})
+}
+
+func TestPromise3AChangeOfOneReplicaMovesFewParts(t *testing.T) {
+	for _, parts := range []int{1, 7, 64} {
+		t.Run(fmt.Sprint("parts=", parts), func(t *testing.T) {
+			inWorld(t, parts, func(w *world) {
+				t := w.t
+				moved := func() (n int) {
+					for _, m := range w.members {
+						n += int(m.replica.Health().Took)
+					}
+					return n
+				}
+				var present []*member
+				for n := range 7 {
+					before := moved()
+					present = append(present, w.start())
+					assert.LessOrEqual(t, moved()-before, ceil(parts, n+1), "the replica %d has joined", n+1)
+					w.checkShares(present)
+				}
+				for n := 7; n > 1; n-- {
+					before := moved()
+					if n%2 == 0 {
+						present[0].leave()
+					} else {
+						present[0].crash()
+						time.Sleep(leaseDuration)
+					}
+					present = present[1:]
+					w.settle()
+					assert.LessOrEqual(t, moved()-before, ceil(parts, n), "one of %d has left", n)
+					w.checkShares(present)
+				}
+				assert.Empty(t, w.overlaps)
+			})
+		})
+	}
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// checkShares is promise 4.
+func (w *world) checkShares(present []*member) {
+	w.t.Helper()
+	total := 0
+	for _, m := range present {
+		h := m.replica.Health()
+		total += m.held()
+		assert.Contains(w.t, []int{w.opts.Parts / len(present), ceil(w.opts.Parts, len(present))}, m.held())
+		assert.Len(w.t, h.Held, h.Quota)
+		assert.Equal(w.t, h.Quota, m.held())
+		assert.Zero(w.t, h.Free)
+	}
+	assert.Equal(w.t, w.opts.Parts, total)
+}
+
+func TestPromise5APartIsFreeWhenItsWorkHasReturned(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		t := w.t
+		first := w.start()
+		first.linger = 5 * time.Second // a key takes its time
+		joined := time.Now()
+		second := w.start()
+		assert.Zero(t, second.held())
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 1, second.held())
+		assert.GreaterOrEqual(t, second.began.Sub(joined), first.linger)
+		assert.Empty(t, w.overlaps)
+	})
+}
+
+func TestPromise5AHandOverThatTakesTooLongIsCancelled(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		t := w.t
+		w.opts.DrainTimeout = 20 * time.Second
+		first := w.start()
+		first.linger = time.Hour
+		joined := time.Now()
+		second := w.start()
+		time.Sleep(30 * time.Second)
+		assert.Equal(t, 1, second.held())
+		assert.GreaterOrEqual(t, second.began.Sub(joined), 20*time.Second)
+		assert.Equal(t, 1, w.logged("a hand-over has taken too long"))
+	})
+}
+
+func TestPromise6AReplicaWhoseViewStandsStillStops(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		w.start()
+		leader := w.worker(nil)
+		blind := time.Now()
+		// Its renewals succeed, but it is not shown anything any more.
+		leader.conn.set(func(c *conn) { c.blind = true })
+		lost := leader.parts[0].Context()
+		<-lost.Done()
+		assert.Equal(t, ErrLost, context.Cause(lost))
+		assert.LessOrEqual(t, time.Since(blind), renewDeadline)
+		w.worker(leader)
+		assert.Empty(t, w.overlaps)
+		leader.conn.set(func(c *conn) { c.blind = false })
+	})
+}
+
+func TestPromise7EditsByHandAreHealed(t *testing.T) {
+	edits := map[string]func(l *lease) *lease{
+		"deleted":                 func(*lease) *lease { return nil },
+		"without a holder":        func(l *lease) *lease { l.Spec.HolderIdentity = nil; return l },
+		"of another holder":       func(l *lease) *lease { l.Spec.HolderIdentity = new("somebody"); return l },
+		"without a label":         func(l *lease) *lease { l.Labels = nil; return l },
+		"without annotations":     func(l *lease) *lease { l.Annotations = nil; return l },
+		"for a century":           func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(1<<31 - 1)); return l },
+		"for a negative time":     func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(-1)); return l },
+		"empty":                   func(l *lease) *lease { l.Spec = leaseSpec{}; return l },
+		"renewed in another year": func(l *lease) *lease { l.Spec.RenewTime.Time = l.Spec.RenewTime.AddDate(30, 0, 0); return l },
+	}
+	for what, edit := range edits {
+		for _, of := range []string{"part", "session"} {
+			t.Run(of+" "+what, func(t *testing.T) {
+				inWorld(t, 1, func(w *world) {
+					t := w.t
+					w.start()
+					w.start()
+					leader := w.worker(nil)
+					name := "group-part-0"
+					if of == "session" {
+						name = "group-replica-" + leader.replica.Health().Session
+					}
+					edited := time.Now()
+					w.server.edit(name, edit)
+					time.Sleep(renewDeadline)
+					synctest.Wait()
+					w.mu.Lock()
+					assert.Len(t, w.running[0], 1, "after the renew deadline, one works")
+					w.mu.Unlock()
+					time.Sleep(leaseDuration)
+					synctest.Wait()
+					for _, m := range w.members {
+						h := m.replica.Health()
+						assert.Equal(t, StateMember, h.State)
+						assert.Len(t, h.Replicas, 2)
+						assert.Zero(t, h.Free)
+					}
+					last := w.worker(nil)
+					assert.Less(t, last.began.Sub(edited), renewDeadline+leaseDuration)
+					// And a crash is noticed as always.
+					crashed := time.Now()
+					last.crash()
+					assert.LessOrEqual(t, w.worker(last).began.Sub(crashed), leaseDuration+time.Second)
+				})
+			})
+		}
+	}
+}
+
+func TestWorkThatFailsIsCalledAgain(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		m := w.prepare()
+		m.fail = errors.New("no such luck")
+		m.run()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		w.mu.Lock()
+		assert.Greater(t, m.calls, 4)
+		assert.Less(t, m.calls, 10, "the delay grows")
+		m.fail = nil
+		w.mu.Unlock()
+		assert.Equal(t, 1, w.logged("no such luck"), "one line a minute")
+		require.ErrorContains(t, m.replica.Health().LastError, "no such luck")
+		w.worker(nil)
+		time.Sleep(time.Minute)
+		assert.Equal(t, 1, m.held())
+	})
+}
