@@ -1,0 +1,147 @@
+package controllerruntime_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/controllerruntime"
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/reflector"
+)
+
+// One field of the manager's options, and everything that reads through its client, or
+// watches, does so on informers of this library.
+func ExampleNew() {
+	server, err := informertest.NewServer(informertest.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	_ = server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{"color": "green"}})
+
+	mgr, err := manager.New(server.Config(), manager.Options{
+		NewCache: controllerruntime.New, // the whole migration
+		Metrics:  metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err = builder.ControllerManagedBy(mgr).Named("colors").For(&corev1.ConfigMap{}).
+		Complete(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			var cm corev1.ConfigMap
+			if err := mgr.GetClient().Get(ctx, req.NamespacedName, &cm); err != nil {
+				return reconcile.Result{}, client.IgnoreNotFound(err)
+			}
+			fmt.Println(cm.Name, "is", cm.Data["color"])
+			cancel() // enough for an example
+			return reconcile.Result{}, nil
+		}))
+	if err != nil {
+		panic(err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		panic(err)
+	}
+	// Output: settings is green
+}
+
+// What this library has and controller-runtime has no option for is in Options. The page
+// of package inspect shows all informers of the manager.
+func ExampleNewWith() {
+	server, err := informertest.NewServer(informertest.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+
+	newCache := controllerruntime.NewWith(controllerruntime.Options{
+		Reflector: reflector.Options{AuditInterval: time.Hour},
+	})
+	c, err := newCache(server.Config(), cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- c.Start(ctx) }()
+
+	var namespaces corev1.NamespaceList
+	if err := c.List(ctx, &namespaces); err != nil {
+		panic(err)
+	}
+	fmt.Println(len(namespaces.Items), "namespaces")
+	page, err := inspect.New(inspect.Options{Show: []inspect.Source{inspect.Factory(c.(*controllerruntime.Cache))}})
+	if err != nil {
+		panic(err)
+	}
+	_ = page // http.Handle("/debug/informers", page)
+	for _, h := range c.(*controllerruntime.Cache).Health() {
+		fmt.Println(h.Name, "synced:", h.Synced)
+	}
+	cancel()
+	<-done
+	// Output:
+	// 4 namespaces
+	// namespaces/v1 synced: true
+}
+
+// An informer of this library, here one that a factory shares, is a source of a
+// controller. The queue is one of this library, too.
+func ExampleSource() {
+	server, err := informertest.NewServer(informertest.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	_ = server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}})
+	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), corev1.SchemeGroupVersion.WithResource("configmaps"), reflector.ResourceOptions{})
+	if err != nil {
+		panic(err)
+	}
+	configMaps, err := informer.New(source, informer.Options[*corev1.ConfigMap]{})
+	if err != nil {
+		panic(err)
+	}
+
+	mgr, err := manager.New(server.Config(), manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		panic(err)
+	}
+	if err := mgr.Add(controllerruntime.Runnable(configMaps)); err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err = builder.ControllerManagedBy(mgr).Named("example").
+		WatchesRawSource(controllerruntime.Source(configMaps, &handler.TypedEnqueueRequestForObject[*corev1.ConfigMap]{})).
+		WithOptions(controller.Options{NewQueue: controllerruntime.NewQueue[reconcile.Request]}).
+		Complete(reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+			_, err := configMaps.Lister().Get(req.NamespacedName)
+			fmt.Println(req.Name, err)
+			cancel()
+			return reconcile.Result{}, nil
+		}))
+	if err != nil {
+		panic(err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		panic(err)
+	}
+	// Output: settings <nil>
+}
