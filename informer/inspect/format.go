@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // format is a form that an answer can have.
@@ -20,46 +22,71 @@ import (
 type format struct {
 	contentType string
 	write       func(io.Writer, *report) error
+	explain     func(io.Writer, *explanation) error
 }
 
 var (
-	formatHTML = format{"text/html; charset=utf-8", writePage}
-	formatText = format{"text/plain; charset=utf-8", writeText}
-	formatJSON = format{"application/json", writeJSON}
+	formatHTML = format{"text/html; charset=utf-8", writePage, writeExplainPage}
+	formatText = format{"text/plain; charset=utf-8", writeText, writeExplainText}
+	formatJSON = format{"application/json", func(w io.Writer, r *report) error { return writeJSON(w, r) }, func(w io.Writer, e *explanation) error { return writeJSON(w, e) }}
 )
 
 // formats are those of the parameter format, by its values.
 var formats = map[string]format{"html": formatHTML, "text": formatText, "json": formatJSON}
 
-// formatOf returns what a request asks for: what its query says, else what its header
-// Accept prefers, else text. The error is for the one who asks. Parameters that are
-// unknown are refused rather than ignored: "?fromat=json" would otherwise answer with
-// text, and the script that asked fails somewhere else.
-func formatOf(r *http.Request) (format, error) {
+// request is what a request asks for.
+type request struct {
+	format  format
+	explain bool   // one key
+	key     string // its text
+}
+
+// parse returns what a request asks for. The error is for the one who asks. Parameters
+// that are unknown are refused rather than ignored: "?fromat=json" would otherwise answer
+// with text, and the script that asked fails somewhere else.
+func parse(r *http.Request) (asked request, err error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return format{}, fmt.Errorf("the query cannot be read: %w", err)
+		return asked, fmt.Errorf("the query cannot be read: %w", err)
 	}
-	for name := range query {
-		if name != "format" {
-			return format{}, fmt.Errorf("unknown parameter %q; the only one is format, which is html, text or json", name)
+	for name, values := range query {
+		switch {
+		case name != "format" && name != "key":
+			return asked, fmt.Errorf("unknown parameter %q; there are format, which is html, text or json, and key, such as default/web", name)
+		// net/url keeps all values. Taking the first would be a guess.
+		case len(values) > 1:
+			return asked, fmt.Errorf("%s is given %d times; give it once", name, len(values))
 		}
 	}
-	switch values := query["format"]; {
-	case len(values) == 0:
+	if asked.explain = query.Has("key"); asked.explain {
+		// A person who pastes a key may paste a space with it. No key has one at its ends.
+		asked.key = strings.TrimSpace(query.Get("key"))
+		switch {
+		case asked.key == "":
+			return asked, errors.New("the key is empty; give one such as default/web, or node-1 for what is in no namespace")
+		case len(asked.key) > maxKey:
+			return asked, fmt.Errorf("the key has %d bytes; at most %d are looked up", len(asked.key), maxKey)
+		case !utf8.ValidString(asked.key):
+			return asked, errors.New("the key is not valid UTF-8")
+		}
+	}
+	asked.format, err = formatOf(r, query)
+	return asked, err
+}
+
+// formatOf returns the format of an answer: what the query says, else what the header
+// Accept prefers, else text.
+func formatOf(r *http.Request, query url.Values) (format, error) {
+	if !query.Has("format") {
 		// The query wins over the header: it is what a person can change in the address
 		// bar.
 		return accepted(r.Header.Values("Accept")), nil
-	// net/url keeps all values. Taking the first would be a guess.
-	case len(values) > 1:
-		return format{}, fmt.Errorf("format is given %d times; give it once", len(values))
-	default:
-		f, ok := formats[values[0]]
-		if !ok {
-			return format{}, fmt.Errorf("unknown format %q; use html, text or json", values[0])
-		}
-		return f, nil
 	}
+	f, ok := formats[query.Get("format")]
+	if !ok {
+		return format{}, fmt.Errorf("unknown format %q; use html, text or json", query.Get("format"))
+	}
+	return f, nil
 }
 
 // accepted returns the format that the values of an Accept header prefer. Browsers name
@@ -102,7 +129,7 @@ func accepted(accept []string) format {
 //
 // It walks over all of the text once more. That costs less than the report, and is
 // needed only for names that are almost never there.
-func writeJSON(w io.Writer, r *report) error {
+func writeJSON(w io.Writer, r any) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetIndent("", "  ")

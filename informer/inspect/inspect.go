@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // DefaultMaxItems is how many items of a queue are shown of each kind (queued,
@@ -31,6 +33,16 @@ type Options struct {
 	// functions: those that ProcessWith runs, and handlers. Set it if they quote what
 	// is in objects. Texts of the library that may do so are always withheld.
 	HideErrors bool
+	// History, if set, is what the informers and the queues record in. With it, the
+	// parameter key of a request shows what happened to one key, and why it is not
+	// processed. Without it, such a request shows only where the key is now.
+	History *history.Recorder
+	// ShowObjects shows the bodies of objects that are looked up by a key, to everybody
+	// who may see the page: all that is in them but managedFields, the annotation
+	// kubectl.kubernetes.io/last-applied-configuration, and the data of Secrets. Without
+	// it only metadata are shown: names, versions, times, the names of labels and
+	// annotations.
+	ShowObjects bool
 }
 
 // Handler is an [http.Handler] that shows what it was given, as a page, as text or as
@@ -96,7 +108,9 @@ func (h *Handler) Add(sources ...Source) (remove func(), err error) {
 
 // ServeHTTP answers with the state of everything shown. The format is that of the
 // parameter format (html, text or json), else what the header Accept prefers, else
-// text. Whatever the path is, it answers the same.
+// text. With the parameter key, such as ?key=default/web, it explains that key instead:
+// what the caches and queues have of it, what happened to it, and why it is not
+// processed. Whatever the path is, it answers the same.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store") // what it says is true now, and then no more
@@ -117,7 +131,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this page can only be read: use GET or HEAD", http.StatusMethodNotAllowed)
 		return
 	}
-	format, err := formatOf(r)
+	asked, err := parse(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -125,11 +139,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Written to memory first: an error can still change the status, and a client that
 	// reads slowly holds up nothing.
 	var body bytes.Buffer
-	if err := format.write(&body, h.report(r)); err != nil {
+	shown := h.sources()
+	report := h.report(r, shown)
+	if asked.explain {
+		err = asked.format.explain(&body, h.explain(report, shown, asked.key))
+	} else {
+		err = asked.format.write(&body, report)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	header.Set("Content-Type", format.contentType)
+	header.Set("Content-Type", asked.format.contentType)
 	// The same URL has three answers, chosen by this header.
 	header.Set("Vary", "Accept")
 	// HEAD gets the same headers without the body (RFC 9110, section 9.3.2).
@@ -138,15 +159,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// sources returns what is shown. Sources are asked without mu: each takes locks of its
+// own, and Add must not wait for them.
+func (h *Handler) sources() []*Source {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.shown)
+}
+
 // report asks everything shown how it is. Two requests at once do the work twice.
 // Sharing a report would save little, and would answer with a state from before the
 // request.
-func (h *Handler) report(r *http.Request) *report {
-	h.mu.Lock()
-	// Sources are asked without mu: each takes locks of its own, and Add must not wait
-	// for them.
-	shown := slices.Clone(h.shown)
-	h.mu.Unlock()
+func (h *Handler) report(r *http.Request, shown []*Source) *report {
 	report := newReport(shown, &h.opts)
 	// Appended after sorting. It is a note, and the last of all kinds.
 	if p, exposed := h.exposed(r); exposed {

@@ -16,6 +16,8 @@ import (
 var (
 	//go:embed page.html
 	pageHTML string
+	//go:embed explain.html
+	explainHTML string
 	//go:embed page.css
 	pageCSS string
 	//go:embed page.js
@@ -26,6 +28,9 @@ var (
 // every test.
 var page = template.Must(template.New("page").Parse(pageHTML))
 
+// explainPage shares the definitions of page.html.
+var explainPage = template.Must(template.Must(page.Clone()).New("explain").Parse(explainHTML))
+
 // contentSecurityPolicy permits the one stylesheet and the one script of the page, by
 // their hashes, and requests to where the page is from.
 //
@@ -33,7 +38,7 @@ var page = template.Must(template.New("page").Parse(pageHTML))
 // that got through as markup could load nothing and run nothing. Inline code with a
 // hash is enough for one page, so that no second URL has to be mounted.
 var contentSecurityPolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; "+
-	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'", hash(pageCSS), hash(pageJS))
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'", hash(pageCSS), hash(pageJS))
 
 // hash is how the policy names a text. The hash covers the bytes between the tags, so
 // the template must add no white space there (CSP Level 3).

@@ -75,6 +75,13 @@
     if (!paused) { timer = setTimeout(update, period); }
   }
 
+  // query is that of this page, so that the page of one key stays with it.
+  function query() {
+    var asked = new URLSearchParams(location.search);
+    asked.set("format", "html");
+    return "?" + asked.toString();
+  }
+
   function selecting() {
     var s = window.getSelection();
     return s && !s.isCollapsed;
@@ -91,7 +98,7 @@
     busy = true;
     var stop = new AbortController();
     var late = setTimeout(function () { stop.abort(); }, patience);
-    fetch(location.pathname + "?format=html", { cache: "no-store", signal: stop.signal }).then(function (answer) {
+    fetch(location.pathname + query(), { cache: "no-store", signal: stop.signal }).then(function (answer) {
       if (!answer.ok) { throw new Error(answer.statusText); }
       return answer.text();
     }).then(function (text) {

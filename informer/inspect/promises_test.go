@@ -334,7 +334,7 @@ func TestPromise6RequestsOnlyRead(t *testing.T) {
 		"format=xml":              `unknown format "xml"; use html, text or json`,
 		"format=":                 `unknown format ""`,
 		"format=json&format=html": "format is given 2 times",
-		"Format=json":             `unknown parameter "Format"; the only one is format, which is html, text or json`,
+		"Format=json":             `unknown parameter "Format"; there are format, which is html, text or json, and key, such as default/web`,
 		"format=json&items=5":     `unknown parameter "items"`,
 		"%zz":                     "the query cannot be read",
 		"a;b":                     "the query cannot be read",
@@ -356,7 +356,7 @@ func TestPromise6RequestsOnlyRead(t *testing.T) {
 		assert.Equal(t, "no-store", got.Header().Get("Cache-Control"))
 		assert.Equal(t, "nosniff", got.Header().Get("X-Content-Type-Options"))
 		policy := got.Header().Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'; ", "frame-ancestors 'none'", "form-action 'none'", "base-uri 'none'"} {
+		for _, part := range []string{"default-src 'none'; ", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"} {
 			assert.Contains(t, policy, part)
 		}
 		assert.NotContains(t, policy, "unsafe")

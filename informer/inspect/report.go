@@ -51,6 +51,9 @@ type informerReport struct {
 type sourceReport struct {
 	// Empty for a source that reads all namespaces, and for a resource without them.
 	Namespace string `json:"namespace"`
+	// What of the resource is selected, such as "labels app=web"; empty: everything, or
+	// the source does not say it.
+	Selector string `json:"selector,omitempty"`
 	// A reflector.State, and since when.
 	State           string    `json:"state"`
 	Since           time.Time `json:"since,omitzero"`
@@ -300,6 +303,7 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 	h := &s.Reflector
 	r := sourceReport{
 		Namespace:           s.Namespace,
+		Selector:            s.Selector,
 		State:               string(h.State),
 		Since:               h.Since.UTC(),
 		Synced:              h.Synced,

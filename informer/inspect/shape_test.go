@@ -25,7 +25,7 @@ func everything(t *testing.T) *inspect.Handler {
 	pods := stubInformer{
 		Name: "pods", Synced: true, SyncedAfter: 120 * time.Millisecond, Objects: 1200, ResourceVersion: "4711", Events: 5310,
 		Sources: []informer.SourceHealth{
-			{Namespace: "prod", Queued: 3, Reflector: reflector.Health{
+			{Namespace: "prod", Selector: "labels app=web", Queued: 3, Reflector: reflector.Health{
 				State: reflector.StateDegraded, Since: ago(2 * time.Second), Synced: true, LastSync: ago(time.Hour), LastEvent: ago(time.Minute),
 				ResourceVersion: "4711", ConsecutiveFailures: 4, DegradedSince: ago(9 * time.Second), NextAttempt: ago(-500 * time.Millisecond),
 				LastError: errors.New("cannot watch pods at https://10.0.0.1: connection refused"), LastErrorClass: reflector.ClassRefused, LastErrorTime: ago(2 * time.Second),

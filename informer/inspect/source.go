@@ -3,6 +3,8 @@ package inspect
 import (
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -16,6 +18,9 @@ type Source struct {
 	informers func() []informer.Health
 	memory    func() map[string]informer.MemoryUsage // nil if it is not known
 	queue     func(opts *Options) queueReport
+	// For one key, by its text; nil if a source cannot look one up.
+	find func(types.NamespacedName) map[string]informer.Object // by the names of informers
+	item func(opts *Options, text string) itemState
 }
 
 // Informer returns the source that shows inf, any [informer.Informer].
@@ -34,6 +39,17 @@ func Informer(inf interface{ Health() informer.Health }) Source {
 			return map[string]informer.MemoryUsage{inf.Health().Name: m.MemoryUsage()}
 		}
 	}
+	if f, ok := inf.(interface {
+		Find(key types.NamespacedName) (informer.Object, bool)
+	}); ok {
+		s.find = func(key types.NamespacedName) map[string]informer.Object {
+			obj, found := f.Find(key)
+			if !found {
+				return nil
+			}
+			return map[string]informer.Object{inf.Health().Name: obj}
+		}
+	}
 	return s
 }
 
@@ -46,7 +62,13 @@ func Factory(f interface {
 	if isNil(f) {
 		return Source{}
 	}
-	return Source{informers: f.Health, memory: f.MemoryUsage}
+	s := Source{informers: f.Health, memory: f.MemoryUsage}
+	if found, ok := f.(interface {
+		Find(key types.NamespacedName) map[string]informer.Object
+	}); ok {
+		s.find = found.Find
+	}
+	return s
 }
 
 // Queue returns the source that shows q, any of the queues of package workqueue. The
@@ -57,7 +79,15 @@ func Queue[T comparable](q interface {
 	if isNil(q) {
 		return Source{}
 	}
-	return Source{queue: func(opts *Options) queueReport { return reportQueue(q.InspectUpTo(opts.MaxItems), opts) }}
+	return Source{
+		queue: func(opts *Options) queueReport { return reportQueue(q.InspectUpTo(opts.MaxItems), opts) },
+		item: func(opts *Options, text string) itemState {
+			if one, ok := q.(inspectable[T]); ok {
+				return lookUpItem(one, text, opts)
+			}
+			return itemState{}
+		},
+	}
 }
 
 // empty reports whether there is nothing to show.
