@@ -55,6 +55,7 @@ func TestInspectionShowsTheLastErrorOfWhatFails(t *testing.T) {
 		in := q.Inspect()
 		require.Len(t, in.Failures, 3)
 		assert.Equal(t, 3, in.Failing)
+		assert.Equal(t, 3, q.Stats().Failing)
 		poison, panics, terminal := in.Failures[0], in.Failures[1], in.Failures[2]
 		assert.Equal(t, "poison", poison.Item, "the most attempts first")
 		assert.Equal(t, 3, poison.Attempts)
@@ -76,6 +77,7 @@ func TestInspectionShowsTheLastErrorOfWhatFails(t *testing.T) {
 		synctest.Wait()
 		in = q.Inspect()
 		assert.Equal(t, 2, in.Failing, "a success clears it")
+		assert.Equal(t, 2, q.Stats().Failing)
 		assert.Equal(t, "panics", in.Failures[0].Item)
 		stop()
 	})

@@ -50,6 +50,10 @@ type Stats struct {
 	Paused int
 	// Running is the number of items handed out and not done.
 	Running int
+	// Failing is the number of items whose last processing by [ProcessWith] failed and
+	// that have not succeeded since, retried and dropped ones. It is at most 256, see
+	// [Inspection].Failures.
+	Failing int
 
 	// Added is how many requests there were; an add that changed nothing,
 	// because the item was queued already, is not one.
@@ -87,6 +91,15 @@ func (q *plain[T]) Stats() Stats {
 	return e.statsLocked(now)
 }
 
+// PriorityClasses returns the state of each priority class, the most urgent first; there
+// is at least one. It takes a time in proportion to their number.
+func (q *plain[T]) PriorityClasses() []PriorityClassInspection {
+	e := q.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.order.inspect(e.timed, e.start)
+}
+
 // statsLocked returns the state in numbers; the durations end at now.
 func (q *engine[T]) statsLocked(now int64) Stats {
 	now = q.observeLocked(now)
@@ -97,6 +110,7 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 		Parked:  q.parks.len(),
 		Paused:  q.order.nPaused,
 		Running: q.count.running,
+		Failing: int(q.failing.n.Load()),
 		Added:   q.count.added,
 		Retried: q.count.retried,
 		Dropped: q.count.dropped,

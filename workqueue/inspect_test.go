@@ -83,6 +83,27 @@ func TestInspectionWithoutItems(t *testing.T) {
 	}
 }
 
+// What the classes hold is known without a look at any item.
+func TestPriorityClassesWithoutAnInspection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}})
+		q.PriorityClass(1).Add("bulk")
+		time.Sleep(3 * time.Second)
+		q.AddAll([]string{"a", "b"})
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, q.Inspect().PriorityClasses, q.PriorityClasses())
+		assert.Equal(t, []workqueue.PriorityClassInspection{
+			{Queued: 2, QueuedSince: time.Now().Add(-2 * time.Second)}, {MaxWait: time.Minute, Queued: 1, QueuedSince: time.Now().Add(-5 * time.Second)},
+		}, q.PriorityClasses())
+		takeAll(t, q)
+		for _, c := range q.PriorityClasses() {
+			assert.Zero(t, c.Queued)
+			assert.Zero(t, c.QueuedSince)
+		}
+	})
+}
+
 // Whatever the limit, the delayed items shown are the first of all.
 func TestInspectionShowsTheEarliestDelays(t *testing.T) {
 	t.Parallel()

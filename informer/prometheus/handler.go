@@ -12,7 +12,7 @@ import (
 // handlerLevels are about the handlers of an informer, which need not have names
 // of their own: equal ones count as one handler.
 type handlerLevels struct {
-	handlerSynced, lag, lagAge, delivered, overflows, panics level
+	handlerSynced, lag, lagAge, catchingUp, delivered, overflows, panics level
 }
 
 // newHandlerLevels names the levels of a handler.
@@ -21,6 +21,7 @@ func newHandlerLevels() handlerLevels {
 		handlerSynced: gauge("informer_handler_synced", "1 if the first objects were delivered to the handler, else 0.", "handler"),
 		lag:           gauge("informer_handler_lag_events", "Events that wait for the handler; the result of a list counts as one.", "handler"),
 		lagAge:        gauge("informer_handler_lag_seconds", "How long the oldest event has been waiting for the handler, or the handler has been catching up; 0 if it has nothing to do.", "handler"),
+		catchingUp:    gauge("informer_handler_catching_up", "1 if a difference of snapshots is being delivered to the handler, else 0: at first, after a list, or after an overflow.", "handler"),
 		delivered:     total("informer_handler_events_total", "Events that were delivered to the handler.", "handler"),
 		overflows:     total("informer_handler_overflows_total", "How many times the handler was beyond its bound and had to catch up.", "handler"),
 		panics:        total("informer_handler_panics_total", "Panics of the handler that it goes on after.", "handler"),
@@ -29,7 +30,7 @@ func newHandlerLevels() handlerLevels {
 
 // describe sends the descriptions of all levels of a handler.
 func (l *handlerLevels) describe(ch chan<- *prom.Desc) {
-	for _, l := range []level{l.handlerSynced, l.lag, l.lagAge, l.delivered, l.overflows, l.panics} {
+	for _, l := range []level{l.handlerSynced, l.lag, l.lagAge, l.catchingUp, l.delivered, l.overflows, l.panics} {
 		ch <- l.desc
 	}
 }
@@ -41,6 +42,7 @@ func (l *handlerLevels) readHandlers(r reading, handlers []informer.HandlerHealt
 		r.send(l.handlerSynced, one(h.Synced), h.Name)
 		r.send(l.lag, float64(h.Lag), h.Name)
 		r.send(l.lagAge, max(0, h.LagAge.Seconds()), h.Name)
+		r.send(l.catchingUp, one(h.CatchingUp), h.Name)
 		r.send(l.delivered, float64(h.Delivered), h.Name)
 		r.send(l.overflows, float64(h.Overflows), h.Name)
 		r.send(l.panics, float64(h.Panics), h.Name)
@@ -57,6 +59,7 @@ func merge(handlers []informer.HandlerHealth) []informer.HandlerHealth {
 			h.Synced = h.Synced && other.Synced
 			h.Lag += other.Lag
 			h.LagAge = max(h.LagAge, other.LagAge)
+			h.CatchingUp = h.CatchingUp || other.CatchingUp
 			h.Delivered += other.Delivered
 			h.Overflows += other.Overflows
 			h.Panics += other.Panics

@@ -87,9 +87,11 @@ func TestInformerIsShown(t *testing.T) {
 			`informer_handler_overflows_total{handler="quick",name="configmaps"}`: 0,
 			`informer_handler_panics_total{handler="quick",name="configmaps"}`:    0,
 
-			`informer_handler_synced{handler="slow",name="configmaps"}`:      0,
-			`informer_handler_lag_events{handler="slow",name="configmaps"}`:  4, // the list, and three changes
-			`informer_handler_lag_seconds{handler="slow",name="configmaps"}`: 10,
+			`informer_handler_synced{handler="slow",name="configmaps"}`:       0,
+			`informer_handler_catching_up{handler="slow",name="configmaps"}`:  1,
+			`informer_handler_catching_up{handler="quick",name="configmaps"}`: 0,
+			`informer_handler_lag_events{handler="slow",name="configmaps"}`:   4, // the list, and three changes
+			`informer_handler_lag_seconds{handler="slow",name="configmaps"}`:  10,
 		})
 		assert.Positive(t, now[`informer_processing_latency_seconds_count{name="configmaps"}`])
 
@@ -117,6 +119,14 @@ func TestTroubleIsShown(t *testing.T) {
 		assert.InDelta(t, 600, now[`informer_degraded_seconds{name="configmaps",namespace=""}`], 2)
 		assert.GreaterOrEqual(t, now[`informer_cache_age_seconds{name="configmaps",namespace=""}`], 600.0)
 		assert.Positive(t, now[`informer_reconnects_total{name="configmaps",namespace="",reason="forbidden"}`])
+		assert.Greater(t, now[`informer_consecutive_failures{name="configmaps",namespace=""}`], 5.0)
+		now.includes(t, page{
+			`informer_degraded_reason{name="configmaps",namespace="",reason="forbidden"}`: 1,
+			`informer_state{name="configmaps",namespace="",state="Degraded"}`:             1,
+			`informer_state{name="configmaps",namespace="",state="Watching"}`:             0,
+			`informer_source_synced{name="configmaps",namespace=""}`:                      1,
+			`informer_resource_removed{name="configmaps",namespace=""}`:                   0,
+		})
 		scrape(t, registry).includes(t, page{
 			`informer_synced{name="configmaps"}`:                                         1,
 			`informer_objects{name="configmaps"}`:                                        1,
@@ -131,9 +141,12 @@ func TestTroubleIsShown(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		now = scrape(t, registry)
 		now.includes(t, page{
-			`informer_degraded_seconds{name="configmaps",namespace=""}`: 0,
-			`informer_quarantine_size{name="configmaps",namespace=""}`:  1,
+			`informer_degraded_seconds{name="configmaps",namespace=""}`:       0,
+			`informer_quarantine_size{name="configmaps",namespace=""}`:        1,
+			`informer_state{name="configmaps",namespace="",state="Watching"}`: 1,
+			`informer_consecutive_failures{name="configmaps",namespace=""}`:   0,
 		})
+		assert.Empty(t, now.about(`reason="forbidden"`).about("informer_degraded_reason"))
 		assert.GreaterOrEqual(t, now[`informer_quarantined_objects_total{name="configmaps",namespace=""}`], 1.0)
 		assert.LessOrEqual(t, now[`informer_cache_age_seconds{name="configmaps",namespace=""}`], 61.0, "there are bookmarks")
 	})

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,11 +18,12 @@ var _ workqueue.Metrics = (*Queue)(nil)
 type queues struct {
 	names[*Queue]
 	vectors
-	adds, retries              *prom.CounterVec
-	waited, worked             *prom.HistogramVec
-	depth, unfinished, longest level
-	parked                     level
-	dropped, timeouts, losses  level
+	adds, retries                             *prom.CounterVec
+	waited, worked                            *prom.HistogramVec
+	depth, unfinished, longest                level
+	running, delayed, parked, paused, failing level
+	dropped, timeouts, losses                 level
+	classDepth, classOldest, classMaxWait     level
 }
 
 // newQueues names everything about queues.
@@ -38,12 +40,19 @@ func newQueues() *queues {
 		unfinished: gauge("workqueue_unfinished_work_seconds", "How long the items in progress have been worked on, added up. It grows by one per second for each worker that is stuck."),
 		longest:    gauge("workqueue_longest_running_processor_seconds", "How long the item that was handed out first of those in progress has been worked on."),
 
-		parked: gauge("workqueue_parked", "Items that are held back until a condition is met, such as a cache having seen a write."),
+		running: gauge("workqueue_running", "Items that are handed out and not done."),
+		delayed: gauge("workqueue_delayed", "Items that wait for their delay to end: retries, and requeues after a time."),
+		paused:  gauge("workqueue_paused", "Items that wait for their group to be resumed."),
+		failing: gauge("workqueue_failing", "Items whose last processing failed and that have not succeeded since, up to 256."),
+		parked:  gauge("workqueue_parked", "Items that are held back until a condition is met, such as a cache having seen a write."),
 
 		dropped:  total("workqueue_dropped_total", "Items that were dropped after a failure and are not retried."),
 		timeouts: total("workqueue_park_timeouts_total", "Items that were parked for as long as permitted, without their condition being met."),
 		losses:   total("workqueue_shutdown_losses_total", "Requests that were lost to the shutdown of the queue."),
 	}
+	q.classDepth = gauge("workqueue_class_depth", "Items of a priority class that wait to be handed out. Class 0 is the most urgent, and the only one of a queue without classes.", "class")
+	q.classOldest = gauge("workqueue_class_oldest_seconds", "How long the item of a priority class that was added first has waited; 0 if none waits.", "class")
+	q.classMaxWait = gauge("workqueue_class_max_wait_seconds", "How long an item of a priority class waits before the class is overdue, and gets every fourth turn. Class 0 has none.", "class")
 	q.vectors = vectors{q.adds, q.retries, q.waited, q.worked}
 	return q
 }
@@ -51,7 +60,10 @@ func newQueues() *queues {
 // describe implements part.
 func (q *queues) describe(ch chan<- *prom.Desc) {
 	q.vectors.describe(ch)
-	for _, l := range []level{q.depth, q.unfinished, q.longest, q.parked, q.dropped, q.timeouts, q.losses} {
+	for _, l := range []level{
+		q.depth, q.unfinished, q.longest, q.running, q.delayed, q.parked, q.paused, q.failing, q.dropped, q.timeouts, q.losses,
+		q.classDepth, q.classOldest, q.classMaxWait,
+	} {
 		ch <- l.desc
 	}
 }
@@ -70,10 +82,33 @@ func (q *queues) collect(ch chan<- prom.Metric) {
 		r.send(q.depth, float64(stats.Queued+stats.Again))
 		r.send(q.unfinished, stats.UnfinishedWork.Seconds())
 		r.send(q.longest, stats.LongestRunning.Seconds())
+		r.send(q.running, float64(stats.Running))
+		r.send(q.delayed, float64(stats.Delayed))
 		r.send(q.parked, float64(stats.Parked))
+		r.send(q.paused, float64(stats.Paused))
+		r.send(q.failing, float64(stats.Failing))
 		r.send(q.dropped, float64(stats.Dropped))
 		r.send(q.timeouts, float64(stats.ParkTimeouts))
 		r.send(q.losses, float64(stats.ShutdownLosses))
+		if c, ok := (*source).(classer); ok {
+			q.collectClasses(r, c.PriorityClasses(), time.Now())
+		}
+	}
+}
+
+// collectClasses sends the levels of the priority classes, of which a queue has few.
+func (q *queues) collectClasses(r reading, classes []workqueue.PriorityClassInspection, now time.Time) {
+	for i, c := range classes {
+		class := strconv.Itoa(i)
+		r.send(q.classDepth, float64(c.Queued), class)
+		var waited time.Duration
+		if !c.QueuedSince.IsZero() {
+			waited = max(0, now.Sub(c.QueuedSince))
+		}
+		r.send(q.classOldest, waited.Seconds(), class)
+		if i > 0 {
+			r.send(q.classMaxWait, c.MaxWait.Seconds(), class)
+		}
 	}
 }
 
@@ -105,9 +140,15 @@ type Queue struct {
 // stater is any queue of package workqueue.
 type stater interface{ Stats() workqueue.Stats }
 
-// Attach says which queue this is about. The metrics with an asterisk in the package
-// documentation, such as its depth, are read from it at each scrape, in constant time;
-// before Attach they have no series. A second call replaces the queue.
+// classer is one that says how its priority classes are, as all of them do.
+type classer interface {
+	PriorityClasses() []workqueue.PriorityClassInspection
+}
+
+// Attach says which queue this is about. The metrics with an asterisk in README.md, such
+// as its depth, are read from it at each scrape, in constant time, and those of its
+// priority classes if it has the method PriorityClasses. Before Attach they have no
+// series. A second call replaces the queue.
 func (q *Queue) Attach(queue interface{ Stats() workqueue.Stats }) {
 	var source stater = queue
 	q.source.Store(&source)

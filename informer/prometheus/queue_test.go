@@ -31,6 +31,12 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 		assert.Equal(t, page{
 			`workqueue_adds_total{name="pods"}`:                        0,
 			`workqueue_depth{name="pods"}`:                             0,
+			`workqueue_running{name="pods"}`:                           0,
+			`workqueue_delayed{name="pods"}`:                           0,
+			`workqueue_paused{name="pods"}`:                            0,
+			`workqueue_failing{name="pods"}`:                           0,
+			`workqueue_class_depth{class="0",name="pods"}`:             0,
+			`workqueue_class_oldest_seconds{class="0",name="pods"}`:    0,
 			`workqueue_dropped_total{name="pods"}`:                     0,
 			`workqueue_parked{name="pods"}`:                            0,
 			`workqueue_park_timeouts_total{name="pods"}`:               0,
@@ -56,6 +62,12 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 		assert.Equal(t, page{
 			`workqueue_adds_total{name="pods"}`:                        4,
 			`workqueue_depth{name="pods"}`:                             2, // c, and a again
+			`workqueue_running{name="pods"}`:                           2,
+			`workqueue_delayed{name="pods"}`:                           1,
+			`workqueue_paused{name="pods"}`:                            0,
+			`workqueue_failing{name="pods"}`:                           0,
+			`workqueue_class_depth{class="0",name="pods"}`:             1,
+			`workqueue_class_oldest_seconds{class="0",name="pods"}`:    9,
 			`workqueue_dropped_total{name="pods"}`:                     0,
 			`workqueue_parked{name="pods"}`:                            0,
 			`workqueue_park_timeouts_total{name="pods"}`:               0,
@@ -86,6 +98,56 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 			`workqueue_work_duration_seconds_count{name="pods"}`:       2,
 			`workqueue_work_duration_seconds_sum{name="pods"}`:         8 + 5,
 		})
+	})
+}
+
+// A class that is starved, a group that is paused and an item that fails are seen
+// without a look at the page.
+func TestQueueShowsClassesPausesAndFailures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		metrics, registry := newMetrics(t)
+		series, err := metrics.Queue("pods")
+		require.NoError(t, err)
+		limiter := workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Hour, Max: time.Hour})
+		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{
+			Metrics: series, MaxWait: []time.Duration{0, 30 * time.Second}, Group: func(item string) string { return item[:1] },
+		})
+		series.Attach(queue)
+		queue.PauseGroup("p")
+		queue.PriorityClass(1).Add("bulk1")
+		queue.PriorityClass(1).Add("bulk2")
+		queue.AddAll([]string{"urgent", "paused"})
+		time.Sleep(time.Minute)
+		scrape(t, registry).includes(t, page{
+			`workqueue_class_depth{class="0",name="pods"}`:            1,
+			`workqueue_class_depth{class="1",name="pods"}`:            2,
+			`workqueue_class_oldest_seconds{class="0",name="pods"}`:   60,
+			`workqueue_class_oldest_seconds{class="1",name="pods"}`:   60,
+			`workqueue_class_max_wait_seconds{class="1",name="pods"}`: 30,
+			`workqueue_paused{name="pods"}`:                           1,
+		})
+		stop := run(t, func(ctx context.Context) error {
+			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
+				func(_ context.Context, item string) (workqueue.Result, error) {
+					if item == "urgent" {
+						return workqueue.Result{}, assert.AnError
+					}
+					time.Sleep(time.Second)
+					return workqueue.Result{}, nil
+				})
+			return err
+		})
+		time.Sleep(500 * time.Millisecond)
+		scrape(t, registry).includes(t, page{`workqueue_running{name="pods"}`: 1})
+		time.Sleep(time.Minute)
+		scrape(t, registry).includes(t, page{
+			`workqueue_failing{name="pods"}`:                        1,
+			`workqueue_delayed{name="pods"}`:                        1,
+			`workqueue_class_oldest_seconds{class="1",name="pods"}`: 0,
+		})
+		stop()
+		queue.ShutDown()
 	})
 }
 

@@ -6,36 +6,57 @@ import (
 	prom "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/reflector"
 )
 
 // sourceLevels are about what feeds a cache: one collection, or one for each
 // namespace that the informer was given, which is then a label. Prometheus takes
 // an empty label for none.
 type sourceLevels struct {
-	queued, age, degraded, quarantine, quarantined, requests, reconnects level
-	audits, differences, repaired, lasting                               level
+	state, sourceSynced, removed                                             level
+	queued, age, degraded, reason, failures                                  level
+	quarantine, quarantined, requests, reconnects                            level
+	audits, auditInterval, auditAge, audited, differences, repaired, lasting level
+}
+
+// states are the values of the label state.
+var states = []reflector.State{
+	reflector.StateNew, reflector.StateConnecting, reflector.StateListing, reflector.StateStreaming,
+	reflector.StateSynced, reflector.StateWatching, reflector.StateDegraded, reflector.StateStopped,
 }
 
 // newSourceLevels names the levels of a source.
 func newSourceLevels() sourceLevels {
 	return sourceLevels{
-		queued:      gauge("informer_queued_items", "Changes that wait to be applied to the cache.", "namespace"),
-		age:         gauge("informer_cache_age_seconds", "How long ago the server was last heard of: by a list, an event or a bookmark, of which there should be one a minute. There is no such series before the first list.", "namespace"),
-		degraded:    gauge("informer_degraded_seconds", "How long listing and watching has been in trouble; 0 if it is not.", "namespace"),
-		quarantine:  gauge("informer_quarantine_size", "Objects that cannot be decoded or transformed at present, up to 100.", "namespace"),
-		quarantined: total("informer_quarantined_objects_total", "Objects that could not be decoded or transformed so far.", "namespace"),
-		requests:    total("informer_requests_total", "Requests: pages of lists, watches that begin with the whole collection (watchlist), and other watches.", "namespace", "verb"),
-		reconnects:  total("informer_reconnects_total", "Watches that ended or could not be started, by the reason.", "namespace", "reason"),
-		audits:      total("informer_audits_total", "Comparisons of the cache with the metadata of the collection. There are no series about audits if the options do not ask for any.", "namespace"),
-		differences: total("informer_audit_differences_total", "Objects for which an audit found that the cache was wrong: missing, extra, or stale.", "namespace", "kind"),
-		repaired:    total("informer_audit_repaired_total", "How many of these were repaired by reading the collection again.", "namespace"),
-		lasting:     gauge("informer_audit_lasting", "How many of these the last audit has met again.", "namespace"),
+		state:         gauge("informer_state", "1 for the state of the reflector, 0 for the others.", "namespace", "state"),
+		sourceSynced:  gauge("informer_source_synced", "1 if the first list of this namespace is in the cache, else 0.", "namespace"),
+		removed:       gauge("informer_resource_removed", "1 if the server had the resource and does not have it any more, else 0.", "namespace"),
+		reason:        gauge("informer_degraded_reason", "1 for the kind of the last error while listing and watching is in trouble; there is no such series if it is not.", "namespace", "reason"),
+		failures:      gauge("informer_consecutive_failures", "Requests that failed since the last healthy watch.", "namespace"),
+		queued:        gauge("informer_queued_items", "Changes that wait to be applied to the cache.", "namespace"),
+		age:           gauge("informer_cache_age_seconds", "How long ago the server was last heard of: by a list, an event or a bookmark, of which there should be one a minute. There is no such series before the first list.", "namespace"),
+		degraded:      gauge("informer_degraded_seconds", "How long listing and watching has been in trouble; 0 if it is not.", "namespace"),
+		quarantine:    gauge("informer_quarantine_size", "Objects that cannot be decoded or transformed at present, up to 100.", "namespace"),
+		quarantined:   total("informer_quarantined_objects_total", "Objects that could not be decoded or transformed so far.", "namespace"),
+		requests:      total("informer_requests_total", "Requests: pages of lists, watches that begin with the whole collection (watchlist), and other watches.", "namespace", "verb"),
+		reconnects:    total("informer_reconnects_total", "Watches that ended or could not be started, by the reason.", "namespace", "reason"),
+		audits:        total("informer_audits_total", "Comparisons of the cache with the metadata of the collection. There are no series about audits if the options do not ask for any.", "namespace"),
+		auditInterval: gauge("informer_audit_interval_seconds", "How often there is to be an audit.", "namespace"),
+		auditAge:      gauge("informer_audit_age_seconds", "How long ago the last complete audit was. There is no such series before the first one.", "namespace"),
+		audited:       gauge("informer_audit_objects", "Objects that the server had in the last audit.", "namespace"),
+		differences:   total("informer_audit_differences_total", "Objects for which an audit found that the cache was wrong: missing, extra, or stale.", "namespace", "kind"),
+		repaired:      total("informer_audit_repaired_total", "How many of these were repaired by reading the collection again.", "namespace"),
+		lasting:       gauge("informer_audit_lasting", "How many of these the last audit has met again.", "namespace"),
 	}
 }
 
 // describe sends the descriptions of all levels of a source.
 func (l *sourceLevels) describe(ch chan<- *prom.Desc) {
-	for _, l := range []level{l.queued, l.age, l.degraded, l.quarantine, l.quarantined, l.requests, l.reconnects, l.audits, l.differences, l.repaired, l.lasting} {
+	for _, l := range []level{
+		l.state, l.sourceSynced, l.removed, l.queued, l.age, l.degraded, l.reason, l.failures,
+		l.quarantine, l.quarantined, l.requests, l.reconnects,
+		l.audits, l.auditInterval, l.auditAge, l.audited, l.differences, l.repaired, l.lasting,
+	} {
 		ch <- l.desc
 	}
 }
@@ -44,6 +65,11 @@ func (l *sourceLevels) describe(ch chan<- *prom.Desc) {
 // one moment for the whole scrape, and never below zero.
 func (l *sourceLevels) readSource(r reading, s informer.SourceHealth, now time.Time) {
 	h := &s.Reflector
+	for _, state := range states {
+		r.send(l.state, one(h.State == state), s.Namespace, string(state))
+	}
+	r.send(l.sourceSynced, one(h.Synced), s.Namespace)
+	r.send(l.removed, one(h.ResourceRemoved), s.Namespace)
 	r.send(l.queued, float64(s.Queued), s.Namespace)
 	heard := h.LastSync
 	if h.LastEvent.After(heard) {
@@ -53,10 +79,12 @@ func (l *sourceLevels) readSource(r reading, s informer.SourceHealth, now time.T
 		r.send(l.age, max(0, now.Sub(heard).Seconds()), s.Namespace)
 	}
 	var trouble time.Duration
-	if _, since, degraded := h.Degraded(); degraded {
+	if reason, since, degraded := h.Degraded(); degraded {
 		trouble = max(0, now.Sub(since))
+		r.send(l.reason, 1, s.Namespace, result(reason))
 	}
 	r.send(l.degraded, trouble.Seconds(), s.Namespace)
+	r.send(l.failures, float64(h.ConsecutiveFailures), s.Namespace)
 	r.send(l.quarantine, float64(len(h.Quarantine)), s.Namespace)
 	r.send(l.quarantined, float64(h.Quarantined), s.Namespace)
 	r.send(l.requests, float64(h.Lists), s.Namespace, "list")
@@ -64,6 +92,11 @@ func (l *sourceLevels) readSource(r reading, s informer.SourceHealth, now time.T
 	r.send(l.requests, float64(h.Watches), s.Namespace, "watch")
 	if a := &h.Audit; a.Interval > 0 {
 		r.send(l.audits, float64(a.Audits), s.Namespace)
+		r.send(l.auditInterval, a.Interval.Seconds(), s.Namespace)
+		if !a.Last.IsZero() {
+			r.send(l.auditAge, max(0, now.Sub(a.Last).Seconds()), s.Namespace)
+			r.send(l.audited, float64(a.Objects), s.Namespace)
+		}
 		r.send(l.differences, float64(a.Missing), s.Namespace, "missing")
 		r.send(l.differences, float64(a.Extra), s.Namespace, "extra")
 		r.send(l.differences, float64(a.Stale), s.Namespace, "stale")
