@@ -76,6 +76,9 @@ func (s suite) run(t *testing.T) {
 		require.Contains(t, out, "--- PASS: "+test+" ", "a test that neither ran nor is listed")
 		passed++
 	}
+	readme, err := os.ReadFile(filepath.Join("..", "..", "informer", "clientgo", "README.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(readme), fmt.Sprintf("%d pass and %d differ", passed, len(s.differs)))
 	t.Logf("%s: %d tests of client-go pass, %d differ, %d are about client-go alone, %d files look into what is not exported",
 		s.pkg, passed, len(s.differs), len(s.unrelated), len(s.excluded))
 }
