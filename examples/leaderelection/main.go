@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,8 +38,8 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	// Two replicas of one identity would both believe that they lead.
-	identity := fmt.Sprintf("%s-%d", host, os.Getpid())
+	// On one machine, the process number distinguishes them.
+	identity := strings.ToLower(fmt.Sprintf("%s-%d", host, os.Getpid()))
 	c, err := controller.New(env.Config, controller.Options{
 		Identity: identity, Namespace: namespace, Log: env.Log,
 		Say: func(format string, args ...any) { env.Transcript.Say(identity, format, args...) },

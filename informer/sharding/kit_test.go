@@ -47,12 +47,11 @@ type member struct {
 	linger time.Duration
 	fail   error // what Work returns at once, if set
 
-	parts   map[int]*Part
-	began   time.Time // the newest call of Work
-	ceased  time.Time // its end
-	cause   error     // of it
-	calls   int
-	reports []string
+	parts  map[int]*Part
+	began  time.Time // the newest call of Work
+	ceased time.Time // its end
+	cause  error     // of it
+	calls  int
 }
 
 // inWorld runs a test in a bubble.

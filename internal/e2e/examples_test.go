@@ -206,7 +206,6 @@ var onlyWithNodes = []struct{ pattern, instead string }{
 	{`kubectl .*logs .*--follow`, ""}, // the kubelet serves logs
 	{`(kubectl get pods) --watch.*`, "timeout -s INT 5 $1 --watch || [ $? = 124 ]"},
 	{`(kubectl -n informerkit-leaderelection) delete pod POD.*`, "$1 delete $($1 get pods -o name | head -n 1)"},
-	{`(kubectl -n informerkit-leaderelection get lease) .*`, "timeout 60 sh -c 'until $1 informerkit-example; do sleep 0.1; done'"},
 }
 
 // What the READMEs tell the user to do with kubectl works on a cluster, from the

@@ -3,18 +3,22 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
 	leader "github.com/informerkit/informerkit/examples/leaderelection/controller"
 	namespaces "github.com/informerkit/informerkit/examples/namespaces/controller"
 	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/sharding"
 )
 
 func TestNamespacesExampleRunsUnderItsRights(t *testing.T) {
@@ -90,7 +94,43 @@ func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 			})
 		}
 		handled("one", "first")
+		// Edited by hand, a session is read again before it is renewed.
+		leases, err := restclient.New[*coordinationv1.Lease](admin, coordinationv1.SchemeGroupVersion.WithResource("leases"))
+		require.NoError(t, err)
+		sessions := func() (names []types.NamespacedName) {
+			all, err := leases.List(ctx, namespace, metav1.ListOptions{LabelSelector: sharding.GroupLabel + "=informerkit-example"})
+			require.NoError(t, err)
+			for _, l := range all {
+				if strings.Contains(l.Name, "-replica-") {
+					names = append(names, restclient.KeyOf(l))
+				}
+			}
+			return names
+		}
+		for _, key := range sessions() {
+			_, err := leases.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"annotations":{"edited":"by hand"}}}`))
+			require.NoError(t, err)
+			eventually(t, func() error {
+				l, err := leases.Get(ctx, key)
+				if err == nil && l.Annotations["edited"] != "" {
+					err = fmt.Errorf("%s was not renewed yet", key)
+				}
+				return err
+			})
+		}
 		stopFirst()
 		handled("two", "second")
+		// kube-apiserver would create a Lease by an update, but a renewal does not bring a
+		// session back that was deleted.
+		old := sessions()
+		require.Len(t, old, 1)
+		require.NoError(t, leases.Delete(ctx, old[0], metav1.DeleteOptions{}))
+		handled("three", "second")
+		eventually(t, func() error {
+			if now := sessions(); len(now) != 1 || now[0] == old[0] {
+				return fmt.Errorf("the sessions are %v; the deleted one was %v", now, old)
+			}
+			return nil
+		})
 	})
 }

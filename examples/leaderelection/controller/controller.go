@@ -1,9 +1,10 @@
 // Package controller is a controller of which several replicas run and one works.
 //
-// Every replica fills its cache and its queue; the one that holds the Lease also
-// works off its queue. So a follower that takes over starts with a warm cache. A
-// leader that is stopped first processes what is queued, and then releases the
-// Lease, so that the next one need not wait for it to expire.
+// Every replica fills its cache; the one that holds the Lease also works. So a follower
+// that takes over starts with a warm cache. A leader that is stopped first processes
+// what is queued, and then releases the Lease, so that the next one need not wait for
+// it to expire. A leader that cannot renew the Lease stops working before it can be
+// taken, and follows again. All of that is package sharding, with a single part.
 //
 // What a Lease cannot give is fencing. A leader that was paused for longer than
 // the Lease lasts (a virtual machine that is moved, a long garbage collection) may
@@ -18,19 +19,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -44,18 +44,15 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// ErrLost is returned by Run of a replica that was the leader and could not renew
-// the Lease. The process should end: another one leads by now.
-var ErrLost = errors.New("the Lease is lost: another replica leads, or will soon")
-
 // Options configures New.
 type Options struct {
-	// Identity distinguishes the replicas; in a cluster the name of the pod.
+	// Identity is how the replica appears in the Lease and in annotations; in a cluster
+	// the name of the pod. Two replicas of one identity do not disturb each other.
 	Identity string
 	// Namespace is where the Lease and the ConfigMaps are.
 	Namespace string
-	// LeaseDuration is for how long a Lease is valid that is not renewed. A leader
-	// renews it every sixth of it, and gives up after two thirds. 15 s.
+	// LeaseDuration is for how long a Lease is valid that is not renewed. A replica
+	// renews it every sixth of it, and stops working after two thirds. 15 s.
 	LeaseDuration time.Duration
 	// Say, if set, is called with what happens.
 	Say func(format string, args ...any)
@@ -66,16 +63,13 @@ type Options struct {
 type Controller struct {
 	opts       Options
 	configMaps *informer.Informer[*corev1.ConfigMap]
-	queue      *workqueue.RateLimitingQueue[types.NamespacedName]
 	client     *restclient.Client[*corev1.ConfigMap]
-	lock       *lock
+	replica    *sharding.Replica
+	term       currentQueue
 }
 
 // New returns a replica. It makes no request yet.
 func New(cfg *rest.Config, opts Options) (*Controller, error) {
-	if opts.LeaseDuration == 0 {
-		opts.LeaseDuration = 15 * time.Second
-	}
 	if opts.Say == nil {
 		opts.Say = func(string, ...any) {}
 	}
@@ -87,20 +81,18 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{opts: opts, queue: workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "configmaps"})}
+	c := &Controller{opts: opts}
 	if c.configMaps, err = informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: opts.Log}); err != nil {
 		return nil, err
 	}
 	if c.client, err = restclient.New[*corev1.ConfigMap](cfg, resource); err != nil {
 		return nil, err
 	}
-	leases, err := restclient.New[*coordinationv1.Lease](cfg, coordinationv1.SchemeGroupVersion.WithResource("leases"))
-	if err != nil {
-		return nil, err
-	}
-	c.lock = &lock{client: leases, key: types.NamespacedName{Namespace: opts.Namespace, Name: "informerkit-example"}, identity: opts.Identity}
-	// The follower's queue holds each key once, however often its object changes.
-	_, err = informer.EnqueueKeysOf(c.configMaps, c.queue)
+	c.replica, err = sharding.New(cfg, sharding.Options{
+		Name: "informerkit-example", Namespace: opts.Namespace, Identity: opts.Identity,
+		Parts: 1, // so there is one leader
+		Work:  c.lead, LeaseDuration: opts.LeaseDuration, Logger: opts.Log,
+	})
 	return c, err
 }
 
@@ -109,7 +101,7 @@ func (c *Controller) Readiness() informer.Readiness { return c.configMaps }
 
 // Parts returns what there is to see of the replica on a page of package inspect.
 func (c *Controller) Parts() []inspect.Source {
-	return []inspect.Source{inspect.Informer(c.configMaps), inspect.Queue(c.queue)}
+	return []inspect.Source{inspect.Informer(c.configMaps), inspect.Queue(&c.term)}
 }
 
 // Run follows, and leads while it holds the Lease, until ctx ends.
@@ -119,64 +111,47 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return group.Run(ctx, c.elect)
+	return group.Run(ctx, func(ctx context.Context) error {
+		c.opts.Say("follows, with a warm cache of %d", c.configMaps.Snapshot().Len())
+		return errors.Join(c.replica.Run(ctx), ctx.Err())
+	})
 }
 
-// elect is called with a warm cache.
-func (c *Controller) elect(ctx context.Context) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	c.opts.Say("follows, with a warm cache of %d", c.configMaps.Snapshot().Len())
-
-	// The Lease outlives ctx, too.
-	elect, release := context.WithCancel(context.WithoutCancel(ctx))
-	defer release()
-	lost := make(chan struct{})
-	leading := make(chan struct{})
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:            c.lock,
-		LeaseDuration:   c.opts.LeaseDuration,
-		RenewDeadline:   c.opts.LeaseDuration * 2 / 3,
-		RetryPeriod:     c.opts.LeaseDuration / 6,
-		ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { close(leading) },
-			OnStoppedLeading: func() { close(lost) },
-		},
-	})
+// lead is called when this replica has the Lease, with a context that ends when it
+// is to give it up, or has lost it.
+func (c *Controller) lead(ctx context.Context, part *sharding.Part) error {
+	c.opts.Say("leads")
+	// A queue for this term: what it leaves undone is the business of the next leader, which
+	// begins with all keys, as this one does.
+	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "configmaps"})
+	c.term.Store(queue)
+	handler, err := informer.EnqueueKeysOf(c.configMaps, queue)
 	if err != nil {
 		return err
 	}
-	running.Go(func() { elector.Run(elect) })
-
-	select {
-	case <-leading:
-	case <-ctx.Done():
-		release()
-		<-lost // the elector has ended
-		return ctx.Err()
-	}
-	c.opts.Say("leads")
-	work, stopWork := context.WithCancelCause(ctx)
-	defer stopWork(nil)
-	running.Go(func() {
-		select {
-		case <-lost:
-			stopWork(ErrLost)
-		case <-work.Done():
-		}
-	})
-	_, err = workqueue.ProcessWith(work, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
+	defer handler.Remove()
+	_, err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{
 		Workers: 2, Drain: true, StopTimeout: drainTimeout, Logger: c.opts.Log,
-	}, c.sync)
-	if cause := context.Cause(work); errors.Is(cause, ErrLost) {
-		c.opts.Say("has lost the Lease, and ends")
-		return ErrLost
+	}, sharding.Guard(part, c.sync))
+	if errors.Is(context.Cause(ctx), sharding.ErrLost) {
+		c.opts.Say("has lost the Lease, and follows")
+		return nil
 	}
 	c.opts.Say("has drained its queue, and releases the Lease")
-	release()
-	<-lost
-	return errors.Join(err, ctx.Err())
+	return err
+}
+
+// currentQueue is the queue of the newest term, for the page.
+type currentQueue struct {
+	atomic.Pointer[workqueue.RateLimitingQueue[types.NamespacedName]]
+}
+
+// InspectUpTo is that of the queue. A replica that has never led has none.
+func (c *currentQueue) InspectUpTo(limit int) workqueue.Inspection[types.NamespacedName] {
+	if queue := c.Load(); queue != nil {
+		return queue.InspectUpTo(limit)
+	}
+	return workqueue.Inspection[types.NamespacedName]{Name: "configmaps"}
 }
 
 // sync writes who has handled a ConfigMap, unless that is written already.
