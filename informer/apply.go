@@ -105,7 +105,11 @@ func (a *applier[T]) change(f func()) {
 func (a *applier[T]) applyOne(s *source[T], c *deltafifo.Change[T]) {
 	switch c.Type {
 	case deltafifo.Added, deltafifo.Updated:
-		a.set(s, c.Object)
+		if a.keeps(s, c.Object) {
+			a.set(s, c.Object)
+		} else {
+			a.delete(c.Object) // it may have moved there from a range that is read
+		}
 		a.reach(s, c.Object.GetResourceVersion())
 	case deltafifo.Deleted:
 		a.delete(c.Object)
@@ -170,6 +174,9 @@ func (a *applier[T]) delete(last T) {
 // collection as of rv. Unchanged objects keep their place in the store, so that
 // comparing the two snapshots costs as much as what has changed.
 func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
+	if s.narrowed {
+		objs = slices.DeleteFunc(slices.Clone(objs), func(obj T) bool { return !a.keeps(s, obj) })
+	}
 	// What the batch has so far comes before the list. It is committed, so that the
 	// difference of the snapshots is the effect of the list alone.
 	from := a.commit()
@@ -193,29 +200,93 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 	a.counts.Deleted += done.Deleted
 
 	// setListed comes before addDiff, which must see whether this completes the sync.
+	before := a.progress.covered()
 	to, origin := a.commit(), Relist
 	if a.progress.setListed(s) {
 		origin = InitialList
 	}
 	a.addDiff(from, to, origin)
+	// The first list of a source of ranges repeats those that the source before it had.
+	if origin == InitialList && s.set.Load() != nil {
+		a.records[len(a.records)-1].diff.relisted = before
+	}
 }
 
-// dropUnread removes the objects of namespaces that have no source, as no
-// source would ever delete them.
+// keeps reports whether an object that s has delivered belongs to what s still reads: the
+// object may have been under way when its range was removed.
+func (a *applier[T]) keeps(s *source[T], obj T) bool {
+	return !s.narrowed || s.set.Load().contains(a.progress.ranges.key.Of(obj))
+}
+
+// dropUnread removes the objects that no source will ever read, as no source would ever
+// delete them.
 func (a *applier[T]) dropUnread() {
-	read := map[string]bool{}
-	for _, s := range a.progress.sources {
-		read[s.namespace] = true
+	reads := &coverage{namespaces: map[string]bool{}}
+	if r := a.progress.ranges; r != nil {
+		reads = &coverage{key: r.key, hashes: r.wanted}
 	}
+	for _, s := range a.progress.sources {
+		reads.namespaces[s.namespace] = true
+	}
+	a.dropOutside(reads)
+}
+
+// dropOutside removes the objects that are not in what is read. Handlers get one entry of
+// the log, however many there were.
+func (a *applier[T]) dropOutside(reads *coverage) {
 	from := a.commit()
 	for obj := range from.All() {
 		// Iterating over a snapshot while the batch deletes is safe: a snapshot never changes.
-		if key := object.KeyOf(obj); !read[key.Namespace] {
-			a.batch.Delete(key)
+		if !reads.holds(obj) {
+			a.batch.Delete(object.KeyOf(obj))
 			a.counts.Deleted++
 		}
 	}
-	a.addDiff(from, a.commit(), InitialList)
+	a.addDiff(from, a.commit(), PartRemoved)
+}
+
+// addRanges adds ranges, all or none. The applier's mutex must be held.
+func (a *applier[T]) addRanges(ranges []HashRange) error {
+	a.progress.mu.Lock()
+	r := a.progress.ranges
+	for i, one := range ranges {
+		if err := r.check(one); err != nil {
+			for _, added := range ranges[:i] {
+				delete(r.listed, added)
+			}
+			a.progress.mu.Unlock()
+			return err
+		}
+		r.listed[one] = false
+	}
+	r.changed()
+	a.progress.mu.Unlock()
+	a.setSources(a.progress.sources) // for handlers that join: there is more to wait for
+	return nil
+}
+
+// removeRanges removes ranges and their objects. It returns false if one was not there.
+func (a *applier[T]) removeRanges(ranges []HashRange) (all bool) {
+	a.progress.mu.Lock()
+	r := a.progress.ranges
+	var removed []HashRange
+	for _, one := range ranges {
+		if _, has := r.listed[one]; has {
+			delete(r.listed, one)
+			removed = append(removed, one)
+		}
+	}
+	r.changed()
+	for _, s := range a.progress.sources {
+		// Also a range that is added back soon: until the next source lists it, its events
+		// would be missing.
+		s.narrowed = true
+		set := s.set.Load().without(removed)
+		s.set.Store(&set)
+	}
+	a.progress.mu.Unlock()
+	a.dropOutside(&coverage{key: r.key, hashes: r.wanted})
+	return len(removed) == len(ranges)
 }
 
 // reach notes that the changes of s are applied up to rv. An API server sends
@@ -266,7 +337,7 @@ func (a *applier[T]) add(e Event[T]) bool {
 //
 // Synced is noted for the point after the list: a handler is synced when it gets there.
 func (a *applier[T]) addDiff(from, to *indexer.Snapshot[T], origin Origin) {
-	d := &listDiff[T]{from: from, to: view[T]{snap: to, synced: a.progress.synced()}, origin: origin}
+	d := &listDiff[T]{from: from, to: view[T]{snap: to, synced: a.progress.synced(), covered: a.progress.covered()}, origin: origin}
 	a.records = append(a.records, record[T]{diff: d, at: a.now})
 }
 
@@ -283,7 +354,7 @@ func (a *applier[T]) publishLocked() {
 		a.addDiff(snap, snap, InitialList) // the handlers' sync is an entry, though without events
 	}
 	// A kept slice belongs to the log, and handlers may be reading it already.
-	if a.events.Append(a.records, view[T]{snap: snap, synced: a.progress.synced()}) || cap(a.records) > maxScratch {
+	if a.events.Append(a.records, view[T]{snap: snap, synced: a.progress.synced(), covered: a.progress.covered()}) || cap(a.records) > maxScratch {
 		a.records = nil
 	}
 	clear(a.records) // they must not keep objects alive
@@ -302,7 +373,7 @@ func (a *applier[T]) setSources(sources []*source[T]) {
 	// The applier's mutex is held, or the informer is not in use yet. An append without
 	// records only replaces the state, for handlers that join; it wakes none.
 	a.progress.setSources(sources)
-	a.events.Append(nil, view[T]{snap: a.store.Snapshot(), synced: a.progress.synced()})
+	a.events.Append(nil, view[T]{snap: a.store.Snapshot(), synced: a.progress.synced(), covered: a.progress.covered()})
 	a.progress.publish()
 }
 

@@ -2,7 +2,9 @@ package informer
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"sync"
@@ -31,6 +33,7 @@ type cluster struct {
 	changed chan struct{}
 	cut     chan struct{} // closed to end the watches
 	listErr error
+	gate    bool // whether shard selectors are honoured
 	lists   int
 	// unreadable are the objects that cannot be decoded, in lists and events.
 	unreadable map[types.NamespacedName]bool
@@ -68,6 +71,15 @@ func (c *cluster) write(typ watch.EventType, p *pod) *pod {
 	return p
 }
 
+// uidOf returns the n-th UID. Like real ones they are random: the hashes of texts that
+// differ at the end only are close to each other.
+func uidOf(n int) types.UID { return types.UID(scatter("uid", n)) }
+
+// scatter returns a text for each n, all different from the beginning.
+func scatter(prefix string, n int) string {
+	return prefix + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(strconv.Itoa(n))))[:20]
+}
+
 // set creates or updates the pod ns/name, with a label that says n.
 func (c *cluster) set(ns, name string, n int) *pod {
 	c.mu.Lock()
@@ -75,12 +87,22 @@ func (c *cluster) set(ns, name string, n int) *pod {
 	old, ok := c.objs[types.NamespacedName{Namespace: ns, Name: name}]
 	p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"n": strconv.Itoa(n)}}}
 	if ok {
-		p.UID = old.UID
+		p.UID, p.OwnerReferences = old.UID, old.OwnerReferences
 		return c.write(watch.Modified, p)
 	}
 	c.uid++
-	p.UID = types.UID("uid-" + strconv.Itoa(c.uid))
+	p.UID = uidOf(c.uid)
 	return c.write(watch.Added, p)
+}
+
+// own makes the object with that UID the controlling owner of a pod, which must exist.
+func (c *cluster) own(ns, name string, owner types.UID) *pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.objs[types.NamespacedName{Namespace: ns, Name: name}].DeepCopy()
+	yes := true
+	p.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: &yes}}
+	return c.write(watch.Modified, p)
 }
 
 // remove deletes the pod ns/name; it returns nil if there is none.
@@ -181,14 +203,15 @@ func (c *cluster) namespaced(ns string) reflector.ListerWatcher[*pod] { return &
 
 func (c *clusterSource) in(p *pod) bool { return c.namespace == "" || p.Namespace == c.namespace }
 
-func (c *clusterSource) List(_ context.Context, _ metav1.ListOptions, each func(*pod, error) error) (metav1.ListMeta, error) {
+func (c *clusterSource) List(_ context.Context, opts metav1.ListOptions, each func(*pod, error) error) (metav1.ListMeta, error) {
 	c.mu.Lock()
 	c.lists++
 	err, rv := c.listErr, c.rv
 	var objs []*pod
 	var errs []error
+	selects := c.selector(opts)
 	for _, p := range c.objs {
-		if c.in(p) {
+		if c.in(p) && selects(p) {
 			objs, errs = append(objs, p), append(errs, c.unreadableError(p))
 		}
 	}
@@ -219,7 +242,7 @@ func (c *clusterSource) Watch(ctx context.Context, opts metav1.ListOptions) (ref
 		return nil, apierrors.NewResourceExpired("too old")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	return &clusterStream{c: c, ctx: ctx, cancel: cancel, at: from, cut: c.cut}, nil
+	return &clusterStream{c: c, ctx: ctx, cancel: cancel, at: from, cut: c.cut, selects: c.selector(opts)}, nil
 }
 
 type clusterStream struct {
@@ -228,6 +251,8 @@ type clusterStream struct {
 	cancel context.CancelFunc
 	at     int
 	cut    chan struct{}
+
+	selects func(*pod) bool
 }
 
 func (s *clusterStream) Next() (reflector.WatchEvent[*pod], error) {
@@ -241,7 +266,7 @@ func (s *clusterStream) Next() (reflector.WatchEvent[*pod], error) {
 		for s.at < s.c.rv {
 			e := s.c.history[s.at-s.c.start]
 			s.at++
-			if s.c.in(e.Object) {
+			if s.c.in(e.Object) && s.selects(e.Object) {
 				e.Err = s.c.unreadableError(e.Object)
 				s.c.mu.Unlock()
 				e.Object = e.Object.DeepCopy()

@@ -64,13 +64,14 @@
 // event goes down to where a worker has its key, and leaves the package where an
 // arrow points.
 //
-//	words     event.go  health.go  metrics.go  options.go  version.go  history.go
+//	words     event.go  hash.go  shardfilter.go  health.go  metrics.go  options.go
+//	          version.go  history.go
 //	source    source.go               ◀── reflector (watch.go), deltafifo (batch_fifo.go)
-//	progress  progress.go                 how far the cache is: what is synced
+//	progress  rangestate.go  progress.go  how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)
 //	handlers  resync.go  runner.go    ◀── internal/eventlog (cursor.go)
 //	          handler.go  predicate.go  enqueue.go  ──▶ workqueue (queue.go)
-//	informer  registration.go  informer.go  namespaces.go  memory.go  run.go
+//	informer  registration.go  informer.go  namespaces.go  ranges.go  memory.go  run.go
 //	reading   lister.go  events.go  synced.go  wait.go  ready.go  cache.go
 //	sharing   discovery.go  collection.go  factory.go  share.go  group.go
 package informer

@@ -25,8 +25,8 @@ type Adder[K any] interface {
 	Add(key K)
 }
 
-// EnqueueKey returns a handler that puts the key of each object into q,
-// whatever happened to it. See also [EnqueueKeysOf].
+// EnqueueKey returns a handler that puts the key of each object into q, whatever
+// happened to it; nothing has if the informer stopped reading it ([PartRemoved]). See also [EnqueueKeysOf].
 func EnqueueKey[T Object](q Adder[types.NamespacedName]) Handler[T] {
 	if q == nil {
 		return noQueue[T]("EnqueueKey")
@@ -64,10 +64,17 @@ type enqueueKey[T Object] struct {
 }
 
 // OnEvent adds the key.
-func (h *enqueueKey[T]) OnEvent(e Event[T]) { h.q.Add(e.Key) }
+func (h *enqueueKey[T]) OnEvent(e Event[T]) {
+	if e.Origin != PartRemoved {
+		h.q.Add(e.Key)
+	}
+}
 
 // onEventBy is OnEvent with a history.
 func (h *enqueueKey[T]) onEventBy(e Event[T], by *recording) {
+	if e.Origin == PartRemoved {
+		return
+	}
 	why := causeOf(by, &e)
 	h.add(e.Key, &why)
 }
@@ -119,6 +126,9 @@ func (h *enqueueOwner[T]) onEventBy(e Event[T], by *recording) {
 }
 
 func (h *enqueueOwner[T]) enqueue(e *Event[T], why *history.Cause) {
+	if e.Origin == PartRemoved {
+		return
+	}
 	var room [2][1]types.NamespacedName // mostly there is one owner: no allocation
 	before := ownersOf(room[0][:0], e.Old, &h.owner)
 	now := ownersOf(room[1][:0], e.New, &h.owner)
@@ -158,6 +168,9 @@ func (h *enqueueMapped[T, K]) onEventBy(e Event[T], by *recording) {
 }
 
 func (h *enqueueMapped[T, K]) enqueue(e *Event[T], why *history.Cause) {
+	if e.Origin == PartRemoved {
+		return
+	}
 	var before, now []K
 	// In a resync both states are the same object, and of a deletion the final
 	// state is enough if there is one: keys is not called for nothing.

@@ -45,6 +45,12 @@ const (
 	// Resync means: nothing happened. The handler asked to get each object again
 	// from time to time, from the cache; unlike a relist, it asks the server nothing.
 	Resync
+	// PartRemoved means: the informer has stopped reading the namespace or the range of
+	// hashes that the object is in, so a [Deleted] of this origin says nothing about
+	// the object, which probably still exists. It is for handlers that keep state per
+	// object in the cache. [EnqueueKey] and its like ignore it: what a worker finds
+	// missing from the cache it would take for deleted.
+	PartRemoved
 )
 
 // String returns the name of the constant.
@@ -60,6 +66,8 @@ func (o Origin) String() string {
 		return "CatchUp"
 	case Resync:
 		return "Resync"
+	case PartRemoved:
+		return "PartRemoved"
 	}
 	return fmt.Sprintf("Origin(%d)", uint8(o))
 }

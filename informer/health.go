@@ -25,8 +25,11 @@ type Health struct {
 	// Events is the number of entries that were ever put into the event log; the
 	// result of a list counts as one.
 	Events uint64
-	// Sources has one entry, or one per namespace.
+	// Sources has one entry, or one per namespace. An informer of [NewRanged] has one as
+	// long as it has ranges.
 	Sources []SourceHealth
+	// Ranges has one entry per range of an informer of [NewRanged], in their order.
+	Ranges []RangeHealth
 	// Handlers has one entry per registration, ordered by name.
 	Handlers []HandlerHealth
 }
@@ -41,8 +44,21 @@ type SourceHealth struct {
 	Selector string
 	// Queued is the number of changes that wait to be applied.
 	Queued int
+	// FilteredBy is what keeps the objects of other ranges out, for an informer of
+	// [NewRanged]: the server, or the client if the server ignores the shard selector.
+	// It is empty for any other informer, and as long as that is not known.
+	FilteredBy FilteredBy
+	// Outside is the number of objects of other ranges that were received, and dropped.
+	Outside uint64
 	// Reflector says what the reflector does, and what went wrong last.
 	Reflector reflector.Health
+}
+
+// RangeHealth describes one range of an informer of [NewRanged].
+type RangeHealth struct {
+	Range HashRange
+	// Synced is whether its first list is in the cache.
+	Synced bool
 }
 
 // HandlerHealth describes one registration.

@@ -19,8 +19,8 @@ import (
 )
 
 // Informer keeps a cache of one collection of objects equal to the API server's,
-// and delivers what changes to handlers. Make one with [New], [NewNamespaced] or
-// [For]; all methods may be called from any goroutine.
+// and delivers what changes to handlers. Make one with [New], [NewNamespaced],
+// [NewRanged] or [For]; all methods may be called from any goroutine.
 //
 // A slow handler holds up neither the cache nor another handler: what reads from the
 // server, what writes the cache and what calls a handler meet only at a queue and at
@@ -36,6 +36,10 @@ type Informer[T Object] struct {
 	// namespaced is whether there is one source per namespace, which may come
 	// and go, rather than a single one.
 	namespaced bool
+	// newRangeSource returns a source of ranges of hashes, and filter is theirs, if the
+	// informer was made by NewRanged; else both are nil.
+	newRangeSource func(hashSet) (*source[T], error)
+	filter         *shardFilter
 	// filled is whether the cache was filled before the first list.
 	filled bool
 
@@ -132,8 +136,13 @@ func (inf *Informer[T]) resource() schema.GroupResource {
 // Name returns the informer's name.
 func (inf *Informer[T]) Name() string { return inf.name }
 
-// named adds the informer's name to an error.
-func (inf *Informer[T]) named(err error) error { return fmt.Errorf("informer %q: %w", inf.name, err) }
+// named adds the informer's name to an error, if there is one.
+func (inf *Informer[T]) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("informer %q: %w", inf.name, err)
+}
 
 // AddHandler adds a handler, at any time before the informer stops, with at most
 // one [HandlerOptions]. It first gets every object in the cache, as an [Added] of
@@ -225,11 +234,18 @@ func (inf *Informer[T]) Health() Health {
 	inf.progress.mu.Lock()
 	h.SyncedAfter = inf.progress.after
 	sources := inf.progress.sources
+	if r := inf.progress.ranges; r != nil {
+		for _, one := range r.sorted() {
+			h.Ranges = append(h.Ranges, RangeHealth{Range: one, Synced: r.listed[one]})
+		}
+	}
 	inf.progress.mu.Unlock()
 	for _, s := range sources {
-		h.Sources = append(h.Sources, SourceHealth{
-			Namespace: s.namespace, Selector: s.selector(), Queued: s.queue.Len(), Reflector: s.reflector.Health(),
-		})
+		source := SourceHealth{Namespace: s.namespace, Selector: s.selector(), Queued: s.queue.Len(), Reflector: s.reflector.Health()}
+		if inf.filter != nil {
+			source.FilteredBy, source.Outside = inf.filter.filteredBy(), inf.filter.outside.Load()
+		}
+		h.Sources = append(h.Sources, source)
 	}
 	inf.mu.Lock()
 	handlers := slices.Collect(maps.Keys(inf.handlers))

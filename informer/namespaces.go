@@ -24,6 +24,7 @@ func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts
 		return nil, err
 	}
 	inf.namespaced = true
+	inf.progress.namespaces = &coverage{namespaces: map[string]bool{}}
 	for namespace, lw := range sources {
 		if err := inf.AddNamespace(namespace, lw); err != nil {
 			return nil, err
@@ -69,8 +70,8 @@ func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatche
 }
 
 // RemoveNamespace ends the reading of a namespace and takes its objects out of
-// the cache. Handlers get their deletions, with FinalStateUnknown. It
-// returns false if the informer does not read that namespace.
+// the cache. Handlers get their deletions, with FinalStateUnknown and the origin
+// [PartRemoved]. It returns false if the informer does not read that namespace.
 func (inf *Informer[T]) RemoveNamespace(namespace string) bool {
 	s := inf.endSource(namespace)
 	return s != nil && inf.dropSource(s)

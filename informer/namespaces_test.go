@@ -75,7 +75,7 @@ func TestNamespacesComeAndGoWhileRunning(t *testing.T) {
 		assert.True(t, w.inf.RemoveNamespace("a"))
 		assert.False(t, w.inf.RemoveNamespace("a"))
 		synctest.Wait()
-		assert.Equal(t, []string{"Deleted a/x 2 Relist unseen"}, o.take())
+		assert.Equal(t, []string{"Deleted a/x 2 PartRemoved unseen"}, o.take())
 		w.set("a", "x", 3)
 		w.set("b", "x", 3)
 		synctest.Wait()
@@ -296,7 +296,7 @@ func TestSeededObjectOfANamespaceWithoutSourceGoes(t *testing.T) {
 		w.run()
 		assert.False(t, r.HasSynced())
 		assert.ElementsMatch(t, []string{
-			"Deleted b/x 1 InitialList unseen", "Deleted /x cluster InitialList unseen",
+			"Deleted b/x 1 PartRemoved unseen", "Deleted /x cluster PartRemoved unseen",
 		}, o.take())
 		assert.Equal(t, 2, m.counts.Deleted)
 		assert.Equal(t, 1, inf.Snapshot().Len(), "that of a namespace which is read stays until its list")

@@ -80,7 +80,7 @@ func (o *observer) check(e Event[*pod]) error {
 		return fmt.Errorf("promise 6: an update that changes nothing")
 	case e.Type == Deleted && (e.New == nil) != e.FinalStateUnknown:
 		return fmt.Errorf("New must be set exactly if the final state is known")
-	case e.Type == Deleted && o.exists != nil && o.exists(e.Old.UID):
+	case e.Type == Deleted && e.Origin != PartRemoved && o.exists != nil && o.exists(e.Old.UID):
 		return fmt.Errorf("deleted, but the server has it")
 	case e.Type == Added && e.Old != nil:
 		return fmt.Errorf("added with an old state")

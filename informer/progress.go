@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -38,12 +39,16 @@ var (
 type progress[T Object] struct {
 	mu      sync.Mutex
 	sources []*source[T] // replaced, never modified
-	started bool         // Run was called
-	begin   time.Time    // when
-	first   chan struct{}
-	after   time.Duration // from begin to the close of first
-	stopped chan struct{} // closed when nothing will change any more
-	waiting map[*waiter]struct{}
+	ranges  *ranges      // of an informer that reads by ranges, else nil
+	// namespaces is what the sources that have listed cover, in an informer that reads
+	// namespaces; else nil.
+	namespaces *coverage
+	started    bool      // Run was called
+	begin      time.Time // when
+	first      chan struct{}
+	after      time.Duration // from begin to the close of first
+	stopped    chan struct{} // closed when nothing will change any more
+	waiting    map[*waiter]struct{}
 }
 
 // newProgress returns the progress of an informer without sources.
@@ -86,6 +91,18 @@ func (p *progress[T]) setSources(sources []*source[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sources = sources
+	p.coverLocked()
+}
+
+// coverLocked works out which namespaces the cache covers.
+func (p *progress[T]) coverLocked() {
+	if p.namespaces == nil {
+		return
+	}
+	p.namespaces = &coverage{namespaces: map[string]bool{}}
+	for _, s := range p.sources {
+		p.namespaces.namespaces[s.namespace] = s.listed
+	}
 }
 
 // current returns the sources.
@@ -104,6 +121,10 @@ func (p *progress[T]) setListed(s *source[T]) bool {
 	defer p.mu.Unlock()
 	before := s.listed
 	s.listed = true
+	if p.ranges != nil {
+		p.ranges.setListed(*s.set.Load())
+	}
+	p.coverLocked()
 	return !before
 }
 
@@ -111,7 +132,19 @@ func (p *progress[T]) setListed(s *source[T]) bool {
 // applied. Mu or the applier's mutex must be held.
 func (p *progress[T]) synced() bool {
 	unlisted := func(s *source[T]) bool { return !s.listed }
+	if p.ranges != nil {
+		return p.started && len(p.ranges.unlisted()) == 0
+	}
 	return p.started && !slices.ContainsFunc(p.sources, unlisted) // before Run, no sources mean nothing
+}
+
+// covered returns what the snapshot has of the collection: that of the parts whose first
+// list is applied; nil is all. The applier's mutex must be held.
+func (p *progress[T]) covered() *coverage {
+	if p.ranges != nil {
+		return p.ranges.covered
+	}
+	return p.namespaces
 }
 
 // version returns how far the cache as a whole is applied: the least version of
@@ -177,6 +210,19 @@ func (p *progress[T]) stop() {
 	}
 }
 
+// readerLocked returns the source that reads a namespace; none and no error if there
+// will be one soon; or why there is none.
+func (p *progress[T]) readerLocked(namespace string) (*source[T], error) {
+	s := p.sourceLocked(namespace)
+	switch {
+	case s != nil || p.ranges != nil && len(p.ranges.listed) > 0:
+		return s, nil
+	case p.ranges != nil:
+		return nil, errors.New("it reads no range of hashes; add one with AddRanges")
+	}
+	return nil, fmt.Errorf("it does not read namespace %q; add it with AddNamespace", namespace)
+}
+
 // sourceLocked returns the source that reads a namespace, or nil.
 //
 // A source without a namespace reads all of them.
@@ -194,6 +240,9 @@ func (p *progress[T]) unlisted() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var whys []error
+	if p.ranges != nil {
+		whys = p.ranges.whyUnlisted()
+	}
 	for _, s := range p.sources {
 		if !s.listed {
 			// Health of the reflector takes its own lock, which never waits for mu.

@@ -20,6 +20,9 @@ type listDiff[T Object] struct {
 	from   *indexer.Snapshot[T]
 	to     view[T]
 	origin Origin
+	// relisted is what was part of the cache before, if that is not all of what was listed:
+	// for its objects the origin is Relist. Nil is nothing.
+	relisted *coverage
 }
 
 // view is a state of the cache, published at some point of the log. A handler
@@ -28,6 +31,8 @@ type view[T Object] struct {
 	snap *indexer.Snapshot[T]
 	// synced is progress.synced at that point.
 	synced bool
+	// covered is what the snapshot has of the collection; nil is all of it.
+	covered *coverage
 }
 
 type (
@@ -37,16 +42,22 @@ type (
 
 // difference delivers the events that lead from one snapshot to the other, in any
 // order across objects. It stops and returns false as soon as deliver does.
-func difference[T Object](from, to *indexer.Snapshot[T], origin Origin, deliver func(Event[T]) bool) bool {
-	if from == to {
+//
+// Whether an object that is gone was deleted, or is not read any more, follows from what
+// the later state covers, however many changes the difference stands for.
+func difference[T Object](from *indexer.Snapshot[T], to view[T], origin Origin, deliver func(Event[T]) bool) bool {
+	if from == to.snap {
 		return true
 	}
-	for c := range indexer.Diff(from, to) {
+	for c := range indexer.Diff(from, to.snap) {
 		e := Event[T]{Type: c.Type, Key: c.Key, Old: c.Old, New: c.New, Origin: origin}
 		switch c.Type {
 		case Deleted:
 			// Two snapshots show that an object is gone, not what it was in the end.
 			e.FinalStateUnknown = true
+			if !to.covered.holds(c.Old) {
+				e.Origin = PartRemoved
+			}
 		case Updated:
 			// A new copy of the same state, as a list makes them.
 			if object.SameVersion(c.Old, c.New) {
@@ -62,6 +73,19 @@ func difference[T Object](from, to *indexer.Snapshot[T], origin Origin, deliver 
 		}
 	}
 	return true
+}
+
+// deliver delivers the events of a list.
+func (d *listDiff[T]) deliver(deliver func(Event[T]) bool) bool {
+	if d.relisted == nil {
+		return difference(d.from, d.to, d.origin, deliver)
+	}
+	return difference(d.from, d.to, d.origin, func(e Event[T]) bool {
+		if e.Origin == d.origin && d.relisted.holds(e.Object()) {
+			e.Origin = Relist
+		}
+		return deliver(e)
+	})
 }
 
 // deliverUpdate delivers a new state under a known key. Another UID means another

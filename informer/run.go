@@ -21,9 +21,12 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 	defer close(inf.done)
 	var err error
 	// Both return only when no source applies anything any more.
-	if inf.namespaced {
+	switch {
+	case inf.namespaced:
 		err = inf.runSources(ctx)
-	} else {
+	case inf.filter != nil:
+		err = inf.runRanges(ctx)
+	default:
 		err = inf.progress.current()[0].run(ctx, inf.apply)
 	}
 	inf.stop()

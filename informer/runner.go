@@ -279,7 +279,7 @@ func (r *runner[T]) deliverRun(run []record[T]) {
 		r.stats.catchingUp.Store(true)
 		// The two snapshots are next to each other in the log, so their difference leads from
 		// exactly what this handler has seen to what the list found.
-		if !difference(rec.diff.from, rec.diff.to.snap, rec.diff.origin, r.deliverFn) {
+		if !rec.diff.deliver(r.deliverFn) {
 			break
 		}
 		r.stats.catchingUp.Store(false)
@@ -295,7 +295,7 @@ func (r *runner[T]) catchUp(now view[T], origin Origin) {
 	defer r.stats.catchingUp.Store(false)
 	r.stats.since.CompareAndSwap(0, time.Now().UnixNano())
 	// A difference that a stop interrupts is delivered in part: seen stays as it was.
-	if difference(r.seen.snap, now.snap, origin, r.deliverFn) {
+	if difference(r.seen.snap, now, origin, r.deliverFn) {
 		r.seen = now
 	}
 }

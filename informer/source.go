@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,17 +46,36 @@ type source[T Object] struct {
 	cancel  context.CancelFunc
 	ended   chan struct{}
 	removed bool
+
+	// set is what is read of a collection that is read by ranges. It only shrinks: more
+	// is read by another source. Nil in a source of any other kind.
+	set atomic.Pointer[hashSet]
+	// narrowed is whether set has shrunk, so that what is under way may be outside of it. It
+	// is guarded by the applier's mutex.
+	narrowed bool
 }
 
 // newSource returns a source that feeds store from lw. It makes no request before
 // run. opts must have a name and a logger.
 func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) (*source[T], error) {
-	s := &source[T]{
-		namespace: namespace,
-		log:       opts.Logger,
-		lw:        lw,
-		queue:     deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: opts.QueueLimit}),
-	}
+	s := &source[T]{namespace: namespace, lw: lw}
+	return s, s.init(lw, store, opts)
+}
+
+// newRangeSource returns a source of a set of hashes.
+func newRangeSource[T Object](set hashSet, filter *shardFilter, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) (*source[T], error) {
+	s := &source[T]{lw: lw}
+	s.set.Store(&set)
+	// Before Transform and Intern, which need not see what is dropped.
+	sharded := reflector.Sharded(lw, func() reflector.Shard { return filter.shard(*s.set.Load()) })
+	return s, s.init(sharded, store, opts)
+}
+
+// init fills in what reads lw, feeds store and logs.
+func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) error {
+	namespace := s.namespace
+	s.log = opts.Logger
+	s.queue = deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: opts.QueueLimit})
 	// Only then: with a single source the namespace says nothing.
 	if namespace != "" {
 		s.log = s.log.With("namespace", namespace)
@@ -82,7 +102,7 @@ func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store 
 	}
 	r, err := reflector.New[T](lw, s.sink, ropts)
 	s.reflector = r
-	return s, err
+	return err
 }
 
 // run reflects, and calls apply with each batch of changes, until ctx ends or the

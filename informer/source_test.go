@@ -137,8 +137,8 @@ func TestDifferenceSkipsEqualVersions(t *testing.T) {
 		got = append(got, describe(e))
 		return true
 	}
-	assert.True(t, difference(snapshot(one), snapshot(one.DeepCopy()), CatchUp, deliver))
+	assert.True(t, difference(snapshot(one), view[*pod]{snap: snapshot(one.DeepCopy())}, CatchUp, deliver))
 	assert.Empty(t, got)
-	assert.True(t, difference(snapshot(one), snapshot(two), CatchUp, deliver))
+	assert.True(t, difference(snapshot(one), view[*pod]{snap: snapshot(two)}, CatchUp, deliver))
 	assert.Equal(t, []string{"Updated a/x 1→1 CatchUp"}, got)
 }

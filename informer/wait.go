@@ -87,9 +87,12 @@ func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (fun
 	// Snapshot is safe in a condition: it takes no lock, and the snapshot is published
 	// before progress is.
 	return func() (bool, error) {
-		s := inf.progress.sourceLocked(key.Namespace)
-		if s == nil {
-			return false, notRead(key.Namespace)
+		s, err := inf.progress.readerLocked(key.Namespace)
+		if r := inf.progress.ranges; err == nil && r != nil && !r.wanted.contains(r.key.Of(written)) {
+			err = errors.New("it is not in the ranges of hashes that the informer reads")
+		}
+		if s == nil || err != nil {
+			return false, err
 		}
 		// For an object that is in the cache its own version decides. For another one, how
 		// far its source is published is all there is to go by.
@@ -122,12 +125,9 @@ func (inf *Informer[T]) WaitFor(ctx context.Context, key types.NamespacedName, c
 	for first := true; ; first = false {
 		obj, exists := none, false
 		err := inf.progress.wait(ctx, func() (bool, error) {
-			s := inf.progress.sourceLocked(key.Namespace)
-			switch {
-			case s == nil:
-				return false, notRead(key.Namespace)
-			case !s.listed:
-				return false, nil
+			s, err := inf.progress.readerLocked(key.Namespace)
+			if s == nil || err != nil || !s.listed {
+				return false, err
 			}
 			obj, exists = inf.Snapshot().Get(key)
 			// Objects are pointers, and stored objects are not modified: the same pointer is
@@ -169,9 +169,9 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 			return inf.progress.synced() && !slices.ContainsFunc(inf.progress.sources, behind), nil
 		}
 		for _, namespace := range namespaces {
-			s := inf.progress.sourceLocked(namespace)
-			if s == nil {
-				return false, notRead(namespace)
+			s, err := inf.progress.readerLocked(namespace)
+			if s == nil || err != nil {
+				return false, err
 			}
 			if !s.listed || !atLeast(s.reached, resourceVersion) {
 				return false, nil
@@ -202,9 +202,25 @@ func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.Namespaced
 	return inf.waitError(err, key.String()+" to be deleted", key.Namespace)
 }
 
-// notRead is the error for a namespace without a source.
-func notRead(namespace string) error {
-	return fmt.Errorf("it does not read namespace %q; add it with AddNamespace", namespace)
+// WaitForRanges waits until the first list of each of these ranges is in the cache;
+// without any, for all that the informer has. It fails with the context's cause, with
+// [ErrStopped], or because the informer does not have one of them (any more).
+func (inf *Informer[T]) WaitForRanges(ctx context.Context, ranges ...HashRange) error {
+	if inf.filter == nil {
+		return inf.named(errNotRanged)
+	}
+	err := inf.progress.wait(ctx, func() (bool, error) {
+		r := inf.progress.ranges
+		for _, one := range ranges {
+			if listed, has := r.listed[one]; !has {
+				return false, fmt.Errorf("it does not read the range %v; add it with AddRanges", one)
+			} else if !listed {
+				return false, nil
+			}
+		}
+		return inf.progress.started && (len(ranges) > 0 || len(r.unlisted()) == 0), nil
+	})
+	return inf.waitError(err, fmt.Sprintf("%d ranges of hashes", len(ranges)))
 }
 
 // waitError says what was waited for in vain, and how far the cache has got: in

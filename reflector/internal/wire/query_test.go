@@ -54,12 +54,12 @@ func TestNoListOptionIsLost(t *testing.T) {
 			t.Fatalf("%s is of a kind this test does not know: %s", field.Name, v.Kind())
 		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		q, err := pods(t, opts).query(o)
+		q, err := pods(t, opts).query(t.Context(), o)
 		require.NoError(t, err)
 		require.Equal(t, url.Values{name: {want}}, q, field.Name)
 		if field.Type.Kind() == reflect.Pointer {
 			v.SetZero()
-			q, err = pods(t, opts).query(o)
+			q, err = pods(t, opts).query(t.Context(), o)
 			require.NoError(t, err)
 			require.Equal(t, url.Values{name: {fmt.Sprint(v)}}, q, field.Name)
 		}
@@ -68,11 +68,11 @@ func TestNoListOptionIsLost(t *testing.T) {
 
 func TestTheSelectorsOfASourceAndOfARequestBothApply(t *testing.T) {
 	t.Parallel()
-	q, err := pods(t, Options{LabelSelector: "a=b", FieldSelector: "metadata.name!=x"}).query(
+	q, err := pods(t, Options{LabelSelector: "a=b", FieldSelector: "metadata.name!=x"}).query(t.Context(),
 		metav1.ListOptions{LabelSelector: "c", FieldSelector: "metadata.name!=y"})
 	require.NoError(t, err)
 	require.Equal(t, url.Values{"labelSelector": {"a=b,c"}, "fieldSelector": {"metadata.name!=x,metadata.name!=y"}}, q)
 
-	_, err = pods(t, Options{}).query(metav1.ListOptions{ShardSelector: "x"})
+	_, err = pods(t, Options{}).query(t.Context(), metav1.ListOptions{ShardSelector: "x"})
 	require.ErrorContains(t, err, "set ResourceOptions.ShardSelector")
 }

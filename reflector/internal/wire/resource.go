@@ -274,7 +274,7 @@ func (r *Resource[T]) Namespace() string { return r.opts.Namespace }
 // JSON or protobuf. The caller closes the body; ctx must live as long. It does not
 // retry: the reflector paces all requests, and must see each failure.
 func (r *Resource[T]) get(ctx context.Context, opts metav1.ListOptions, accept string) (*http.Response, error) {
-	query, err := r.query(opts)
+	query, err := r.query(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -303,15 +303,17 @@ func (r *Resource[T]) get(ctx context.Context, opts metav1.ListOptions, accept s
 
 // query encodes all options, those included that later versions of ListOptions may
 // have, with the selectors of the source added. A shard selector of the request must be
-// that of the source, because objects are checked against the source's.
-func (r *Resource[T]) query(o metav1.ListOptions) (url.Values, error) {
-	if o.ShardSelector != "" && o.ShardSelector != r.opts.ShardSelector {
-		return nil, fmt.Errorf("the request is for the shard %s, but the source is not; set ResourceOptions.ShardSelector", Cut(o.ShardSelector))
+// that of the source, because objects are checked against the source's, unless the caller
+// checks them; see WithAnyShard.
+func (r *Resource[T]) query(ctx context.Context, o metav1.ListOptions) (url.Values, error) {
+	shard, err := r.requestShard(ctx, o.ShardSelector)
+	if err != nil {
+		return nil, err
 	}
 	// The server combines the requirements of a selector with AND.
 	o.LabelSelector = both(r.opts.LabelSelector, o.LabelSelector)
 	o.FieldSelector = both(r.opts.FieldSelector, o.FieldSelector)
-	o.ShardSelector = r.opts.ShardSelector
+	o.ShardSelector = shard
 	q, err := queryparams.Convert(&o)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -181,4 +182,29 @@ func (s *shard) checkList(selector string, info *metav1.ShardInfo, required bool
 		return &ShardError{selector, fmt.Sprintf("the list is that of the selector %q", Cut(info.Selector))}
 	}
 	return nil
+}
+
+// anyShardKey is the key of what WithAnyShard notes.
+type anyShardKey struct{}
+
+// WithAnyShard returns a context under which a request may name a shard of its own. The
+// answer is not compared with it: that is up to the caller.
+func WithAnyShard(ctx context.Context) context.Context {
+	return context.WithValue(ctx, anyShardKey{}, true)
+}
+
+// requestShard returns the shard selector to be sent: that of the source, or that of the
+// request under WithAnyShard.
+func (r *Resource[T]) requestShard(ctx context.Context, requested string) (string, error) {
+	own := r.opts.ShardSelector
+	if requested == "" || requested == own {
+		return own, nil
+	}
+	if ctx.Value(anyShardKey{}) == nil {
+		return "", fmt.Errorf("the request is for the shard %s, but the source is not; set ResourceOptions.ShardSelector", Cut(requested))
+	}
+	if own != "" {
+		return "", fmt.Errorf("the request is for the shard %s, but ResourceOptions.ShardSelector is %s; leave it empty", Cut(requested), Cut(own))
+	}
+	return requested, nil
 }
