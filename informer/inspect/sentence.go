@@ -176,6 +176,8 @@ func changed(r *history.Record, handler *history.Part, object history.Key) strin
 		how += ", as the handler caught up"
 	case informer.Resync:
 		what, how = "was resynced", how+", unchanged"
+	case informer.PartRemoved:
+		what, how = "is not read any more", how+", as its part was removed"
 	}
 	return fmt.Sprintf("%s %s %s (%s)", printable(handler.Kind), printable(shorten(object.String(), maxItem)), what, how)
 }
