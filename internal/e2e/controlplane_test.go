@@ -43,7 +43,7 @@ func TestControlPlaneKnowsItsVersion(t *testing.T) {
 	t.Parallel()
 	version, err := clientFor(t, shared(t)).Discovery().ServerVersion()
 	require.NoError(t, err)
-	assert.Equal(t, controlplane.KubernetesVersion, version.GitVersion)
+	assert.Equal(t, kubernetesVersion(), version.GitVersion)
 }
 
 func TestControlPlaneStopLeavesNothingBehind(t *testing.T) {

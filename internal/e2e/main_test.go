@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -41,8 +42,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}()
 	// Building first, so that no test's time is spent on it.
-	_, err := controlplane.Build(context.Background(), os.Stderr,
-		controlplane.Etcd, controlplane.Etcd34, controlplane.KubeAPIServer, controlplane.KubeControllerManager)
+	var err error
+	if apiServer, err = controlplane.KubeAPIServerOf(kubernetesVersion()); err == nil {
+		_, err = controlplane.Build(context.Background(), os.Stderr,
+			controlplane.Etcd, controlplane.Etcd34, apiServer, controlplane.KubeControllerManager)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -89,9 +93,18 @@ func stopAll() bool {
 	return ok
 }
 
+// apiServer is what all control planes run.
+var apiServer controlplane.Program
+
+// kubernetesVersion returns the release that the API server is of. COMPATIBILITY.md says
+// which tests are for all of them.
+func kubernetesVersion() string {
+	return cmp.Or(os.Getenv("INFORMERKIT_KUBERNETES"), controlplane.KubernetesVersion)
+}
+
 // start runs a control plane that TestMain stops at the latest.
 func start(opts controlplane.Options) (*controlplane.ControlPlane, error) {
-	opts.Progress = os.Stderr
+	opts.Progress, opts.APIServer = os.Stderr, apiServer
 	cp, err := controlplane.Start(context.Background(), opts)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ const (
 type Program struct {
 	name    string // file name, before version and digest
 	version string // of the module that holds pkg
-	pinned  string // folder of the module that pins the build, below this package's
+	pinned  string // folder of the module that pins the build, below this package's; empty: see pin
 	pkg     string // main package
 	module  string // module of pkg
 	ldflags string
@@ -71,13 +71,15 @@ var (
 // kubernetesProgram describes a program of the Kubernetes repository. Its version
 // must be stamped: without a stamp /version is not parsable, and emulated versions
 // cannot be computed from it.
-func kubernetesProgram(name string) Program {
+func kubernetesProgram(name string) Program { return kubernetesProgramOf(name, KubernetesVersion) }
+
+func kubernetesProgramOf(name, release string) Program {
 	const version = "-X k8s.io/component-base/version."
-	parts := strings.Split(strings.TrimPrefix(KubernetesVersion, "v"), ".")
+	parts := strings.Split(strings.TrimPrefix(release, "v"), ".")
 	return Program{
-		name: name, version: KubernetesVersion, pinned: "kubernetes",
+		name: name, version: release, pinned: "kubernetes",
 		pkg: "k8s.io/kubernetes/cmd/" + name, module: "k8s.io/kubernetes",
-		ldflags: "-s -w " + version + "gitVersion=" + KubernetesVersion +
+		ldflags: "-s -w " + version + "gitVersion=" + release +
 			" " + version + "gitMajor=" + parts[0] + " " + version + "gitMinor=" + parts[1],
 	}
 }
@@ -113,12 +115,15 @@ func Build(ctx context.Context, progress io.Writer, programs ...Program) ([]stri
 
 // build returns the path of p in the folder bin, having made it if necessary.
 func (p Program) build(ctx context.Context, root, bin string, progress io.Writer) (string, error) {
-	source := filepath.Join(root, "controlplane", p.pinned)
-	digest, err := p.digest(source)
-	if err != nil {
-		return "", err
+	source, mode := filepath.Join(root, "controlplane", p.pinned), "-mod=readonly"
+	path := filepath.Join(bin, p.name+"-"+p.version)
+	if p.pinned != "" {
+		digest, err := p.digest(source)
+		if err != nil {
+			return "", err
+		}
+		path += "-" + digest
 	}
-	path := filepath.Join(bin, p.name+"-"+p.version+"-"+digest)
 	if exists(path) {
 		return path, nil
 	}
@@ -146,9 +151,15 @@ func (p Program) build(ctx context.Context, root, bin string, progress io.Writer
 	start := time.Now()
 	partial := filepath.Join(bin, "."+p.name+".partial") // we hold the lock: no other process writes it
 	defer os.Remove(partial)
+	if p.pinned == "" {
+		mode = "-mod=mod" // go build writes go.sum
+		if source, err = p.pin(ctx, bin); err != nil {
+			return "", fmt.Errorf("controlplane: %w", err)
+		}
+	}
 	// -v names the packages as they are compiled. That is for the log only; the
 	// downloads and errors are on the same stream and found there too.
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-ldflags", p.ldflags, "-o", partial, p.pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", mode, "-v", "-ldflags", p.ldflags, "-o", partial, p.pkg)
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	var tail tailBuffer

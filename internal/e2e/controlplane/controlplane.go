@@ -28,6 +28,9 @@ type Options struct {
 	APIServerFlags []string
 	// Etcd is the storage: [Etcd] or [Etcd34]; the zero value is Etcd.
 	Etcd Program
+	// APIServer is the API server: [KubeAPIServer] or one of [KubeAPIServerOf]; the zero
+	// value is KubeAPIServer.
+	APIServer Program
 	// ControllerManager also runs the kube-controller-manager, so that Deployments,
 	// owner references and namespaces come to life.
 	ControllerManager bool
@@ -58,7 +61,10 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	if opts.Etcd.name == "" {
 		opts.Etcd = Etcd
 	}
-	programs := []Program{opts.Etcd, KubeAPIServer}
+	if opts.APIServer.name == "" {
+		opts.APIServer = KubeAPIServer
+	}
+	programs := []Program{opts.Etcd, opts.APIServer}
 	if opts.ControllerManager {
 		programs = append(programs, KubeControllerManager)
 	}
