@@ -47,7 +47,7 @@ func manage(o options) error {
 	if o.strip {
 		opts.Cache.DefaultTransform = cache.TransformStripManagedFields()
 	}
-	if o.role == "ours" {
+	if o.role != "theirs" {
 		opts.NewCache = controllerruntime.New
 	}
 	mgr, err := manager.New(&rest.Config{Host: o.url, QPS: -1}, opts)
@@ -191,7 +191,7 @@ func profile(o options) (stop func() error, err error) {
 	if o.profile == "" {
 		return func() error { return nil }, nil
 	}
-	cpu, err := os.Create(o.profile + o.role + ".cpu")
+	cpu, err := os.Create(o.profile + strings.ReplaceAll(o.role, ", ", "-") + ".cpu")
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func profile(o options) (stop func() error, err error) {
 	}
 	return func() error {
 		pprof.StopCPUProfile()
-		heap, err := os.Create(o.profile + o.role + ".heap")
+		heap, err := os.Create(o.profile + strings.ReplaceAll(o.role, ", ", "-") + ".heap")
 		if err != nil {
 			return err
 		}
