@@ -15,11 +15,14 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := programs(); err == nil {
-		_ = os.RemoveAll(dir)
+	if built != "" {
+		_ = os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
+
+// built is the folder of the programs, empty as long as no test needs them.
+var built string
 
 // programs builds the examples, once, and returns where they are.
 var programs = sync.OnceValues(func() (string, error) {
@@ -27,6 +30,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	mains, err := filepath.Glob("*/main.go")
 	if err != nil {
 		return dir, err

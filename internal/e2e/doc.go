@@ -37,6 +37,9 @@
 // other settings start a second one and do not run in parallel, so that there are
 // never more than two.
 //
+// COMPATIBILITY.md has the versions that were run, and how other releases of the API
+// server are.
+//
 // Besides tests there is a measurement, described in package reconcile:
 //
 //	go -C internal/e2e run ./cmd/reconcile
