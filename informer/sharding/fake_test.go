@@ -114,6 +114,7 @@ type conn struct {
 	mu   sync.Mutex
 	cut  chan struct{} // not nil while it is cut off; closed when that ends
 	lose float64       // how often an answer is lost
+	late float64       // how often a request that was given up arrives later
 	slow time.Duration // the most that a request takes, each way
 	// crash, if not nil, is called before and after each write takes effect.
 	crash func()
@@ -186,6 +187,7 @@ func (c *conn) travel(ctx context.Context, slow time.Duration) error {
 // write is a request that has an effect.
 func (c *conn) write(ctx context.Context, effect func() (*lease, error)) (*lease, error) {
 	if err := c.pass(ctx); err != nil {
+		c.arriveLate(effect)
 		return nil, err
 	}
 	c.mu.Lock()
@@ -217,6 +219,26 @@ func (c *conn) write(ctx context.Context, effect func() (*lease, error)) (*lease
 		return nil, err
 	}
 	return l, err
+}
+
+// arriveLate has a request that its client has given up take effect all the same, some
+// time later.
+func (c *conn) arriveLate(effect func() (*lease, error)) {
+	c.mu.Lock()
+	late := c.late
+	c.mu.Unlock()
+	c.s.mu.Lock()
+	arrives, after := c.rnd.Float64() < late, time.Duration(c.rnd.Int64N(int64(10*time.Second)))
+	c.s.mu.Unlock()
+	if !arrives {
+		return
+	}
+	go func() {
+		time.Sleep(after)
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		_, _ = effect()
+	}()
 }
 
 func (c *conn) get(ctx context.Context, name string) (*lease, error) {

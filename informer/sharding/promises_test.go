@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -72,6 +73,26 @@ func TestPromise1AReplicaThatWasPausedHandsNothingOut(t *testing.T) {
 		assert.False(t, part.Held())
 		w.settle()
 		assert.Equal(t, ErrLost, context.Cause(part.Context()))
+	})
+}
+
+func TestPromise1ARenewalCountsFromWhenItWasSent(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		m := w.prepare()
+		m.conn.slow = 3 * time.Second // each way
+		m.run()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		h := m.replica.Health()
+		require.Equal(t, StateMember, h.State)
+		assert.Equal(t, renewDeadline, h.Deadline.Sub(h.LastRenewal))
+		sent := false
+		for _, ev := range w.server.history {
+			l := ev.Object.(*lease)
+			sent = sent || l.Name == "group-replica-"+h.Session && l.Spec.RenewTime.Equal(new(metav1.NewMicroTime(h.LastRenewal.Truncate(time.Microsecond))))
+		}
+		assert.True(t, sent, "the time of the last renewal is that at which it was sent")
 	})
 }
 

@@ -151,11 +151,12 @@ func (s *simulation) start() {
 	n.conn = s.server.connect(rand.New(rand.NewPCG(seed, 1)))
 	n.conn.gate = n.wait
 	n.conn.slow = slow
+	n.conn.late = 0.3
 	switch network {
 	case 0, 1:
 		n.conn.lose = 0.1
-	case 2: // an answer may come after the next renewal was due
-		n.conn.slow = 4 * time.Second
+	case 2: // a request may be given up before it arrives, and arrive all the same
+		n.conn.slow = 6 * time.Second
 	}
 	n.clock = &driftingClock{began: time.Now(), offset: time.Duration(offset) * time.Hour, rate: rate, gate: n.wait}
 	logger := slog.New(slog.DiscardHandler)
@@ -533,7 +534,7 @@ func (s *simulation) calm() {
 		n.pause(false)
 		n.conn.sever(false)
 		n.conn.set(func(c *conn) {
-			c.lose, c.crash, c.blind = 0, nil, false
+			c.lose, c.late, c.crash, c.blind = 0, 0, nil, false
 			c.slow = min(c.slow, 40*time.Millisecond)
 		})
 	}
