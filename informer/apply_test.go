@@ -28,7 +28,7 @@ func TestStateThatIsCachedAlreadyIsNoEventAndKeepsItsPointer(t *testing.T) {
 		o, _ := w.join(HandlerOptions{})
 		o.take()
 		before, _ := w.inf.Snapshot().Get(objKey("a", "x"))
-		require.NoError(t, w.inf.progress.sources[0].sink.Update(t.Context(), before.DeepCopy()))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink.Update(t.Context(), before.DeepCopy()))
 		synctest.Wait()
 		assert.Empty(t, o.take())
 		after, _ := w.inf.Snapshot().Get(objKey("a", "x"))
@@ -45,7 +45,7 @@ func TestDeletionOfAnotherUIDIsADeletionWithoutAFinalState(t *testing.T) {
 	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
 		o, _ := w.join(HandlerOptions{})
 		o.take()
-		require.NoError(t, w.inf.progress.sources[0].sink.Delete(t.Context(), p))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), p))
 		synctest.Wait()
 		assert.Equal(t, []string{"Deleted a/x 1 Watch unseen"}, o.take())
 	})
@@ -57,20 +57,20 @@ func TestASourceIsSyncedWhenItsFirstListIsApplied(t *testing.T) {
 	t.Parallel()
 	inf, err := New(newCluster().source(), Options[*pod]{})
 	require.NoError(t, err)
-	s := inf.progress.sources[0]
+	s := inf.applier.progress.sources[0]
 	p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "u", ResourceVersion: "2"}}
 	for _, before := range []deltafifo.Change[*pod]{
 		{Type: deltafifo.Bookmark, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "1"}},
 		{Type: deltafifo.Added, Object: p},
 		{Type: deltafifo.Deleted, Object: p},
 	} {
-		inf.apply(s, []deltafifo.Change[*pod]{before})
-		assert.ErrorContains(t, inf.progress.unlisted(), "the reflector is", before.Type)
+		inf.applier.apply(s, []deltafifo.Change[*pod]{before})
+		assert.ErrorContains(t, inf.applier.progress.unlisted(), "the reflector is", before.Type)
 	}
-	inf.apply(s, []deltafifo.Change[*pod]{{Type: deltafifo.Replaced, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "3"}}})
-	assert.NoError(t, inf.progress.unlisted())
-	inf.apply(s, []deltafifo.Change[*pod]{{Type: deltafifo.Bookmark, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "4"}}})
-	assert.NoError(t, inf.progress.unlisted(), "it stays so")
+	inf.applier.apply(s, []deltafifo.Change[*pod]{{Type: deltafifo.Replaced, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "3"}}})
+	assert.NoError(t, inf.applier.progress.unlisted())
+	inf.applier.apply(s, []deltafifo.Change[*pod]{{Type: deltafifo.Bookmark, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "4"}}})
+	assert.NoError(t, inf.applier.progress.unlisted(), "it stays so")
 }
 
 // However much is pending, a handler that stalls holds only a part of it.
@@ -79,14 +79,14 @@ func TestLongQueueIsAppliedInParts(t *testing.T) {
 	inf, err := New(newCluster().source(), Options[*pod]{})
 	require.NoError(t, err)
 	applied := 0
-	inf.metrics = counter{&applied}
+	inf.applier.metrics = counter{&applied}
 	var deltas []deltafifo.Change[*pod]
 	for i := range 2*applyAtOnce + 1 {
 		p := labelled("1")
 		p.Name, p.ResourceVersion = fmt.Sprint(i), fmt.Sprint(i+1)
 		deltas = append(deltas, deltafifo.Change[*pod]{Type: deltafifo.Added, Object: p})
 	}
-	inf.apply(inf.progress.sources[0], deltas)
+	inf.applier.apply(inf.applier.progress.sources[0], deltas)
 	assert.Equal(t, 3, applied)
 }
 

@@ -47,7 +47,7 @@ type Cache[T Object] interface {
 
 // Indexer returns the cache as an indexer that cannot be written to. Indexes may be
 // added to it and removed while it is in use.
-func (inf *Informer[T]) Indexer() IndexerView[T] { return IndexerView[T]{inf.store} }
+func (inf *Informer[T]) Indexer() IndexerView[T] { return IndexerView[T]{inf.applier.store} }
 
 // IndexerView is an [indexer.Indexer] that only an informer writes to.
 type IndexerView[T Object] struct{ store *indexer.Indexer[T] }

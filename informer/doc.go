@@ -26,8 +26,10 @@
 //		return workqueue.Process(ctx, queue, workers, reconcile) // reads pods.Lister()
 //	})
 //
-// A [Factory] creates the sources, and shares informers between their users. The
-// objects are shared with all readers: never modify one, DeepCopy it.
+// A [Factory] creates the sources, and shares informers: [For] returns a [Shared], to be
+// released. A function that uses an informer takes a [Cache], which both an [Informer]
+// and a Shared are, or a [Lister] if it only reads. The objects are shared with all
+// readers: never modify one, DeepCopy it.
 //
 // # Promises
 //

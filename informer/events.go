@@ -23,14 +23,14 @@ func (inf *Informer[T]) Events(ctx context.Context) iter.Seq[Event[T]] {
 		r := newRunner[T](nil, HandlerOptions{Name: "Events"}, inf.empty, inf.opts.Logger)
 		// After a break yield must not be called again, so the state says stopped.
 		r.handler = HandlerFunc[T](func(e Event[T]) {
-			if ctx.Err() != nil || isClosed(inf.progress.stopped) || !yield(e) {
+			if ctx.Err() != nil || isClosed(inf.applier.progress.stopped) || !yield(e) {
 				r.state.Store(int32(stateStopped))
 			}
 		})
 		// It runs here, not in work: the only transition is that to stopped.
 		r.state.Store(int32(stateRunning))
 		appended := make(chan struct{}, 1)
-		if !r.join(inf.events, DefaultBound, func() {
+		if !r.join(inf.applier.events, DefaultBound, func() {
 			select {
 			case appended <- struct{}{}:
 			default: // it is awake, or about to be

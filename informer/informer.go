@@ -26,7 +26,7 @@ import (
 // server, what writes the cache and what calls a handler meet only at a queue and at
 // a log.
 type Informer[T Object] struct {
-	*applier[T] // the cache, the event log, and how far they are
+	applier *applier[T] // the cache, the event log, and how far they are
 
 	name  string
 	opts  Options[T] // with defaults filled in, without InitialObjects
@@ -60,12 +60,12 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource("", lw, inf.store, &inf.opts)
+	s, err := newSource("", lw, inf.applier.store, &inf.opts)
 	if err != nil {
 		return nil, inf.named(err)
 	}
 	// No goroutine has the informer yet, so the applier's mutex is not needed.
-	inf.setSources([]*source[T]{s})
+	inf.applier.setSources([]*source[T]{s})
 	return inf, nil
 }
 
@@ -123,7 +123,7 @@ func (inf *Informer[T]) resource() schema.GroupResource {
 	if inf.opts.Resource.Resource != "" {
 		return inf.opts.Resource
 	}
-	for _, s := range inf.progress.current() {
+	for _, s := range inf.applier.progress.current() {
 		if named, ok := s.lw.(fmt.Stringer); ok {
 			// Only for messages, so a source that prints something else does no harm.
 			resource, _, _ := strings.Cut(named.String(), " ")
@@ -180,7 +180,7 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	inf.mu.Lock()
 	// With mu held, so that stop either finds this handler in the list or keeps it from
 	// joining. A runner must be in the list before it can end, as it takes itself off.
-	ok := !inf.closed && r.join(inf.events, opts.Bound, r.wake)
+	ok := !inf.closed && r.join(inf.applier.events, opts.Bound, r.wake)
 	if ok {
 		inf.handlers[r] = struct{}{}
 	}
@@ -192,7 +192,7 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	r.wake()
 	return &Registration{
 		runner: r, name: opts.Name, synced: r.synced, gone: r.gone, log: inf.opts.Logger,
-		whyUnsynced: func() error { return r.whyUnsynced(inf.name, inf.progress.unlisted()) },
+		whyUnsynced: func() error { return r.whyUnsynced(inf.name, inf.applier.progress.unlisted()) },
 	}, nil
 }
 
@@ -206,12 +206,12 @@ func (inf *Informer[T]) forget(r *runner[T]) {
 
 // Snapshot returns the cache as it is now, for any number of consistent reads.
 // It takes no lock and never changes.
-func (inf *Informer[T]) Snapshot() *indexer.Snapshot[T] { return inf.store.Snapshot() }
+func (inf *Informer[T]) Snapshot() *indexer.Snapshot[T] { return inf.applier.store.Snapshot() }
 
 // Find returns the object with this key that is in the cache, for code that has
 // informers of several types, such as a debugging page. See [Lister.Get].
 func (inf *Informer[T]) Find(key types.NamespacedName) (Object, bool) {
-	obj, ok := inf.store.Get(key)
+	obj, ok := inf.applier.store.Get(key)
 	if !ok {
 		return nil, false
 	}
@@ -223,23 +223,23 @@ func (inf *Informer[T]) Health() Health {
 	snap := inf.Snapshot()
 	h := Health{
 		Name:            inf.name,
-		Synced:          isClosed(inf.progress.first),
-		Stopped:         isClosed(inf.progress.stopped),
+		Synced:          isClosed(inf.applier.progress.first),
+		Stopped:         isClosed(inf.applier.progress.stopped),
 		Objects:         snap.Len(),
 		ResourceVersion: snap.ResourceVersion(),
-		Events:          inf.events.End(),
+		Events:          inf.applier.events.End(),
 	}
 	// The locks are taken one after the other, never together: the parts may be of slightly
 	// different moments, but a scrape cannot deadlock with the informer.
-	inf.progress.mu.Lock()
-	h.SyncedAfter = inf.progress.after
-	sources := inf.progress.sources
-	if r := inf.progress.ranges; r != nil {
+	inf.applier.progress.mu.Lock()
+	h.SyncedAfter = inf.applier.progress.after
+	sources := inf.applier.progress.sources
+	if r := inf.applier.progress.ranges; r != nil {
 		for _, one := range r.sorted() {
 			h.Ranges = append(h.Ranges, RangeHealth{Range: one, Synced: r.listed[one]})
 		}
 	}
-	inf.progress.mu.Unlock()
+	inf.applier.progress.mu.Unlock()
 	for _, s := range sources {
 		source := SourceHealth{Namespace: s.namespace, Selector: s.selector(), Queued: s.queue.Len(), Reflector: s.reflector.Health()}
 		if inf.filter != nil {

@@ -23,7 +23,7 @@ type Lister[T Object] struct {
 
 // Lister returns a view of the cache for reading.
 func (inf *Informer[T]) Lister() Lister[T] {
-	return Lister[T]{store: inf.store, resource: inf.resource}
+	return Lister[T]{store: inf.applier.store, resource: inf.resource}
 }
 
 // Get returns the object with this key. If the cache has none, the error

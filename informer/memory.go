@@ -13,14 +13,15 @@ type MemoryUsage struct {
 	Structure indexer.Usage
 	// Sampled is the number of objects that the estimates below are made of.
 	Sampled int
-	// Plain estimates what the objects would take if each had all of its parts to
-	// itself.
+	// Plain estimates what the objects would take without an [Options].InternPool, each
+	// with a copy of all of its strings, maps and structs.
 	Plain int
-	// Own estimates what the objects take without parts of [Options].InternPool;
-	// without a pool it is the same as Plain.
+	// Own estimates what the objects take themselves, without the parts that are in the
+	// pool and that others refer to as well. Plain-Own is what the pool saves this
+	// informer, before the cost of the pool. Without a pool Own is Plain.
 	Own int
-	// Pool estimates the memory of the pool and of all parts in it. It is the same
-	// for all informers with this pool.
+	// Pool estimates the memory of the pool with all parts in it. The pool is that of
+	// all informers to which it was given, each of which reports the whole: add it once.
 	Pool int
 }
 

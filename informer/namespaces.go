@@ -24,7 +24,7 @@ func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts
 		return nil, err
 	}
 	inf.namespaced = true
-	inf.progress.namespaces = &coverage{namespaces: map[string]bool{}}
+	inf.applier.progress.namespaces = &coverage{namespaces: map[string]bool{}}
 	for namespace, lw := range sources {
 		if err := inf.AddNamespace(namespace, lw); err != nil {
 			return nil, err
@@ -46,7 +46,7 @@ func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatche
 	case lw == nil:
 		return fmt.Errorf("informer %q: the ListerWatcher of namespace %q is nil", inf.name, namespace)
 	}
-	s, err := newSource(namespace, lw, inf.store, &inf.opts)
+	s, err := newSource(namespace, lw, inf.applier.store, &inf.opts)
 	if err != nil {
 		return fmt.Errorf("informer %q: namespace %q: %w", inf.name, namespace, err)
 	}
@@ -59,10 +59,10 @@ func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatche
 	if inf.closed {
 		return fmt.Errorf("informer %q: adding namespace %q: %w", inf.name, namespace, ErrStopped)
 	}
-	if slices.ContainsFunc(inf.progress.sources, func(other *source[T]) bool { return other.namespace == namespace }) {
+	if slices.ContainsFunc(inf.applier.progress.sources, func(other *source[T]) bool { return other.namespace == namespace }) {
 		return fmt.Errorf("informer %q: namespace %q was added before; remove it first", inf.name, namespace)
 	}
-	inf.setSources(append(slices.Clone(inf.progress.sources), s))
+	inf.applier.setSources(append(slices.Clone(inf.applier.progress.sources), s))
 	if inf.launch != nil {
 		inf.launch(s)
 	}
@@ -81,7 +81,7 @@ func (inf *Informer[T]) RemoveNamespace(namespace string) bool {
 // It keeps its place, so that the namespace cannot be added meanwhile.
 func (inf *Informer[T]) endSource(namespace string) *source[T] {
 	inf.mu.Lock()
-	sources := inf.progress.current()
+	sources := inf.applier.progress.current()
 	i := slices.IndexFunc(sources, func(s *source[T]) bool { return s.namespace == namespace })
 	if i < 0 || !inf.namespaced {
 		inf.mu.Unlock()
@@ -106,17 +106,17 @@ func (inf *Informer[T]) endSource(namespace string) *source[T] {
 // dropSource takes a source that has ended off the list, and its objects out of
 // the cache. It returns false if a concurrent call has done so.
 func (inf *Informer[T]) dropSource(s *source[T]) (dropped bool) {
-	inf.change(func() {
-		before := inf.progress.sources
+	inf.applier.change(func() {
+		before := inf.applier.progress.sources
 		after := slices.DeleteFunc(slices.Clone(before), func(other *source[T]) bool { return other == s })
 		if dropped = len(after) < len(before); dropped {
 			// First: the version of the cache must not depend on a source that has ended, nor the
 			// sync on a list of it that will never come.
-			inf.progress.setSources(after)
-			inf.progress.setListed(s) // what is found deleted is not part of a first list
+			inf.applier.progress.setSources(after)
+			inf.applier.progress.setListed(s) // what is found deleted is not part of a first list
 			// An empty list of the namespace: handlers get one entry of the log, however many
 			// objects there were.
-			inf.replace(s, nil, "")
+			inf.applier.replace(s, nil, "")
 		}
 	})
 	return dropped

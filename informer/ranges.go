@@ -45,7 +45,7 @@ func NewRanged[T Object](lw reflector.ListerWatcher[T], key HashKey, opts Option
 	}
 	filter := newShardFilter(key, inf.opts.Logger)
 	inf.newRangeSource = func(set hashSet) (*source[T], error) {
-		return newRangeSource(set, filter, lw, inf.store, &inf.opts)
+		return newRangeSource(set, filter, lw, inf.applier.store, &inf.opts)
 	}
 	inf.filter = filter
 	// It is thrown away: what is wrong with the options is to be found here, rather than
@@ -53,7 +53,7 @@ func NewRanged[T Object](lw reflector.ListerWatcher[T], key HashKey, opts Option
 	if _, err := inf.newRangeSource(nil); err != nil {
 		return nil, inf.named(err)
 	}
-	inf.progress.ranges = newRanges(key)
+	inf.applier.progress.ranges = newRanges(key)
 	return inf, nil
 }
 
@@ -77,7 +77,7 @@ func (inf *Informer[T]) AddRanges(ranges ...HashRange) error {
 	if inf.closed {
 		return inf.named(fmt.Errorf("adding ranges: %w", ErrStopped))
 	}
-	return inf.named(inf.addRanges(ranges))
+	return inf.named(inf.applier.addRanges(ranges))
 }
 
 // RemoveRanges removes ranges of hashes. Their objects have left the cache when it
@@ -92,7 +92,7 @@ func (inf *Informer[T]) RemoveRanges(ranges ...HashRange) bool {
 		return false
 	}
 	all := true
-	inf.change(func() { all = inf.removeRanges(ranges) })
+	inf.applier.change(func() { all = inf.applier.removeRanges(ranges) })
 	return all
 }
 
@@ -110,9 +110,9 @@ func (inf *Informer[T]) RemoveRanges(ranges ...HashRange) bool {
 // A source never reads more than it was made for, so a list that has begun before a range
 // was added cannot pass for a list of that range.
 func (inf *Informer[T]) runRanges(ctx context.Context) error {
-	inf.change(func() { // without ranges, this is the sync
+	inf.applier.change(func() { // without ranges, this is the sync
 		if inf.filled {
-			inf.dropUnread()
+			inf.applier.dropUnread()
 		}
 	})
 	var s *source[T] // nil: none
@@ -145,7 +145,7 @@ func (inf *Informer[T]) runRanges(ctx context.Context) error {
 			}
 		}
 		select {
-		case <-inf.progress.ranges.wake:
+		case <-inf.applier.progress.ranges.wake:
 		case err := <-failure:
 			return err
 		case <-ctx.Done():
@@ -162,7 +162,7 @@ func (inf *Informer[T]) launchRanges(ctx context.Context, s *source[T], failure 
 	go func() {
 		defer close(s.ended)
 		defer s.cancel()
-		if err := s.run(ctx, inf.apply); err != nil {
+		if err := s.run(ctx, inf.applier.apply); err != nil {
 			failure <- err
 		}
 	}()
@@ -171,9 +171,9 @@ func (inf *Informer[T]) launchRanges(ctx context.Context, s *source[T], failure 
 // nextRanges returns what is to be read, and whether s, which may be nil, must be replaced
 // for that now.
 func (inf *Informer[T]) nextRanges(s *source[T]) (wanted hashSet, replace bool) {
-	inf.progress.mu.Lock()
-	defer inf.progress.mu.Unlock()
-	wanted = inf.progress.ranges.wanted
+	inf.applier.progress.mu.Lock()
+	defer inf.applier.progress.mu.Unlock()
+	wanted = inf.applier.progress.ranges.wanted
 	if s == nil {
 		return wanted, len(wanted) > 0
 	}
@@ -194,20 +194,20 @@ func (inf *Informer[T]) installRanges(set hashSet) (*source[T], error) {
 	var s *source[T]
 	if len(set) > 0 {
 		// Ranges may have been removed since set was read. What is added since comes next.
-		set = inf.progress.ranges.wanted
+		set = inf.applier.progress.ranges.wanted
 		if len(set) == 0 {
-			inf.progress.ranges.changed()
+			inf.applier.progress.ranges.changed()
 			return nil, nil
 		}
 		var err error
 		if s, err = inf.newRangeSource(set); err != nil {
 			return nil, err
 		}
-		if before := inf.progress.sources; len(before) > 0 {
+		if before := inf.applier.progress.sources; len(before) > 0 {
 			s.rv, s.reached = before[0].rv, before[0].reached // how far the cache is
 		}
 		sources = []*source[T]{s}
 	}
-	inf.setSources(sources)
+	inf.applier.setSources(sources)
 	return s, nil
 }

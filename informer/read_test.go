@@ -157,7 +157,7 @@ func TestInformerThatHasJustBegunSaysSo(t *testing.T) {
 	t.Parallel()
 	inf, err := NewNamespaced[*pod](nil, Options[*pod]{})
 	require.NoError(t, err)
-	inf.start() // as in the middle of Run
+	inf.applier.start() // as in the middle of Run
 	assert.EqualError(t, inf.Unsynced(), `informer "Pod" is not synced: it has only just begun`)
 }
 

@@ -27,11 +27,11 @@ func (inf *Informer[T]) Ready() error {
 	if err := inf.Unsynced(); err != nil {
 		return err
 	}
-	if isClosed(inf.progress.stopped) {
+	if isClosed(inf.applier.progress.stopped) {
 		return inf.named(ErrStopped)
 	}
 	var whys []error
-	for _, s := range inf.progress.current() {
+	for _, s := range inf.applier.progress.current() {
 		// A broken watch is not an outage: the cache stays readable. So it counts only
 		// after a while, or a restart of the API server would take all replicas out of service.
 		h := s.reflector.Health()

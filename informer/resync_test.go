@@ -44,7 +44,7 @@ func TestResyncDeliversEachObjectExactlyOncePerPeriod(t *testing.T) {
 		}
 		assert.Greater(t, len(at), 50, "the objects are spread over the period")
 		assert.Empty(t, quiet.take(), "only the handler that asked gets it")
-		assert.Zero(t, w.inf.progress.sources[0].queue.Len())
+		assert.Zero(t, w.inf.applier.progress.sources[0].queue.Len())
 	})
 }
 

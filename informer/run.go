@@ -27,7 +27,7 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 	case inf.filter != nil:
 		err = inf.runRanges(ctx)
 	default:
-		err = inf.progress.current()[0].run(ctx, inf.apply)
+		err = inf.applier.progress.current()[0].run(ctx, inf.applier.apply)
 	}
 	inf.stop()
 	if err != nil {
@@ -39,7 +39,7 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 // begin notes that the informer is running. It returns false if it did before.
 func (inf *Informer[T]) begin() bool {
 	// start checks and notes under one lock: of two concurrent calls, one fails.
-	if !inf.start() {
+	if !inf.applier.start() {
 		return false
 	}
 	if inf.opts.Metrics != nil { // without a lock, as it may ask for Health
@@ -47,7 +47,7 @@ func (inf *Informer[T]) begin() bool {
 		if m, ok := m.(MemoryMetrics); ok {
 			m.Memory(inf.MemoryUsage)
 		}
-		inf.setMetrics(m)
+		inf.applier.setMetrics(m)
 	}
 	return true
 }
@@ -56,13 +56,13 @@ func (inf *Informer[T]) begin() bool {
 func (inf *Informer[T]) stop() {
 	// First the log, so that no runner finds another record. Then closed, so that no handler
 	// is added behind the back of the list that is taken here.
-	inf.events.Close()
+	inf.applier.events.Close()
 	inf.mu.Lock()
 	inf.closed = true
 	handlers := slices.Collect(maps.Keys(inf.handlers))
 	inf.mu.Unlock()
 	// Before the handlers are waited for: one of them may be in a WaitFor of this informer.
-	inf.progress.stop()
+	inf.applier.progress.stop()
 	// All are stopped before the first is waited for, so that they end side by side.
 	for _, r := range handlers {
 		r.stop()
@@ -70,7 +70,7 @@ func (inf *Informer[T]) stop() {
 	for _, r := range handlers {
 		<-r.gone
 	}
-	if m := inf.setMetrics(nil); m != nil { // a namespace may still be removed, which must not be counted
+	if m := inf.applier.setMetrics(nil); m != nil { // a namespace may still be removed, which must not be counted
 		m.Close()
 	}
 }
@@ -92,21 +92,21 @@ func (inf *Informer[T]) runSources(ctx context.Context) error {
 		wg.Go(func() {
 			defer close(s.ended)
 			defer cancel()
-			if err := s.run(ctx, inf.apply); err != nil {
+			if err := s.run(ctx, inf.applier.apply); err != nil {
 				// The first failure is the cause; those that follow from the cancel are not.
 				failed.Do(func() { failure = fmt.Errorf("namespace %q: %w", s.namespace, err) })
 				stop()
 			}
 		})
 	}
-	inf.change(func() { // without namespaces, this is the sync
+	inf.applier.change(func() { // without namespaces, this is the sync
 		if inf.filled {
-			inf.dropUnread()
+			inf.applier.dropUnread()
 		}
 	})
 	inf.mu.Lock()
 	inf.launch = launch
-	for _, s := range inf.progress.current() {
+	for _, s := range inf.applier.progress.current() {
 		if !s.removed {
 			launch(s)
 		}

@@ -21,7 +21,7 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf, err := New(newCluster().source(), Options[*pod]{})
 		require.NoError(t, err)
-		s := inf.progress.sources[0]
+		s := inf.applier.progress.sources[0]
 		p := labelled("queued")
 		p.ResourceVersion = "1"
 		require.NoError(t, s.sink.Add(t.Context(), p))
@@ -34,7 +34,7 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, known, "the change is neither in the cache nor lost")
 		require.NoError(t, s.queue.PopBatch(t.Context(), func(batch []deltafifo.Change[*pod]) error {
-			inf.apply(s, batch)
+			inf.applier.apply(s, batch)
 			return nil
 		}))
 		assert.Same(t, p, <-known)
@@ -109,7 +109,7 @@ func TestFinalStateOfAnotherUIDIsNotReported(t *testing.T) {
 		o.take()
 		other := p.DeepCopy()
 		other.UID, other.ResourceVersion, other.Labels["n"] = "other", "500", "2"
-		require.NoError(t, w.inf.progress.sources[0].sink.Delete(t.Context(), other))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), other))
 		synctest.Wait()
 		require.Len(t, o.events, 1)
 		assert.Nil(t, o.events[0].New)

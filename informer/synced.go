@@ -155,10 +155,10 @@ func (r *Registration) logger() *slog.Logger { return r.log }
 // Synced returns a channel that is closed when the cache has had the contents of
 // the first list: that of each namespace, if there are several. Handlers may not
 // have got it yet: for those see [Registration.Synced].
-func (inf *Informer[T]) Synced() <-chan struct{} { return inf.progress.first }
+func (inf *Informer[T]) Synced() <-chan struct{} { return inf.applier.progress.first }
 
 // HasSynced reports whether the channel of Synced is closed.
-func (inf *Informer[T]) HasSynced() bool { return isClosed(inf.progress.first) }
+func (inf *Informer[T]) HasSynced() bool { return isClosed(inf.applier.progress.first) }
 
 // Done returns a channel that is closed when Run has returned.
 func (inf *Informer[T]) Done() <-chan struct{} { return inf.done }
@@ -168,11 +168,11 @@ func (inf *Informer[T]) Unsynced() error {
 	if inf.HasSynced() {
 		return nil
 	}
-	if !inf.progress.isStarted() {
+	if !inf.applier.progress.isStarted() {
 		return fmt.Errorf("informer %q is not running: call Run, or Start of its Factory", inf.name)
 	}
 	// None if the last list was applied since HasSynced looked.
-	why := inf.progress.unlisted()
+	why := inf.applier.progress.unlisted()
 	if why == nil {
 		return fmt.Errorf("informer %q is not synced: it has only just begun", inf.name)
 	}

@@ -74,10 +74,10 @@ func versionsAfter(t *testing.T, deltas []deltafifo.Change[*pod], ends []int) ma
 	t.Helper()
 	inf, err := New(newCluster().source(), Options[*pod]{})
 	require.NoError(t, err)
-	s, at := inf.progress.sources[0], map[int][2]string{}
+	s, at := inf.applier.progress.sources[0], map[int][2]string{}
 	begin := 0
 	for _, end := range ends {
-		inf.apply(s, deltas[begin:end])
+		inf.applier.apply(s, deltas[begin:end])
 		at[end] = [2]string{inf.Snapshot().ResourceVersion(), s.reached}
 		begin = end
 	}
@@ -118,10 +118,10 @@ func TestVersionOfADeletionIsNoted(t *testing.T) {
 		gone := w.remove("a", "x")
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), gone.ResourceVersion))
 		assert.Equal(t, gone.ResourceVersion, w.inf.Snapshot().ResourceVersion())
-		require.NoError(t, w.inf.progress.sources[0].sink.Delete(t.Context(), labelled("nobody knows"))) // without any
+		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), labelled("nobody knows"))) // without any
 		late := labelled("late")
 		late.ResourceVersion = "7"
-		require.NoError(t, w.inf.progress.sources[0].sink.Delete(t.Context(), late))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), late))
 		synctest.Wait()
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), gone.ResourceVersion))
 		assert.Equal(t, gone.ResourceVersion, w.inf.Snapshot().ResourceVersion())

@@ -36,7 +36,7 @@ func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object
 	if err != nil {
 		return err
 	}
-	err = inf.progress.wait(ctx, seen)
+	err = inf.applier.progress.wait(ctx, seen)
 	return inf.waitError(err, fmt.Sprintf("%s at resourceVersion %q", object.KeyOf(written), written.GetResourceVersion()), written.GetNamespace())
 }
 
@@ -64,11 +64,11 @@ func (inf *Informer[T]) Seen(written metav1.Object) func(met func()) (cancel fun
 	// the item is to be processed either way.
 	return func(met func()) (cancel func()) {
 		w := &waiter{condition: seen, ended: func(error) { met() }}
-		if ended, err := inf.progress.register(w); ended || err != nil {
+		if ended, err := inf.applier.progress.register(w); ended || err != nil {
 			met()
 			return nil
 		}
-		return func() { inf.progress.remove(w) }
+		return func() { inf.applier.progress.remove(w) }
 	}
 }
 
@@ -87,8 +87,8 @@ func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (fun
 	// Snapshot is safe in a condition: it takes no lock, and the snapshot is published
 	// before progress is.
 	return func() (bool, error) {
-		s, err := inf.progress.readerLocked(key.Namespace)
-		if r := inf.progress.ranges; err == nil && r != nil && !r.wanted.contains(r.key.Of(written)) {
+		s, err := inf.applier.progress.readerLocked(key.Namespace)
+		if r := inf.applier.progress.ranges; err == nil && r != nil && !r.wanted.contains(r.key.Of(written)) {
 			err = errors.New("it is not in the ranges of hashes that the informer reads")
 		}
 		if s == nil || err != nil {
@@ -124,8 +124,8 @@ func (inf *Informer[T]) WaitFor(ctx context.Context, key types.NamespacedName, c
 	// applies changes: it may be slow, and it may use the informer.
 	for first := true; ; first = false {
 		obj, exists := none, false
-		err := inf.progress.wait(ctx, func() (bool, error) {
-			s, err := inf.progress.readerLocked(key.Namespace)
+		err := inf.applier.progress.wait(ctx, func() (bool, error) {
+			s, err := inf.applier.progress.readerLocked(key.Namespace)
 			if s == nil || err != nil || !s.listed {
 				return false, err
 			}
@@ -162,14 +162,14 @@ func (inf *Informer[T]) WaitFor(ctx context.Context, key types.NamespacedName, c
 // An informer with a selector does not receive writes outside of it, and moves on
 // by bookmarks too: give ctx a deadline.
 func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVersion string, namespaces ...string) error {
-	err := inf.progress.wait(ctx, func() (bool, error) {
+	err := inf.applier.progress.wait(ctx, func() (bool, error) {
 		if len(namespaces) == 0 {
 			// Every source must get there: the version does not say which namespace it is of.
 			behind := func(s *source[T]) bool { return !atLeast(s.reached, resourceVersion) }
-			return inf.progress.synced() && !slices.ContainsFunc(inf.progress.sources, behind), nil
+			return inf.applier.progress.synced() && !slices.ContainsFunc(inf.applier.progress.sources, behind), nil
 		}
 		for _, namespace := range namespaces {
-			s, err := inf.progress.readerLocked(namespace)
+			s, err := inf.applier.progress.readerLocked(namespace)
 			if s == nil || err != nil {
 				return false, err
 			}
@@ -190,9 +190,9 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 //
 // It fails with the context's cause or with [ErrStopped].
 func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error {
-	err := inf.progress.wait(ctx, func() (bool, error) {
-		s := inf.progress.sourceLocked(key.Namespace)
-		if !inf.progress.started || s != nil && !s.listed {
+	err := inf.applier.progress.wait(ctx, func() (bool, error) {
+		s := inf.applier.progress.sourceLocked(key.Namespace)
+		if !inf.applier.progress.started || s != nil && !s.listed {
 			return false, nil
 		}
 		obj, ok := inf.Snapshot().Get(key)
@@ -209,8 +209,8 @@ func (inf *Informer[T]) WaitForRanges(ctx context.Context, ranges ...HashRange) 
 	if inf.filter == nil {
 		return inf.named(errNotRanged)
 	}
-	err := inf.progress.wait(ctx, func() (bool, error) {
-		r := inf.progress.ranges
+	err := inf.applier.progress.wait(ctx, func() (bool, error) {
+		r := inf.applier.progress.ranges
 		for _, one := range ranges {
 			if listed, has := r.listed[one]; !has {
 				return false, fmt.Errorf("it does not read the range %v; add it with AddRanges", one)
@@ -218,7 +218,7 @@ func (inf *Informer[T]) WaitForRanges(ctx context.Context, ranges ...HashRange) 
 				return false, nil
 			}
 		}
-		return inf.progress.started && (len(ranges) > 0 || len(r.unlisted()) == 0), nil
+		return inf.applier.progress.started && (len(ranges) > 0 || len(r.unlisted()) == 0), nil
 	})
 	return inf.waitError(err, fmt.Sprintf("%d ranges of hashes", len(ranges)))
 }
@@ -230,11 +230,11 @@ func (inf *Informer[T]) waitError(err error, what string, namespaces ...string) 
 		return nil
 	}
 	// listed and reached of the sources need it.
-	inf.progress.mu.Lock()
-	defer inf.progress.mu.Unlock()
+	inf.applier.progress.mu.Lock()
+	defer inf.applier.progress.mu.Unlock()
 	var at []string
 	errs := []error{err}
-	for _, s := range inf.progress.sources {
+	for _, s := range inf.applier.progress.sources {
 		if len(namespaces) > 0 && s.namespace != "" && !slices.Contains(namespaces, s.namespace) {
 			continue
 		}

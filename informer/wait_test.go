@@ -38,7 +38,7 @@ func TestWaitForResourceVersionReadsYourWrites(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "9999") }()
 		synctest.Wait()
-		require.NoError(t, w.inf.progress.sources[0].sink.Bookmark(t.Context(), "10000"))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink.Bookmark(t.Context(), "10000"))
 		require.NoError(t, <-ended, "a bookmark is progress too")
 
 		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "99999") }()
@@ -85,7 +85,7 @@ func TestWaitForResourceVersionWaitsForEveryNamespace(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, w.inf.WaitForResourceVersion(ctx, p.ResourceVersion), context.DeadlineExceeded)
-		for _, s := range w.inf.progress.sources {
+		for _, s := range w.inf.applier.progress.sources {
 			require.NoError(t, s.sink.Bookmark(t.Context(), p.ResourceVersion))
 		}
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), p.ResourceVersion))
@@ -141,7 +141,7 @@ func TestWaitForObjectIsMetByWhatCameAfterTheWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
-				s := w.inf.progress.sources[0].sink
+				s := w.inf.applier.progress.sources[0].sink
 				require.NoError(t, s.Replace(t.Context(), []*pod{object("x", "uid-x", "40")}, "40"))
 				synctest.Wait()
 				ended := make(chan error, 1)
@@ -202,7 +202,7 @@ func TestWaitsDoNotEndBeforeTheFirstList(t *testing.T) {
 		}
 		assert.Empty(t, ended, "before Run")
 		w.run()
-		s := w.inf.progress.sources[0].sink
+		s := w.inf.applier.progress.sources[0].sink
 		require.NoError(t, s.Bookmark(t.Context(), "99"))
 		require.NoError(t, s.Add(t.Context(), w.get(objKey("a", "x"))))
 		synctest.Wait()
@@ -344,7 +344,7 @@ func TestConcurrentWritersReadTheirWrites(t *testing.T) {
 
 // waiting returns the number of calls that wait.
 func waiting(inf *Informer[*pod]) int {
-	inf.progress.mu.Lock()
-	defer inf.progress.mu.Unlock()
-	return len(inf.progress.waiting)
+	inf.applier.progress.mu.Lock()
+	defer inf.applier.progress.mu.Unlock()
+	return len(inf.applier.progress.waiting)
 }

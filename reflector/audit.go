@@ -182,7 +182,7 @@ func (r *Reflector[T]) auditBeside(live *liveStream[T]) *audit {
 		defer close(a.done)
 		for ctx.Err() == nil {
 			sleep(ctx, time.Until(r.audits.due))
-			// Only from the better half of the allowance: watches come first.
+			// Only while more than half of the allowance is left: watches come first.
 			if d := r.allowance.wait(time.Now(), burst/2+1); d > 0 {
 				sleep(ctx, d)
 				continue
@@ -398,9 +398,11 @@ type AuditHealth struct {
 	// Repaired is how many of those the lists that followed added to the sink, changed
 	// in it or removed from it.
 	Missing, Extra, Stale, Repaired int
-	// Lasting is how many differences the last audit found again although the
-	// collection had been read because of them: the sink does not keep what it gets, or
-	// has objects that it got from elsewhere.
+	// Lasting is how many of the differences of the last audit the audit before it had
+	// found as well, although the whole collection was read again in between. It is 0 in
+	// a program that works. Else a list does not mend what the server and the sink
+	// disagree about: the sink drops or changes what it gets, or something else writes
+	// to it too.
 	Lasting int
 	// LastError is the error of the most recent audit that failed, at LastErrorTime. The
 	// next one is made an interval later.

@@ -267,7 +267,7 @@ func TestListAtAnUnknownVersionAsksForTheNewestAtOnce(t *testing.T) {
 				r := run(t, sourceOf(t, s), sink, listMode)
 				after(0)
 				require.Equal(t, "list@0 list@ watch@10", s.Verbs())
-				require.Equal(t, "500", s.Requests()[1].Query.Get("limit"), "a list from the quorum is paged")
+				require.Equal(t, "500", s.Requests()[1].Query.Get("limit"), "a list without a version is paged")
 				require.True(t, r.Health().Synced)
 			})
 		})

@@ -16,7 +16,7 @@ type position struct {
 	// before the watch began is not known, and rv no point to resume from.
 	gap bool
 	// lost says that the server does not know rv (any more, or yet), so that
-	// the collection has to be read without one, from a quorum.
+	// the collection has to be read without one, which a server answers from etcd.
 	lost bool
 	// rewritten says that the server's history ends before rv: it is not the
 	// one that rv belongs to, and its versions may be old numbers for new

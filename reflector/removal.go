@@ -25,7 +25,7 @@ func resourceCheckerOf[T Object](lw ListerWatcher[T]) resourceChecker {
 // not serve its custom resources yet, and must not empty a cache.
 //
 // Resource versions of a resource that is created again are not comparable with
-// what the sink had, so the next list is read without one, from a quorum.
+// what the sink had, so the next list is read without one, which a server answers from etcd.
 func (r *Reflector[T]) noteAbsence(ctx context.Context) {
 	checker := resourceCheckerOf(r.lw)
 	if h := r.Health(); checker == nil || !h.Synced || h.ResourceRemoved {

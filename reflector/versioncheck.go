@@ -87,7 +87,7 @@ func (r *Reflector[T]) checkBeside(live *liveStream[T]) *versionCheck {
 		// question.
 		sleep(ctx, checkAfter+time.Duration(rand.Int64N(int64(checkAfter))))
 		for ctx.Err() == nil && !live.moved.Load() {
-			// Only from the better half of the allowance: watches come first.
+			// Only while more than half of the allowance is left: watches come first.
 			if d := r.allowance.spend(time.Now(), burst/2+1); d > 0 {
 				sleep(ctx, d)
 				continue

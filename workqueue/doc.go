@@ -47,7 +47,7 @@
 //  6. Nothing starves: while the oldest item of a priority class has waited for
 //     longer than its [Options].MaxWait, the class gets one of every four
 //     items handed out. If that holds for several of C classes, each gets one of
-//     every 4(C-1).
+//     every 4(C-1); with groups, promise 4 says which item of the class.
 //  7. An item has at most one request pending, the earliest: the shortest delay
 //     counts, Add replaces any delay, and a delay is ignored if the item is queued.
 //     A retry keeps the priority class; an add can only raise it.

@@ -37,8 +37,10 @@ type Metrics interface {
 type Stats struct {
 	// Queued is the number of items ready to be handed out.
 	Queued int
-	// Again is the number of running items that were added once more and will
-	// be queued when they are done. Queued+Again is workqueue_depth.
+	// Again is the number of running items that were added once more. An item is never
+	// processed twice at once, so it is queued when its worker is done: these items are
+	// in Running, and not yet in Queued. What is waiting for a worker altogether, which
+	// is workqueue_depth, is Queued+Again.
 	Again int
 	// Delayed is the number of items waiting for their delay to end.
 	Delayed int
@@ -66,9 +68,11 @@ type Stats struct {
 	// ParkTimeouts is how many parks ended because their time had passed, without
 	// the condition being met.
 	ParkTimeouts uint64
-	// ShutdownLosses is how many requests were lost to the shutdown: delayed and
-	// parked items, retries that came after it, and what a stopping [Process] took
-	// out of the queue.
+	// ShutdownLosses is how many items were asked for and never handed out, because the
+	// queue was shut down before: those that were delayed or parked, retries that came
+	// after it, and what a stopping [Process] took out of the queue. A controller need
+	// not care, as it adds every object again when it starts; a queue of work that exists
+	// nowhere else has lost that work. It is 0 before a shutdown.
 	ShutdownLosses uint64
 
 	// The durations are 0 in a queue that does not keep times, see

@@ -100,7 +100,7 @@ func TestGoSideSeesWhatClientsDo(t *testing.T) {
 	got := &corev1.Pod{}
 	require.NoError(t, core(t, s).Get().Namespace("fresh").Resource("pods").Name(pod.Name).Do(context.Background()).Into(got))
 	assert.Equal(t, pod.UID, got.UID)
-	assert.Equal(t, corev1.PodRunning, got.Status.Phase, "the Go side writes status")
+	assert.Equal(t, corev1.PodRunning, got.Status.Phase, "the methods of Server write status")
 	u, err := s.Get(schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "fresh", pod.Name)
 	require.NoError(t, err)
 	assert.Equal(t, pod.ResourceVersion, u.GetResourceVersion())

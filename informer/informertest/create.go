@@ -17,13 +17,13 @@ const nameAttempts = 8
 type writeOptions struct {
 	// dryRun computes the result and stores nothing.
 	dryRun bool
-	// trusted marks writes by the Go side, for the convenience of tests: status
+	// trusted marks writes by the methods of Server, for the convenience of tests: status
 	// is written together with the rest, and namespaces need not exist.
 	trusted bool
 	// subresource is "" or "status".
 	subresource string
 	// manager is who writes, for metadata.managedFields; version is the API version
-	// of the request. Both are empty for the Go side.
+	// of the request. Both are empty for the methods of Server.
 	manager, version string
 	// applied marks an object whose managedFields a server-side apply has set.
 	applied bool
@@ -127,7 +127,7 @@ func setIfAbsent(obj *unstructured.Unstructured, value any, path ...string) {
 }
 
 // namespaceForCreateLocked refuses objects in a namespace that does not exist
-// or is being deleted. The Go side gets a missing namespace made.
+// or is being deleted. For the methods of Server a missing namespace is made.
 func (s *store) namespaceForCreateLocked(res Resource, namespace, name string, opts writeOptions) error {
 	if res.ClusterScoped || namespace == "" {
 		return nil

@@ -52,7 +52,7 @@ func ExampleServer() {
 	// 1
 }
 
-// The Go side writes whole objects, status included, and makes namespaces.
+// The methods of Server write whole objects, status included, and make namespaces.
 func ExampleServer_Create() {
 	server, err := informertest.NewServer(informertest.Options{})
 	if err != nil {

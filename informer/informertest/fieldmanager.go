@@ -96,7 +96,7 @@ func trackUpdate(res Resource, old *unstructured.Unstructured, managers []metav1
 	}
 	live.SetGroupVersionKind(res.gvk(res.Versions[0]))
 	obj.SetGroupVersionKind(res.gvk(version))
-	// An object that does not fit its schema, which only the Go side can store,
+	// An object that does not fit its schema, which only a method of Server can store,
 	// keeps the managers that it has.
 	written := &tracked{obj, takeManagers(obj)}
 	if _, err := m.Update(&tracked{live, managers}, written, manager); err == nil {

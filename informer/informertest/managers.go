@@ -51,7 +51,7 @@ func canonicalManagers(member any) any {
 	}
 	entries := (&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": list}}}).GetManagedFields()
 	if len(entries) != len(list) {
-		return member // only the Go side can store such an object
+		return member // only a method of Server can store such an object
 	}
 	return managerEntries(entries)
 }

@@ -130,7 +130,7 @@ func (s *Server) collection(gvr schema.GroupVersionResource) (kind, error) {
 	return kind{c, res, gvr.Version}, nil
 }
 
-// decode turns an object of the Go side into what the store takes, a copy, and
+// decode turns an object of the caller of a method of Server into what the store takes, a copy, and
 // finds its collection.
 func (s *Server) decode(obj runtime.Object) (kind, *unstructured.Unstructured, error) {
 	raw, err := json.Marshal(obj)
@@ -158,7 +158,7 @@ func (s *Server) decode(obj runtime.Object) (kind, *unstructured.Unstructured, e
 	return k, u, nil
 }
 
-// encode writes a stored version into an object of the Go side.
+// encode writes a stored version into an object of the caller of a method of Server.
 func encode(v *version, k kind, into runtime.Object) error {
 	u, err := v.object(k.res, k.version)
 	if err != nil {

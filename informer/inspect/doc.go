@@ -15,6 +15,11 @@
 //
 // In a terminal, go run …/informer/inspect/cmd/inspect localhost:6060 follows it.
 //
+// Why was this object not reconciled? With the parameter key, as in ?key=default/web, the
+// answer is about one key: what each cache and each queue has of it, what happened to it,
+// and why it is not processed. The history needs a history.Recorder in [Options].History,
+// in the informers and in the queues; README.md has what it says.
+//
 // # Use
 //
 //	page, err := inspect.New(inspect.Options{Show: []inspect.Source{
@@ -53,7 +58,15 @@
 //     stored by a cache. The page loads nothing from elsewhere, may not be framed, and
 //     its policy permits no style and no script but its own.
 //  7. Nothing is global: importing the package registers nothing anywhere.
-//  8. A request whose Host is not a loopback one, nor in [Options].Hosts, is answered
+//  8. What is shown of a key is bounded, whatever is recorded: the last 200 entries, texts
+//     cut off. A key is looked up in a time that does not depend on the length of a
+//     queue. Names of labels and annotations are shown, and what else is in an object
+//     only with [Options].ShowObjects; the data of a Secret never.
+//  9. A reason against a key is named by its cause: the predicate that dropped an event,
+//     the namespace that is not read, the selector, the error that keeps an informer
+//     from syncing, the handler that is behind or panicked, a history that may have been
+//     overwritten. What is not known is said not to be known.
+//  10. A request whose Host is not a loopback one, nor in [Options].Hosts, is answered
 //     with 403: other sites cannot read the page through a browser. A page that others
 //     than this machine can reach says so, unless Hosts is set.
 //
@@ -61,5 +74,6 @@
 //
 // inspect.go (requests), host.go (who may ask), source.go and report.go (what is
 // asked), problems.go (what is wrong), card.go and cardqueue.go (what people read),
-// page.go with page.html, page.css and page.js, text.go, format.go (the JSON).
+// page.go with page.html, page.css and page.js, text.go, format.go (the JSON). For one
+// key: lookup.go, explain.go, whynot.go, sentence.go, explaincard.go with explain.html.
 package inspect

@@ -198,7 +198,8 @@ func isReady(informer.Event[*corev1.ConfigMap]) bool { return false }
 
 func hasName(*corev1.ConfigMap) bool { return false }
 
-func TestWhyNotNamesThePredicate(t *testing.T) {
+// Promise inspect/9
+func TestPromise9WhyNotNamesThePredicate(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap]{
 		"GenerationChanged": func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap] {
@@ -240,7 +241,8 @@ func TestWhyNotNamesThePredicate(t *testing.T) {
 	}
 }
 
-func TestWhyNotNamesTheNamespaceThatIsNotWatched(t *testing.T) {
+// Promise inspect/9
+func TestPromise9WhyNotNamesTheNamespaceThatIsNotWatched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := informertest.Start(t, informertest.Options{InMemory: true})
@@ -254,7 +256,8 @@ func TestWhyNotNamesTheNamespaceThatIsNotWatched(t *testing.T) {
 	})
 }
 
-func TestWhyNotNamesTheSelector(t *testing.T) {
+// Promise inspect/9
+func TestPromise9WhyNotNamesTheSelector(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newRecorded(t, reflector.ResourceOptions{LabelSelector: "app=web"})
@@ -267,7 +270,8 @@ func TestWhyNotNamesTheSelector(t *testing.T) {
 	})
 }
 
-func TestWhyNotSaysWhatKeepsAnInformerFromSyncing(t *testing.T) {
+// Promise inspect/9
+func TestPromise9WhyNotSaysWhatKeepsAnInformerFromSyncing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newRecorded(t, reflector.ResourceOptions{})
@@ -298,7 +302,8 @@ func TestWhyNotSaysThatAnInformerHasStopped(t *testing.T) {
 	})
 }
 
-func TestWhyNotNamesTheHandlerThatIsBehindOrPanicked(t *testing.T) {
+// Promise inspect/9
+func TestPromise9WhyNotNamesTheHandlerThatIsBehindOrPanicked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newRecorded(t, reflector.ResourceOptions{})
@@ -322,7 +327,8 @@ func TestWhyNotNamesTheHandlerThatIsBehindOrPanicked(t *testing.T) {
 	})
 }
 
-func TestWhyNotSaysThatTheHistoryMayBeOverwritten(t *testing.T) {
+// Promise inspect/9
+func TestPromise9WhyNotSaysThatTheHistoryMayBeOverwritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		recorder := history.New(history.Options{Entries: 16}) // one in each ring
@@ -343,7 +349,8 @@ func TestWhyNotSaysThatTheHistoryMayBeOverwritten(t *testing.T) {
 	})
 }
 
-func TestWhyNotSaysThatAQueueCannotBeAsked(t *testing.T) {
+// Promise inspect/9
+func TestPromise9WhyNotSaysThatAQueueCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	queue := workqueue.New(workqueue.Options[any]{Name: "odd"})
 	e := explain(t, newHandler(t, inspect.Queue(queue)), "default/web")

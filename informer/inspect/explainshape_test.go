@@ -115,8 +115,8 @@ func TestShapeOfAnExplanation(t *testing.T) {
 	})
 }
 
-// Secrets are not shown, whatever the options say.
-func TestBodiesAreShownOnlyIfAskedForAndNeverTheDataOfSecrets(t *testing.T) {
+// Promise inspect/8
+func TestPromise8BodiesAreShownOnlyIfAskedForAndNeverTheDataOfSecrets(t *testing.T) {
 	t.Parallel()
 	meta := metav1.ObjectMeta{
 		Namespace: "default", Name: "web", Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"hunter2"}}`, "a": "b"},
@@ -188,7 +188,8 @@ func TestKeysThatCannotBeLookedUpAreRefused(t *testing.T) {
 	assert.Equal(t, "a", explain(t, h, " a ").Key, "pasted with spaces")
 }
 
-func TestAnExplanationIsBounded(t *testing.T) {
+// Promise inspect/8
+func TestPromise8AnExplanationIsBounded(t *testing.T) {
 	t.Parallel()
 	r := history.New(history.Options{})
 	web := history.Key{Namespace: "default", Name: "web"}

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -18,4 +20,24 @@ func TestMemoryIsShown(t *testing.T) {
 		"table 2.3 MB, index app 10 B, index node 560.0 kB\n", reportMemory(u).text())
 	u.Pool = 0
 	assert.Contains(t, reportMemory(u).text(), "memory: about 153.0 MB of objects; table")
+}
+
+func TestMemoryIsEstimatedForOnePercentOfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		slow := func() map[string]informer.MemoryUsage {
+			time.Sleep(10 * time.Millisecond)
+			calls++
+			return map[string]informer.MemoryUsage{"pods": {Objects: calls}}
+		}
+		e := new(estimate)
+		for range 250 { // a page that is refreshed without a break
+			e.usage(slow)
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.Equal(t, 3, calls)
+		assert.Equal(t, 3, e.usage(slow)["pods"].Objects, "as it was last")
+		time.Sleep(time.Second)
+		assert.Equal(t, 4, e.usage(slow)["pods"].Objects)
+	})
 }

@@ -389,8 +389,8 @@ func TestPromise6PolicyNamesTheStylesheetAndTheScript(t *testing.T) {
 	}
 }
 
-// Promise inspect/8
-func TestPromise8OnlyKnownHostsAreAnswered(t *testing.T) {
+// Promise inspect/10
+func TestPromise10OnlyKnownHostsAreAnswered(t *testing.T) {
 	t.Parallel()
 	status := func(h http.Handler, host string) int {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -424,8 +424,8 @@ func TestPromise8OnlyKnownHostsAreAnswered(t *testing.T) {
 	assert.ErrorContains(t, err, "empty name")
 }
 
-// Promise inspect/8
-func TestPromise8PageThatOthersCanReachSaysSo(t *testing.T) {
+// Promise inspect/10
+func TestPromise10PageThatOthersCanReachSaysSo(t *testing.T) {
 	t.Parallel()
 	open, err := inspect.New(inspect.Options{Hosts: []string{"*"}})
 	require.NoError(t, err)

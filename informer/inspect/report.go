@@ -235,7 +235,7 @@ func newReport(shown []*Source, opts *Options) *report {
 		// The memory is asked separately, as not every source knows it.
 		memory := map[string]informer.MemoryUsage{}
 		if s.memory != nil {
-			memory = s.memory()
+			memory = s.estimated.usage(s.memory)
 		}
 		for _, h := range s.informers() {
 			inf := reportInformer(h, opts)

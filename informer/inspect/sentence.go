@@ -150,7 +150,7 @@ func addSentence(e *history.Entry, queue string) string {
 	case history.Rejected:
 		return fmt.Sprintf("Added to %s%s, and ignored: the queue is shut down.", queue, by)
 	}
-	return fmt.Sprintf("Added to %s%s%s.", queue, class, by)
+	return fmt.Sprintf("Added to %s%s%s.", queue, by, class)
 }
 
 // changed says what happened to an object: "Deployment default/web changed (version 8127

@@ -15,6 +15,7 @@ import (
 // Exactly one of informers and queue is set. They are functions rather than the
 // objects, so that a Handler needs no type parameter.
 type Source struct {
+	estimated *estimate // of memory
 	informers func() []informer.Health
 	memory    func() map[string]informer.MemoryUsage // nil if it is not known
 	queue     func(opts *Options) queueReport

@@ -51,7 +51,7 @@ func newMemoryLevels() memoryLevels {
 		structure: gauge("informer_structure_bytes", "Memory of the table of objects, without the objects: exact, up to 5 minutes old."),
 		index:     gauge("informer_index_bytes", "Memory of an index: exact, up to 5 minutes old.", "index"),
 		objects:   gauge("informer_objects_bytes", "Memory of the objects, without the parts that are in a pool: an estimate from a sample, up to 5 minutes old."),
-		saved:     gauge("informer_shared_bytes", "How much more the objects would take if none of their parts were in a pool: an estimate from a sample, up to 5 minutes old."),
+		saved:     gauge("informer_shared_bytes", "What the InternPool saves this informer: how much more its objects would take with a copy of each part of their own. The pool itself, informer_pool_bytes, is not taken off. An estimate from a sample, up to 5 minutes old."),
 		pool:      gauge("informer_pool_bytes", "Memory of the informer's pool with the parts in it: an estimate, up to 5 minutes old. It is the same for all informers of a pool, so it must not be added up. There is no such series without a pool."),
 	}
 }

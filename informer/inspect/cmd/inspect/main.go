@@ -4,7 +4,8 @@
 //
 // The address is that of the program, at which the page is /debug/informers, or the whole
 // URL of the page. What is wrong comes first. With -once, the answer is printed once, and
-// the exit code is 1 if there is none.
+// the exit code is 1 if there is none. With -explain default/web, it is about that key:
+// what happened to it, and why it is not processed.
 package main
 
 import (
@@ -39,6 +40,7 @@ type options struct {
 	once  bool
 	every time.Duration
 	lines int
+	key   string // to explain; empty: everything
 	page  string
 }
 
@@ -50,6 +52,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.once, "once", false, "print the state once and end")
 	flags.DurationVar(&o.every, "every", 2*time.Second, "the time between two requests")
 	flags.IntVar(&o.lines, "lines", 40, "how many lines to show in a terminal; 0 means all")
+	flags.StringVar(&o.key, "explain", "", "explain what happened to this `key`, such as default/web")
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(out, "usage: inspect [flags] ADDRESS    (for example localhost:6060, or the URL of the page)")
 		flags.PrintDefaults()
@@ -65,12 +68,12 @@ func parse(args []string, out io.Writer) (options, error) {
 		return o, fmt.Errorf("-every is %s; give a positive duration, such as 2s", o.every)
 	}
 	var err error
-	o.page, err = pageURL(flags.Arg(0))
+	o.page, err = pageURL(flags.Arg(0), o.key)
 	return o, err
 }
 
-// pageURL returns where the text of the page is.
-func pageURL(address string) (string, error) {
+// pageURL returns where the text of the page is, or of one key.
+func pageURL(address, key string) (string, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
@@ -84,7 +87,11 @@ func pageURL(address string) (string, error) {
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/debug/informers"
 	}
-	u.RawQuery = "format=text"
+	query := url.Values{"format": {"text"}}
+	if key != "" {
+		query.Set("key", key)
+	}
+	u.RawQuery = query.Encode()
 	return u.String(), nil
 }
 

@@ -49,6 +49,22 @@ func TestOncePrintsTheText(t *testing.T) {
 	assert.ErrorContains(t, err, "is the program running")
 }
 
+func TestExplainsAKey(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func() {})
+	for _, key := range []string{"default/web", "a b&format=json/ü"} {
+		var out bytes.Buffer
+		require.NoError(t, run(t.Context(), []string{"-once", "-explain", key, server.URL}, &out, false))
+		assert.True(t, strings.HasPrefix(out.String(), key+" "), out.String())
+	}
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"-once", "-explain", "default/web", server.URL}, &out, false))
+	assert.Contains(t, out.String(), "default/web waits for a worker of queue orders")
+	assert.Contains(t, out.String(), "the program records no history")
+	err := run(t.Context(), []string{"-once", "-explain", strings.Repeat("x", 600), server.URL}, &out, false)
+	assert.ErrorContains(t, err, "at most 512")
+}
+
 func TestFollowsUntilItIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, terminal := range []bool{true, false} {
