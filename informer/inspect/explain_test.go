@@ -270,6 +270,13 @@ func TestPromise9WhyNotNamesTheSelector(t *testing.T) {
 	})
 }
 
+func TestWhyNotSaysThatAnotherReplicaMayHaveTheObject(t *testing.T) {
+	t.Parallel()
+	inf := stubInformer{Name: "maps", Synced: true, Sources: []informer.SourceHealth{{FilteredBy: informer.FilteredByServer, Reflector: reflector.Health{Synced: true}}}}
+	e := explain(t, newHandler(t, inspect.Informer(inf)), "default/web")
+	assert.Equal(t, "Informer maps does not have it, and reads only some ranges of hashes: if the object exists, another replica may have it.", e.WhyNot[0])
+}
+
 // Promise inspect/9
 func TestPromise9WhyNotSaysWhatKeepsAnInformerFromSyncing(t *testing.T) {
 	t.Parallel()

@@ -54,6 +54,7 @@ type sourceReport struct {
 	// What of the resource is selected, such as "labels app=web"; empty: everything, or
 	// the source does not say it.
 	Selector string `json:"selector,omitempty"`
+	ranged   bool   // only some ranges of hashes are read
 	// A reflector.State, and since when.
 	State           string    `json:"state"`
 	Since           time.Time `json:"since,omitzero"`
@@ -304,6 +305,7 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 	r := sourceReport{
 		Namespace:           s.Namespace,
 		Selector:            s.Selector,
+		ranged:              s.FilteredBy != "",
 		State:               string(h.State),
 		Since:               h.Since.UTC(),
 		Synced:              h.Synced,

@@ -107,6 +107,10 @@ func (e *explanation) whyNotSelected(inf *informerReport, namespace string) {
 	name := title(inf.Name)
 	for i := range inf.Sources {
 		s := &inf.Sources[i]
+		if s.ranged {
+			e.addReason(fmt.Sprintf("Informer %s does not have it, and reads only some ranges of hashes: if the object exists, another replica may have it.", name))
+			return
+		}
 		if s.Selector == "" || s.Namespace != "" && s.Namespace != namespace {
 			continue
 		}
