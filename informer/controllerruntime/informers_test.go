@@ -259,6 +259,7 @@ func TestACacheThatNeverStartsIsNoWork(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.False(t, c.WaitForCacheSync(ctx))
+		require.NoError(t, c.RemoveInformer(t.Context(), &corev1.ConfigMap{}))
 		require.Zero(t, server.Count("list", "configmaps"))
 		require.Zero(t, server.Count("watch", "configmaps"))
 		require.False(t, manager.LeaderElectionRunnable(c).NeedLeaderElection())

@@ -151,6 +151,8 @@ func (k *kind) waitForSync(ctx context.Context) error {
 		case <-p.informer.Synced():
 		case <-p.informer.Done():
 			return errors.Join(informer.ErrStopped, p.informer.Unsynced())
+		case <-k.ctx.Done(): // removed before it ran
+			return errors.Join(informer.ErrStopped, p.informer.Unsynced())
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), p.informer.Unsynced())
 		}

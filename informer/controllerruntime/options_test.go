@@ -297,7 +297,9 @@ type counting struct {
 }
 
 func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.n.Add(1)
+	if strings.HasSuffix(r.URL.Path, "/configmaps") { // not those of the mapper
+		c.n.Add(1)
+	}
 	return c.RoundTripper.RoundTrip(r)
 }
 
@@ -308,9 +310,8 @@ func TestTheHTTPClientOfTheManagerIsUsed(t *testing.T) {
 		require.NoError(t, err)
 		var n atomic.Int64
 		c := started(t, server, cache.Options{HTTPClient: &http.Client{Transport: counting{plain.Transport, &n}, Timeout: time.Nanosecond}})
-		before := n.Load()
 		require.Equal(t, []string{"a/x"}, names(t, c))
-		require.Greater(t, n.Load(), before)
+		require.Positive(t, n.Load())
 
 		// A config that asks for JSON gets it; a program's own agent is sent.
 		cfg := rest.CopyConfig(server.Config())

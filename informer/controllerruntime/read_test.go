@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -129,7 +130,17 @@ func TestEachFormOfAKindHasItsOwnInformer(t *testing.T) {
 		require.Equal(t, 2, c.MemoryUsage()["configmaps/v1"].Objects)
 		require.Positive(t, c.MemoryUsage()["configmaps/v1"].Plain)
 
-		// Of a kind that the scheme does not know, with and without a transform.
+		// What handlers get has the kind as well, not that of metadata.
+		inf, err := c.GetInformer(t.Context(), metadataOf(gvk))
+		require.NoError(t, err)
+		kinds := make(chan schema.GroupVersionKind, 2)
+		_, err = inf.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+			kinds <- obj.(client.Object).GetObjectKind().GroupVersionKind() //nolint:forcetypeassert // of a cache
+		}})
+		require.NoError(t, err)
+		require.Equal(t, gvk, <-kinds)
+
+		// Of a kind that the scheme does not know.
 		w := unstructuredOf(widget)
 		require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "w"}, w))
 		require.Error(t, c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "w"}, &unknown{}))

@@ -11,6 +11,11 @@
 //	go -C internal/bench run ./cmd/compare -run 'queue: add'
 //	go -C internal/bench run ./cmd/compare -scaling   # how costs grow
 //
+// A whole program is measured by the command cmd/manager: a controller-runtime manager
+// with its own cache and with ours, see there.
+//
+//	go -C internal/bench run ./cmd/manager
+//
 // # How it measures
 //
 //		compare ──┬── run ──▶ process of our side    │ ours │      │ ours │
