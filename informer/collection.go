@@ -53,7 +53,7 @@ func (c *collection[T]) resolve(ctx context.Context) (reflector.ListerWatcher[T]
 			return nil, err
 		}
 		if !found.Namespaced && opts.Namespace != "" {
-			return nil, fmt.Errorf("informer: %s is not in namespaces, so it cannot be read by namespace; set ForOptions.AllNamespaces", c.gvk.Kind)
+			return nil, fmt.Errorf("informer: %s is not in namespaces, so it cannot be read by namespace; set ForOptions.Whole", c.gvk.Kind)
 		}
 		gvr = c.gvk.GroupVersion().WithResource(found.Name)
 		opts.Kind = c.gvk.Kind

@@ -75,5 +75,5 @@
 //	          handler.go  predicate.go  enqueue.go  ──▶ workqueue (queue.go)
 //	informer  registration.go  informer.go  namespaces.go  ranges.go  memory.go  run.go
 //	reading   lister.go  events.go  synced.go  wait.go  ready.go  cache.go
-//	sharing   discovery.go  collection.go  factory.go  share.go  group.go
+//	sharing   discovery.go  collection.go  factory.go  factoryranges.go  share.go  group.go
 package informer

@@ -34,6 +34,10 @@ type FactoryOptions struct {
 	// ByNamespace reads namespaces one by one also while there are none: those that
 	// AddNamespace adds. It is implied by Namespaces.
 	ByNamespace bool
+	// ByRange reads ranges of hashes, for a program whose replicas share the objects: none
+	// at first, and those that [Factory.AddRanges] adds. It cannot be combined with
+	// namespaces. ForOptions.HashKey says what is hashed; see [NewRanged].
+	ByRange bool
 	// ResyncPeriod is that of handlers whose options have none; 0 is no resync.
 	ResyncPeriod time.Duration
 	// Transform, if set, modifies each object of all informers before it is stored,
@@ -75,6 +79,7 @@ type Factory struct {
 
 	mu      sync.Mutex // guards all below
 	spaces  []string   // the namespaces that are read; replaced, never modified
+	ranges  []HashRange
 	sources map[reflect.Type]any
 	shared  map[sharedKey]sharedInformer
 	launch  func(run func(context.Context) error) (stop func()) // not nil once started
@@ -88,13 +93,14 @@ type Factory struct {
 // Functions, such as Transform, cannot be part of it: they are not comparable. Variant
 // stands for them.
 type sharedKey struct {
-	typ           reflect.Type
-	resource      schema.GroupVersionResource
-	kind          schema.GroupVersionKind
-	label, field  string
-	shard         string
-	allNamespaces bool
-	variant       string
+	typ          reflect.Type
+	resource     schema.GroupVersionResource
+	kind         schema.GroupVersionKind
+	label, field string
+	shard        string
+	whole        bool
+	hashKey      HashKey
+	variant      string
 }
 
 // sharedInformer is a *share[T] of some T.
@@ -109,6 +115,9 @@ type sharedInformer interface {
 	Find(key types.NamespacedName) (Object, bool)
 	addNamespace(namespace string) error
 	removeNamespace(namespace string)
+	addRanges(ranges []HashRange) error
+	removeRanges(ranges []HashRange)
+	waitForRanges(ctx context.Context, ranges []HashRange) error
 	begin(launch func(run func(context.Context) error) (stop func()))
 }
 
@@ -124,6 +133,9 @@ func NewFactory(cfg *rest.Config, opts FactoryOptions) (*Factory, error) {
 	// A namespace that is listed twice must not get two sources for one part of the cache.
 	namespaces := slices.Compact(slices.Sorted(slices.Values(opts.Namespaces)))
 	opts.ByNamespace = opts.ByNamespace || len(namespaces) > 0
+	if opts.ByNamespace && opts.ByRange {
+		return nil, errors.New("informer: FactoryOptions has namespaces and ByRange; set one of the two (HashNamespace keeps the objects of a namespace together)")
+	}
 	if r := opts.ResyncPeriod; r != 0 && r < minResyncStep {
 		return nil, fmt.Errorf("informer: FactoryOptions.ResyncPeriod is %v; use 0 for no resync, or at least %v", r, minResyncStep)
 	}
@@ -236,7 +248,7 @@ func (f *Factory) Find(key types.NamespacedName) map[string]Object {
 }
 
 // AddNamespace makes all informers read one more namespace: those that exist, save
-// for those with AllNamespaces, and those that will be asked for. Handlers get its
+// for those with Whole, and those that will be asked for. Handlers get its
 // objects as those of a first list; see [Informer.AddNamespace]. It fails if the
 // factory does not read by namespace, or has the namespace already.
 func (f *Factory) AddNamespace(namespace string) error {

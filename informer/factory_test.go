@@ -139,7 +139,7 @@ func TestFactoryReadsOnlyItsNamespaces(t *testing.T) {
 		fac.Start(t.Context())
 		pods, err := For(fac, ForOptions[*pod]{})
 		require.NoError(t, err)
-		spaces, err := For(fac, ForOptions[*corev1.Namespace]{AllNamespaces: true})
+		spaces, err := For(fac, ForOptions[*corev1.Namespace]{Whole: true})
 		require.NoError(t, err)
 		wrong, err := For(fac, ForOptions[*corev1.Namespace]{})
 		require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestFactoryReadsOnlyItsNamespaces(t *testing.T) {
 		assert.Equal(t, 2, pods.Snapshot().Len())
 		assert.GreaterOrEqual(t, spaces.Snapshot().Len(), 3)
 		synctest.Wait()
-		assert.ErrorContains(t, wrong.Unsynced(), "AllNamespaces")
+		assert.ErrorContains(t, wrong.Unsynced(), "Whole")
 	})
 }
 
@@ -289,13 +289,13 @@ func TestInformersOfAFactoryHaveDifferentNames(t *testing.T) {
 	inFactory(t, FactoryOptions{Namespaces: []string{"a"}}, func(t *testing.T, _ *informertest.Server, fac *Factory) {
 		typed, err := For(fac, ForOptions[*pod]{})
 		require.NoError(t, err)
-		all, err := For(fac, ForOptions[*pod]{AllNamespaces: true})
+		all, err := For(fac, ForOptions[*pod]{Whole: true})
 		require.NoError(t, err)
 		free, err := For(fac, ForOptions[untyped]{Kind: podKind})
 		require.NoError(t, err)
 		meta, err := For(fac, ForOptions[*metav1.PartialObjectMetadata]{Kind: podKind, LabelSelector: "a=b"})
 		require.NoError(t, err)
-		assert.Equal(t, []string{"Pod", "Pod/all-namespaces", "Pod/unstructured", "Pod/metadata/a=b"},
+		assert.Equal(t, []string{"Pod", "Pod/whole", "Pod/unstructured", "Pod/metadata/a=b"},
 			[]string{typed.Name(), all.Name(), free.Name(), meta.Name()})
 	})
 }

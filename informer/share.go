@@ -36,9 +36,12 @@ type ForOptions[T Object] struct {
 	// ShardSelector reads one part of the collection; see
 	// [reflector.ResourceOptions].
 	ShardSelector string
-	// AllNamespaces reads all namespaces although the factory has Namespaces; use it
-	// for resources that are not in namespaces.
-	AllNamespaces bool
+	// HashKey says what is hashed if the factory reads by range; see [NewRanged]. With
+	// HashUID for owners and HashOwner for what they own, a replica has both.
+	HashKey HashKey
+	// Whole reads all objects although the factory has Namespaces or ranges; use it
+	// for resources that are not in namespaces, and for those that every replica needs.
+	Whole bool
 	// Transform and Indexer are as in [Options]. They belong to the informer: what
 	// the first call of For gives is in effect for all that share it, and later
 	// calls leave them out. Functions cannot be compared, so informers that differ
@@ -103,6 +106,28 @@ func (s *share[T]) addNamespace(namespace string) error {
 // factory's mutex held.
 func (s *share[T]) removeNamespace(namespace string) { s.RemoveNamespace(namespace) }
 
+// ranged reports whether the informer reads by ranges.
+func (s *share[T]) ranged() bool { return s.filter != nil }
+
+// addRanges makes the informer read more ranges, unless it reads all.
+func (s *share[T]) addRanges(ranges []HashRange) error {
+	if !s.ranged() {
+		return nil
+	}
+	return s.AddRanges(ranges...)
+}
+
+// removeRanges makes the informer read fewer ranges.
+func (s *share[T]) removeRanges(ranges []HashRange) { s.RemoveRanges(ranges...) }
+
+// waitForRanges waits for ranges, unless the informer reads all.
+func (s *share[T]) waitForRanges(ctx context.Context, ranges []HashRange) error {
+	if !s.ranged() {
+		return nil
+	}
+	return s.WaitForRanges(ctx, ranges...)
+}
+
 // begin is called with the factory's mutex held.
 func (s *share[T]) begin(launch func(func(context.Context) error) func()) {
 	if !s.begun {
@@ -142,7 +167,7 @@ func For[T Object](f *Factory, options ...ForOptions[T]) (*Shared[T], error) {
 	key := sharedKey{
 		typ: reflect.TypeFor[T](), resource: opts.Resource, kind: opts.Kind,
 		label: opts.LabelSelector, field: opts.FieldSelector, shard: opts.ShardSelector,
-		allNamespaces: opts.AllNamespaces, variant: opts.Variant,
+		whole: opts.Whole, hashKey: opts.HashKey, variant: opts.Variant,
 	}
 	if f.down {
 		return nil, fmt.Errorf("informer: the factory was shut down: %w", ErrStopped)
@@ -242,6 +267,8 @@ func (o *ForOptions[T]) complete(f *Factory, hasSource bool) error {
 		}
 	}
 	switch {
+	case o.ShardSelector != "" && f.opts.ByRange && !o.Whole:
+		return errors.New("informer: ForOptions has a ShardSelector, and the factory reads by range; leave it empty, or set Whole")
 	case o.Resource.Resource != "" && o.Kind.Kind != "":
 		return errors.New("informer: ForOptions has both a Resource and a Kind; set one of the two")
 	case o.Resource.Resource != "":
@@ -280,7 +307,10 @@ type builder[T Object] struct {
 
 // build returns an informer, with a source for each namespace that it is to read.
 func (b builder[T]) build() (*Informer[T], error) {
-	if !b.f.opts.ByNamespace || b.opts.AllNamespaces {
+	if b.f.opts.ByRange && !b.opts.Whole {
+		return b.buildRanged()
+	}
+	if !b.f.opts.ByNamespace || b.opts.Whole {
 		lw, err := b.source("")
 		if err != nil {
 			return nil, err
@@ -299,6 +329,19 @@ func (b builder[T]) build() (*Informer[T], error) {
 		}
 	}
 	return inf, err
+}
+
+// buildRanged returns an informer of the factory's ranges.
+func (b builder[T]) buildRanged() (*Informer[T], error) {
+	lw, err := b.source("")
+	if err != nil {
+		return nil, err
+	}
+	inf, err := NewRanged(lw, b.opts.HashKey, b.options())
+	if err != nil {
+		return nil, err
+	}
+	return inf, inf.AddRanges(b.f.ranges...)
 }
 
 // options merges the options of For with those of the factory.
@@ -372,8 +415,11 @@ func (b builder[T]) name() string {
 	case reflect.TypeFor[*metav1.PartialObjectMetadata]():
 		parts = append(parts, "metadata")
 	}
-	if b.opts.AllNamespaces && b.f.opts.ByNamespace {
-		parts = append(parts, "all-namespaces")
+	if b.opts.Whole && (b.f.opts.ByNamespace || b.f.opts.ByRange) {
+		parts = append(parts, "whole")
+	}
+	if b.opts.HashKey != HashUID {
+		parts = append(parts, b.opts.HashKey.String())
 	}
 	for _, p := range []string{b.opts.LabelSelector, b.opts.FieldSelector, b.opts.ShardSelector, b.opts.Variant} {
 		if p != "" {

@@ -183,10 +183,14 @@ func (cl *call) list() error {
 	if err != nil {
 		return err
 	}
+	if sel.shards, err = cl.server.parseShards(q.ShardSelector); err != nil {
+		return err
+	}
 	p, err := cl.server.store.list(cl.r.Context(), cl.c, sel, q, cl.server.opts)
 	if err != nil {
 		return err
 	}
+	p.shards = cl.view.shardInfo(sel.shards)
 	return cl.view.writeList(cl.w, p)
 }
 
@@ -199,6 +203,9 @@ func (cl *call) watch() error {
 	}
 	sel, err := parseSelection(cl.res, cl.target.namespace, q.LabelSelector, q.FieldSelector)
 	if err != nil {
+		return err
+	}
+	if sel.shards, err = cl.server.parseShards(q.ShardSelector); err != nil {
 		return err
 	}
 	rv, err := parseRV(q.ResourceVersion)

@@ -18,6 +18,7 @@ type page struct {
 	rv        uint64
 	next      string // continue token, empty on the last page
 	remaining *int64
+	shards    *metav1.ShardInfo // nil if none were selected
 }
 
 // list answers a LIST. Which state it shows follows from resourceVersion,
@@ -138,7 +139,7 @@ func parseRV(s string) (uint64, error) {
 
 // writeList sends a page object by object, without building the whole body.
 func (vw view) writeList(w http.ResponseWriter, p page) error {
-	listMeta := metav1.ListMeta{ResourceVersion: formatRV(p.rv), Continue: p.next, RemainingItemCount: p.remaining}
+	listMeta := metav1.ListMeta{ResourceVersion: formatRV(p.rv), Continue: p.next, RemainingItemCount: p.remaining, ShardInfo: p.shards}
 	if vw.proto {
 		return vw.writeProtoList(w, listMeta, p.items)
 	}

@@ -58,6 +58,11 @@ type Options struct {
 	// WatchList feature is off.
 	DisableWatchList bool
 
+	// ShardedListAndWatch honours the shard selector of lists and watches, as servers do
+	// whose feature gate of that name is on; it is off by default in Kubernetes 1.36. See
+	// also [Server.SetShardedListAndWatch].
+	ShardedListAndWatch bool
+
 	// PaginateFromCache applies limit also to lists at resourceVersion "0", as a
 	// server without watch cache does. Normally such lists are complete.
 	PaginateFromCache bool

@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/sharding"
 )
 
 // selection is what part of a collection a request is about.
@@ -13,6 +14,7 @@ type selection struct {
 	namespace string // empty for all
 	labels    labels.Selector
 	fields    fields.Selector
+	shards    sharding.Selector // nil for all
 }
 
 // selectEverything is a selection that the caller may narrow. The selectors are set, so
@@ -22,7 +24,9 @@ func selectEverything() selection {
 }
 
 // filtered reports whether selectors narrow the selection.
-func (s selection) filtered() bool { return !s.labels.Empty() || !s.fields.Empty() }
+func (s selection) filtered() bool {
+	return !s.labels.Empty() || !s.fields.Empty() || s.shards != nil && !s.shards.Empty()
+}
 
 // parseSelection reads the selectors of a request.
 func parseSelection(res Resource, namespace, labelSelector, fieldSelector string) (selection, error) {

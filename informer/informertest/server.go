@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 
@@ -22,6 +23,8 @@ type Server struct {
 	params parameters
 	log    requestLog
 	faults faults
+
+	sharded atomic.Bool // the feature gate ShardedListAndWatch
 
 	http    *http.Server
 	client  *http.Transport // of an in-memory server only
@@ -48,6 +51,7 @@ type Server struct {
 func NewServer(opts Options) (*Server, error) {
 	s := &Server{opts: opts.withDefaults(), params: newParameters(), closing: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	s.store = newStore(s.opts)
+	s.sharded.Store(opts.ShardedListAndWatch)
 	for _, b := range builtins {
 		res, err := b.resource().complete()
 		if err != nil {

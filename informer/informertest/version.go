@@ -107,7 +107,7 @@ func (v *version) at(rv uint64) *version {
 
 // matches reports whether the version is selected.
 func (v *version) matches(sel selection) bool {
-	return (sel.namespace == "" || sel.namespace == v.namespace) && sel.labels.Matches(v.labels) && sel.fields.Matches(v.fields)
+	return (sel.namespace == "" || sel.namespace == v.namespace) && sel.labels.Matches(v.labels) && sel.fields.Matches(v.fields) && v.inShards(sel)
 }
 
 // finished reports whether nothing holds up the removal of a deleted object.
