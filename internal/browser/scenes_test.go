@@ -17,6 +17,7 @@ import (
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 type key = types.NamespacedName
@@ -27,6 +28,8 @@ type scene struct {
 	name  string
 	query string
 	show  func(ago func(time.Duration) time.Time) []inspect.Source
+	// play, if set, does things before, and returns what has recorded them.
+	play func() *history.Recorder
 }
 
 // forbiddenScene is one that tests name.
@@ -37,6 +40,7 @@ var scenes = []scene{
 	{name: "healthy", show: healthy},
 	forbiddenScene,
 	{name: "failing", show: failing},
+	{name: "explained", query: "&key=shop/web", show: explained, play: webFails},
 }
 
 // serve serves the page of a scene as it was when it was made.
@@ -46,8 +50,12 @@ func (s scene) serve(t *testing.T) (url string) {
 	synctest.Test(t, func(t *testing.T) {
 		// Later than midnight, so that the times on the page have digits.
 		time.Sleep(10*time.Hour + 2*time.Minute + 3*time.Second)
+		var recorder *history.Recorder
+		if s.play != nil {
+			recorder = s.play()
+		}
 		now := time.Now()
-		h, err := inspect.New(inspect.Options{Show: s.show(func(d time.Duration) time.Time { return now.Add(-d) })})
+		h, err := inspect.New(inspect.Options{History: recorder, Show: s.show(func(d time.Duration) time.Time { return now.Add(-d) })})
 		require.NoError(t, err)
 		page = httptest.NewRecorder()
 		h.ServeHTTP(page, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/debug/informers?format=html"+s.query, nil))
@@ -151,3 +159,54 @@ func failing(ago func(time.Duration) time.Time) []inspect.Source {
 	q.Parked = []workqueue.Item[key]{{Item: pod("written"), ParkedUntil: ago(-9 * time.Second)}}
 	return []inspect.Source{pods(ago), inspect.Queue(q)}
 }
+
+// webFails records a life of shop/web that ends badly.
+func webFails() *history.Recorder {
+	r := history.New(history.Options{})
+	web := history.Key{Namespace: "shop", Name: "web"}
+	handler, queue := &history.Part{Name: "enqueue-owner", Informer: "pods", Kind: "Pod"}, &history.Part{Name: "replicasets"}
+	note := func(after time.Duration, what history.What, fill func(*history.Record)) {
+		time.Sleep(after)
+		record := history.Record{What: what, Key: web, Part: queue}
+		if fill != nil {
+			fill(&record)
+		}
+		if what == history.Failed {
+			r.NoteError(r.Now(), &record, errors.New(`creating a pod: Post "https://10.0.0.1/api/v1/namespaces/shop/pods": admission webhook "quota.example.com" denied the request: exceeded quota: compute, requested: limits.cpu=4, used: limits.cpu=62, limited: limits.cpu=64`))
+			return
+		}
+		r.Note(r.Now(), &record)
+	}
+	because := func(old, is uint64) func(*history.Record) {
+		return func(record *history.Record) {
+			record.Set(&history.Cause{
+				Handler: handler, Object: history.Key{Namespace: "shop", Name: "web-x7k2p"},
+				Change: history.Change{Type: uint8(informer.Updated), Origin: uint8(informer.Watch), Old: old, New: is},
+			})
+		}
+	}
+	note(0, history.Added, because(8127, 8130))
+	note(4*time.Millisecond, history.Collapsed, because(8130, 8131))
+	note(8*time.Millisecond, history.HandedOut, func(record *history.Record) { record.Duration = 12 * time.Millisecond })
+	note(230*time.Millisecond, history.Failed, func(record *history.Record) { record.Duration, record.Attempt = 230*time.Millisecond, 14 })
+	note(0, history.Retried, func(record *history.Record) { record.Duration, record.Attempt = 42*time.Second, 14 })
+	time.Sleep(4 * time.Second)
+	return r
+}
+
+// explained is the controller in which shop/web fails.
+func explained(ago func(time.Duration) time.Time) []inspect.Source {
+	q := replicasets(ago)
+	failure := workqueue.Failure[key]{Item: pod("web"), Attempts: 14, Err: errors.New("exceeded quota: compute"), Time: ago(4 * time.Second), Action: workqueue.Retried, NextAttempt: ago(-38 * time.Second)}
+	return []inspect.Source{pods(ago), inspect.Queue(oneItem{q, workqueue.ItemInspection[key]{
+		Queue: q.Name, Item: workqueue.Item[key]{Item: pod("web"), Retries: 14, DelayedUntil: ago(-38 * time.Second)}, Failure: &failure,
+	}})}
+}
+
+// oneItem is a queue that can be asked for one item.
+type oneItem struct {
+	stubQueue
+	item workqueue.ItemInspection[key]
+}
+
+func (q oneItem) InspectItem(key) workqueue.ItemInspection[key] { return q.item }
