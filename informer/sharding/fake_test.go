@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,12 +111,13 @@ type conn struct {
 	s   *fakeServer
 	rnd *rand.Rand // guarded by s.mu
 	// gate blocks while the replica is paused; nil does not.
-	gate func()
-	mu   sync.Mutex
-	cut  chan struct{} // not nil while it is cut off; closed when that ends
-	lose float64       // how often an answer is lost
-	late float64       // how often a request that was given up arrives later
-	slow time.Duration // the most that a request takes, each way
+	gate  func()
+	mu    sync.Mutex
+	cut   chan struct{} // not nil while it is cut off; closed when that ends
+	lose  float64       // how often an answer is lost
+	stuck string        // updates of Leases with this prefix are given up
+	late  float64       // how often a request that was given up arrives later
+	slow  time.Duration // the most that a request takes, each way
 	// crash, if not nil, is called before and after each write takes effect.
 	crash func()
 	deny  error // if set, the answer to each write
@@ -260,13 +262,22 @@ func (c *conn) create(ctx context.Context, l *lease) (*lease, error) {
 }
 
 func (c *conn) update(ctx context.Context, l *lease) (*lease, error) {
-	return c.write(ctx, func() (*lease, error) {
+	effect := func() (*lease, error) {
 		old := c.s.leases[l.Name]
 		if old == nil || old.ResourceVersion != l.ResourceVersion {
 			return nil, apierrors.NewConflict(leaseResource.GroupResource(), l.Name, errors.New("changed"))
 		}
 		return c.s.put(l, watch.Modified), nil
-	})
+	}
+	c.mu.Lock()
+	stuck := c.stuck
+	c.mu.Unlock()
+	if stuck != "" && strings.HasPrefix(l.Name, stuck) {
+		<-ctx.Done()
+		c.arriveLate(effect)
+		return nil, ctx.Err()
+	}
+	return c.write(ctx, effect)
 }
 
 func (c *conn) remove(ctx context.Context, l *lease) error {

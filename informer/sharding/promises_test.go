@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -266,6 +267,32 @@ func TestPromise5AHandOverThatTakesTooLongIsCancelled(t *testing.T) {
 		assert.GreaterOrEqual(t, second.began.Sub(joined), 20*time.Second)
 		assert.Equal(t, 1, w.logged("a hand-over has taken too long"))
 	})
+}
+
+// A request that gives a part up gets no answer, and arrives much later. Meanwhile the
+// replica that was to have the part has left again.
+func TestPromise5APartThatMayHaveBeenGivenUpIsNotWorkedOn(t *testing.T) {
+	for n := range 20 { // the late request arrives at a random time
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				t := w.t
+				first := w.start()
+				first.conn.rnd = rand.New(rand.NewPCG(uint64(n), 2))
+				first.conn.set(func(c *conn) { c.stuck, c.late = "group-part-", 1 })
+				second := w.prepare().run()
+				for first.held() == 2 {
+					time.Sleep(10 * time.Millisecond)
+				}
+				second.leave()
+				time.Sleep(renewDeadline/2 - 100*time.Millisecond)
+				first.conn.set(func(c *conn) { c.stuck = "" })
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				assert.Equal(t, 2, first.held())
+				assert.Zero(t, first.replica.Health().Lost)
+			})
+		})
+	}
 }
 
 func TestPromise6AReplicaWhoseViewStandsStillStops(t *testing.T) {
