@@ -180,3 +180,17 @@ func TestLinksByKeyboard(t *testing.T) {
 		require.NoError(t, tab.Until(`document.contentType === "application/json" && document.body.textContent.includes("exceeded quota")`))
 	}
 }
+
+// A key is looked up with the keyboard alone, with and without the script.
+func TestLookUpByKeyboard(t *testing.T) {
+	t.Parallel()
+	for _, noScript := range []bool{false, true} {
+		p := newProgram(t)
+		tab := open(t, browser.Screen{Width: 375, Height: 600, NoScript: noScript}, p.url)
+		tabTo(t, tab, "#lookup")
+		require.NoError(t, tab.Type("shop/web"))
+		require.NoError(t, tab.Press("Enter"))
+		require.NoError(t, tab.Until(`new URLSearchParams(location.search).get("key") === "shop/web" && document.querySelector("#verdict .sentence").textContent.includes("shop/web")`))
+		assert.Empty(t, tab.Messages(), "the policy permits it")
+	}
+}
