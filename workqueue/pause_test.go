@@ -88,6 +88,7 @@ func TestDrainOfAGroupWaitsForItsRunningItemsOnly(t *testing.T) {
 		for range 2 {
 			go func() { drained <- q.DrainGroup(t.Context(), "a") }()
 		}
+		synctest.Wait()
 		ended, cancel := context.WithCancelCause(t.Context())
 		reason := errors.New("the lease is over")
 		cancel(reason)
