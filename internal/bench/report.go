@@ -88,6 +88,25 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
+// Replace returns the report with the entries of a newer one in place of its own of
+// the same names, in the order of the given names. What has another name than these
+// is not measured any more, and is left out.
+func (r Report) Replace(newer Report, order []string) Report {
+	entries := map[string]Entry{}
+	for _, rep := range []Report{r, newer} {
+		for _, e := range rep.Entries {
+			entries[e.Name()] = e
+		}
+	}
+	r.Entries = []Entry{}
+	for _, name := range order {
+		if e, ok := entries[name]; ok {
+			r.Entries = append(r.Entries, e)
+		}
+	}
+	return r
+}
+
 // ReadReport reads what WriteJSON has written. It is an error if there is nothing
 // in it, or more than the report.
 func ReadReport(in io.Reader) (Report, error) {

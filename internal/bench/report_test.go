@@ -115,3 +115,15 @@ func FuzzReadReport(f *testing.F) {
 		require.NoError(t, err, "what was read can be written and read")
 	})
 }
+
+func TestRowsMeasuredAgainTakeTheirPlace(t *testing.T) {
+	t.Parallel()
+	entry := func(work string, figure float64) Entry {
+		return Entry{Area: "a", Work: work, Ours: ReportOutcome{Figure: figure}}
+	}
+	old := Report{How: "once", Entries: []Entry{entry("first", 1), entry("gone", 1), entry("third", 1)}}
+	newer := Report{How: "once", Entries: []Entry{entry("third", 2), entry("second", 2)}}
+	got := old.Replace(newer, []string{"a: first", "a: second", "a: third", "a: never measured"})
+	require.Equal(t, []Entry{entry("first", 1), entry("second", 2), entry("third", 2)}, got.Entries)
+	require.Len(t, old.Entries, 3, "the old report stays as it is")
+}

@@ -52,10 +52,14 @@ func (c Chart) WriteSVG(w io.Writer) error {
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	// The letters are placed for Liberation Sans. Arial has the same widths, and
-	// is where Liberation Sans is not.
+	return writePortable(w, svg.Bytes())
+}
+
+// writePortable writes an image whose letters are placed for Liberation Sans. Arial
+// has the same widths, and is where Liberation Sans is not.
+func writePortable(w io.Writer, svg []byte) error {
 	named, portable := []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")
-	_, err := w.Write(bytes.ReplaceAll(svg.Bytes(), named, portable))
+	_, err := w.Write(bytes.ReplaceAll(svg, named, portable))
 	return err
 }
 

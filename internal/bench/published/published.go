@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,7 +22,7 @@ const (
 	Comparison = "results/compare.json"
 	// Scaling is what compare -scaling -json has written.
 	Scaling = "results/scaling.json"
-	// Charts are drawn of Scaling.
+	// Charts are drawn of Scaling; the summary on the first page, of Comparison.
 	Charts = "charts"
 	// Document shows the comparison and the charts.
 	Document = "BENCHMARKS.md"
@@ -45,7 +46,15 @@ func Check(folder string, others ...string) error {
 	for _, document := range append([]string{Document}, others...) {
 		problems = append(problems, checkDocument(folder, document, comparison))
 	}
-	return errors.Join(append(problems, checkCharts(folder, scaling))...)
+	drawn := map[string]bool{}
+	problems = append(problems, checkSummary(folder, comparison, others, drawn), checkCharts(folder, scaling, drawn))
+	files, err := filepath.Glob(filepath.Join(folder, Charts, "*"))
+	for _, f := range files {
+		if name := Charts + "/" + filepath.Base(f); !drawn[name] {
+			problems = append(problems, fmt.Errorf("%s is of no series in %s", name, Scaling))
+		}
+	}
+	return errors.Join(append(problems, err)...)
 }
 
 func read(file string) (bench.Report, error) {
@@ -89,7 +98,45 @@ func firstDifference(a, b string) (string, string) {
 	return "the end of one", "more lines"
 }
 
-func checkCharts(folder string, rep bench.Report) error {
+// checkSummary checks the picture of the first page, which is one of the others.
+func checkSummary(folder string, rep bench.Report, others []string, drawn map[string]bool) error {
+	bars, err := chart.Summary(rep)
+	if err != nil {
+		return fmt.Errorf("%s: %w", Comparison, err)
+	}
+	redraw := fmt.Sprintf("run: go run ./cmd/chart -summary -from %s -into %s", Comparison, Charts)
+	file := Charts + "/" + bars.Name + ".svg"
+	drawn[file] = true
+	for _, other := range others {
+		document, err := os.ReadFile(filepath.Join(folder, other))
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(document), file+")") {
+			return checkPicture(folder, file, bars, Comparison, redraw)
+		}
+	}
+	return fmt.Errorf("%s is shown nowhere", file)
+}
+
+// checkPicture checks that a file is what would be drawn now.
+func checkPicture(folder, file string, picture interface{ WriteSVG(io.Writer) error }, results, redraw string) error {
+	var should bytes.Buffer
+	if err := picture.WriteSVG(&should); err != nil {
+		return err
+	}
+	is, err := os.ReadFile(filepath.Join(folder, file))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w (%s)", err, redraw)
+	case !bytes.Equal(is, should.Bytes()):
+		return fmt.Errorf("%s is not drawn of %s (%s)", file, results, redraw)
+	}
+	return nil
+}
+
+// checkCharts checks the charts of all series, and notes which files these are.
+func checkCharts(folder string, rep bench.Report, drawn map[string]bool) error {
 	charts, err := chart.Of(rep)
 	if err != nil {
 		return fmt.Errorf("%s: %w", Scaling, err)
@@ -100,29 +147,13 @@ func checkCharts(folder string, rep bench.Report) error {
 	}
 	redraw := fmt.Sprintf("run: go run ./cmd/chart -from %s -into %s", Scaling, Charts)
 	var problems []error
-	drawn := map[string]bool{}
 	for _, c := range charts {
 		file := Charts + "/" + c.Name + ".svg"
 		drawn[file] = true
-		var should bytes.Buffer
-		if err := c.WriteSVG(&should); err != nil {
-			return err
-		}
-		is, err := os.ReadFile(filepath.Join(folder, file))
-		switch {
-		case err != nil:
-			problems = append(problems, fmt.Errorf("%w (%s)", err, redraw))
-		case !bytes.Equal(is, should.Bytes()):
-			problems = append(problems, fmt.Errorf("%s is not drawn of %s (%s)", file, Scaling, redraw))
-		case !strings.Contains(string(document), "("+file+")"):
+		problems = append(problems, checkPicture(folder, file, c, Scaling, redraw))
+		if !strings.Contains(string(document), "("+file+")") {
 			problems = append(problems, fmt.Errorf("%s does not show %s", Document, file))
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(folder, Charts, "*"))
-	for _, f := range files {
-		if name := Charts + "/" + filepath.Base(f); !drawn[name] {
-			problems = append(problems, fmt.Errorf("%s is of no series in %s", name, Scaling))
-		}
-	}
-	return errors.Join(append(problems, err)...)
+	return errors.Join(problems...)
 }

@@ -23,6 +23,8 @@ func publish(t *testing.T) (folder string) {
 	host := bench.Host{Go: "go1.26.0", Cores: 2}
 	comparison := bench.Report{Host: host, How: "once", Entries: []bench.Entry{
 		{Area: "store", Work: "get", Unit: "ns", Ours: outcome(50), Theirs: outcome(100), Ratio: 2, Low: 2, High: 2},
+		{Area: "intern", Work: "heap per object, pods", Unit: "B", Ours: outcome(4), Theirs: outcome(10), Ratio: 2.5, Low: 2.5, High: 2.5},
+		{Area: "informer", Work: "event to 10 handlers", Unit: "ns", Ours: outcome(8), Theirs: outcome(80), Ratio: 10, Low: 10, High: 10},
 	}}
 	scaling := bench.Report{Host: host, How: "once"}
 	for _, x := range []float64{1, 2} {
@@ -39,11 +41,16 @@ func publish(t *testing.T) (folder string) {
 	var svg bytes.Buffer
 	require.NoError(t, charts[0].WriteSVG(&svg))
 	write(t, filepath.Join(folder, Charts, "get.svg"), svg.String())
+	summary, err := chart.Summary(comparison)
+	require.NoError(t, err)
+	svg.Reset()
+	require.NoError(t, summary.WriteSVG(&svg))
+	write(t, filepath.Join(folder, Charts, "summary.svg"), svg.String())
 
 	document, err := bench.Update("# Benchmarks\n\n<!-- compare -->\n<!-- /compare -->\n\n![get](charts/get.svg)\n", comparison)
 	require.NoError(t, err)
 	write(t, filepath.Join(folder, Document), document)
-	write(t, filepath.Join(folder, "README.md"), "| get <!-- compare: store: get --> | 50 ns | 100 ns | 2× |\n")
+	write(t, filepath.Join(folder, "README.md"), "| get <!-- compare: store: get --> | 50 ns | 100 ns | 2× |\n\n![](charts/summary.svg)\n")
 	return folder
 }
 
@@ -91,6 +98,10 @@ func TestWhatIsPublishedIsNotWhatWasMeasured(t *testing.T) {
 		{"other results", replace(Scaling, `"figure": 2,`, `"figure": 3,`), []string{"charts/get.svg is not drawn of results/scaling.json"}},
 		{"a series of another name", replace(Scaling, `"series": "get"`, `"series": "put"`), []string{"no such file", "charts/get.svg is of no series"}},
 		{"a chart that is not shown", replace(Document, "charts/get.svg", ""), []string{"does not show charts/get.svg"}},
+		{"a summary that is not shown", replace("README.md", "charts/summary.svg", ""), []string{"charts/summary.svg is shown nowhere"}},
+		{"a summary of other results", replace(Comparison, `"figure": 80,`, `"figure": 90,`), []string{"charts/summary.svg is not drawn of results/compare.json"}},
+		{"a summary without its rows", replace(Comparison, "heap per object, pods", "heap"), []string{`no result of "intern: heap per object, pods"`}},
+		{"no summary", remove(Charts + "/summary.svg"), []string{"no such file", "chart -summary"}},
 		{"a stray file", func(t *testing.T, folder string) { write(t, filepath.Join(folder, Charts, "old.svg"), "") }, []string{"charts/old.svg is of no series"}},
 		{"another machine", replace(Scaling, `"cores": 2`, `"cores": 4`), []string{"different machines"}},
 		{"no results", remove(Comparison), []string{"no such file"}},

@@ -44,6 +44,19 @@ func TestChartsAreWrittenIntoAFolder(t *testing.T) {
 	require.Equal(t, string(fromInput), string(fromFile))
 }
 
+func TestSummaryIsDrawnOfTheTable(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	var out strings.Builder
+	require.NoError(t, run([]string{"-summary", "-from", "../../results/compare.json", "-into", folder}, nil, &out))
+	require.Equal(t, filepath.Join(folder, "summary.svg")+"\n", out.String())
+	is, err := os.ReadFile(filepath.Join(folder, "summary.svg"))
+	require.NoError(t, err)
+	should, err := os.ReadFile("../../charts/summary.svg")
+	require.NoError(t, err)
+	require.Equal(t, string(should), string(is))
+}
+
 func TestChartSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "charts")
@@ -57,6 +70,7 @@ func TestChartSaysWhatIsWrong(t *testing.T) {
 		{[]string{"-into", folder, "-from", filepath.Join(folder, "none.json")}, "", "no such file"},
 		{[]string{"-into", folder}, "", "there is nothing"},
 		{[]string{"-into", folder}, "{}", "there are none"},
+		{[]string{"-into", folder, "-summary"}, saved(t), "no result of"},
 		{[]string{"-into", folder}, "not JSON", "invalid character"},
 		{[]string{"-into", folder}, strings.ReplaceAll(saved(t), "small-series", "../escaped"), "cannot be that of a file"},
 	} {

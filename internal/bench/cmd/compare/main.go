@@ -7,6 +7,7 @@
 //	compare -from file           # print them later,
 //	compare -from file -markdown # in Markdown,
 //	compare -from file -update BENCHMARKS.md # or where they stand in a document
+//	compare -run REGEXP -into file # measure some rows again, and keep the others
 //	compare -scaling -json > file # measure what charts are drawn of
 //
 // It exits with status 1 if a row misses its target by more than the noise, and
@@ -76,7 +77,17 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	if len(selected) == 0 {
 		return false, errors.New("no row matches; -list shows all")
 	}
+	var saved bench.Report
+	if opts.into != "" {
+		// Before an hour is spent on what could not be kept.
+		if saved, err = savedLike(opts); err != nil {
+			return false, err
+		}
+	}
 	results, err := measure(ctx, opts, selected)
+	if opts.into != "" && err == nil {
+		err = keep(opts, saved, report(opts, results))
+	}
 	// What was measured before a failure, or an interruption, is worth its time.
 	if err := errors.Join(err, write(out, opts, report(opts, results))); err != nil {
 		return false, err

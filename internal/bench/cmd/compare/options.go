@@ -17,7 +17,7 @@ import (
 type options struct {
 	quick, scaling, list, json, markdown, cpu bool
 
-	from, update string
+	from, update, into string
 
 	run         *regexp.Regexp
 	rounds      int
@@ -41,6 +41,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.cpu, "cpu", false, "compare processor time instead of wall-clock time, for a machine that is shared")
 	flags.StringVar(&o.from, "from", "", "measure nothing, but print what -json has written into this file")
 	flags.StringVar(&o.update, "update", "", "with -from: update the figures in this Markdown document instead of printing them")
+	flags.StringVar(&o.into, "into", "", "put what is measured into this file of -json, in place of what it has of the same rows")
 	flags.IntVar(&o.rounds, "rounds", 0, "runs of each side (default 9, or 5 with -quick or -scaling)")
 	flags.DurationVar(&o.time, "time", 0, "duration of a run (default 200ms, or 100ms with -quick)")
 	flags.Float64Var(&o.slack, "slack", 1, "how many times a ratio may be less than its target, for a machine that is busy; memory has 1.25 at most")
@@ -87,6 +88,8 @@ func (o options) check(flags *flag.FlagSet) error {
 		return errors.New("-update needs -from, the results")
 	case o.update != "" && (o.json || o.markdown), o.json && o.markdown:
 		return errors.New("there can be only one of -json, -markdown and -update")
+	case o.into != "" && (o.quick || o.cpu || o.slack != 1 || o.json || o.markdown):
+		return errors.New("-into keeps results as they are published; it cannot be combined with -quick, -cpu, -slack, -json and -markdown")
 	case o.quick && o.scaling:
 		return errors.New("-quick and -scaling select different rows; there can be only one")
 	case !(o.slack >= 1):

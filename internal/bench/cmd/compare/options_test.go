@@ -22,6 +22,8 @@ func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
 		{[]string{"-quick", "-scaling"}, "-quick and -scaling"},
 		{[]string{"-json", "-markdown"}, "only one of -json, -markdown and -update"},
 		{[]string{"-from", "f", "-update", "d", "-json"}, "only one of"},
+		{[]string{"-into", "f", "-quick"}, "-into keeps results as they are published"},
+		{[]string{"-into", "f", "-from", "f"}, "-into cannot change it"},
 		{[]string{"-update", "d"}, "-update needs -from"},
 		{[]string{"-from", "f", "-quick", "-slack", "2"}, "-quick -slack cannot change it"},
 		{[]string{"-slack", "0.5"}, "-slack is 0.5"},

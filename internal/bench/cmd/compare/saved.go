@@ -1,20 +1,58 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"os"
+	"reflect"
 
 	"github.com/informerkit/informerkit/internal/bench"
+	"github.com/informerkit/informerkit/internal/bench/rows"
 )
+
+// savedLike reads the results into which others are to be put, which must have been
+// measured in the same way on the same machine.
+func savedLike(opts options) (bench.Report, error) {
+	rep, err := readReport(opts.into)
+	if err != nil {
+		return rep, err
+	}
+	now := report(opts, nil)
+	switch {
+	case !reflect.DeepEqual(rep.Host, now.Host):
+		return rep, fmt.Errorf("%s was measured on another machine, or with other versions: %+v, and this is %+v. Measure all rows again", opts.into, rep.Host, now.Host)
+	case rep.How != now.How:
+		return rep, fmt.Errorf("%s was measured in another way: %q instead of %q", opts.into, rep.How, now.How)
+	}
+	return rep, nil
+}
+
+// keep puts results into the file that has the saved ones.
+func keep(opts options, saved, newer bench.Report) error {
+	var order []string
+	for _, row := range append(rows.All(), rows.Scaling()...) {
+		order = append(order, row.Name())
+	}
+	var out bytes.Buffer
+	if err := saved.Replace(newer, order).WriteJSON(&out); err != nil {
+		return err
+	}
+	return os.WriteFile(opts.into, out.Bytes(), 0o644)
+}
+
+func readReport(path string) (bench.Report, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return bench.Report{}, err
+	}
+	defer file.Close()
+	return bench.ReadReport(file)
+}
 
 // printSaved prints a report that was saved, or updates a document with it.
 func printSaved(opts options, out io.Writer) error {
-	file, err := os.Open(opts.from)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	rep, err := bench.ReadReport(file)
+	rep, err := readReport(opts.from)
 	if err != nil {
 		return err
 	}
