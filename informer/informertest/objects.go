@@ -54,6 +54,9 @@ func (s *Server) Update(obj runtime.Object) error {
 // Modify updates a stored object: change gets a copy of it and modifies that. What is
 // immutable to clients can be changed, too. If there is no such object, the error
 // satisfies apierrors.IsNotFound.
+//
+// The server is locked while change runs: it must neither call a method of the server
+// nor wait for a request of a client.
 func (s *Server) Modify(gvr schema.GroupVersionResource, namespace, name string, change func(*unstructured.Unstructured)) error {
 	k, err := s.collection(gvr)
 	if err != nil {

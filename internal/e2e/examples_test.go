@@ -249,7 +249,6 @@ func TestKubectlCommandsOfTheReadmes(t *testing.T) {
 			says: []string{"leads"},
 		},
 		{file: "examples/deploy/README.md"},
-		{file: "README.md", before: 1, start: []string{"replicaset"}, says: []string{"created pod"}},
 	} {
 		t.Run(p.file, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("..", "..", p.file))

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"os/signal"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +19,8 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-func run(cfg *rest.Config) error {
+// run calls reconcile for every config map that is new or has changed, until ctx ends.
+func run(ctx context.Context, cfg *rest.Config, reconcile func(context.Context, *corev1.ConfigMap) error) error {
 	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{})
 	if err != nil {
 		return err
@@ -31,23 +34,16 @@ func run(cfg *rest.Config) error {
 	if _, err := informer.EnqueueKeysOf(configMaps, queue); err != nil {
 		return err
 	}
-
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	return factory.Run(ctx, func(ctx context.Context) error {
-		// Two workers, until the context ends. An error puts the key back, after a
-		// delay that grows with each failure of that key.
-		return workqueue.Process(ctx, queue, 2, func(_ context.Context, key types.NamespacedName) error {
-			configMap, err := configMaps.Lister().Get(key)
+	return factory.Run(ctx, func(ctx context.Context) error { // called when the cache is synced
+		return workqueue.Process(ctx, queue, 2, func(ctx context.Context, key types.NamespacedName) error { // two workers
+			configMap, err := configMaps.Lister().Get(key) // from the cache, without a lock
 			if apierrors.IsNotFound(err) {
 				return nil // deleted: clean up what belonged to it
 			}
 			if err != nil {
 				return err
 			}
-			fmt.Println("reconciling", key, configMap.Data)
-			cancel() // one is enough here
-			return nil
+			return reconcile(ctx, configMap) // an error puts the key back, after a delay that grows
 		})
 	})
 }
@@ -62,7 +58,14 @@ func main() {
 	if err := server.Create(&corev1.ConfigMap{ObjectMeta: colours, Data: map[string]string{"sky": "blue"}}); err != nil {
 		log.Fatal(err)
 	}
-	if err := run(server.Config()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err = run(ctx, server.Config(), func(_ context.Context, configMap *corev1.ConfigMap) error {
+		fmt.Println("reconciling", configMap.Namespace+"/"+configMap.Name, configMap.Data)
+		stop() // one is enough here
+		return nil
+	})
+	if err != nil {
 		log.Fatal(err)
 	}
 }
