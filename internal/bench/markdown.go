@@ -31,7 +31,11 @@ func writeArea(w io.Writer, entries []Entry) {
 	}
 	fmt.Fprint(w, "\n<details><summary>What the rows mean</summary>\n\n")
 	for _, e := range entries {
-		fmt.Fprintf(w, "- **%s**: %s\n", e.Work, e.Does)
+		fmt.Fprintf(w, "- **%s**: %s", e.Work, e.Does)
+		if e.Host != nil {
+			fmt.Fprintf(w, " Measured on another machine: %s.", strings.ReplaceAll(e.Host.String(), "\n", "; "))
+		}
+		fmt.Fprintln(w)
 	}
 	fmt.Fprint(w, "\n</details>\n")
 }

@@ -34,6 +34,9 @@ type Entry struct {
 	Target  string        `json:"target,omitempty"`
 	Verdict string        `json:"verdict,omitempty"`
 	Misses  []string      `json:"misses,omitempty"`
+	// Host is the machine that the row was measured on, if that is another one than the
+	// report's.
+	Host *Host `json:"host,omitempty"`
 }
 
 // ReportOutcome is what one side has shown.

@@ -39,6 +39,14 @@ func TestResultsIntoAFile(t *testing.T) {
 	save(other)
 	_, err = savedLike(opts)
 	require.ErrorContains(t, err, "another machine")
+	memory, err := parse([]string{"-into", file, "-run", "^intern: heap per object, pods$"})
+	require.NoError(t, err)
+	_, err = savedLike(memory)
+	require.NoError(t, err, "bytes are the same everywhere")
+	require.NoError(t, keep(memory, other, mine))
+	mixed, err := readReport(file)
+	require.NoError(t, err)
+	require.Equal(t, &mine.Host, mixed.Entries[0].Host, "and it is said where they are from")
 	other = mine
 	other.How = "once"
 	save(other)
