@@ -20,6 +20,7 @@ func byFirst() *workqueue.RateLimitingQueue[string] {
 	})
 }
 
+// Promise workqueue/15
 func TestPausedGroupIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,6 +77,7 @@ func TestGroupIsPausedBeforeItsFirstItem(t *testing.T) {
 	assert.Equal(t, "a2", mustGet(t, q))
 }
 
+// Promise workqueue/15
 func TestDrainOfAGroupWaitsForItsRunningItemsOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,6 +126,7 @@ func TestDrainOfAGroupThatIsResumedIsAnError(t *testing.T) {
 	})
 }
 
+// Promise workqueue/15
 func TestDroppedGroupLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

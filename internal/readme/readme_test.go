@@ -61,7 +61,7 @@ func TestReadmeShowsAPartOfAProgram(t *testing.T) {
 }
 
 // links finds the links of a page to files, without what follows #.
-var links = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+var links = regexp.MustCompile(`\]\(([^)#:, ]+)(#[^)]*)?\)`)
 
 // What the first pages lead to exists.
 func TestLinksOfTheFirstPages(t *testing.T) {
