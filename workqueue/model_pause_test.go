@@ -119,8 +119,8 @@ func (m *model) wantPaused() []workqueue.PausedGroup {
 	return all
 }
 
-// playGroup does something to the group of an item.
-func playGroup(t *testing.T, r *rand.Rand, q *workqueue.DelayingQueue[int], m *model, item int, ended context.Context) {
+// playGroup does something to the group of an item. The context has ended.
+func playGroup(ended context.Context, t *testing.T, r *rand.Rand, q *workqueue.DelayingQueue[int], m *model, item int) {
 	group := modelGroup(item)
 	name := fmt.Sprint(group)
 	switch r.IntN(8) {

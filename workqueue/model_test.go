@@ -475,7 +475,7 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			}
 			barriers = append(barriers, barrier)
 		case op < 94 && m.grouped:
-			playGroup(t, r, q, m, item, done)
+			playGroup(done, t, r, q, m, item)
 		case op < 99:
 			advance(time.Duration(r.Int64N(int64(3 * time.Second))))
 			m.release(time.Now())

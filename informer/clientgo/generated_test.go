@@ -58,12 +58,12 @@ func TestGeneratedCodeGetsItsInformer(t *testing.T) {
 // unstructuredSource lists the objects and watches without an event.
 func unstructuredSource(objs ...unstructured.Unstructured) *upstream.ListWatch {
 	return &upstream.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			list := &unstructured.UnstructuredList{Items: objs}
 			list.SetResourceVersion("1")
 			return list, nil
 		},
-		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 	}
 }
 

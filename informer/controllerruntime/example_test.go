@@ -95,7 +95,9 @@ func ExampleNewWith() {
 		fmt.Println(h.Name, "synced:", h.Synced)
 	}
 	cancel()
-	<-done
+	if err := <-done; err != nil {
+		panic(err)
+	}
 	// Output:
 	// 4 namespaces
 	// namespaces/v1 synced: true

@@ -114,7 +114,7 @@ func TestQueueShowsClassesPausesAndFailures(t *testing.T) {
 			Metrics: series, MaxWait: []time.Duration{0, 30 * time.Second}, Group: func(item string) string { return item[:1] },
 		})
 		series.Attach(queue)
-		queue.PauseGroup("p")
+		require.NoError(t, queue.PauseGroup("p"))
 		queue.PriorityClass(1).Add("bulk1")
 		queue.PriorityClass(1).Add("bulk2")
 		queue.AddAll([]string{"urgent", "paused"})

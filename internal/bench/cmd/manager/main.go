@@ -111,7 +111,7 @@ func compare(o options) error {
 	if err != nil {
 		return err
 	}
-	defer end(server)
+	defer func() { _ = end(server) }() // its own error was printed by itself
 	var at address
 	if err := json.Unmarshal(line, &at); err != nil {
 		return err

@@ -8,8 +8,9 @@ import (
 	"github.com/informerkit/informerkit/informer/clientgo"
 )
 
-// What the generated code names besides the constructor is client-go's.
 type (
+	// Indexers, like the types below, is what the generated code names besides the
+	// constructor.
 	Indexers                   = cache.Indexers
 	ListWatch                  = cache.ListWatch
 	SharedIndexInformer        = cache.SharedIndexInformer

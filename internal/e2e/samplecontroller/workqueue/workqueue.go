@@ -10,8 +10,9 @@ import (
 	"github.com/informerkit/informerkit/informer/clientgo"
 )
 
-// What sample-controller names besides the constructor is client-go's.
 type (
+	// TypedRateLimiter, like the types below, is what sample-controller names besides the
+	// constructor.
 	TypedRateLimiter[T comparable]           = workqueue.TypedRateLimiter[T]
 	TypedRateLimitingInterface[T comparable] = workqueue.TypedRateLimitingInterface[T]
 	TypedBucketRateLimiter[T comparable]     = workqueue.TypedBucketRateLimiter[T]
