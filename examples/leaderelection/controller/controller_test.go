@@ -64,11 +64,11 @@ func TestTimeToTheFirstReconcileOfAFollower(t *testing.T) {
 
 		began := time.Now()
 		first.stop()
+		require.ErrorIs(t, <-first.ended, context.Canceled) // while it drains, it would handle what is new
 		create("two", "")
 		by := handled("two")
 		t.Logf("%v after a hand-over", time.Since(began))
 		assert.Less(t, time.Since(began), time.Second)
-		require.ErrorIs(t, <-first.ended, context.Canceled)
 
 		leader := map[string]*replica{"second": second, "third": third}[by]
 		began = time.Now()
