@@ -363,9 +363,14 @@ func TestResyncPeriodIsThatOfTheInterface(t *testing.T) {
 		inf, err := informer.New(clientgo.NewSource[*corev1.Pod](source), informer.Options[*corev1.Pod]{ResyncPeriod: time.Minute})
 		require.NoError(t, err)
 		never, often := clientgo.FromInformer[*corev1.Pod](inf, 0), clientgo.FromInformer[*corev1.Pod](inf, 10*time.Second)
+		var mu sync.Mutex
 		updates := map[string]int{}
 		count := func(name string) upstream.ResourceEventHandler {
-			return upstream.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { updates[name]++ }}
+			return upstream.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
+				mu.Lock()
+				defer mu.Unlock()
+				updates[name]++
+			}}
 		}
 		_, err = never.AddEventHandler(count("none"))
 		require.NoError(t, err)

@@ -205,6 +205,13 @@ func (m *member) held() int {
 	return len(m.parts)
 }
 
+// part returns a part that a member works on.
+func (m *member) part(index int) *Part {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	return m.parts[index]
+}
+
 // others returns the members but m.
 func (w *world) others(m *member) []*member {
 	return slices.DeleteFunc(slices.Clone(w.members), func(o *member) bool { return o == m })

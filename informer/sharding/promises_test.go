@@ -50,7 +50,7 @@ func TestPromise1AReplicaThatWasPausedHandsNothingOut(t *testing.T) {
 		w.start()
 		w.start()
 		leader := w.worker(nil)
-		part := leader.parts[0]
+		part := leader.part(0)
 		called := 0
 		guarded := Guard(part, func(context.Context, int) (workqueue.Result, error) {
 			called++
@@ -104,7 +104,7 @@ func TestPromise1KeysInProgressAreCancelled(t *testing.T) {
 		leader := w.worker(nil)
 		cut := time.Now()
 		leader.conn.sever(true)
-		_, err := Guard(leader.parts[0], func(ctx context.Context, _ int) (workqueue.Result, error) {
+		_, err := Guard(leader.part(0), func(ctx context.Context, _ int) (workqueue.Result, error) {
 			<-ctx.Done()
 			return workqueue.Result{}, context.Cause(ctx)
 		})(t.Context(), 1)
@@ -304,7 +304,7 @@ func TestPromise6AReplicaWhoseViewStandsStillStops(t *testing.T) {
 		blind := time.Now()
 		// Its renewals succeed, but it is not shown anything any more.
 		leader.conn.set(func(c *conn) { c.blind = true })
-		lost := leader.parts[0].Context()
+		lost := leader.part(0).Context()
 		<-lost.Done()
 		assert.Equal(t, ErrLost, context.Cause(lost))
 		assert.LessOrEqual(t, time.Since(blind), renewDeadline)
