@@ -8,12 +8,15 @@ import (
 	"github.com/informerkit/informerkit/informer/clientgo"
 )
 
+// These are what the generated code names besides the constructor.
 type (
-	// Indexers, like the types below, is what the generated code names besides the
-	// constructor.
-	Indexers                   = cache.Indexers
-	ListWatch                  = cache.ListWatch
-	SharedIndexInformer        = cache.SharedIndexInformer
+	// Indexers is client-go's.
+	Indexers = cache.Indexers
+	// ListWatch is client-go's.
+	ListWatch = cache.ListWatch
+	// SharedIndexInformer is client-go's.
+	SharedIndexInformer = cache.SharedIndexInformer
+	// SharedIndexInformerOptions is client-go's.
 	SharedIndexInformerOptions = cache.SharedIndexInformerOptions
 )
 

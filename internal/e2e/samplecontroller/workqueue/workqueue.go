@@ -10,12 +10,14 @@ import (
 	"github.com/informerkit/informerkit/informer/clientgo"
 )
 
+// These are what sample-controller names besides the constructor.
 type (
-	// TypedRateLimiter, like the types below, is what sample-controller names besides the
-	// constructor.
-	TypedRateLimiter[T comparable]           = workqueue.TypedRateLimiter[T]
+	// TypedRateLimiter is client-go's.
+	TypedRateLimiter[T comparable] = workqueue.TypedRateLimiter[T]
+	// TypedRateLimitingInterface is client-go's.
 	TypedRateLimitingInterface[T comparable] = workqueue.TypedRateLimitingInterface[T]
-	TypedBucketRateLimiter[T comparable]     = workqueue.TypedBucketRateLimiter[T]
+	// TypedBucketRateLimiter is client-go's.
+	TypedBucketRateLimiter[T comparable] = workqueue.TypedBucketRateLimiter[T]
 )
 
 // NewTypedMaxOfRateLimiter is client-go's.
