@@ -91,6 +91,7 @@ func TestShardsOfACollection(t *testing.T) {
 				})
 				t.Run("custom "+string(mode), func(t *testing.T) { testShards[*unstructured.Unstructured](t, cp, gvr, mode, on) })
 			}
+			t.Run("ranges", func(t *testing.T) { testRanges(t, cp, on) })
 		})
 	}
 }
