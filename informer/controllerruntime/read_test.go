@@ -85,7 +85,7 @@ func TestWhatReadersGetIsTheirs(t *testing.T) {
 			require.Equal(t, "yes", m.Labels["l"])
 			m.Labels["l"] = "changed"
 		}
-		// Those who ask for it get what is cached.
+		// A caller that asks for it gets what is cached.
 		var one, two corev1.ConfigMap
 		require.NoError(t, c.Get(t.Context(), key, &one, client.UnsafeDisableDeepCopy))
 		require.NoError(t, c.Get(t.Context(), key, &two, client.UnsafeDisableDeepCopy))

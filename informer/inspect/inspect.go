@@ -37,7 +37,7 @@ type Options struct {
 	// parameter key of a request shows what happened to one key, and why it is not
 	// processed. Without it, such a request shows only where the key is now.
 	History *history.Recorder
-	// ShowObjects shows the bodies of objects that are looked up by a key, to everybody
+	// ShowObjects shows the bodies of objects that are looked up by a key, to all
 	// who may see the page: all that is in them but managedFields, the annotation
 	// kubectl.kubernetes.io/last-applied-configuration, and the data of Secrets. Without
 	// it only metadata are shown: names, versions, times, the names of labels and

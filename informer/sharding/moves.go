@@ -112,7 +112,7 @@ func (r *Replica) moveParts(v *view, now time.Time) {
 			r.drain(i, now)
 		case s.busy || s.wrote:
 		case holders[i] == id && kept[i] && s.doubt == v.version(i):
-			r.write(v, i, id, now) // whoever was faster: a new version says who has it
+			r.write(v, i, id, now) // another may have been faster: a new version says who has it
 		case holders[i] == id && kept[i]:
 			r.begin(v, i, now)
 		case holders[i] == id:

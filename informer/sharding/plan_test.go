@@ -64,7 +64,7 @@ func TestPlanGivesEachFreePartToAReplicaWithRoom(t *testing.T) {
 			given := count[replicas[i]]
 			require.True(t, given <= q || !slices.Contains(next, replicas[i]), "%s has %d of %d", replicas[i], given, q)
 			for p := range holders {
-				// A part may stay free only while somebody has too many, or is leaving.
+				// A part may stay free only while a replica has too many, or is leaving.
 				require.False(t, holders[p] == "" && next[p] == "" && given < q)
 			}
 		}
