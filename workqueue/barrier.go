@@ -15,6 +15,7 @@ package workqueue
 //	[n: 1] ◀──▶ [n: 3] ◀──▶ [n: 0]
 //	   └─ merged ─▶ [0] ─▶ [0]       closed together with the oldest
 type barrier struct {
+	id         barrierID
 	n          int           // requests queued, again or running that count here
 	done       chan struct{} // nil while the barrier is open
 	next, prev *barrier
@@ -22,34 +23,63 @@ type barrier struct {
 	tail       *barrier // last of them, or the barrier itself; only of barriers in the list
 }
 
+// barrierID is what an entry has instead of a pointer to a barrier, in half the space.
+// 0 is none.
+type barrierID uint32
+
 // barriers is the list. Its zero value has no open barrier; init gives it one.
-type barriers struct{ open *barrier }
+type barriers struct {
+	open   *barrier
+	sealed map[barrierID]*barrier // the others in the list; nil without any
+}
 
 func (m *barriers) init() { m.push() }
 
 // push opens a new barrier behind the others.
 func (m *barriers) push() {
-	k := &barrier{prev: m.open}
+	k := &barrier{prev: m.open, id: 1}
 	k.tail = k
 	if m.open != nil {
+		if m.sealed == nil {
+			m.sealed = make(map[barrierID]*barrier)
+		}
+		m.sealed[m.open.id] = m.open
 		m.open.next = k
+		k.id = m.unused(m.open.id + 1)
 	}
 	m.open = k
 }
 
+// unused returns the first identifier, from id on, that no barrier in the list has. After
+// four billion barriers they begin again.
+func (m *barriers) unused(id barrierID) barrierID {
+	for id == 0 || m.sealed[id] != nil {
+		id++
+	}
+	return id
+}
+
 // enter counts a request in the open barrier and returns that barrier.
-func (m *barriers) enter() *barrier {
+func (m *barriers) enter() barrierID {
 	m.open.n++
-	return m.open
+	return m.open.id
 }
 
 // leave counts a request as processed. It returns the barriers that this reached,
 // whose channels are to be closed once the queue is unlocked.
-func (m *barriers) leave(k *barrier) *barrier {
+func (m *barriers) leave(id barrierID) *barrier {
+	k := m.open
+	if id != k.id {
+		k = m.sealed[id]
+	}
 	// The open barrier stays in the list at zero: the next request counts there.
 	k.n--
 	if k.n > 0 || k == m.open {
 		return nil
+	}
+	delete(m.sealed, id)
+	if len(m.sealed) == 0 {
+		m.sealed = nil // a Go map never shrinks
 	}
 	older, newer := k.prev, k.next // there is a newer one: at least the open one
 	newer.prev = older

@@ -23,7 +23,7 @@ func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
 		return false
 	}
 	now = q.observeLocked(now)
-	e := q.items.findOrInsert(r.item, &q.free)
+	e := q.items.findOrInsert(r.item, r.hash)
 	if retry {
 		q.count.retried++
 		e.retries++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/maphash"
 	"math"
-	"reflect"
 	"sync"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 //
 // A method whose name ends in Locked is called with the lock held, and returns
 // with it. All others take the lock themselves, or do not need it. The parts below
-// mu (items, free, order, waiters, barriers, delays, parks) have no lock of their own: their
+// mu (items, times, order, waiters, barriers, delays, parks) have no lock of their own: their
 // methods are called with mu held.
 //
 // The methods are in five files: adding, taking and finishing items here, what
@@ -28,7 +27,7 @@ import (
 //
 // What holds whenever mu is free:
 //
-//   - items has exactly the entries that are in a state, and free has none of them.
+//   - items has exactly the entries that are in a state.
 //   - count.running is the length of the list running, and count.again the number
 //     of its entries with again set. So Stats and a drain need not walk a list.
 //   - parked has exactly the entries of the heap parks.
@@ -36,14 +35,12 @@ import (
 //   - waiters says what holds between queued entries and goroutines that wait.
 type engine[T comparable] struct {
 	opts  Options[T]
-	seed  maphash.Seed
-	loose bool      // whether items may turn out not to be comparable
 	start time.Time // times inside the engine are nanoseconds since then
 	timed bool      // whether to keep the times of requests and hand-overs
 
 	mu       sync.Mutex
 	items    entryMap[T]
-	free     freeList[T]
+	times    side[times] // of the entries; empty if not timed
 	order    order[T]
 	running  entryList[T] // the one handed out first comes first
 	waiters  waiters
@@ -84,45 +81,19 @@ const maxTime = math.MaxInt64
 func newEngine[T comparable](opts Options[T]) *engine[T] {
 	e := &engine[T]{
 		opts:  opts,
-		seed:  maphash.MakeSeed(),
-		loose: !alwaysComparable(reflect.TypeFor[T]()),
 		start: time.Now(),
 		timed: opts.Times || opts.Metrics != nil || len(opts.MaxWait) > 1 || opts.History != nil,
-		order: newOrder[T](opts.MaxWait, opts.Group != nil),
+		items: entryMap[T]{seed: maphash.MakeSeed()},
 		armed: maxTime,
 	}
+	e.order = newOrder(&e.items.entries, opts.MaxWait, opts.Group != nil)
+	e.running.entries = &e.items.entries
 	e.barriers.init()
 	e.recording = newRecording(&e.opts, e.start)
 	if e.timed {
 		e.throughput = new(throughput)
 	}
 	return e
-}
-
-// check panics if item cannot be compared, as a map would, but without the lock held.
-// A panic of the map with the lock held would leave the queue locked for ever.
-func (q *engine[T]) check(item T) {
-	if q.loose {
-		maphash.Comparable(q.seed, item)
-	}
-}
-
-// alwaysComparable reports whether comparing values of type t never panics: none of
-// its parts is an interface.
-func alwaysComparable(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Interface:
-		return false
-	case reflect.Array:
-		return alwaysComparable(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if !alwaysComparable(t.Field(i).Type) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // now is the current time; it is read without the lock.
@@ -150,14 +121,15 @@ func (q *engine[T]) observeLocked(now int64) int64 {
 // lock is taken.
 type request[T comparable] struct {
 	item  T
+	hash  uint32
 	group string
 	class int
 }
 
-// prepare fills in r, which is zero, for item. It calls user code.
+// prepare fills in r, which is zero, for item. It calls user code. It panics if item
+// cannot be compared: to panic with the lock held would leave the queue locked for ever.
 func (q *engine[T]) prepare(r *request[T], item T) {
-	q.check(item)
-	r.item = item
+	r.item, r.hash = item, q.items.hash(item)
 	if q.opts.Group != nil {
 		r.group = q.opts.Group(item)
 	}
@@ -175,7 +147,7 @@ func (q *engine[T]) addBecause(r *request[T], why *history.Cause) {
 	q.mu.Lock()
 	added := q.addLocked(r, now)
 	if q.recording != nil {
-		q.noteAddLocked(r.item, added, why)
+		q.noteAddLocked(r, added, why)
 	}
 	w := q.waiters.next(q.order.n)
 	q.mu.Unlock()
@@ -228,7 +200,7 @@ func (q *engine[T]) addChunk(requests []request[T]) {
 			added++
 		}
 		if q.recording != nil {
-			q.noteAddLocked(requests[i].item, one, nil)
+			q.noteAddLocked(&requests[i], one, nil)
 		}
 	}
 	w := q.waiters.next(q.order.n)
@@ -247,7 +219,7 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 	}
 	now = q.observeLocked(now)
 	// findOrInsert may make an entry; each case below leaves it in a state.
-	e := q.items.findOrInsert(r.item, &q.free)
+	e := q.items.findOrInsert(r.item, r.hash)
 	class := q.order.clamp(r.class)
 	switch {
 	case e.queued:
@@ -278,17 +250,16 @@ func (q *engine[T]) setGroupLocked(e *entry[T], r *request[T]) {
 	if !q.order.grouped {
 		return
 	}
-	if e.link == nil {
-		e.link = new(groupLink[T])
-	}
-	e.link.name = r.group
+	q.order.links.at(e.handle).name = r.group
 }
 
 // askLocked gives an entry without a request one: it is queued, or will be
 // once it is done or its park has ended.
 func (q *engine[T]) askLocked(e *entry[T], now int64) {
 	q.count.added++
-	e.queuedAt = now
+	if q.timed {
+		q.times.at(e.handle).queuedAt = now
+	}
 	e.barrier = q.barriers.enter()
 	if e.running {
 		e.again = true
@@ -306,12 +277,14 @@ func (q *engine[T]) takeLocked(now int64, holder uint16) *entry[T] {
 	now = q.observeLocked(now)
 	e := q.order.pop(now)
 	e.running, e.holder = true, holder
-	e.startedAt = now
+	if q.timed {
+		q.times.at(e.handle).startedAt = now
+		q.startedSum += now
+	}
 	// The request ends here, so that an Add from now on makes another one: the
 	// worker may have read the state that the Add is about already.
-	e.runBarrier, e.barrier = e.barrier, nil
+	e.runBarrier, e.barrier = e.barrier, 0
 	q.running.pushBack(e)
-	q.startedSum += e.startedAt
 	q.count.running++
 	return e
 }
@@ -339,9 +312,12 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 	}
 	e := q.takeLocked(now, holder)
 	item = e.item // e may be recycled as soon as the lock is released
-	queuedAt := e.queuedAt
+	var t times
+	if q.timed {
+		t = *q.times.at(e.handle)
+	}
 	if q.recording != nil {
-		q.noteLocked(e, history.HandedOut, e.startedAt-queuedAt)
+		q.noteLocked(e, history.HandedOut, t.startedAt-t.queuedAt)
 	}
 	// The adds while a signal was on its way have signalled no other waiter. If
 	// items are left, it is up to this goroutine to do so.
@@ -349,7 +325,7 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 	q.mu.Unlock()
 	w.wake()
 	if q.opts.Metrics != nil {
-		q.opts.Metrics.Started(time.Duration(max(0, now-queuedAt)))
+		q.opts.Metrics.Started(time.Duration(max(0, now-t.queuedAt)))
 	}
 	return item, true
 }
@@ -390,10 +366,10 @@ func (q *engine[T]) waitLocked(ctx context.Context) bool {
 // done ends the processing of item, if it was being processed. With forget,
 // its count of retries starts from zero.
 func (q *engine[T]) done(item T, forget bool) {
-	q.check(item)
+	hash := q.items.hash(item)
 	now := q.timeIfKept()
 	q.mu.Lock()
-	e := q.items.find(item)
+	e := q.items.find(item, hash)
 	if e == nil || !e.running {
 		q.mu.Unlock()
 		return
@@ -401,8 +377,10 @@ func (q *engine[T]) done(item T, forget bool) {
 	if forget {
 		e.retries = 0
 	}
-	// Copied, as doneLocked may recycle e.
-	startedAt := e.startedAt
+	var startedAt int64 // copied, as doneLocked may recycle e
+	if q.timed {
+		startedAt = q.times.at(e.handle).startedAt
+	}
 	// ProcessWith has noted the outcome.
 	if q.recording != nil && e.holder == noHolder {
 		q.observeLocked(now)
@@ -429,13 +407,15 @@ func (q *engine[T]) done(item T, forget bool) {
 func (q *engine[T]) doneLocked(e *entry[T], now int64) *barrier {
 	q.running.remove(e)
 	e.running = false
-	q.startedSum -= e.startedAt
+	if q.timed {
+		q.startedSum -= q.times.at(e.handle).startedAt
+	}
 	q.count.running--
 	if q.throughput != nil {
 		q.throughput.count(now)
 	}
 	reached := q.barriers.leave(e.runBarrier)
-	e.runBarrier = nil
+	e.runBarrier = 0
 	switch {
 	case e.again:
 		e.again = false
@@ -453,54 +433,33 @@ func (q *engine[T]) doneLocked(e *entry[T], now int64) *barrier {
 
 // discardLocked forgets an entry that is in none of the states.
 func (q *engine[T]) discardLocked(e *entry[T]) {
+	if q.order.grouped {
+		*q.order.links.at(e.handle) = groupLink[T]{} // its name may be all that keeps a large string
+	}
 	q.items.remove(e)
-	q.free.put(e, q.items.len())
-	// During a shutdown the heaps still have the entries that are discarded while
-	// they are walked: eachLocked would bring those back.
-	if q.items.oversized() && !q.shuttingDown {
-		q.items.rebuild(q.eachLocked)
-	}
-}
-
-// eachLocked yields every entry that is in use, some of them twice.
-// Those are the running ones that are also delayed or parked.
-func (q *engine[T]) eachLocked(yield func(*entry[T])) {
-	for i := range q.order.classes {
-		for e := q.order.classes[i].head; e != nil; e = e.next {
-			yield(e)
-		}
-	}
-	for e := q.running.head; e != nil; e = e.next {
-		yield(e)
-	}
-	for _, p := range q.order.paused {
-		for e := p.entries.head; e != nil; e = e.next {
-			yield(e)
-		}
-	}
-	for _, heap := range []*deadlines[T]{&q.delays, &q.parks} {
-		for _, d := range heap.items {
-			yield(d.entry)
-		}
+	if q.items.oversized() {
+		q.items.shrink()
+		trimSide(&q.times, &q.items.entries)
+		trimSide(&q.order.links, &q.items.entries)
 	}
 }
 
 // forget resets the count of retries that Inspect shows.
 func (q *engine[T]) forget(item T) {
-	q.check(item)
+	hash := q.items.hash(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.items.find(item); e != nil {
+	if e := q.items.find(item, hash); e != nil {
 		e.retries = 0
 	}
 }
 
 // retriesOf returns how often in a row item was retried.
 func (q *engine[T]) retriesOf(item T) int {
-	q.check(item)
+	hash := q.items.hash(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.items.find(item); e != nil {
+	if e := q.items.find(item, hash); e != nil {
 		return int(e.retries)
 	}
 	return 0

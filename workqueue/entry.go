@@ -1,5 +1,7 @@
 package workqueue
 
+import "hash/maphash"
+
 // entry is everything the engine knows about one item, in one record: the
 // queue, the set of running items, the delays and the look-up table all link
 // the same entries. One look-up therefore answers every question about an
@@ -19,23 +21,26 @@ package workqueue
 // All fields are guarded by the engine's mu. queued and running exclude each other:
 // that is the promise that one worker at a time holds an item. delayed and parked
 // exclude each other and queued, which is why they can share at and heapPos.
+//
+// What only some queues need is not here but beside it: times, see engine.timed, and
+// groupLink.
 type entry[T comparable] struct {
 	item T
 
-	// Links of the list the entry is in: its class while queued, the running
-	// items while running, the free entries when not in use. It is never in two.
-	next, prev *entry[T]
-	link       *groupLink[T] // its place in a fair group; nil without groups
+	handle uint32 // its own, in the slab
+	hash   uint32 // of the item
 
-	barrier    *barrier // the barrier that the pending request counts for; nil if none is pending
-	runBarrier *barrier // the same for the request being processed
+	// Handles of its neighbours in the list it is in: its class while queued, the
+	// running items while running. It is never in two.
+	next, prev uint32
+
+	barrier    barrierID // the barrier that the pending request counts for; 0 if none is pending
+	runBarrier barrierID // the same for the request being processed
 
 	// at is when the delay or the park ends while delayed or parked, and when the
 	// entry becomes overdue while queued in a queue with priority classes. It is
 	// never in two of these states.
-	at        int64
-	queuedAt  int64 // when the request that is queued or again was made; see engine.timed
-	startedAt int64 // when it was handed out; see engine.timed
+	at int64
 
 	heapPos int32  // position in the deadlines, noHeapPos when neither delayed nor parked
 	retries uint32 // rate-limited adds since the last Forget or success
@@ -54,150 +59,118 @@ func (e *entry[T]) delayed() bool { return e.heapPos != noHeapPos && !e.parked }
 
 // requested reports whether a request is pending: the entry is queued, again, or
 // parked after it was added.
-func (e *entry[T]) requested() bool { return e.barrier != nil }
+func (e *entry[T]) requested() bool { return e.barrier != 0 }
+
+// times are what a queue that keeps times has for each entry; see engine.timed.
+type times struct {
+	queuedAt  int64 // when the request that is queued or again was made
+	startedAt int64 // when it was handed out
+}
 
 // entryList is a doubly linked list of entries through next and prev.
-type entryList[T comparable] struct{ head, tail *entry[T] }
+type entryList[T comparable] struct {
+	entries    *slab[entry[T]]
+	head, tail uint32 // handles, 0 in an empty list
+}
+
+func (l *entryList[T]) empty() bool { return l.head == 0 }
+
+// first returns the first entry; there must be one.
+func (l *entryList[T]) first() *entry[T] { return l.entries.at(l.head) }
 
 // pushBack appends e, which must not be in a list.
 func (l *entryList[T]) pushBack(e *entry[T]) {
-	e.next, e.prev = nil, l.tail
-	if l.tail == nil {
-		l.head = e
+	e.next, e.prev = 0, l.tail
+	if l.tail == 0 {
+		l.head = e.handle
 	} else {
-		l.tail.next = e
+		l.entries.at(l.tail).next = e.handle
 	}
-	l.tail = e
+	l.tail = e.handle
 }
 
 // remove takes e, which must be in this list, out of it.
 func (l *entryList[T]) remove(e *entry[T]) {
-	if e.prev == nil {
+	if e.prev == 0 {
 		l.head = e.next
 	} else {
-		e.prev.next = e.next
+		l.entries.at(e.prev).next = e.next
 	}
-	if e.next == nil {
+	if e.next == 0 {
 		l.tail = e.prev
 	} else {
-		e.next.prev = e.prev
+		l.entries.at(e.next).prev = e.prev
 	}
-	e.next, e.prev = nil, nil
+	e.next, e.prev = 0, 0
 }
 
-// entryMap finds the entry of an item: a Go map, which grows by small steps, but never
-// shrinks. When few of many entries are left, it is replaced by a map of those, so
-// that the memory of a burst is released. There are so few then that this is quick.
+// entryMap has the entries, and finds that of an item. The item is only in its entry: a
+// Go map would hold it a second time, and compute its hash under the lock, at each call.
 type entryMap[T comparable] struct {
-	byItem map[T]*entry[T]
-	peak   int // the most entries since byItem was made
+	seed    maphash.Seed
+	entries slab[entry[T]]
+	index   hashIndex
+	peak    int // the most entries since the index was made
 }
 
-// oversizedFrom is the peak from which on a map is replaced: by then it takes some
-// hundred kilobytes. freeListKept entries or fewer are left when it is.
-// Since freeListKept is an eighth of it, a map is replaced only after at least seven
-// eighths of its items were removed: the copying is paid for by those removals.
-const oversizedFrom = 8 * freeListKept
+// oversizedFrom is the peak from which on an index is replaced when few entries are left,
+// slabKept or fewer, so that the memory of a burst is released. By then it takes some
+// hundred kilobytes. Since slabKept is an eighth of it, the copying is paid for by
+// the removal of at least seven eighths of the entries.
+const oversizedFrom = 8 * slabKept
 
-func (m *entryMap[T]) len() int { return len(m.byItem) }
+func (m *entryMap[T]) len() int { return m.index.n }
+
+// hash returns the hash of an item, for the other methods. It needs no lock. It panics
+// if the item cannot be compared, as a map would.
+func (m *entryMap[T]) hash(item T) uint32 { return fold(maphash.Comparable(m.seed, item)) }
+
+// fold makes a hash of 64 bits one of 32.
+func fold(hash uint64) uint32 { return uint32(hash>>32) ^ uint32(hash) }
 
 // find returns the entry of item, or nil.
-func (m *entryMap[T]) find(item T) *entry[T] { return m.byItem[item] }
+func (m *entryMap[T]) find(item T, hash uint32) *entry[T] {
+	c := m.index.seek(hash)
+	for {
+		handle := c.next()
+		if handle == 0 {
+			return nil
+		}
+		if e := m.entries.at(handle); e.item == item {
+			return e
+		}
+	}
+}
 
-// findOrInsert returns the entry of item; a missing one comes from free.
-// The caller must bring an inserted entry into a state before it releases the lock:
+// findOrInsert returns the entry of item, a new one if it is missing.
+// The caller must bring a new entry into a state before it releases the lock:
 // an entry without a state is never removed.
-func (m *entryMap[T]) findOrInsert(item T, free *freeList[T]) *entry[T] {
-	if e := m.byItem[item]; e != nil {
+func (m *entryMap[T]) findOrInsert(item T, hash uint32) *entry[T] {
+	if e := m.find(item, hash); e != nil {
 		return e
 	}
-	e := free.get(m.len())
-	e.item = item
-	if m.byItem == nil {
-		m.byItem = make(map[T]*entry[T])
-	}
-	m.byItem[item] = e
+	handle, e := m.entries.get()
+	e.item, e.handle, e.hash, e.heapPos = item, handle, hash, noHeapPos
+	m.index.insert(hash, handle)
 	m.peak = max(m.peak, m.len())
 	return e
 }
 
-// remove takes e out of the map.
-func (m *entryMap[T]) remove(e *entry[T]) { delete(m.byItem, e.item) }
+// remove takes e out of the map. It must not be used any more.
+func (m *entryMap[T]) remove(e *entry[T]) {
+	m.index.remove(e.hash, e.handle)
+	m.entries.put(e.handle)
+}
 
-// oversized reports whether the map is much larger than what is in it.
-func (m *entryMap[T]) oversized() bool { return m.peak >= oversizedFrom && m.len() <= freeListKept }
+// oversized reports whether the index is much larger than what is in it.
+func (m *entryMap[T]) oversized() bool { return m.peak >= oversizedFrom && m.len() <= slabKept }
 
-// rebuild replaces the map by one of the entries that each yields.
-// An entry may come twice; the second time changes nothing.
-func (m *entryMap[T]) rebuild(each func(yield func(*entry[T]))) {
-	m.byItem = make(map[T]*entry[T], m.len())
-	each(func(e *entry[T]) { m.byItem[e.item] = e })
+// shrink replaces the index by one of the size that is needed.
+func (m *entryMap[T]) shrink() {
+	m.index = hashIndex{}
+	for handle, e := range m.entries.each {
+		m.index.insert(e.hash, handle)
+	}
+	m.entries.trim()
 	m.peak = m.len()
-}
-
-// freeList keeps entries for reuse, so that a queue in a steady state
-// allocates nothing. It never holds many more than are in use: after a burst
-// the surplus goes back to the garbage collector.
-type freeList[T comparable] struct {
-	head *entry[T]
-	n    int
-}
-
-const (
-	freeListSlack = 128 // from so many entries in use on they are allocated in blocks
-	// freeListKept is how many free entries are kept however few are in use: enough
-	// for backlogs that come and go, and about 100 kB.
-	freeListKept = 1024
-	// entriesAtOnce is how many are allocated together while a queue fills up. It
-	// saves work for the allocator; but as long as one of them is in use none can
-	// be freed, and more of them save no more.
-	entriesAtOnce = 4
-)
-
-// get returns an entry in its initial state. inUse is the number of entries
-// that are in use already.
-func (f *freeList[T]) get(inUse int) *entry[T] {
-	e := f.head
-	if e == nil {
-		if inUse < freeListSlack {
-			return &entry[T]{heapPos: noHeapPos}
-		}
-		f.allocate()
-		e = f.head
-	}
-	f.head, f.n = e.next, f.n-1
-	e.next = nil
-	return e
-}
-
-// allocate adds some entries that lie side by side in memory.
-// They are linked in order of address, so that a queue that fills up uses memory in order.
-func (f *freeList[T]) allocate() {
-	block := new([entriesAtOnce]entry[T])
-	for i := range block {
-		e := &block[len(block)-1-i]
-		e.heapPos, e.next = noHeapPos, f.head
-		f.head = e
-	}
-	f.n += len(block)
-}
-
-// put takes an entry back.
-func (f *freeList[T]) put(e *entry[T], inUse int) {
-	if f.n > max(freeListKept, inUse) { // too many: drop one, and e as well
-		surplus := f.head
-		f.head, f.n = surplus.next, f.n-1
-		// An entry beside them in memory may be in use for long, and keeps them:
-		// so they must not keep anything in turn.
-		*surplus, *e = entry[T]{}, entry[T]{}
-		return
-	}
-	// Clearing the item lets whatever it points to be collected. All else that
-	// matters was reset on the way out of the states.
-	var none T
-	e.item, e.retries, e.next = none, 0, f.head
-	if e.link != nil {
-		e.link.name = ""
-	}
-	f.head, f.n = e, f.n+1
 }

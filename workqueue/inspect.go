@@ -101,7 +101,7 @@ func (q *plain[T]) PriorityClasses() []PriorityClassInspection {
 	e := q.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.order.inspect(e.timed, e.start)
+	return e.inspectClassesLocked()
 }
 
 // statsLocked returns the state in numbers; the durations end at now.
@@ -124,9 +124,9 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 	}
 	// The sum of now-startedAt over all running items, without a walk over them. The
 	// list is in order of the hand-out, so its head has been running for longest.
-	if first := q.running.head; first != nil && q.timed {
+	if !q.running.empty() && q.timed {
 		s.UnfinishedWork = time.Duration(int64(q.count.running)*now - q.startedSum)
-		s.LongestRunning = time.Duration(now - first.startedAt)
+		s.LongestRunning = time.Duration(now - q.times.at(q.running.head).startedAt)
 	}
 	return s
 }
@@ -209,13 +209,17 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 	e := q.engine
 	now := e.now()
 	failures, failing := e.failing.worst(limit)
+	hashes := make([]uint32, len(failures))
+	for i := range failures {
+		hashes[i] = e.items.hash(failures[i].Item)
+	}
 	// Only copying needs the lock; sorting is done after it.
 	e.mu.Lock()
 	in := Inspection[T]{
 		Name:            e.opts.Name,
 		ShuttingDown:    e.shuttingDown,
 		Stats:           e.statsLocked(now),
-		PriorityClasses: e.order.inspect(e.timed, e.start),
+		PriorityClasses: e.inspectClassesLocked(),
 		PausedGroups:    e.order.inspectPauses(),
 		Failures:        failures,
 		Failing:         failing,
@@ -225,7 +229,7 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 		Running:         collectLocked(e, min(limit, e.count.running), e.running.each),
 	}
 	for i := range failures {
-		if entry := e.items.find(failures[i].Item); entry != nil && entry.delayed() {
+		if entry := e.items.find(failures[i].Item, hashes[i]); entry != nil && entry.delayed() {
 			failures[i].NextAttempt = e.start.Add(time.Duration(entry.at))
 		}
 	}
@@ -265,16 +269,17 @@ func (i *ItemInspection[T]) Found() bool {
 // holds.
 func (q *plain[T]) InspectItem(item T) ItemInspection[T] {
 	e := q.engine
-	e.check(item)
+	hash := e.items.hash(item)
 	in := ItemInspection[T]{Queue: e.opts.Name, Item: Item[T]{Item: item}, Failure: e.failing.of(item)}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	in.ShuttingDown = e.shuttingDown
-	entry := e.items.find(item)
+	entry := e.items.find(item, hash)
 	if entry == nil {
 		return in
 	}
-	in.Queued, in.Running, in.Paused = entry.queued && !entry.isPaused(), entry.running, entry.isPaused()
+	paused := e.order.isPaused(entry)
+	in.Queued, in.Running, in.Paused = entry.queued && !paused, entry.running, paused
 	in.Item = e.inspectLocked(entry)
 	in.ClassQueued = e.order.classes[entry.class].n
 	if in.Failure != nil && entry.delayed() {
@@ -306,11 +311,11 @@ func (q *engine[T]) inspectLocked(e *entry[T]) Item[T] {
 		Retries:       int(e.retries),
 		Again:         e.again,
 	}
-	if e.link != nil {
-		item.Group = e.link.name
+	if q.order.grouped {
+		item.Group = q.order.links.at(e.handle).name
 	}
 	if q.timed && e.requested() {
-		item.QueuedSince = at(e.queuedAt)
+		item.QueuedSince = at(q.times.at(e.handle).queuedAt)
 	}
 	if e.delayed() {
 		item.DelayedUntil = at(e.at)
@@ -319,14 +324,19 @@ func (q *engine[T]) inspectLocked(e *entry[T]) Item[T] {
 		item.ParkedUntil = at(e.at)
 	}
 	if q.timed && e.running {
-		item.RunningSince = at(e.startedAt)
+		item.RunningSince = at(q.times.at(e.handle).startedAt)
 	}
 	return item
 }
 
 // each yields the entries of a list, the first one first.
 func (l *entryList[T]) each(yield func(*entry[T]) bool) {
-	for e := l.head; e != nil && yield(e); e = e.next {
+	for next := l.head; next != 0; {
+		e := l.entries.at(next)
+		next = e.next
+		if !yield(e) {
+			return
+		}
 	}
 }
 
@@ -338,22 +348,23 @@ func (o *order[T]) each(now int64) iter.Seq[*entry[T]] {
 		rotation, rest := o.rotation, slices.Clone(o.classes)
 		for range o.n {
 			c := nextClass(&rotation, rest, now)
-			if !yield(c.head) {
+			e := c.first()
+			if !yield(e) {
 				return
 			}
-			c.head = c.head.next
+			c.head = e.next
 		}
 	}
 }
 
-// inspect describes the classes of a queue that began at start.
-func (o *order[T]) inspect(timed bool, start time.Time) []PriorityClassInspection {
-	all := make([]PriorityClassInspection, len(o.classes))
-	for i := range o.classes {
-		c := &o.classes[i]
+// inspectClassesLocked describes the priority classes.
+func (q *engine[T]) inspectClassesLocked() []PriorityClassInspection {
+	all := make([]PriorityClassInspection, len(q.order.classes))
+	for i := range q.order.classes {
+		c := &q.order.classes[i]
 		all[i] = PriorityClassInspection{MaxWait: time.Duration(c.maxWait), Queued: c.n, Groups: len(c.groups)}
-		if c.head != nil && timed {
-			all[i].QueuedSince = start.Add(time.Duration(c.head.queuedAt))
+		if !c.empty() && q.timed {
+			all[i].QueuedSince = q.start.Add(time.Duration(q.times.at(c.head).queuedAt))
 		}
 	}
 	return all

@@ -3,7 +3,9 @@ package workqueue
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,9 +35,9 @@ func TestMemoryOfABurstIsReleasedWhileItemsAreInUse(t *testing.T) {
 		item, _ := q.Get(t.Context())
 		q.Done(item)
 	}
-	assert.LessOrEqual(t, items.peak, freeListKept)
+	assert.LessOrEqual(t, items.peak, slabKept)
 	assert.Equal(t, 4, items.len())
-	assert.LessOrEqual(t, q.engine.free.n, freeListKept+1)
+	assert.LessOrEqual(t, items.entries.free, slabKept+pageSize)
 	q.Done(running)
 	for _, item := range []int{-1, -2, oversizedFrom - 1} {
 		q.Add(item)
@@ -47,12 +49,11 @@ func TestMemoryOfABurstIsReleasedWhileItemsAreInUse(t *testing.T) {
 // What cannot be compared must not panic under the lock.
 func TestTypesWhoseValuesMayNotBeComparableAreChecked(t *testing.T) {
 	t.Parallel()
-	assert.False(t, New(Options[struct{ a, b string }]{}).engine.loose)
-	assert.False(t, New(Options[[2]*int]{}).engine.loose)
-	assert.True(t, New(Options[any]{}).engine.loose)
-	assert.True(t, New(Options[struct{ a [2]struct{ b any } }]{}).engine.loose)
 	q := New(Options[any]{})
-	for name, f := range map[string]func(any){"Add": q.Add, "Done": q.Done} {
+	for name, f := range map[string]func(any){
+		"Add": q.Add, "Done": q.Done, "AddAll": func(item any) { q.AddAll([]any{"b", item}) },
+		"InspectItem": func(item any) { q.InspectItem(item) },
+	} {
 		assert.Panics(t, func() { f([]int{1}) }, name)
 	}
 	q.Add("a") // the lock is free
@@ -180,7 +181,7 @@ func TestTimesUnderTheLockNeverRunBackwards(t *testing.T) {
 	q.addLocked(&r, 20)
 	q.observeLocked(30)
 	e := q.takeLocked(25, noHolder)
-	assert.EqualValues(t, 30, e.startedAt)
+	assert.EqualValues(t, 30, q.times.at(e.handle).startedAt)
 	q.addLocked(&r, 35)
 	q.observeLocked(50)
 	q.doneLocked(e, 45)
@@ -208,8 +209,8 @@ func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 		q.Done(item)
 	}
 	e := q.engine
-	assert.LessOrEqual(t, e.items.peak, freeListKept)
-	assert.LessOrEqual(t, e.free.n, freeListKept+1)
+	assert.LessOrEqual(t, e.items.peak, slabKept)
+	assert.LessOrEqual(t, e.items.entries.free, slabKept+pageSize)
 	assert.LessOrEqual(t, e.order.nFreeGroups, maxFreeGroups)
 }
 
@@ -246,7 +247,7 @@ func TestReachedBarriersMergeAndAreClosedOutsideTheLock(t *testing.T) {
 	}
 	var m barriers
 	m.init()
-	var counted []*barrier
+	var counted []barrierID
 	var channels []<-chan struct{}
 	for range 1000 {
 		counted = append(counted, m.enter())
@@ -256,8 +257,10 @@ func TestReachedBarriersMergeAndAreClosedOutsideTheLock(t *testing.T) {
 	for _, i := range rand.Perm(998) { // all but the first and the last
 		assert.Nil(t, m.leave(counted[1+i]))
 	}
-	assert.Same(t, counted[999], counted[0].next, "reached barriers stay in the list")
-	assert.Same(t, counted[0], counted[999].prev)
+	assert.Len(t, m.sealed, 2, "reached barriers stay in the list")
+	first, last := m.sealed[counted[0]], m.sealed[counted[999]]
+	assert.Same(t, last, first.next)
+	assert.Same(t, first, last.prev)
 	reached := m.leave(counted[0])
 	assert.False(t, closed(channels[0]))
 	assert.Nil(t, m.open.prev.prev, "only the last is left")
@@ -268,38 +271,74 @@ func TestReachedBarriersMergeAndAreClosedOutsideTheLock(t *testing.T) {
 	assert.False(t, closed(channels[999]))
 	assert.Equal(t, channels[999], m.seal())
 	m.leave(counted[999]).close()
+	assert.Nil(t, m.sealed)
 	assert.True(t, closed(channels[999]))
 	assert.True(t, closed(m.seal()))
 }
 
+// After four billion barriers their identifiers begin again, and must not be those of
+// barriers that are still in the list.
+func TestBarriersAreToldApartWhenIdentifiersBeginAgain(t *testing.T) {
+	t.Parallel()
+	var m barriers
+	m.init()
+	first := m.enter()
+	m.seal()
+	m.open.id = math.MaxUint32
+	last := m.enter()
+	m.seal()
+	next := m.enter()
+	assert.Equal(t, []barrierID{1, math.MaxUint32, 2}, []barrierID{first, last, next}, "neither 0 nor 1")
+	m.leave(first).close()
+	m.leave(last).close()
+	assert.Nil(t, m.leave(next), "open")
+}
+
 // Entries are allocated side by side, so one that is in use keeps its neighbours
 // in memory. What was released must not lead from there to anything else.
-func TestDroppedEntriesHoldOnToNothing(t *testing.T) {
+func TestEntriesThatAreNotInUseHoldOnToNothing(t *testing.T) {
 	t.Parallel()
-	q := New(Options[*int]{})
-	for range 8 * freeListKept {
-		q.Add(new(int))
+	q := New(Options[*int]{Group: func(i *int) string { return fmt.Sprint(*i % 7) }})
+	n := 0
+	for range 8 * slabKept {
+		n++
+		i := n
+		q.Add(&i)
 	}
-	var all []*entry[*int]
-	for x := q.engine.order.classes[0].head; x != nil; x = x.next {
-		all = append(all, x)
-	}
-	for q.Len() > 0 {
+	e := q.engine
+	pages := slices.Clone(e.items.entries.pages[1:])
+	links := slices.Clone(e.order.links.pages[1:])
+	for q.Len() > 5 {
 		item, _ := q.Get(t.Context())
 		q.Done(item)
 	}
-	free := map[*entry[*int]]bool{}
-	for x := q.engine.free.head; x != nil; x = x.next {
-		free[x] = true
-	}
-	dropped := 0
-	for _, x := range all {
-		if !free[x] {
-			dropped++
-			require.Equal(t, entry[*int]{}, *x)
+	var held, linked int
+	for i, p := range pages {
+		for slot := range p.records {
+			if p.records[slot] != (entry[*int]{}) {
+				held++
+			}
+			if links[i][slot] != (groupLink[*int]{}) {
+				linked++
+			}
 		}
 	}
-	assert.Greater(t, dropped, 6*freeListKept)
+	assert.Equal(t, []int{5, 5}, []int{held, linked})
+	dropped := 0
+	for _, p := range e.items.entries.pages {
+		if p == nil {
+			dropped++
+		}
+	}
+	assert.LessOrEqual(t, e.items.entries.free, slabKept+5*pageSize)
+	assert.Greater(t, len(pages)-len(e.items.entries.pages)+dropped, 6*slabKept/pageSize)
+	beside := 0
+	for _, p := range e.order.links.pages {
+		if p != nil {
+			beside++
+		}
+	}
+	assert.LessOrEqual(t, beside, 3*slabKept/pageSize, "what is beside the pages goes with them")
 }
 
 // A waiter whose context ends while its wake-up is on the way must pass the

@@ -16,10 +16,13 @@ import (
 //	class 0 (urgent)           ▶ c ─ d ─ e
 //	class 1 (may wait 10 s)    ▶ a ─ b          a waits since 12 s: overdue
 type order[T comparable] struct {
+	entries  *slab[entry[T]]
 	classes  []class[T] // the most urgent first
 	rotation rotation
 	grouped  bool
 	n        int // queued entries
+
+	links side[groupLink[T]] // of the entries; empty if not grouped
 
 	paused  map[string]*paused[T] // the groups that are paused, by name; see pause.go
 	nPaused int                   // entries that wait for those
@@ -39,11 +42,15 @@ type class[T comparable] struct {
 }
 
 // newOrder returns an empty order with a class for each bound, and at least one.
-func newOrder[T comparable](maxWaits []time.Duration, grouped bool) order[T] {
+func newOrder[T comparable](entries *slab[entry[T]], maxWaits []time.Duration, grouped bool) order[T] {
 	o := order[T]{
+		entries:  entries,
 		classes:  make([]class[T], max(1, len(maxWaits))),
 		rotation: newRotation(),
 		grouped:  grouped,
+	}
+	for i := range o.classes {
+		o.classes[i].entryList.entries = entries
 	}
 	for i, d := range maxWaits {
 		o.classes[i].maxWait = max(0, int64(d))
@@ -93,9 +100,9 @@ func (o *order[T]) pop(now int64) *entry[T] {
 	if len(o.classes) > 1 {
 		c = nextClass(&o.rotation, o.classes, now)
 	}
-	e := c.head
+	e := c.first()
 	if c.nextGroup != nil {
-		e = c.nextGroup.head
+		e = o.entries.at(c.nextGroup.head)
 		// The turn is passed on before the entry is removed: if it is the last of its
 		// group, the group leaves the ring and cannot say any more which one is next.
 		c.nextGroup = c.nextGroup.next
@@ -109,7 +116,7 @@ func (o *order[T]) remove(e *entry[T]) {
 	c := &o.classes[e.class]
 	c.entryList.remove(e)
 	if o.grouped {
-		o.leaveGroup(c, e.link)
+		o.leaveGroup(c, o.links.at(e.handle))
 	}
 	e.queued = false
 	c.n--
@@ -171,7 +178,7 @@ func nextClass[T comparable](r *rotation, classes []class[T], now int64) *class[
 		return c
 	}
 	i := 0
-	for classes[i].head == nil {
+	for classes[i].empty() {
 		i++
 	}
 	return &classes[i]
@@ -186,7 +193,7 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 		if i++; i == len(classes) {
 			i = 1
 		}
-		if c := &classes[i]; c.head != nil && c.head.at <= now {
+		if c := &classes[i]; !c.empty() && c.first().at <= now {
 			r.urgent, r.last = 0, i
 			return c
 		}
@@ -197,27 +204,28 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 // group is the entries of one class that belong to one fair group.
 type group[T comparable] struct {
 	name       string
-	head, tail *entry[T] // linked through link.next and link.prev
+	head, tail uint32    // handles of entries linked through groupLink.next and prev
 	next, prev *group[T] // ring of turns; next also links free groups
 }
 
-// groupLink is the place of an entry in its group. Only queues with groups have
-// them; they stay with their entries for reuse.
+// groupLink is the place of an entry in its group. Only queues with groups have them,
+// beside the entries.
 //
 // An entry is in two lists at once: that of its class, in order of arrival, says
 // whether something is overdue; that of its group says what comes next.
 type groupLink[T comparable] struct {
 	name       string // as the user's function gave it when the request was made
 	group      *group[T]
-	next, prev *entry[T]
-	paused     bool // whether the entry waits for its group to be resumed
+	next, prev uint32 // handles of entries
+	paused     bool   // whether the entry waits for its group to be resumed
 }
 
 // joinGroup puts a queued entry at the end of its group.
 func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
-	g := c.groups[e.link.name]
+	m := o.links.at(e.handle)
+	g := c.groups[m.name]
 	if g == nil {
-		g = o.newGroup(e.link.name)
+		g = o.newGroup(m.name)
 		if c.groups == nil {
 			c.groups = make(map[string]*group[T])
 		}
@@ -231,32 +239,31 @@ func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
 			g.prev.next, g.next.prev = g, g
 		}
 	}
-	m := e.link
-	m.group, m.next, m.prev = g, nil, g.tail
-	if g.tail == nil {
-		g.head = e
+	m.group, m.next, m.prev = g, 0, g.tail
+	if g.tail == 0 {
+		g.head = e.handle
 	} else {
-		g.tail.link.next = e
+		o.links.at(g.tail).next = e.handle
 	}
-	g.tail = e
+	g.tail = e.handle
 }
 
 // leaveGroup takes an entry out of its group. A group without entries leaves the
 // ring of turns and the map.
 func (o *order[T]) leaveGroup(c *class[T], m *groupLink[T]) {
 	g := m.group
-	if m.prev == nil {
+	if m.prev == 0 {
 		g.head = m.next
 	} else {
-		m.prev.link.next = m.next
+		o.links.at(m.prev).next = m.next
 	}
-	if m.next == nil {
+	if m.next == 0 {
 		g.tail = m.prev
 	} else {
-		m.next.link.prev = m.prev
+		o.links.at(m.next).prev = m.prev
 	}
-	m.group, m.next, m.prev = nil, nil, nil
-	if g.head != nil {
+	m.group, m.next, m.prev = nil, 0, 0
+	if g.head != 0 {
 		return
 	}
 	delete(c.groups, g.name)

@@ -12,7 +12,7 @@ import (
 // a parked entry when the park ends depends on what was asked for:
 //
 //	running and again              Done queues it
-//	requested (barrier is not nil)    added while parked, or before: it is queued
+//	requested (barrier is not 0)      added while parked, or before: it is queued
 //	due                            asked for with a delay: it is queued, or delayed for the rest
 //	none of these                  forgotten, unless it is running
 //
@@ -50,7 +50,7 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 	q.mu.Lock()
 	// The item may not be processed now, and there is no later: the request is lost.
 	if q.shuttingDown {
-		if e := q.items.find(r.item); e != nil && e.again {
+		if e := q.items.find(r.item, r.hash); e != nil && e.again {
 			q.dropAgainLocked(e)
 			q.count.shutdownLosses++
 		}
@@ -58,7 +58,7 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 		return false
 	}
 	now = q.observeLocked(now)
-	e := q.items.findOrInsert(r.item, &q.free)
+	e := q.items.findOrInsert(r.item, r.hash)
 	p := &park[T]{entry: e, due: maxTime}
 	replaced := q.parkLocked(p, &r)
 	if wanted {
@@ -88,7 +88,7 @@ func (q *engine[T]) parkLocked(p *park[T], r *request[T]) (replaced func()) {
 		old := q.parked[e]
 		p.due, replaced, old.entry = old.due, old.cancel, nil
 		q.parks.remove(e)
-	case e.isPaused():
+	case q.order.isPaused(e):
 		q.order.pauseOf(e).remove(&q.order, e)
 	case e.queued:
 		// The request stays pending, as barrier says; it only loses its place.
@@ -158,7 +158,9 @@ func (q *engine[T]) unparkLocked(e *entry[T], now int64) (cancel func(), added b
 	case e.again:
 		// Done will queue it. Until then the item belongs to its worker.
 	case e.requested():
-		e.queuedAt = now // before, it was not to be handed out
+		if q.timed {
+			q.times.at(e.handle).queuedAt = now // before, it was not to be handed out
+		}
 		q.order.push(e, now)
 	case p.due <= now:
 		q.askLocked(e, now)
@@ -206,7 +208,7 @@ func (q *engine[T]) dropParkedLocked() (items []T, cancels []func()) {
 		}
 		// The barrier goes on counting this request, which was never processed:
 		// its channel must not be closed.
-		e.barrier = nil
+		e.barrier = 0
 		if !e.running {
 			q.discardLocked(e)
 		}
@@ -217,6 +219,6 @@ func (q *engine[T]) dropParkedLocked() (items []T, cancels []func()) {
 
 // dropAgainLocked drops the request of an item that was added while it is running.
 func (q *engine[T]) dropAgainLocked(e *entry[T]) {
-	e.again, e.barrier = false, nil
+	e.again, e.barrier = false, 0
 	q.count.again--
 }

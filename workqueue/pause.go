@@ -33,15 +33,15 @@ type paused[T comparable] struct {
 
 // pauseOf returns the pause that holds back e, or nil.
 func (o *order[T]) pauseOf(e *entry[T]) *paused[T] {
-	if len(o.paused) == 0 || e.link == nil {
+	if len(o.paused) == 0 {
 		return nil
 	}
-	return o.paused[e.link.name]
+	return o.paused[o.links.at(e.handle).name]
 }
 
 // push appends an entry that is to be queued as soon as the group is resumed.
 func (p *paused[T]) push(o *order[T], e *entry[T]) {
-	e.link.paused = true
+	o.links.at(e.handle).paused = true
 	p.entries.pushBack(e)
 	p.n++
 	o.nPaused++
@@ -49,14 +49,14 @@ func (p *paused[T]) push(o *order[T], e *entry[T]) {
 
 // remove takes an entry out of the list. Its request stays pending, if there is one.
 func (p *paused[T]) remove(o *order[T], e *entry[T]) {
-	e.link.paused = false
+	o.links.at(e.handle).paused = false
 	p.entries.remove(e)
 	p.n--
 	o.nPaused--
 }
 
 // isPaused reports whether e waits for its group to be resumed.
-func (e *entry[T]) isPaused() bool { return e.link != nil && e.link.paused }
+func (o *order[T]) isPaused(e *entry[T]) bool { return o.grouped && o.links.at(e.handle).paused }
 
 // pauseGroup stops handing out the items of a group. A pause that is there already is
 // returned as it is.
@@ -65,16 +65,16 @@ func (q *engine[T]) pauseGroupLocked(name string) *paused[T] {
 	if p := o.paused[name]; p != nil {
 		return p
 	}
-	p := new(paused[T])
+	p := &paused[T]{entries: entryList[T]{entries: o.entries}}
 	for e := range q.running.each {
-		if e.link != nil && e.link.name == name {
+		if o.links.at(e.handle).name == name {
 			p.running++
 		}
 	}
 	for i := range o.classes {
 		c := &o.classes[i]
 		for g := c.groups[name]; g != nil; g = c.groups[name] {
-			e := g.head
+			e := o.entries.at(g.head)
 			o.remove(e)
 			p.push(o, e)
 		}
@@ -114,7 +114,8 @@ func (q *engine[T]) resumeGroup(name string) error {
 	if p := q.order.paused[name]; p != nil {
 		// Taken off the map first: push asks it.
 		delete(q.order.paused, name)
-		for e := p.entries.head; e != nil; e = p.entries.head {
+		for !p.entries.empty() {
+			e := p.entries.first()
 			p.remove(&q.order, e)
 			q.order.push(e, now)
 		}
@@ -178,20 +179,21 @@ func (q *engine[T]) groupDoneLocked(e *entry[T]) (drained chan struct{}) {
 // and the queue shut down: then there is no later.
 func (q *engine[T]) queueLocked(e *entry[T], now int64) {
 	q.order.push(e, now)
-	if q.shuttingDown && e.isPaused() {
-		q.dropPausedLocked(q.order.paused[e.link.name])
+	if q.shuttingDown && q.order.isPaused(e) {
+		q.dropPausedLocked(q.order.pauseOf(e))
 	}
 }
 
 // dropPausedLocked drops the requests of a paused group because of a shutdown, and
 // returns their items.
 func (q *engine[T]) dropPausedLocked(p *paused[T]) (items []T) {
-	for e := p.entries.head; e != nil; e = p.entries.head {
+	for !p.entries.empty() {
+		e := p.entries.first()
 		p.remove(&q.order, e)
 		items = append(items, e.item)
 		q.count.shutdownLosses++
 		// As of a parked item: the request was never processed, so its barrier stays open.
-		e.barrier = nil
+		e.barrier = 0
 		q.discardLocked(e)
 	}
 	return items
@@ -221,13 +223,14 @@ func (q *engine[T]) dropGroup(name string) ([]T, error) {
 	// after a shutdown, the queue goes on.
 	unask := func(e *entry[T]) {
 		items = append(items, e.item)
-		if e.barrier != nil {
+		if e.requested() {
 			reached = append(reached, q.barriers.leave(e.barrier))
-			e.barrier = nil
+			e.barrier = 0
 		}
 	}
-	of := func(e *entry[T]) bool { return e.link != nil && e.link.name == name }
-	for e := p.entries.head; e != nil; e = p.entries.head {
+	of := func(e *entry[T]) bool { return q.order.links.at(e.handle).name == name }
+	for !p.entries.empty() {
+		e := p.entries.first()
 		p.remove(&q.order, e)
 		unask(e)
 		q.discardLocked(e)

@@ -41,30 +41,30 @@ func (r *recording[T]) note(now int64, item T, record *history.Record) {
 
 // noteAddLocked notes an add, and why it was made, if that is known. Added is whether it
 // made a request. There must be a recording.
-func (q *engine[T]) noteAddLocked(item T, added bool, why *history.Cause) {
+func (q *engine[T]) noteAddLocked(r *request[T], added bool, why *history.Cause) {
 	var record history.Record
 	if why != nil {
 		record.Set(why)
 	}
 	// What the add has led to is what the entry is now.
-	switch e := q.items.find(item); {
+	switch e := q.items.find(r.item, r.hash); {
 	case e == nil:
 		record.What = history.Rejected
 	default:
 		record.Class = e.class
-		record.What = addedAs(e, added)
+		record.What = q.addedAsLocked(e, added)
 	}
-	q.recording.note(q.latest, item, &record)
+	q.recording.note(q.latest, r.item, &record)
 }
 
-// addedAs says what an add has led to.
-func addedAs[T comparable](e *entry[T], added bool) history.What {
+// addedAsLocked says what an add has led to.
+func (q *engine[T]) addedAsLocked(e *entry[T], added bool) history.What {
 	switch {
 	case e.parked:
 		return history.AddedParked
 	case !added:
 		return history.Collapsed
-	case e.isPaused():
+	case q.order.isPaused(e):
 		return history.AddedPaused
 	case e.running:
 		return history.AddedAgain
@@ -85,7 +85,7 @@ func (q *engine[T]) noteDelayLocked(e *entry[T], pending, retry, added bool) {
 	case pending:
 		record.What = history.Collapsed
 	case added:
-		record.What = addedAs(e, added)
+		record.What = q.addedAsLocked(e, added)
 	}
 	// What counts is when it comes: an earlier request wins over this delay.
 	if e.delayed() {

@@ -1,0 +1,128 @@
+package workqueue
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// handles returns what the index has for a hash.
+func (x *hashIndex) handles(hash uint32) (all []uint32) {
+	for c := x.seek(hash); ; {
+		h := c.next()
+		if h == 0 {
+			return all
+		}
+		all = append(all, h)
+	}
+}
+
+// requireSound checks what the comments of hashIndex promise of its parts.
+func (x *hashIndex) requireSound(t *testing.T) {
+	t.Helper()
+	if x.directory == nil {
+		require.Zero(t, x.n)
+		return
+	}
+	require.Len(t, x.directory, 1<<x.bits)
+	n := 0
+	for i := 0; i < len(x.directory); {
+		table := x.directory[i]
+		require.LessOrEqual(t, table.bits, x.bits)
+		used := 0
+		for _, s := range table.slots {
+			if s != 0 {
+				used++
+				require.Same(t, table, x.table(s.hash()))
+				require.Contains(t, x.handles(s.hash()), s.handle())
+			}
+		}
+		require.Equal(t, table.n, used)
+		require.LessOrEqual(t, used, fullFrom(len(table.slots)), "a search needs an empty slot to end at")
+		n += used
+		for range 1 << (x.bits - table.bits) {
+			require.Same(t, table, x.directory[i])
+			i++
+		}
+	}
+	require.Equal(t, x.n, n)
+}
+
+func TestHashIndexFindsWhatIsInIt(t *testing.T) {
+	t.Parallel()
+	for name, hash := range map[string]func(r *rand.Rand) uint32{
+		"spread":            func(r *rand.Rand) uint32 { return r.Uint32() },
+		"equal first bits":  func(r *rand.Rand) uint32 { return r.Uint32() >> 12 },
+		"equal last bits":   func(r *rand.Rand) uint32 { return r.Uint32() << 12 },
+		"few hashes":        func(r *rand.Rand) uint32 { return r.Uint32N(50) * 0x9E3779B1 },
+		"all of them equal": func(*rand.Rand) uint32 { return 0xFFFFFFFF },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(1, 2))
+			var x hashIndex
+			model := map[uint32]uint32{} // hashes by handle
+			var handles []uint32
+			n := 4000
+			if name == "spread" {
+				n = 30_000
+			}
+			for step := range 2 * n {
+				// First mostly more of them, then mostly fewer.
+				if r.IntN(3) > 0 == (step < n) || len(handles) == 0 {
+					handle, h := uint32(step+1), hash(r)
+					x.insert(h, handle)
+					model[handle] = h
+					handles = append(handles, handle)
+				} else {
+					i := r.IntN(len(handles))
+					handle := handles[i]
+					handles[i] = handles[len(handles)-1]
+					handles = handles[:len(handles)-1]
+					x.remove(model[handle], handle)
+					require.NotContains(t, x.handles(model[handle]), handle)
+					delete(model, handle)
+				}
+				if step%(n/4) == n/8 {
+					x.requireSound(t)
+				}
+			}
+			for handle, h := range model {
+				require.Contains(t, x.handles(h), handle)
+			}
+			require.Equal(t, len(model), x.n)
+			assert.LessOrEqual(t, len(x.directory), max(16, n/hashSlotsLeast*2), "hashes with much in common make the directory large")
+			x.requireSound(t)
+		})
+	}
+}
+
+// A table of a few bytes of input: what is inserted is found, what is removed is not.
+func FuzzHashIndex(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 1, 2, 3}, uint32(1))
+	f.Add([]byte{0, 255, 0, 128, 7, 7, 7}, uint32(0x01010101))
+	f.Fuzz(func(t *testing.T, ops []byte, spread uint32) {
+		var x hashIndex
+		in := map[byte]bool{}
+		for _, op := range ops {
+			// Twice the same is in and out again.
+			hash, handle := uint32(op)*spread, uint32(op)+1
+			if in[op] {
+				x.remove(hash, handle)
+			} else {
+				x.insert(hash, handle)
+			}
+			in[op] = !in[op]
+		}
+		for op, there := range in {
+			found := false
+			for _, h := range x.handles(uint32(op) * spread) {
+				found = found || h == uint32(op)+1
+			}
+			require.Equal(t, there, found)
+		}
+		x.requireSound(t)
+	})
+}

@@ -1,0 +1,208 @@
+package workqueue
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// slab holds records that come and go, in pages. A record is known by its handle, four
+// bytes, and does not move: a pointer to it is good as long as the record is in use. So
+// links between records are half as large as pointers, and the garbage collector has
+// neither to follow them nor to look at each record as an object of its own.
+//
+// A page of which no record is in use goes back to the garbage collector, if enough
+// others are free. So a burst leaves little memory behind, unless some of its records
+// stay in use: each of those keeps its page.
+//
+// The zero value is an empty slab.
+type slab[R any] struct {
+	pages []*page[R] // by number, nil if dropped; there is no page 0, so no handle is 0
+	holes []uint32   // numbers of the pages that were dropped
+	room  uint32     // the first page that has a free record, 0 if none has
+	last  uint32     // the last of them
+	used  int        // records
+	free  int        // records
+}
+
+type page[R any] struct {
+	records    [pageSize]R
+	free       uint32 // a bit for each record that is free
+	next, prev uint32 // the pages that have a free record; 0 at the ends
+}
+
+const (
+	// pageSize is how many records are allocated together. Fewer cost more work of the
+	// allocator. With more, one that stays in use would keep more memory.
+	pageSize = 32
+	// slabKept is how many free records are kept however few are in use: enough for
+	// backlogs that come and go, and about 100 kB.
+	slabKept = 1024
+
+	wholePage = ^uint32(0) // all records of a page
+)
+
+// at returns the record with that handle, which must be in use.
+func (s *slab[R]) at(handle uint32) *R {
+	return &s.pages[handle/pageSize].records[handle%pageSize]
+}
+
+// get returns a zero record that is now in use.
+func (s *slab[R]) get() (handle uint32, record *R) {
+	if s.room == 0 {
+		s.grow()
+	}
+	number := s.room
+	p := s.pages[number]
+	// In order of address: a slab that fills up uses memory in order.
+	slot := uint32(bits.TrailingZeros32(p.free))
+	p.free &^= 1 << slot
+	s.used++
+	s.free--
+	if p.free == 0 {
+		s.unlink(p)
+	}
+	return number*pageSize + slot, &p.records[slot]
+}
+
+// put takes a record back. It clears it, so that what it refers to can be collected.
+func (s *slab[R]) put(handle uint32) {
+	number, slot := handle/pageSize, handle%pageSize
+	p := s.pages[number]
+	var zero R
+	p.records[slot] = zero
+	if p.free == 0 {
+		s.link(number, p)
+	}
+	p.free |= 1 << slot
+	s.used--
+	s.free++
+	if p.free == wholePage && s.free > max(slabKept, s.used) {
+		s.drop(number)
+		s.dropLast()
+	}
+}
+
+// drop drops a page of which no record is in use.
+func (s *slab[R]) drop(number uint32) {
+	s.unlink(s.pages[number])
+	s.pages[number] = nil
+	s.holes = append(s.holes, number)
+	s.free -= pageSize
+}
+
+// dropLast drops the last page, for those that were kept when more records were in use.
+// One that cannot be dropped makes way for the one before it, and is used first.
+func (s *slab[R]) dropLast() {
+	number := s.last
+	switch {
+	case number == 0:
+	case s.pages[number].free == wholePage:
+		s.drop(number)
+	default:
+		p := s.pages[number]
+		s.unlink(p)
+		s.link(number, p)
+	}
+}
+
+// grow adds a page.
+func (s *slab[R]) grow() {
+	if len(s.pages) == 0 {
+		s.pages = append(s.pages, nil) // number 0
+	}
+	number := uint32(len(s.pages))
+	if n := len(s.holes); n > 0 {
+		number, s.holes = s.holes[n-1], s.holes[:n-1]
+	} else {
+		s.pages = append(s.pages, nil)
+	}
+	p := &page[R]{free: wholePage}
+	s.pages[number] = p
+	s.free += pageSize
+	s.link(number, p)
+}
+
+// link puts a page in front of those that have a free record: what was used last is
+// used first again, as it is in a cache.
+func (s *slab[R]) link(number uint32, p *page[R]) {
+	p.next, p.prev = s.room, 0
+	if s.room == 0 {
+		s.last = number
+	} else {
+		s.pages[s.room].prev = number
+	}
+	s.room = number
+}
+
+// unlink takes a page out of those that have a free record.
+func (s *slab[R]) unlink(p *page[R]) {
+	if p.prev == 0 {
+		s.room = p.next
+	} else {
+		s.pages[p.prev].next = p.next
+	}
+	if p.next == 0 {
+		s.last = p.prev
+	} else {
+		s.pages[p.next].prev = p.prev
+	}
+	p.next, p.prev = 0, 0
+}
+
+// each yields the records that are in use, in order of their handles.
+func (s *slab[R]) each(yield func(handle uint32, record *R) bool) {
+	for number, p := range s.pages {
+		if p == nil {
+			continue
+		}
+		for used := ^p.free; used != 0; used &= used - 1 {
+			slot := bits.TrailingZeros32(used)
+			if !yield(uint32(number*pageSize+slot), &p.records[slot]) {
+				return
+			}
+		}
+	}
+}
+
+// trim gives back the memory of the numbers of pages that were dropped, where they are
+// the last ones.
+func (s *slab[R]) trim() {
+	n := len(s.pages)
+	for n > 1 && s.pages[n-1] == nil {
+		n--
+	}
+	s.pages = slices.Clone(s.pages[:n])
+	s.holes = nil
+	for number := 1; number < n; number++ {
+		if s.pages[number] == nil {
+			s.holes = append(s.holes, uint32(number))
+		}
+	}
+}
+
+// side holds something for each record of a slab, for what few need: a queue that does
+// not use it has none. What it holds is not cleared when the record is taken back.
+type side[R any] struct{ pages []*[pageSize]R }
+
+// at returns what belongs to the record with that handle.
+func (s *side[R]) at(handle uint32) *R {
+	number := int(handle / pageSize)
+	if number >= len(s.pages) {
+		s.pages = append(s.pages, make([]*[pageSize]R, number+1-len(s.pages))...)
+	}
+	if s.pages[number] == nil {
+		s.pages[number] = new([pageSize]R)
+	}
+	return &s.pages[number][handle%pageSize]
+}
+
+// trimSide drops what belongs to pages that the slab has dropped.
+func trimSide[R, S any](side *side[S], slab *slab[R]) {
+	n := min(len(side.pages), len(slab.pages))
+	side.pages = slices.Clone(side.pages[:n])
+	for number := range n {
+		if slab.pages[number] == nil {
+			side.pages[number] = nil
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package workqueue
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// requireSound checks what the comments of slab promise of its parts.
+func (s *slab[R]) requireSound(t *testing.T) {
+	t.Helper()
+	free, roomy, holes := 0, map[uint32]bool{}, map[uint32]bool{}
+	for _, number := range s.holes {
+		require.False(t, holes[number])
+		holes[number] = true
+	}
+	var last uint32
+	for number := s.room; number != 0; number = s.pages[number].next {
+		require.False(t, roomy[number])
+		require.Equal(t, last, s.pages[number].prev)
+		roomy[number] = true
+		last = number
+	}
+	require.Equal(t, last, s.last)
+	for number, p := range s.pages {
+		if number == 0 {
+			require.Nil(t, p)
+			continue
+		}
+		require.Equal(t, p == nil, holes[uint32(number)])
+		if p == nil {
+			continue
+		}
+		require.Equal(t, p.free != 0, roomy[uint32(number)])
+		for slot := range p.records {
+			if p.free>>slot&1 == 1 {
+				free++
+				var zero R
+				require.EqualValues(t, zero, p.records[slot])
+			}
+		}
+	}
+	require.Equal(t, s.free, free)
+}
+
+func TestSlabKeepsRecordsApart(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	var s slab[int]
+	var beside side[int]
+	model := map[uint32]*int{}
+	var handles []uint32
+	most := 0
+	for round := range 6 {
+		for step := range 20_000 {
+			if r.IntN(5) > 0 == (round%2 == 0) || len(handles) == 0 {
+				handle, record := s.get()
+				require.NotZero(t, handle)
+				require.Zero(t, *record)
+				require.Nil(t, model[handle], "in use already")
+				*record = step
+				*beside.at(handle) = step
+				model[handle] = record
+				handles = append(handles, handle)
+				most = max(most, len(handles))
+				continue
+			}
+			i := r.IntN(len(handles))
+			handle := handles[i]
+			handles[i] = handles[len(handles)-1]
+			handles = handles[:len(handles)-1]
+			require.Same(t, model[handle], s.at(handle), "it has moved")
+			require.Equal(t, *s.at(handle), *beside.at(handle))
+			s.put(handle)
+			delete(model, handle)
+			if round > 3 && step%500 == 0 {
+				s.trim()
+				trimSide(&beside, &s)
+			}
+			if step%4000 == 0 {
+				s.requireSound(t)
+			}
+		}
+	}
+	s.requireSound(t)
+	require.Equal(t, len(model), s.used)
+	for handle, record := range s.each {
+		require.Same(t, model[handle], record)
+		delete(model, handle)
+	}
+	assert.Empty(t, model)
+	assert.Greater(t, most, 4*slabKept)
+	for _, handle := range handles {
+		s.put(handle)
+	}
+	s.trim()
+	trimSide(&beside, &s)
+	s.requireSound(t)
+	assert.LessOrEqual(t, s.free, slabKept+2*pageSize)
+	assert.LessOrEqual(t, len(beside.pages), len(s.pages))
+}
+
+// What is drained in the order in which it came leaves no more than what is kept, and
+// what stays behind does not keep the rest.
+func TestSlabDropsPagesThatAreFree(t *testing.T) {
+	t.Parallel()
+	var s slab[*int]
+	const n = 100_000
+	var handles [n]uint32
+	for i := range handles {
+		handles[i], _ = s.get()
+	}
+	for i, handle := range handles {
+		if i%10_000 != 17 {
+			s.put(handle)
+		}
+	}
+	s.requireSound(t)
+	assert.Equal(t, n/10_000, s.used)
+	assert.LessOrEqual(t, s.free, slabKept+(2+n/10_000)*pageSize)
+}
