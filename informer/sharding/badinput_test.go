@@ -100,6 +100,32 @@ func inWorldNamed(t *testing.T, name string, parts int, test func(w *world)) {
 	t.Run(name, func(t *testing.T) { inWorld(t, parts, test) })
 }
 
+// An answer that says nothing about the write is no refusal: the session may have been
+// created, and is removed.
+func TestASessionWhoseCreationTimedOutIsRemoved(t *testing.T) {
+	for _, answer := range []error{
+		apierrors.NewTimeoutError("etcdserver: request timed out", 0),
+		apierrors.NewInternalError(errors.New("etcdserver: request timed out")),
+		errNetwork,
+	} {
+		t.Run(answer.Error(), func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				t := w.t
+				m := w.prepare()
+				m.conn.unsure = answer
+				m.run()
+				w.settle()
+				h := m.replica.Health()
+				assert.Equal(t, StateMember, h.State)
+				assert.Len(t, h.Replicas, 1, "nothing is left of the first attempt")
+				assert.Equal(t, 1, m.held())
+			})
+		})
+	}
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "x", errors.New("no"))
+	assert.True(t, refused(fmt.Errorf("cannot: %w", refusal)))
+}
+
 func TestMoreReplicasThanPartsStandBy(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		t := w.t

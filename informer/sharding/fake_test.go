@@ -25,13 +25,24 @@ type fakeServer struct {
 	mu      sync.Mutex
 	rv      int
 	leases  map[string]*lease
-	history []watch.Event
+	history []change
 	changed chan struct{} // closed at the next write
 	writes  int
+	// compacted is the version up to which the history is gone: a watch from an older one is refused.
+	compacted int
+	// count, if set, is called with what happens.
+	count func(what string)
+}
+
+// change is an event, with the time when it was committed.
+type change struct {
+	watch.Event
+	rv int
+	at time.Time
 }
 
 func newFakeServer() *fakeServer {
-	return &fakeServer{leases: map[string]*lease{}, changed: make(chan struct{})}
+	return &fakeServer{rv: 1, leases: map[string]*lease{}, changed: make(chan struct{}), count: func(string) {}}
 }
 
 // leaseList is what the list function of a clientset would return.
@@ -69,7 +80,7 @@ func (s *fakeServer) put(l *lease, kind watch.EventType) *lease {
 		kind = watch.Deleted
 	}
 	if shown {
-		s.history = append(s.history, watch.Event{Type: kind, Object: l.copy()})
+		s.history = append(s.history, change{watch.Event{Type: kind, Object: l.copy()}, s.rv, time.Now()})
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -89,6 +100,13 @@ func (s *fakeServer) edit(name string, change func(l *lease) *lease) {
 	} else {
 		s.put(old, watch.Deleted)
 	}
+}
+
+// compact drops the history so far.
+func (s *fakeServer) compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compacted = s.rv
 }
 
 // snapshot returns the Leases that a selector of the group finds.
@@ -119,10 +137,17 @@ type conn struct {
 	late  float64       // how often a request that was given up arrives later
 	slow  time.Duration // the most that a request takes, each way
 	// crash, if not nil, is called before and after each write takes effect.
-	crash func()
+	crash func(at string)
 	deny  error // if set, the answer to each write
+	// unsure, if set, is the answer to the next creation of a session, which has worked.
+	unsure error
 	gone  bool  // of a crashed replica: no request has an effect
 	blind bool  // no list and no event arrives
+	// lag is how old an event is at least when it arrives, as from a replica of the API
+	// server that is behind.
+	lag time.Duration
+	// stale is how old a list may be, as far as its resourceVersion allows.
+	stale time.Duration
 }
 
 func (s *fakeServer) connect(rnd *rand.Rand) *conn { return &conn{s: s, rnd: rnd} }
@@ -186,17 +211,17 @@ func (c *conn) travel(ctx context.Context, slow time.Duration) error {
 	return ctx.Err()
 }
 
-// write is a request that has an effect.
-func (c *conn) write(ctx context.Context, effect func() (*lease, error)) (*lease, error) {
+// write is a request that has an effect; what says which one.
+func (c *conn) write(ctx context.Context, what string, effect func() (*lease, error)) (*lease, error) {
 	if err := c.pass(ctx); err != nil {
-		c.arriveLate(effect)
+		c.arriveLate(what, effect)
 		return nil, err
 	}
 	c.mu.Lock()
 	crash, deny, lose := c.crash, c.deny, c.lose
 	c.mu.Unlock()
 	if crash != nil {
-		crash()
+		crash("before " + what)
 	}
 	c.mu.Lock()
 	gone := c.gone
@@ -212,9 +237,10 @@ func (c *conn) write(ctx context.Context, effect func() (*lease, error)) (*lease
 	lost := c.rnd.Float64() < lose
 	c.s.mu.Unlock()
 	if crash != nil {
-		crash()
+		crash("after " + what)
 	}
 	if lost {
+		c.s.count("lost answer to " + what)
 		return nil, errNetwork
 	}
 	if err := c.pass(ctx); err != nil {
@@ -225,7 +251,7 @@ func (c *conn) write(ctx context.Context, effect func() (*lease, error)) (*lease
 
 // arriveLate has a request that its client has given up take effect all the same, some
 // time later.
-func (c *conn) arriveLate(effect func() (*lease, error)) {
+func (c *conn) arriveLate(what string, effect func() (*lease, error)) {
 	c.mu.Lock()
 	late := c.late
 	c.mu.Unlock()
@@ -239,12 +265,27 @@ func (c *conn) arriveLate(effect func() (*lease, error)) {
 		time.Sleep(after)
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		_, _ = effect()
+		if _, err := effect(); err != nil {
+			c.s.count("late and refused: " + what)
+		} else {
+			c.s.count("late and done: " + what)
+		}
 	}()
 }
 
+// purpose says what a write of a Lease is for.
+func purpose(verb string, l *lease) string {
+	switch {
+	case strings.Contains(l.Name, "-replica-"):
+		return verb + " a session"
+	case l.holder() == "":
+		return "give a part up"
+	}
+	return "take a part"
+}
+
 func (c *conn) get(ctx context.Context, name string) (*lease, error) {
-	return c.write(ctx, func() (*lease, error) {
+	return c.write(ctx, "get", func() (*lease, error) {
 		if l := c.s.leases[name]; l != nil {
 			return l.copy(), nil
 		}
@@ -253,11 +294,15 @@ func (c *conn) get(ctx context.Context, name string) (*lease, error) {
 }
 
 func (c *conn) create(ctx context.Context, l *lease) (*lease, error) {
-	return c.write(ctx, func() (*lease, error) {
+	var unsure error
+	if strings.Contains(l.Name, "-replica-") {
+		c.set(func(c *conn) { unsure, c.unsure = c.unsure, nil })
+	}
+	return c.write(ctx, purpose("begin", l), func() (*lease, error) {
 		if c.s.leases[l.Name] != nil {
 			return nil, apierrors.NewAlreadyExists(leaseResource.GroupResource(), l.Name)
 		}
-		return c.s.put(l, watch.Added), nil
+		return c.s.put(l, watch.Added), unsure
 	})
 }
 
@@ -274,14 +319,14 @@ func (c *conn) update(ctx context.Context, l *lease) (*lease, error) {
 	c.mu.Unlock()
 	if stuck != "" && strings.HasPrefix(l.Name, stuck) {
 		<-ctx.Done()
-		c.arriveLate(effect)
+		c.arriveLate(purpose("renew", l), effect)
 		return nil, ctx.Err()
 	}
-	return c.write(ctx, effect)
+	return c.write(ctx, purpose("renew", l), effect)
 }
 
 func (c *conn) remove(ctx context.Context, l *lease) error {
-	_, err := c.write(ctx, func() (*lease, error) {
+	_, err := c.write(ctx, purpose("end", l), func() (*lease, error) {
 		old := c.s.leases[l.Name]
 		switch {
 		case old == nil:
@@ -311,20 +356,58 @@ func (c *conn) see(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (c *conn) list(ctx context.Context, _ metav1.ListOptions) (*leaseList, error) {
+// list answers as an API server does from its watch cache: with version 0 by any state, with another version by
+// one that is not older, and without one by the newest.
+func (c *conn) list(ctx context.Context, opts metav1.ListOptions) (*leaseList, error) {
 	if err := c.see(ctx); err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	stale := c.stale
+	c.mu.Unlock()
 	c.s.mu.Lock()
-	l := &leaseList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(c.s.rv + 1)}}
-	c.s.rv++
-	for _, one := range c.s.leases {
-		if one.Labels[GroupLabel] != "" {
-			l.Items = append(l.Items, *one.copy())
-		}
+	rv := c.s.rv
+	if stale > 0 && opts.ResourceVersion != "" {
+		least, _ := strconv.Atoi(opts.ResourceVersion)
+		rv = max(least, c.s.versionAt(time.Now().Add(-time.Duration(c.rnd.Int64N(int64(stale))))))
 	}
+	if rv < c.s.rv {
+		c.s.count("stale list")
+	}
+	l := c.s.listAt(rv)
 	c.s.mu.Unlock()
 	return l, c.pass(ctx)
+}
+
+// versionAt returns the version at a time; the caller holds mu.
+func (s *fakeServer) versionAt(at time.Time) int {
+	rv := 1
+	for _, c := range s.history {
+		if c.at.After(at) {
+			break
+		}
+		rv = c.rv
+	}
+	return rv
+}
+
+// listAt returns the Leases with the label as they were at a version; the caller holds mu.
+func (s *fakeServer) listAt(rv int) *leaseList {
+	state := map[string]*lease{}
+	for _, c := range s.history {
+		if c.rv > rv {
+			break
+		}
+		l := c.Object.(*lease)
+		if state[l.Name] = l; c.Type == watch.Deleted {
+			delete(state, l.Name)
+		}
+	}
+	l := &leaseList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(rv)}}
+	for _, one := range state {
+		l.Items = append(l.Items, *one.copy())
+	}
+	return l
 }
 
 // fakeWatch is a watch whose events take their time, in order.
@@ -344,6 +427,13 @@ func (c *conn) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interf
 	if err != nil {
 		return nil, fmt.Errorf("watch from version %q: %w", opts.ResourceVersion, err)
 	}
+	c.s.mu.Lock()
+	expired := from < c.s.compacted
+	c.s.mu.Unlock()
+	if expired {
+		c.s.count("list again")
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &fakeWatch{events: make(chan watch.Event), stop: stop}
 	go func() {
@@ -353,14 +443,17 @@ func (c *conn) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interf
 			if !ok {
 				return
 			}
-			if rv, _ := strconv.Atoi(ev.Object.(*lease).ResourceVersion); rv <= from {
+			if ev.rv <= from {
 				continue
 			}
 			if err := c.see(ctx); err != nil {
 				return
 			}
+			if err := c.behind(ctx, ev.at); err != nil {
+				return
+			}
 			select {
-			case w.events <- ev:
+			case w.events <- ev.Event:
 			case <-ctx.Done():
 				return
 			}
@@ -369,8 +462,24 @@ func (c *conn) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interf
 	return w, nil
 }
 
+// behind waits until an event that was committed at a time is old enough to arrive.
+func (c *conn) behind(ctx context.Context, at time.Time) error {
+	c.mu.Lock()
+	wait := time.Until(at.Add(c.lag))
+	c.mu.Unlock()
+	if wait <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // event returns the n-th event, and waits for it.
-func (s *fakeServer) event(ctx context.Context, n int) (watch.Event, bool) {
+func (s *fakeServer) event(ctx context.Context, n int) (change, bool) {
 	for {
 		s.mu.Lock()
 		if n < len(s.history) {
@@ -384,7 +493,7 @@ func (s *fakeServer) event(ctx context.Context, n int) (watch.Event, bool) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return watch.Event{}, false
+			return change{}, false
 		}
 	}
 }

@@ -43,6 +43,7 @@ type member struct {
 	stop    context.CancelFunc
 	ended   chan error
 	gate    func() // of its clock
+	after   func() // called when its clock was read; guarded by w.mu
 	// linger is how long Work takes to return.
 	linger time.Duration
 	fail   error // what Work returns at once, if set
@@ -98,20 +99,37 @@ func (w *world) prepare() *member {
 	opts.Work = m.work
 	require.NoError(w.t, opts.complete())
 	var err error
-	m.replica, err = newReplica(m.conn, gatedClock{gate: func() { m.gate() }}, opts)
+	m.replica, err = newReplica(m.conn, gatedClock{gate: func() { m.gate() }, after: m.wasRead}, opts)
 	require.NoError(w.t, err)
 	w.members = append(w.members, m)
 	return m
 }
 
-// gatedClock is the clock of the bubble, behind a gate.
+// paused sets what is called when the clock of a member was read.
+func (m *member) paused(after func()) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	m.after = after
+}
+
+func (m *member) wasRead() {
+	m.w.mu.Lock()
+	after := m.after
+	m.w.mu.Unlock()
+	if after != nil {
+		after()
+	}
+}
+
+// gatedClock is the clock of the bubble, between two gates.
 type gatedClock struct {
 	systemClock
-	gate func()
+	gate, after func()
 }
 
 func (c gatedClock) now() time.Time {
 	c.gate()
+	defer c.after()
 	return c.systemClock.now()
 }
 

@@ -385,3 +385,40 @@ func TestWorkThatFailsIsCalledAgain(t *testing.T) {
 		assert.Equal(t, 1, m.held())
 	})
 }
+
+// The wall clock is set back, and renewals get no answer: the one that is visible in the end is not
+// taken for a later one.
+func TestPromise1RenewalsAreToldApartWhenTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	s := &session{sent: map[int64]time.Time{}}
+	now := time.Now()
+	var stamps []time.Time
+	for _, at := range []time.Time{now, now.Add(-time.Hour), now.Add(-time.Hour + time.Second), now, now.Add(time.Second)} {
+		stamp := s.stamp(at)
+		for _, before := range stamps {
+			assert.True(t, stamp.After(before), "%v, after %v", stamp, before)
+		}
+		stamps = append(stamps, stamp.Time)
+		assert.Equal(t, at, s.sent[stamp.UnixMicro()])
+	}
+	assert.Len(t, s.sent, len(stamps))
+}
+
+// A replica is paused after it has read the clock. What it sees for the first time then
+// is not as old as what it has read.
+func TestPromise1AReplicaThatWasPausedDoesNotEndTheSessionOfAnother(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		w.start()
+		leader := w.worker(nil)
+		follower := w.others(leader)[0]
+		resume := make(chan struct{})
+		follower.paused(func() { <-resume })
+		time.Sleep(leaseDuration + time.Second)
+		close(resume)
+		follower.paused(func() {})
+		time.Sleep(leaseDuration)
+		assert.Equal(t, 1, leader.replica.Health().Sessions, "it has renewed its session all the time")
+	})
+}

@@ -168,9 +168,11 @@ func (r *Replica) drop() {
 func (r *Replica) loop(ctx context.Context) error {
 	ended, synced := ctx.Done(), r.leases.Synced()
 	for {
+		v := r.look()
+		// Read after the look: the process may be paused between the two, and what the view
+		// shows for the first time must not seem older than it is.
 		now := r.clock.now()
 		r.wake = now.Add(time.Minute)
-		v := r.look()
 		r.observed.update(v, now)
 		if left, err := r.step(v, now); left || err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ type session struct {
 	// sent is when each renewal was sent whose result is not visible yet, by the renew
 	// time that it wrote, in microseconds.
 	sent      map[int64]time.Time
+	stamped   time.Time // the newest renew time that was written
 	renewed   time.Time // when the newest visible one was sent
 	confirmed bool
 	deadline  *deadline
@@ -71,8 +73,8 @@ func (r *Replica) join(v *view, now time.Time) error {
 		case err != nil:
 			r.failed(now, "join", "cannot create the Lease of a session", err)
 			r.endSession(err)
-			if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
-				r.orphan = nil // the server has refused it
+			if refused(err) {
+				r.orphan = nil
 			}
 		default:
 			s.renewing, s.lease = false, made
@@ -82,12 +84,14 @@ func (r *Replica) join(v *view, now time.Time) error {
 }
 
 // stamp returns the renew time of a renewal that is sent now, which identifies it: no
-// two of a session are the same.
+// two of a session are the same, even if the wall clock is set back. Otherwise an older
+// renewal could pass for a newer one.
 func (s *session) stamp(now time.Time) metav1.MicroTime {
 	t := now.UTC().Truncate(time.Microsecond)
-	if s.lease != nil && !t.After(s.lease.Spec.RenewTime.Time) {
-		t = s.lease.Spec.RenewTime.Add(time.Microsecond)
+	if !t.After(s.stamped) {
+		t = s.stamped.Add(time.Microsecond)
 	}
+	s.stamped = t
 	s.sent[t.UnixMicro()] = now
 	return metav1.NewMicroTime(t)
 }
@@ -197,6 +201,17 @@ func (r *Replica) endSession(cause error) {
 		r.log.Warn("lost the session, and with it all parts", "session", s.id, "parts", n, "error", cause)
 	}
 	r.orphan = s.lease
+}
+
+// refused reports whether the server has answered that it did not do what was asked. A
+// timeout, or an error within the server, does not say so: the write may have worked.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && code != http.StatusRequestTimeout
 }
 
 // removeOrphan deletes the Lease of the session that has ended, once nothing of it runs

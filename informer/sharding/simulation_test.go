@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/informerkit/informerkit/workqueue"
@@ -26,21 +27,31 @@ var (
 )
 
 // TestSimulation runs replicas that come, go, crash between any two requests, are
-// paused for longer than the renew deadline, are cut off, lose answers, and have clocks that go at
-// different speeds, while Leases are edited by hand; all of it chosen by a seed. With each key
+// paused for longer than the renew deadline, are cut off, lose answers, see events late and lists that are
+// old, and have clocks that go at different speeds, while Leases are edited by hand in a third of
+// the seeds; all of it chosen by a seed. With each key
 // that is handed out it checks promise 1; when it is quiet again, each part has an
 // owner, the parts are shared equally, and no change of a key is lost.
 //
-// Run many with -seed N -seeds M.
+// Run many with -seed N -seeds M. With 200 or more it also checks that everything that it is about has
+// happened in one of them.
+//
+// Promise informer/sharding/1
+// Promise informer/sharding/4
+// Promise informer/sharding/5
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	first, n := max(*firstSeed, 1), *howMany
 	if n == 0 {
 		n = 15
 	}
-	var mu sync.Mutex
-	total := tally{}
-	t.Cleanup(func() { t.Logf("%d seeds: %+v", n, total) })
+	total := &tally{counts: map[string]int{}}
+	t.Cleanup(func() {
+		t.Logf("%d seeds: %v", n, total.counts)
+		if n >= 200 && !t.Failed() {
+			total.check(t)
+		}
+	})
 	for seed := first; seed < first+uint64(n); seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
@@ -52,26 +63,51 @@ func TestSimulation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSimulation(t, rand.New(rand.NewPCG(seed, 0)))
 				s.run()
-				mu.Lock()
-				defer mu.Unlock()
-				total.add(s.tally)
+				total.addAll(s.tally)
 			})
 		})
 	}
 }
 
-// tally is what happened, to see that a simulation tests what it says.
-type tally struct{ Keys, Crashes, Pauses, Cuts, Edits, Excused, Sessions, Moves int }
+// tally is what happened and how often, to see that a simulation tests what it says. Its mutex is the last one that is
+// locked.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
 
-func (a *tally) add(b tally) {
-	a.Keys += b.Keys
-	a.Crashes += b.Crashes
-	a.Pauses += b.Pauses
-	a.Cuts += b.Cuts
-	a.Edits += b.Edits
-	a.Excused += b.Excused
-	a.Sessions += b.Sessions
-	a.Moves += b.Moves
+func (a *tally) add(what string, n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.counts[what] += n
+}
+
+func (a *tally) addAll(b *tally) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for what, n := range b.counts {
+		a.add(what, n)
+	}
+}
+
+// check checks that all that the simulation is about has happened.
+func (a *tally) check(t *testing.T) {
+	t.Helper()
+	want := []string{
+		"key", "session", "take", "take after a loss", "edit", "rolling update",
+		"clock slower by a tenth or more", "clock faster by a tenth or more",
+		"pause", "pause longer than the renew deadline", "pause after the clock was read",
+		"cut", "cut longer than the lease duration", "blind", "events late", "stale list", "list again",
+	}
+	for _, what := range []string{"begin a session", "renew a session", "end a session", "take a part", "give a part up"} {
+		want = append(want, "crash before "+what, "crash after "+what, "lost answer to "+what, "late and done: "+what)
+	}
+	for _, what := range []string{"renew a session", "end a session", "take a part", "give a part up"} {
+		want = append(want, "late and refused: "+what)
+	}
+	for _, what := range want {
+		assert.Positive(t, a.counts[what], "%q has not happened", what)
+	}
 }
 
 // keysPerPart is how many keys each part has.
@@ -93,12 +129,26 @@ type simulation struct {
 	inProgress []map[*node]*bool
 	// edited is until when a part may have two owners, as Leases were edited by hand.
 	edited []time.Time
+	// drift is how much faster or slower a clock may go, and ending how long what is cancelled may
+	// take to end: together less than the durations allow.
+	drift  float64
+	ending time.Duration
+	edits  bool // whether Leases are edited
+	last   []*node
 	quiet  bool
-	tally  tally
+	tally  *tally
 }
 
 func newSimulation(t *testing.T, rnd *rand.Rand) *simulation {
-	s := &simulation{t: t, rnd: rnd, server: newFakeServer(), parts: []int{1, 1, 3, 8, 16}[rnd.IntN(5)], changed: make(chan struct{})}
+	s := &simulation{t: t, rnd: rnd, server: newFakeServer(), parts: []int{1, 1, 3, 8, 16}[rnd.IntN(5)], changed: make(chan struct{}), tally: &tally{counts: map[string]int{}}}
+	s.server.count = func(what string) { s.tally.add(what, 1) }
+	s.edits = rnd.IntN(3) == 0
+	// At a tenth, L-D leaves 2.5 s; the most that promise 1 allows is a fifth.
+	s.drift, s.ending = 0.1, 2*time.Second
+	if rnd.IntN(3) == 0 {
+		s.drift, s.ending = 0.19, 150*time.Millisecond
+	}
+	s.last = make([]*node, s.parts)
 	s.written, s.done = make([]int, s.parts*keysPerPart), make([]int, s.parts*keysPerPart)
 	s.edited, s.inProgress = make([]time.Time, s.parts), make([]map[*node]*bool, s.parts)
 	for i := range s.inProgress {
@@ -117,9 +167,12 @@ type node struct {
 	stop    context.CancelFunc
 	ended   chan error
 
-	mu     sync.Mutex
+	// The following is guarded by s.mu.
 	resume chan struct{} // not nil while paused
+	paused time.Time     // since when
 	pauses int
+	stall  bool // the next time that the clock is read, the process is paused before it goes on
+	cut    time.Time
 	dead   bool
 }
 
@@ -128,11 +181,14 @@ type driftingClock struct {
 	began  time.Time
 	offset time.Duration
 	rate   float64
-	gate   func()
+	// before and after are called before and after the clock is read. The process may be
+	// paused in either.
+	before, after func()
 }
 
 func (c *driftingClock) now() time.Time {
-	c.gate()
+	c.before()
+	defer c.after()
 	return c.began.Add(c.offset + time.Duration(float64(time.Since(c.began))*c.rate))
 }
 
@@ -144,13 +200,19 @@ func (c *driftingClock) timer(d time.Duration) (<-chan time.Time, func() bool) {
 // start starts another replica.
 func (s *simulation) start() {
 	s.mu.Lock()
-	seed, network, rate, offset := s.rnd.Uint64(), s.rnd.IntN(8), 0.9+0.2*s.rnd.Float64(), s.rnd.IntN(1000)-500
+	seed, network, rate, offset := s.rnd.Uint64(), s.rnd.IntN(8), 1-s.drift+2*s.drift*s.rnd.Float64(), s.rnd.IntN(1000)-500
 	slow := time.Duration(1+s.rnd.IntN(40)) * time.Millisecond
+	stale := time.Duration(s.rnd.IntN(2)) * 20 * time.Second
+	if rate < 0.9 {
+		s.tally.add("clock slower by a tenth or more", 1)
+	} else if rate > 1.1 {
+		s.tally.add("clock faster by a tenth or more", 1)
+	}
 	s.mu.Unlock()
 	n := &node{s: s, name: fmt.Sprint("node-", len(s.nodes)), ended: make(chan error, 1)}
 	n.conn = s.server.connect(rand.New(rand.NewPCG(seed, 1)))
 	n.conn.gate = n.wait
-	n.conn.slow = slow
+	n.conn.slow, n.conn.stale = slow, stale
 	n.conn.late = 0.3
 	switch network {
 	case 0, 1:
@@ -158,7 +220,7 @@ func (s *simulation) start() {
 	case 2: // a request may be given up before it arrives, and arrive all the same
 		n.conn.slow = 6 * time.Second
 	}
-	n.clock = &driftingClock{began: time.Now(), offset: time.Duration(offset) * time.Hour, rate: rate, gate: n.wait}
+	n.clock = &driftingClock{began: time.Now(), offset: time.Duration(offset) * time.Hour, rate: rate, before: n.wait, after: n.maybeStall}
 	logger := slog.New(slog.DiscardHandler)
 	if testing.Verbose() && *howMany == 1 {
 		logger = slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", n.name)
@@ -179,70 +241,99 @@ func (s *simulation) start() {
 
 // wait blocks while the process is paused.
 func (n *node) wait() {
-	n.mu.Lock()
+	n.s.mu.Lock()
 	resume := n.resume
-	n.mu.Unlock()
+	n.s.mu.Unlock()
 	if resume != nil {
 		<-resume
 	}
 }
 
-// pause stops the process, as SIGSTOP does, or lets it go on.
+// maybeStall pauses the process here, if that is due.
+func (n *node) maybeStall() {
+	n.s.mu.Lock()
+	if n.stall {
+		n.stall = false
+		n.s.tally.add("pause after the clock was read", 1)
+		n.pauseLocked(true)
+	}
+	n.s.mu.Unlock()
+	n.wait()
+}
+
+// pause stops the process, as SIGSTOP does, or lets it go on. What a process has in
+// progress while it is paused may overlap with the next owner's: the gap that no Lease can close.
 func (n *node) pause(on bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
+	n.pauseLocked(on)
+}
+
+func (n *node) pauseLocked(on bool) {
+	s := n.s
 	switch {
 	case on && n.resume == nil && !n.dead:
-		n.resume = make(chan struct{})
+		n.resume, n.paused = make(chan struct{}), time.Now()
 		n.pauses++
-		n.s.excuse(n)
+		s.tally.add("pause", 1)
+		for _, who := range s.inProgress {
+			if excused := who[n]; excused != nil {
+				*excused = true
+			}
+		}
 	case !on && n.resume != nil:
+		if time.Since(n.paused) > renewDeadline*5/4 {
+			s.tally.add("pause longer than the renew deadline", 1)
+		}
 		close(n.resume)
 		n.resume = nil
 	}
 }
 
-// excuse notes that what a process has in progress while it is paused may overlap: the
-// gap that no Lease can close.
-func (s *simulation) excuse(n *node) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, who := range s.inProgress {
-		if excused := who[n]; excused != nil {
-			*excused = true
+// sever cuts the process off, or connects it again.
+func (n *node) sever(off bool) {
+	n.s.mu.Lock()
+	switch {
+	case off && n.cut.IsZero():
+		n.cut = time.Now()
+		n.s.tally.add("cut", 1)
+	case !off && !n.cut.IsZero():
+		if time.Since(n.cut) > leaseDuration*5/4 {
+			n.s.tally.add("cut longer than the lease duration", 1)
 		}
+		n.cut = time.Time{}
 	}
+	n.s.mu.Unlock()
+	n.conn.sever(off)
 }
 
-// crash ends the process at once.
-func (n *node) crash() {
-	n.mu.Lock()
+// crash ends the process at once. It returns false if it is dead already.
+func (n *node) crash() bool {
+	n.s.mu.Lock()
 	if n.dead {
-		n.mu.Unlock()
-		return
+		n.s.mu.Unlock()
+		return false
 	}
 	n.dead = true
-	n.mu.Unlock()
-	n.s.mu.Lock()
 	for _, who := range n.s.inProgress {
 		delete(who, n)
 	}
-	n.s.tally.Crashes++
 	n.s.mu.Unlock()
 	n.pause(false)
 	n.conn.set(func(c *conn) { c.gone = true })
 	n.stop()
+	return true
 }
 
 func (n *node) isDead() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
 	return n.dead
 }
 
 func (n *node) pausesSoFar() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.s.mu.Lock()
+	defer n.s.mu.Unlock()
 	return n.pauses
 }
 
@@ -291,27 +382,33 @@ func (n *node) work(ctx context.Context, part *Part) error {
 func (n *node) reconcile(ctx context.Context, part *Part, i int, seen *int, pauses int) error {
 	s := n.s
 	n.wait()
-	// The process may have been paused between the check of the lease and here.
-	excused := n.pausesSoFar() != pauses
 	s.mu.Lock()
-	if n.isDead() {
+	// The process may have been paused between the check of the lease and here.
+	excused := n.pauses != pauses
+	if n.dead {
 		s.mu.Unlock()
 		return nil
 	}
 	for other, other0 := range s.inProgress[part.Index] {
 		switch {
 		case excused, *other0, time.Now().Before(s.edited[part.Index]):
-			s.tally.Excused++
+			s.tally.add("excused", 1)
 		default:
 			s.t.Errorf("%v: part %d is worked on by %s (%s), while %s (%s) has a key of it in progress", time.Now(), part.Index, n.name, n.replica.Health().Session, other.name, other.replica.Health().Session)
 		}
 	}
 	s.inProgress[part.Index][n] = &excused
-	s.tally.Keys++
+	s.tally.add("key", 1)
+	if last := s.last[part.Index]; last != n {
+		if last != nil && last.replica.Health().Lost > 0 {
+			s.tally.add("take after a loss", 1)
+		}
+		s.last[part.Index] = n
+	}
 	key := part.Index*keysPerPart + i
 	version := s.written[key]
 	took := time.Duration(s.rnd.IntN(3000)) * time.Millisecond
-	ending := time.Duration(s.rnd.IntN(2000)) * time.Millisecond
+	ending := time.Duration(s.rnd.Int64N(int64(s.ending)))
 	s.mu.Unlock()
 	var err error
 	select {
@@ -392,47 +489,63 @@ func (s *simulation) step() {
 		go func() {
 			// It is gone when it has ended, as a process is.
 			n.ended <- <-n.ended
-			n.mu.Lock()
+			s.mu.Lock()
 			n.dead = true
-			n.mu.Unlock()
+			s.mu.Unlock()
 		}()
-	case k < 52:
+		s.tally.add("rolling update", 1)
+	case k < 51:
 		n.crash()
-	case k < 62: // in the middle of something
-		left := s.intn(12)
-		n.conn.set(func(c *conn) {
-			c.crash = func() {
-				s.mu.Lock()
-				left--
-				now := left < 0
-				s.mu.Unlock()
-				if now {
-					n.crash()
-				}
-			}
-		})
-	case k < 72:
+		s.tally.add("crash", 1)
+	case k < 60:
+		s.crashLater(n)
+	case k < 66:
 		n.pause(true)
-		s.count(func(t *tally) { t.Pauses++ })
-	case k < 80:
+	case k < 70: // between reading the clock and what follows from it
+		s.mu.Lock()
+		n.stall = true
+		s.mu.Unlock()
+	case k < 79:
 		n.pause(false)
-	case k < 83: // its renewals arrive, but it sees nothing
+	case k < 82: // its renewals arrive, but it sees nothing
 		n.conn.set(func(c *conn) { c.blind = true })
-	case k < 87:
-		n.conn.sever(true)
-		s.count(func(t *tally) { t.Cuts++ })
-	case k < 93:
-		n.conn.sever(false)
-		n.conn.set(func(c *conn) { c.blind = false })
-	default:
+		s.tally.add("blind", 1)
+	case k < 85: // what it sees is late
+		lag := time.Duration(s.intn(12000)) * time.Millisecond
+		n.conn.set(func(c *conn) { c.lag = lag })
+		s.tally.add("events late", 1)
+	case k < 89:
+		n.sever(true)
+	case k < 94:
+		n.sever(false)
+		n.conn.set(func(c *conn) { c.blind, c.lag = false, 0 })
+	case k < 96: // the history is gone, and a watch that ends is not resumed
+		s.server.compact()
+		n.sever(true)
+		n.sever(false)
+	case s.edits:
 		s.edit()
 	}
 }
 
-func (s *simulation) count(f func(*tally)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f(&s.tally)
+// crashLater crashes a process just before or after a request takes effect.
+func (s *simulation) crashLater(n *node) {
+	only := []string{"begin a session", "renew a session", "end a session", "take a part", "give a part up"}[s.intn(5)]
+	left := s.intn(3)
+	n.conn.set(func(c *conn) {
+		c.crash = func(at string) {
+			if !strings.HasSuffix(at, only) {
+				return
+			}
+			s.mu.Lock()
+			left--
+			now := left < 0
+			s.mu.Unlock()
+			if now && n.crash() {
+				s.tally.add("crash "+at, 1)
+			}
+		}
+	})
 }
 
 // write changes some keys.
@@ -459,7 +572,7 @@ func (s *simulation) edit() {
 	for i := range s.edited {
 		s.edited[i] = time.Now().Add(15 * time.Second)
 	}
-	s.tally.Edits++
+	s.tally.add("edit", 1)
 	k := s.rnd.IntN(8)
 	other := all[s.rnd.IntN(len(all))].Name
 	s.mu.Unlock()
@@ -532,9 +645,12 @@ func (s *simulation) settle() {
 func (s *simulation) calm() {
 	for _, n := range s.nodes {
 		n.pause(false)
-		n.conn.sever(false)
+		n.sever(false)
+		s.mu.Lock()
+		n.stall = false
+		s.mu.Unlock()
 		n.conn.set(func(c *conn) {
-			c.lose, c.late, c.crash, c.blind = 0, 0, nil, false
+			c.lose, c.late, c.crash, c.blind, c.lag = 0, 0, nil, false, 0
 			c.slow = min(c.slow, 40*time.Millisecond)
 		})
 	}
@@ -543,6 +659,9 @@ func (s *simulation) calm() {
 // end ends what is running, whatever has failed.
 func (s *simulation) end() {
 	for _, n := range s.nodes {
+		s.mu.Lock()
+		n.stall = false
+		s.mu.Unlock()
 		n.pause(false)
 		n.stop()
 		n.conn.set(func(c *conn) { c.gone = true })
@@ -559,8 +678,8 @@ func (s *simulation) stopAll() {
 	for _, n := range s.nodes {
 		require.NoError(s.t, <-n.ended, n.name)
 		h := n.replica.Health()
-		s.tally.Sessions += h.Sessions
-		s.tally.Moves += int(h.Took)
+		s.tally.add("session", h.Sessions)
+		s.tally.add("take", int(h.Took))
 		require.Equal(s.t, StateStopped, h.State)
 	}
 	left := map[string]string{}
