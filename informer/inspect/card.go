@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// card is one informer or queue as people read it. The page and the text are both made
+// card is one informer, queue or replica as people read it. The page and the text are both made
 // of cards, so that they say the same.
 //
 // Cards hold finished text only. Everything in them is a constant of this package or
@@ -21,7 +22,7 @@ import (
 type card struct {
 	// The fragment of the page's links, see id.
 	ID    string
-	Kind  string // informer, queue
+	Kind  string // informer, queue, replica
 	Name  string
 	State string // in a few words
 	// Of the worst problem of this card; it sorts the cards and colours them.
@@ -93,6 +94,8 @@ var explanations = map[string]string{
 	"Last audit error": "Why the most recent audit that failed did. The next one is made an interval later.",
 	"Changes":          "Changes of the cache since the start. A list counts as one.",
 	"Memory":           "What the cache takes, partly estimated from a sample of its objects.",
+	"Ranges":           "The ranges of hashes that this informer reads, and what keeps objects of other ranges out.",
+	"Ranges of hashes": "A range is in the cache when a list of it is.",
 	"Handlers":         "What the events of this informer are delivered to.",
 	"Namespaces":       "The namespaces that feed the cache, each with its own watch.",
 	"Lag":              "Events that wait for the handler, and for how long the oldest has.",
@@ -104,6 +107,8 @@ var explanations = map[string]string{
 	"Running again":    "Running items that were added once more. They are queued when they are done.",
 	"Delayed":          "Items that are queued when their delay ends: retries, and requeues after a time.",
 	"Parked":           "Items that are held back until a condition is met, for example until the cache has seen a write.",
+	"Paused":           "Items of groups that are paused. They are queued when their group is resumed.",
+	"Paused groups":    "Groups whose items are not handed out, until ResumeGroup is called.",
 	"Oldest":           "For how long the oldest of the queued items has waited.",
 	"Longest running":  "For how long the item that was handed out first has been running.",
 	"Unfinished work":  "The sum of the times that the running items have been running.",
@@ -114,6 +119,17 @@ var explanations = map[string]string{
 	"Lost at shutdown": "Items that were delayed, parked or retried when the queue was shut down.",
 	"Throughput":       "Items done in each ten seconds of the last five minutes.",
 	"Priority classes": "Class 0 is the most urgent. An item that has waited for longer than MaxWait is overdue: overdue classes get every fourth turn.",
+	"Session":          "What the replica renews. Others see by it that the replica is alive.",
+	"Leader":           "The session that has the only part of the group.",
+	"Held":             "Parts that this replica has, and how many it is to have.",
+	"Free":             "Parts that no replica has.",
+	"Renewed":          "How long ago the newest renewal was sent that has succeeded.",
+	"Deadline":         "When the replica stops all work, unless a renewal succeeds before.",
+	"Sessions":         "Sessions that the replica has had. Each further one follows a time in which it had no part.",
+	"Moves":            "Parts that the replica has taken, handed over in an orderly way, and lost.",
+	"Watch of Leases":  "What the watch does that shows the sessions and the records of the group.",
+	"Parts":            "The parts that this replica has.",
+	"Replicas":         "The sessions of the group, as this replica sees them.",
 	"Failing":          "Items whose last processing failed, those with the most attempts first.",
 }
 
@@ -137,11 +153,14 @@ func id(kind, name string) string {
 func (inf *informerReport) id() string { return id("informer", inf.Name) }
 func (q *queueReport) id() string      { return id("queue", q.Name) }
 
-// cards returns a card for each informer and queue, those with the worst problems
+// cards returns a card for each replica, informer and queue, those with the worst problems
 // first. Problems are assigned by the id of the card. With a few hundred cards and
 // problems, the nested loop costs less than building the page.
 func (r *report) cards() []card {
-	all := make([]card, 0, len(r.Informers)+len(r.Queues))
+	all := make([]card, 0, len(r.Informers)+len(r.Queues)+len(r.Replicas))
+	for i := range r.Replicas {
+		all = append(all, r.Replicas[i].card(r.Time))
+	}
 	for i := range r.Informers {
 		all = append(all, r.Informers[i].card(r.Time))
 	}
@@ -202,6 +221,10 @@ func (inf *informerReport) card(now time.Time) card {
 	if inf.Memory != nil {
 		c.Facts = append(c.Facts, fact{Name: "Memory", Value: strings.TrimSpace(strings.TrimPrefix(inf.Memory.text(), "memory: ")), Wide: true})
 	}
+	if len(inf.Ranges) > 0 {
+		c.Facts = append(c.Facts, inf.rangesFact())
+		c.Lists = append(c.Lists, inf.ranges())
+	}
 	c.Lists = append(c.Lists, inf.handlers(now))
 	for i := range inf.Sources {
 		if q := inf.Sources[i].quarantine(); len(q.Rows) > 0 {
@@ -209,6 +232,45 @@ func (inf *informerReport) card(now time.Time) card {
 		}
 	}
 	return c
+}
+
+// rangesFact says how many ranges there are, and who keeps other objects out.
+func (inf *informerReport) rangesFact() fact {
+	unlisted := 0
+	for _, r := range inf.Ranges {
+		if !r.Synced {
+			unlisted++
+		}
+	}
+	text := count(len(inf.Ranges), "range")
+	if unlisted > 0 {
+		text += fmt.Sprintf(", %d of which not listed yet", unlisted)
+	}
+	for i := range inf.Sources { // there is one
+		s := &inf.Sources[i]
+		switch informer.FilteredBy(s.FilteredBy) {
+		case informer.FilteredByServer:
+			text += "; the server filters"
+		case informer.FilteredByClient:
+			text += "; this program filters, and has dropped " + count(int(s.Outside), "object")
+		default:
+			text += "; it is not known yet whether the server filters"
+		}
+	}
+	return fact{Name: "Ranges", Value: text, Wide: true}
+}
+
+// ranges lists the ranges of hashes, those that are not listed yet first.
+func (inf *informerReport) ranges() list {
+	l := list{Name: "Ranges of hashes"}
+	for _, r := range inf.Ranges {
+		one := row{Name: r.Range, Text: "in the cache"}
+		if !r.Synced {
+			one.Text, one.Bad = "not listed yet", true
+		}
+		l.Rows = append(l.Rows, one)
+	}
+	return l.worstFirst()
 }
 
 // facts describes a source. State comes first: card and namespaces take it off the
@@ -283,7 +345,7 @@ func (s *sourceReport) quarantine() list {
 // only these matter. They are bounded as well, since an informer may read a thousand of
 // them.
 func (inf *informerReport) namespaces(now time.Time) list {
-	l := list{Name: "Namespaces", Empty: "The namespaces that feed the cache would be here."}
+	l := list{Name: "Namespaces", Empty: "Nothing is read at the moment. The namespaces that feed the cache would be here, or its ranges of hashes."}
 	for i := range inf.Sources {
 		s := &inf.Sources[i]
 		l.Rows = append(l.Rows, row{

@@ -1,13 +1,14 @@
-// Package inspect shows what informers, their handlers, and queues are doing
+// Package inspect shows what informers, their handlers, queues and replicas are doing
 // right now, as a page in a browser, as text in a terminal, or as JSON.
 //
 // A controller does nothing: why? The first line of the page is the worst problem, and
-// what to do about it; further problems follow. Below is a card for each informer and
-// queue. At each request the handler reads their present state:
+// what to do about it; further problems follow. Below is a card for each informer, queue
+// and replica. At each request the handler reads their present state:
 //
 //	informer.Health ────────────▶ ┌─────────┐        curl localhost:6060/debug/informers
 //	Factory.Health (those it has) │ Handler │ ◀────▶ a browser
-//	Queue.InspectUpTo ──────────▶ └─────────┘        ?format=json | jq
+//	Queue.InspectUpTo ──────────▶ │         │        ?format=json | jq
+//	Replica.Health ─────────────▶ └─────────┘
 //
 // The page works without JavaScript; with it, the page refreshes itself every two
 // seconds. README.md beside this file has the fields of the JSON, what counts as a
@@ -25,6 +26,7 @@
 //	page, err := inspect.New(inspect.Options{Show: []inspect.Source{
 //		inspect.Factory(factory), // or inspect.Informer(pods), one by one
 //		inspect.Queue(queue),
+//		inspect.Replica(replica), // of package sharding: who leads, or has which parts
 //	}})
 //	...
 //	mux.Handle("/debug/informers", page)
@@ -73,7 +75,7 @@
 // # Reading order
 //
 // inspect.go (requests), host.go (who may ask), source.go and report.go (what is
-// asked), problems.go (what is wrong), card.go and cardqueue.go (what people read),
+// asked), problems.go (what is wrong), card.go, cardqueue.go and replica.go (what people read),
 // page.go with page.html, page.css and page.js, text.go, format.go (the JSON). For one
 // key: lookup.go, explain.go, whynot.go, sentence.go, explaincard.go with explain.html.
 package inspect

@@ -87,7 +87,7 @@ func (h *Handler) Add(sources ...Source) (remove func(), err error) {
 	// Looked at before the lock is taken, and before anything is added.
 	for i := range sources {
 		if sources[i].empty() {
-			return func() {}, fmt.Errorf("inspect: source number %d is empty; make it with Informer, Factory or Queue, of something that is not nil", i+1)
+			return func() {}, fmt.Errorf("inspect: source number %d is empty; make it with Informer, Factory, Queue or Replica, of something that is not nil", i+1)
 		}
 	}
 	added := make([]*Source, len(sources))

@@ -18,6 +18,7 @@ import (
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/internal/leaktest"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
@@ -150,6 +151,11 @@ func (s stubInformer) MemoryUsage() informer.MemoryUsage {
 		Plain:     9000 * s.Objects, Own: 3000 * s.Objects, Pool: 500 * s.Objects,
 	}
 }
+
+// stubReplica is a replica in the state that the test sets.
+type stubReplica sharding.Health
+
+func (s stubReplica) Health() sharding.Health { return sharding.Health(s) }
 
 type stubQueue[T comparable] struct {
 	workqueue.Inspection[T]

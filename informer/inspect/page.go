@@ -52,9 +52,9 @@ func hash(text string) string {
 // severity.
 func (r *report) verdict() problem {
 	switch {
-	case len(r.Informers)+len(r.Queues) == 0:
+	case len(r.Informers)+len(r.Queues)+len(r.Replicas) == 0:
 		return problem{Severity: severityNote, Sentence: "Nothing is shown yet.",
-			Remedy: "Informers, factories and queues given to inspect.New or Handler.Add would be here."}
+			Remedy: "Informers, factories, queues and replicas given to inspect.New or Handler.Add would be here."}
 	case len(r.Problems) > 0:
 		return r.Problems[0]
 	}
@@ -74,6 +74,9 @@ func (r *report) summary() string {
 			queued += r.Queues[i].Queued
 		}
 		parts = append(parts, fmt.Sprintf("%s queued in %s", are(queued, "item"), count(n, "queue")))
+	}
+	for i := range r.Replicas {
+		parts = append(parts, "replica "+r.Replicas[i].title()+" "+r.Replicas[i].role())
 	}
 	return strings.Join(parts, "; ")
 }

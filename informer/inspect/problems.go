@@ -35,7 +35,7 @@ func (s severity) rank() int {
 type problem struct {
 	Severity severity `json:"severity"`
 	Kind     string   `json:"kind"`     // for programs; one of the kinds in the documentation
-	Part     string   `json:"part"`     // "informer pods" or "queue pods"
+	Part     string   `json:"part"`     // "informer pods", "queue pods" or "replica pod-1"
 	Sentence string   `json:"sentence"` // what is wrong
 	Detail   string   `json:"detail,omitempty"`
 	Remedy   string   `json:"remedy"`
@@ -49,8 +49,8 @@ type problem struct {
 // the cause rather than a consequence: an informer that is not synced explains an idle
 // queue, and a queue without workers explains what waits in it.
 var kinds = []string{
-	"not-started", "not-synced", "degraded", "no-workers", "stuck", "starved", "lag", "panic", "failing", "dropped",
-	"quarantine", "resource-removed", "slow", "recovering", "stopped", "shut-down", "exposed",
+	"not-started", "no-session", "no-renewal", "not-synced", "degraded", "part-idle", "no-workers", "stuck", "starved", "lag", "panic", "failing", "dropped",
+	"quarantine", "resource-removed", "handover", "slow", "recovering", "unowned", "leaving", "stopped", "shut-down", "exposed",
 }
 
 // The bounds from which on something is a problem. They are far above what is usual, so

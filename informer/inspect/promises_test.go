@@ -20,10 +20,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -209,6 +213,8 @@ func TestPromise3WhatIsInObjectsIsNotShown(t *testing.T) {
 			}}}})
 		}
 		h := newHandler(t, inspect.Informer(inf), inspect.Queue(pointers), inspect.Queue(structs), inspect.Queue(anything),
+			inspect.Replica(stubReplica{State: sharding.StateMember, LastErrorTime: time.Now(), LastError: apierrors.NewInvalid(
+				schema.GroupKind{Kind: "ConfigMap"}, "x", field.ErrorList{field.Invalid(field.NewPath("data"), secret, "is wrong")})}),
 			quoting(reflector.ClassDecode), quoting(reflector.ClassTransform), quoting(reflector.ClassSink), quoting(reflector.ClassOther))
 
 		html, raw := page(t, h), ask(h, http.MethodGet, "/?format=json", nil).Body.String()
@@ -283,7 +289,15 @@ func named(t *testing.T, name string) *inspect.Handler {
 			{Item: id, Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Dropped},
 		}, Failing: 2,
 	}}
-	return newHandler(t, inspect.Informer(inf), inspect.Queue(queue))
+	queue.PausedGroups = []workqueue.PausedGroup{{Name: name}}
+	inf.Ranges = []informer.RangeHealth{{}}
+	inf.Sources[0].FilteredBy = informer.FilteredBy("x" + name)
+	replica := stubReplica{
+		Name: name, Identity: name, Session: "x" + name, Parts: 1, State: sharding.StateMember, LastError: errors.New("x" + name), LastErrorTime: now,
+		Held: []sharding.PartHealth{{}}, Replicas: []sharding.ReplicaHealth{{Session: "x" + name, Held: 1}}, LastRenewal: now.Add(-time.Hour), Deadline: now,
+		Leases: informer.Health{Sources: inf.Sources},
+	}
+	return newHandler(t, inspect.Informer(inf), inspect.Queue(queue), inspect.Replica(replica))
 }
 
 // skeleton is what remains of a page without its texts and the values of attributes.

@@ -24,6 +24,7 @@ type report struct {
 	Problems  []problem        `json:"problems"`
 	Informers []informerReport `json:"informers"`
 	Queues    []queueReport    `json:"queues"`
+	Replicas  []replicaReport  `json:"replicas"`
 }
 
 // informerReport is one informer, with what feeds it and what it delivers to. Errors
@@ -41,8 +42,10 @@ type informerReport struct {
 	// the number of events that handlers got.
 	Events uint64 `json:"events"`
 	// Nil if the source cannot say it.
-	Memory   *memoryReport   `json:"memory,omitempty"`
-	Sources  []sourceReport  `json:"sources"`
+	Memory  *memoryReport  `json:"memory,omitempty"`
+	Sources []sourceReport `json:"sources"`
+	// Of an informer that reads ranges of hashes.
+	Ranges   []rangeReport   `json:"ranges"`
 	Handlers []handlerReport `json:"handlers"`
 }
 
@@ -55,6 +58,10 @@ type sourceReport struct {
 	// the source does not say it.
 	Selector string `json:"selector,omitempty"`
 	ranged   bool   // only some ranges of hashes are read
+	// What keeps objects of other ranges out, and how many were received and dropped. Empty
+	// for an informer that does not read ranges, and as long as it is not known.
+	FilteredBy string `json:"filteredBy,omitempty"`
+	Outside    uint64 `json:"outside"`
 	// A reflector.State, and since when.
 	State           string    `json:"state"`
 	Since           time.Time `json:"since,omitzero"`
@@ -81,6 +88,12 @@ type sourceReport struct {
 	Quarantined int              `json:"quarantined"`
 	Quarantine  []quarantineItem `json:"quarantine"`
 	Audit       *auditReport     `json:"audit,omitempty"`
+}
+
+// rangeReport is a range of hashes that an informer reads.
+type rangeReport struct {
+	Range  string `json:"range"`
+	Synced bool   `json:"synced"`
 }
 
 // errorReport is the last error of a source; see message for what it must not quote.
@@ -135,6 +148,7 @@ type queueReport struct {
 	Again          int    `json:"again"`
 	Delayed        int    `json:"delayed"`
 	Parked         int    `json:"parked"`
+	Paused         int    `json:"paused"`
 	Running        int    `json:"running"`
 	Added          uint64 `json:"added"`
 	Retried        uint64 `json:"retried"`
@@ -155,6 +169,21 @@ type queueReport struct {
 	RunningItems items `json:"runningItems"`
 	DelayedItems items `json:"delayedItems"`
 	ParkedItems  items `json:"parkedItems"`
+	// The groups that are paused, by name.
+	PausedGroups pausedGroups `json:"pausedGroups"`
+}
+
+// pausedGroups are some paused groups, and how many more there are.
+type pausedGroups struct {
+	Shown   []pausedGroup `json:"shown"`
+	LeftOut int           `json:"leftOut"`
+}
+
+// pausedGroup is a group whose items are not handed out.
+type pausedGroup struct {
+	Group   string `json:"group"`
+	Queued  int    `json:"queued"`
+	Running int    `json:"running"`
 }
 
 // classReport is one priority class of a queue. Class 0 is the most urgent. A queue
@@ -227,10 +256,14 @@ func (s seconds) String() string { return short(s.duration()) }
 // would stop the program for the sake of a page.
 func newReport(shown []*Source, opts *Options) *report {
 	// Slices that are made here are never nil, for the sake of the JSON.
-	r := &report{Version: version, Time: time.Now().UTC(), Problems: []problem{}, Informers: []informerReport{}, Queues: []queueReport{}}
+	r := &report{Version: version, Time: time.Now().UTC(), Problems: []problem{}, Informers: []informerReport{}, Queues: []queueReport{}, Replicas: []replicaReport{}}
 	for _, s := range shown {
 		if s.queue != nil {
 			r.Queues = append(r.Queues, s.queue(opts))
+			continue
+		}
+		if s.replica != nil {
+			r.Replicas = append(r.Replicas, s.replica(opts))
 			continue
 		}
 		// The memory is asked separately, as not every source knows it.
@@ -252,12 +285,18 @@ func newReport(shown []*Source, opts *Options) *report {
 	// order.
 	slices.SortStableFunc(r.Informers, func(a, b informerReport) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(r.Queues, func(a, b queueReport) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(r.Replicas, func(a, b replicaReport) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Identity, b.Identity))
+	})
 	// After sorting, so that problems of one rank come in the order of the names.
 	for i := range r.Informers {
 		r.Problems = append(r.Problems, r.Informers[i].problems(r.Time)...)
 	}
 	for i := range r.Queues {
 		r.Problems = append(r.Problems, r.Queues[i].problems(r.Time)...)
+	}
+	for i := range r.Replicas {
+		r.Problems = append(r.Problems, r.Replicas[i].problems(r.Time)...)
 	}
 	sortProblems(r.Problems)
 	return r
@@ -275,10 +314,14 @@ func reportInformer(h informer.Health, opts *Options) informerReport {
 		ResourceVersion: h.ResourceVersion,
 		Events:          h.Events,
 		Sources:         make([]sourceReport, 0, len(h.Sources)),
+		Ranges:          make([]rangeReport, 0, len(h.Ranges)),
 		Handlers:        make([]handlerReport, 0, len(h.Handlers)),
 	}
 	for i := range h.Sources {
 		r.Sources = append(r.Sources, reportSource(&h.Sources[i]))
+	}
+	for _, one := range h.Ranges {
+		r.Ranges = append(r.Ranges, rangeReport{Range: one.Range.String(), Synced: one.Synced})
 	}
 	// By namespace, so that two answers can be compared.
 	slices.SortStableFunc(r.Sources, func(a, b sourceReport) int { return cmp.Compare(a.Namespace, b.Namespace) })
@@ -306,6 +349,8 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 		Namespace:           s.Namespace,
 		Selector:            s.Selector,
 		ranged:              s.FilteredBy != "",
+		FilteredBy:          string(s.FilteredBy),
+		Outside:             s.Outside,
 		State:               string(h.State),
 		Since:               h.Since.UTC(),
 		Synced:              h.Synced,
@@ -351,6 +396,7 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		Again:           s.Again,
 		Delayed:         s.Delayed,
 		Parked:          s.Parked,
+		Paused:          s.Paused,
 		Running:         s.Running,
 		Added:           s.Added,
 		Retried:         s.Retried,
@@ -366,6 +412,12 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		ParkedItems:     reportItems(in.Parked, s.Parked),
 		Throughput:      append([]int{}, in.Throughput...),
 		Failures:        failures{Shown: make([]failureReport, 0, len(in.Failures)), LeftOut: in.Failing - len(in.Failures)},
+	}
+	// A program chooses the names of groups, and may pause any number of them.
+	shown := min(len(in.PausedGroups), opts.MaxItems)
+	r.PausedGroups = pausedGroups{Shown: make([]pausedGroup, 0, shown), LeftOut: len(in.PausedGroups) - shown}
+	for _, g := range in.PausedGroups[:shown] {
+		r.PausedGroups.Shown = append(r.PausedGroups.Shown, pausedGroup{Group: shorten(g.Name, maxItem), Queued: g.Queued, Running: g.Running})
 	}
 	// Errors are formatted without the lock of the queue: Error may be the program's
 	// own, and slow.

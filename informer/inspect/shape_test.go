@@ -14,9 +14,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -49,13 +52,39 @@ func everything(t *testing.T) *inspect.Handler {
 		},
 	}
 	nodes := stubInformer{Name: "nodes", Stopped: true}
+	halves := informer.SplitHashes(4)
+	shards := stubInformer{
+		Name: "shards", Synced: true, Objects: 300, ResourceVersion: "4711",
+		Sources: []informer.SourceHealth{{
+			FilteredBy: informer.FilteredByClient, Outside: 900,
+			Reflector: reflector.Health{State: reflector.StateWatching, Since: ago(time.Minute), Synced: true, LastEvent: ago(time.Second)},
+		}},
+		Ranges: []informer.RangeHealth{{Range: halves[0], Synced: true}, {Range: halves[2]}},
+	}
+	replica := stubReplica{
+		Name: "controller", Parts: 4, Identity: "pod-1", Session: "pod-1-3f9a01c2", State: sharding.StateMember, Sessions: 2, Quota: 1, Free: 1,
+		Held: []sharding.PartHealth{{Part: 0, Working: true, Since: ago(time.Hour)}, {Part: 2, Working: true, Draining: true, Since: ago(12 * time.Second)}},
+		Replicas: []sharding.ReplicaHealth{
+			{Session: "pod-1-3f9a01c2", Held: 2, Seen: ago(time.Second)},
+			{Session: "pod-2-77b0e4d1", Held: 1, Leaving: true, Seen: ago(2 * time.Second)},
+		},
+		LastRenewal: ago(6 * time.Second), Deadline: ago(-4 * time.Second), Took: 7, Gave: 4, Lost: 1,
+		LastError: apierrors.NewForbidden(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "", errors.New("no rights")), LastErrorTime: ago(5 * time.Second),
+		Leases: informer.Health{Sources: []informer.SourceHealth{{Reflector: reflector.Health{State: reflector.StateWatching, Since: ago(time.Hour), Synced: true}}}},
+	}
+	leader := stubReplica{
+		Name: "elected", Parts: 1, Identity: "pod-1", Session: "pod-1-00000001", State: sharding.StateMember, Sessions: 1,
+		Replicas:    []sharding.ReplicaHealth{{Session: "pod-1-00000001", Seen: ago(time.Second)}, {Session: "pod-3-00000002", Held: 1, Seen: ago(time.Second)}},
+		LastRenewal: ago(time.Second), Deadline: ago(-9 * time.Second),
+	}
 	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{
 		Name: "pods", ShuttingDown: true,
 		Stats: workqueue.Stats{
-			Queued: 25, Again: 1, Delayed: 1, Parked: 1, Running: 1, Added: 5336, Retried: 4, Dropped: 2, ParkTimeouts: 6, ShutdownLosses: 3,
+			Queued: 25, Again: 1, Delayed: 1, Parked: 1, Paused: 5, Running: 1, Added: 5336, Retried: 4, Dropped: 2, ParkTimeouts: 6, ShutdownLosses: 3,
 			UnfinishedWork: 3 * time.Second, LongestRunning: 3 * time.Second,
 		},
 		PriorityClasses: []workqueue.PriorityClassInspection{{Queued: 24, Groups: 2}, {MaxWait: time.Minute, Queued: 1, Groups: 1, QueuedSince: ago(70 * time.Second)}},
+		PausedGroups:    []workqueue.PausedGroup{{Name: "part-2", Queued: 5, Running: 1}},
 		Throughput:      []int{0, 3, 5},
 		Failing:         2,
 		Failures: []workqueue.Failure[key]{
@@ -71,7 +100,8 @@ func everything(t *testing.T) *inspect.Handler {
 		Parked:  []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "written"}, Group: "prod", ParkedUntil: ago(-30 * time.Second)}},
 	}}
 	unnamed := stubQueue[string]{}
-	return newHandler(t, inspect.Queue(queue), inspect.Informer(pods), inspect.Queue(unnamed), inspect.Informer(nodes))
+	return newHandler(t, inspect.Queue(queue), inspect.Informer(pods), inspect.Queue(unnamed), inspect.Informer(nodes),
+		inspect.Informer(shards), inspect.Replica(replica), inspect.Replica(leader))
 }
 
 // golden compares got with a file.

@@ -9,16 +9,17 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-// Source is something to show. Make one with [Informer], [Factory] or [Queue];
+// Source is something to show. Make one with [Informer], [Factory], [Queue] or [Replica];
 // the zero value is refused.
 //
-// Exactly one of informers and queue is set. They are functions rather than the
+// Exactly one of informers, queue and replica is set. They are functions rather than the
 // objects, so that a Handler needs no type parameter.
 type Source struct {
 	estimated *estimate // of memory
 	informers func() []informer.Health
 	memory    func() map[string]informer.MemoryUsage // nil if it is not known
 	queue     func(opts *Options) queueReport
+	replica   func(opts *Options) replicaReport
 	// For one key, by its text; nil if a source cannot look one up.
 	find func(types.NamespacedName) map[string]informer.Object // by the names of informers
 	item func(opts *Options, text string) itemState
@@ -92,7 +93,7 @@ func Queue[T comparable](q interface {
 }
 
 // empty reports whether there is nothing to show.
-func (s Source) empty() bool { return s.informers == nil && s.queue == nil }
+func (s Source) empty() bool { return s.informers == nil && s.queue == nil && s.replica == nil }
 
 // isNil reports whether v is nil, or a nil pointer in an interface. The second is easy
 // to pass by mistake: a variable of a pointer type that was never set is not equal to
