@@ -18,7 +18,7 @@ func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
 	q.prepare(&r, item)
 	now := q.now()
 	q.mu.Lock()
-	if q.shuttingDown {
+	if q.shuttingDown.Load() {
 		q.mu.Unlock()
 		return false
 	}

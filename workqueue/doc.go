@@ -77,5 +77,5 @@
 // engine.go (add, take, finish under one lock), waiters.go (waiting workers), order.go (which
 // item is next), delays.go and park.go (items that come later), pause.go (groups that are
 // held back), barrier.go, shutdown.go. On top: process.go, result.go, failurelog.go, limiter.go,
-// limiter_exponential.go, inspect.go, failing.go, throughput.go, recording.go.
+// limiter_exponential.go, failures.go, inspect.go, failing.go, throughput.go, recording.go.
 package workqueue

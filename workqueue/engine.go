@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/informerkit/informerkit/workqueue/history"
@@ -52,8 +53,8 @@ type engine[T comparable] struct {
 	timer  *time.Timer            // nil until something is delayed or parked
 	armed  int64                  // when the timer fires, maxTime if it does not
 
-	shuttingDown bool
-	drain        *drain // shared by the callers of ShutDownWithDrain, nil without one
+	shuttingDown atomic.Bool // set under mu
+	drain        *drain      // shared by the callers of ShutDownWithDrain, nil without one
 	processors   processors
 
 	throughput *throughput // nil in a queue that does not keep times
@@ -214,7 +215,7 @@ func (q *engine[T]) addChunk(requests []request[T]) {
 // addLocked asks for r's item to be handed out as soon as possible, and
 // reports whether that made a request that was not there before.
 func (q *engine[T]) addLocked(r *request[T], now int64) bool {
-	if q.shuttingDown {
+	if q.shuttingDown.Load() {
 		return false
 	}
 	now = q.observeLocked(now)
@@ -302,7 +303,7 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 	now := q.timeIfKept()
 	q.mu.Lock()
 	if q.order.n == 0 {
-		if q.shuttingDown || !q.waitLocked(ctx) {
+		if q.shuttingDown.Load() || !q.waitLocked(ctx) {
 			q.mu.Unlock()
 			return item, false
 		}
@@ -335,7 +336,7 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 func (q *engine[T]) waitLocked(ctx context.Context) bool {
 	w := q.waiters.get()
 	// Another goroutine may have taken the item before this one got the lock.
-	for q.order.n == 0 && !q.shuttingDown {
+	for q.order.n == 0 && !q.shuttingDown.Load() {
 		q.waiters.push(w)
 		q.mu.Unlock()
 		select {

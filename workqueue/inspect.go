@@ -217,7 +217,7 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 	e.mu.Lock()
 	in := Inspection[T]{
 		Name:            e.opts.Name,
-		ShuttingDown:    e.shuttingDown,
+		ShuttingDown:    e.shuttingDown.Load(),
 		Stats:           e.statsLocked(now),
 		PriorityClasses: e.inspectClassesLocked(),
 		PausedGroups:    e.order.inspectPauses(),
@@ -273,7 +273,7 @@ func (q *plain[T]) InspectItem(item T) ItemInspection[T] {
 	in := ItemInspection[T]{Queue: e.opts.Name, Item: Item[T]{Item: item}, Failure: e.failing.of(item)}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	in.ShuttingDown = e.shuttingDown
+	in.ShuttingDown = e.shuttingDown.Load()
 	entry := e.items.find(item, hash)
 	if entry == nil {
 		return in

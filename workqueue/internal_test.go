@@ -125,7 +125,8 @@ func TestExpiredFailuresAreFreed(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		// Two minutes' worth of items, not everything that ever failed.
-		assert.LessOrEqual(t, len(l.failures.counts), 122)
+		assert.LessOrEqual(t, l.failures.index.n, 122)
+		assert.Equal(t, l.failures.index.n, l.failures.counts.used)
 	})
 }
 
@@ -134,18 +135,19 @@ func TestExpiredFailuresAreFreed(t *testing.T) {
 func TestExpiredFailureThatIsCountedAgainIsListedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := failures[int]{keep: time.Minute}
+		var f failures[int]
+		f.init(time.Minute)
 		for i := range 10 {
 			f.add(i)
 		}
 		<-time.After(time.Hour)
 		f.add(7)
 		var listed []int
-		for c := f.oldest; c != nil && len(listed) <= 10; c = c.next {
-			listed = append(listed, c.item)
+		for handle := f.oldest; handle != 0 && len(listed) <= 10; handle = f.counts.at(handle).next {
+			listed = append(listed, f.counts.at(handle).item)
 		}
 		assert.Equal(t, []int{4, 5, 6, 8, 9, 7}, listed)
-		assert.Len(t, f.counts, len(listed))
+		assert.Equal(t, len(listed), f.index.n)
 	})
 }
 
@@ -153,7 +155,8 @@ func TestExpiredFailureThatIsCountedAgainIsListedOnce(t *testing.T) {
 // must not stay as large as it was.
 func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
 	t.Parallel()
-	f := failures[int]{keep: time.Hour}
+	var f failures[int]
+	f.init(time.Hour)
 	burst := func(n int) {
 		for i := range n {
 			f.add(i)
@@ -163,11 +166,12 @@ func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
 		}
 	}
 	burst(peakKept)
-	assert.NotNil(t, f.counts, "a small map is used again")
+	assert.NotNil(t, f.counts.pages, "little memory is used again")
 	burst(peakKept + 1)
-	assert.Nil(t, f.counts)
+	assert.Nil(t, f.counts.pages)
+	assert.Nil(t, f.index.directory)
 	burst(1)
-	assert.NotNil(t, f.counts)
+	assert.NotNil(t, f.counts.pages)
 }
 
 // The time is read before the lock is taken, so it may be older than what another

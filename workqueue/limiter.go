@@ -34,7 +34,7 @@ func DefaultControllerRateLimiter[T comparable]() RateLimiter[T] {
 // item is forgotten when it has not failed for the longer delay and 10 min.
 func FastSlow[T comparable](fast, slow time.Duration, fastAttempts int) RateLimiter[T] {
 	l := &fastSlow[T]{fast: max(0, fast), slow: max(0, slow), fastAttempts: fastAttempts}
-	l.failures.keep = saturatingAdd(max(l.fast, l.slow), defaultIdleAfter)
+	l.failures.init(saturatingAdd(max(l.fast, l.slow), defaultIdleAfter))
 	return l
 }
 

@@ -3,7 +3,6 @@ package workqueue
 import (
 	"math"
 	"math/rand/v2"
-	"sync"
 	"time"
 )
 
@@ -38,7 +37,7 @@ func Exponential[T comparable](opts ExponentialOptions) RateLimiter[T] {
 		max:    orDefault(opts.Max, defaultMaxDelay),
 		jitter: opts.Jitter,
 	}
-	l.failures.keep = saturatingAdd(l.max, orDefault(opts.IdleAfter, defaultIdleAfter))
+	l.failures.init(saturatingAdd(l.max, orDefault(opts.IdleAfter, defaultIdleAfter)))
 	return l
 }
 
@@ -88,126 +87,4 @@ func saturatingAdd(a, b time.Duration) time.Duration {
 		return math.MaxInt64
 	}
 	return a + b
-}
-
-// failures counts the failures of items, for the limiters that need to. An item
-// that has not failed for a while is forgotten, so that a caller who never
-// calls Forget does not make the map grow without bound: the counts form a list in
-// the order of their last failure, and each new failure removes what has
-// expired at its head. There is no goroutine and no scan.
-//
-// keep is the same for all items. So the order of the last failures is also the order
-// of expiry, and the oldest one is the only candidate.
-type failures[T comparable] struct {
-	keep time.Duration // how long after its last failure an item is remembered
-
-	mu     sync.Mutex
-	counts map[T]*failure[T]
-	peak   int // the most counts since the map was made
-	oldest *failure[T]
-	newest *failure[T]
-}
-
-type failure[T comparable] struct {
-	item       T
-	n          int
-	at         time.Time // of the last failure
-	next, prev *failure[T]
-}
-
-// expireAtOnce limits how many expired counts one call removes. Since it is
-// more than the one that the call adds, the backlog always shrinks.
-const expireAtOnce = 4
-
-// peakKept is how many counts a map may have had that is kept when it is empty.
-const peakKept = 128
-
-// add records a failure of item and returns how many there were before.
-func (f *failures[T]) add(item T) int {
-	now := time.Now()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	// Bounded work per call, with the lock held: no call pays for a burst long ago.
-	for i := 0; i < expireAtOnce && f.oldest != nil && now.Sub(f.oldest.at) > f.keep; i++ {
-		f.dropLocked(f.oldest)
-	}
-	c := f.counts[item]
-	switch {
-	case c == nil:
-		if f.counts == nil {
-			f.counts = make(map[T]*failure[T])
-		}
-		c = &failure[T]{item: item}
-		f.counts[item] = c
-		f.peak = max(f.peak, len(f.counts))
-	case now.Sub(c.at) > f.keep:
-		c.n = 0 // expired, though not removed yet
-		f.unlinkLocked(c)
-	default:
-		f.unlinkLocked(c)
-	}
-	n := c.n
-	if c.n < maxFailures {
-		c.n++
-	}
-	c.at = now
-	f.linkLocked(c)
-	return n
-}
-
-const maxFailures = int(^uint(0) >> 1)
-
-// count returns how many failures of item are remembered.
-func (f *failures[T]) count(item T) int {
-	now := time.Now()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if c := f.counts[item]; c != nil && now.Sub(c.at) <= f.keep {
-		return c.n
-	}
-	return 0
-}
-
-// forget removes the count of item, if there is one. It takes the lock.
-func (f *failures[T]) forget(item T) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if c := f.counts[item]; c != nil {
-		f.dropLocked(c)
-	}
-}
-
-// dropLocked removes a count. It is called with f.mu held.
-func (f *failures[T]) dropLocked(c *failure[T]) {
-	f.unlinkLocked(c)
-	delete(f.counts, c.item)
-	if len(f.counts) == 0 && f.peak > peakKept {
-		f.counts, f.peak = nil, 0 // a map never shrinks
-	}
-}
-
-// linkLocked puts a count at the end of the list, as the newest failure. It is called
-// with f.mu held.
-func (f *failures[T]) linkLocked(c *failure[T]) {
-	c.prev, c.next = f.newest, nil
-	if f.newest == nil {
-		f.oldest = c
-	} else {
-		f.newest.next = c
-	}
-	f.newest = c
-}
-
-// unlinkLocked takes a count out of the list. It is called with f.mu held.
-func (f *failures[T]) unlinkLocked(c *failure[T]) {
-	if c.prev == nil {
-		f.oldest = c.next
-	} else {
-		c.prev.next = c.next
-	}
-	if c.next == nil {
-		f.newest = c.prev
-	} else {
-		c.next.prev = c.prev
-	}
 }

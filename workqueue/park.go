@@ -49,7 +49,7 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 	now := q.now()
 	q.mu.Lock()
 	// The item may not be processed now, and there is no later: the request is lost.
-	if q.shuttingDown {
+	if q.shuttingDown.Load() {
 		if e := q.items.find(r.item, r.hash); e != nil && e.again {
 			q.dropAgainLocked(e)
 			q.count.shutdownLosses++

@@ -83,7 +83,7 @@ func (q *engine[T]) pauseGroupLocked(name string) *paused[T] {
 		o.paused = make(map[string]*paused[T])
 	}
 	o.paused[name] = p
-	if q.shuttingDown { // there is no later for what was queued
+	if q.shuttingDown.Load() { // there is no later for what was queued
 		q.dropPausedLocked(p)
 	}
 	return p
@@ -179,7 +179,7 @@ func (q *engine[T]) groupDoneLocked(e *entry[T]) (drained chan struct{}) {
 // and the queue shut down: then there is no later.
 func (q *engine[T]) queueLocked(e *entry[T], now int64) {
 	q.order.push(e, now)
-	if q.shuttingDown && q.order.isPaused(e) {
+	if q.shuttingDown.Load() && q.order.isPaused(e) {
 		q.dropPausedLocked(q.order.pauseOf(e))
 	}
 }

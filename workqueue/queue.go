@@ -158,9 +158,7 @@ func (q *plain[T]) ShutDownWithDrain(ctx context.Context) error {
 
 // ShuttingDown reports whether the queue has been shut down.
 func (q *plain[T]) ShuttingDown() bool {
-	q.engine.mu.Lock()
-	defer q.engine.mu.Unlock()
-	return q.engine.shuttingDown
+	return q.engine.shuttingDown.Load()
 }
 
 // PriorityClass is a view of a queue whose Add adds to one of its priority classes.

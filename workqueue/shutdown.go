@@ -101,10 +101,10 @@ func (c *closing[T]) finish() {
 // closeLocked marks the queue as shut down and drops what is delayed or parked, and
 // what waits for a paused group.
 func (q *engine[T]) closeLocked() (c closing[T]) {
-	if q.shuttingDown {
+	if q.shuttingDown.Load() {
 		return c
 	}
-	q.shuttingDown = true
+	q.shuttingDown.Store(true)
 	// If release has begun already, it will find both heaps empty.
 	if q.timer != nil {
 		q.timer.Stop()

@@ -73,7 +73,7 @@ func rateLimitRow() bench.Row {
 		Area: "queue", Work: "AddRateLimited, then Forget",
 		Does: "50,000 keys are added with an exponential delay, asked for their number of requeues, and forgotten; a unit is a key.",
 		Per:  n, Repeat: 1,
-		Want: bench.Target{Ratio: 1},
+		Want: bench.Target{Ratio: 1.5, Allocs: bench.AtMost(0.5)},
 	}, func() func(queue) {
 		ks := keys(n)
 		return func(q queue) {
