@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Host describes the machine that a comparison ran on.
@@ -70,3 +71,7 @@ func cpu() string {
 	}
 	return "unknown CPU"
 }
+
+// CPUTime is the processor time that this process has used so far, or 0 where that is
+// not known.
+func CPUTime() time.Duration { return cpuTime() }

@@ -1,0 +1,98 @@
+package shards
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// table is rows of cells under a header.
+type table struct {
+	name   string // of its place in the page
+	title  string
+	header []string
+	rows   [][]string
+}
+
+// add appends a row.
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// markdown writes the table for a page.
+func (t *table) markdown(w io.Writer) {
+	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
+	line(t.header)
+	marks := make([]string, len(t.header))
+	for i := range marks {
+		marks[i] = "---:"
+	}
+	marks[0] = "---"
+	line(marks)
+	for _, r := range t.rows {
+		line(r)
+	}
+}
+
+// text writes the table for a terminal.
+func (t *table) text(w io.Writer) {
+	fmt.Fprintf(w, "\n%s\n\n", t.title)
+	columns := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, r := range append([][]string{t.header}, t.rows...) {
+		fmt.Fprintln(columns, strings.Join(r, "\t"))
+	}
+	_ = columns.Flush() // w is memory
+}
+
+// number returns a number with three digits that count.
+func number(x float64) string {
+	switch {
+	case x >= 100 || x == float64(int(x)):
+		return amount(x)
+	case x >= 10:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
+}
+
+// amount returns a whole number with its digits in groups.
+func amount(x float64) string {
+	digits := strconv.FormatFloat(x, 'f', 0, 64)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// size returns bytes in powers of 1000.
+func size(x float64) string {
+	units := []string{"B", "kB", "MB", "GB"}
+	for x >= 1000 && len(units) > 1 {
+		x, units = x/1000, units[1:]
+	}
+	if x >= 100 || units[0] == "B" {
+		return fmt.Sprintf("%.0f %s", x, units[0])
+	}
+	return fmt.Sprintf("%.1f %s", x, units[0])
+}
+
+// seconds returns a time.
+func seconds(x float64) string {
+	switch {
+	case x == 0:
+		return "0"
+	case x < 0.1:
+		return fmt.Sprintf("%.1f ms", x*1000)
+	case x < 1:
+		return fmt.Sprintf("%.0f ms", x*1000)
+	}
+	return fmt.Sprintf("%.1f s", x)
+}
+
+// onOff names the two settings of the gate.
+func onOff(filter bool) string {
+	if filter {
+		return "on"
+	}
+	return "off"
+}
