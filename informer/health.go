@@ -30,6 +30,8 @@ type Health struct {
 	Sources []SourceHealth
 	// Ranges has one entry per range of an informer of [NewRanged], in their order.
 	Ranges []RangeHealth
+	// HashKey is what an informer of [NewRanged] hashes.
+	HashKey HashKey
 	// Handlers has one entry per registration, ordered by name.
 	Handlers []HandlerHealth
 }

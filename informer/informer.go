@@ -235,6 +235,7 @@ func (inf *Informer[T]) Health() Health {
 	h.SyncedAfter = inf.applier.progress.after
 	sources := inf.applier.progress.sources
 	if r := inf.applier.progress.ranges; r != nil {
+		h.HashKey = r.key
 		for _, one := range r.sorted() {
 			h.Ranges = append(h.Ranges, RangeHealth{Range: one, Synced: r.listed[one]})
 		}

@@ -1,0 +1,657 @@
+package sharding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue"
+)
+
+var rangedResource = corev1.SchemeGroupVersion.WithResource("configmaps")
+
+// rangedWorld is a server with ConfigMaps, and replicas that share them, in a bubble.
+type rangedWorld struct {
+	t      *testing.T
+	server *informertest.Server
+	parts  int
+	all    []*rangedReplica
+	logs   syncedLog
+
+	mu      sync.Mutex
+	working map[string]string // the replica that works on an object
+	double  []string
+	done    map[string]string // the version that was processed last
+}
+
+// rangedReplica is a replica, and what its function does.
+type rangedReplica struct {
+	w      *rangedWorld
+	name   string
+	dead   atomic.Bool
+	inf    *informer.Informer[*corev1.ConfigMap]
+	reader *slowReader
+	ranges *Ranges
+	// do is called for each key; nil takes 20 ms.
+	do    func(ctx context.Context, part *Part, key types.NamespacedName) (workqueue.Result, error)
+	calls atomic.Int64
+	adds  stoppedAdds
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// slowReader is a reader whose lists arrive when the test says so.
+type slowReader struct {
+	RangeReader
+	wait func(ctx context.Context) error
+}
+
+func (r *slowReader) WaitForRanges(ctx context.Context, ranges ...informer.HashRange) error {
+	if r.wait != nil {
+		if err := r.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return r.RangeReader.WaitForRanges(ctx, ranges...)
+}
+
+// stoppedAdds are metrics that block the first add after a stop. It is called by the
+// handler, without a lock of the queue.
+type stoppedAdds struct {
+	stopped atomic.Pointer[chan struct{}]
+}
+
+func (m *stoppedAdds) Added(int) {
+	if gate := m.stopped.Swap(nil); gate != nil {
+		<-*gate
+	}
+}
+func (m *stoppedAdds) Retried()               {}
+func (m *stoppedAdds) Started(time.Duration)  {}
+func (m *stoppedAdds) Finished(time.Duration) {}
+
+type syncedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *syncedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *syncedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// inRanges runs a test with some objects and parts.
+func inRanges(t *testing.T, objects, parts int, test func(t *testing.T, w *rangedWorld)) {
+	t.Helper()
+	inServer(t, func(t *testing.T, server *informertest.Server) {
+		w := &rangedWorld{t: t, server: server, parts: parts, working: map[string]string{}, done: map[string]string{}}
+		for i := range objects {
+			w.create(fmt.Sprint("object-", i))
+		}
+		test(t, w)
+		for _, r := range w.all {
+			r.leave()
+		}
+		assert.Empty(t, w.double, "objects that two replicas worked on at once")
+	})
+}
+
+func (w *rangedWorld) create(name string) {
+	w.t.Helper()
+	require.NoError(w.t, w.server.Create(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"version": "0"},
+	}))
+}
+
+// change writes a version into an object.
+func (w *rangedWorld) change(name, version string) {
+	w.t.Helper()
+	require.NoError(w.t, w.server.Modify(rangedResource, "default", name, func(u *unstructured.Unstructured) {
+		require.NoError(w.t, unstructured.SetNestedField(u.Object, version, "data", "version"))
+	}))
+}
+
+func (w *rangedWorld) prepare() *rangedReplica {
+	w.t.Helper()
+	r := &rangedReplica{w: w, name: fmt.Sprint("replica-", len(w.all)), ended: make(chan error, 1)}
+	cfg := rest.CopyConfig(w.server.Config())
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if r.dead.Load() {
+				return nil, errors.New("this process was killed")
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	log := slog.New(slog.NewTextHandler(&w.logs, nil))
+	source, err := reflector.NewResource[*corev1.ConfigMap](cfg, rangedResource, reflector.ResourceOptions{})
+	require.NoError(w.t, err)
+	r.inf, err = informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: log})
+	require.NoError(w.t, err)
+	r.reader = &slowReader{RangeReader: r.inf}
+	r.ranges, err = NewRanges(cfg, RangesOptions[*corev1.ConfigMap]{
+		Options: Options{Name: "group", Namespace: "default", Identity: r.name, Parts: w.parts, Logger: log},
+		Objects: r.inf, Reader: r.reader, Queue: workqueue.Options[Key]{Metrics: &r.adds},
+	})
+	require.NoError(w.t, err)
+	w.all = append(w.all, r)
+	return r
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (r *rangedReplica) run() *rangedReplica {
+	r.w.t.Helper()
+	group, err := informer.NewGroup(r.inf)
+	require.NoError(r.w.t, err)
+	var ctx context.Context
+	ctx, r.stop = context.WithCancel(r.w.t.Context())
+	opts := workqueue.ProcessOptions[Key]{Workers: 3, Logger: slog.New(slog.NewTextHandler(&r.w.logs, nil))}
+	go func() {
+		r.ended <- group.Run(ctx, func(ctx context.Context) error { return r.ranges.Run(ctx, opts, r.process) })
+	}()
+	return r
+}
+
+// start starts a replica and waits until each part has an owner, and has been processed.
+func (w *rangedWorld) start() *rangedReplica {
+	w.t.Helper()
+	r := w.prepare().run()
+	pass(15 * time.Second)
+	return r
+}
+
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (r *rangedReplica) leave() {
+	if r.stop != nil {
+		r.stop()
+		require.NoError(r.w.t, <-r.ended)
+		r.stop = nil
+	}
+}
+
+// process is the function of all replicas: it notes who works on what.
+func (r *rangedReplica) process(ctx context.Context, part *Part, key types.NamespacedName) (workqueue.Result, error) {
+	w := r.w
+	r.calls.Add(1)
+	if do := r.do; do != nil {
+		return do(ctx, part, key)
+	}
+	object, exists := r.inf.Snapshot().Get(key)
+	if !exists {
+		return workqueue.Result{}, nil
+	}
+	w.mu.Lock()
+	if r.dead.Load() {
+		w.mu.Unlock()
+		return workqueue.Result{}, nil
+	}
+	if other := w.working[key.Name]; other != "" {
+		w.double = append(w.double, fmt.Sprint(key.Name, " by ", other, " and ", r.name))
+	}
+	if !part.Held() || r.ranges.KeyOf(object).Part != part.Index {
+		w.double = append(w.double, fmt.Sprint(key.Name, " by ", r.name, ", which does not have it"))
+	}
+	w.working[key.Name] = r.name
+	w.mu.Unlock()
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Millisecond):
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.working, key.Name)
+	if ctx.Err() != nil || r.dead.Load() {
+		return workqueue.Result{}, context.Cause(ctx)
+	}
+	w.done[key.Name] = object.Data["version"]
+	return workqueue.Result{}, nil
+}
+
+// live returns the replicas that were not killed and have not left.
+func (w *rangedWorld) live() []*rangedReplica {
+	return slices.DeleteFunc(slices.Clone(w.all), func(r *rangedReplica) bool { return r.dead.Load() || r.stop == nil })
+}
+
+// objects returns what is in the cache.
+func (r *rangedReplica) objects() map[types.UID]int {
+	all := map[types.UID]int{}
+	for o := range r.inf.Snapshot().All() {
+		all[o.UID] = r.ranges.KeyOf(o).Part
+	}
+	return all
+}
+
+// requireShared checks that the caches have all objects once, each where its part is.
+func (w *rangedWorld) requireShared(objects int) {
+	w.t.Helper()
+	sum := 0
+	for _, r := range w.live() {
+		held := map[int]bool{}
+		for _, p := range r.ranges.Replica().Health().Held {
+			held[p.Part] = true
+		}
+		assert.LessOrEqual(w.t, len(held), (w.parts+len(w.live())-1)/len(w.live()))
+		for _, part := range r.objects() {
+			assert.True(w.t, held[part], "%s has an object of part %d in its cache", r.name, part)
+			sum++
+		}
+	}
+	assert.Equal(w.t, objects, sum, "objects in all caches")
+}
+
+// Three replicas share 600 objects; one is killed, two come, and one leaves, while
+// objects change: none is processed by two at once, none is missed, and as long as
+// nobody is killed no object is in two caches, not even while it moves.
+//
+// A cache is checked each 20 ms of virtual time.
+func TestRangesShareObjectsWhileReplicasComeAndGo(t *testing.T) {
+	const objects = 600
+	inRanges(t, objects, 16, func(t *testing.T, w *rangedWorld) {
+		want := map[string]string{}
+		for i := range objects {
+			want[fmt.Sprint("object-", i)] = "0"
+		}
+		version := 0
+		// churn changes objects for a time, and looks into the caches.
+		churn := func(d time.Duration, apart bool) {
+			for end := time.Now().Add(d); time.Now().Before(end); {
+				version++
+				name := fmt.Sprint("object-", version*7919%objects)
+				want[name] = fmt.Sprint(version)
+				w.change(name, want[name])
+				time.Sleep(20 * time.Millisecond)
+				if !apart {
+					continue
+				}
+				in := map[types.UID]string{}
+				for _, r := range w.live() {
+					for uid := range r.objects() {
+						if other := in[uid]; other != "" {
+							require.Fail(t, "an object is in two caches", "%s and %s", other, r.name)
+						}
+						in[uid] = r.name
+					}
+				}
+			}
+		}
+		for range 3 {
+			w.prepare().run()
+			churn(3*time.Second, true)
+		}
+		pass(10 * time.Second)
+		w.requireShared(objects)
+		w.all[0].dead.Store(true)
+		churn(5*time.Second, false)
+		for range 2 {
+			w.prepare().run()
+			churn(3*time.Second, false)
+		}
+		pass(time.Minute)
+		w.requireShared(objects)
+		leaving := w.all[1]
+		leaving.stop()
+		leaving.stop = nil
+		churn(3*time.Second, true)
+		require.NoError(t, <-leaving.ended)
+		assert.Empty(t, leaving.objects())
+		pass(15 * time.Second)
+		w.requireShared(objects)
+		assert.Equal(t, want, w.done, "the version of each object, and the one that was processed last")
+	})
+}
+
+// Nothing of a part is handed out before its range is in the cache, whatever is added.
+func TestKeyIsNotHandedOutBeforeItsRangeIsListed(t *testing.T) {
+	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
+		r := w.prepare()
+		listed := make(chan struct{})
+		r.reader.wait = func(ctx context.Context) error {
+			select {
+			case <-listed:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		key := Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "object-7"}}
+		r.ranges.Add(key)
+		assert.Zero(t, r.ranges.Queue().Stats().Paused, "a key of a part that is not held is not kept")
+		r.run()
+		pass(5 * time.Second)
+		require.Len(t, r.ranges.Replica().Health().Held, 1)
+		r.ranges.Add(key)
+		pass(time.Second)
+		assert.Equal(t, 1, r.ranges.Queue().Stats().Paused, "it waits")
+		assert.Zero(t, r.calls.Load())
+		close(listed)
+		pass(time.Second)
+		assert.EqualValues(t, 20, r.calls.Load(), "each once, also the one that was added")
+	})
+}
+
+// A hand-over that comes while the range is listed does not wait for the list.
+func TestPartIsHandedOverBeforeItIsListed(t *testing.T) {
+	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
+		r := w.prepare()
+		r.reader.wait = func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		r.run()
+		pass(5 * time.Second)
+		began := time.Now()
+		r.leave()
+		assert.Less(t, time.Since(began), time.Second)
+		assert.Zero(t, r.calls.Load())
+		assert.Empty(t, r.objects())
+		assert.NotContains(t, w.logs.String(), "Work failed")
+	})
+}
+
+// A hand-over waits for the key in progress, which still finds its object, and leaves
+// nothing: what was delayed, parked, or added meanwhile is the business of the
+// next owner, which processes each key in its last version.
+func TestHandOverLeavesNothingAndLosesNothing(t *testing.T) {
+	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
+		first := w.prepare()
+		begun, finish := make(chan struct{}), make(chan struct{})
+		var found atomic.Bool
+		first.do = func(_ context.Context, _ *Part, key types.NamespacedName) (workqueue.Result, error) {
+			switch key.Name {
+			case "object-1":
+				close(begun)
+				<-finish
+				_, exists := first.inf.Snapshot().Get(key)
+				found.Store(exists)
+				return workqueue.Result{RequeueAfter: time.Second}, nil
+			case "object-2":
+				return workqueue.Result{RequeueAfter: time.Hour}, nil
+			case "object-3":
+				return workqueue.Result{Until: func(func()) func() { return func() {} }}, nil
+			case "object-4":
+				return workqueue.Result{}, errors.New("not now")
+			}
+			return workqueue.Result{}, nil
+		}
+		first.run()
+		<-begun
+		pass(time.Second)
+		first.stop()
+		second := w.start()
+		assert.Empty(t, second.ranges.Replica().Health().Held, "as long as a key is in progress")
+		w.change("object-5", "while it moves")
+		calls := first.calls.Load()
+		pass(time.Second)
+		assert.Equal(t, calls, first.calls.Load(), "nothing is handed out")
+		stats := first.ranges.Queue().Stats()
+		assert.Positive(t, stats.Paused)
+		close(finish)
+		pass(15 * time.Second)
+		require.NoError(t, <-first.ended)
+		first.stop = nil
+		assert.True(t, found.Load(), "a key in progress finds its object")
+		stats = first.ranges.Queue().Stats()
+		assert.Zero(t, stats.Queued+stats.Delayed+stats.Parked+stats.Paused+stats.Running, "%+v", stats)
+		assert.Zero(t, stats.ShutdownLosses, "dropped with the part, and not by the end of the queue")
+		assert.Empty(t, first.objects())
+		assert.Len(t, w.done, 20)
+		assert.Equal(t, "while it moves", w.done["object-5"])
+		first.ranges.Add(Key{})
+		assert.Zero(t, first.ranges.Queue().Stats().Paused)
+	})
+}
+
+// A replica that loses its session cancels what is in progress, hands out nothing more,
+// and has nothing of the part in its cache. When it is back, it processes all keys.
+func TestLostPartIsDroppedAndProcessedAgain(t *testing.T) {
+	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
+		r := w.prepare()
+		var cause error
+		begun := make(chan struct{})
+		r.do = func(ctx context.Context, part *Part, key types.NamespacedName) (workqueue.Result, error) {
+			if key.Name == "object-1" && part.Transitions == 1 {
+				close(begun)
+				<-ctx.Done()
+				cause = context.Cause(ctx)
+				return workqueue.Result{}, errors.New("cancelled in the middle")
+			}
+			return workqueue.Result{}, nil
+		}
+		r.run()
+		<-begun
+		pass(2 * time.Second)
+		r.dead.Store(true)
+		pass(20 * time.Second)
+		require.ErrorIs(t, cause, ErrLost)
+		assert.Empty(t, r.objects())
+		calls := r.calls.Load()
+		r.ranges.Add(Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "object-2"}})
+		pass(time.Second)
+		assert.Equal(t, calls, r.calls.Load())
+		r.dead.Store(false)
+		pass(time.Minute)
+		assert.Equal(t, calls+20, r.calls.Load(), "all once more")
+		assert.NotContains(t, w.logs.String(), "cancelled in the middle", "not a failure")
+	})
+}
+
+// A process that was paused finds out with the next key, before anything else has.
+func TestPausedReplicaHandsOutNothing(t *testing.T) {
+	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
+		r := w.start()
+		require.EqualValues(t, 20, r.calls.Load())
+		r.ranges.held[0].get().deadline.end() // as it is after a pause
+		w.change("object-3", "1")
+		time.Sleep(time.Millisecond) // not for the loop of the replica to see it
+		assert.EqualValues(t, 20, r.calls.Load())
+		assert.Equal(t, "0", w.done["object-3"])
+		pass(time.Minute)
+		assert.Equal(t, "1", w.done["object-3"])
+	})
+}
+
+// A handler that is so late that a range has gone and come back unchanged gets no
+// event for its objects; they are processed all the same.
+func TestKeysOfARangeThatCameBackDoNotDependOnEvents(t *testing.T) {
+	inRanges(t, 200, 2, func(t *testing.T, w *rangedWorld) {
+		r := w.start()
+		require.EqualValues(t, 200, r.calls.Load())
+		// Another replica has one of the parts while the handler is in the middle of a call.
+		other := w.prepare().run()
+		pass(15 * time.Second)
+		gate := make(chan struct{})
+		r.adds.stopped.Store(&gate)
+		for i := range 2000 { // past the bound of the handler
+			w.change(fmt.Sprint("object-", i%200), fmt.Sprint(i))
+		}
+		other.leave()
+		time.Sleep(10 * time.Second)
+		assert.Nil(t, r.adds.stopped.Load(), "the handler is in the middle of a call")
+		close(gate)
+		pass(10 * time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for i := range 200 {
+			assert.Equal(t, fmt.Sprint(1800+i), w.done[fmt.Sprint("object-", i)])
+		}
+	})
+}
+
+// An object that is made under the name of one that is gone is in another part: the key of
+// the first is not processed with it, and the two are never in progress at once.
+func TestNameThatChangesItsPartIsProcessedOnceAtATime(t *testing.T) {
+	inRanges(t, 0, 8, func(t *testing.T, w *rangedWorld) {
+		r := w.prepare()
+		var inProgress, most, wrong, calls atomic.Int64
+		r.do = func(_ context.Context, part *Part, key types.NamespacedName) (workqueue.Result, error) {
+			calls.Add(1)
+			most.Store(max(most.Load(), inProgress.Add(1)))
+			defer inProgress.Add(-1)
+			if object, exists := r.inf.Snapshot().Get(key); exists && r.ranges.KeyOf(object).Part != part.Index {
+				wrong.Add(1)
+			}
+			time.Sleep(50 * time.Millisecond)
+			return workqueue.Result{}, nil
+		}
+		r.run()
+		pass(5 * time.Second)
+		for range 50 {
+			w.create("one")
+			time.Sleep(7 * time.Millisecond)
+			require.NoError(t, w.server.Delete(rangedResource, "default", "one"))
+			time.Sleep(3 * time.Millisecond)
+		}
+		w.create("one")
+		pass(time.Second)
+		assert.EqualValues(t, 1, most.Load())
+		assert.Zero(t, wrong.Load())
+		assert.Positive(t, calls.Load())
+		key := types.NamespacedName{Namespace: "default", Name: "one"}
+		object, exists := r.inf.Snapshot().Get(key)
+		require.True(t, exists)
+		before := calls.Load()
+		r.ranges.Add(Key{key, (r.ranges.KeyOf(object).Part + 1) % 8})
+		pass(time.Second)
+		assert.Equal(t, before, calls.Load(), "the key of an object that is gone")
+	})
+}
+
+// What belongs to a shared object leads to its key, in the replica that has it.
+func TestEnqueueOwnerAddsTheKeyOfTheOwner(t *testing.T) {
+	inRanges(t, 10, 4, func(t *testing.T, w *rangedWorld) {
+		r := w.start()
+		owner := slices.Collect(r.inf.Snapshot().All())[3]
+		controller := true
+		owned := func(kind string, controls *bool) *corev1.Pod {
+			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "v1", Kind: kind, Name: owner.Name, UID: owner.UID, Controller: controls},
+			}}}
+		}
+		configMap := informer.Owner{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}
+		h := EnqueueOwner[*corev1.Pod](r.ranges, configMap)
+		for _, test := range []struct {
+			pod  *corev1.Pod
+			want int64
+		}{{owned("ConfigMap", &controller), 1}, {owned("ConfigMap", nil), 0}, {owned("Secret", &controller), 0}} {
+			before := r.calls.Load()
+			h.OnEvent(informer.Event[*corev1.Pod]{Type: informer.Added, New: test.pod, Origin: informer.Watch})
+			pass(time.Second)
+			assert.Equal(t, test.want, r.calls.Load()-before)
+		}
+		_, err := r.inf.AddHandler(EnqueueOwner[*corev1.ConfigMap](r.ranges, informer.Owner{}))
+		require.ErrorContains(t, err, "Owner.Kind is empty")
+	})
+}
+
+func TestHashIsInThePartOfItsRange(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 3, 7, 64, 100, 4096} {
+		r := &Ranges{ranges: informer.SplitHashes(n)}
+		for i, one := range r.ranges {
+			require.Equal(t, i, r.partOfHash(one.First), "%d of %d", i, n)
+			require.Equal(t, i, r.partOfHash(one.Last), "%d of %d", i, n)
+		}
+		for range 1000 {
+			hash := rnd.Uint64N(math.MaxUint64)
+			require.True(t, r.ranges[r.partOfHash(hash)].Contains(hash), "%x of %d", hash, n)
+		}
+	}
+}
+
+func TestRangesOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	cfg := &rest.Config{Host: "http://127.0.0.1:1"}
+	source, err := reflector.NewResource[*corev1.ConfigMap](cfg, rangedResource, reflector.ResourceOptions{})
+	require.NoError(t, err)
+	inf, err := informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{})
+	require.NoError(t, err)
+	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{ByRange: true})
+	require.NoError(t, err)
+	shared, err := informer.For(factory, informer.ForOptions[*corev1.ConfigMap]{Resource: rangedResource})
+	require.NoError(t, err)
+	tests := map[string]func(o *RangesOptions[*corev1.ConfigMap]){
+		"Objects is nil":     func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = nil },
+		"Objects is nil; ":   func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = (*informer.Informer[*corev1.ConfigMap])(nil) },
+		"Work is set":        func(o *RangesOptions[*corev1.ConfigMap]) { o.Work = func(context.Context, *Part) error { return nil } },
+		"Group is set":       func(o *RangesOptions[*corev1.ConfigMap]) { o.Queue.Group = func(Key) string { return "" } },
+		"Reader is nil":      func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = shared },
+		"Options.Parts is -": func(o *RangesOptions[*corev1.ConfigMap]) { o.Parts = -1 },
+	}
+	for _, says := range slices.Sorted(maps.Keys(tests)) {
+		o := RangesOptions[*corev1.ConfigMap]{Options: Options{Name: "group", Namespace: "default"}, Objects: inf}
+		tests[says](&o)
+		_, err := NewRanges(cfg, o)
+		require.ErrorContains(t, err, says)
+		assert.NotContains(t, err.Error(), "\n")
+	}
+	_, err = NewRanges(cfg, RangesOptions[*corev1.ConfigMap]{Options: Options{Name: "group", Namespace: "default"}, Objects: shared, Reader: factory})
+	require.NoError(t, err)
+}
+
+func TestRangesRunOnceAndEndWithTheirWorkers(t *testing.T) {
+	inRanges(t, 5, 2, func(t *testing.T, w *rangedWorld) {
+		r := w.start()
+		require.ErrorContains(t, r.ranges.Run(t.Context(), workqueue.ProcessOptions[Key]{}, r.process), "run once")
+		require.ErrorContains(t, r.ranges.Run(t.Context(), workqueue.ProcessOptions[Key]{}, nil), "the function is nil")
+		r.leave()
+		// Wrong options end Run, and the parts are free.
+		wrong := w.prepare()
+		require.ErrorContains(t, wrong.ranges.Run(t.Context(), workqueue.ProcessOptions[Key]{Workers: -1}, wrong.process), "must not be negative")
+		w.start()
+		w.requireShared(5)
+	})
+}
+
+// An informer that does not read by ranges is named, again and again.
+func TestReaderThatCannotReadRangesIsReported(t *testing.T) {
+	inRanges(t, 5, 1, func(t *testing.T, w *rangedWorld) {
+		r := w.prepare()
+		source, err := reflector.NewResource[*corev1.ConfigMap](w.server.Config(), rangedResource, reflector.ResourceOptions{})
+		require.NoError(t, err)
+		whole, err := informer.New(source, informer.Options[*corev1.ConfigMap]{})
+		require.NoError(t, err)
+		r.reader.RangeReader = whole
+		r.run()
+		pass(5 * time.Second)
+		assert.Contains(t, w.logs.String(), "it does not read by ranges; use NewRanged")
+		assert.Zero(t, r.calls.Load())
+	})
+}
