@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/maphash"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +38,7 @@ type engine[T comparable] struct {
 	start time.Time // times inside the engine are nanoseconds since then
 	timed bool      // whether to keep the times of requests and hand-overs
 
-	mu       sync.Mutex
+	mu       mutex
 	items    entryMap[T]
 	times    side[times] // of the entries; empty if not timed
 	order    order[T]
