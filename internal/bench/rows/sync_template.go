@@ -60,12 +60,21 @@ func newTemplate(encoded []byte) *template {
 
 // appendPod appends pod i, in a later version if changed.
 func (t *template) appendPod(dst []byte, i int, changed bool) []byte {
+	version := i
+	if changed {
+		version += firstVersion
+	}
+	return t.append(dst, i, version)
+}
+
+// append appends object i in a version, which counts from the first one.
+func (t *template) append(dst []byte, i, version int) []byte {
 	start := len(dst)
 	dst = append(dst, t.encoded...)
 	for _, p := range t.places {
-		n := i + p.first
-		if p.first > 0 && changed {
-			n += firstVersion
+		n := i
+		if p.first > 0 {
+			n = version + p.first
 		}
 		_ = fmt.Appendf(dst[start+p.offset:start+p.offset], p.format, n)
 	}

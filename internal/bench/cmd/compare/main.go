@@ -61,6 +61,9 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	if opts.population != "" {
 		return false, rows.ServePopulation(opts.population, in, out)
 	}
+	if opts.burst != "" {
+		return false, rows.ServeBursts(opts.burst, in, out)
+	}
 	if opts.child != "" {
 		return false, serve(opts, in, out)
 	}

@@ -27,6 +27,7 @@ type options struct {
 	child, side string
 	pods        int
 	population  string
+	burst       string
 	watchList   bool
 }
 
@@ -50,6 +51,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.side, "side", "", "which side a child measures: ours or theirs (internal)")
 	flags.IntVar(&o.pods, rows.ServeFlag, 0, "serve so many pods to a child (internal)")
 	flags.StringVar(&o.population, rows.PopulationFlag, "", "serve such objects to a child (internal)")
+	flags.StringVar(&o.burst, rows.BurstFlag, "", "serve bursts of events of such objects to a child (internal)")
 	flags.BoolVar(&o.watchList, "watchlist", false, "with -"+rows.ServeFlag+": know WatchList (internal)")
 	pattern := flags.String("run", "", "only rows whose name matches this regular expression")
 	if err := flags.Parse(args); err != nil {
