@@ -298,7 +298,7 @@ func TestASlowSinkHoldsUpTheServerOfInitialEvents(t *testing.T) {
 			require.NoError(t, err)
 		}
 		synctest.Wait()
-		ahead := s.initial
+		ahead := s.ahead
 		require.Positive(t, written)
 		require.LessOrEqual(t, written, (ahead.limit+2)*chunkBytes)
 		require.NoError(t, s.Close())

@@ -62,6 +62,7 @@ type pipeline[R any] struct {
 	queue []*chunk[R] // being decoded, in order
 	bytes int         // in the queue
 	spare []*chunk[R] // to be used again
+	idle  bool        // the taker waits, and there is nothing
 	ended bool        // the reading, with err
 	err   error
 
@@ -258,6 +259,7 @@ func (a *pipeline[R]) oldest() (*chunk[R], error) {
 			a.change.Broadcast()
 			return p, nil
 		case len(a.queue) > 0:
+			// Others decode what is next.
 		case a.cur != nil:
 			p := a.cur
 			a.cur = nil
@@ -267,8 +269,17 @@ func (a *pipeline[R]) oldest() (*chunk[R], error) {
 		case a.ended:
 			return nil, a.err
 		}
+		a.idle = len(a.queue) == 0
 		a.change.Wait()
+		a.idle = false
 	}
+}
+
+// starved reports whether the taker waits for the reader, rather than for a decoder.
+func (a *pipeline[R]) starved() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.idle && a.cur == nil && len(a.queue) == 0
 }
 
 // recycleLocked keeps the chunk that was handed over for reuse, unless a huge item grew

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -38,12 +39,7 @@ func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (*Stre
 		s.frames = newJSONFrames(resp.Body, r.codec, s.want)
 	}
 	if initial {
-		s.initial = newPipeline(s.decodeInitial(unchangedIn(ctx)))
-		s.bulk = true
-		// Also unblocks a Next that waits for the pipeline; a Read ends by the cancelled
-		// request.
-		context.AfterFunc(ctx, s.initial.stop) // if ctx ends and Close is not called
-		s.initial.start(s.readInitial)
+		s.readAhead(s.decodeInitial(unchangedIn(ctx)), s.readInitial)
 	}
 	return s, nil
 }
@@ -62,19 +58,21 @@ type Event[T Object] struct {
 
 // Stream is the body of the answer to a watch request.
 //
-// Initial events are many, and there is a core to decode them on while others
-// are being read. They are read ahead by a goroutine that ends with them. From
-// then on Next does all by itself.
+// An event that comes alone is read and decoded by Next itself: handing it to another
+// goroutine would cost more latency than it gains. Where many come at once, there is a core
+// to decode them on while others are being read: a goroutine reads ahead, and ends when
+// they do. Initial events are many from the start; how a burst is noticed is said in
+// burst.go.
 //
-//	bulk:   body ─ split ─▶ pipeline ─ open, on all cores ─▶ take ─▶ Next
-//	        └── readInitial ──┘                              └ caller ┘
-//	             the bookmark at their end │
-//	direct: body ─ split ─ open ─▶ Next    ▼
+//	ahead:  body ─ split ─▶ pipeline ─ open, on all cores ─▶ take ─▶ Next
+//	        └ readInitial, ─┘                                └ caller ┘
+//	          readBurst     │ the bookmark, or           ▲
+//	                        ▼ nothing left to read       │ a burst
+//	direct: body ─ split ─ open ─▶ Next ─────────────────┘
 //	        └───── caller ──────────┘
 //
-// A watch without initial events is direct from the start. The change is seen by
-// Next alone: readInitial has ended before, so body and frames have one reader at
-// any time and need no lock.
+// The changes are made by Next alone, when no goroutine reads ahead. So body and frames
+// have one reader at any time and need no lock.
 type Stream[T Object] struct {
 	r      *Resource[T]
 	ctx    context.Context //nolint:containedctx // the life of one request
@@ -82,14 +80,19 @@ type Stream[T Object] struct {
 	body   io.Closer
 	frames frames[T]
 	// want is shared with the decoding goroutines; its kind is atomic.
-	want    *expectation
-	initial *pipeline[Event[T]] // nil if there are no initial events
+	want *expectation
+
+	mu     sync.Mutex // for Close, and for the end of ctx
+	ended  bool       // one of the two; nothing may be started any more
+	hooked bool       // the end of ctx will be noticed
+	// ahead is set with mu held, by Watch and then by Next, which reads it without.
+	ahead *pipeline[Event[T]] // what was read ahead; nil: Next is direct
 
 	// What follows belongs to Next.
 
-	bulk  bool   // initial events are to come
-	kinds *tally // of the initial events
+	kinds *tally // of the initial events, while there are any
 	n     int    // frames so far
+	lag   lag
 	err   error
 }
 
@@ -129,9 +132,9 @@ func (s *Stream[T]) Next() (Event[T], error) {
 	if err == nil {
 		return ev, nil
 	}
-	if s.bulk {
+	if s.ahead != nil {
 		// The reader must not go on reading for a stream that has failed.
-		s.initial.stop()
+		s.ahead.stop()
 	}
 	if err != io.EOF { //nolint:errorlint // the bare value means an orderly end
 		err = bodyError(s.ctx, err)
@@ -164,67 +167,118 @@ func (s *Stream[T]) sharded(ev Event[T]) bool {
 	return s.r != nil && s.r.shard != nil && ev.Err == nil && !object.IsNil(ev.Object)
 }
 
-// event returns the next event: from the pipeline while there are initial events, and
-// then from the connection itself. The pipeline is drained before the first direct
-// read, so the order is that of the server.
+// event returns the next event: of those that were read ahead, or else from the connection
+// itself. The pipeline is drained before a direct read, so the order is that of the server.
 func (s *Stream[T]) event() (Event[T], error) {
-	if s.bulk {
-		ev, err := s.initial.take()
-		s.n++
+	if s.ahead != nil {
+		ev, err := s.ahead.take()
 		switch {
+		case errors.Is(err, errCaughtUp):
+			s.direct()
+			return s.event()
 		case errors.Is(err, errStopped):
 			err = context.Cause(s.ctx)
-		case ev.InitialEventsEnd:
+		case ev.InitialEventsEnd && s.kinds != nil:
 			// The reader ended with this bookmark. The frame after it is still unread in
 			// the body or in the buffer of frames, where this goroutine finds it.
-			s.bulk = false
-			s.initial.drain()
+			s.direct()
 		}
+		s.n++
 		return ev, err
 	}
+	s.lag.before()
 	frame, err := s.frames.split()
 	if err != nil {
 		return Event[T]{}, err
 	}
-	// The frame is opened on this goroutine: events after the initial ones are rare
-	// enough, and handing each to another goroutine would cost more latency than it
-	// gains.
+	burst := s.lag.after()
 	position := s.n
 	s.n++
+	var ev Event[T]
 	if s.frames.tooDeep() {
-		return s.frames.refuse(frame, position)
+		ev, err = s.frames.refuse(frame, position)
+	} else {
+		ev, err = s.frames.open(frame, position)
 	}
-	return s.frames.open(frame, position)
+	// An error that ends the stream leaves nothing to read.
+	if burst && (err == nil || isObjectError(err)) {
+		s.readAhead(s.frames.open, s.readBurst)
+	}
+	return ev, err
+}
+
+// readAhead starts to read ahead, unless the stream has been closed.
+func (s *Stream[T]) readAhead(decode func([]byte, int) (Event[T], error), read func(*pipeline[Event[T]]) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return // the next read fails
+	}
+	if !s.hooked {
+		s.hooked = true
+		// If ctx ends and Close is not called. It also unblocks a Next that waits for the
+		// pipeline; a Read ends by the cancelled request.
+		context.AfterFunc(s.ctx, func() { s.stop() })
+	}
+	ahead := newPipeline(decode)
+	ahead.next = s.n
+	s.ahead = ahead
+	ahead.start(func() error { return read(ahead) })
+}
+
+// direct ends the reading ahead, all of which has been taken.
+func (s *Stream[T]) direct() {
+	s.ahead.drain()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = nil
+	s.lag = lag{}
+}
+
+// stop ends what reads ahead at its next step, and lets nothing start any more. It returns
+// what was reading ahead, or nil.
+func (s *Stream[T]) stop() *pipeline[Event[T]] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if s.ahead != nil {
+		s.ahead.stop()
+	}
+	return s.ahead
 }
 
 // readInitial reads up to the end of the initial events and not a byte further.
-func (s *Stream[T]) readInitial() error {
-	for position := 0; ; position++ {
+func (s *Stream[T]) readInitial(ahead *pipeline[Event[T]]) error {
+	for {
 		frame, err := s.frames.split()
 		if err != nil {
 			return err
 		}
-		open := s.frames.open
-		if s.frames.tooDeep() {
-			open = s.frames.refuse
-		}
-		// Events with objects are decoded in parallel. All others are opened here, at
-		// once: whether to read on depends on whether one is the bookmark at the end.
-		switch typ := s.frames.typeOf(frame); {
-		case !s.frames.tooDeep() && (typ == watch.Added || typ == watch.Modified || typ == watch.Deleted):
-			if err := s.initial.add(frame); err != nil {
-				return err
-			}
-		default:
-			ev, err := open(frame, position)
-			if full := s.initial.put(ev, err); full != nil {
-				return full
-			}
-			if err != nil && !isObjectError(err) || ev.InitialEventsEnd {
-				return err
-			}
+		if last, err := s.handOver(ahead, frame); err != nil || last {
+			return err
 		}
 	}
+}
+
+// handOver gives the frame that split has returned last to the pipeline. It reports
+// whether it was the bookmark that ends the initial events.
+func (s *Stream[T]) handOver(ahead *pipeline[Event[T]], frame []byte) (last bool, err error) {
+	open := s.frames.open
+	if s.frames.tooDeep() {
+		open = s.frames.refuse
+	} else if typ := s.frames.typeOf(frame); typ == watch.Added || typ == watch.Modified || typ == watch.Deleted {
+		return false, ahead.add(frame)
+	}
+	// Events with objects are decoded in parallel. All others are opened here, at
+	// once: whether to read on depends on whether one is the bookmark at the end.
+	ev, err := open(frame, ahead.next)
+	if full := ahead.put(ev, err); full != nil {
+		return false, full
+	}
+	if err != nil && !isObjectError(err) {
+		return false, err
+	}
+	return ev.InitialEventsEnd, nil
 }
 
 // Close ends the watch. It may be called more than once, and while another
@@ -232,13 +286,12 @@ func (s *Stream[T]) readInitial() error {
 func (s *Stream[T]) Close() error {
 	// Cancelling unblocks a Read in another goroutine.
 	s.cancel()
-	if s.initial == nil {
-		return s.body.Close()
-	}
 	// The order matters: stop wakes a reader that waits for room, closing the body one
 	// that is in a Read. Only then can Wait return.
-	s.initial.stop()
+	ahead := s.stop()
 	err := s.body.Close()
-	s.initial.alive.Wait()
+	if ahead != nil {
+		ahead.alive.Wait()
+	}
 	return err
 }
