@@ -116,7 +116,7 @@ func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, e
 	// Into its map directly: UnmarshalJSON of Unstructured would parse the bytes twice,
 	// and refuse an item of a list that has no kind of its own.
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		err = unmarshalJSON(&u.Object, raw)
+		u.Object, err = unmarshalDynamic(raw)
 	} else {
 		err = unmarshalJSON(obj, raw)
 	}

@@ -8,7 +8,8 @@
 //	Resource.List ──▶ body ──▶ lexer or protoReader ──▶ pipeline ──▶ each(obj, err)
 //	                           splits into objects      decodes on
 //	                                                    all cores
-//	Resource.Watch ─▶ body ──▶ frames ──▶ pipeline (initial events only) ──▶ Stream.Next
+//	Resource.Watch ─▶ body ──▶ frames ──┬─▶ pipeline (initial events, bursts) ─▶ Stream.Next
+//	                                    └─▶ (an event that comes alone) ───────▶
 //
 // # Rules
 //
@@ -24,9 +25,9 @@
 // # Reading order
 //
 // resource.go (the request), response.go (is it a good one?), list.go with
-// envelope.go, list_json.go and list_proto.go; watch.go with frames.go; lexer.go and
-// protobuf.go (bytes to values), codec.go (values to objects), identity.go,
-// pipeline.go. Bounds: depth.go, foreign.go, decodeerror.go. What an answer must be:
+// envelope.go, list_json.go and list_proto.go; watch.go with frames.go and burst.go;
+// lexer.go and protobuf.go (bytes to values), codec.go and dynamic.go (values to objects),
+// identity.go, pipeline.go. Bounds: depth.go, foreign.go, decodeerror.go. What an answer must be:
 // kind.go, shard.go. What errors mean: errors.go, causes.go. What travels in the
 // context: attempts.go, progress.go, known.go.
 package wire

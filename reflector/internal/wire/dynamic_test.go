@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	k8sjson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// dynamicTexts are what FuzzDynamic starts from.
+var dynamicTexts = []string{
+	`{}`, `{"a":{}}`, `{"a":[]}`, `{"a":[[],{}]}`, ` { "a" : 1 , "b" : [ true , false , null ] } `,
+	`{"a":0,"b":-0,"c":12,"d":-7,"e":9223372036854775807,"f":9223372036854775808,"g":-9223372036854775809}`,
+	`{"a":1.0,"b":1e3,"c":1E+3,"d":1.5e-7,"e":0.1,"f":1e400}`, `{"a":01}`, `{"a":1.}`, `{"a":.5}`, `{"a":-}`, `{"a":1e}`, `{"a":+1}`,
+	`{"a":"x","a":"y"}`, `{"a":{"b":1},"a":{"c":2}}`, `{"a":1,"a":null}`,
+	`{"a":"\n\t\"\\\/\u00e9\ud83d\ude00\ud83d"}`, `{"\u0061":1,"a":2}`, `{"a":"\x"}`, `{"a":"\u12"}`, "{\"a\":\"\x01\"}",
+	"{\"a\":\"é€😀\"}", "{\"a\":\"\xff\xc3\"}", "{\"\xff\":1}", `{"a":"`, `{"a":"\`, `{"a`, `{`, `{"a":1,}`, `{,}`, `{"a":[1,]}`, `{"a":[,]}`,
+	`{"a" 1}`, `{"a":1 "b":2}`, `{"a":1}}`, `{"a":1} x`, `{"a":tru}`, `{"a":nulll}`, `{1:2}`, `[]`, `null`, `"a"`, ``, ` `, `{"a":1}` + "\x00",
+	`{"":""}`, `{"a":"` + strings.Repeat("x", maxRecent) + `","b":"` + strings.Repeat("x", maxRecent+1) + `"}`,
+	`{"a":` + strings.Repeat("[", maxDepth-1) + strings.Repeat("]", maxDepth-1) + `}`,
+}
+
+// checkDynamic compares with the JSON package: the same texts are objects, and they are
+// the same objects.
+func checkDynamic(t *testing.T, raw []byte) {
+	t.Helper()
+	before := string(raw)
+	var want map[string]any
+	err := k8sjson.Unmarshal(raw, &want)
+	p := &dynamicParser{}
+	p.seed = dynamicParsers.Get().(*dynamicParser).seed
+	for range 2 { // also with strings that were seen
+		got, ok := p.parse(raw)
+		l := lexBytes(raw)
+		if _, lexed := l.value(); lexed == nil && l.deep {
+			require.False(t, ok, "a deep object is for the lexer to refuse")
+			return
+		}
+		if err != nil || want == nil { // null
+			require.False(t, ok, "%q is not an object: %v", raw, err)
+			continue
+		}
+		require.True(t, ok, "%q is an object", raw)
+		require.Equal(t, want, got)
+	}
+	require.Equal(t, before, string(raw), "the bytes are not written to")
+	for _, m := range p.stack[:cap(p.stack)] {
+		require.Equal(t, member{}, m, "the parser does not keep objects alive")
+	}
+}
+
+func FuzzDynamic(f *testing.F) {
+	for _, text := range dynamicTexts {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(checkDynamic)
+}
+
+func TestAnUnstructuredObjectIsWhatTheJSONPackageMakesOfIt(t *testing.T) {
+	t.Parallel()
+	for _, text := range dynamicTexts {
+		checkDynamic(t, []byte(text))
+	}
+	raw, err := json.Marshal(busyPods(3))
+	require.NoError(t, err)
+	checkDynamic(t, raw)
+	// An error is that of the JSON package.
+	for _, text := range []string{`{"a":1,}`, `[]`, `{"a":1e400}`} {
+		var m map[string]any
+		want := k8sjson.Unmarshal([]byte(text), &m)
+		_, err := unmarshalDynamic([]byte(text))
+		require.Equal(t, want, err, text)
+	}
+}
+
+func TestStringsThatComeAgainAreNotMadeAgain(t *testing.T) {
+	// Not parallel: it counts allocations.
+	raw := []byte(`{"status":"True","count":7,"type":"Ready"}`)
+	p := dynamicParsers.New().(*dynamicParser)
+	_, ok := p.parse(raw)
+	require.True(t, ok)
+	// The map and its entries.
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { p.parse(raw) }), 2.0)
+}
