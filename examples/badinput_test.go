@@ -37,7 +37,7 @@ var (
 	// follow read until they are stopped, and with -once read everything once.
 	follow = []string{"deltafifo", "informer", "reflector"}
 	// controllers work until they are stopped.
-	controllers = []string{"foo", "leaderelection", "namespaces", "replicaset", "workqueue"}
+	controllers = []string{"foo", "leaderelection", "namespaces", "replicaset", "sharding", "workqueue"}
 )
 
 func TestEveryExampleIsTriedWithBadInput(t *testing.T) {
@@ -100,7 +100,7 @@ func TestExampleThatGoesOnReportsABadServerAndTriesAgain(t *testing.T) {
 
 func TestControllerOfAKindThatIsNotInstalledSaysSoAndTriesAgain(t *testing.T) {
 	kubeconfig := exampletest.Kubeconfig(t, informertest.Start(t, informertest.Options{}).URL())
-	for _, name := range []string{"foo", "replicaset", "namespaces"} {
+	for _, name := range []string{"foo", "replicaset", "sharding", "namespaces"} {
 		t.Run(name, func(t *testing.T) {
 			untilSaid(t, name, "is the CustomResourceDefinition installed", "-kubeconfig", kubeconfig)
 		})

@@ -48,6 +48,8 @@ type App struct {
 	OnceOnCluster bool
 	// Takes has the flags that only some examples have.
 	Takes Flags
+	// AddFlags, if set, adds the flags that only this example has.
+	AddFlags func(flags *flag.FlagSet)
 	// Run is the example. It returns when ctx ends.
 	Run func(ctx context.Context, env *Env) error
 }
@@ -182,6 +184,9 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 		if app.Takes&f.flag != 0 {
 			f.add()
 		}
+	}
+	if app.AddFlags != nil {
+		app.AddFlags(flags)
 	}
 	verbose := flags.Bool("v", false, "log every step")
 

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,14 +20,19 @@ import (
 	"github.com/informerkit/informerkit/examples/leaderelection/controller"
 )
 
-func main() { exampleapp.Main(app) }
-
-var app = exampleapp.App{
-	Name: "leaderelection", About: "A controller of which several replicas run, and one works.",
-	Takes: exampleapp.TakesNamespace | exampleapp.TakesInspect | exampleapp.TakesHealth, Run: run,
+func main() {
+	var leaseDuration time.Duration
+	exampleapp.Main(exampleapp.App{
+		Name: "leaderelection", About: "A controller of which several replicas run, and one works.",
+		Takes: exampleapp.TakesNamespace | exampleapp.TakesInspect | exampleapp.TakesHealth,
+		AddFlags: func(flags *flag.FlagSet) {
+			flags.DurationVar(&leaseDuration, "lease-duration", 15*time.Second, "after how long a leader that has crashed is succeeded, on a cluster")
+		},
+		Run: func(ctx context.Context, env *exampleapp.Env) error { return run(ctx, env, leaseDuration) },
+	})
 }
 
-func run(ctx context.Context, env *exampleapp.Env) error {
+func run(ctx context.Context, env *exampleapp.Env, leaseDuration time.Duration) error {
 	namespace := env.Namespace
 	if namespace == "" {
 		namespace = "default"
@@ -41,7 +47,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	// On one machine, the process number distinguishes them.
 	identity := strings.ToLower(fmt.Sprintf("%s-%d", host, os.Getpid()))
 	c, err := controller.New(env.Config, controller.Options{
-		Identity: identity, Namespace: namespace, Log: env.Log,
+		Identity: identity, Namespace: namespace, LeaseDuration: leaseDuration, Log: env.Log,
 		Say: func(format string, args ...any) { env.Transcript.Say(identity, format, args...) },
 	})
 	if err != nil {

@@ -248,6 +248,7 @@ func TestKubectlCommandsOfTheReadmes(t *testing.T) {
 			file: "examples/leaderelection/README.md", before: 1, start: []string{"leaderelection", "-namespace", "informerkit-leaderelection"},
 			says: []string{"leads"},
 		},
+		{file: "examples/sharding/README.md", before: 1, start: []string{"sharding"}, says: []string{"has 24 of 24 parts", "joins"}},
 		{file: "examples/deploy/README.md"},
 	} {
 		t.Run(p.file, func(t *testing.T) {
@@ -285,7 +286,7 @@ func TestKubectlCommandsOfTheReadmes(t *testing.T) {
 		assert.True(t, replaced[j], "no README has a command like %s", n.pattern)
 	}
 	// What was made is gone.
-	for _, name := range []string{"workqueue", "foo", "replicaset", "namespaces", "leaderelection"} {
+	for _, name := range []string{"workqueue", "foo", "replicaset", "namespaces", "leaderelection", "sharding"} {
 		gone(t, client, "informerkit-"+name)
 		_, err := client.RbacV1().ClusterRoles().Get(t.Context(), "informerkit-"+name, metav1.GetOptions{})
 		assert.True(t, apierrors.IsNotFound(err), "ClusterRole of %s: %v", name, err)
