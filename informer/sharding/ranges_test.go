@@ -281,7 +281,7 @@ func (w *rangedWorld) requireShared(objects int) {
 // nobody is killed no object is in two caches, not even while it moves.
 //
 // A cache is checked each 20 ms of virtual time.
-func TestRangesShareObjectsWhileReplicasComeAndGo(t *testing.T) {
+func TestPromise9RangesShareObjectsWhileReplicasComeAndGo(t *testing.T) {
 	const objects = 600
 	inRanges(t, objects, 16, func(t *testing.T, w *rangedWorld) {
 		want := map[string]string{}
@@ -338,7 +338,7 @@ func TestRangesShareObjectsWhileReplicasComeAndGo(t *testing.T) {
 }
 
 // Nothing of a part is handed out before its range is in the cache, whatever is added.
-func TestKeyIsNotHandedOutBeforeItsRangeIsListed(t *testing.T) {
+func TestPromise8KeyIsNotHandedOutBeforeItsRangeIsListed(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		r := w.prepare()
 		listed := make(chan struct{})
@@ -366,6 +366,27 @@ func TestKeyIsNotHandedOutBeforeItsRangeIsListed(t *testing.T) {
 	})
 }
 
+// In a hand-over the objects have left the one cache before the other one lists them.
+func TestPromise10ObjectsOfAPartLeaveTheCacheBeforeItIsFree(t *testing.T) {
+	inRanges(t, 50, 1, func(t *testing.T, w *rangedWorld) {
+		first := w.start()
+		require.Len(t, first.objects(), 50)
+		second := w.prepare()
+		listed := false
+		second.reader.wait = func(context.Context) error {
+			listed = true
+			assert.Empty(t, first.objects(), "as soon as another replica has the part")
+			return nil
+		}
+		second.run()
+		pass(time.Second)
+		first.leave()
+		pass(5 * time.Second)
+		assert.True(t, listed)
+		assert.Len(t, second.objects(), 50)
+	})
+}
+
 // A hand-over that comes while the range is listed does not wait for the list.
 func TestPartIsHandedOverBeforeItIsListed(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
@@ -388,7 +409,7 @@ func TestPartIsHandedOverBeforeItIsListed(t *testing.T) {
 // A hand-over waits for the key in progress, which still finds its object, and leaves
 // nothing: what was delayed, parked, or added meanwhile is the business of the
 // next owner, which processes each key in its last version.
-func TestHandOverLeavesNothingAndLosesNothing(t *testing.T) {
+func TestPromise9HandOverLeavesNothingAndLosesNothing(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		first := w.prepare()
 		begun, finish := make(chan struct{}), make(chan struct{})
@@ -440,7 +461,7 @@ func TestHandOverLeavesNothingAndLosesNothing(t *testing.T) {
 
 // A replica that loses its session cancels what is in progress, hands out nothing more,
 // and has nothing of the part in its cache. When it is back, it processes all keys.
-func TestLostPartIsDroppedAndProcessedAgain(t *testing.T) {
+func TestPromise8LostPartIsDroppedAndProcessedAgain(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		r := w.prepare()
 		var cause error
@@ -473,7 +494,7 @@ func TestLostPartIsDroppedAndProcessedAgain(t *testing.T) {
 }
 
 // A process that was paused finds out with the next key, before anything else has.
-func TestPausedReplicaHandsOutNothing(t *testing.T) {
+func TestPromise8PausedReplicaHandsOutNothing(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		r := w.start()
 		require.EqualValues(t, 20, r.calls.Load())
@@ -489,7 +510,7 @@ func TestPausedReplicaHandsOutNothing(t *testing.T) {
 
 // A handler that is so late that a range has gone and come back unchanged gets no
 // event for its objects; they are processed all the same.
-func TestKeysOfARangeThatCameBackDoNotDependOnEvents(t *testing.T) {
+func TestPromise9KeysOfARangeThatCameBackDoNotDependOnEvents(t *testing.T) {
 	inRanges(t, 200, 2, func(t *testing.T, w *rangedWorld) {
 		r := w.start()
 		require.EqualValues(t, 200, r.calls.Load())
