@@ -73,7 +73,7 @@ type replica struct {
 func start(ctx context.Context, env *exampleapp.Env, cfg *rest.Config, namespace, name string) (*replica, error) {
 	r := &replica{name: name, ended: make(chan error, 1)}
 	cfg = demo.PrintWrites(cfg, env.Transcript, name, func(w demo.Write) string {
-		if w.Resource == "leases" {
+		if w.Resource == "leases" || w.Resource == "events" {
 			return ""
 		}
 		return "handles " + w.Object.Name

@@ -30,8 +30,14 @@ type fakeServer struct {
 	writes  int
 	// compacted is the version up to which the history is gone: a watch from an older one is refused.
 	compacted int
-	// count, if set, is called with what happens.
+	// count is called with what happens.
 	count func(what string)
+	// committed is when each Lease was written last. A replica must not end the session of another before
+	// its duration has passed since, by a clock that goes fastest times as fast as time. early
+	// has the sessions for which one did.
+	committed map[string]time.Time
+	fastest   float64
+	early     []string
 }
 
 // change is an event, with the time when it was committed.
@@ -42,7 +48,10 @@ type change struct {
 }
 
 func newFakeServer() *fakeServer {
-	return &fakeServer{rv: 1, leases: map[string]*lease{}, changed: make(chan struct{}), count: func(string) {}}
+	return &fakeServer{
+		rv: 1, leases: map[string]*lease{}, changed: make(chan struct{}), count: func(string) {},
+		committed: map[string]time.Time{}, fastest: 1,
+	}
 }
 
 // leaseList is what the list function of a clientset would return.
@@ -59,6 +68,7 @@ func (l *leaseList) DeepCopyObject() runtime.Object { return l }
 func (s *fakeServer) put(l *lease, kind watch.EventType) *lease {
 	s.rv++
 	s.writes++
+	s.committed[l.Name] = time.Now()
 	l = l.copy()
 	l.ResourceVersion = strconv.Itoa(s.rv)
 	old := s.leases[l.Name]
@@ -126,8 +136,9 @@ var errNetwork = errors.New("the network is down")
 
 // conn is the connection of one replica to the server. It implements client.
 type conn struct {
-	s   *fakeServer
-	rnd *rand.Rand // guarded by s.mu
+	s        *fakeServer
+	identity string     // of the replica
+	rnd      *rand.Rand // guarded by s.mu
 	// gate blocks while the replica is paused; nil does not.
 	gate  func()
 	mu    sync.Mutex
@@ -141,8 +152,8 @@ type conn struct {
 	deny  error // if set, the answer to each write
 	// unsure, if set, is the answer to the next creation of a session, which has worked.
 	unsure error
-	gone  bool  // of a crashed replica: no request has an effect
-	blind bool  // no list and no event arrives
+	gone   bool // of a crashed replica: no request has an effect
+	blind  bool // no list and no event arrives
 	// lag is how old an event is at least when it arrives, as from a replica of the API
 	// server that is behind.
 	lag time.Duration
@@ -334,9 +345,23 @@ func (c *conn) remove(ctx context.Context, l *lease) error {
 		case l.ResourceVersion != "" && old.ResourceVersion != l.ResourceVersion, l.UID != "" && l.UID != old.UID:
 			return nil, apierrors.NewConflict(leaseResource.GroupResource(), l.Name, errors.New("changed"))
 		}
+		if !strings.HasPrefix(l.Name, "group-replica-"+c.identity+"-") {
+			c.s.endedByAnother(old)
+		}
 		return c.s.put(old, watch.Deleted), nil
 	})
 	return err
+}
+
+// endedByAnother notes a session that is ended too early; the caller holds mu.
+func (s *fakeServer) endedByAnother(l *lease) {
+	least := l.stated()
+	if least <= 0 {
+		least = leaseDuration
+	}
+	if age := time.Since(s.committed[l.Name]); age < time.Duration(float64(least)/s.fastest)-time.Millisecond {
+		s.early = append(s.early, fmt.Sprint(l.Name, " was ended ", age, " after it was renewed"))
+	}
 }
 
 func (c *conn) source() reflector.ListerWatcher[*lease] {

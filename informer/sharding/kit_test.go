@@ -67,6 +67,7 @@ func inWorld(t *testing.T, parts int, test func(w *world)) {
 		for _, m := range w.members {
 			m.leave()
 		}
+		require.Empty(t, w.server.early)
 	})
 }
 
@@ -94,6 +95,7 @@ func (w *world) prepare() *member {
 	m := &member{w: w, parts: map[int]*Part{}, ended: make(chan error, 1), gate: func() {}}
 	m.conn = w.server.connect(rand.New(rand.NewPCG(uint64(len(w.members)), 1)))
 	m.conn.slow = 10 * time.Millisecond
+	m.conn.identity = fmt.Sprint("member-", len(w.members))
 	opts := w.opts
 	opts.Identity = fmt.Sprint("member-", len(w.members))
 	opts.Work = m.work

@@ -45,8 +45,10 @@ func (r *Replica) say(what string, part int) {
 		r.log.Log(context.Background(), slog.LevelDebug, what+" a part", "part", part)
 	case what == "took":
 		r.log.Info("leads")
+		r.event(normal, EventLeaderElected, "leads")
 	default:
 		r.log.Info("no longer leads: the Lease is released")
+		r.event(normal, EventLeaderReleased, "has released the Lease")
 	}
 }
 

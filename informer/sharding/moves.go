@@ -213,6 +213,7 @@ func (r *Replica) lose(i int) bool {
 	r.opts.Metrics.Lost(i)
 	if r.opts.Parts == 1 {
 		r.log.Warn("no longer leads: the Lease is lost")
+		r.event(warning, EventLeaderLost, "has lost the Lease")
 	}
 	return true
 }

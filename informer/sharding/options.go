@@ -73,6 +73,11 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics, if set, records what happens.
 	Metrics Metrics
+	// Events, if set, gets Kubernetes Events for `kubectl describe`, sparingly: with one
+	// part, that this replica leads and that it does not any more; with more, that it
+	// has joined or left the group. The reasons are constants, such as [EventLeaderElected]. It is called
+	// by one goroutine, and may block: then some Events are dropped, and nothing waits for them.
+	Events EventRecorder
 }
 
 // complete checks the options and fills in the defaults.

@@ -40,6 +40,7 @@ type Replica struct {
 
 	running atomic.Bool
 	health  atomic.Pointer[Health]
+	events  chan event    // to be recorded
 	changed chan struct{} // has one element if the view may have changed
 	results chan func(now time.Time)
 	// requests ends when no answer is waited for any more.
@@ -80,8 +81,8 @@ func New(cfg *rest.Config, opts Options) (*Replica, error) {
 func newReplica(c client, clk clock, opts Options) (*Replica, error) {
 	r := &Replica{
 		opts: opts, names: names{opts.Namespace, opts.Name}, client: c, clock: clk,
-		log:     opts.Logger.With("group", opts.Name, "replica", opts.Identity),
-		changed: make(chan struct{}, 1), results: make(chan func(time.Time)),
+		log:    opts.Logger.With("group", opts.Name, "replica", opts.Identity),
+		events: make(chan event, maxEvents), changed: make(chan struct{}, 1), results: make(chan func(time.Time)),
 		slots: make([]slot, opts.Parts), observed: observations{}, ending: map[string]time.Time{},
 	}
 	r.rnd = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -138,10 +139,12 @@ func (r *Replica) Run(ctx context.Context) error {
 			stop() // never: the source was checked by New
 		}
 	})
+	recorded := r.startEvents()
 	err := r.loop(ctx)
 	r.endSession(errors.New("the replica has stopped"))
 	r.removeOrphan()
 	r.drop()
+	recorded()
 	stop()
 	leases.Wait()
 	r.publish(r.look(), StateStopped)

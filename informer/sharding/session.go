@@ -111,6 +111,7 @@ func (r *Replica) confirm(v *view, now time.Time) {
 			if !s.confirmed {
 				s.confirmed = true
 				r.counts.Sessions++
+				r.groupEvent(normal, EventReplicaJoined, "has joined the group, with session %s", s.id)
 			}
 			for t := range s.sent {
 				if t <= stamp {
@@ -199,6 +200,7 @@ func (r *Replica) endSession(cause error) {
 	r.notJoin = r.soon(r.clock.now())
 	if n > 0 || s.confirmed && !r.leaving {
 		r.log.Warn("lost the session, and with it all parts", "session", s.id, "parts", n, "error", cause)
+		r.groupEvent(warning, EventReplicaLost, "has lost its session and with it %d parts: %v", n, cause)
 	}
 	r.orphan = s.lease
 }
@@ -233,6 +235,7 @@ func (r *Replica) leave(v *view, now time.Time) bool {
 	s := r.session
 	if s.confirmed && !r.working() && !r.busy() && !slices.Contains(v.holders(), s.id) {
 		r.log.Info("left the group", "session", s.id)
+		r.groupEvent(normal, EventReplicaLeft, "has left the group, and all of its parts are given up")
 		return true
 	}
 	return !s.confirmed && !s.renewing && !r.working()
@@ -264,6 +267,7 @@ func (r *Replica) endExpired(v *view, now time.Time) {
 			switch {
 			case err == nil:
 				r.log.Info("ended the session of a replica that has not renewed it", "session", id)
+				r.groupEvent(warning, EventReplicaExpired, "has ended session %s, which was not renewed: its parts are free", id)
 			case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err): // renewed, or ended by another replica
 				r.failed(now, "end", "cannot end an expired session", err)
 			}

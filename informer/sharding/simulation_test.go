@@ -148,6 +148,7 @@ func newSimulation(t *testing.T, rnd *rand.Rand) *simulation {
 	if rnd.IntN(3) == 0 {
 		s.drift, s.ending = 0.19, 150*time.Millisecond
 	}
+	s.server.fastest = 1 + s.drift
 	s.last = make([]*node, s.parts)
 	s.written, s.done = make([]int, s.parts*keysPerPart), make([]int, s.parts*keysPerPart)
 	s.edited, s.inProgress = make([]time.Time, s.parts), make([]map[*node]*bool, s.parts)
@@ -211,6 +212,7 @@ func (s *simulation) start() {
 	s.mu.Unlock()
 	n := &node{s: s, name: fmt.Sprint("node-", len(s.nodes)), ended: make(chan error, 1)}
 	n.conn = s.server.connect(rand.New(rand.NewPCG(seed, 1)))
+	n.conn.identity = n.name
 	n.conn.gate = n.wait
 	n.conn.slow, n.conn.stale = slow, stale
 	n.conn.late = 0.3
@@ -682,6 +684,7 @@ func (s *simulation) stopAll() {
 		s.tally.add("take", int(h.Took))
 		require.Equal(s.t, StateStopped, h.State)
 	}
+	require.Empty(s.t, s.server.early)
 	left := map[string]string{}
 	for _, l := range s.server.snapshot() {
 		left[l.Name] = l.holder()

@@ -88,10 +88,14 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if c.client, err = restclient.New[*corev1.ConfigMap](cfg, resource); err != nil {
 		return nil, err
 	}
+	recorder, err := newEventWriter(cfg, opts.Identity, opts.Log)
+	if err != nil {
+		return nil, err
+	}
 	c.replica, err = sharding.New(cfg, sharding.Options{
 		Name: "informerkit-example", Namespace: opts.Namespace, Identity: opts.Identity,
 		Parts: 1, // so there is one leader
-		Work:  c.lead, LeaseDuration: opts.LeaseDuration, Logger: opts.Log,
+		Work:  c.lead, LeaseDuration: opts.LeaseDuration, Logger: opts.Log, Events: recorder,
 	})
 	return c, err
 }
