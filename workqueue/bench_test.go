@@ -117,6 +117,19 @@ func BenchmarkAddAfterSupersededByAdd(b *testing.B) {
 	}
 }
 
+// What a worker does with an item that succeeds.
+func BenchmarkAddGetForgetDone(b *testing.B) {
+	keys, ctx := benchKeys(1000), context.Background()
+	q := workqueue.NewRateLimiting[benchKey](nil, workqueue.Options[benchKey]{})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		q.Add(keys[i%len(keys)])
+		k, _ := q.Get(ctx)
+		q.Forget(k)
+		q.Done(k)
+	}
+}
+
 func BenchmarkAddRateLimited(b *testing.B) {
 	keys, ctx := benchKeys(1000), context.Background()
 	q := workqueue.NewRateLimiting[benchKey](nil, workqueue.Options[benchKey]{})

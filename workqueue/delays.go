@@ -25,8 +25,7 @@ func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
 	now = q.observeLocked(now)
 	e := q.items.findOrInsert(r.item, r.hash)
 	if retry {
-		q.count.retried++
-		e.retries++
+		q.countRetryLocked(e)
 	}
 	pending := e.requested()
 	added := q.delayLocked(e, &r, now, d)

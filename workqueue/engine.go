@@ -61,6 +61,8 @@ type engine[T comparable] struct {
 
 	recording *recording[T] // nil in a queue that is not recorded
 
+	retrying atomic.Int32 // how many entries have retries, changed under mu
+
 	latest     int64 // the latest time seen under the lock
 	startedSum int64 // sum of startedAt of the running entries
 	count      counters
@@ -375,7 +377,7 @@ func (q *engine[T]) done(item T, forget bool) {
 		return
 	}
 	if forget {
-		e.retries = 0
+		q.forgetLocked(e)
 	}
 	var startedAt int64 // copied, as doneLocked may recycle e
 	if q.timed {
@@ -436,6 +438,7 @@ func (q *engine[T]) discardLocked(e *entry[T]) {
 	if q.order.grouped {
 		*q.order.links.at(e.handle) = groupLink[T]{} // its name may be all that keeps a large string
 	}
+	q.forgetLocked(e)
 	q.items.remove(e)
 	if q.items.oversized() {
 		q.items.shrink()
@@ -444,18 +447,46 @@ func (q *engine[T]) discardLocked(e *entry[T]) {
 	}
 }
 
-// forget resets the count of retries that Inspect shows.
+// countRetryLocked counts a retry.
+func (q *engine[T]) countRetryLocked(e *entry[T]) {
+	q.count.retried++
+	switch e.retries {
+	case 0:
+		q.retrying.Add(1)
+	case math.MaxUint32:
+		return
+	}
+	e.retries++
+}
+
+// forgetLocked forgets the retries of an entry.
+func (q *engine[T]) forgetLocked(e *entry[T]) {
+	if e.retries > 0 {
+		e.retries = 0
+		q.retrying.Add(-1)
+	}
+}
+
+// forget resets the count of retries that Inspect shows. A worker calls it for each item
+// that succeeds: this costs a look at a number as long as nothing is retried. Who has
+// added an item with a rate limit, or learned of it, sees it in that number.
 func (q *engine[T]) forget(item T) {
+	if q.retrying.Load() == 0 {
+		return
+	}
 	hash := q.items.hash(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.items.find(item, hash); e != nil {
-		e.retries = 0
+		q.forgetLocked(e)
 	}
 }
 
 // retriesOf returns how often in a row item was retried.
 func (q *engine[T]) retriesOf(item T) int {
+	if q.retrying.Load() == 0 {
+		return 0
+	}
 	hash := q.items.hash(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +20,8 @@ type failures[T comparable] struct {
 	keep  time.Duration // how long after its last failure an item is remembered
 	seed  maphash.Seed
 	start time.Time // times in here are since then
+
+	n atomic.Int32 // how many counts there are, changed under mu
 
 	mu     sync.Mutex
 	counts slab[failure[T]]
@@ -74,6 +77,7 @@ func (f *failures[T]) add(item T) int {
 		handle, c = f.counts.get()
 		c.item, c.hash = item, hash
 		f.index.insert(hash, handle)
+		f.n.Store(int32(f.index.n))
 		f.peak = max(f.peak, f.index.n)
 	default:
 		c = f.counts.at(handle)
@@ -93,6 +97,9 @@ func (f *failures[T]) add(item T) int {
 
 // count returns how many failures of item are remembered.
 func (f *failures[T]) count(item T) int {
+	if f.n.Load() == 0 {
+		return 0
+	}
 	hash, now := f.hash(item), f.now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,8 +109,12 @@ func (f *failures[T]) count(item T) int {
 	return 0
 }
 
-// forget removes the count of item, if there is one. It takes the lock.
+// forget removes the count of item, if there is one. It takes the lock, unless nothing
+// has failed: it is called for each item that succeeds.
 func (f *failures[T]) forget(item T) {
+	if f.n.Load() == 0 {
+		return
+	}
 	hash := f.hash(item)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,6 +145,7 @@ func (f *failures[T]) dropLocked(handle uint32) {
 	c := f.counts.at(handle)
 	f.unlinkLocked(c)
 	f.index.remove(c.hash, handle)
+	f.n.Store(int32(f.index.n))
 	f.counts.put(handle)
 	if f.index.n == 0 && f.peak > peakKept {
 		f.counts, f.index, f.peak = slab[failure[T]]{}, hashIndex{}, 0

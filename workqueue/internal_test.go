@@ -377,3 +377,49 @@ func TestCancelledWaiterPassesItsSignalOn(t *testing.T) {
 		assert.Zero(t, q.waiters.onTheWay)
 	})
 }
+
+// Forget and the number of an attempt are looked up only while this number is not 0.
+func TestEntriesWithRetriesAreCounted(t *testing.T) {
+	t.Parallel()
+	q := NewRateLimiting(Exponential[string](ExponentialOptions{Base: time.Hour}), Options[string]{})
+	e := q.engine
+	retrying := func() (n int32) {
+		for _, x := range e.items.entries.each {
+			if x.retries > 0 {
+				n++
+			}
+		}
+		require.Equal(t, n, e.retrying.Load())
+		return n
+	}
+	q.AddRateLimited("a")
+	q.AddRateLimited("a")
+	q.AddRateLimited("b")
+	q.AddRateLimited("c")
+	q.AddAfter("d", time.Hour)
+	assert.EqualValues(t, 3, retrying())
+	assert.Equal(t, 2, e.retriesOf("a"))
+	q.Forget("a")
+	q.Forget("a")
+	q.Forget("none")
+	assert.EqualValues(t, 2, retrying())
+	assert.Zero(t, e.retriesOf("a"))
+	for _, item := range []string{"b", "c"} {
+		q.Add(item)
+		got, _ := q.Get(t.Context())
+		e.done(got, item == "b") // the other one leaves the queue without being forgotten
+		retrying()
+	}
+	assert.Zero(t, retrying())
+	assert.Equal(t, 1, q.NumRequeues("c"), "the limiter remembers it")
+	q.AddRateLimited("e")
+	e.mu.Lock()
+	x := e.items.find("e", e.items.hash("e"))
+	x.retries = math.MaxUint32
+	e.mu.Unlock()
+	q.AddRateLimited("e")
+	assert.EqualValues(t, uint32(math.MaxUint32), x.retries, "no overflow")
+	assert.EqualValues(t, 1, retrying())
+	q.ShutDown()
+	assert.Zero(t, retrying())
+}
