@@ -23,13 +23,15 @@ import (
 // controller that touches all of its objects.
 func burstRows() []bench.Row {
 	var rows []bench.Row
+	allocs := map[string]float64{"widgets": 145, "nodes": 360}
 	for _, name := range []string{"widgets", "nodes"} {
 		b := bursts[name]
 		does := fmt.Sprintf("An informer of 1,000 objects has synced; then 30,000 changes of them come as fast as they can be read, JSON, %s, from another process on the same machine, until a handler has received all; ", b.name)
 		rows = append(rows,
 			compareBursts(bench.Row{
 				Work: "burst of 30k watch events, " + b.name, Does: does + "a unit is an event.",
-				Per: burst, Rate: true, Quick: name == "widgets", Want: bench.Target{Ratio: 5},
+				Per: burst, Rate: true, Quick: name == "widgets",
+				Want: bench.Target{Ratio: 5, Allocs: bench.AtMost(allocs[name])},
 			}, name, nil),
 			compareBursts(bench.Row{
 				Work: "processor time of that burst, " + b.name, Does: does + "the processor time of that, per event.",

@@ -18,7 +18,7 @@ const (
 
 // All returns every row, in the order of the table.
 func All() []bench.Row {
-	return slices.Concat(queueRows(), storeRows(), fifoRows(), informerRows(), syncRows(), burstRows(), relistRows(), internRows())
+	return slices.Concat(queueRows(), storeRows(), fifoRows(), informerRows(), syncRows(), burstRows(), decodingRows(), relistRows(), internRows())
 }
 
 // must ends the process: a benchmark that cannot be set up measures nothing.
