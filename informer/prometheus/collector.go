@@ -9,6 +9,7 @@ type collector struct {
 	*informers
 	*queues
 	*reflectors
+	*replicas
 }
 
 // part is what the collector consists of.
@@ -19,12 +20,12 @@ type part interface {
 
 // newCollector returns a collector without any series.
 func newCollector() *collector {
-	return &collector{newInformers(), newQueues(), newReflectors()}
+	return &collector{newInformers(), newQueues(), newReflectors(), newReplicas()}
 }
 
 // parts returns the parts in the order in which their series are sent.
 func (c *collector) parts() []part {
-	return []part{c.informers, c.queues, c.reflectors}
+	return []part{c.informers, c.queues, c.reflectors, c.replicas}
 }
 
 // Describe implements prom.Collector.

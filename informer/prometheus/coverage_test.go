@@ -10,6 +10,7 @@ import (
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -26,16 +27,52 @@ var shown = map[reflect.Type]map[string]string{
 		"ResourceVersion": "informer_store_resource_version",
 		"Events":          "informer_events_total informer_lists_total",
 		"Sources":         "- see informer.SourceHealth",
-		"Ranges":          "- a part of the keys each, of any number",
+		"Ranges":          "informer_ranges",
 		"Handlers":        "- see informer.HandlerHealth",
 	},
 	reflect.TypeFor[informer.SourceHealth](): {
 		"Namespace":  "- the label namespace",
 		"Queued":     "informer_queued_items",
 		"Selector":   "- a text of the configuration",
-		"FilteredBy": "- informer_outside_objects_total grows if it is the client",
+		"FilteredBy": "informer_server_filters",
 		"Outside":    "informer_outside_objects_total",
 		"Reflector":  "- see reflector.Health",
+	},
+	reflect.TypeFor[informer.RangeHealth](): {
+		"Range":  "- a part of the keys, of which there may be any number",
+		"Synced": "informer_unlisted_ranges",
+	},
+	reflect.TypeFor[sharding.Health](): {
+		"Name":          "- the label name, if the program has one name for both",
+		"Parts":         "sharding_parts",
+		"Identity":      "- the labels of the scrape",
+		"Session":       "sharding_member",
+		"State":         "sharding_member",
+		"Sessions":      "sharding_sessions_total",
+		"Quota":         "sharding_quota_parts",
+		"Held":          "sharding_held_parts sharding_leader",
+		"Free":          "sharding_free_parts",
+		"Replicas":      "sharding_replicas",
+		"LastRenewal":   "sharding_deadline_seconds sharding_renewals_total",
+		"Deadline":      "sharding_deadline_seconds",
+		"Took":          "sharding_taken_parts_total",
+		"Gave":          "sharding_given_parts_total",
+		"Lost":          "sharding_lost_parts_total",
+		"LastError":     "- a text; sharding_renewals_total has how many failed",
+		"LastErrorTime": "- the same",
+		"Leases":        "- the watch of the Leases: without it, sharding_deadline_seconds falls",
+	},
+	reflect.TypeFor[sharding.PartHealth](): {
+		"Part":     "- a number of any range",
+		"Working":  "sharding_idle_parts",
+		"Draining": "sharding_draining_parts",
+		"Since":    "sharding_drain_duration_seconds",
+	},
+	reflect.TypeFor[sharding.ReplicaHealth](): {
+		"Session": "- a text for each session, of any number",
+		"Held":    "- sharding_held_parts of that replica",
+		"Leaving": "sharding_leaving_replicas",
+		"Seen":    "- sharding_deadline_seconds of that replica",
 	},
 	reflect.TypeFor[reflector.Health](): {
 		"State":                 "informer_state",

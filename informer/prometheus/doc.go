@@ -1,4 +1,4 @@
-// Package prometheus shows informers, queues and reflectors to a Prometheus
+// Package prometheus shows informers, queues, reflectors and replicas to a Prometheus
 // server, under the names that dashboards for Kubernetes controllers use.
 //
 // It is a module of its own, so that the library does not depend on
@@ -11,7 +11,8 @@
 //	workqueue ──Added, Started, Finished…──▶ counters, histograms ──┐
 //	informer  ──Applied────────────────────▶                        ├──▶ scrape
 //	workqueue ◀─Stats───────────────────────── collector ───────────┤
-//	informer  ◀─Health────────────────────────                     ─┘
+//	informer  ◀─Health────────────────────────                      │
+//	sharding  ──Renewed, Gave; ◀─Health───────                     ─┘
 //
 // README.md beside this file lists the metrics; those with an asterisk there are read at
 // each scrape. It also says what to alert on, what it costs, and how OpenTelemetry gets
@@ -36,20 +37,20 @@
 //
 //  1. Gauges are of the moment of the scrape, those of memory up to five minutes
 //     older. No goroutine updates them.
-//  2. Counters begin at 0 with the informer, queue or reflector, so that the
+//  2. Counters begin at 0 with the informer, queue, reflector or replica, so that the
 //     first increase is seen. Only series with a label whose values are not known
 //     beforehand (reason, result, type of a reflector's events) begin with the first
 //     such event.
-//  3. When an informer has stopped, and when a [Queue] or [Reflector] is closed,
+//  3. When an informer has stopped, and when a [Queue], [Reflector] or [Replica] is closed,
 //     a scrape that begins afterwards shows none of its series. The name is free
 //     again.
 //  4. A scrape never fails because of a name. That of a second running informer gets a
-//     number, that of a second queue or reflector is an error, and what is not
+//     number, that of a second queue, reflector or replica is an error, and what is not
 //     UTF-8 is replaced.
 //  5. Nothing is global: two registries are independent of each other.
 //
 // # Reading order
 //
 // provider.go (what a program calls), collector.go (what a registry calls), names.go;
-// informer.go with source.go, handler.go and memory.go; queue.go; reflector.go.
+// informer.go with source.go, handler.go and memory.go; queue.go; reflector.go; replica.go.
 package prometheus

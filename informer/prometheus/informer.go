@@ -25,6 +25,7 @@ type informers struct {
 // informerLevels are the series that are read from an [informer.Health].
 type informerLevels struct {
 	objects, version, synced, syncTook level
+	ranges, unlisted                   level
 	sourceLevels
 	handlerLevels
 	memoryLevels
@@ -42,6 +43,8 @@ func newInformers() *informers {
 			version:       gauge("informer_store_resource_version", "How far the cache has got: the last 15 digits of its resourceVersion."),
 			synced:        gauge("informer_synced", "1 if the first list is in the cache, else 0."),
 			syncTook:      gauge("informer_sync_duration_seconds", "How long the first list took, from the start of the informer. There is no such series before."),
+			ranges:        gauge("informer_ranges", "Ranges of hashes that the informer reads; 0 for one without ranges."),
+			unlisted:      gauge("informer_unlisted_ranges", "How many of these are not in the cache yet."),
 			sourceLevels:  newSourceLevels(),
 			handlerLevels: newHandlerLevels(),
 			memoryLevels:  newMemoryLevels(),
@@ -55,7 +58,7 @@ func newInformers() *informers {
 func (i *informers) describe(ch chan<- *prom.Desc) {
 	i.vectors.describe(ch)
 	l := &i.levels
-	for _, l := range []level{l.objects, l.version, l.synced, l.syncTook} {
+	for _, l := range []level{l.objects, l.version, l.synced, l.syncTook, l.ranges, l.unlisted} {
 		ch <- l.desc
 	}
 	l.sourceLevels.describe(ch)
@@ -87,6 +90,14 @@ func (l *informerLevels) read(r reading, h informer.Health, now time.Time) {
 	if h.Synced {
 		r.send(l.syncTook, h.SyncedAfter.Seconds())
 	}
+	unlisted := 0
+	for _, one := range h.Ranges {
+		if !one.Synced {
+			unlisted++
+		}
+	}
+	r.send(l.ranges, float64(len(h.Ranges)))
+	r.send(l.unlisted, float64(unlisted))
 	for _, s := range h.Sources {
 		l.readSource(r, s, now)
 	}

@@ -95,7 +95,7 @@ func everything(t *testing.T, metrics *prometheus.Provider) {
 		h.Audit.Interval, h.Audit.Last = time.Hour, time.Now()
 		return informer.Health{
 			Synced: true, ResourceVersion: "1",
-			Sources:  []informer.SourceHealth{{Reflector: h}},
+			Sources:  []informer.SourceHealth{{Reflector: h, FilteredBy: informer.FilteredByServer}},
 			Handlers: []informer.HandlerHealth{{Name: "h"}},
 		}
 	})
@@ -105,6 +105,9 @@ func everything(t *testing.T, metrics *prometheus.Provider) {
 	queue, err := metrics.Queue("pods")
 	require.NoError(t, err)
 	queue.Attach(workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}}))
+	replica, err := metrics.Replica("pods")
+	require.NoError(t, err)
+	replica.Attach(stubReplica{Deadline: time.Now()})
 	r, err := metrics.Reflector("pods")
 	require.NoError(t, err)
 	touch(r)
@@ -124,7 +127,7 @@ func TestDocumentationListsEveryMetric(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	var listed []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `((?:workqueue|informer|reflector)_[a-z_]+)` ").FindAllSubmatch(text, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:workqueue|informer|reflector|sharding)_[a-z_]+)` ").FindAllSubmatch(text, -1) {
 		listed = append(listed, string(row[1]))
 	}
 	slices.Sort(shown)

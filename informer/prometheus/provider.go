@@ -12,7 +12,7 @@ import (
 
 var _ informer.MetricsProvider = (*Provider)(nil)
 
-// Provider creates the series of any number of informers, queues and reflectors, in
+// Provider creates the series of any number of informers, queues, reflectors and replicas, in
 // one registry. Create it with [New]; all methods may be called from any
 // goroutine.
 //
@@ -64,6 +64,13 @@ func (p *Provider) Queue(name string) (*Queue, error) {
 // It fails if name is empty, or is that of a reflector that has not been closed.
 func (p *Provider) Reflector(name string) (*Reflector, error) {
 	return p.collector.addReflector(clean(name))
+}
+
+// Replica creates the series of a replica of package sharding. Set them as its Metrics, and
+// then attach the replica with [Replica.Attach]. It fails if name is empty, or is that of a
+// replica that has not been closed.
+func (p *Provider) Replica(name string) (*Replica, error) {
+	return p.collector.addReplica(clean(name))
 }
 
 // clean returns s as a valid value of a label.

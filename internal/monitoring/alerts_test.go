@@ -40,7 +40,11 @@ func TestAlertsNameWhatIsExported(t *testing.T) {
 		}
 		assert.Contains(t, string(read(t, "README.md")), "| `"+r.Alert+"` |")
 	}
-	assert.Equal(t, len(rules(t)), strings.Count(string(read(t, "README.md")), "\n| `Informer")+strings.Count(string(read(t, "README.md")), "\n| `Workqueue"), "README has all, and no others")
+	listed := 0
+	for _, kind := range []string{"Informer", "Workqueue", "Sharding"} {
+		listed += strings.Count(string(read(t, "README.md")), "\n| `"+kind)
+	}
+	assert.Equal(t, len(rules(t)), listed, "README has all, and no others")
 }
 
 // minute is the interval of the samples and of the evaluation.
@@ -159,6 +163,24 @@ func TestAlerts(t *testing.T) {
 
 		{"WorkqueueDropping", 10, series{`workqueue_dropped_total{name="pods"}`: from(10, 3, 4)}},
 		{"WorkqueueDropping", -1, series{`workqueue_dropped_total{name="pods"}`: is(3)}},
+
+		{"WorkqueuePaused", 35, series{`workqueue_paused{name="pods"}`: from(5, 0, 1)}},
+		{"WorkqueuePaused", -1, series{`workqueue_paused{name="pods"}`: func(m int) float64 { return float64(m % 20) }}},
+
+		{"ShardingNoSession", 7, series{`sharding_member{name="shop"}`: from(5, 1, 0)}},
+		{"ShardingNoSession", -1, series{`sharding_member{name="shop"}`: func(m int) float64 { return float64(m % 2) }}},
+
+		{"ShardingPartsUnowned", 7, series{`sharding_free_parts{name="shop"}`: from(5, 0, 3)}},
+		{"ShardingPartsUnowned", -1, series{`sharding_free_parts{name="shop"}`: func(m int) float64 { return float64(m % 2) }}},
+
+		{"ShardingPartsIdle", 10, series{`sharding_idle_parts{name="shop"}`: from(5, 0, 1)}},
+		{"ShardingPartsIdle", -1, series{`sharding_idle_parts{name="shop"}`: func(m int) float64 { return float64(m % 5) }}},
+
+		{"ShardingPartsLost", 10, series{`sharding_lost_parts_total{name="shop"}`: from(10, 3, 4)}},
+		{"ShardingPartsLost", -1, series{`sharding_lost_parts_total{name="shop"}`: is(3)}},
+
+		{"ShardingHandoverStuck", 10, series{`sharding_draining_parts{name="shop"}`: from(5, 0, 1)}},
+		{"ShardingHandoverStuck", -1, series{`sharding_draining_parts{name="shop"}`: func(m int) float64 { return float64(m % 5) }}},
 	} {
 		assert.Equal(t, c.at, fires(t, c.alert, 60, c.s), fmt.Sprintf("%s with %v", c.alert, names(c.s)))
 		if c.at >= 0 {

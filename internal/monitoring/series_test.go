@@ -27,6 +27,7 @@ import (
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/prometheus"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -78,7 +79,7 @@ func (e exported) gather(t *testing.T, g prom.Gatherer) {
 	}
 }
 
-// live runs an informer and a queue, in good days and in bad ones, and returns what they
+// live runs an informer, one of ranges, a queue and a replica, in good days and in bad ones, and returns what they
 // export.
 func live(t *testing.T) exported {
 	t.Helper()
@@ -87,7 +88,7 @@ func live(t *testing.T) exported {
 		registry := prom.NewPedanticRegistry()
 		metrics, err := prometheus.New(registry)
 		require.NoError(t, err)
-		server := informertest.Start(t, informertest.Options{InMemory: true})
+		server := informertest.Start(t, informertest.Options{InMemory: true, ShardedListAndWatch: true})
 		require.NoError(t, server.Create(&corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"},
 		}))
@@ -107,8 +108,26 @@ func live(t *testing.T) exported {
 		_, err = inf.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{AddFunc: func(c *corev1.ConfigMap, _ bool) { queue.Add(c.Name) }}, informer.HandlerOptions{Name: "enqueue"})
 		require.NoError(t, err)
 
+		ranged, err := informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{Name: "ranged", Metrics: metrics, Logger: silent})
+		require.NoError(t, err)
+		require.NoError(t, ranged.AddRanges(informer.SplitHashes(2)[0]))
+		renewals, err := metrics.Replica("controller")
+		require.NoError(t, err)
+		replica, err := sharding.New(server.Config(), sharding.Options{
+			Name: "controller", Namespace: "default", Identity: "one", Parts: 1, Metrics: renewals, Logger: silent,
+			Work: func(ctx context.Context, _ *sharding.Part) error { <-ctx.Done(); return nil },
+		})
+		require.NoError(t, err)
+		renewals.Attach(replica)
+
 		ctx, cancel := context.WithCancel(t.Context())
 		worked := make(chan struct{})
+		led := make(chan struct{})
+		go func() {
+			defer close(led)
+			assert.NoError(t, replica.Run(ctx))
+		}()
+		go func() { assert.NoError(t, ranged.Run(ctx)) }()
 		go func() {
 			defer close(worked)
 			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: silent},
@@ -126,7 +145,9 @@ func live(t *testing.T) exported {
 		all.gather(t, registry)
 		cancel()
 		<-inf.Done()
+		<-ranged.Done()
 		<-worked
+		<-led
 		queue.ShutDown()
 		server.Close()
 	})

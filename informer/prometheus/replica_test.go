@@ -1,0 +1,125 @@
+package prometheus_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/sharding"
+)
+
+// stubReplica is a replica in the state that the test sets.
+type stubReplica sharding.Health
+
+func (s stubReplica) Health() sharding.Health { return sharding.Health(s) }
+
+func TestReplicaIsReadAtEachScrape(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		metrics, registry := newMetrics(t)
+		series, err := metrics.Replica("shop")
+		require.NoError(t, err)
+		_, err = metrics.Replica("shop")
+		require.ErrorContains(t, err, `a replica named "shop" already`)
+		_, err = metrics.Replica("")
+		require.ErrorContains(t, err, "has no name")
+
+		before := scrape(t, registry)
+		before.includes(t, page{`sharding_renewals_total{name="shop",result="success"}`: 0, `sharding_renewals_total{name="shop",result="error"}`: 0})
+		assert.NotContains(t, before, `sharding_member{name="shop"}`, "before Attach")
+
+		series.Attach(stubReplica{
+			Parts: 64, Session: "a", Sessions: 2, Quota: 3, Free: 5, Deadline: time.Now().Add(7 * time.Second), Took: 9, Gave: 4, Lost: 1,
+			Held:     []sharding.PartHealth{{Part: 1, Working: true}, {Part: 2, Working: true, Draining: true}, {Part: 3}, {Part: 4}},
+			Replicas: []sharding.ReplicaHealth{{Session: "a"}, {Session: "b", Leaving: true}, {Session: "c"}},
+		})
+		series.Renewed(time.Second, nil)
+		series.Renewed(2*time.Second, errors.New("refused"))
+		series.Renewed(3*time.Second, nil)
+		series.Gave(7, 500*time.Millisecond)
+		series.Took(1)
+		series.Lost(1)
+		scrape(t, registry).includes(t, page{
+			`sharding_member{name="shop"}`: 1, `sharding_leader{name="shop"}`: 0, `sharding_deadline_seconds{name="shop"}`: 7,
+			`sharding_parts{name="shop"}`: 64, `sharding_quota_parts{name="shop"}`: 3, `sharding_held_parts{name="shop"}`: 4,
+			`sharding_idle_parts{name="shop"}`: 2, `sharding_draining_parts{name="shop"}`: 1, `sharding_free_parts{name="shop"}`: 5,
+			`sharding_replicas{name="shop"}`: 3, `sharding_leaving_replicas{name="shop"}`: 1, `sharding_sessions_total{name="shop"}`: 2,
+			`sharding_taken_parts_total{name="shop"}`: 9, `sharding_given_parts_total{name="shop"}`: 4, `sharding_lost_parts_total{name="shop"}`: 1,
+			`sharding_renewals_total{name="shop",result="success"}`: 2, `sharding_renewals_total{name="shop",result="error"}`: 1,
+			`sharding_renewal_duration_seconds_sum{name="shop"}`: 6, `sharding_drain_duration_seconds_sum{name="shop"}`: 0.5,
+		})
+
+		// Without a session there is no deadline.
+		series.Attach(stubReplica{Parts: 1})
+		without := scrape(t, registry)
+		without.includes(t, page{`sharding_member{name="shop"}`: 0, `sharding_leader{name="shop"}`: 0})
+		assert.NotContains(t, without, `sharding_deadline_seconds{name="shop"}`)
+
+		series.Close()
+		series.Close()
+		series.Renewed(time.Second, nil)
+		assert.Empty(t, scrape(t, registry))
+		_, err = metrics.Replica("shop")
+		require.NoError(t, err, "the name is free again")
+	})
+}
+
+// A leader of a real group, from its first to its last moment.
+func TestReplicaLeads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		metrics, registry := newMetrics(t)
+		series, err := metrics.Replica("elected")
+		require.NoError(t, err)
+		replica, err := sharding.New(server.Config(), sharding.Options{
+			Name: "elected", Namespace: "default", Identity: "one", Parts: 1, Metrics: series, Logger: slog.New(slog.DiscardHandler),
+			Work: func(ctx context.Context, _ *sharding.Part) error { <-ctx.Done(); return nil },
+		})
+		require.NoError(t, err)
+		series.Attach(replica)
+		scrape(t, registry).includes(t, page{`sharding_member{name="elected"}`: 0, `sharding_leader{name="elected"}`: 0})
+		stop := run(t, replica.Run)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		got := scrape(t, registry)
+		got.includes(t, page{
+			`sharding_member{name="elected"}`: 1, `sharding_leader{name="elected"}`: 1, `sharding_held_parts{name="elected"}`: 1,
+			`sharding_replicas{name="elected"}`: 1, `sharding_taken_parts_total{name="elected"}`: 1, `sharding_sessions_total{name="elected"}`: 1,
+		})
+		assert.InDelta(t, 10, got[`sharding_deadline_seconds{name="elected"}`], 3)
+		assert.Greater(t, got[`sharding_renewals_total{name="elected",result="success"}`], 20.0)
+		stop()
+		scrape(t, registry).includes(t, page{
+			`sharding_member{name="elected"}`: 0, `sharding_leader{name="elected"}`: 0, `sharding_given_parts_total{name="elected"}`: 1,
+			`sharding_drain_duration_seconds_count{name="elected"}`: 1,
+		})
+		series.Close()
+		server.Close()
+	})
+}
+
+func TestRangesOfAnInformer(t *testing.T) {
+	t.Parallel()
+	metrics, registry := newMetrics(t)
+	halves := informer.SplitHashes(4)
+	health := informer.Health{
+		Ranges:  []informer.RangeHealth{{Range: halves[0], Synced: true}, {Range: halves[1]}, {Range: halves[2]}},
+		Sources: []informer.SourceHealth{{Outside: 7}},
+	}
+	metrics.Informer("pods", func() informer.Health { return health })
+	got := scrape(t, registry)
+	got.includes(t, page{`informer_ranges{name="pods"}`: 3, `informer_unlisted_ranges{name="pods"}`: 2, `informer_outside_objects_total{name="pods",namespace=""}`: 7})
+	assert.NotContains(t, got, `informer_server_filters{name="pods",namespace=""}`, "not known yet")
+	for by, want := range map[informer.FilteredBy]float64{informer.FilteredByServer: 1, informer.FilteredByClient: 0} {
+		health.Sources[0].FilteredBy = by
+		scrape(t, registry).includes(t, page{`informer_server_filters{name="pods",namespace=""}`: want})
+	}
+}
