@@ -67,6 +67,40 @@ func TestBurstAllocatesNoMoreWithAHistory(t *testing.T) {
 	assert.Less(t, with, without+1)
 }
 
+// What handlers and queues note of an object is in the history when the object is gone.
+//
+// Promise history/4
+func TestHistoryKeepsNoObjectAlive(t *testing.T) {
+	recorder := history.New(history.Options{})
+	queue := workqueue.New(workqueue.Options[types.NamespacedName]{Name: "work", History: recorder})
+	opts := Options[*pod]{Name: "pods", History: recorder}
+	all, none := func(Event[*pod]) bool { return true }, func(Event[*pod]) bool { return false }
+	handler := &recordedHandler[*pod]{by: newRecording(&opts, "enqueue"), next: Handlers(When(all, EnqueueKey[*pod](queue)), When(none, EnqueueKey[*pod](queue)))}
+	gone := make(chan struct{})
+	func() {
+		obj := benchPod(0, 7)
+		obj.Namespace, obj.Name = "default", "web"
+		runtime.AddCleanup(obj, func(c chan struct{}) { close(c) }, gone)
+		handler.OnEvent(Event[*pod]{Type: Added, Key: types.NamespacedName{Namespace: "default", Name: "web"}, New: obj})
+	}()
+	for end := time.Now().Add(time.Minute); ; {
+		runtime.GC()
+		select {
+		case <-gone:
+			var whats []history.What
+			for _, e := range recorder.Of("default/web").Entries {
+				whats = append(whats, e.What)
+			}
+			require.Equal(t, []history.What{history.Delivered, history.Added, history.Refused}, whats)
+			runtime.KeepAlive(queue)
+			return
+		default:
+			require.True(t, time.Now().Before(end), "the object is still reachable")
+			runtime.Gosched()
+		}
+	}
+}
+
 func TestHandlersPassTheReasonOn(t *testing.T) {
 	t.Parallel()
 	recorder := history.New(history.Options{})

@@ -176,7 +176,7 @@ func (s *itemState) answer(key string, now time.Time) (p problem, ok bool) {
 	if s.Failure != nil {
 		p.Severity, p.Kind = severityError, "failing"
 		p.Detail = printable(s.Failure.Message)
-		p.Remedy = "Read the error, which is that of the last attempt."
+		p.Remedy = cmp.Or(p.Remedy, "Read the error, which is that of the last attempt.")
 	}
 	return p, true
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -275,6 +278,112 @@ func TestWhyNotSaysThatAnotherReplicaMayHaveTheObject(t *testing.T) {
 	inf := stubInformer{Name: "maps", Synced: true, Sources: []informer.SourceHealth{{FilteredBy: informer.FilteredByServer, Reflector: reflector.Health{Synced: true}}}}
 	e := explain(t, newHandler(t, inspect.Informer(inf)), "default/web")
 	assert.Equal(t, "Informer maps does not have it, and reads only some ranges of hashes: if the object exists, another replica may have it.", e.WhyNot[0])
+}
+
+func TestWhyNotSaysSoBeforeItIsKnownWhoFilters(t *testing.T) {
+	t.Parallel()
+	inf := stubInformer{
+		Name: "maps", Synced: true, Ranges: []informer.RangeHealth{{Range: informer.SplitHashes(2)[0], Synced: true}},
+		Sources: []informer.SourceHealth{{Reflector: reflector.Health{Synced: true}}},
+	}
+	e := explain(t, newHandler(t, inspect.Informer(inf)), "default/web")
+	assert.Equal(t, "Informer maps does not have it, and reads only some ranges of hashes: if the object exists, another replica may have it.", e.WhyNot[0])
+}
+
+func TestWhyNotNamesTheQuarantine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := informertest.Start(t, informertest.Options{InMemory: true})
+		require.NoError(t, server.Create(configMap("web", "hunter2")))
+		require.NoError(t, server.Create(configMap("good", "")))
+		inf := newInformer(t, server, informer.Options[*corev1.ConfigMap]{Name: "maps", Transform: func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			if c.Name == "web" {
+				return nil, fmt.Errorf("cannot transform %v", c.Data)
+			}
+			return c, nil
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { assert.NoError(t, inf.Run(ctx)) }()
+		synctest.Wait()
+		h := newHandler(t, inspect.Informer(inf))
+		const says = "Informer maps cannot read the object (transform): it is in quarantine, and handlers do not see what changes in it."
+		e := explain(t, h, "default/web")
+		assert.Equal(t, says, e.WhyNot[0])
+		assert.Equal(t, "default/web is in no queue. "+says, e.Answer.Sentence)
+		for _, other := range []string{"default/good", "other/web", "web"} {
+			assert.NotContains(t, strings.Join(explain(t, h, other).WhyNot, " "), "quarantine", other)
+		}
+		cancel()
+		<-inf.Done()
+		server.Close()
+	})
+}
+
+// What is noted of a group that is paused, resumed and dropped, and what is said of its keys.
+func TestKeyOfAPausedGroupWaitsUntilItIsResumed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		recorder := history.New(history.Options{})
+		queue := workqueue.New(workqueue.Options[key]{Name: "work", History: recorder, Group: func(k key) string { return k.Namespace }})
+		h, err := inspect.New(inspect.Options{History: recorder, Show: []inspect.Source{inspect.Queue(queue)}})
+		require.NoError(t, err)
+		web := key{Namespace: "prod", Name: "web"}
+		require.NoError(t, queue.PauseGroup("prod"))
+		queue.Add(web)
+		queue.Add(key{Namespace: "dev", Name: "web"})
+
+		e := explain(t, h, "prod/web")
+		assert.Equal(t, "prod/web waits in queue work until its group prod is resumed.", e.Answer.Sentence)
+		assert.Equal(t, "Call ResumeGroup when the group may be processed.", e.Answer.Remedy)
+		assert.Equal(t, []string{"Added to queue work by the program: its group is paused, so it is queued when that is resumed."}, e.sentences())
+		assert.Regexp(t, `^Added at .* by the program\.$`, e.Story)
+		assert.True(t, e.Queues[0].Paused)
+		assert.Contains(t, ask(h, http.MethodGet, "/?key=prod/web", nil).Body.String(), "queue work: paused with its group\n")
+		assert.False(t, explain(t, h, "dev/web").Queues[0].Paused, "of another group")
+
+		require.NoError(t, queue.ResumeGroup("prod"))
+		e = explain(t, h, "prod/web")
+		assert.Equal(t, "prod/web waits for a worker of queue work for 0s, in class 0 with 2 items queued.", e.Answer.Sentence)
+		assert.False(t, e.Queues[0].Paused)
+
+		dropped, err := queue.DropGroup("prod")
+		require.NoError(t, err)
+		assert.Equal(t, 1, dropped)
+		e = explain(t, h, "prod/web")
+		assert.Regexp(t, `^prod/web is in no queue: .* ago, dropped from queue work with its group\.$`, e.Answer.Sentence)
+		assert.Equal(t, "Dropped from queue work with its group.", e.sentences()[len(e.sentences())-1])
+		assert.Regexp(t, `^Added at .* by the program; dropped with its group\.$`, e.Story)
+	})
+}
+
+// A key that failed before its group was paused waits for that, and not for a correction.
+func TestKeyOfAPausedGroupThatFailedWaitsForTheGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		queue := workqueue.NewRateLimiting(workqueue.Exponential[key](workqueue.ExponentialOptions{Base: time.Second, Max: time.Second}),
+			workqueue.Options[key]{Name: "work", Group: func(k key) string { return k.Namespace }})
+		h := newHandler(t, inspect.Queue(queue))
+		queue.Add(key{Namespace: "prod", Name: "web"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[key]{Logger: slog.New(slog.DiscardHandler)}, func(context.Context, key) (workqueue.Result, error) {
+				return workqueue.Result{}, errors.New("no quota")
+			})
+			assert.NoError(t, err)
+		}()
+		synctest.Wait()
+		assert.Equal(t, "Read the error, which is that of the last attempt.", explain(t, h, "prod/web").Answer.Remedy)
+		require.NoError(t, queue.PauseGroup("prod"))
+		time.Sleep(time.Minute) // the retry is due
+		e := explain(t, h, "prod/web")
+		assert.Equal(t, "prod/web waits in queue work until its group prod is resumed.", e.Answer.Sentence)
+		assert.Equal(t, "no quota", e.Answer.Detail)
+		assert.Equal(t, "Call ResumeGroup when the group may be processed.", e.Answer.Remedy)
+		cancel()
+		<-done
+	})
 }
 
 // Promise inspect/9

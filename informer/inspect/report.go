@@ -318,7 +318,9 @@ func reportInformer(h informer.Health, opts *Options) informerReport {
 		Handlers:        make([]handlerReport, 0, len(h.Handlers)),
 	}
 	for i := range h.Sources {
-		r.Sources = append(r.Sources, reportSource(&h.Sources[i]))
+		source := reportSource(&h.Sources[i])
+		source.ranged = source.ranged || len(h.Ranges) > 0 // before it is known who filters
+		r.Sources = append(r.Sources, source)
 	}
 	for _, one := range h.Ranges {
 		r.Ranges = append(r.Ranges, rangeReport{Range: one.Range.String(), Synced: one.Synced})
