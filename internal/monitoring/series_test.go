@@ -3,6 +3,7 @@ package monitoring
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -88,10 +89,12 @@ func live(t *testing.T) exported {
 		registry := prom.NewPedanticRegistry()
 		metrics, err := prometheus.New(registry)
 		require.NoError(t, err)
-		server := informertest.Start(t, informertest.Options{InMemory: true, ShardedListAndWatch: true})
-		require.NoError(t, server.Create(&corev1.ConfigMap{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"},
-		}))
+		server := informertest.Start(t, informertest.Options{InMemory: true})
+		for i := range 10 { // some of them in the range of the informer of ranges, and some not
+			require.NoError(t, server.Create(&corev1.ConfigMap{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("map-", i)},
+			}))
+		}
 		source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, reflector.ResourceOptions{})
 		require.NoError(t, err)
 		silent := slog.New(slog.DiscardHandler)
