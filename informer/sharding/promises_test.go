@@ -22,6 +22,7 @@ const (
 	renewDeadline = 10 * time.Second
 )
 
+// Promise informer/sharding/1
 func TestPromise1AReplicaThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t
@@ -44,6 +45,7 @@ func TestPromise1AReplicaThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/1
 func TestPromise1AReplicaThatWasPausedHandsNothingOut(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t
@@ -77,6 +79,7 @@ func TestPromise1AReplicaThatWasPausedHandsNothingOut(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/1
 func TestPromise1ARenewalCountsFromWhenItWasSent(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t
@@ -97,6 +100,7 @@ func TestPromise1ARenewalCountsFromWhenItWasSent(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/1
 func TestPromise1KeysInProgressAreCancelled(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t
@@ -113,6 +117,7 @@ func TestPromise1KeysInProgressAreCancelled(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/1
 func TestPromise1ADeadlineThatHasPassedIsNeverExtended(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,6 +156,7 @@ func TestPromise1ADeadlineThatHasPassedIsNeverExtended(t *testing.T) {
 	}
 }
 
+// Promise informer/sharding/2
 func TestPromise2ACrashedReplicaIsReplacedWithinTheLeaseDuration(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t
@@ -167,6 +173,7 @@ func TestPromise2ACrashedReplicaIsReplacedWithinTheLeaseDuration(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/2
 func TestPromise2AHandOverTakesLessThanASecond(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t
@@ -184,6 +191,7 @@ func TestPromise2AHandOverTakesLessThanASecond(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/3
 func TestPromise3AChangeOfOneReplicaMovesFewParts(t *testing.T) {
 	for _, parts := range []int{1, 7, 64} {
 		t.Run(fmt.Sprint("parts=", parts), func(t *testing.T) {
@@ -238,6 +246,7 @@ func (w *world) checkShares(present []*member) {
 	assert.Equal(w.t, w.opts.Parts, total)
 }
 
+// Promise informer/sharding/5
 func TestPromise5APartIsFreeWhenItsWorkHasReturned(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		t := w.t
@@ -254,6 +263,7 @@ func TestPromise5APartIsFreeWhenItsWorkHasReturned(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/5
 func TestPromise5AHandOverThatTakesTooLongIsCancelled(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		t := w.t
@@ -271,6 +281,8 @@ func TestPromise5AHandOverThatTakesTooLongIsCancelled(t *testing.T) {
 
 // A request that gives a part up gets no answer, and arrives much later. Meanwhile the
 // replica that was to have the part has left again.
+//
+// Promise informer/sharding/5
 func TestPromise5APartThatMayHaveBeenGivenUpIsNotWorkedOn(t *testing.T) {
 	for n := range 20 { // the late request arrives at a random time
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -295,6 +307,7 @@ func TestPromise5APartThatMayHaveBeenGivenUpIsNotWorkedOn(t *testing.T) {
 	}
 }
 
+// Promise informer/sharding/6
 func TestPromise6AReplicaWhoseViewStandsStillStops(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t
@@ -314,6 +327,7 @@ func TestPromise6AReplicaWhoseViewStandsStillStops(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/7
 func TestPromise7EditsByHandAreHealed(t *testing.T) {
 	edits := map[string]func(l *lease) *lease{
 		"deleted":                 func(*lease) *lease { return nil },
@@ -388,6 +402,8 @@ func TestWorkThatFailsIsCalledAgain(t *testing.T) {
 
 // The wall clock is set back, and renewals get no answer: the one that is visible in the end is not
 // taken for a later one.
+//
+// Promise informer/sharding/1
 func TestPromise1RenewalsAreToldApartWhenTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	s := &session{sent: map[int64]time.Time{}}
@@ -406,6 +422,8 @@ func TestPromise1RenewalsAreToldApartWhenTheClockIsSetBack(t *testing.T) {
 
 // A replica is paused after it has read the clock. What it sees for the first time then
 // is not as old as what it has read.
+//
+// Promise informer/sharding/1
 func TestPromise1AReplicaThatWasPausedDoesNotEndTheSessionOfAnother(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t

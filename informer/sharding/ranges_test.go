@@ -281,6 +281,8 @@ func (w *rangedWorld) requireShared(objects int) {
 // nobody is killed no object is in two caches, not even while it moves.
 //
 // A cache is checked each 20 ms of virtual time.
+//
+// Promise informer/sharding/9
 func TestPromise9RangesShareObjectsWhileReplicasComeAndGo(t *testing.T) {
 	const objects = 600
 	inRanges(t, objects, 16, func(t *testing.T, w *rangedWorld) {
@@ -338,6 +340,8 @@ func TestPromise9RangesShareObjectsWhileReplicasComeAndGo(t *testing.T) {
 }
 
 // Nothing of a part is handed out before its range is in the cache, whatever is added.
+//
+// Promise informer/sharding/8
 func TestPromise8KeyIsNotHandedOutBeforeItsRangeIsListed(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		r := w.prepare()
@@ -367,6 +371,8 @@ func TestPromise8KeyIsNotHandedOutBeforeItsRangeIsListed(t *testing.T) {
 }
 
 // In a hand-over the objects have left the one cache before the other one lists them.
+//
+// Promise informer/sharding/10
 func TestPromise10ObjectsOfAPartLeaveTheCacheBeforeItIsFree(t *testing.T) {
 	inRanges(t, 50, 1, func(t *testing.T, w *rangedWorld) {
 		first := w.start()
@@ -409,6 +415,8 @@ func TestPartIsHandedOverBeforeItIsListed(t *testing.T) {
 // A hand-over waits for the key in progress, which still finds its object, and leaves
 // nothing: what was delayed, parked, or added meanwhile is the business of the
 // next owner, which processes each key in its last version.
+//
+// Promise informer/sharding/9
 func TestPromise9HandOverLeavesNothingAndLosesNothing(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		first := w.prepare()
@@ -461,6 +469,8 @@ func TestPromise9HandOverLeavesNothingAndLosesNothing(t *testing.T) {
 
 // A replica that loses its session cancels what is in progress, hands out nothing more,
 // and has nothing of the part in its cache. When it is back, it processes all keys.
+//
+// Promise informer/sharding/8
 func TestPromise8LostPartIsDroppedAndProcessedAgain(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		r := w.prepare()
@@ -494,6 +504,8 @@ func TestPromise8LostPartIsDroppedAndProcessedAgain(t *testing.T) {
 }
 
 // A process that was paused finds out with the next key, before anything else has.
+//
+// Promise informer/sharding/8
 func TestPromise8PausedReplicaHandsOutNothing(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		r := w.start()
@@ -510,6 +522,8 @@ func TestPromise8PausedReplicaHandsOutNothing(t *testing.T) {
 
 // A handler that is so late that a range has gone and come back unchanged gets no
 // event for its objects; they are processed all the same.
+//
+// Promise informer/sharding/9
 func TestPromise9KeysOfARangeThatCameBackDoNotDependOnEvents(t *testing.T) {
 	inRanges(t, 200, 2, func(t *testing.T, w *rangedWorld) {
 		r := w.start()
