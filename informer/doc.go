@@ -16,12 +16,9 @@
 //	                                        handler handler  handler (slow)
 //
 //	source, err := reflector.NewResource[*corev1.Pod](cfg, podResource, reflector.ResourceOptions{})
-//	...
 //	pods, err := informer.New(source, informer.Options[*corev1.Pod]{Name: "pods"})
-//	...
 //	informer.EnqueueKeysOf(pods, queue)
-//	group, err := informer.NewGroup(pods)
-//	...
+//	group, err := informer.NewGroup(pods) // each err is checked
 //	return group.Run(ctx, func(ctx context.Context) error { // once pods is synced
 //		return workqueue.Process(ctx, queue, workers, reconcile) // reads pods.Lister()
 //	})
@@ -54,6 +51,10 @@
 //     stalls, ends its goroutine, or panics with OnPanic set, does not stop another.
 //  11. A wait for a write (WaitForObject, Seen) ends when the cache contains it, or
 //     is past it, and before that only with an error or the end of the informer.
+//  12. The cache of [NewRanged] has the objects of its ranges that are listed, and no others:
+//     when RemoveRanges returns they are gone, and no event brings one back.
+//  13. This does not depend on whether the server filters, nor when that changes; Health says who does.
+//  14. WaitForRanges returns nil when a list that began after AddRanges is part of the cache.
 //
 // Not promised: that every state of an object is seen. Write handlers that need the
 // present state only, or better, that enqueue a key.

@@ -75,6 +75,8 @@ func origins(o *observer) map[string]int {
 
 // Promise: the cache has exactly the objects of the ranges, and handlers see the
 // additions and deletions of a range that comes and goes.
+//
+// Promise informer/12
 func TestRangesComeAndGoWhileRunning(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []bool{true, false} {
@@ -209,6 +211,8 @@ func TestCatchingUpTellsDeletionsFromRemovedRanges(t *testing.T) {
 }
 
 // A range that is removed and added back was not followed in between.
+//
+// Promise informer/14
 func TestRangeThatComesBackIsListedAgain(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []bool{true, false} {
@@ -265,6 +269,7 @@ func TestImpossibleRangesAreErrors(t *testing.T) {
 	assert.False(t, other.RemoveRanges(parts[0]))
 }
 
+// Promise informer/14
 func TestWaitingInRanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,6 +321,8 @@ func TestWaitingInRanges(t *testing.T) {
 
 // A server that begins to ignore the selector, or to honour it, makes no difference but
 // to the report: one line, each time.
+//
+// Promise informer/13
 func TestServerThatChangesItsMindAboutShardsIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -401,6 +408,9 @@ func TestObjectMovesWithItsOwner(t *testing.T) {
 // Ranges are added and removed at random while the collection changes, the server
 // disconnects, fails and changes its mind. The observers check each event; in the end,
 // and whenever all is quiet, cache and views are the ranges exactly.
+//
+// Promise informer/12
+// Promise informer/13
 func TestRangesThatComeAndGoAtRandom(t *testing.T) {
 	t.Parallel()
 	for _, key := range []HashKey{HashUID, HashNamespace, HashOwner} {
