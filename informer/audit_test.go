@@ -1,7 +1,10 @@
 package informer_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -120,5 +123,122 @@ func TestAnAuditHealsTheCacheOfARestoredServer(t *testing.T) {
 	// One source per namespace, each of which audits its own.
 	auditHeals(t, informer.FactoryOptions{InternPool: pool, Namespaces: []string{"default", "other"}}, informer.ForOptions[*metav1.PartialObjectMetadata]{
 		Resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
+	})
+}
+
+// An informer of ranges audits its ranges, and repairs nothing else, whether or not the
+// server filters.
+func TestAnAuditHealsTheRangesOfARestoredServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
+		server := informertest.Start(t, informertest.Options{InMemory: true})
+		half, other := informer.SplitHashes(2)[0], informer.SplitHashes(2)[1]
+		within := func(r informer.HashRange) map[string]string {
+			objs, err := server.List(configMaps, "", nil)
+			require.NoError(t, err)
+			m := map[string]string{}
+			for _, o := range objs {
+				if r.Contains(informer.HashUID.Of(o)) {
+					m[o.GetName()] = o.GetResourceVersion()
+				}
+			}
+			return m
+		}
+		created := 0
+		create := func(n int) {
+			for range n {
+				created++
+				require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("object-", created)}}))
+			}
+		}
+		create(100)
+		// The old history is longer than the new one will be.
+		busy := slices.Max(slices.Collect(maps.Keys(within(other))))
+		touch := func() {
+			require.NoError(t, server.Modify(configMaps, "default", busy, func(u *unstructured.Unstructured) {
+				u.SetAnnotations(map[string]string{"n": u.GetResourceVersion()})
+			}))
+		}
+		for range 200 {
+			touch()
+		}
+		source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{})
+		require.NoError(t, err)
+		inf, err := informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{
+			Reflector: reflector.Options{AuditInterval: time.Hour},
+		})
+		require.NoError(t, err)
+		require.NoError(t, inf.AddRanges(half))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		cached := func() map[string]string {
+			m := map[string]string{}
+			for o := range inf.Snapshot().All() {
+				m[o.Name] = o.ResourceVersion
+			}
+			return m
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, within(half), cached())
+
+		remembered, err := strconv.Atoi(server.ResourceVersion())
+		require.NoError(t, err)
+		require.NoError(t, server.Pause())
+		extra := 0
+		for _, r := range []informer.HashRange{half, other} {
+			for i, name := range slices.Sorted(maps.Keys(within(r))) {
+				if i < 5 {
+					require.NoError(t, server.Delete(configMaps, "default", name))
+					extra++
+				}
+			}
+		}
+		require.Equal(t, 10, extra)
+		create(20)
+		require.NoError(t, server.RestartWithNewHistory())
+		for {
+			v, err := strconv.Atoi(server.ResourceVersion())
+			require.NoError(t, err)
+			if v > remembered+3 {
+				break
+			}
+			touch()
+		}
+		require.NoError(t, server.Resume())
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		before := cached()
+		require.NotEqual(t, within(half), before, "no watch can notice")
+
+		time.Sleep(40 * time.Minute)
+		synctest.Wait()
+		want := within(half)
+		require.Equal(t, want, cached())
+		missing := 0
+		for name := range want {
+			if _, had := before[name]; !had {
+				missing++
+			}
+		}
+		require.Positive(t, missing)
+		audit := inf.Health().Sources[0].Reflector.Audit
+		require.Equal(t, 1, audit.Audits)
+		require.Equal(t, missing, audit.Missing, "not those of the other range")
+		require.Equal(t, 5, audit.Extra)
+		require.Equal(t, audit.Found(), audit.Repaired)
+
+		// A range that comes is audited from then on.
+		require.NoError(t, inf.AddRanges(other))
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		require.Len(t, cached(), 110)
+		audit = inf.Health().Sources[0].Reflector.Audit
+		require.Positive(t, audit.Audits)
+		require.Zero(t, audit.Found(), "nothing is wrong any more")
+		stop()
+		require.NoError(t, <-ended)
 	})
 }
