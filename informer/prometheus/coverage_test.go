@@ -28,6 +28,7 @@ var shown = map[reflect.Type]map[string]string{
 		"Events":          "informer_events_total informer_lists_total",
 		"Sources":         "- see informer.SourceHealth",
 		"Ranges":          "informer_ranges",
+		"HashKey":         "- a setting of the program",
 		"Handlers":        "- see informer.HandlerHealth",
 	},
 	reflect.TypeFor[informer.SourceHealth](): {
