@@ -148,9 +148,13 @@ func NewRanges[T informer.Object](cfg *rest.Config, opts RangesOptions[T]) (*Ran
 		}
 		return key, exists
 	}
-	r.handler, err = opts.Objects.AddHandler(informer.When(isChange[T],
-		informer.EnqueueMapped(r, func(obj T) []Key { return []Key{r.KeyOf(obj)} })), informer.HandlerOptions{Name: opts.Name})
+	r.handler, err = opts.Objects.AddHandler(enqueueChanges[T](r), informer.HandlerOptions{Name: opts.Name})
 	return r, err
+}
+
+// enqueueChanges returns the handler of the objects that are shared.
+func enqueueChanges[T informer.Object](r *Ranges) informer.Handler[T] {
+	return informer.When(isChange[T], informer.EnqueueMapped(r, func(obj T) []Key { return []Key{r.KeyOf(obj)} }))
 }
 
 // isChange selects all events but those of a range that is new: its keys are queued when
