@@ -242,7 +242,7 @@ func (inf *informerReport) rangesFact() fact {
 			unlisted++
 		}
 	}
-	text := count(len(inf.Ranges), "range")
+	text := count(len(inf.Ranges), "range") + " of " + inf.HashKey
 	if unlisted > 0 {
 		text += fmt.Sprintf(", %d of which not listed yet", unlisted)
 	}

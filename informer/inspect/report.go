@@ -45,7 +45,9 @@ type informerReport struct {
 	Memory  *memoryReport  `json:"memory,omitempty"`
 	Sources []sourceReport `json:"sources"`
 	// Of an informer that reads ranges of hashes.
-	Ranges   []rangeReport   `json:"ranges"`
+	Ranges []rangeReport `json:"ranges"`
+	// What it hashes; left out without ranges.
+	HashKey  string          `json:"hashKey,omitempty"`
 	Handlers []handlerReport `json:"handlers"`
 }
 
@@ -324,6 +326,9 @@ func reportInformer(h informer.Health, opts *Options) informerReport {
 	}
 	for _, one := range h.Ranges {
 		r.Ranges = append(r.Ranges, rangeReport{Range: one.Range.String(), Synced: one.Synced})
+	}
+	if len(h.Ranges) > 0 {
+		r.HashKey = h.HashKey.String()
 	}
 	// By namespace, so that two answers can be compared.
 	slices.SortStableFunc(r.Sources, func(a, b sourceReport) int { return cmp.Compare(a.Namespace, b.Namespace) })
