@@ -57,7 +57,7 @@ func TestShardingExampleOnARealServer(t *testing.T) {
 			require.NoError(t, scenario.Play(t.Context(), scenario.Options{
 				Config: cfg, Kubeconfig: kubeconfig, Program: program, Namespace: newNamespace(t, clientFor(t, cp)),
 				Foos: 3000, Changed: 600, Lease: 3 * time.Second, Workers: 8, Patience: 5 * time.Minute,
-				Transcript: demo.NewTranscript(t.Output()), Stderr: os.Stderr,
+				Transcript: demo.NewTranscript(t.Output()), Stderr: t.Output(),
 			}, func(context.Context) error { return nil }))
 		})
 	}

@@ -16,9 +16,11 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -31,15 +33,14 @@ import (
 
 // Ledger is what the server has seen. It is safe for concurrent use.
 type Ledger struct {
-	mu        sync.Mutex
-	foos      map[types.UID]*entry
-	counts    Counts
-	doubles   []string
-	undone    int           // Foos that are not done in their generation
-	changed   chan struct{} // closed when undone is 0
-	namespace string
-	source    reflector.ListerWatcher[*api.Foo]
-	stream    reflector.Stream[*api.Foo]
+	mu      sync.Mutex
+	foos    map[types.UID]*entry
+	counts  Counts
+	doubles []string
+	undone  int           // Foos that are not done in their generation
+	changed chan struct{} // closed when undone is 0
+	source  reflector.ListerWatcher[*api.Foo]
+	version string // up to which all is known; of Begin and Follow
 }
 
 // Counts are what a Ledger has counted. Taken is how many reconciles were begun by one
@@ -61,11 +62,10 @@ func New(cfg *rest.Config, namespace string) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ledger{foos: map[types.UID]*entry{}, changed: make(chan struct{}), namespace: namespace, source: source}, nil
+	return &Ledger{foos: map[types.UID]*entry{}, changed: make(chan struct{}), source: source}, nil
 }
 
-// Begin notes what is there. It comes before the replicas, and Follow after it, with the same
-// context or one that ends earlier.
+// Begin notes what is there. It comes before the replicas; Follow comes after it.
 func (l *Ledger) Begin(ctx context.Context) error {
 	list, err := l.source.List(ctx, metav1.ListOptions{}, func(foo *api.Foo, err error) error {
 		if err == nil {
@@ -76,28 +76,44 @@ func (l *Ledger) Begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list foos: %w", err)
 	}
-	if l.stream, err = l.source.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion}); err != nil {
-		return fmt.Errorf("watch foos: %w", err)
-	}
+	l.version = list.ResourceVersion
 	return nil
 }
 
-// Follow notes what happens, until ctx ends. A watch that ends earlier is an error, since a
-// history with a gap proves nothing.
+// Follow notes what happens, until ctx ends. A server ends watches from time to time, and then
+// it goes on from the version that was seen last. If the server does not have that
+// any more it is an error, since a history with a gap proves nothing.
 func (l *Ledger) Follow(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() { _ = l.stream.Close() })()
-	defer func() { _ = l.stream.Close() }()
 	for {
-		event, err := l.stream.Next()
+		err := l.watch(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err == nil {
-			err = event.Err
-		}
 		if err != nil {
-			return fmt.Errorf("the watch of the foos has ended, so not all is known any more: %w", err)
+			return fmt.Errorf("not all that happened to the foos is known: watch from version %s: %w", l.version, err)
 		}
+	}
+}
+
+// watch notes what one watch shows. It returns nil if it can go on with another one.
+func (l *Ledger) watch(ctx context.Context) error {
+	stream, err := l.source.Watch(ctx, metav1.ListOptions{ResourceVersion: l.version})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	for {
+		event, err := stream.Next()
+		var refused apierrors.APIStatus
+		switch {
+		case errors.As(err, &refused): // the server does not have the version any more
+			return err
+		case err != nil: // the connection has ended
+			return nil //nolint:nilerr // the next one begins where this one has ended
+		case event.Err != nil:
+			return event.Err
+		}
+		l.version = event.ResourceVersion
 		switch event.Type {
 		case watch.Added, watch.Modified:
 			l.Note(event.Object)

@@ -4,17 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/foo/api"
 	"github.com/informerkit/informerkit/examples/sharding/controller"
+	"github.com/informerkit/informerkit/informer/informertest"
 )
 
 // history is what a server shows of one Foo.
@@ -139,4 +142,43 @@ func TestLedgerWithoutAServerFails(t *testing.T) {
 	require.ErrorContains(t, l.Begin(t.Context()), "list foos: ")
 	_, err = New(&rest.Config{Host: "::"}, "default")
 	require.Error(t, err)
+}
+
+// A server ends watches: none of the writes meanwhile is missed.
+func TestLedgerGoesOnWhenTheServerEndsAWatch(t *testing.T) {
+	t.Parallel()
+	server := informertest.Start(t, informertest.Options{})
+	require.NoError(t, server.Register(informertest.Resource{
+		Group: api.Resource.Group, Versions: []string{api.Resource.Version}, Kind: api.Kind.Kind, RequireResourceVersion: true,
+	}))
+	l, err := New(server.Config(), "default")
+	require.NoError(t, err)
+	require.NoError(t, l.Begin(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Follow(ctx) }()
+	for i := range 20 {
+		name := fmt.Sprint("foo-", i)
+		require.NoError(t, server.Create(&api.Foo{
+			TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		}))
+		for term, annotation := range []string{controller.Working, controller.Working, controller.Done} {
+			mark, err := json.Marshal(controller.Mark{Replica: "a", Term: term + 1, Generation: 1})
+			require.NoError(t, err)
+			require.NoError(t, server.Modify(api.Resource, "default", name, func(u *unstructured.Unstructured) {
+				annotations := u.GetAnnotations()
+				if annotations == nil {
+					annotations = map[string]string{}
+				}
+				annotations[annotation] = string(mark)
+				u.SetAnnotations(annotations)
+			}))
+			server.BreakConnections()
+		}
+	}
+	assert.Zero(t, l.Settle(t.Context(), 20))
+	counts, _ := l.Counts()
+	assert.Equal(t, Counts{Foos: 20, Done: 20, Taken: 20, Double: 20}, counts, "done in a term that was not begun")
+	cancel()
+	require.NoError(t, <-ended)
 }
