@@ -3,6 +3,7 @@ package indexer
 import (
 	"fmt"
 	"iter"
+	"math/bits"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -170,28 +171,40 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
 	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
-	named := func(r record[T]) bool { return r.name == key.Name }
-	// Edit and Put are two searches for a new object. An object that exists is the
-	// common case by far, and for it one search finds the place and overwrites it.
-	nb := s.editBucket(key.Namespace, hs)
-	if nb == nil {
-		nb = s.addBucket(key.Namespace, hs)
-	} else if r := nb.objs.Edit(s.gen, hn, named); r != nil {
-		// The path to the record has been copied for nothing, but dirty stays false and
-		// no index function is called.
-		if old = r.obj; identical(old, obj) {
+	// An object that exists is the common case by far. Nothing is copied for it but the
+	// path to its place in objs.
+	var r record
+	nb, known := s.bucketAt(hs, key.Namespace)
+	if known {
+		r, existed = nb.get(hn, key.Name)
+	}
+	if existed {
+		// Without a write, dirty stays false and no index function is called.
+		was := s.objs.Get(r.number)
+		if old = was.obj; identical(old, obj) {
 			return old, true
 		}
-		*r = record[T]{key.Name, obj}
-		existed = true
-	}
-	if !existed {
-		nb.objs.Put(s.gen, hn, record[T]{key.Name, obj}, named, s.shared.hashRecord)
-		s.n++
+		signature, sure := b.sign(obj)
+		s.objs.Set(s.gen, r.number, stored[T]{obj, signature})
+		b.dirty = true
+		if sure && signature == was.signature {
+			for _, t := range s.tables {
+				t.forget()
+			}
+			b.watch(key, entry[T]{obj, true})
+			return old, true
+		}
+	} else {
+		signature, _ := b.sign(obj)
+		r = record{key.Name, s.objs.Add(s.gen, stored[T]{obj, signature})}
+		nb = s.editBucket(key.Namespace, hs)
+		if nb == nil {
+			nb = s.addBucket(key.Namespace, hs)
+		}
+		nb.records.Put(s.gen, hn, r, never, s.shared.hashRecord)
 	}
 	b.dirty = true
-	h := joinHash(hs, hn)
-	b.changed(key, entry[T]{old, h, existed}, entry[T]{obj, h, true})
+	b.changed(key, r.number, entry[T]{old, existed}, entry[T]{obj, true})
 	return old, existed
 }
 
@@ -207,52 +220,53 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	if nb == nil {
 		return old, false
 	}
-	r, existed := nb.objs.Remove(s.gen, hn, func(r record[T]) bool { return r.name == key.Name })
+	r, existed := nb.records.Remove(s.gen, hn, func(r record) bool { return r.name == key.Name })
 	if !existed {
 		return old, false
 	}
+	old = s.objs.Remove(s.gen, r.number).obj
 	b.dirty = true
 	// An empty namespace is removed, since Namespaces yields each bucket, and a cluster
 	// with many short-lived namespaces would collect empty ones.
-	if s.n--; nb.objs.Len() == 0 {
-		s.buckets.Remove(s.gen, hs, func(o *bucket[T]) bool { return o.name == key.Namespace })
+	if nb.records.Len() == 0 {
+		s.buckets.Remove(s.gen, hs, func(o *bucket) bool { return o.name == key.Namespace })
 	}
-	b.changed(key, entry[T]{r.obj, joinHash(hs, hn), true}, entry[T]{})
-	return r.obj, true
+	b.changed(key, r.number, entry[T]{old, true}, entry[T]{})
+	return old, true
 }
 
 // editBucket returns the namespace for the batch to edit, or nil.
-func (s *Snapshot[T]) editBucket(name string, h uint64) *bucket[T] {
-	at := s.buckets.Edit(s.gen, h, func(nb *bucket[T]) bool { return nb.name == name })
+func (s *Snapshot[T]) editBucket(name string, h uint64) *bucket {
+	at := s.buckets.Edit(s.gen, h, func(nb *bucket) bool { return nb.name == name })
 	if at == nil {
 		return nil
 	}
 	// Edit has copied the node, not what it points to: the bucket has a generation of
-	// its own. The copy shares the trie of its objects, two words.
+	// its own. The copy shares the trie of its records, two words.
 	if nb := *at; nb.gen != s.gen {
-		*at = &bucket[T]{name: nb.name, gen: s.gen, objs: nb.objs}
+		*at = &bucket{name: nb.name, gen: s.gen, records: nb.records}
 	}
 	return *at
 }
 
 // addBucket adds an empty namespace, which belongs to the batch.
-func (s *Snapshot[T]) addBucket(name string, h uint64) *bucket[T] {
-	nb := &bucket[T]{name: name, gen: s.gen}
-	s.buckets.Put(s.gen, h, nb, never, func(o *bucket[T]) uint64 { return s.shared.hasher.str(o.name) })
+func (s *Snapshot[T]) addBucket(name string, h uint64) *bucket {
+	nb := &bucket{name: name, gen: s.gen}
+	s.buckets.Put(s.gen, h, nb, never, func(o *bucket) uint64 { return s.shared.hasher.str(o.name) })
 	return nb
 }
 
 // hashRecord is passed to the trie, which keeps no hashes and computes them again when
 // it divides a leaf.
-func (sh *shared[T]) hashRecord(r record[T]) uint64 { return sh.hasher.str(r.name) }
+func (sh *shared[T]) hashRecord(r record) uint64 { return sh.hasher.str(r.name) }
 
 // changed brings every index from the old version of an object to the new one.
-func (b *Batch[T]) changed(key types.NamespacedName, before, after entry[T]) {
+func (b *Batch[T]) changed(key types.NamespacedName, number uint32, before, after entry[T]) {
 	s := b.next
 	// Every index sees every write before Commit: objects and indexes are published by
 	// one pointer, and cannot disagree in any snapshot.
 	for i, t := range s.tables {
-		own := t.own(s.gen)
+		own := t.change(s.gen, number, before, after)
 		if own != t {
 			// The slice still belongs to the snapshot that the batch began with. One
 			// clone per batch, or per freeze, is enough.
@@ -262,9 +276,30 @@ func (b *Batch[T]) changed(key types.NamespacedName, before, after entry[T]) {
 			}
 			s.tables[i] = own
 		}
-		own.change(s.gen, before, after)
 	}
-	if d := s.shared.mutations; d != nil {
+	b.watch(key, after)
+}
+
+// watch leaves a write to the detection of mutations, which looks at it after Commit.
+func (b *Batch[T]) watch(key types.NamespacedName, after entry[T]) {
+	if d := b.next.shared.mutations; d != nil {
 		d.pending = append(d.pending, write[T]{key, after})
 	}
+}
+
+// sign calls all index functions for the new version of an object. It returns a hash of
+// all its values in all indexes, and whether all functions have succeeded.
+//
+// An update after which the signature is the same changes no index. That saves calling
+// the functions for the old version, which may have been modified and is probably not in
+// the CPU caches any more, and looking it up in each index. The hash has 64 bits and a
+// random seed: that different values have the same is as good as impossible.
+func (b *Batch[T]) sign(obj T) (signature uint64, sure bool) {
+	sure = true
+	for _, t := range b.next.tables {
+		h, ok := t.evaluate(obj)
+		signature = bits.RotateLeft64(signature, 7)*0x9e3779b97f4a7c15 + h
+		sure = sure && ok
+	}
+	return signature, sure
 }

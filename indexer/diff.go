@@ -48,52 +48,78 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 			// in its trie and structures cannot be compared.
 			diffSlow(old, new, yield)
 		default:
-			diffBuckets(old, new, yield)
+			if diffKeys(old, new, yield) {
+				diffObjects(old, new, yield)
+			}
 		}
 	}
 }
 
-// diffBuckets compares two snapshots of one indexer: first the namespaces, then the
-// objects of those that differ.
-func diffBuckets[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
+// diffKeys yields the keys that came, went, or have an object with another number: it was
+// deleted and created again. It reports whether yield never returned false.
+func diffKeys[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) bool {
 	sh := old.shared
-	// Equality is identity of pointers. Comparing contents would visit the memory of
-	// every changed object, and a Set of another pointer is an update by definition.
-	objects := pmap.Compare[record[T]]{
+	records := pmap.Compare[record]{
 		Hash:    sh.hashRecord,
-		SameKey: func(a, b record[T]) bool { return a.name == b.name },
-		Equal:   func(a, b record[T]) bool { return identical(a.obj, b.obj) },
+		SameKey: func(a, b record) bool { return a.name == b.name },
+		Equal:   func(a, b record) bool { return a.number == b.number },
 	}
-	// A bucket is copied by each batch that touches its namespace. Its trie says whether
-	// there is anything to compare below.
-	buckets := pmap.Compare[*bucket[T]]{
-		Hash:    func(s *bucket[T]) uint64 { return sh.hasher.str(s.name) },
-		SameKey: func(a, b *bucket[T]) bool { return a.name == b.name },
-		Equal:   func(a, b *bucket[T]) bool { return a.objs.Same(b.objs) },
+	// A bucket is copied by each batch that adds to its namespace or deletes from it. Its
+	// trie says whether there is anything to compare below.
+	buckets := pmap.Compare[*bucket]{
+		Hash:    func(s *bucket) uint64 { return sh.hasher.str(s.name) },
+		SameKey: func(a, b *bucket) bool { return a.name == b.name },
+		Equal:   func(a, b *bucket) bool { return a.records.Same(b.records) },
 	}
-	pmap.Diff(old.buckets, new.buckets, buckets, func(d pmap.Delta[*bucket[T]]) bool {
-		var a, b pmap.Trie[record[T]]
+	return pmap.Diff(old.buckets, new.buckets, buckets, func(d pmap.Delta[*bucket]) bool {
+		var a, b pmap.Trie[record]
 		namespace := ""
 		if d.HasOld {
-			namespace, a = d.Old.name, d.Old.objs
+			namespace, a = d.Old.name, d.Old.records
 		}
 		if d.HasNew {
-			namespace, b = d.New.name, d.New.objs
+			namespace, b = d.New.name, d.New.records
 		}
 		// A namespace that came or went is compared with an empty trie, so that each of
 		// its objects is reported.
-		return pmap.Diff(a, b, objects, func(d pmap.Delta[record[T]]) bool {
-			c := Change[T]{Type: Updated, Old: d.Old.obj, New: d.New.obj}
-			name := d.New.name
+		return pmap.Diff(a, b, records, func(d pmap.Delta[record]) bool {
+			c := Change[T]{Type: Updated, Key: types.NamespacedName{Namespace: namespace, Name: d.New.name}}
 			switch {
 			case !d.HasOld:
 				c.Type = Added
 			case !d.HasNew:
-				c.Type, name = Deleted, d.Old.name
+				c.Type, c.Key.Name = Deleted, d.Old.name
 			}
-			c.Key = types.NamespacedName{Namespace: namespace, Name: name}
-			return yield(c)
+			if d.HasOld {
+				c.Old = old.objs.Get(d.Old.number).obj
+			}
+			if d.HasNew {
+				c.New = new.objs.Get(d.New.number).obj
+			}
+			// The same object may have been deleted and stored again.
+			return identical(c.Old, c.New) || yield(c)
 		})
+	})
+}
+
+// unchanged reports whether a and b have the same object.
+func unchanged[T Object](a, b stored[T]) bool { return identical(a.obj, b.obj) }
+
+// diffObjects yields the objects that have another version under the same number.
+//
+// Equality is identity of pointers. Comparing contents would visit the memory of every
+// changed object, and a Set of another pointer is an update by definition.
+func diffObjects[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
+	pmap.DiffArrays(old.objs, new.objs, unchanged, func(_ uint32, d pmap.Delta[stored[T]]) bool {
+		if !d.HasOld || !d.HasNew {
+			return true // diffKeys has yielded it
+		}
+		// A number that is free is given to another object: diffKeys has yielded both.
+		key := object.KeyOf(d.New.obj)
+		if key != object.KeyOf(d.Old.obj) {
+			return true
+		}
+		return yield(Change[T]{Type: Updated, Key: key, Old: d.Old.obj, New: d.New.obj})
 	})
 }
 

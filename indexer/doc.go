@@ -14,12 +14,16 @@
 //	 (one load)    └──────┬───────┘       (makes the next Snapshot, then swaps)
 //	                      ▼
 //	Snapshot { resourceVersion "4711", 3 objects }
-//	 ├─ namespaces ──▶ "default"     ──▶ { web-1 ──▶ *Pod,  web-2 ──▶ *Pod }
-//	 │                 "kube-system" ──▶ { proxy ──▶ *Pod }
+//	 ├─ objects      0 ──▶ *Pod,  1 ──▶ *Pod,  2 ──▶ *Pod    each keeps its number
+//	 ├─ namespaces   "default"     ──▶ { web-1 ──▶ 0,  web-2 ──▶ 2 }
+//	 │               "kube-system" ──▶ { proxy ──▶ 1 }
 //	 └─ indexes
-//	     ├─ "node"       "node-a" ──▶ { *Pod, *Pod }      each a map from value
-//	     │               "node-b" ──▶ { *Pod }            to a set of pointers
-//	     └─ "label:app"  "web"    ──▶ { *Pod, *Pod }
+//	     ├─ "node"       "node-a" ──▶ { 0, 1 }      each a map from value
+//	     │               "node-b" ──▶ { 2 }         to a set of numbers
+//	     └─ "label:app"  "web"    ──▶ { 0, 2 }
+//
+// An update replaces one pointer under objects. The rest changes only if an object comes
+// or goes, or if it has other values in an index than before.
 //
 //	byNode := indexer.NewSingleIndex("node", func(p *corev1.Pod) (string, bool) {
 //		return p.Spec.NodeName, p.Spec.NodeName != ""

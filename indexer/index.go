@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -42,8 +43,8 @@ const (
 // matter.
 //
 // fn must depend on nothing but the object, must not change it, and must not
-// write to the indexer that calls it. It is called by the writer, for the old
-// and the new version of an object, and by [Indexer.AddIndex], one call at a time
+// write to the indexer that calls it. It is called by the writer, for the new version of
+// an object and, if values have changed, for the old one, and by [Indexer.AddIndex], one call at a time
 // for each indexer that has the index; and by [ByIndex] for a snapshot that does not
 // have it. If fn fails or panics, the object is
 // missing from this index only, and [Snapshot.IndexFailures] has the reason.
@@ -60,8 +61,8 @@ func NewIndex[T Object, K comparable](name string, fn func(obj T) ([]K, error)) 
 
 // NewSingleIndex returns an index of objects with at most one value each, such
 // as the node of a pod; objects for which fn reports false are not in it. What
-// [NewIndex] says about functions also holds for fn. It is the cheaper kind:
-// as long as the value stays, an update does not look at the old version.
+// [NewIndex] says about functions also holds for fn. It is the cheaper kind: fn
+// allocates no slice, and an object that is found under its new value has no other.
 func NewSingleIndex[T Object, K comparable](name string, fn func(obj T) (k K, ok bool)) *Index[T, K] {
 	x := &Index[T, K]{name: name, single: true}
 	if fn != nil {
@@ -90,7 +91,7 @@ func (x *Index[T, K]) check() error {
 }
 
 func (x *Index[T, K]) newTable(sh *shared[T]) table[T] {
-	return &indexTable[T, K]{state: &indexState[T, K]{index: x, shared: sh}}
+	return &indexTable[T, K]{state: &indexState[T, K]{index: x, shared: sh, salt: rand.Uint64()}}
 }
 
 // IndexDefinition is an [Index] of any value type; only this package implements
@@ -132,7 +133,7 @@ func ByIndex[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) iter.S
 		if t == nil {
 			scan(s, x, func(obj T, values []K) bool { return !slices.Contains(values, k) || yield(obj) })
 		} else if g := t.find(k); g != nil {
-			g.each(yield)
+			eachOf(s, g, yield)
 		}
 	}
 }
@@ -157,7 +158,7 @@ func IndexValues[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) iter.Se
 	t := tableOf(s, x)
 	return func(yield func(K) bool) {
 		if t != nil {
-			t.groups.Each(func(g *group[T, K]) bool { return yield(g.key) })
+			t.groups.Each(func(g *group[K]) bool { return yield(g.key) })
 			return
 		}
 		seen := map[K]bool{}

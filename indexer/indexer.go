@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/indexer/internal/pmap"
 )
 
 // Errors for wrong arguments; test for them with errors.Is.
@@ -160,7 +162,7 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	// stored, so it can be filled without the lock. A snapshot cannot change meanwhile.
 	t := def.newTable(ix.shared)
 	gen := built.gen + 1
-	follow(t, gen, &Snapshot[T]{shared: ix.shared}, built)
+	t = follow(t, gen, &Snapshot[T]{shared: ix.shared}, built)
 
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
@@ -174,7 +176,7 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	// every published node, and the next batch counts up from it: it then copies the
 	// nodes of this table, which readers can see by then.
 	gen = max(gen, cur.gen+1)
-	follow(t, gen, built, cur)
+	t = follow(t, gen, built, cur)
 	next := *cur
 	next.gen = gen
 	// A new slice: the one of cur belongs to snapshots that readers hold. An append to
@@ -185,13 +187,17 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 }
 
 // follow brings a table from the state from to the state to.
-func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) {
-	for c := range Diff(from, to) {
-		// Groups span namespaces, so their objects are addressed by the hash of the
-		// whole key. Old and new version have the same key and therefore the same hash.
-		h := to.shared.hasher.key(c.Key)
-		t.change(gen, entry[T]{c.Old, h, c.Type != Added}, entry[T]{c.New, h, c.Type != Deleted})
-	}
+func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) table[T] {
+	// An index is about numbers. That one may have gone to another object makes no
+	// difference to it.
+	pmap.DiffArrays(from.objs, to.objs, unchanged, func(number uint32, d pmap.Delta[stored[T]]) bool {
+		if d.HasNew {
+			t.evaluate(d.New.obj)
+		}
+		t = t.change(gen, number, entry[T]{d.Old.obj, d.HasOld}, entry[T]{d.New.obj, d.HasNew})
+		return true
+	})
+	return t
 }
 
 // RemoveIndex removes the index of that name, waiting for a running batch to end.

@@ -55,14 +55,9 @@ type hasher struct {
 // indexer.
 func (h hasher) str(s string) uint64 { return maphash.String(h.seed, s) &^ h.drop }
 
-// key hashes a whole key, for sets that span namespaces.
-func (h hasher) key(k types.NamespacedName) uint64 {
-	return joinHash(h.str(k.Namespace), h.str(k.Name))
-}
-
-// joinHash makes the hash of a key of those of its two parts. The factor keeps
-// the result different when the parts change places.
-func joinHash(namespace, name uint64) uint64 { return namespace*0x9e3779b97f4a7c15 + name }
+// hashNumber hashes the number of an object. Numbers are dense, and nobody can choose
+// them. The factor is odd, so that no two have the same hash.
+func hashNumber(n uint32) uint64 { return uint64(n) * 0x9e3779b97f4a7c15 }
 
 // hashValue hashes an index value.
 func hashValue[K comparable](h hasher, k K) uint64 {

@@ -101,8 +101,8 @@ type scope[T Object] struct {
 
 // all iterates over the keys under which objects are stored.
 func (sc scope[T]) all(yield func(types.NamespacedName) bool) {
-	each := func(nb *bucket[T]) bool {
-		return nb.objs.Each(func(r record[T]) bool {
+	each := func(nb *bucket) bool {
+		return nb.records.Each(func(r record) bool {
 			return yield(types.NamespacedName{Namespace: nb.name, Name: r.name})
 		})
 	}

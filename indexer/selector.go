@@ -18,7 +18,7 @@ func (s *Snapshot[T]) Select(selector labels.Selector) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		// A plan that would visit as many objects as there are is not used: a full scan
 		// is sequential within leaves, and needs no look-ups of values.
-		p := s.plan(selector, s.n)
+		p := s.plan(selector, s.Len())
 		if p == nil {
 			s.All()(matching(selector, yield))
 			return
@@ -64,7 +64,7 @@ type labelPlan[T Object] struct {
 // An object has one value of a label, so none comes twice.
 func (p *labelPlan[T]) each(yield func(T) bool) {
 	for _, v := range p.values {
-		if g := p.table.find(v); g != nil && !g.each(yield) {
+		if g := p.table.find(v); g != nil && !eachOf(p.s, g, yield) {
 			return
 		}
 	}

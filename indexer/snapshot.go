@@ -17,79 +17,127 @@ type Snapshot[T Object] struct {
 	// it has been. All fields are therefore constant once the pointer is in
 	// Indexer.current.
 
-	shared  *shared[T]
-	buckets pmap.Trie[*bucket[T]]
+	shared *shared[T]
+	// objs has the objects by number. An object keeps its number until it is deleted, so
+	// an update changes nothing but this array, unless the values of an index change.
+	objs    pmap.Array[stored[T]]
+	buckets pmap.Trie[*bucket]
 	// Copied before the first write of a batch, see Batch.ownTables. There are few
 	// indexes, and a search by name is linear.
 	tables []table[T] // in the order of registration
 	rv     string
-	// The number of objects is kept because the sizes of the buckets would have to be
-	// summed.
-	n   int
-	gen uint64 // of the batch that made it
+	gen    uint64 // of the batch that made it
 }
 
-// bucket holds the objects of one namespace, by name. Objects are grouped like
-// that because a namespace is the most common query: the grouping is the
+// stored is an object with the signature of its index values, see Batch.sign.
+type stored[T Object] struct {
+	obj       T
+	signature uint64
+}
+
+// bucket holds the numbers of the objects of one namespace, by name. Objects are grouped
+// like that because a namespace is the most common query: the grouping is the
 // namespace index, and it costs nothing.
-type bucket[T Object] struct {
-	name string
-	gen  uint64
-	objs pmap.Trie[record[T]]
+type bucket struct {
+	name    string
+	gen     uint64
+	records pmap.Trie[record]
 }
 
-// record is an object with its name. The name is in the object too; but looking
-// there for it would cost a look-up one more cache miss, which is most of what a
+// record is the number of an object with its name. The name is in the object too; but
+// looking there for it would cost a look-up one more cache miss, which is most of what a
 // look-up costs.
-type record[T Object] struct {
-	name string
-	obj  T
+type record struct {
+	name   string
+	number uint32
 }
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
 func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
+	if r, ok := s.record(key); ok {
+		return s.objs.Get(r.number).obj, true
+	}
+	var zero T
+	return zero, false
+}
+
+// record returns the record of the object with that key.
+func (s *Snapshot[T]) record(key types.NamespacedName) (record, bool) {
 	nb, ok := s.bucket(key.Namespace)
 	if !ok {
-		var zero T
-		return zero, false
+		return record{}, false
 	}
 	return nb.get(s.shared.hasher.str(key.Name), key.Name)
 }
 
 // bucket returns the namespace. Equal hashes of two names are possible, so the name
 // decides.
-func (s *Snapshot[T]) bucket(namespace string) (*bucket[T], bool) {
-	return s.buckets.Find(s.shared.hasher.str(namespace), func(nb *bucket[T]) bool { return nb.name == namespace })
+func (s *Snapshot[T]) bucket(namespace string) (*bucket, bool) {
+	return s.bucketAt(s.shared.hasher.str(namespace), namespace)
 }
 
-// get returns the object with that name, of which h is the hash.
-func (nb *bucket[T]) get(h uint64, name string) (T, bool) {
-	r, ok := nb.objs.Find(h, func(r record[T]) bool { return r.name == name })
-	return r.obj, ok
+// bucketAt returns the namespace, of whose name h is the hash.
+func (s *Snapshot[T]) bucketAt(h uint64, namespace string) (*bucket, bool) {
+	return s.buckets.Find(h, func(nb *bucket) bool { return nb.name == namespace })
 }
 
-// each calls yield for every object of the namespace until yield returns false, and
-// reports whether it came to the end.
-func (nb *bucket[T]) each(yield func(T) bool) bool {
+// get returns the record with that name, of which h is the hash.
+func (nb *bucket) get(h uint64, name string) (record, bool) {
+	return nb.records.Find(h, func(r record) bool { return r.name == name })
+}
+
+// each calls yield for every object of the namespace until yield returns false.
+func (s *Snapshot[T]) each(nb *bucket, yield func(T) bool) {
+	var numbers [gathered]uint32
+	n := 0
 	// Runs hands out a leaf's values at a time. Each would add one more indirect call
 	// per object.
-	return nb.objs.Runs(func(run []record[T]) bool {
+	more := nb.records.Runs(func(run []record) bool {
 		for i := range run {
-			if !yield(run[i].obj) {
-				return false
+			numbers[n] = run[i].number
+			if n++; n == gathered {
+				if n = 0; !s.yieldAll(numbers[:], yield) {
+					return false
+				}
 			}
 		}
 		return true
 	})
+	if more {
+		s.yieldAll(numbers[:n], yield)
+	}
+}
+
+// gathered is how many objects are looked up before the first of them is yielded. The
+// look-ups do not depend on each other, so the processor waits for their memory once.
+const gathered = 32
+
+// yieldAll calls yield for the objects with these numbers until it returns false, and
+// reports whether it came to the end.
+func (s *Snapshot[T]) yieldAll(numbers []uint32, yield func(T) bool) bool {
+	var objs [gathered]T
+	for len(numbers) > 0 {
+		part := numbers[:min(len(numbers), gathered)]
+		for i, n := range part {
+			objs[i] = s.objs.Get(n).obj
+		}
+		for _, obj := range objs[:len(part)] {
+			if !yield(obj) {
+				return false
+			}
+		}
+		numbers = numbers[len(part):]
+	}
+	return true
 }
 
 // Len returns the number of objects.
-func (s *Snapshot[T]) Len() int { return s.n }
+func (s *Snapshot[T]) Len() int { return s.objs.Len() }
 
 // NamespaceLen returns the number of objects in a namespace.
 func (s *Snapshot[T]) NamespaceLen(namespace string) int {
 	if nb, ok := s.bucket(namespace); ok {
-		return nb.objs.Len()
+		return nb.records.Len()
 	}
 	return 0
 }
@@ -97,7 +145,14 @@ func (s *Snapshot[T]) NamespaceLen(namespace string) int {
 // All iterates over all objects, without allocating per object.
 func (s *Snapshot[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		s.buckets.Each(func(nb *bucket[T]) bool { return nb.each(yield) })
+		s.objs.Runs(func(run []stored[T]) bool {
+			for i := range run {
+				if !yield(run[i].obj) {
+					return false
+				}
+			}
+			return true
+		})
 	}
 }
 
@@ -106,7 +161,7 @@ func (s *Snapshot[T]) All() iter.Seq[T] {
 func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if nb, ok := s.bucket(namespace); ok {
-			nb.each(yield)
+			s.each(nb, yield)
 		}
 	}
 }
@@ -115,7 +170,7 @@ func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
 // The writer removes a namespace with its last object, so that none of them is empty.
 func (s *Snapshot[T]) Namespaces() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		s.buckets.Each(func(nb *bucket[T]) bool { return yield(nb.name) })
+		s.buckets.Each(func(nb *bucket) bool { return yield(nb.name) })
 	}
 }
 

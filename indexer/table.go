@@ -3,7 +3,9 @@ package indexer
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
+	"math/bits"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,24 +21,25 @@ import (
 // (tableOf).
 type table[T Object] interface {
 	definition() IndexDefinition[T]
-	// own returns the table if the batch gen made it, else a copy to edit.
-	own(gen uint64) table[T]
-	// change replaces the object before by after; either may be missing. It
-	// calls the index function, and never panics.
-	change(gen uint64, before, after entry[T])
+	// evaluate calls the index function for the new version of an object, and returns a
+	// hash of its values and whether it succeeded. It never panics.
+	evaluate(obj T) (hash uint64, ok bool)
+	// forget releases what evaluate keeps for change.
+	forget()
+	// change replaces the object with that number: before becomes after, of which either
+	// may be missing, and after is what evaluate was last called for. It returns t if that changes nothing in the index or if the batch
+	// gen made t, else an edited copy. It never panics.
+	change(gen uint64, number uint32, before, after entry[T]) table[T]
 	// failures iterates over the objects that are not in the index.
 	failures() iter.Seq2[types.NamespacedName, error]
 	// bytes returns the memory of the index.
 	bytes() int
 }
 
-// entry is an object with the hash of its key.
-//
-// ok is false if there is no object: before an insertion, or after a deletion.
+// entry is an object, or none: before an insertion, or after a deletion.
 type entry[T Object] struct {
-	obj  T
-	hash uint64
-	ok   bool
+	obj T
+	ok  bool
 }
 
 // indexTable maps each value to the group of objects that have it.
@@ -44,11 +47,11 @@ type indexTable[T Object, K comparable] struct {
 	state *indexState[T, K]
 	gen   uint64
 	// groups has no empty group: IndexValues yields the value of each.
-	groups pmap.Trie[*group[T, K]]
+	groups pmap.Trie[*group[K]]
 	// failed and groups are disjoint: an object whose values are not known is in no
 	// group. A query by a value must not return it for some of its values and not for
 	// others.
-	failed pmap.Trie[*failure[T]]
+	failed pmap.Trie[*failure]
 }
 
 // indexState is what all versions of a table share. The scratch space belongs
@@ -60,21 +63,23 @@ type indexState[T Object, K comparable] struct {
 	// from write to write, and belong to the goroutine that holds the writer lock;
 	// readers of a published table use only index and shared.
 	old, new []K
+	failed   error // why there are no new ones
+	// salt distinguishes the hashes of evaluate from those of other indexes, so that no
+	// signature outlives a change of the set of indexes.
+	salt uint64
 }
 
-// failure records why an object is missing from an index.
-type failure[T Object] struct {
-	key types.NamespacedName
-	err error
-	// of keeps the hash: when a leaf of failures is divided, the key of an object that
-	// was modified meanwhile may have another one.
-	of entry[T]
+// failure records why the object with that number is missing from an index.
+type failure struct {
+	number uint32
+	key    types.NamespacedName
+	err    error
 }
 
 func (t *indexTable[T, K]) definition() IndexDefinition[T] { return t.state.index }
 
 // own returns t if the batch gen made it, else a copy, which shares all nodes.
-func (t *indexTable[T, K]) own(gen uint64) table[T] {
+func (t *indexTable[T, K]) own(gen uint64) *indexTable[T, K] {
 	if t.gen == gen {
 		return t
 	}
@@ -83,45 +88,82 @@ func (t *indexTable[T, K]) own(gen uint64) table[T] {
 	return &c
 }
 
-// change calls the index function for the new version and, unless the index has at
-// most one value per object and that stayed, for the old one. It runs under the
-// writer lock, or on a table that is not published yet.
-func (t *indexTable[T, K]) change(gen uint64, before, after entry[T]) {
+// evaluate calls the index function for the new version. It runs under the writer lock,
+// or on a table that is not published yet.
+func (t *indexTable[T, K]) evaluate(obj T) (hash uint64, ok bool) {
 	st := t.state
-	t.gen = gen
-	st.old, st.new = st.old[:0], st.new[:0]
+	if st.new, st.failed = st.call(st.new[:0], obj); st.failed != nil {
+		st.new = st.new[:0]
+		return 0, false
+	}
+	hash = st.salt
+	for _, k := range st.new {
+		hash = bits.RotateLeft64(hash, 5)*0x9e3779b97f4a7c15 + maphash.Comparable(st.shared.hasher.seed, k)
+	}
+	return hash, true
+}
+
+// change calls the index function for the old version, unless the index has at most one
+// value per object and that stayed. It runs like evaluate.
+func (t *indexTable[T, K]) change(gen uint64, number uint32, before, after entry[T]) table[T] {
+	st := t.state
+	st.old = st.old[:0]
+	if !after.ok {
+		st.new, st.failed = st.new[:0], nil
+	}
 	defer st.forget()
+	var failed, failedBefore error = st.failed, nil
 	// An old version that failed is in no group, so there is nothing to take out. Its
 	// function must not be called again either: it could succeed this time.
-	wasMissing := before.ok && t.recover(gen, before)
-	var err error
-	if after.ok {
-		if st.new, err = st.call(st.new, after.obj); err != nil {
-			st.new = st.new[:0]
-			// The write itself succeeds. One object that an index function cannot handle
-			// must not keep the cache from following the server.
-			t.fail(gen, after, err)
-		}
-	}
+	wasMissing := before.ok && t.missing(number)
 	if before.ok && !wasMissing {
-		// If the old version is in the group of the new value, it has no other value:
-		// the index promises one at most. That saves a call for the old version, whose
-		// memory is probably not in the CPU caches any more. A status update of a pod on
-		// the same node ends here.
-		if st.index.single && len(st.new) == 1 && t.replace(gen, st.new[0], before, after) {
-			return
+		// If the object is in the group of its new value, it is in no other: the index
+		// promises one value at most. That saves a call for the old version, whose memory
+		// is probably not in the CPU caches any more. A status update of a pod on the same
+		// node ends here.
+		if st.index.single && len(st.new) == 1 && t.has(st.new[0], number) {
+			return t
 		}
 		// The values of the old version are computed, not stored: storing them would
 		// cost memory for each object. It relies on index functions being deterministic
 		// and on objects being immutable; removeByFullScan repairs the index where one
 		// of these does not hold.
-		if st.old, err = st.call(st.old, before.obj); err != nil {
+		if st.old, failedBefore = st.call(st.old, before.obj); failedBefore != nil {
 			st.old = st.old[:0]
-			t.removeByFullScan(gen, before.obj, err)
+		} else if after.ok && failed == nil && t.stays(number) {
+			return t
 		}
 	}
-	t.move(gen, before, after)
+	c := t.own(gen)
+	if wasMissing {
+		c.recover(gen, number)
+	}
+	if failed != nil {
+		// The write itself succeeds. One object that an index function cannot handle
+		// must not keep the cache from following the server.
+		c.fail(gen, number, after.obj, failed)
+	}
+	c.move(gen, number, before, failedBefore)
+	return c
 }
+
+// stays reports whether the new version of an object has exactly the values of the old
+// one, in the same order, and is found under each of them.
+func (t *indexTable[T, K]) stays(number uint32) bool {
+	st := t.state
+	if !slices.Equal(st.old, st.new) {
+		return false
+	}
+	for _, k := range st.new {
+		if !t.has(k, number) {
+			return false
+		}
+	}
+	return true
+}
+
+// forget implements [table].
+func (t *indexTable[T, K]) forget() { t.state.forget() }
 
 // forget releases the values in the scratch space, which may be large.
 func (st *indexState[T, K]) forget() {
@@ -134,32 +176,33 @@ func (st *indexState[T, K]) forget() {
 	clear(st.new[:cap(st.new)])
 }
 
-// move brings the groups from st.old to st.new.
-func (t *indexTable[T, K]) move(gen uint64, before, after entry[T]) {
+// move takes the object with that number out of the groups of st.old and puts it into
+// those of st.new. The old version is only looked at if it is not where it should be, or
+// if its values are not known because of err.
+func (t *indexTable[T, K]) move(gen uint64, number uint32, before entry[T], err error) {
 	st := t.state
-	// A value that stays is left to the second loop, which overwrites one slot instead
-	// of removing and adding, so that no leaf is merged or divided.
 	stays, was := newValueSet(st.new, len(st.old)), newValueSet(st.old, len(st.new))
 	lost := false
 	for _, k := range st.old {
-		if stays.has(k) {
-			continue
-		}
 		// Not found: the function returns other values now than when the object was
-		// stored, so a stale pointer is in some other group.
-		lost = !t.remove(gen, k, before) || lost
-	}
-	for _, k := range st.new {
-		if was.has(k) {
-			if t.replace(gen, k, before, after) {
-				continue
-			}
-			lost = true
+		// stored, so the number is in some other group.
+		if stays.has(k) {
+			lost = !t.has(k, number) || lost
+		} else {
+			lost = !t.remove(gen, k, number) || lost
 		}
-		t.add(gen, k, after)
 	}
 	if lost {
-		t.removeByFullScan(gen, before.obj, errChangedValues)
+		err = errChangedValues
+	}
+	if err != nil {
+		// It is in none of the groups then, whatever the old version says.
+		t.removeByFullScan(gen, number, before.obj, err)
+	}
+	for _, k := range st.new {
+		if err != nil || !was.has(k) {
+			t.add(gen, k, number)
+		}
 	}
 }
 
@@ -198,9 +241,10 @@ func (s valueSet[K]) has(k K) bool {
 
 var errChangedValues = errors.New("index function returned different values for the same object; was the object modified after Set?")
 
-// removeByFullScan removes obj from every group that has it. It is needed only if
-// the index function does not return the same values twice for the same object.
-func (t *indexTable[T, K]) removeByFullScan(gen uint64, obj T, err error) {
+// removeByFullScan removes the object with that number from every group that has it. It
+// is needed only if the index function does not return the same values twice for the
+// same object.
+func (t *indexTable[T, K]) removeByFullScan(gen uint64, number uint32, obj T, err error) {
 	st := t.state
 	key := object.KeyOf(obj)
 	st.shared.log.Warn("indexer: an object was changed after it was stored, or an index function is not a function of the object",
@@ -208,18 +252,14 @@ func (t *indexTable[T, K]) removeByFullScan(gen uint64, obj T, err error) {
 	// The values are collected first. A removal edits nodes of this batch in place,
 	// which must not happen under an iteration over them.
 	var in []K
-	t.groups.Each(func(g *group[T, K]) bool {
-		g.each(func(o T) bool {
-			if identical(o, obj) {
-				in = append(in, g.key)
-				return false
-			}
-			return true
-		})
+	t.groups.Each(func(g *group[K]) bool {
+		if g.has(number) {
+			in = append(in, g.key)
+		}
 		return true
 	})
 	for _, k := range in {
-		t.removeSlow(gen, k, obj)
+		t.remove(gen, k, number)
 	}
 }
 
@@ -271,32 +311,37 @@ func dedupe[K comparable](vals []K) ([]K, error) {
 }
 
 // fail records that an object is missing from the index.
-func (t *indexTable[T, K]) fail(gen uint64, e entry[T], err error) {
+func (t *indexTable[T, K]) fail(gen uint64, number uint32, obj T, err error) {
 	st := t.state
 	// change has removed an earlier failure of the object with recover, so there is none
 	// to replace: Put need not compare, hence never.
-	f := &failure[T]{key: object.KeyOf(e.obj), err: err, of: e}
-	t.failed.Put(gen, e.hash, f, never, func(o *failure[T]) uint64 { return o.of.hash })
+	f := &failure{number: number, key: object.KeyOf(obj), err: err}
+	t.failed.Put(gen, hashNumber(number), f, never, func(o *failure) uint64 { return hashNumber(o.number) })
 	st.shared.log.Warn("indexer: object is missing from an index", "index", st.index.name, "object", f.key.String(), "err", err)
 }
 
-// recover forgets that an object was missing and reports whether it was.
-func (t *indexTable[T, K]) recover(gen uint64, e entry[T]) bool {
-	_, was := t.failed.Remove(gen, e.hash, func(o *failure[T]) bool { return e.is(o.of.obj) })
-	return was
+// missing reports whether the object with that number is missing from the index.
+func (t *indexTable[T, K]) missing(number uint32) bool {
+	_, is := t.failed.Find(hashNumber(number), func(o *failure) bool { return o.number == number })
+	return is
+}
+
+// recover forgets that an object was missing.
+func (t *indexTable[T, K]) recover(gen uint64, number uint32) {
+	t.failed.Remove(gen, hashNumber(number), func(o *failure) bool { return o.number == number })
 }
 
 // failures implements [table]. It runs on any snapshot, without a lock.
 func (t *indexTable[T, K]) failures() iter.Seq2[types.NamespacedName, error] {
 	return func(yield func(types.NamespacedName, error) bool) {
-		t.failed.Each(func(f *failure[T]) bool { return yield(f.key, f.err) })
+		t.failed.Each(func(f *failure) bool { return yield(f.key, f.err) })
 	}
 }
 
 // find returns the group of the objects that have the value k, or nil.
-func (t *indexTable[T, K]) find(k K) *group[T, K] {
+func (t *indexTable[T, K]) find(k K) *group[K] {
 	h := hashValue(t.state.shared.hasher, k)
-	g, _ := t.groups.Find(h, func(g *group[T, K]) bool { return g.key == k })
+	g, _ := t.groups.Find(h, func(g *group[K]) bool { return g.key == k })
 	return g
 }
 

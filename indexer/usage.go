@@ -28,9 +28,9 @@ func (u Usage) Total() int {
 // to the number of objects: about a millisecond for 100,000. Snapshots share most of
 // what they have in common, so that of two together is hardly more than that of one.
 func (s *Snapshot[T]) Usage() Usage {
-	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
-	s.buckets.Each(func(b *bucket[T]) bool {
-		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.objs.Bytes(intern.Allocated)
+	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
+	s.buckets.Each(func(b *bucket) bool {
+		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.records.Bytes(intern.Allocated)
 		return true
 	})
 	for _, t := range s.tables {
@@ -45,12 +45,12 @@ func (s *Snapshot[T]) Usage() Usage {
 // allocation really takes: a struct of 33 bytes occupies 48.
 func (t *indexTable[T, K]) bytes() int {
 	n := intern.Allocated(unsafe.Sizeof(*t)) + t.groups.Bytes(intern.Allocated) + t.failed.Bytes(intern.Allocated)
-	t.groups.Each(func(g *group[T, K]) bool {
-		var obj T
-		n += intern.Allocated(unsafe.Sizeof(*g)) + intern.Allocated(uintptr(cap(g.small))*unsafe.Sizeof(obj)) + g.objs.Bytes(intern.Allocated)
+	t.groups.Each(func(g *group[K]) bool {
+		var number uint32
+		n += intern.Allocated(unsafe.Sizeof(*g)) + intern.Allocated(uintptr(cap(g.small))*unsafe.Sizeof(number)) + g.many.Bytes(intern.Allocated)
 		return true
 	})
-	t.failed.Each(func(f *failure[T]) bool {
+	t.failed.Each(func(f *failure) bool {
 		n += intern.Allocated(unsafe.Sizeof(*f))
 		return true
 	})

@@ -1,4 +1,5 @@
-// Package pmap is the persistent hash trie under the indexer. "Persistent"
+// Package pmap has the persistent structures under the indexer: a hash trie, and an array
+// whose numbers it gives away itself. "Persistent"
 // means that every version stays valid: to change a value is to make a new
 // version, which shares almost everything with the old one. A version is two
 // words, so that a snapshot is a copy of two words.
@@ -46,9 +47,21 @@
 // # Values without keys
 //
 // A [Trie] stores values and no keys or hashes: the caller brings the hash and a
-// test for equality. The indexer has uses for that. In its primary structure the
-// value is an object with its name; in an index it is a pointer alone, compared
-// by identity, since the writer knows the version it replaces.
+// test for equality. The indexer has uses for that. In its primary structure the value
+// is the name of an object with its number; in an index it is the number alone.
+//
+// # The array
+//
+// An [Array] leads from small numbers to values. A number is read from its first bit on,
+// three bits per level, without a hash and without comparing anything:
+//
+//	number 17 = 010 001        root ──▶ slot 010 ──▶ leaf, slot 001
+//
+// Add gives away the lowest number that is free. Each node knows which of its children
+// are full, so that this costs one path, and the numbers stay dense. In the indexer the
+// tries lead to numbers, and the array from there to objects: an update changes the array
+// alone. Nodes are shared and copied as in the trie, and nodes that become empty are
+// dropped. At worst one value is left in each leaf of eight.
 //
 // # Promises
 //

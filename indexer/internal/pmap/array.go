@@ -1,0 +1,359 @@
+package pmap
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+const (
+	// arrayBits is how many bits of a number one level of an [Array] uses up, and
+	// arrayFan how many slots a node therefore has.
+	arrayBits = 3
+	arrayFan  = 1 << arrayBits
+
+	// allFull is the mask of a node none of whose slots has room.
+	allFull = 1<<arrayFan - 1
+
+	// arrayGen leaves the low bits of a meta word to the mask.
+	arrayGen = arrayFan
+)
+
+// Array is one immutable version of a set of values, each of which has a small number
+// that it keeps. Add chooses the lowest number that is free, so the numbers stay dense.
+// The zero value is empty. Copying an Array is how a version is kept.
+//
+// The root is part of the Array, for it is copied by each batch in any case.
+type Array[V any] struct {
+	kids [arrayFan]unsafe.Pointer // *arrayNode, or *arrayLeaf[V] if shift is arrayBits
+	// shift is where in a number the bits of the root begin. 0 is that of an empty
+	// Array, and means arrayBits.
+	shift uint8
+	full  uint8 // bit i: there is no free number below kids[i]
+	n     uint32
+}
+
+// arrayNode is a node whose children are nodes or leaves; the level says which.
+type arrayNode struct {
+	meta uint64 // gen<<arrayGen | mask of the full children
+	kids [arrayFan]unsafe.Pointer
+}
+
+// arrayLeaf holds the values of eight neighbouring numbers.
+type arrayLeaf[V any] struct {
+	meta uint64 // gen<<arrayGen | mask of the numbers in use
+	vals [arrayFan]V
+}
+
+// Len returns the number of values.
+func (a *Array[V]) Len() int { return int(a.n) }
+
+// Get returns the value with that number, which must be in use in this version.
+func (a *Array[V]) Get(i uint32) V {
+	shift := a.shift
+	p := a.kids[i>>(shift&31)&(arrayFan-1)]
+	for shift -= arrayBits; shift > 0; shift -= arrayBits {
+		p = (*arrayNode)(p).kids[i>>(shift&31)&(arrayFan-1)]
+	}
+	return (*arrayLeaf[V])(p).vals[i&(arrayFan-1)]
+}
+
+// Set puts v in the place of the value with that number, which must be in use, and
+// returns the old one. For gen see [Trie.Put].
+func (a *Array[V]) Set(gen uint64, i uint32, v V) (old V) {
+	at := &a.kids[i>>(a.shift&31)&(arrayFan-1)]
+	for shift := a.shift - arrayBits; shift > 0; shift -= arrayBits {
+		n := (*arrayNode)(*at).own(gen)
+		*at = unsafe.Pointer(n)
+		at = &n.kids[i>>(shift&31)&(arrayFan-1)]
+	}
+	l := (*arrayLeaf[V])(*at).own(gen)
+	*at = unsafe.Pointer(l)
+	old, l.vals[i&(arrayFan-1)] = l.vals[i&(arrayFan-1)], v
+	return old
+}
+
+// Add stores v under the lowest number that is free, and returns that. For gen see
+// [Trie.Put].
+func (a *Array[V]) Add(gen uint64, v V) uint32 {
+	switch {
+	case a.shift == 0:
+		a.shift = arrayBits
+	case a.full == allFull:
+		// One more level, whose first child is what there was.
+		n := &arrayNode{meta: gen<<arrayGen | allFull, kids: a.kids}
+		a.kids = [arrayFan]unsafe.Pointer{unsafe.Pointer(n)}
+		a.full = 1
+		a.shift += arrayBits
+	}
+	a.n++
+	i := bits.TrailingZeros8(^a.full)
+	below, full := addBelow(&a.kids[i], uint(a.shift)-arrayBits, gen, v)
+	if full {
+		a.full |= 1 << i
+	}
+	return uint32(i)<<(a.shift&31) | below
+}
+
+// addBelow stores v below the slot at, whose children divide numbers from bit shift on.
+// It reports whether nothing is free there any more.
+func addBelow[V any](at *unsafe.Pointer, shift uint, gen uint64, v V) (number uint32, full bool) {
+	if shift == 0 {
+		l := (*arrayLeaf[V])(*at)
+		if l == nil {
+			l = &arrayLeaf[V]{meta: gen << arrayGen}
+		}
+		l = l.own(gen)
+		*at = unsafe.Pointer(l)
+		i := bits.TrailingZeros8(^uint8(l.meta)) & (arrayFan - 1)
+		l.vals[i] = v
+		l.meta |= 1 << i
+		return uint32(i), uint8(l.meta) == allFull
+	}
+	n := (*arrayNode)(*at)
+	if n == nil {
+		n = &arrayNode{meta: gen << arrayGen}
+	}
+	n = n.own(gen)
+	*at = unsafe.Pointer(n)
+	i := bits.TrailingZeros8(^uint8(n.meta)) & (arrayFan - 1)
+	below, full := addBelow(&n.kids[i], shift-arrayBits, gen, v)
+	if full {
+		n.meta |= 1 << i
+	}
+	return uint32(i)<<shift | below, uint8(n.meta) == allFull
+}
+
+// Remove takes out the value with that number, which must be in use, and returns it.
+// The number is free then. For gen see [Trie.Put].
+func (a *Array[V]) Remove(gen uint64, i uint32) (old V) {
+	at := i >> (a.shift & 31) & (arrayFan - 1)
+	old = removeBelow[V](&a.kids[at], uint(a.shift)-arrayBits, gen, i)
+	a.full &^= 1 << at
+	a.n--
+	if a.n == 0 {
+		*a = Array[V]{}
+		return old
+	}
+	// The level that Add once put in between goes when only its first child is left.
+	for a.shift > arrayBits && a.onlyFirst() {
+		n := (*arrayNode)(a.kids[0])
+		a.kids, a.full = n.kids, uint8(n.meta)
+		a.shift -= arrayBits
+	}
+	return old
+}
+
+// onlyFirst reports whether all numbers in use are below the first child of the root.
+func (a *Array[V]) onlyFirst() bool {
+	for _, k := range a.kids[1:] {
+		if k != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// removeBelow takes the value with number i out of what is below the slot at, and clears
+// the slot if nothing is left.
+func removeBelow[V any](at *unsafe.Pointer, shift uint, gen uint64, i uint32) (old V) {
+	if shift == 0 {
+		var zero V
+		l := (*arrayLeaf[V])(*at)
+		i &= arrayFan - 1
+		old = l.vals[i]
+		if uint8(l.meta) == 1<<i {
+			*at = nil
+			return old
+		}
+		l = l.own(gen)
+		*at = unsafe.Pointer(l)
+		// A slot that is out of use must not keep its value in memory.
+		l.vals[i] = zero
+		l.meta &^= 1 << i
+		return old
+	}
+	n := (*arrayNode)(*at).own(gen)
+	*at = unsafe.Pointer(n)
+	k := i >> shift & (arrayFan - 1)
+	old = removeBelow[V](&n.kids[k], shift-arrayBits, gen, i)
+	n.meta &^= 1 << k
+	if n.kids == [arrayFan]unsafe.Pointer{} {
+		*at = nil
+	}
+	return old
+}
+
+// own returns n if the batch gen made it, and else a copy that belongs to gen.
+func (n *arrayNode) own(gen uint64) *arrayNode {
+	if n.meta>>arrayGen == gen {
+		return n
+	}
+	return &arrayNode{meta: gen<<arrayGen | n.meta&allFull, kids: n.kids}
+}
+
+// own returns l if the batch gen made it, and else a copy that belongs to gen.
+func (l *arrayLeaf[V]) own(gen uint64) *arrayLeaf[V] {
+	if l.meta>>arrayGen == gen {
+		return l
+	}
+	return &arrayLeaf[V]{meta: gen<<arrayGen | l.meta&allFull, vals: l.vals}
+}
+
+// Runs calls yield with the values in the order of their numbers, a few at a time, until
+// it returns false, and reports whether it came to the end. The slices belong to the
+// array: they must not be changed, and are valid as long as the version.
+func (a *Array[V]) Runs(yield func([]V) bool) bool {
+	if a.shift == 0 {
+		return true
+	}
+	return arrayRuns(&a.kids, uint(a.shift)-arrayBits, yield)
+}
+
+// arrayRuns walks the children kids, which divide numbers from bit shift on.
+func arrayRuns[V any](kids *[arrayFan]unsafe.Pointer, shift uint, yield func([]V) bool) bool {
+	if shift > 0 {
+		for _, k := range kids {
+			if k != nil && !arrayRuns(&(*arrayNode)(k).kids, shift-arrayBits, yield) {
+				return false
+			}
+		}
+		return true
+	}
+	// The memory of all leaves is asked for before the first is used, so that the misses
+	// do not come one after the other.
+	var used uint64
+	for _, k := range kids {
+		if k != nil {
+			used |= (*arrayLeaf[V])(k).meta
+		}
+	}
+	if used == 0 {
+		return true // never: there are no empty nodes
+	}
+	for _, k := range kids {
+		if k != nil && !(*arrayLeaf[V])(k).runs(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// runs calls yield with each run of values that have no free number in between.
+func (l *arrayLeaf[V]) runs(yield func([]V) bool) bool {
+	if uint8(l.meta) == allFull {
+		return yield(l.vals[:])
+	}
+	for used := uint8(l.meta); used != 0; {
+		from := bits.TrailingZeros8(used)
+		to := from + bits.TrailingZeros8(^(used >> from))
+		if !yield(l.vals[from:to]) {
+			return false
+		}
+		used &= allFull << to
+	}
+	return true
+}
+
+// DiffArrays yields each number under which the versions have different values, as
+// equal says, or only one of them has a value. It does not visit what they share, and
+// reports whether yield never returned false.
+func DiffArrays[V any](a, b Array[V], equal func(x, y V) bool, yield func(number uint32, d Delta[V]) bool) bool {
+	d := arrayDiffer[V]{equal: equal, yield: yield}
+	// The levels must be equal for a comparison side by side. A level in between is what
+	// Add would have put there.
+	for a.shift < b.shift {
+		a = a.raised()
+	}
+	for b.shift < a.shift {
+		b = b.raised()
+	}
+	return a.shift == 0 || d.kids(&a.kids, &b.kids, uint(a.shift), 0)
+}
+
+// raised returns the same values in an array of one more level.
+func (a Array[V]) raised() Array[V] {
+	if a.shift == 0 {
+		return Array[V]{shift: arrayBits}
+	}
+	r := Array[V]{shift: a.shift + arrayBits, n: a.n}
+	if a.n > 0 {
+		r.kids[0] = unsafe.Pointer(&arrayNode{kids: a.kids})
+	}
+	return r
+}
+
+// arrayDiffer holds what all steps of one DiffArrays share.
+type arrayDiffer[V any] struct {
+	equal func(x, y V) bool
+	yield func(number uint32, d Delta[V]) bool
+}
+
+// kids compares the children a and b, which divide numbers from bit shift on; their
+// numbers begin with the bits of number.
+func (d *arrayDiffer[V]) kids(a, b *[arrayFan]unsafe.Pointer, shift uint, number uint32) bool {
+	for i := range a {
+		if a[i] == b[i] {
+			continue
+		}
+		number := number | uint32(i)<<shift
+		if shift == arrayBits {
+			if !d.leaf((*arrayLeaf[V])(a[i]), (*arrayLeaf[V])(b[i]), number) {
+				return false
+			}
+			continue
+		}
+		m, n := (*arrayNode)(a[i]), (*arrayNode)(b[i])
+		if m == nil {
+			m = &arrayNode{}
+		}
+		if n == nil {
+			n = &arrayNode{}
+		}
+		if !d.kids(&m.kids, &n.kids, shift-arrayBits, number) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaf compares two leaves, of which one may be nil.
+func (d *arrayDiffer[V]) leaf(l, m *arrayLeaf[V], number uint32) bool {
+	if l == nil {
+		l = &arrayLeaf[V]{}
+	}
+	if m == nil {
+		m = &arrayLeaf[V]{}
+	}
+	for i := range l.vals {
+		old, new := l.meta>>i&1 != 0, m.meta>>i&1 != 0
+		if !old && !new || old && new && d.equal(l.vals[i], m.vals[i]) {
+			continue
+		}
+		if !d.yield(number|uint32(i), Delta[V]{Old: l.vals[i], New: m.vals[i], HasOld: old, HasNew: new}) {
+			return false
+		}
+	}
+	return true
+}
+
+// Bytes returns the memory of the nodes of the array, without the Array itself, in the
+// sizes that size returns for allocations. It takes a time proportional to their number.
+func (a *Array[V]) Bytes(size func(n uintptr) int) int {
+	if a.shift == 0 {
+		return 0
+	}
+	return arrayBytes[V](&a.kids, uint(a.shift)-arrayBits, size)
+}
+
+func arrayBytes[V any](kids *[arrayFan]unsafe.Pointer, shift uint, size func(n uintptr) int) (total int) {
+	for _, k := range kids {
+		switch {
+		case k == nil:
+		case shift == 0:
+			total += size(unsafe.Sizeof(arrayLeaf[V]{}))
+		default:
+			total += size(unsafe.Sizeof(arrayNode{})) + arrayBytes[V](&(*arrayNode)(k).kids, shift-arrayBits, size)
+		}
+	}
+	return total
+}
