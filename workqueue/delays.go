@@ -155,6 +155,7 @@ func (q *engine[T]) endEarliestLocked(now int64, ended *ended) bool {
 		q.delays.remove(e)
 		q.noteLocked(e, history.Due, 0)
 		q.askLocked(e, now)
+		q.notePausedLocked(e)
 		ended.added++
 	case q.parks.earliestAt() <= now:
 		q.count.parkTimeouts++

@@ -162,8 +162,10 @@ func (q *engine[T]) unparkLocked(e *entry[T], now int64) (cancel func(), added b
 			q.times.at(e.handle).queuedAt = now // before, it was not to be handed out
 		}
 		q.order.push(e, now)
+		q.notePausedLocked(e)
 	case p.due <= now:
 		q.askLocked(e, now)
+		q.notePausedLocked(e)
 		added = true
 	case p.due < maxTime:
 		// The delay goes on for the rest of its time; the park did not lengthen it.

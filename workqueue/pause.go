@@ -77,6 +77,7 @@ func (q *engine[T]) pauseGroupLocked(name string) *paused[T] {
 			e := o.entries.at(g.head)
 			o.remove(e)
 			p.push(o, e)
+			q.noteLocked(e, history.Paused, 0)
 		}
 	}
 	if o.paused == nil {
@@ -94,7 +95,9 @@ func (q *engine[T]) pauseGroup(name string) error {
 	if !q.order.grouped {
 		return errNoGroups
 	}
+	now := q.timeIfKept()
 	q.mu.Lock()
+	q.observeLocked(now)
 	q.pauseGroupLocked(name)
 	drained := q.drainedLocked()
 	q.mu.Unlock()
@@ -118,6 +121,7 @@ func (q *engine[T]) resumeGroup(name string) error {
 			e := p.entries.first()
 			p.remove(&q.order, e)
 			q.order.push(e, now)
+			q.noteLocked(e, history.Resumed, 0)
 		}
 		drained = p.drained
 	}
@@ -135,7 +139,9 @@ func (q *engine[T]) drainGroup(ctx context.Context, name string) error {
 	if !q.order.grouped {
 		return errNoGroups
 	}
+	now := q.timeIfKept()
 	q.mu.Lock()
+	q.observeLocked(now)
 	p := q.pauseGroupLocked(name)
 	ended := q.drainedLocked()
 	wait := p.drained
@@ -179,6 +185,7 @@ func (q *engine[T]) groupDoneLocked(e *entry[T]) (drained chan struct{}) {
 // and the queue shut down: then there is no later.
 func (q *engine[T]) queueLocked(e *entry[T], now int64) {
 	q.order.push(e, now)
+	q.notePausedLocked(e)
 	if q.shuttingDown.Load() && q.order.isPaused(e) {
 		q.dropPausedLocked(q.order.pauseOf(e))
 	}
@@ -217,7 +224,9 @@ func (q *engine[T]) dropGroup(name string) ([]T, error) {
 		cancels []func()
 		reached []*barrier
 	)
+	now := q.timeIfKept()
 	q.mu.Lock()
+	q.observeLocked(now)
 	p := q.pauseGroupLocked(name)
 	// A request that will never be processed must not keep a barrier waiting: unlike
 	// after a shutdown, the queue goes on.

@@ -102,6 +102,13 @@ func (q *engine[T]) noteLocked(e *entry[T], what history.What, took int64) {
 	q.recording.note(q.latest, e.item, &history.Record{What: what, Class: e.class, Duration: time.Duration(max(0, took))})
 }
 
+// notePausedLocked notes that an item waits for its group, if it does.
+func (q *engine[T]) notePausedLocked(e *entry[T]) {
+	if q.recording != nil && q.order.isPaused(e) {
+		q.noteLocked(e, history.Paused, 0)
+	}
+}
+
 // noteParkLocked notes a park. Condition is its name.
 func (q *engine[T]) noteParkLocked(e *entry[T], condition string, timeout time.Duration) {
 	if q.recording == nil {

@@ -245,3 +245,48 @@ func TestOneItemIsInspectedWithItsFailure(t *testing.T) {
 		assert.Nil(t, q.InspectItem("b").Failure)
 	})
 }
+
+// A key that is not handed out because its group is paused has a history that says so.
+func TestHistoryHasThePausesOfItsGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := history.New(history.Options{})
+		q := workqueue.NewDelaying(workqueue.Options[string]{History: r, Group: func(item string) string { return item[:1] }})
+		q.AddAll([]string{"a1", "a2", "b1"})
+		q.AddAfter("a3", time.Second)
+		q.Park("a4", never, 2*time.Second)
+		assert.Equal(t, "a1", mustGet(t, q))
+		q.Add("a1")
+		time.Sleep(time.Millisecond)
+		require.NoError(t, q.PauseGroup("a"))
+		q.Add("a5")
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		q.Done("a1")
+		time.Sleep(time.Second)
+		require.NoError(t, q.ResumeGroup("a"))
+
+		const s, ms = time.Second, time.Millisecond
+		assert.Equal(t, []entry{
+			{history.Added, 0, 0, 0, 0}, {history.Paused, ms, 0, 0, 0}, {history.Resumed, 4*s + ms, 0, 0, 0},
+		}, entriesOf(r, "a2"), "with the times of the pause")
+		for item, want := range map[string][]history.What{
+			"a1": {history.Added, history.HandedOut, history.AddedAgain, history.Done, history.Paused, history.Resumed},
+			"a3": {history.Delayed, history.Due, history.Paused, history.Resumed},
+			"a4": {history.Parked, history.ParkTimedOut, history.Paused, history.Resumed},
+			"a5": {history.AddedPaused, history.Resumed},
+			"b1": {history.Added},
+		} {
+			assert.Equal(t, want, what(r, item), item)
+		}
+
+		time.Sleep(time.Second)
+		q.AddAfter("a6", time.Hour)
+		dropped, err := q.DropGroup("a")
+		require.NoError(t, err)
+		assert.Equal(t, 6, dropped)
+		entries := entriesOf(r, "a2")
+		assert.Equal(t, []entry{{history.Paused, 5*s + ms, 0, 0, 0}, {history.Withdrawn, 5*s + ms, 0, 0, 0}}, entries[len(entries)-2:])
+		assert.Equal(t, []history.What{history.Delayed, history.Withdrawn}, what(r, "a6"))
+	})
+}

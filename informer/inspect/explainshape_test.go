@@ -52,7 +52,7 @@ func oneOfEach(t *testing.T) *inspect.Handler {
 	web := history.Key{Namespace: "default", Name: "web"}
 	handler, queue := &history.Part{Name: "enqueue", Informer: "maps", Kind: "ConfigMap"}, &history.Part{Name: "work"}
 	change := history.Change{Type: uint8(informer.Updated), Origin: uint8(informer.Watch), Old: 8127, New: 8130}
-	for what := history.Received; what <= history.ParkTimedOut; what++ {
+	for what := history.Received; what <= history.Resumed; what++ {
 		time.Sleep(time.Second)
 		record := history.Record{What: what, Key: web, Part: queue, Duration: 12 * time.Millisecond, Attempt: 1}
 		switch what {

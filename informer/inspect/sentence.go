@@ -118,6 +118,10 @@ func sentence(e *history.Entry, opts *Options) string {
 		return fmt.Sprintf("Not tried again, as %s was shut down.", queue)
 	case history.Withdrawn:
 		return fmt.Sprintf("Dropped from %s with its group.", queue)
+	case history.Paused:
+		return fmt.Sprintf("Held back in %s: its group is paused.", queue)
+	case history.Resumed:
+		return fmt.Sprintf("Its group was resumed, and it was queued in %s.", queue)
 	case history.Parked:
 		return fmt.Sprintf("Parked in %s until %s is met, for %s at most.", queue, printable(orUnnamed(e.Object.Name)), short(e.Duration))
 	case history.ConditionMet:
@@ -234,6 +238,10 @@ func chapter(e *history.Entry, now time.Time, opts *Options) string {
 		return "not tried again, as the queue was shut down"
 	case history.Withdrawn:
 		return "dropped with its group"
+	case history.Paused:
+		return "held back with its group at " + at
+	case history.Resumed:
+		return "resumed with its group at " + at
 	case history.Retried, history.Delayed:
 		next := "next try"
 		if e.What == history.Delayed {

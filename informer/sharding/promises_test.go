@@ -318,7 +318,11 @@ func TestPromise6AReplicaWhoseViewStandsStillStops(t *testing.T) {
 		// Its renewals succeed, but it is not shown anything any more.
 		leader.conn.set(func(c *conn) { c.blind = true })
 		lost := leader.part(0).Context()
-		<-lost.Done()
+		select {
+		case <-lost.Done():
+		case <-time.After(2 * leaseDuration):
+			t.Fatal("it goes on without seeing anything")
+		}
 		assert.Equal(t, ErrLost, context.Cause(lost))
 		assert.LessOrEqual(t, time.Since(blind), renewDeadline)
 		w.worker(leader)

@@ -63,6 +63,11 @@ const (
 	ConditionMet
 	// ParkTimedOut: a park has ended because its time had passed.
 	ParkTimedOut
+	// Paused: the key was queued, or was to be queued now, and waits because its group is
+	// paused. An add to a group that is paused already is AddedPaused. Class.
+	Paused
+	// Resumed: the group of the key was resumed, and the key is queued. Class.
+	Resumed
 )
 
 // names are the names of the constants.
@@ -72,6 +77,7 @@ var names = [...]string{
 	Delayed: "Delayed", Retried: "Retried", Due: "Due", HandedOut: "HandedOut", Done: "Done",
 	Succeeded: "Succeeded", Failed: "Failed", Dropped: "Dropped", Interrupted: "Interrupted",
 	Parked: "Parked", ConditionMet: "ConditionMet", ParkTimedOut: "ParkTimedOut",
+	Paused: "Paused", Resumed: "Resumed",
 }
 
 // String returns the name of the constant.
