@@ -46,8 +46,8 @@ type dynamicParser struct {
 	pos   int
 	stack []member
 
-	// The strings that were seen last, each where its hash says. A string takes the place
-	// of another, so that their number is bounded.
+	// The strings that were seen last, each near where its hash says. A string takes the
+	// place of another, so that their number is bounded.
 	seed    maphash.Seed
 	recents [recentStrings]recentString
 }
@@ -292,15 +292,22 @@ func unquoted(raw []byte) (recentString, bool) {
 	return recentString{value: value}, err == nil
 }
 
-// recent returns b as a string.
+// recent returns b as a string. A string has two places where it may be, so that two that
+// come by turns do not take each other's.
 func (p *dynamicParser) recent(b []byte) recentString {
 	if len(b) > maxRecent {
 		return recentString{value: string(b)}
 	}
-	r := &p.recents[maphash.Bytes(p.seed, b)%recentStrings]
-	if r.boxed == nil || r.value != string(b) {
-		r.value = string(b)
-		r.boxed = r.value
+	at := maphash.Bytes(p.seed, b) % recentStrings
+	first, second := &p.recents[at], &p.recents[at^1]
+	switch {
+	case first.boxed != nil && first.value == string(b):
+		return *first
+	case second.boxed != nil && second.value == string(b):
+		return *second
 	}
-	return *r
+	*second = *first // the older of the two is forgotten
+	first.value = string(b)
+	first.boxed = first.value
+	return *first
 }
