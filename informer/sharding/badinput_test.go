@@ -240,3 +240,31 @@ func TestReplicasWithOtherDurationsWaitForEachOther(t *testing.T) {
 		slow.conn.sever(false)
 	})
 }
+
+// Clocks that show different years, and go at different speeds, within what the durations allow.
+func TestClocksThatDifferChangeNothing(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.server.fastest = 1.19
+		for i, rate := range []float64{0.81, 1.19} {
+			m := w.prepare()
+			m.replica.clock = &driftingClock{
+				began: time.Now(), offset: time.Duration(20*i-10) * 365 * 24 * time.Hour, rate: rate, before: func() {}, after: func() {},
+			}
+			m.run()
+			w.settle()
+		}
+		for range 4 {
+			leader := w.worker(nil)
+			stopped := time.Now()
+			leader.conn.sever(true)
+			next := w.worker(leader)
+			assert.True(t, next.began.After(leader.ceased), "one stops before the other begins")
+			assert.Less(t, next.began.Sub(stopped), leaseDuration*5/4+time.Second)
+			leader.conn.sever(false)
+			time.Sleep(time.Minute)
+		}
+		assert.Empty(t, w.overlaps)
+		assert.Equal(t, 4, w.logged("lost the session"))
+	})
+}
