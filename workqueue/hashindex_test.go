@@ -3,6 +3,7 @@ package workqueue
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -125,4 +126,31 @@ func FuzzHashIndex(f *testing.F) {
 		}
 		x.requireSound(t)
 	})
+}
+
+// Two items in about four billion have the same hash.
+func TestItemsWithTheSameHashAreToldApart(t *testing.T) {
+	t.Parallel()
+	var m entryMap[string]
+	a, b := m.findOrInsert("a", 7), m.findOrInsert("b", 7)
+	assert.NotSame(t, a, b)
+	assert.Same(t, a, m.findOrInsert("a", 7))
+	assert.Same(t, a, m.find("a", 7))
+	assert.Same(t, b, m.find("b", 7))
+	assert.Nil(t, m.find("c", 7))
+	m.remove(a)
+	assert.Nil(t, m.find("a", 7))
+	assert.Same(t, b, m.find("b", 7))
+
+	var f failures[string]
+	f.init(time.Hour)
+	for range 3 {
+		f.add("a")
+	}
+	// As if b had the hash of a.
+	handle, c := f.counts.get()
+	c.item, c.hash, c.n = "b", f.hash("a"), 8
+	f.index.insert(c.hash, handle)
+	assert.Equal(t, handle, f.findLocked("b", c.hash))
+	assert.Equal(t, 3, f.count("a"))
 }

@@ -31,6 +31,8 @@ type Row struct {
 	// Rounds is the most runs that each side has, for rows that take long; 0
 	// leaves it to the runner.
 	Rounds int
+	// MoreRounds multiplies the runs of each side, for rows whose runs vary; 0 is 1.
+	MoreRounds int
 
 	// Rate selects units per second instead of time per unit in the table.
 	Rate bool
@@ -51,6 +53,7 @@ func (r Row) units() float64 { return float64(max(1, r.Per)) }
 // rounds is the number of runs of each side, if most are wanted. What is alive is
 // hardly ever different, and takes a new process each time: three runs show it.
 func (r Row) rounds(most int) int {
+	most *= max(1, r.MoreRounds)
 	if r.Measure == LiveHeap {
 		most = min(most, 3)
 	}

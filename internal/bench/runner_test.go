@@ -114,3 +114,18 @@ func childOf(ctx context.Context, row Row, ours bool) *exec.Cmd {
 	cmd.Env = append(os.Environ(), childEnv+"="+who)
 	return cmd
 }
+
+func TestRowsThatVaryHaveMoreRounds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		row  Row
+		want int
+	}{
+		{Row{}, 9},
+		{Row{MoreRounds: 3}, 27},
+		{Row{MoreRounds: 3, Rounds: 5}, 5},
+		{Row{MoreRounds: 2, Measure: LiveHeap}, 3},
+	} {
+		require.Equal(t, c.want, c.row.rounds(9), c.row)
+	}
+}

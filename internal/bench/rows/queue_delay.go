@@ -25,7 +25,7 @@ func delayAndDrainRow() bench.Row {
 		Area: "queue", Work: "AddAfter of 100k and drain",
 		Does: "One goroutine adds 100,000 keys with delays of 1 to 5 ms while another one gets them and is done with them; a unit is a key.",
 		Per:  n, Quick: true,
-		Want: bench.Target{Ratio: 3},
+		Want: bench.Target{Ratio: 3, Allocs: bench.AtMost(0.1)},
 	}
 	return compareQueues(row, func(q queue) bench.Subject {
 		ks, ds := keys(n), delays(n, time.Millisecond, 5*time.Millisecond)
@@ -55,7 +55,7 @@ func delayRow() bench.Row {
 		Area: "queue", Work: "AddAfter, nothing due",
 		Does: "One goroutine adds 100,000 keys with delays of 1 to 2 hours, spread at random; a unit is a key.",
 		Per:  n, Repeat: 1,
-		Want: bench.Target{Ratio: 3},
+		Want: bench.Target{Ratio: 3, Allocs: bench.AtMost(0.1)},
 	}, func() func(queue) {
 		ks, ds := keys(n), delays(n, time.Hour, 2*time.Hour)
 		return func(q queue) {
@@ -72,8 +72,8 @@ func rateLimitRow() bench.Row {
 	return onNewQueues(bench.Row{
 		Area: "queue", Work: "AddRateLimited, then Forget",
 		Does: "50,000 keys are added with an exponential delay, asked for their number of requeues, and forgotten; a unit is a key.",
-		Per:  n, Repeat: 1,
-		Want: bench.Target{Ratio: 1.5, Allocs: bench.AtMost(0.5)},
+		Per:  n, Repeat: 1, Quick: true,
+		Want: bench.Target{Ratio: 1.5, Allocs: bench.AtMost(0.15)},
 	}, func() func(queue) {
 		ks := keys(n)
 		return func(q queue) {

@@ -1,0 +1,104 @@
+package rows
+
+import (
+	"sync"
+
+	"github.com/informerkit/informerkit/internal/bench"
+)
+
+// queueLimitRows compare our queue with the least that a queue of keys can be, to show
+// how far from it we are. What lies between is what the least does not do: it hands out
+// a key while another worker holds it, it has no context, no delays, and no statistics,
+// and it is never shut down.
+func queueLimitRows() []bench.Row {
+	row := func(row bench.Row, work func(queue) bench.Subject) bench.Row {
+		row.Area = "queue"
+		row.Ours = bench.Side{Who: informerkit, Setup: func() bench.Subject { return work(ourQueue()) }}
+		row.Theirs = bench.Side{Who: "mutex, map and ring", Setup: func() bench.Subject { return work(newBareQueue()) }}
+		return row
+	}
+	return []bench.Row{
+		row(bench.Row{
+			Work: "limit: add+get+done, one goroutine",
+			Does: "A key goes through our queue, and through the least there can be: a lock, a map of the queued keys, and a ring.",
+			Want: bench.Target{Ratio: 0.5},
+		}, cycle),
+		row(bench.Row{
+			Work: "limit: bursts of 20k, 8 producers, 8 workers",
+			Does: "20,000 keys at a time go through our queue, and through the least there can be; a unit is a key.",
+			Per:  20_000, MoreRounds: 3,
+			Want: bench.Target{Ratio: 0.5},
+		}, pass(20_000, 8, 8)),
+	}
+}
+
+// bareQueue is the least that a queue of keys can be.
+type bareQueue struct {
+	queue // nil: what the rows above do not call
+
+	mu     sync.Mutex
+	filled sync.Cond
+	queued map[key]struct{}
+	ring   []key
+	first  int
+	n      int
+}
+
+func newBareQueue() *bareQueue {
+	q := &bareQueue{queued: map[key]struct{}{}, ring: make([]key, 64)}
+	q.filled.L = &q.mu
+	return q
+}
+
+func (q *bareQueue) Add(k key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, there := q.queued[k]; there {
+		return
+	}
+	q.queued[k] = struct{}{}
+	if q.n == len(q.ring) {
+		ring := make([]key, 2*q.n)
+		copy(ring[copy(ring, q.ring[q.first:]):], q.ring[:q.first])
+		q.ring, q.first = ring, 0
+	}
+	q.ring[(q.first+q.n)%len(q.ring)] = k
+	q.n++
+	q.filled.Signal()
+}
+
+func (q *bareQueue) Get() (key, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.n == 0 {
+		q.filled.Wait()
+	}
+	k := q.ring[q.first]
+	q.ring[q.first] = key{}
+	q.first = (q.first + 1) % len(q.ring)
+	q.n--
+	delete(q.queued, k)
+	return k, true
+}
+
+// Done does nothing: a bareQueue does not know which keys are held.
+func (q *bareQueue) Done(key) {}
+
+// successRow is what a worker does with a key that is processed without a failure.
+func successRow() bench.Row {
+	return compareQueues(bench.Row{
+		Area: "queue", Work: "add+get+forget+done, one goroutine",
+		Does: "One goroutine adds a key, gets it, forgets its failures, as after each success, and is done with it; 1,024 keys in turn.",
+		Want: bench.Target{Ratio: 1.5, Allocs: bench.AtMost(0)},
+	}, func(q queue) bench.Subject {
+		ks := keys(1024)
+		return bench.Subject{Run: func(n int) {
+			for i := range n {
+				q.Add(ks[i%len(ks)])
+				k, _ := q.Get()
+				q.Forget(k)
+				q.Done(k)
+			}
+		}}
+	})
+}
