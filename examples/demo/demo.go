@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // Options configures a scripted demo; the zero value runs in namespace default,
@@ -32,6 +33,8 @@ type Options struct {
 	Log *slog.Logger
 	// Inspect, if set, is given the parts of the controller, to show them.
 	Inspect func(...inspect.Source) error
+	// History, if set, is what the page tells the story of a key from.
+	History *history.Recorder
 }
 
 // Say prints a line of the demo's output.

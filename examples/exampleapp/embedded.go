@@ -34,7 +34,7 @@ func (e *Env) Play(ctx context.Context, try []string, script func(context.Contex
 			return err
 		}
 	}
-	opts := demo.Options{Namespace: e.Namespace, Transcript: transcript, Log: e.Log, Inspect: e.Inspect}
+	opts := demo.Options{Namespace: e.Namespace, Transcript: transcript, Log: e.Log, Inspect: e.Inspect, History: e.History}
 	if !e.Once {
 		opts.Stay = func() {
 			transcript.Say("demo", "the end; the controller goes on until you press Ctrl-C. Play with it:")

@@ -29,6 +29,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // Exit statuses.
@@ -91,6 +92,9 @@ type Env struct {
 	Out io.Writer
 	// Transcript prints to Out what happens, with times and in causal order.
 	Transcript *demo.Transcript
+	// History is for the informers and queues of the example: the page tells the story of
+	// a key from it. It is nil if no page is served.
+	History *history.Recorder
 
 	pages pages
 }

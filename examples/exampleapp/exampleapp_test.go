@@ -241,6 +241,28 @@ func TestInspectionIsServedWhileTheExampleRuns(t *testing.T) {
 	}
 }
 
+// What an example records, the page tells of a key.
+func TestPageTellsTheStoryOfAKey(t *testing.T) {
+	status := run(t.Context(), "", []string{"-inspect", "127.0.0.1:0"}, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		queue := workqueue.New(workqueue.Options[string]{Name: "shown", History: env.History})
+		require.NoError(t, env.Inspect(inspect.Queue(queue)))
+		queue.Add("default/web")
+		answer, err := http.Get(env.url() + "?key=default/web&format=text")
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "default/web waits for a worker of queue shown")
+		assert.Contains(t, string(text), "Added to queue shown by the program.")
+		return nil
+	})
+	assert.Zero(t, status)
+	run(t.Context(), "", []string{"-inspect", "off"}, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
+		assert.Nil(t, env.History, "nobody could see it")
+		return nil
+	})
+}
+
 // A reader that does not read holds the end up for a second, no longer.
 func TestInspectionEndsWithAReaderAtHand(t *testing.T) {
 	var open net.Conn

@@ -13,11 +13,16 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // inspectAt is where the page for people is, if that port is free and the user does not
 // say otherwise. The port is that of net/http/pprof's documentation.
 const inspectAt = "127.0.0.1:6060"
+
+// historyEntries is how much of what happened to keys the page can tell: about a megabyte.
+// A reconcile that succeeds takes some five entries.
+const historyEntries = 8192
 
 // pages are what an example serves over HTTP. They are not protected: the one for
 // people listens on a loopback address unless the user gives another, and the one for
@@ -78,7 +83,8 @@ func (e *Env) serve() (stop func(), err error) {
 	}
 	mux := http.NewServeMux()
 	if e.pages.inspectAt != "" {
-		if e.pages.inspector, err = inspect.New(inspect.Options{Hosts: hosts(e.pages.inspectAt)}); err != nil {
+		e.History = history.New(history.Options{Entries: historyEntries})
+		if e.pages.inspector, err = inspect.New(inspect.Options{Hosts: hosts(e.pages.inspectAt), History: e.History}); err != nil {
 			return nil, err
 		}
 		mux.Handle("/debug/informers", e.pages.inspector)

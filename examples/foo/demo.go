@@ -35,6 +35,7 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 	printed := demo.PrintWrites(demo.PrintWrites(server.Config, env.Transcript, "controller", describe), env.Transcript, "event", describeEvents())
 	c, err := controller.New(printed, controller.Options{
 		Namespace: env.Namespace, Log: slog.New(slog.DiscardHandler), // failures are part of the demo
+		History: env.History,
 	})
 	if err != nil {
 		return err

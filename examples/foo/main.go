@@ -21,7 +21,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if env.Embedded() {
 		return play(ctx, env)
 	}
-	c, err := controller.New(env.Config, controller.Options{Namespace: env.Namespace, Log: env.Log})
+	c, err := controller.New(env.Config, controller.Options{Namespace: env.Namespace, Log: env.Log, History: env.History})
 	if err != nil {
 		return err
 	}

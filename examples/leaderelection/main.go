@@ -47,7 +47,7 @@ func run(ctx context.Context, env *exampleapp.Env, leaseDuration time.Duration) 
 	// On one machine, the process number distinguishes them.
 	identity := strings.ToLower(fmt.Sprintf("%s-%d", host, os.Getpid()))
 	c, err := controller.New(env.Config, controller.Options{
-		Identity: identity, Namespace: namespace, LeaseDuration: leaseDuration, Log: env.Log,
+		Identity: identity, Namespace: namespace, LeaseDuration: leaseDuration, Log: env.Log, History: env.History,
 		Say: func(format string, args ...any) { env.Transcript.Say(identity, format, args...) },
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func start(ctx context.Context, env *exampleapp.Env, cfg *rest.Config, namespace
 		})
 	})
 	c, err := controller.New(cfg, controller.Options{
-		Identity: name, Namespace: namespace, LeaseDuration: 3 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Identity: name, Namespace: namespace, LeaseDuration: 3 * time.Second, Log: slog.New(slog.DiscardHandler), History: env.History,
 		Say: func(format string, args ...any) { env.Transcript.Say(name, format, args...) },
 	})
 	if err != nil {

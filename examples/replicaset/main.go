@@ -45,7 +45,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 // serve runs the controller on a cluster, where the sets are the user's.
 func serve(ctx context.Context, env *exampleapp.Env) error {
 	c, err := controller.New(env.Config, controller.Options{
-		Namespace: env.Namespace, Log: env.Log,
+		Namespace: env.Namespace, Log: env.Log, History: env.History,
 		Trace: func(step controller.Step) {
 			env.Log.Info(fmt.Sprintf("%s pod", step.Action), "set", step.Set, "pod", step.Pod)
 		},

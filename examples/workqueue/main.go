@@ -37,7 +37,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 
 // serve runs the controller on a cluster, where the pods are the user's.
 func serve(ctx context.Context, env *exampleapp.Env) error {
-	c, err := controller.New(env.Config, controller.Options{Namespace: env.Namespace, Log: env.Log})
+	c, err := controller.New(env.Config, controller.Options{Namespace: env.Namespace, Log: env.Log, History: env.History})
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // resyncPeriod is how often every Foo is looked at although nothing has happened.
@@ -35,6 +36,8 @@ const stopTimeout = 5 * time.Second
 type Options struct {
 	Namespace string
 	Log       *slog.Logger
+	// History, if set, records what happens to each key, for a page of package inspect.
+	History *history.Recorder
 }
 
 // Controller keeps a Deployment for each Foo.
@@ -74,7 +77,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 		namespaces = []string{opts.Namespace}
 	}
 	c.factory, err = informer.NewFactory(cfg, informer.FactoryOptions{
-		Namespaces: namespaces, Transform: dropManagedFields, Logger: opts.Log,
+		Namespaces: namespaces, Transform: dropManagedFields, Logger: opts.Log, History: opts.History,
 	})
 	if err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	}
 	c.broadcaster = events.NewBroadcaster(sink)
 	c.recorder = c.broadcaster.NewRecorder(runtime.NewScheme(), component)
-	c.queue = workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "foos"})
+	c.queue = workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "foos", History: opts.History})
 	return c, c.addHandlers()
 }
 

@@ -33,6 +33,7 @@ import (
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 const (
@@ -56,7 +57,9 @@ type Options struct {
 	LeaseDuration time.Duration
 	// Say, if set, is called with what happens.
 	Say func(format string, args ...any)
-	Log *slog.Logger
+	// History, if set, records what happens to each key, for a page of package inspect.
+	History *history.Recorder
+	Log     *slog.Logger
 }
 
 // Controller is one replica.
@@ -82,7 +85,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{opts: opts}
-	if c.configMaps, err = informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: opts.Log}); err != nil {
+	if c.configMaps, err = informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: opts.Log, History: opts.History}); err != nil {
 		return nil, err
 	}
 	if c.client, err = restclient.New[*corev1.ConfigMap](cfg, resource); err != nil {
@@ -105,7 +108,7 @@ func (c *Controller) Readiness() informer.Readiness { return c.configMaps }
 
 // Parts returns what there is to see of the replica on a page of package inspect.
 func (c *Controller) Parts() []inspect.Source {
-	return []inspect.Source{inspect.Informer(c.configMaps), inspect.Queue(&c.term)}
+	return []inspect.Source{inspect.Informer(c.configMaps), inspect.Queue(&c.term), inspect.Replica(c.replica)}
 }
 
 // Run follows, and leads while it holds the Lease, until ctx ends.
@@ -127,7 +130,7 @@ func (c *Controller) lead(ctx context.Context, part *sharding.Part) error {
 	c.opts.Say("leads")
 	// A queue for this term: what it leaves undone is the business of the next leader, which
 	// begins with all keys, as this one does.
-	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "configmaps"})
+	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "configmaps", History: c.opts.History})
 	c.term.Store(queue)
 	handler, err := informer.EnqueueKeysOf(c.configMaps, queue)
 	if err != nil {
@@ -148,6 +151,14 @@ func (c *Controller) lead(ctx context.Context, part *sharding.Part) error {
 // currentQueue is the queue of the newest term, for the page.
 type currentQueue struct {
 	atomic.Pointer[workqueue.RateLimitingQueue[types.NamespacedName]]
+}
+
+// InspectItem is that of the queue, for the page of one key.
+func (c *currentQueue) InspectItem(item types.NamespacedName) workqueue.ItemInspection[types.NamespacedName] {
+	if queue := c.Load(); queue != nil {
+		return queue.InspectItem(item)
+	}
+	return workqueue.ItemInspection[types.NamespacedName]{Queue: "configmaps"}
 }
 
 // InspectUpTo is that of the queue. A replica that has never led has none.

@@ -25,6 +25,7 @@ import (
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // stopTimeout is how long reconciles in progress may take to finish at the end.
@@ -36,6 +37,8 @@ var podResource = corev1.SchemeGroupVersion.WithResource("pods")
 type Options struct {
 	// Namespace restricts the controller to one namespace.
 	Namespace string
+	// History, if set, records what happens to each key, for a page of package inspect.
+	History *history.Recorder
 	// Log gets what goes wrong; nil discards it.
 	Log *slog.Logger
 	// Trace, if set, is called with each thing that the controller does. It may
@@ -104,16 +107,16 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	// stored once. It is safe because nothing modifies what is in a cache.
 	pool := reflector.NewInternPool()
 	if c.pods, err = informer.New(podSource, informer.Options[*corev1.Pod]{
-		Name: "pods", Logger: opts.Log, InternPool: pool,
+		Name: "pods", Logger: opts.Log, InternPool: pool, History: opts.History,
 		Indexer: indexer.Options[*corev1.Pod]{Indexes: []indexer.IndexDefinition[*corev1.Pod]{c.byOwner}},
 	}); err != nil {
 		return nil, err
 	}
-	if c.sets, err = informer.New(setSource, informer.Options[*api.ReplicaSet]{Name: "replicasets", Logger: opts.Log, InternPool: pool}); err != nil {
+	if c.sets, err = informer.New(setSource, informer.Options[*api.ReplicaSet]{Name: "replicasets", Logger: opts.Log, InternPool: pool, History: opts.History}); err != nil {
 		return nil, err
 	}
 
-	c.queue = workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "replicaset"})
+	c.queue = workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "replicaset", History: opts.History})
 	return c, c.addHandlers()
 }
 

@@ -83,7 +83,7 @@ func newScript(cfg *rest.Config, opts Options) (*script, error) {
 		}
 		return w.Done()
 	})
-	s.controller, err = controller.New(printed, controller.Options{Namespace: opts.Namespace, Log: opts.Log})
+	s.controller, err = controller.New(printed, controller.Options{Namespace: opts.Namespace, Log: opts.Log, History: opts.History})
 	if err != nil {
 		return nil, err
 	}

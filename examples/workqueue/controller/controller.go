@@ -23,6 +23,7 @@ import (
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 const (
@@ -62,6 +63,8 @@ type Options struct {
 	Outcome func(workqueue.Outcome[types.NamespacedName])
 	// Metrics, if set, gets the measurements of the queue.
 	Metrics workqueue.Metrics
+	// History, if set, records what happens to each key, for a page of package inspect.
+	History *history.Recorder
 	// Log gets what goes wrong; nil discards it.
 	Log *slog.Logger
 }
@@ -99,12 +102,12 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.pods, err = informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Logger: opts.Log}); err != nil {
+	if c.pods, err = informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Logger: opts.Log, History: opts.History}); err != nil {
 		return nil, err
 	}
 	c.queue = workqueue.NewRateLimiting(
 		workqueue.Exponential[types.NamespacedName](workqueue.ExponentialOptions{Base: FirstDelay, Max: LongestDelay}),
-		workqueue.Options[types.NamespacedName]{Name: "pods", MaxWait: maxWait, Metrics: opts.Metrics},
+		workqueue.Options[types.NamespacedName]{Name: "pods", MaxWait: maxWait, Metrics: opts.Metrics, History: opts.History},
 	)
 	c.handler, err = c.pods.AddHandler(c.enqueue(), informer.HandlerOptions{Name: "enqueue"})
 	return c, err

@@ -88,7 +88,7 @@ func newScript(cfg *rest.Config, opts Options) (*script, error) {
 		return nil, err
 	}
 	s.controller, err = controller.New(cfg, controller.Options{
-		Namespace: opts.Namespace, Log: opts.Log, Send: s.send, Outcome: s.observe, Metrics: s.metrics,
+		Namespace: opts.Namespace, Log: opts.Log, Send: s.send, Outcome: s.observe, Metrics: s.metrics, History: opts.History,
 	})
 	if err != nil {
 		return nil, err
