@@ -23,6 +23,7 @@ func readRows() []bench.Row {
 	rows := []bench.Row{
 		compareStores(get, clientGoStore, someIndexes(1), gets(big, 2)),
 		bareMapRow(),
+		bareSliceRow(),
 		compareStores(few, clientGoStore, someIndexes(1), lists(10_000)),
 		compareStores(listAll(big, 5, false), clientGoStore, someIndexes(1), lists(big)),
 	}
@@ -142,6 +143,21 @@ func bareMapRow() bench.Row {
 				}
 			})
 		}}
+	}
+	return row
+}
+
+// bareSliceRow is the most that a list could be: memory that is read in its order.
+func bareSliceRow() bench.Row {
+	row := compareStores(bench.Row{
+		Work: "list all of 100k against a bare slice",
+		Does: "One goroutine lists all pods; the other side walks over a slice of them. A unit is a visited pod.",
+		Per:  big,
+		Want: bench.Target{Allocs: bench.AtMost(0)},
+	}, implementation{who: "Go slice"}, nil, lists(big))
+	row.Theirs.Setup = func() bench.Subject {
+		ps := pods(big, 20)
+		return times(func() { expect(visited(ps), big) })
 	}
 	return row
 }
