@@ -23,7 +23,7 @@ import (
 // controller that touches all of its objects.
 func burstRows() []bench.Row {
 	var rows []bench.Row
-	allocs := map[string]float64{"widgets": 145, "nodes": 360}
+	allocs := map[string]float64{"widgets": 120, "nodes": 360}
 	for _, name := range []string{"widgets", "nodes"} {
 		b := bursts[name]
 		does := fmt.Sprintf("An informer of 1,000 objects has synced; then 30,000 changes of them come as fast as they can be read, JSON, %s, from another process on the same machine, until a handler has received all; ", b.name)
