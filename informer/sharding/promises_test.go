@@ -340,6 +340,7 @@ func TestPromise7EditsByHandAreHealed(t *testing.T) {
 		"without a label":         func(l *lease) *lease { l.Labels = nil; return l },
 		"without annotations":     func(l *lease) *lease { l.Annotations = nil; return l },
 		"for a century":           func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(1<<31 - 1)); return l },
+		"for an hour":             func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(3600)); return l },
 		"for a negative time":     func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(-1)); return l },
 		"empty":                   func(l *lease) *lease { l.Spec = leaseSpec{}; return l },
 		"renewed in another year": func(l *lease) *lease { l.Spec.RenewTime.Time = l.Spec.RenewTime.AddDate(30, 0, 0); return l },

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -94,6 +96,16 @@ func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 			})
 		}
 		handled("one", "first")
+		// It may write Events, too; without that it would lead all the same.
+		events, err := restclient.New[*eventsv1.Event](admin, eventsv1.SchemeGroupVersion.WithResource("events"))
+		require.NoError(t, err)
+		eventually(t, func() error {
+			all, err := events.List(ctx, namespace, metav1.ListOptions{})
+			if err == nil && !slices.ContainsFunc(all, func(e *eventsv1.Event) bool { return e.Reason == sharding.EventLeaderElected }) {
+				err = fmt.Errorf("no Event says who leads, of %d", len(all))
+			}
+			return err
+		})
 		// Edited by hand, a session is read again before it is renewed.
 		leases, err := restclient.New[*coordinationv1.Lease](admin, coordinationv1.SchemeGroupVersion.WithResource("leases"))
 		require.NoError(t, err)
