@@ -352,7 +352,7 @@ func TestKeyOfAPausedGroupWaitsUntilItIsResumed(t *testing.T) {
 		e = explain(t, h, "prod/web")
 		assert.Regexp(t, `^prod/web is in no queue: .* ago, dropped from queue work with its group\.$`, e.Answer.Sentence)
 		assert.Equal(t, "Dropped from queue work with its group.", e.sentences()[len(e.sentences())-1])
-		assert.Regexp(t, `^Added at .* by the program; dropped with its group\.$`, e.Story)
+		assert.Regexp(t, `^Added at .* by the program; resumed with its group at .*; held back with its group at .*; dropped with its group\.$`, e.Story)
 	})
 }
 
