@@ -132,10 +132,10 @@ func TestPageThatCannotBeUpdated(t *testing.T) {
 	require.NoError(t, err)
 	for broken, says := range map[string]string{
 		"": "it has no place",
-		strings.Replace(string(page), "sharding: moves", "sharding: motions", 1):                  `the place "motions" is unknown`,
-		string(page) + "<!-- sharding: moves -->\n<!-- /sharding -->\n":                           `the place "moves" is unknown, is there twice`,
-		strings.Replace(string(page), "<!-- /sharding -->\n", "", -1):                             "has no end",
-		strings.Replace(string(page), "<!-- sharding: how -->\n", "", 1):                          `it has no place "how"`,
+		strings.Replace(string(page), "sharding: moves", "sharding: motions", 1):                   `the place "motions" is unknown`,
+		string(page) + "<!-- sharding: moves -->\n<!-- /sharding -->\n":                            `the place "moves" is unknown, is there twice`,
+		strings.Replace(string(page), "<!-- /sharding -->\n", "", -1):                              "has no end",
+		strings.Replace(string(page), "<!-- sharding: how -->\n", "", 1):                           `it has no place "how"`,
 		"<!-- sharding: how -->\n<!-- /sharding -->\n<!-- sharding: moves -->\n<!-- /sharding -->": "has no end",
 	} {
 		_, err := r.Update(broken)
