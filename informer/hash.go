@@ -49,7 +49,10 @@ const (
 	// another one are in other ranges than that.
 	HashUID HashKey = iota
 	// HashNamespace hashes the namespace, so that all objects of a namespace are in one
-	// range: owners and what they own. A large namespace cannot be divided.
+	// range: owners and what they own. A large namespace cannot be divided. The hash is
+	// the server's, 64-bit FNV-1a, in whose first bits the last letters of a name hardly
+	// count, and ranges are of first bits: namespaces such as team-1 and team-2 fall into
+	// a few ranges, however many there are. So look at [HashKey.Of] for your names first.
 	HashNamespace
 	// HashOwner hashes the UID of the owner that controls the object, so that it is in
 	// the range in which HashUID has its owner. An object that nothing controls is

@@ -67,9 +67,8 @@ func TestBurstAllocatesNoMoreWithAHistory(t *testing.T) {
 	assert.Less(t, with, without+1)
 }
 
-// What handlers and queues note of an object is in the history when the object is gone.
-//
-// Promise history/4
+// What handlers and queues note of an object does not keep it alive: the fourth promise of
+// package history, with real handlers.
 func TestHistoryKeepsNoObjectAlive(t *testing.T) {
 	recorder := history.New(history.Options{})
 	queue := workqueue.New(workqueue.Options[types.NamespacedName]{Name: "work", History: recorder})

@@ -72,8 +72,7 @@ func (r *replica) leave() error {
 func (r *replica) kill() {
 	r.traffic.dead.Store(true)
 	r.board.killed(r)
-	r.stop()
-	<-r.ended // what it could not say is its error
+	_ = r.leave() // what it could not say is its error
 }
 
 // work reads the range of a part, and then processes its objects.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,12 +137,10 @@ func (g *group) missed(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- all.Run(ctx) }()
-	defer func() {
-		cancel()
-		<-ended // the objects have arrived
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { _ = all.Run(ctx) }) // until the objects have arrived
+	defer running.Wait()
+	defer cancel()
 	if err := informer.WaitForSync(ctx, all); err != nil {
 		return 0, err
 	}
