@@ -16,9 +16,9 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,38 +80,53 @@ func (l *Ledger) Begin(ctx context.Context) error {
 	return nil
 }
 
-// Follow notes what happens, until ctx ends. A server ends watches from time to time, and then
-// it goes on from the version that was seen last. If the server does not have that
-// any more it is an error, since a history with a gap proves nothing.
+// Follow notes what happens, until ctx ends. A server ends watches from time to time, and
+// connections break; then it goes on from the version that was seen last. If the server does
+// not have that any more it is an error, since a history with a gap proves nothing; and
+// so it is if the server does not answer for some seconds.
 func (l *Ledger) Follow(ctx context.Context) error {
-	for {
-		err := l.watch(ctx)
+	for failures := 0; ; {
+		seen := l.version
+		final, err := l.watch(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil {
+		if failures++; l.version != seen {
+			failures = 0
+		}
+		if final || failures == maxFailures {
 			return fmt.Errorf("not all that happened to the foos is known: watch from version %s: %w", l.version, err)
+		}
+		if failures > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(failurePause):
+			}
 		}
 	}
 }
 
-// watch notes what one watch shows. It returns nil if it can go on with another one.
-func (l *Ledger) watch(ctx context.Context) error {
+// A watch that fails is tried again after a pause, this many times.
+const (
+	maxFailures  = 50
+	failurePause = 100 * time.Millisecond
+)
+
+// watch notes what one watch shows, and returns why it has ended. It is final if another one
+// cannot go on from there.
+func (l *Ledger) watch(ctx context.Context) (final bool, err error) {
 	stream, err := l.source.Watch(ctx, metav1.ListOptions{ResourceVersion: l.version})
 	if err != nil {
-		return err
+		return isFinal(err), err
 	}
 	defer func() { _ = stream.Close() }()
 	for {
 		event, err := stream.Next()
-		var refused apierrors.APIStatus
-		switch {
-		case errors.As(err, &refused): // the server does not have the version any more
-			return err
-		case err != nil: // the connection has ended
-			return nil //nolint:nilerr // the next one begins where this one has ended
-		case event.Err != nil:
-			return event.Err
+		if err != nil {
+			return isFinal(err), err
+		}
+		if event.Err != nil { // an object that cannot be read
+			return true, event.Err
 		}
 		l.version = event.ResourceVersion
 		switch event.Type {
@@ -120,6 +135,11 @@ func (l *Ledger) watch(ctx context.Context) error {
 		case watch.Deleted, watch.Bookmark, watch.Error:
 		}
 	}
+}
+
+// isFinal reports whether the server does not have the version any more.
+func isFinal(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
 // Note notes a state of a Foo. The states of one Foo come in their order.

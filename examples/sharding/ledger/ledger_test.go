@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -156,7 +157,10 @@ func TestLedgerGoesOnWhenTheServerEndsAWatch(t *testing.T) {
 	require.NoError(t, l.Begin(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- l.Follow(ctx) }()
+	go func() {
+		defer cancel() // nothing more is known: Settle need not wait
+		ended <- l.Follow(ctx)
+	}()
 	for i := range 20 {
 		name := fmt.Sprint("foo-", i)
 		require.NoError(t, server.Create(&api.Foo{
@@ -176,9 +180,33 @@ func TestLedgerGoesOnWhenTheServerEndsAWatch(t *testing.T) {
 			server.BreakConnections()
 		}
 	}
-	assert.Zero(t, l.Settle(t.Context(), 20))
+	assert.Zero(t, l.Settle(ctx, 20))
 	counts, _ := l.Counts()
 	assert.Equal(t, Counts{Foos: 20, Done: 20, Taken: 20, Double: 20}, counts, "done in a term that was not begun")
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// A history with a gap proves nothing, and neither does a server that is away.
+func TestLedgerEndsWhenItCannotGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, "default")
+		require.NoError(t, err)
+		l.version = "7"
+		begin := time.Now()
+		err = l.Follow(t.Context())
+		require.ErrorContains(t, err, "not all that happened to the foos is known: watch from version 7: ")
+		assert.Equal(t, (maxFailures-1)*failurePause, time.Since(begin))
+	})
+	server := informertest.Start(t, informertest.Options{})
+	require.NoError(t, server.Register(informertest.Resource{Group: api.Resource.Group, Versions: []string{api.Resource.Version}, Kind: api.Kind.Kind}))
+	l, err := New(server.Config(), "default")
+	require.NoError(t, err)
+	require.NoError(t, l.Begin(t.Context()))
+	require.NoError(t, server.Create(&api.Foo{
+		TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"},
+	}))
+	server.Compact()
+	require.ErrorContains(t, l.Follow(t.Context()), "not all that happened")
 }
