@@ -63,6 +63,9 @@ func TestEventsSayWhoLeads(t *testing.T) {
 		second.conn.sever(false)
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"Normal LeaderElected Take replica member-1 leads"}, n.take())
+		synctest.Wait()
+		w.server.mu.Lock()
+		defer w.server.mu.Unlock()
 		for _, about := range n.about[1:] { // the first one may come before the Lease is seen
 			assert.Equal(t, metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}, about.TypeMeta)
 			assert.Equal(t, "default/group-part-0", about.Namespace+"/"+about.Name)
