@@ -82,10 +82,8 @@ func (q *BatchFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj 
 // later one is the newer one. Otherwise Replace is like Add, and however long
 // the list, it counts as one change.
 func (q *BatchFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion string) error {
-	for i, obj := range objs {
-		if err := check("Replace", obj); err != nil {
-			return fmt.Errorf("%w (object %d of %d)", err, i+1, len(objs))
-		}
+	if i := firstInvalid(objs); i >= 0 {
+		return fmt.Errorf("%w (object %d of %d)", check("Replace", objs[i]), i+1, len(objs))
 	}
 	return q.enqueue(ctx, Change[T]{Type: Replaced, Collection: &Collection[T]{objs, resourceVersion}})
 }

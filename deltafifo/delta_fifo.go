@@ -29,22 +29,12 @@ type DeltaFIFO[T Object] struct {
 	known     KnownObjects[T]
 	transform func(T) (T, error)
 
-	// items has the deltas of each queued object, at least one.
-	items map[types.NamespacedName]Deltas[T]
-	// keys are those of items, in the order in which they will be popped, behind
-	// head zero values. A slice with a moving head, as popping by keys[1:] would
-	// give its memory up and allocate for each push; container/list would, too.
-	// A ring buffer would gain nothing over it.
-	keys []types.NamespacedName
-	head int
-	// peak is the most keys that items has held: neither it nor keys can shrink.
-	peak int
+	line line[T]
 
-	// inProcess is the newest delta of the object that the consumer has popped and
-	// not finished, if processing. Between its removal from items and its arrival
-	// in the store the object would otherwise be unknown to Delete and Replace.
-	inProcess  Delta[T]
-	processing bool
+	// inProcess is the object that the consumer has popped and not finished, or nil.
+	// Between its removal from the line and its arrival in the store the object
+	// would otherwise be unknown to Delete and Replace.
+	inProcess *item[T]
 
 	// returned is what Known has returned since the last write of each object,
 	// for isTransformed; nil without a transform.
@@ -58,7 +48,7 @@ func New[T Object](opts Options[T]) *DeltaFIFO[T] {
 	q := &DeltaFIFO[T]{
 		known:     opts.KnownObjects,
 		transform: opts.Transform,
-		items:     map[types.NamespacedName]Deltas[T]{},
+		line:      newLine[T](),
 		initial:   initialState{synced: make(chan struct{})},
 	}
 	q.init(opts.Limit)
@@ -98,7 +88,7 @@ func (q *DeltaFIFO[T]) DeleteFinalStateUnknown(ctx context.Context, tombstone De
 	if err := tombstone.check(); err != nil {
 		return err
 	}
-	return q.enqueue(ctx, Delta[T]{Type: Deleted, Key: tombstone.Key, Object: tombstone.Object, FinalStateUnknown: true})
+	return q.enqueue(ctx, tombstone.Key, pendingDelta[T]{typ: Deleted, object: tombstone.Object, finalStateUnknown: true})
 }
 
 // Bookmark does nothing but to fail where Add would fail for ctx or Close. A
@@ -124,68 +114,33 @@ func (q *DeltaFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj 
 	if err != nil {
 		return err
 	}
-	return q.enqueue(ctx, Delta[T]{Type: typ, Key: key, Object: obj})
+	return q.enqueue(ctx, key, pendingDelta[T]{typ: typ, object: obj})
 }
 
 // enqueue queues one delta, unless it deletes what does not exist.
-func (q *DeltaFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
+func (q *DeltaFIFO[T]) enqueue(ctx context.Context, key types.NamespacedName, d pendingDelta[T]) error {
 	if err := q.lockWhenRoom(ctx); err != nil {
 		return err
 	}
 	n := 0
 	defer func() { q.countAndUnlock(n) }() // also if KnownObjects panics
-	if d.Type != Deleted || q.exists(d.Key) {
-		n = q.append(d)
+	if d.typ != Deleted || q.exists(key) {
+		n = q.append(key, d)
 	}
-	delete(q.returned, d.Key)
+	delete(q.returned, key)
 	q.noteWrite(false)
 	return nil
 }
 
-// append adds one delta to the list of its object and returns by how many the
-// number of deltas has grown: by none if it merges with a Deleted before it. The
-// mutex must be locked.
-func (q *DeltaFIFO[T]) append(d Delta[T]) int {
-	deltas, queued := q.items[d.Key]
-	if last := len(deltas) - 1; last >= 0 && d.Type == Deleted && deltas[last].Type == Deleted {
-		if deltas[last].FinalStateUnknown {
-			deltas[last] = d
-		}
-		return 0
+// append adds one delta to those of its object and returns by how many the number of
+// deltas has grown. The mutex must be locked.
+func (q *DeltaFIFO[T]) append(key types.NamespacedName, d pendingDelta[T]) int {
+	pushed, n := q.line.append(key, d)
+	if pushed {
+		q.initial.pushed++
 	}
-	q.items[d.Key] = append(deltas, d)
-	if !queued {
-		q.pushKey(d.Key)
-	}
-	return 1
+	return n
 }
-
-// pushKey puts the key of a new item at the end of the line. The mutex must be
-// locked.
-func (q *DeltaFIFO[T]) pushKey(key types.NamespacedName) {
-	if q.head > len(q.keys)/2 {
-		// Moving the keys to the front costs less than the pops that made the gap.
-		n := copy(q.keys, q.keys[q.head:])
-		clear(q.keys[n:])
-		q.keys, q.head = q.keys[:n], 0
-	}
-	q.keys = append(q.keys, key)
-	q.peak = max(q.peak, len(q.items))
-	q.initial.pushed++
-}
-
-// popKey removes the key at the head of the line, which must not be empty. The
-// mutex must be locked.
-func (q *DeltaFIFO[T]) popKey() types.NamespacedName {
-	key := q.keys[q.head]
-	q.keys[q.head] = types.NamespacedName{} // releases the strings
-	q.head++
-	return key
-}
-
-// inLine returns the queued keys, in the order in which they will be popped. The
-// mutex must be locked, and the slice belongs to the queue.
-func (q *DeltaFIFO[T]) inLine() []types.NamespacedName { return q.keys[q.head:] }
 
 // Len returns the number of pending deltas, of all objects. What is being
 // processed does not count.

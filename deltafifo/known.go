@@ -41,13 +41,12 @@ func (q *DeltaFIFO[T]) Known(key types.NamespacedName) (T, bool) {
 // newest looks for the newest state of an object where it is on its way to the
 // store, and then in the store. The mutex must be locked.
 func (q *DeltaFIFO[T]) newest(key types.NamespacedName) (obj T, ok bool) {
-	deltas, queued := q.items[key]
+	it, queued := q.line.byKey[key]
 	switch {
 	case queued:
-		d := deltas.Newest()
-		obj, ok = d.Object, d.Type != Deleted
+		obj, ok = it.newest.object, !it.isDeleted()
 	case q.isInProcess(key):
-		obj, ok = q.inProcess.Object, q.inProcess.Type != Deleted
+		obj, ok = q.inProcess.newest.object, !q.inProcess.isDeleted()
 	case q.known != nil:
 		obj, ok = q.known.Get(key)
 	}
@@ -63,14 +62,14 @@ func (q *DeltaFIFO[T]) newest(key types.NamespacedName) (obj T, ok bool) {
 // which the new one merges. Without KnownObjects what is in process does not
 // count, as that consumer remembers nothing. The mutex must be locked.
 func (q *DeltaFIFO[T]) exists(key types.NamespacedName) bool {
-	if _, queued := q.items[key]; queued {
+	if q.line.has(key) {
 		return true
 	}
 	if q.known == nil {
 		return false
 	}
 	if q.isInProcess(key) {
-		return q.inProcess.Type != Deleted
+		return !q.inProcess.isDeleted()
 	}
 	_, ok := q.known.Get(key)
 	return ok
@@ -85,7 +84,7 @@ func (q *DeltaFIFO[T]) onlyKnown() iter.Seq[T] {
 				continue
 			}
 			key := object.KeyOf(obj)
-			if _, queued := q.items[key]; queued || q.isInProcess(key) {
+			if q.line.has(key) || q.isInProcess(key) {
 				continue
 			}
 			if !yield(obj) {

@@ -1,10 +1,6 @@
 package deltafifo
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-)
+import "k8s.io/apimachinery/pkg/types"
 
 // GetByKey returns a copy of the deltas that are queued for an object, and whether
 // there are any. What is in process is no longer queued. GetByKey, List and ListKeys
@@ -12,8 +8,11 @@ import (
 func (q *DeltaFIFO[T]) GetByKey(key types.NamespacedName) (Deltas[T], bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	deltas, ok := q.items[key]
-	return slices.Clone(deltas), ok
+	it, ok := q.line.byKey[key]
+	if !ok {
+		return nil, false
+	}
+	return it.deltas(), true
 }
 
 // List returns a copy of everything that is queued, in the order in which it
@@ -21,9 +20,9 @@ func (q *DeltaFIFO[T]) GetByKey(key types.NamespacedName) (Deltas[T], bool) {
 func (q *DeltaFIFO[T]) List() []Deltas[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	list := make([]Deltas[T], 0, len(q.inLine()))
-	for _, key := range q.inLine() {
-		list = append(list, slices.Clone(q.items[key]))
+	list := make([]Deltas[T], 0, len(q.line.byKey))
+	for it := range q.line.all {
+		list = append(list, it.deltas())
 	}
 	return list
 }
@@ -33,5 +32,9 @@ func (q *DeltaFIFO[T]) List() []Deltas[T] {
 func (q *DeltaFIFO[T]) ListKeys() []types.NamespacedName {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return append([]types.NamespacedName{}, q.inLine()...)
+	keys := make([]types.NamespacedName, 0, len(q.line.byKey))
+	for it := range q.line.all {
+		keys = append(keys, it.key)
+	}
+	return keys
 }

@@ -1,12 +1,12 @@
 package deltafifo
 
 import (
+	"reflect"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Promise deltafifo/14
@@ -42,31 +42,60 @@ func TestTheBatchQueueReleasesTheMemoryOfABurst(t *testing.T) {
 func TestTheDeltaFIFOReleasesTheMemoryOfABurst(t *testing.T) {
 	t.Parallel()
 	q := deltaQueue{New(Options[thing]{Limit: Unbounded})}
-	fill := func(n int) {
-		for i := range n {
-			require.NoError(t, q.Add(t.Context(), newThing(strconv.Itoa(i), "1")))
+	fill := func(objects, changes int) {
+		for i := range objects * changes {
+			require.NoError(t, q.Update(t.Context(), newThing(strconv.Itoa(i%objects), "1")))
 		}
 	}
 	for range 3 {
-		fill(5_000)
-		assert.Equal(t, 5_000, q.peak)
+		fill(5_000, 1)
+		assert.GreaterOrEqual(t, q.line.items.made, 5_000)
+		large := reflect.ValueOf(q.line.byKey).Pointer()
 		drain(t, q, nil)
-		assert.Zero(t, q.peak, "the map has been replaced")
-		assert.Zero(t, cap(q.keys))
-		fill(maxKept)
+		assert.Zero(t, q.line.items.made, "the pages of many objects")
+		assert.Empty(t, q.line.items.free)
+		assert.NotEqual(t, large, reflect.ValueOf(q.line.byKey).Pointer(), "the map of many objects")
+		fill(1, 5_000)
+		assert.GreaterOrEqual(t, q.line.deltas.made, 4_999)
 		drain(t, q, nil)
-		assert.Equal(t, maxKept, q.peak, "a steady load keeps the map")
+		assert.Zero(t, q.line.deltas.made, "the pages of many changes")
+		assert.Empty(t, q.line.deltas.free)
+		fill(maxKept, 2)
+		drain(t, q, nil)
+		assert.Equal(t, maxKept, q.line.items.made, "a steady load keeps its memory")
+		assert.Equal(t, maxKept, q.line.deltas.made)
+		fill(maxKept, 2)
+		assert.Equal(t, maxKept, q.line.items.made, "and uses it again")
+		assert.Equal(t, maxKept, q.line.deltas.made)
+		drain(t, q, nil)
 	}
+}
+
+// Promise deltafifo/11
+func TestAQueueThatIsNeverEmptyKeepsLittleOfABurst(t *testing.T) {
+	t.Parallel()
+	q := deltaQueue{New(Options[thing]{Limit: Unbounded})}
+	for i := range 20_000 {
+		require.NoError(t, q.Update(t.Context(), newThing(strconv.Itoa(i/2), "1")))
+	}
+	for range 9_999 {
+		popOnce(t, q)
+	}
+	assert.Len(t, q.ListKeys(), 1)
+	assert.Len(t, q.line.items.free, maxKept)
+	assert.Len(t, q.line.deltas.free, maxKept)
 }
 
 // The line may never be empty: neither what has left nor the place where it was
 // may stay.
-func TestTheLineOfKeysIsAsLongAsWhatIsQueued(t *testing.T) {
+func TestTheLineIsAsLongAsWhatIsQueued(t *testing.T) {
 	t.Parallel()
 	q := deltaQueue{New(Options[thing]{Limit: Unbounded})}
 	next, first := 0, 0
 	add := func() {
-		require.NoError(t, q.Add(t.Context(), newThing(strconv.Itoa(next), "1")))
+		for range 3 {
+			require.NoError(t, q.Update(t.Context(), newThing(strconv.Itoa(next), "1")))
+		}
 		next++
 	}
 	for range 10 {
@@ -74,21 +103,23 @@ func TestTheLineOfKeysIsAsLongAsWhatIsQueued(t *testing.T) {
 	}
 	for range 10_000 {
 		add()
-		line := q.keys
-		head := q.head
+		left := q.line.first
+		second := left.oldest.next
 		assert.Equal(t, keyNamed(strconv.Itoa(first)), popOnce(t, q)[0].Key)
 		first++
-		require.Equal(t, types.NamespacedName{}, line[head], "a key that has left")
+		require.Equal(t, item[thing]{}, *left, "an object that has left")
+		require.Equal(t, pendingDelta[thing]{}, *second, "a delta that has left")
 	}
 	assert.Len(t, q.ListKeys(), 10)
-	assert.LessOrEqual(t, cap(q.keys), 64)
+	assert.Equal(t, perPage, q.line.items.made)
+	assert.Equal(t, 2*perPage, q.line.deltas.made)
 	for i, key := range q.ListKeys() {
 		assert.Equal(t, keyNamed(strconv.Itoa(first+i)), key)
 	}
-	for _, gap := range q.keys[:q.head] {
-		assert.Zero(t, gap)
+	for _, free := range q.line.items.free {
+		assert.Zero(t, *free)
 	}
-	for _, gap := range q.keys[len(q.keys):cap(q.keys)] {
-		assert.Zero(t, gap)
+	for _, free := range q.line.deltas.free {
+		assert.Zero(t, *free)
 	}
 }

@@ -2,7 +2,6 @@ package deltafifo
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -35,31 +34,20 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(deltas Deltas[T]) e
 	if err := q.lockWhenPending(ctx); err != nil {
 		return err
 	}
-	deltas := q.take()
-	q.countAndUnlock(-len(deltas))
+	it := q.line.pop()
+	q.inProcess = it
+	q.countAndUnlock(-it.len)
 
 	defer q.finish() // also if process panics
-	return process(deltas)
-}
-
-// take removes the first object and notes that it is in process. The mutex must
-// be locked.
-func (q *DeltaFIFO[T]) take() Deltas[T] {
-	key := q.popKey()
-	deltas := q.items[key]
-	delete(q.items, key)
-	if len(q.items) == 0 && q.peak > maxKept {
-		q.items, q.keys, q.head, q.peak = map[types.NamespacedName]Deltas[T]{}, nil, 0, 0
-	}
-	q.inProcess, q.processing = deltas.Newest(), true
-	return deltas
+	return process(it.deltas())
 }
 
 // finish notes that the object is not in process any more.
 func (q *DeltaFIFO[T]) finish() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.inProcess, q.processing = Delta[T]{}, false
+	q.line.release(q.inProcess)
+	q.inProcess = nil
 	q.initial.processed++
 	q.initial.check()
 }
@@ -67,7 +55,7 @@ func (q *DeltaFIFO[T]) finish() {
 // isInProcess reports whether the consumer has popped the object and not finished
 // it. The mutex must be locked.
 func (q *DeltaFIFO[T]) isInProcess(key types.NamespacedName) bool {
-	return q.processing && q.inProcess.Key == key
+	return q.inProcess != nil && q.inProcess.key == key
 }
 
 // AddIfNotPresent puts deltas back that were popped and could not be processed,
@@ -82,10 +70,9 @@ func (q *DeltaFIFO[T]) AddIfNotPresent(deltas Deltas[T]) error {
 		return err
 	}
 	n := 0
-	key := deltas[0].Key
-	if _, queued := q.items[key]; !queued {
-		q.items[key] = slices.Clone(deltas)
-		q.pushKey(key)
+	if !q.line.has(deltas[0].Key) {
+		q.line.pushAll(deltas)
+		q.initial.pushed++
 		n = len(deltas)
 	}
 	q.noteWrite(false)

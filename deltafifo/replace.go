@@ -26,14 +26,14 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	deltas := make([]Delta[T], len(objs))
+	deltas := make([]keyedDelta[T], len(objs))
 	listed := make(map[types.NamespacedName]struct{}, len(objs))
 	for i, obj := range objs {
 		key, obj, err := q.receive("Replace", obj)
 		if err != nil {
 			return fmt.Errorf("%w (object %d of %d)", err, i+1, len(objs))
 		}
-		deltas[i] = Delta[T]{Type: Replaced, Key: key, Object: obj, ResourceVersion: resourceVersion}
+		deltas[i] = keyedDelta[T]{key, pendingDelta[T]{typ: Replaced, object: obj, listResourceVersion: &resourceVersion}}
 		listed[key] = struct{}{}
 	}
 
@@ -46,7 +46,7 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 	// delta is queued.
 	deltas = q.addTombstones(deltas, listed)
 	for _, d := range deltas {
-		n += q.append(d)
+		n += q.append(d.key, d.pendingDelta)
 	}
 	q.returned = nil
 	q.noteWrite(true)
@@ -56,23 +56,23 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 // addTombstones appends a tombstone to deltas for each missing object: one that
 // exists for the consumer, or will when it has caught up, and is not listed. The
 // mutex must be locked.
-func (q *DeltaFIFO[T]) addTombstones(deltas []Delta[T], listed map[types.NamespacedName]struct{}) []Delta[T] {
+func (q *DeltaFIFO[T]) addTombstones(deltas []keyedDelta[T], listed map[types.NamespacedName]struct{}) []keyedDelta[T] {
 	addIfMissing := func(key types.NamespacedName, last T) {
 		if _, ok := listed[key]; !ok {
-			deltas = append(deltas, Delta[T]{Type: Deleted, Key: key, Object: last, FinalStateUnknown: true})
+			deltas = append(deltas, keyedDelta[T]{key, pendingDelta[T]{typ: Deleted, object: last, finalStateUnknown: true}})
 		}
 	}
-	for _, key := range q.inLine() {
-		if newest := q.items[key].Newest(); newest.Type != Deleted {
-			addIfMissing(key, newest.Object)
+	for it := range q.line.all {
+		if !it.isDeleted() {
+			addIfMissing(it.key, it.newest.object)
 		}
 	}
 	if q.known == nil {
 		return deltas
 	}
 	// What is in process and queued again has been looked at.
-	if _, queued := q.items[q.inProcess.Key]; q.processing && q.inProcess.Type != Deleted && !queued {
-		addIfMissing(q.inProcess.Key, q.inProcess.Object)
+	if it := q.inProcess; it != nil && !it.isDeleted() && !q.line.has(it.key) {
+		addIfMissing(it.key, it.newest.object)
 	}
 	for obj := range q.onlyKnown() {
 		addIfMissing(object.KeyOf(obj), obj)
@@ -92,12 +92,12 @@ func (q *DeltaFIFO[T]) Resync(ctx context.Context) error {
 	}
 	n := 0
 	defer func() { q.countAndUnlock(n) }()
-	var deltas []Delta[T] // all of them first, as in Replace
+	var deltas []keyedDelta[T] // all of them first, as in Replace
 	for obj := range q.onlyKnown() {
-		deltas = append(deltas, Delta[T]{Type: Sync, Key: object.KeyOf(obj), Object: obj})
+		deltas = append(deltas, keyedDelta[T]{object.KeyOf(obj), pendingDelta[T]{typ: Sync, object: obj}})
 	}
 	for _, d := range deltas {
-		n += q.append(d)
+		n += q.append(d.key, d.pendingDelta)
 	}
 	return nil
 }

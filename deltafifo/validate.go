@@ -18,6 +18,19 @@ func check[T Object](op string, obj T) error {
 	return nil
 }
 
+// firstInvalid returns the index of the first object that cannot be queued, or -1. It
+// takes less time than check for each: most of that is making the nil of a T.
+func firstInvalid[T Object](objs []T) int {
+	var none T
+	noObject := any(none)
+	for i, obj := range objs {
+		if any(obj) == noObject || obj.GetName() == "" {
+			return i
+		}
+	}
+	return -1
+}
+
 // keyOf returns the key of obj, or an error that says why obj cannot be queued.
 func keyOf[T Object](op string, obj T) (types.NamespacedName, error) {
 	if err := check(op, obj); err != nil {

@@ -70,7 +70,14 @@ func TestHotPathsAllocateNoMoreThanTheyDid(t *testing.T) {
 			}
 		}},
 		{"queue of changes: update, pop", 0, func() { batched.Update(ps[0]); batched.Pop() }},
+		{"queue of changes: replace, pop", 1, func() { batched.Replace(ps); batched.Pop() }},
 		{"queue of changes, classic: update, pop", 1, func() { classic.Update(ps[0]); classic.Pop() }},
+		{"queue of changes, classic: ten updates of 100 objects, pop", 100, func() {
+			for i := range 1000 {
+				classic.Update(ps[i%100])
+			}
+			drain(classic, 1000)
+		}},
 	} {
 		path.run() // what is allocated once does not count
 		got := testing.AllocsPerRun(200, path.run)

@@ -34,20 +34,28 @@ func fifoRows() []bench.Row {
 		compareFIFOs("producer and consumer, 10k changes", "One goroutine queues, another one takes; a unit is a change.", pending,
 			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, pipe),
 		compareFIFOs("replace with 10k objects", "A list is queued as one change and handed over; a unit is an object.", pending,
-			bench.Target{}, batchFIFOs, replaceWhole),
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0.001)}, batchFIFOs, replaceWhole),
 		compareFIFOs("classic: one change at a time", "The same with the DeltaFIFO, which hands over one object.", 1,
-			bench.Target{Ratio: 1}, deltaFIFOs, handOver(1, 1)),
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(1)}, deltaFIFOs, handOver(1, 1)),
 		compareFIFOs("classic: 1,000 changes of 1,000 objects", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1}, deltaFIFOs, handOver(1000, 1000)),
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(1)}, deltaFIFOs, handOver(1000, 1000)),
 		compareFIFOs("classic: 1,000 changes of 100 objects", "They are queued, then handed over, ten by ten; a unit is a change.", 1000,
-			bench.Target{Ratio: 1}, deltaFIFOs, handOver(1000, 100)),
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0.1)}, deltaFIFOs, handOver(1000, 100)),
 		compareFIFOs("classic: replace with 10k objects", "A list is queued, then handed over object by object; a unit is an object.", pending,
 			bench.Target{Ratio: 1}, deltaFIFOs, replaceWhole),
 	}
-	backlog := compareFIFOs("memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
-		bench.Target{}, batchFIFOs, fillUp)
-	backlog.Measure, backlog.Repeat = bench.LiveHeap, 1
-	return append(rows, backlog)
+	for _, row := range []bench.Row{
+		compareFIFOs("memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
+			bench.Target{Ratio: 1, Figure: bench.AtMost(64)}, batchFIFOs, fillUp(pending, pending)),
+		compareFIFOs("classic: memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
+			bench.Target{Ratio: 1}, deltaFIFOs, fillUp(pending, pending)),
+		compareFIFOs("classic: memory of one of ten changes", "10,000 changes of 1,000 objects are queued; the heap of one.", pending,
+			bench.Target{Ratio: 1, Figure: bench.AtMost(64)}, deltaFIFOs, fillUp(pending, pending/10)),
+	} {
+		row.Measure, row.Repeat = bench.LiveHeap, 1
+		rows = append(rows, row)
+	}
+	return append(rows, fifoLimitRows()...)
 }
 
 // fifos are the two sides of a comparison.
@@ -111,15 +119,18 @@ func replaceWhole(q fifo) bench.Subject {
 	})
 }
 
-func fillUp(q fifo) bench.Subject {
-	ps := pods(pending, 20)
-	return bench.Subject{
-		Run: func(int) {
-			for _, p := range ps {
-				q.Update(p)
-			}
-		},
-		After: func() { drain(q, len(ps)) },
+// fillUp queues so many changes of so many objects in turn, and leaves them there.
+func fillUp(changes, objects int) func(fifo) bench.Subject {
+	return func(q fifo) bench.Subject {
+		ps := pods(objects, 20)
+		return bench.Subject{
+			Run: func(int) {
+				for i := range changes {
+					q.Update(ps[i%objects])
+				}
+			},
+			After: func() { drain(q, changes) },
+		}
 	}
 }
 
