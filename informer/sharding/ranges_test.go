@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -503,10 +505,48 @@ func TestPromise8LostPartIsDroppedAndProcessedAgain(t *testing.T) {
 		r.ranges.Add(Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "object-2"}})
 		pass(time.Second)
 		assert.Equal(t, calls, r.calls.Load())
+		assert.Zero(t, r.ranges.Queue().Stats().Paused, "a key of a part that is lost is not kept")
 		r.dead.Store(false)
 		pass(time.Minute)
 		assert.Equal(t, calls+20, r.calls.Load(), "all once more")
 		assert.NotContains(t, w.logs.String(), "cancelled in the middle", "not a failure")
+	})
+}
+
+// A key that is being added while its part is released leaves with it, and none comes later.
+//
+// Promise informer/sharding/8
+func TestPromise8KeyThatIsBeingAddedLeavesWithItsPart(t *testing.T) {
+	inRanges(t, 0, 1, func(t *testing.T, w *rangedWorld) {
+		r := w.prepare().ranges
+		r.held[0].set(&Part{})
+		adding, goOn := make(chan struct{}), make(chan struct{})
+		go r.ifHeld(Key{}, func(key Key) {
+			close(adding)
+			<-goOn
+			r.queue.Add(key)
+		})
+		<-adding
+		released := make(chan struct{})
+		go func() {
+			defer close(released)
+			r.release(t.Context(), 0)
+		}()
+		for early := false; !early && r.held[0].mu.TryRLock(); { // until the release waits for the add
+			r.held[0].mu.RUnlock()
+			runtime.Gosched()
+			select {
+			case <-released:
+				early = true
+			default:
+			}
+		}
+		close(goOn)
+		<-released
+		synctest.Wait()
+		assert.Zero(t, r.Queue().Stats().Paused)
+		r.Add(Key{})
+		assert.Zero(t, r.Queue().Stats().Paused, "nothing is added any more")
 	})
 }
 
@@ -573,6 +613,66 @@ func TestPromise9KeysOfARangeThatCameBackDoNotDependOnEvents(t *testing.T) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		assert.Len(t, w.done, 200)
+	})
+}
+
+// Parts that are listed while the cache is gone through for another one share the next pass.
+//
+// Promise informer/sharding/9
+func TestPromise9KeysOfPartsThatAreTakenTogetherAreAllQueued(t *testing.T) {
+	inRanges(t, 0, 3, func(t *testing.T, w *rangedWorld) {
+		r := w.prepare().ranges
+		begun, goOn, passes := make(chan struct{}), make(chan struct{}), 0
+		r.keys = func() iter.Seq[Key] {
+			return func(yield func(Key) bool) {
+				if passes++; passes == 1 {
+					close(begun)
+					<-goOn
+				}
+				for part := range 3 {
+					if !yield(Key{types.NamespacedName{Name: fmt.Sprint(part)}, part}) {
+						return
+					}
+				}
+			}
+		}
+		var fills sync.WaitGroup
+		for part := range 3 {
+			r.held[part].set(&Part{})
+			fills.Go(func() { r.fill(part) })
+			if part == 0 {
+				<-begun
+			}
+		}
+		for waiting := 0; waiting < 2; runtime.Gosched() {
+			r.fills.mu.Lock()
+			waiting = len(r.fills.waiting)
+			r.fills.mu.Unlock()
+		}
+		close(goOn)
+		fills.Wait()
+		assert.Equal(t, 2, passes)
+		assert.Equal(t, 3, r.Queue().Stats().Paused)
+	})
+}
+
+// What changes while a watch is broken, and the history of the server is gone, is in the
+// next list, and its keys are processed.
+//
+// Promise informer/sharding/9
+func TestPromise9ChangesThatOnlyAListShowsAreProcessed(t *testing.T) {
+	inRanges(t, 20, 4, func(t *testing.T, w *rangedWorld) {
+		r := w.start()
+		r.dead.Store(true)
+		w.server.BreakConnections()
+		w.change("object-3", "1")
+		w.create("new")
+		w.server.Compact()
+		r.dead.Store(false)
+		pass(5 * time.Second)
+		assert.Zero(t, r.ranges.Replica().Health().Lost, "no part was taken again")
+		assert.Equal(t, "1", w.version("object-3"))
+		assert.Equal(t, "0", w.version("new"))
 	})
 }
 
