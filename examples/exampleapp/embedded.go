@@ -24,7 +24,7 @@ func (e *Env) Play(ctx context.Context, try []string, script func(context.Contex
 
 	transcript := e.Transcript
 	transcript.Say("server", "an embedded API server listens on %s", server.Config().Host)
-	if url := e.url(); url != "" {
+	if url := e.InspectURL(); url != "" {
 		transcript.Say("inspect", "informers and queues are shown at %s", url)
 	}
 	kubectl := "kubectl --server " + server.Config().Host

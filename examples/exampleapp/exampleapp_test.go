@@ -231,8 +231,8 @@ func TestInspectionIsServedWhileTheExampleRuns(t *testing.T) {
 			var errs bytes.Buffer
 			status := run(t.Context(), "", args, &bytes.Buffer{}, &errs, func(_ context.Context, env *Env) error {
 				require.NoError(t, env.Inspect(inspect.Queue(queue)))
-				assert.Contains(t, exampletest.Page(t, env.url()), `"name": "shown"`)
-				assert.Equal(t, !env.Embedded(), strings.Contains(errs.String(), env.url()), "the transcript has the address, or else the log")
+				assert.Contains(t, exampletest.Page(t, env.InspectURL()), `"name": "shown"`)
+				assert.Equal(t, !env.Embedded(), strings.Contains(errs.String(), env.InspectURL()), "the transcript has the address, or else the log")
 				assert.ErrorContains(t, env.Inspect(inspect.Source{}), "empty")
 				return nil
 			})
@@ -247,7 +247,7 @@ func TestPageTellsTheStoryOfAKey(t *testing.T) {
 		queue := workqueue.New(workqueue.Options[string]{Name: "shown", History: env.History})
 		require.NoError(t, env.Inspect(inspect.Queue(queue)))
 		queue.Add("default/web")
-		answer, err := http.Get(env.url() + "?key=default/web&format=text")
+		answer, err := http.Get(env.InspectURL() + "?key=default/web&format=text")
 		require.NoError(t, err)
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
@@ -292,13 +292,13 @@ func TestPageIsShownByDefault(t *testing.T) {
 	onCluster := []string{"-kubeconfig", file(t, goodKubeconfig)}
 	log := show(onCluster, func(one *Env) {
 		second := show(onCluster, func(other *Env) {
-			assert.NotEqual(t, one.url(), other.url())
+			assert.NotEqual(t, one.InspectURL(), other.InspectURL())
 			for _, env := range []*Env{one, other} {
 				host, port, err := net.SplitHostPort(env.pages.inspectAt)
 				require.NoError(t, err)
 				assert.Equal(t, "127.0.0.1", host)
 				assert.True(t, env == one || port != "6060", "another port, as that is taken")
-				assert.Contains(t, exampletest.Page(t, env.url()), `"queues": []`)
+				assert.Contains(t, exampletest.Page(t, env.InspectURL()), `"queues": []`)
 			}
 		})
 		assert.Contains(t, second, "url=http://127.0.0.1:")
@@ -311,11 +311,11 @@ func TestPageIsShownByDefault(t *testing.T) {
 		"too short for a look": {"-once"}, "with both": {"-once", "-inspect", "off"},
 	} {
 		show(args, func(env *Env) {
-			assert.Empty(t, env.url(), name)
+			assert.Empty(t, env.InspectURL(), name)
 			assert.NoError(t, env.Inspect(inspect.Source{}), name)
 		})
 	}
-	show([]string{"-once", "-inspect", "127.0.0.1:0"}, func(env *Env) { assert.NotEmpty(t, env.url(), "it was asked for") })
+	show([]string{"-once", "-inspect", "127.0.0.1:0"}, func(env *Env) { assert.NotEmpty(t, env.InspectURL(), "it was asked for") })
 }
 
 // Whether others can reach the page is up to the user, who learns of it; a site that has
@@ -333,7 +333,7 @@ func TestPageForOtherMachinesIsAWarning(t *testing.T) {
 		assert.Contains(t, log.String(), "level=WARN")
 		assert.Contains(t, log.String(), "give -inspect a loopback address, such as 127.0.0.1:6060")
 		assert.Contains(t, log.String(), at)
-		assert.Equal(t, url, env.url(), "an address that can be used")
+		assert.Equal(t, url, env.InspectURL(), "an address that can be used")
 	}
 	for _, at := range []string{"127.0.0.1:80", "[::1]:80", "localhost:80"} {
 		var log bytes.Buffer

@@ -57,8 +57,8 @@ func (e *Env) ReadyWhen(all ...informer.Readiness) error {
 	return nil
 }
 
-// url is where the page is; empty if it is not served.
-func (e *Env) url() string {
+// InspectURL is where the page is; empty if it is not served.
+func (e *Env) InspectURL() string {
 	if e.pages.inspectAt == "" {
 		return ""
 	}
@@ -100,7 +100,7 @@ func (e *Env) serve() (stop func(), err error) {
 		stops = append(stops, s)
 		e.warnOfOthers()
 		if !e.Embedded() { // else the demo says so
-			e.Log.Info("informers and queues are shown", "url", e.url())
+			e.Log.Info("informers and queues are shown", "url", e.InspectURL())
 		}
 	}
 	if e.pages.healthAt != "" {

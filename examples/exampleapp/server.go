@@ -37,7 +37,7 @@ func (e *Env) Start() (*Server, error) {
 		}
 	}
 	e.Transcript.Say("server", "an embedded API server listens on %s", server.Config().Host)
-	if url := e.url(); url != "" {
+	if url := e.InspectURL(); url != "" {
 		e.Transcript.Say("inspect", "informers and queues are shown at %s", url)
 	}
 	return &Server{Config: server.Config(), Embedded: server}, nil

@@ -20,16 +20,18 @@ import (
 	"github.com/informerkit/informerkit/examples/leaderelection/controller"
 )
 
-func main() {
+func main() { exampleapp.Main(app()) }
+
+func app() exampleapp.App {
 	var leaseDuration time.Duration
-	exampleapp.Main(exampleapp.App{
+	return exampleapp.App{
 		Name: "leaderelection", About: "A controller of which several replicas run, and one works.",
 		Takes: exampleapp.TakesNamespace | exampleapp.TakesInspect | exampleapp.TakesHealth,
 		AddFlags: func(flags *flag.FlagSet) {
 			flags.DurationVar(&leaseDuration, "lease-duration", 15*time.Second, "after how long a leader that has crashed is succeeded, on a cluster")
 		},
 		Run: func(ctx context.Context, env *exampleapp.Env) error { return run(ctx, env, leaseDuration) },
-	})
+	}
 }
 
 func run(ctx context.Context, env *exampleapp.Env, leaseDuration time.Duration) error {
@@ -91,6 +93,9 @@ func start(ctx context.Context, env *exampleapp.Env, cfg *rest.Config, namespace
 		Say: func(format string, args ...any) { env.Transcript.Say(name, format, args...) },
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := env.Inspect(c.Parts()...); err != nil {
 		return nil, err
 	}
 	ctx, r.stop = context.WithCancel(ctx)

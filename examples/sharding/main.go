@@ -27,18 +27,20 @@ import (
 //go:embed crd.yaml
 var crd []byte
 
-func main() {
+func main() { exampleapp.Main(app()) }
+
+func app() exampleapp.App {
 	f := &replicaFlags{}
-	exampleapp.Main(exampleapp.App{
+	return exampleapp.App{
 		Name: "sharding", About: "A controller whose replicas share the Foos.",
-		Takes: exampleapp.TakesWorkers | exampleapp.TakesInspect | exampleapp.TakesHealth, AddFlags: f.add,
+		Takes: exampleapp.TakesWorkers | exampleapp.TakesInspect | exampleapp.TakesHealth, InspectOnCluster: true, AddFlags: f.add,
 		Run: func(ctx context.Context, env *exampleapp.Env) error {
 			if env.Embedded() {
 				return play(ctx, env)
 			}
 			return f.run(ctx, env)
 		},
-	})
+	}
 }
 
 // replicaFlags are the flags of one replica.
@@ -66,7 +68,7 @@ func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) error {
 		f.identity = strings.ToLower(fmt.Sprintf("%s-%d", host, os.Getpid()))
 	}
 	c, err := controller.New(env.Config, controller.Options{
-		Identity: f.identity, LeaseNamespace: f.leaseNamespace, LeaseDuration: f.leaseDuration, Log: env.Log,
+		Identity: f.identity, LeaseNamespace: f.leaseNamespace, LeaseDuration: f.leaseDuration, Log: env.Log, History: env.History,
 		Say: func(format string, args ...any) { env.Transcript.Say(f.identity, format, args...) },
 	})
 	if err != nil {
@@ -79,6 +81,9 @@ func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) error {
 		return err
 	}
 	if f.untilEOF {
+		if url := env.InspectURL(); url != "" { // the log has it, which the demo does not show
+			env.Transcript.Say(f.identity, "is shown at %s", url)
+		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		go func() { // ends with the process: a read cannot be interrupted
@@ -119,7 +124,7 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 	}
 	opts := scenario.Options{
 		Config: server.Config, Kubeconfig: kubeconfig, Program: program, Namespace: "default",
-		Foos: 3000, Changed: 600, Lease: 3 * time.Second, Workers: env.Workers, Patience: time.Minute,
+		Foos: 3000, Changed: 600, Lease: 3 * time.Second, Workers: env.Workers, Patience: time.Minute, Inspect: !env.Once,
 		Transcript: env.Transcript, Stderr: io.Discard, // what fails is part of the demo
 	}
 	return scenario.Play(ctx, opts, func(ctx context.Context) error {

@@ -27,6 +27,7 @@ import (
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // Parts is into how many ranges the Foos are divided. It can be divided by 2, 3, 4 and 6, so that
@@ -44,7 +45,9 @@ type Options struct {
 	LeaseDuration time.Duration
 	// Say, if set, is called with what happens.
 	Say func(format string, args ...any)
-	Log *slog.Logger
+	// History, if set, records what happens to each key, for a page of package inspect.
+	History *history.Recorder
+	Log     *slog.Logger
 }
 
 // Controller is one replica.
@@ -76,7 +79,9 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if c.deploymentClient, err = restclient.New[*appsv1.Deployment](cfg, deployments); err != nil {
 		return nil, err
 	}
-	c.factory, err = informer.NewFactory(cfg, informer.FactoryOptions{ByRange: true, Transform: dropManagedFields, Logger: opts.Log})
+	c.factory, err = informer.NewFactory(cfg, informer.FactoryOptions{
+		ByRange: true, Transform: dropManagedFields, Logger: opts.Log, History: opts.History,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -26,15 +26,23 @@ type process struct {
 	parts, foos int // as it has said last
 }
 
-// says is the line in which a replica says what it has.
-var says = regexp.MustCompile(`has (\d+) of \d+ parts, with (\d+) foos`)
+// says is the line in which a replica says what it has, and shown the one in which it says
+// where its page is.
+var (
+	says  = regexp.MustCompile(`has (\d+) of \d+ parts, with (\d+) foos`)
+	shown = regexp.MustCompile(`is shown at http://\S+`)
+)
 
 // launch starts a replica. Changed is called when it has other parts than before.
 func (s *script) launch(name string, changed func()) (*process, error) {
 	p := &process{name: name, ended: make(chan struct{})}
 	// Not with a context: it is asked to end by its standard input, so that it can hand
 	// over its parts.
-	p.cmd = exec.Command(s.Program, "-kubeconfig", s.Kubeconfig, "-inspect", "off", "-until-eof", "-identity", name, //nolint:noctx // see above
+	inspect := "off"
+	if s.Inspect {
+		inspect = "127.0.0.1:0"
+	}
+	p.cmd = exec.Command(s.Program, "-kubeconfig", s.Kubeconfig, "-inspect", inspect, "-until-eof", "-identity", name, //nolint:noctx // see above
 		"-lease-namespace", s.Namespace, "-lease-duration", s.Lease.String(), "-workers", strconv.Itoa(s.Workers))
 	p.cmd.Env = append(os.Environ(), s.Env...)
 	p.cmd.Stderr = s.Stderr
@@ -59,6 +67,8 @@ func (s *script) launch(name string, changed func()) (*process, error) {
 				p.foos, _ = strconv.Atoi(m[2])
 				p.mu.Unlock()
 				changed()
+			} else if page := shown.FindString(lines.Text()); page != "" {
+				s.Transcript.Say(name, "%s", page)
 			}
 		}
 		_ = p.cmd.Wait() // what matters is what it has done

@@ -23,7 +23,7 @@ import (
 	"github.com/informerkit/informerkit/examples/sharding/ledger"
 )
 
-// Options configures Play. All fields but Env are required.
+// Options configures Play. All fields but Env and Inspect are required.
 type Options struct {
 	// Config leads to the API server, which must serve Foos. Kubeconfig is a file that leads
 	// the replicas there.
@@ -40,10 +40,38 @@ type Options struct {
 	Lease   time.Duration
 	Workers int
 	// Patience is how long a step may take.
-	Patience   time.Duration
+	Patience time.Duration
+	// Inspect has each replica serve a page of package inspect, whose address is printed.
+	Inspect    bool
 	Transcript *demo.Transcript
 	// Stderr gets the logs of the replicas.
 	Stderr io.Writer
+}
+
+// check returns an error if a field is missing, or has a value with which the scenario
+// would not show what it is about.
+func (o *Options) check() error {
+	for name, missing := range map[string]bool{
+		"Config": o.Config == nil, "Kubeconfig": o.Kubeconfig == "", "Program": o.Program == "", "Namespace": o.Namespace == "",
+		"Transcript": o.Transcript == nil, "Stderr": o.Stderr == nil,
+	} {
+		if missing {
+			return fmt.Errorf("scenario: Options.%s is not set", name)
+		}
+	}
+	switch {
+	case o.Foos < controller.Parts:
+		return fmt.Errorf("scenario: Options.Foos is %d; use at least %d, one for each part", o.Foos, controller.Parts)
+	case o.Changed < 2 || o.Changed > o.Foos:
+		return fmt.Errorf("scenario: Options.Changed is %d; use 2 to %d, the number of Foos", o.Changed, o.Foos)
+	case o.Lease < time.Second:
+		return fmt.Errorf("scenario: Options.Lease is %v; use at least 1s", o.Lease)
+	case o.Workers < 1:
+		return fmt.Errorf("scenario: Options.Workers is %d; use at least 1", o.Workers)
+	case o.Patience <= o.Lease:
+		return fmt.Errorf("scenario: Options.Patience is %v; use more than the lease duration of %v, after which the parts of the replica that is killed are free", o.Patience, o.Lease)
+	}
+	return nil
 }
 
 // script is a scenario that runs.
@@ -60,12 +88,8 @@ type script struct {
 // Foo was missed, or if a cache has more than it should. The replicas have ended when it
 // returns. Stay is called at the end, while they still run.
 func Play(ctx context.Context, opts Options, stay func(context.Context) error) error {
-	s := &script{Options: opts, bell: demo.NewBell()}
-	var err error
-	if s.foos, err = restclient.New[*api.Foo](opts.Config, api.Resource); err != nil {
-		return err
-	}
-	if s.ledger, err = ledger.New(opts.Config, opts.Namespace); err != nil {
+	s, err := newScript(opts)
+	if err != nil {
 		return err
 	}
 	if err := s.ledger.Begin(ctx); err != nil {
@@ -84,6 +108,19 @@ func Play(ctx context.Context, opts Options, stay func(context.Context) error) e
 		}
 		return stay(ctx)
 	}, s.ledger.Follow)
+}
+
+func newScript(opts Options) (*script, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	s := &script{Options: opts, bell: demo.NewBell()}
+	var err error
+	if s.foos, err = restclient.New[*api.Foo](opts.Config, api.Resource); err != nil {
+		return nil, err
+	}
+	s.ledger, err = ledger.New(opts.Config, opts.Namespace)
+	return s, err
 }
 
 func (s *script) steps() demo.Step {
