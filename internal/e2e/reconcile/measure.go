@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -46,6 +47,9 @@ type Config struct {
 	// Command returns a command that calls [Serve], to be started once. It must not
 	// be bound to a context.
 	Command func() *exec.Cmd
+	// Profiles is a directory for CPU and allocation profiles of the controllers
+	// during throughput; "" is none. To profile costs time: do not believe the figures.
+	Profiles string
 	// Progress receives messages about the measurement; nil discards them.
 	Progress io.Writer
 }
@@ -57,6 +61,7 @@ const patience = 2 * time.Minute
 type measurement struct {
 	Config
 	populated string // the namespace of the sets that a controller finds when it starts
+	profiled  int    // runs that profiles were written of
 }
 
 // Measure runs both controllers in turns and returns what it has found. It makes
@@ -149,7 +154,7 @@ func (m *measurement) prepare(ctx context.Context, side Side, what string) (*run
 	if err != nil {
 		return nil, err
 	}
-	p, err := m.start(ctx, side, u.namespace)
+	p, err := m.start(ctx, side, what, u.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -160,10 +165,19 @@ func (m *measurement) prepare(ctx context.Context, side Side, what string) (*run
 	return &run{u, p, o}, nil
 }
 
-func (m *measurement) start(ctx context.Context, side Side, namespace string) (*process, error) {
+func (m *measurement) start(ctx context.Context, side Side, what, namespace string) (*process, error) {
 	return startProcess(ctx, m.Command(), startOrder{
-		Side: side, Kubeconfig: m.Kubeconfig, Namespace: namespace, Workers: m.Workers,
+		Side: side, Kubeconfig: m.Kubeconfig, Namespace: namespace, Workers: m.Workers, Profile: m.profile(side, what),
 	})
+}
+
+// profile returns where the profiles of a run go, "" for none.
+func (m *measurement) profile(side Side, what string) string {
+	if m.Profiles == "" || what != areaThroughput {
+		return ""
+	}
+	m.profiled++
+	return filepath.Join(m.Profiles, fmt.Sprintf("%s-%d", side, m.profiled))
 }
 
 // end ends a run that has failed with err, if that is not nil, and otherwise checks

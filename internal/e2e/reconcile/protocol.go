@@ -21,6 +21,9 @@ type startOrder struct {
 	Kubeconfig string `json:"kubeconfig"`
 	Namespace  string `json:"namespace"`
 	Workers    int    `json:"workers"`
+	// Profile is where profiles go, from the sync to the end, without the ending of their
+	// files; "" is none.
+	Profile string `json:"profile,omitempty"`
 }
 
 // answer is what comes back.

@@ -24,7 +24,7 @@ func (m *measurement) populate(ctx context.Context) error {
 
 // restart starts a controller over sets that have what they want.
 func (m *measurement) restart(ctx context.Context, side Side) (_ outcome, err error) {
-	p, err := m.start(ctx, side, m.populated)
+	p, err := m.start(ctx, side, areaRestart, m.populated)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // Serve is what a controller's process does: it obeys the orders that it reads
 // from in until that ends.
-func Serve(in io.Reader, out io.Writer) error {
+func Serve(in io.Reader, out io.Writer) (err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	orders := make(chan order)
@@ -37,6 +37,7 @@ func Serve(in io.Reader, out io.Writer) error {
 	s := server{recorder: newRecorder(), cancel: cancel}
 	defer s.wait()
 	defer cancel(nil) // before the wait
+	defer func() { err = errors.Join(err, s.profile.stop()) }()
 	encoder := json.NewEncoder(out)
 	for {
 		select {
@@ -63,6 +64,7 @@ type server struct {
 	requests Requests
 	cancel   context.CancelCauseFunc
 	ended    chan struct{} // closed when the controller has; nil before it starts
+	profile  *profile      // nil: none
 }
 
 func (s *server) obey(ctx context.Context, o order) (a answer, err error) {
@@ -105,7 +107,11 @@ func (s *server) start(ctx context.Context, o startOrder) error {
 		defer close(s.ended)
 		s.cancel(fmt.Errorf("the controller has ended: %w", c.Run(ctx, o.Workers)))
 	}()
-	return c.WaitForSync(ctx)
+	if err := c.WaitForSync(ctx); err != nil || o.Profile == "" {
+		return err
+	}
+	s.profile, err = startProfile(o.Profile)
+	return err
 }
 
 // wait returns when the controller has ended, if there is one.

@@ -5,6 +5,7 @@
 //	go -C internal/e2e run ./cmd/reconcile
 //	go -C internal/e2e run ./cmd/reconcile -rounds 9 -only latency
 //	go -C internal/e2e run ./cmd/reconcile -markdown
+//	go -C internal/e2e run ./cmd/reconcile -only throughput -profile DIR
 //
 // It takes two to three minutes on two cores, and some more the first time, when the
 // programs are built. See package reconcile for what is measured, how, and how far the
@@ -44,6 +45,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	flags.IntVar(&settings.Rounds, "rounds", settings.Rounds, "runs of each side")
 	flags.IntVar(&settings.Workers, "workers", settings.Workers, "workers of each controller")
 	only := flags.String("only", "", "measure only the latency, the throughput or the restart")
+	profiles := flags.String("profile", "", "a directory for CPU and allocation profiles of both sides during throughput")
 	child := flags.Bool("child", false, "run a controller under the orders of a parent (internal)")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -54,7 +56,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	case *child:
 		return reconcile.Serve(in, out)
 	}
-	report, err := measure(ctx, reconcile.Config{Settings: settings, Only: *only})
+	report, err := measure(ctx, reconcile.Config{Settings: settings, Only: *only, Profiles: *profiles})
 	switch {
 	case err != nil:
 		return err
