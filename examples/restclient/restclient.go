@@ -46,6 +46,8 @@ type Client[T Object] struct {
 	rest     rest.Interface
 	resource schema.GroupVersionResource
 	typ      reflect.Type
+	// timeout bounds a request; 0 if the configuration does.
+	timeout time.Duration
 }
 
 // requestTimeout is for a server that accepts a request and never answers. No
@@ -69,8 +71,11 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource) (*Client[T
 	if gv.Group == "" {
 		cfg.APIPath = "/api"
 	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = requestTimeout
+	// As the end of a context. Config.Timeout would cost each request a copy of it, a
+	// timer of its own and a parameter in the URL besides.
+	timeout := requestTimeout
+	if cfg.Timeout != 0 {
+		timeout = 0
 	}
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.AcceptContentTypes = runtime.ContentTypeJSON
@@ -79,7 +84,7 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource) (*Client[T
 	if err != nil {
 		return nil, fmt.Errorf("restclient: %s: %w", gvr.Resource, err)
 	}
-	return &Client[T]{rest: c, resource: gvr, typ: typ.Elem()}, nil
+	return &Client[T]{rest: c, resource: gvr, typ: typ.Elem(), timeout: timeout}, nil
 }
 
 // Get reads an object.
@@ -98,7 +103,7 @@ func (c *Client[T]) List(ctx context.Context, namespace string, opts metav1.List
 			Metadata metav1.ListMeta   `json:"metadata"`
 			Items    []json.RawMessage `json:"items"`
 		}
-		body, err := answer(c.in(c.rest.Get(), namespace).SpecificallyVersionedParams(&opts, parameters, metav1.SchemeGroupVersion).Do(ctx))
+		body, err := answer(c.do(ctx, c.in(c.rest.Get(), namespace).SpecificallyVersionedParams(&opts, parameters, metav1.SchemeGroupVersion)))
 		if err != nil {
 			return nil, err
 		}
@@ -160,13 +165,14 @@ func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, pt type
 
 // Delete asks for the object to be deleted.
 func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
-	return c.at(c.rest.Delete(), key).Body(&opts).Do(ctx).Error()
+	return c.do(ctx, c.at(c.rest.Delete(), key).Body(&opts)).Error()
 }
 
 // DeleteCollection asks for all objects of a namespace to be deleted that list
 // selects.
 func (c *Client[T]) DeleteCollection(ctx context.Context, namespace string, opts metav1.DeleteOptions, list metav1.ListOptions) error {
-	return c.in(c.rest.Delete(), namespace).SpecificallyVersionedParams(&list, parameters, metav1.SchemeGroupVersion).Body(&opts).Do(ctx).Error()
+	r := c.in(c.rest.Delete(), namespace).SpecificallyVersionedParams(&list, parameters, metav1.SchemeGroupVersion)
+	return c.do(ctx, r.Body(&opts)).Error()
 }
 
 // parameters turns ListOptions into a query.
@@ -184,12 +190,22 @@ func (c *Client[T]) at(r *rest.Request, key types.NamespacedName) *rest.Request 
 	return c.in(r, key.Namespace).Name(key.Name) // an empty name is refused by rest
 }
 
+// do sends a request, and returns when its answer has been read.
+func (c *Client[T]) do(ctx context.Context, r *rest.Request) rest.Result {
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
+	return r.Do(ctx)
+}
+
 // send writes obj. Generated types do not say their kind, so it is filled in: the
 // name of the Go type.
 func (c *Client[T]) send(ctx context.Context, r *rest.Request, obj T) (T, error) {
 	var none T
 	if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
-		obj = obj.DeepCopyObject().(T)
+		obj = c.copyToName(obj)
 		obj.GetObjectKind().SetGroupVersionKind(c.resource.GroupVersion().WithKind(c.typ.Name()))
 	}
 	body, err := json.Marshal(obj)
@@ -199,9 +215,20 @@ func (c *Client[T]) send(ctx context.Context, r *rest.Request, obj T) (T, error)
 	return c.into(ctx, r.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body))
 }
 
+// copyToName returns a copy of obj whose kind may be set; the rest of it is shared. An
+// unstructured object has its kind in a map, so that one is copied as a whole.
+func (c *Client[T]) copyToName(obj T) T {
+	if c.typ == reflect.TypeFor[unstructured.Unstructured]() {
+		return obj.DeepCopyObject().(T)
+	}
+	named := reflect.New(c.typ)
+	named.Elem().Set(reflect.ValueOf(obj).Elem())
+	return named.Interface().(T)
+}
+
 func (c *Client[T]) into(ctx context.Context, r *rest.Request) (T, error) {
 	var none T
-	body, err := answer(r.Do(ctx))
+	body, err := answer(c.do(ctx, r))
 	if err != nil {
 		return none, err
 	}
