@@ -232,6 +232,28 @@ func TestValuesThatContainThemselvesAreLeftAlone(t *testing.T) {
 	assert.True(t, sameMap(m, m["self"].(map[string]any)))
 }
 
+func TestHashesThatWereSeenOnceHaveOneEntry(t *testing.T) {
+	const typ = 7
+	p := NewPool()
+	seen := func(h uint64, typ uint32) *entry {
+		p.find(h, typ)
+		return p.find(h, typ)
+	}
+	first := seen(1, typ)
+	require.NotNil(t, first)
+	assert.Same(t, first, seen(2, typ))
+	assert.EqualValues(t, typ+onceCount, seen(3, typ+onceCount).typ, "types may have the same place")
+	assert.EqualValues(t, typ, seen(4, typ).typ)
+
+	p.Sweep()
+	assert.Same(t, first, p.find(1, typ), "there is a full interval in which a part may be seen again")
+	later := seen(5, typ)
+	assert.NotSame(t, first, later, "it is of another interval")
+	p.Sweep()
+	assert.Nil(t, p.find(1, typ), "forgotten")
+	assert.Same(t, later, p.find(5, typ))
+}
+
 func TestPoolIsEmptyWhenObjectsAreGone(t *testing.T) {
 	typed, dynamic := newRig[corev1.Pod](), newRig[unstructured.Unstructured]()
 	pods := make([]*corev1.Pod, 300)

@@ -21,6 +21,10 @@ type Pool struct {
 	// one hash, and each would displace the others.
 	seed   maphash.Seed
 	shards [shardCount]shard
+	// age is the number of sweeps that have begun.
+	age atomic.Uint32
+	// once holds the entries of hashes that were seen once, see seen.
+	once [onceCount]atomic.Pointer[entry]
 
 	mu sync.Mutex
 	// types numbers the types of parts. A number is smaller than a reflect.Type in each
@@ -39,6 +43,9 @@ type Pool struct {
 // up each part of each object, so one lock for all would be contended.
 const shardCount = 64
 
+// onceCount is for how many types there is an entry in once. A pool of pods has about 100.
+const onceCount = 128
+
 // typeKey is a type of parts. Memory of one Go type can be used in two ways: a string in
 // a field, and a string in an interface, which is a part with a header of its own.
 type typeKey struct {
@@ -52,10 +59,9 @@ type shard struct {
 	// One entry per hash. Of two parts with equal hashes only one is known: the other is
 	// not shared, which costs memory and is never wrong.
 	entries map[uint64]*entry
-	peak    int    // of entries since the map was made
-	age     uint32 // number of sweeps
+	peak    int // of entries since the map was made
 	// Keeps the locks of neighbouring shards on different cache lines.
-	_ [32]byte
+	_ [40]byte
 }
 
 // entry is what is known of a hash: a part, or only that one was seen. It does not
@@ -68,7 +74,7 @@ type entry struct {
 	part weak.Pointer[byte]
 	typ  uint32
 	// n is the length of a string or slice or, of an entry without a part, the
-	// age of the shard when it was seen.
+	// age of the pool when it was seen.
 	n uint32
 }
 
@@ -103,8 +109,7 @@ func (p *Pool) shard(h uint64) *shard { return &p.shards[h%shardCount] }
 
 // find returns what is known of a hash, or nil. It notes that a part was seen.
 //
-// It takes one lock, of one of shardCount shards, and allocates only for a hash that is
-// new.
+// It takes one lock, of one of shardCount shards, and allocates only when their map grows.
 func (p *Pool) find(h uint64, typ uint32) *entry {
 	s := p.shard(h)
 	s.mu.Lock()
@@ -113,10 +118,24 @@ func (p *Pool) find(h uint64, typ uint32) *entry {
 	if e == nil {
 		// Seen once: no weak pointer yet, since most parts that are seen once are never
 		// seen again.
-		s.set(h, &entry{typ: typ, n: s.age})
+		s.set(h, p.seen(typ))
 	} else if e.typ != typ {
 		return nil
 	}
+	return e
+}
+
+// seen returns the entry of a hash that was seen once. All such hashes of a type have the
+// same one between two sweeps: all that it says is when that was. Most parts that are looked
+// up are seen once, so an entry for each would be most of what a pool allocates.
+func (p *Pool) seen(typ uint32) *entry {
+	age := p.age.Load()
+	slot := &p.once[typ%onceCount]
+	if e := slot.Load(); e != nil && e.typ == typ && e.n == age {
+		return e
+	}
+	e := &entry{typ: typ, n: age}
+	slot.Store(e)
 	return e
 }
 
@@ -153,24 +172,25 @@ func (s *shard) set(h uint64, e *entry) {
 // seen again since the sweep before the last one. It is called after each garbage
 // collection.
 func (p *Pool) Sweep() {
+	// Before any shard is swept: what is seen during the sweep counts as seen after it.
+	age := p.age.Add(1)
 	for i := range p.shards {
-		p.shards[i].sweep()
+		p.shards[i].sweep(age)
 	}
 }
 
 // sweep is Sweep for one shard. The others stay usable meanwhile.
-func (s *shard) sweep() {
+func (s *shard) sweep(age uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	none := weak.Pointer[byte]{}
 	// A hash that was seen once gets at least one full interval between two sweeps to be
 	// seen again. Without this bound the hashes of all parts ever seen would accumulate.
 	for h, e := range s.entries {
-		if e.part == none && s.age-e.n > 0 || e.part != none && e.part.Value() == nil {
+		if e.part == none && age-e.n > 1 || e.part != none && e.part.Value() == nil {
 			delete(s.entries, h)
 		}
 	}
-	s.age++
 	if n := len(s.entries); s.peak > 8 && n < s.peak/4 { // maps do not shrink
 		// After a large collection was dropped, the map would keep the memory of its
 		// peak.
@@ -220,7 +240,7 @@ func (p *Pool) Stats() Stats {
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
-		st.Bytes += mapBytes(s.peak, 16) + len(s.entries)*int(unsafe.Sizeof(entry{}))
+		st.Bytes += mapBytes(s.peak, 16)
 		for _, e := range s.entries {
 			if e.part == none {
 				st.Seen++
@@ -230,7 +250,7 @@ func (p *Pool) Stats() Stats {
 		}
 		s.mu.Unlock()
 	}
-	st.Bytes += st.Parts * weakBytes
+	st.Bytes += st.Parts * (weakBytes + int(unsafe.Sizeof(entry{})))
 	return st
 }
 
