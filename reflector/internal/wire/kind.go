@@ -31,10 +31,11 @@ func newExpectation(apiVersion, kind string) *expectation {
 
 // learn notes the kind if none is known.
 func (e *expectation) learn(kind string) {
-	if kind != "" {
+	if kind != "" && e.kind.Load() == nil {
 		// The first one wins: later objects are compared with it, and must not change
-		// it.
-		e.kind.CompareAndSwap(nil, &kind)
+		// it. The copy is what escapes, so that nothing is allocated once a kind is known.
+		first := kind
+		e.kind.CompareAndSwap(nil, &first)
 	}
 }
 
