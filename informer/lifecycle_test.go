@@ -204,14 +204,14 @@ func TestHealthDescribesSourceAndHandlers(t *testing.T) {
 	})
 }
 
-// TestIdleInformerHasTwoGoroutines counts those of a source that has none itself.
-func TestIdleInformerHasTwoGoroutines(t *testing.T) {
+// TestIdleInformerHasOneGoroutine counts those of a source that has none itself.
+func TestIdleInformerHasOneGoroutine(t *testing.T) {
 	const n = 100
 	before := runtime.NumGoroutine()
 	for range n {
 		running(t, 1)
 	}
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+2*n; runtime.Gosched() {
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+n; runtime.Gosched() {
 		require.True(t, time.Now().Before(deadline), "%d goroutines for %d informers", runtime.NumGoroutine()-before, n)
 	}
 }

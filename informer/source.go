@@ -19,8 +19,8 @@ import (
 // source reads one collection. It is the first part of the way of an event: from
 // the API server to a batch of changes that is to be applied.
 //
-//	API server ──▶ reflector ──▶ sink ──▶ queue ──▶ apply (see applier)
-//	               └─ goroutine 1 ─┘        └─ goroutine 2: run ─┘
+//	API server ──▶ reflector ──▶ sink ──▶ queue ──▶ consumer ──▶ apply (see applier)
+//	               └─ goroutine of run ─┘      └─ goroutine while there are changes ─┘
 //
 // The queue decouples the two: while a batch is applied the reflector goes on
 // reading, up to the limit of the queue. Beyond it, the sink blocks, and with it
@@ -33,6 +33,7 @@ type source[T Object] struct {
 	lw        reflector.ListerWatcher[T]
 	reflector *reflector.Reflector[T]
 	queue     *deltafifo.BatchFIFO[T]
+	consumer  consumer[T]
 	sink      *sink[T]
 
 	// How far the changes are part of the cache: listed once the first list is,
@@ -80,7 +81,8 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 	if namespace != "" {
 		s.log = s.log.With("namespace", namespace)
 	}
-	s.sink = &sink[T]{BatchFIFO: s.queue, store: store, namespace: namespace, ended: make(chan struct{})}
+	s.consumer.queue = s.queue
+	s.sink = &sink[T]{queue: s.queue, wake: s.consumer.wake, store: store, namespace: namespace}
 	// Interning wraps the transform, so it gets the object that is stored: what a
 	// transform drops need not be interned.
 	if opts.Transform != nil {
@@ -106,43 +108,82 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 }
 
 // run reflects, and calls apply with each batch of changes, until ctx ends or the
-// reflector fails for good. It is called once.
+// reflector fails for good. It is called once. It returns when apply has returned.
 func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Change[T])) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Room for one error: the goroutine ends even if run has not got to receiving it.
-	reflected := make(chan error, 1)
-	go func() {
-		err := s.reflector.Run(ctx)
-		s.queue.Close() // what is queued is applied, and then PopBatch fails
-		reflected <- err
-	}()
-	process := func(batch []deltafifo.Change[T]) error {
+	s.sink.ended = ctx.Done()
+	s.consumer.start(ctx, cancel, func(batch []deltafifo.Change[T]) error {
 		apply(s, batch)
 		return nil
-	}
-	// It fails when ctx ends, with batches dropped, or when the queue is closed and empty.
-	for s.queue.PopBatch(ctx, process) == nil {
+	})
+	// In this goroutine: it is the only one of an informer in which nothing happens.
+	err := s.reflector.Run(ctx)
+	return s.finish(ctx, cancel, err)
+}
+
+// finish waits until nothing is applied any more. What is queued is applied, unless ctx has
+// ended: then it is dropped. It returns why the source has ended, if not because of ctx.
+func (s *source[T]) finish(ctx context.Context, cancel func(), err error) error {
+	s.queue.Close()
+	select {
+	case <-s.queue.Idle():
+	case <-ctx.Done():
 	}
 	cancel()
-	// The reflector may be in Known, waiting for a queue that is not emptied any more.
-	// Without this the receive below would never return.
-	close(s.sink.ended)
-	if err := <-reflected; !errors.Is(err, context.Canceled) {
-		return err
+	s.consumer.stop()
+	switch {
+	case s.consumer.exited:
+		return errApplyExited
+	case errors.Is(err, context.Canceled):
+		return nil
 	}
-	return nil
+	return err
 }
 
 // sink is what the reflector writes to: the queue, and the cache behind it for
 // what is known already. It implements [reflector.Sink],
 // [reflector.Known] and [reflector.Audited].
 type sink[T Object] struct {
-	*deltafifo.BatchFIFO[T]
+	queue *deltafifo.BatchFIFO[T]
+	wake  func() // called after each write
 	store *indexer.Indexer[T]
 	// namespace is that of the source; empty: all of the cache.
 	namespace string
-	ended     chan struct{} // closed when nothing is applied any more
+	ended     <-chan struct{} // closed when what is queued need not be applied any more
+}
+
+// Add queues an object that is new.
+func (s *sink[T]) Add(ctx context.Context, obj T) error {
+	return s.written(s.queue.Add(ctx, obj))
+}
+
+// Update queues a new state of an object.
+func (s *sink[T]) Update(ctx context.Context, obj T) error {
+	return s.written(s.queue.Update(ctx, obj))
+}
+
+// Delete queues a deletion.
+func (s *sink[T]) Delete(ctx context.Context, obj T) error {
+	return s.written(s.queue.Delete(ctx, obj))
+}
+
+// Replace queues a list.
+func (s *sink[T]) Replace(ctx context.Context, objs []T, resourceVersion string) error {
+	return s.written(s.queue.Replace(ctx, objs, resourceVersion))
+}
+
+// Bookmark queues a version.
+func (s *sink[T]) Bookmark(ctx context.Context, resourceVersion string) error {
+	return s.written(s.queue.Bookmark(ctx, resourceVersion))
+}
+
+// written has what was queued applied, unless the write failed.
+func (s *sink[T]) written(err error) error {
+	if err == nil {
+		s.wake()
+	}
+	return err
 }
 
 // Known returns the newest version that was queued. The cache lags behind the
@@ -152,7 +193,7 @@ type sink[T Object] struct {
 // list.
 func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
 	select {
-	case <-s.Idle():
+	case <-s.queue.Idle():
 	case <-s.ended:
 		// The informer is stopping: what is returned is not applied any more.
 	}

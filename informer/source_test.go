@@ -55,10 +55,12 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 
 		// Nor is anything applied after the end.
 		require.NoError(t, s.sink.Bookmark(t.Context(), "3"))
+		running, stop := context.WithCancel(t.Context())
+		s.sink.ended = running.Done()
 		go ask()
 		synctest.Wait()
 		require.Empty(t, known)
-		close(s.sink.ended)
+		stop()
 		assert.Same(t, p, <-known)
 	})
 }
