@@ -170,7 +170,7 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 // set is Set for a valid object of a running batch.
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
-	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
+	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.record(key.Name)
 	// An object that exists is the common case by far. Nothing is copied for it but the
 	// path to its place in objs.
 	var r record
@@ -196,12 +196,12 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 		}
 	} else {
 		signature, _ := b.sign(obj)
-		r = record{key.Name, s.objs.Add(s.gen, stored[T]{obj, signature})}
+		r = record{key.Name, s.objs.Add(s.gen, stored[T]{obj, signature}), uint32(hn >> 32)}
 		nb = s.editBucket(key.Namespace, hs)
 		if nb == nil {
 			nb = s.addBucket(key.Namespace, hs)
 		}
-		nb.records.Put(s.gen, hn, r, never, s.shared.hashRecord)
+		nb.records.Put(s.gen, hn, r, never, record.hashed)
 	}
 	b.dirty = true
 	b.changed(key, r.number, entry[T]{old, existed}, entry[T]{obj, true})
@@ -215,7 +215,7 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	if s == nil {
 		return old, false
 	}
-	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.str(key.Name)
+	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.record(key.Name)
 	nb := s.editBucket(key.Namespace, hs)
 	if nb == nil {
 		return old, false
@@ -255,10 +255,6 @@ func (s *Snapshot[T]) addBucket(name string, h uint64) *bucket {
 	s.buckets.Put(s.gen, h, nb, never, func(o *bucket) uint64 { return s.shared.hasher.str(o.name) })
 	return nb
 }
-
-// hashRecord is passed to the trie, which keeps no hashes and computes them again when
-// it divides a leaf.
-func (sh *shared[T]) hashRecord(r record) uint64 { return sh.hasher.str(r.name) }
 
 // changed brings every index from the old version of an object to the new one.
 func (b *Batch[T]) changed(key types.NamespacedName, number uint32, before, after entry[T]) {

@@ -60,7 +60,7 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 func diffKeys[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) bool {
 	sh := old.shared
 	records := pmap.Compare[record]{
-		Hash:    sh.hashRecord,
+		Hash:    record.hashed,
 		SameKey: func(a, b record) bool { return a.name == b.name },
 		Equal:   func(a, b record) bool { return a.number == b.number },
 	}

@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,4 +139,31 @@ func changes(t *testing.T, from, to *Snapshot[*pod]) map[string]ChangeType {
 		require.Equal(t, hasNew, c.Type != Deleted)
 	}
 	return got
+}
+
+// A leaf is divided by the hashes that records keep, and a look-up uses the one of the name:
+// they must agree in all bits.
+func TestRecordKeepsTheHashOfItsName(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	sh := ix.shared
+	for i := range 1000 {
+		name := "p" + strconv.Itoa(i)
+		h := sh.hasher.record(name)
+		require.Equal(t, h, record{name: name, hash: uint32(h >> 32)}.hashed())
+		require.Equal(t, sh.hasher.str(name)>>32, h>>32)
+		require.Equal(t, h>>32&0xff, h>>1&0xff, "the tag is not empty")
+	}
+	nb := bucket{}
+	names := []string{"one", "two", "three", "four", "five", "six", "seven", "eight"}
+	const same = 0x1234567800000000
+	for i, name := range names {
+		// Eight names that share half a hash are more than a leaf has room for.
+		nb.records.Put(1, folded(same|uint64(i)), record{name, uint32(i), same >> 32}, never, record.hashed)
+	}
+	for i, name := range names {
+		r, ok := nb.get(folded(same|uint64(i)<<8), name)
+		require.True(t, ok)
+		require.Equal(t, uint32(i), r.number)
+	}
 }

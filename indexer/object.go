@@ -55,6 +55,9 @@ type hasher struct {
 // indexer.
 func (h hasher) str(s string) uint64 { return maphash.String(h.seed, s) &^ h.drop }
 
+// record hashes the name of an object, for a trie of records.
+func (h hasher) record(name string) uint64 { return folded(h.str(name)) }
+
 // hashNumber hashes the number of an object. Numbers are dense, and nobody can choose
 // them. The factor is odd, so that no two have the same hash.
 func hashNumber(n uint32) uint64 { return uint64(n) * 0x9e3779b97f4a7c15 }

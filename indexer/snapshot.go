@@ -50,7 +50,19 @@ type bucket struct {
 type record struct {
 	name   string
 	number uint32
+	hash   uint32 // the upper half of the hash of the name, where there would be padding
 }
+
+// folded returns the hash under which a record is stored, of which h has the upper half.
+//
+// A trie takes the tag of a value from the lowest bits, so some of those that it needs last
+// are repeated there. Half a hash is enough: of a million names in one namespace about a
+// hundred pairs share it, and what shares a hash is compared by name.
+func folded(h uint64) uint64 { return h>>32<<32 | h>>31&0x1fe }
+
+// hashed returns the hash under which the record is stored. A trie asks for it when it
+// divides a leaf. To compute it again would load each name.
+func (r record) hashed() uint64 { return folded(uint64(r.hash) << 32) }
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
 func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
@@ -67,7 +79,7 @@ func (s *Snapshot[T]) record(key types.NamespacedName) (record, bool) {
 	if !ok {
 		return record{}, false
 	}
-	return nb.get(s.shared.hasher.str(key.Name), key.Name)
+	return nb.get(s.shared.hasher.record(key.Name), key.Name)
 }
 
 // bucket returns the namespace. Equal hashes of two names are possible, so the name
