@@ -282,7 +282,7 @@ func (f *protoFrames[T]) open(frame []byte, position int) (Event[T], error) {
 	default:
 		return Event[T]{Type: typ}, nil
 	}
-	tm, raw, err := unwrapProto(enveloped)
+	tm, raw, err := unwrapProto(enveloped, f.want.typ())
 	if err != nil {
 		return Event[T]{}, err
 	}

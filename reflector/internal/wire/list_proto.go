@@ -74,7 +74,7 @@ func (a *listAnswer[T]) part(w *protoReader, num int, size uint64) error {
 			err = a.once("kind")
 		}
 		if err == nil {
-			a.typ, err = parseTypeMeta(b)
+			a.typ, err = parseTypeMeta(b, typeMeta{})
 		}
 		return err
 	case 2:

@@ -92,20 +92,30 @@ func bytesField(msg []byte, num int) ([]byte, error) {
 // in generated.proto, which has apiVersion in field 1 and kind in field 2.
 type typeMeta struct{ apiVersion, kind string }
 
-// parseTypeMeta reads apiVersion and kind; of long ones only the beginning is kept.
-func parseTypeMeta(msg []byte) (tm typeMeta, err error) {
+// parseTypeMeta reads apiVersion and kind; of long ones only the beginning is kept. Those
+// that equal the known ones are these: the objects of a collection state the same type, and
+// two strings for each would be garbage at once.
+func parseTypeMeta(msg []byte, known typeMeta) (tm typeMeta, err error) {
 	// Both are read in any case: an error message with one of the two is worth more
 	// than none.
 	av, err1 := bytesField(msg, 1)
 	kind, err2 := bytesField(msg, 2)
-	return typeMeta{Cut(string(av)), Cut(string(kind))}, errors.Join(err1, err2)
+	return typeMeta{nameOr(known.apiVersion, av), nameOr(known.kind, kind)}, errors.Join(err1, err2)
+}
+
+// nameOr returns name as a string, which is known if they are equal.
+func nameOr(known string, name []byte) string {
+	if string(name) == known { // without an allocation
+		return known
+	}
+	return Cut(string(name))
 }
 
 // unwrapProto takes the envelope off one object in memory.
 //
 // It is for events and errors. The envelope of a list is read from the stream by
 // listProto, which must not hold all of it.
-func unwrapProto(b []byte) (tm typeMeta, raw []byte, err error) {
+func unwrapProto(b []byte, known typeMeta) (tm typeMeta, raw []byte, err error) {
 	if !bytes.HasPrefix(b, protoMagic) {
 		return tm, nil, fmt.Errorf("%w: no k8s prefix", errProto)
 	}
@@ -114,7 +124,7 @@ func unwrapProto(b []byte) (tm typeMeta, raw []byte, err error) {
 	if err != nil {
 		return tm, nil, err
 	}
-	if tm, err = parseTypeMeta(typ); err != nil {
+	if tm, err = parseTypeMeta(typ, known); err != nil {
 		return tm, nil, err
 	}
 	raw, err = bytesField(b, 2)

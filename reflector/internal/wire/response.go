@@ -74,7 +74,7 @@ func parseStatus(body []byte) (metav1.Status, bool) {
 	var status metav1.Status
 	// By its first bytes rather than by its Content-Type, which errors often lack.
 	if bytes.HasPrefix(body, protoMagic) {
-		tm, raw, err := unwrapProto(body)
+		tm, raw, err := unwrapProto(body, typeMeta{})
 		return status, err == nil && tm.kind == "Status" && unmarshalProto(&status, raw) == nil
 	}
 	err := json.Unmarshal(body, &status)

@@ -85,7 +85,7 @@ func listWith[T Object](read func(io.Reader, *pipeline[T]) (metav1.ListMeta, err
 
 // eventsOf reads a watch as Next does, after the initial events.
 func eventsOf[T Object](f frames[T]) func() (Event[T], error) {
-	s := &Stream[T]{frames: f}
+	s := &Stream[T]{frames: f, ctx: context.Background()} // a slow machine may see a burst
 	return func() (Event[T], error) { return asEvent(s.event()) }
 }
 
