@@ -16,9 +16,11 @@ import (
 //	                              └───────────▶ work ▲
 //
 // The two channels hold at most one token each. A token means "look again", and
-// countAndUnlock puts in those that are true at that moment, with the mutex
-// locked. So a wake-up cannot be lost, and a stale token costs one extra look. A
-// producer that has used a token and left room passes it on.
+// countAndUnlock puts it in, with the mutex locked: that of work when something is
+// pending for the first time again, as the consumer waits only if nothing is; that of
+// room whenever there is some and a producer waits. So a wake-up cannot be lost, and a
+// stale token costs one extra look. A producer that has used a token and left room
+// passes it on. As long as nothing waits, no channel is touched.
 //
 // A sync.Cond has no select, so that a context cannot end its Wait; with
 // context.AfterFunc to wake it, each wait would allocate. A buffered channel of
@@ -28,6 +30,7 @@ type bounded struct {
 	mu      sync.Mutex
 	limit   int // positive; 0 in a queue that was not made by its constructor
 	pending int // deltas that wait for the consumer
+	waiting int // producers that wait for room
 	closed  bool
 
 	room    chan struct{} // token: pending is less than limit
@@ -65,15 +68,28 @@ func (b *bounded) lockWhenRoom(ctx context.Context) error {
 		return err
 	}
 	for b.pending >= b.limit {
-		b.mu.Unlock()
-		if err := b.wait(ctx, b.room); err != nil {
-			return err
-		}
-		if err := b.lockIfOpen(); err != nil {
+		if err := b.waitForRoom(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// waitForRoom unlocks the mutex while it waits until it is time to look again. If it
+// returns an error the mutex is not locked.
+func (b *bounded) waitForRoom(ctx context.Context) error {
+	b.waiting++
+	b.mu.Unlock()
+	err := b.wait(ctx, b.room)
+	b.mu.Lock()
+	b.waiting--
+	if err == nil && b.closed {
+		err = ErrClosed
+	}
+	if err != nil {
+		b.mu.Unlock()
+	}
+	return err
 }
 
 // lockIfOpen locks the mutex for a write that does not wait for room. If it
@@ -131,11 +147,12 @@ func (b *bounded) wait(ctx context.Context, token <-chan struct{}) error {
 // countAndUnlock accounts for n deltas that were added, or taken if n is
 // negative, wakes what waits for that, and unlocks the mutex.
 func (b *bounded) countAndUnlock(n int) {
+	wasEmpty := b.pending == 0
 	b.pending += n
-	if b.pending > 0 {
+	if wasEmpty && b.pending > 0 {
 		put(b.work)
 	}
-	if b.pending < b.limit {
+	if b.waiting > 0 && b.pending < b.limit {
 		put(b.room)
 	}
 	b.mu.Unlock()
