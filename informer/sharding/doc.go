@@ -67,7 +67,8 @@
 // Not promised is fencing. A key that is in progress when a replica is paused, and a request
 // that is on the wire, may take effect later than L; so may a key between the check of [Guard] and its first
 // statement. The gap is L-D, 5 s by default, for a process that runs. Write with the resourceVersion
-// that was read, or make writes that are the same when made twice.
+// that was read, or make writes that are the same when made twice. Nor is a name promised to one replica:
+// an object that is deleted and made again has another UID, so its part may be elsewhere; see [Ranges.Run].
 //
 // # Where to read on
 //

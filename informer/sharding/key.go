@@ -11,7 +11,8 @@ import (
 )
 
 // Key is what the queue of [Ranges] holds: the key of an object, and the part that the
-// object is in. The part is not looked up later, as the object may be gone by then.
+// object is in. The part is not looked up later, as the object may be gone by then. Objects
+// that have one name after each other have different keys, unless the hash is that of the namespace.
 type Key struct {
 	types.NamespacedName
 	// Part is the index of the part.

@@ -34,6 +34,9 @@ type slot struct {
 	failures  int       // of Work, in a row
 	restart   time.Time // of Work, not before
 	drained   time.Duration
+	// counted is whether the part was counted as taken, and neither as given up nor as lost since. A
+	// record that was written may be given up before Work was called: others have joined meanwhile.
+	counted bool
 }
 
 // reset forgets the writes of a session that has ended. What was in flight has no effect
@@ -149,7 +152,8 @@ func (r *Replica) begin(v *view, i int, now time.Time) {
 		since: now, cancel: cancel, lost: lose,
 	}
 	s.work = w
-	if s.failures == 0 {
+	if s.failures == 0 || !s.counted {
+		s.counted = true
 		r.counts.Took++
 		r.opts.Metrics.Took(i)
 		r.say("took", i)
@@ -200,15 +204,19 @@ func (r *Replica) drain(i int, now time.Time) {
 	}
 }
 
-// lose cancels the work on a part. It returns false if there is none, or that was done.
+// lose cancels the work on a part, if there is any. It returns false if the part was not
+// taken, or was lost already.
 func (r *Replica) lose(i int) bool {
-	w := r.slots[i].work
-	if w == nil || w.phase == lost {
+	s := &r.slots[i]
+	if w := s.work; w != nil && w.phase != lost {
+		w.phase, w.since = lost, r.clock.now()
+		w.cancel(ErrLost) // first: the cause of Work's context is that, too
+		w.lost(ErrLost)
+	}
+	if !s.counted {
 		return false
 	}
-	w.phase, w.since = lost, r.clock.now()
-	w.cancel(ErrLost) // first: the cause of Work's context is that, too
-	w.lost(ErrLost)
+	s.counted = false
 	r.counts.Lost++
 	r.opts.Metrics.Lost(i)
 	if r.opts.Parts == 1 {
@@ -262,7 +270,8 @@ func (r *Replica) write(v *view, i int, holder string, now time.Time) {
 		switch {
 		case err == nil:
 			s.wrote = true
-			if holder == "" && of != nil {
+			if holder == "" && s.counted {
+				s.counted = false
 				r.counts.Gave++
 				r.opts.Metrics.Gave(i, s.drained)
 				r.say("gave up", i)

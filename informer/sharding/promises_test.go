@@ -229,6 +229,52 @@ func TestPromise3AChangeOfOneReplicaMovesFewParts(t *testing.T) {
 	}
 }
 
+// Replicas that join at the same time take parts that they give up before they have
+// begun to work on them. What is counted is what they have worked on.
+func TestPartsThatAreTakenGivenUpAndLostAddUp(t *testing.T) {
+	inWorld(t, 24, func(w *world) {
+		t := w.t
+		check := func() {
+			t.Helper()
+			for _, m := range w.members {
+				h := m.replica.Health()
+				assert.EqualValues(t, len(h.Held), h.Took-h.Gave-h.Lost, "%s took %d, gave %d, lost %d", h.Identity, h.Took, h.Gave, h.Lost)
+			}
+		}
+		for range 3 {
+			w.prepare().run()
+		}
+		w.settle()
+		check()
+		cut := w.members[0]
+		cut.conn.sever(true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		check()
+		assert.EqualValues(t, 8, cut.replica.Health().Lost)
+		cut.conn.sever(false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		check()
+		// Work that fails, and is lost or handed over while it waits to be called again.
+		w.mu.Lock()
+		cut.fail = errors.New("not now")
+		w.mu.Unlock()
+		w.members[1].leave()
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		check()
+		cut.conn.sever(true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		check()
+		cut.conn.sever(false)
+		time.Sleep(time.Minute)
+		cut.leave()
+		check()
+	})
+}
+
 func ceil(a, b int) int { return (a + b - 1) / b }
 
 // checkShares is promise 4.

@@ -223,9 +223,11 @@ func (h *heldRange) get() *Part {
 // Options.DrainTimeout, so an fn that ignores its context keeps Run from returning.
 //
 // If an object is deleted and another one gets its name, the two are in different parts,
-// unless the hash is that of the namespace. No two calls of fn for one name run at a time. Fn
-// is not called with the part of the first for the second, but it may come into
-// being while fn runs: so use an object only if its KeyOf has the Index of the part.
+// unless the hash is that of the namespace. Within this replica no two calls of fn for one name
+// run at a time. If the second part is another replica's, that one may begin with the new object
+// while fn still runs here for the old one. Fn is not called with the part of the first for the
+// second, but it may come into being while fn runs: so use an object only if its KeyOf has the
+// Index of the part, and write what depends on the object with its UID as a precondition.
 func (r *Ranges) Run(ctx context.Context, opts workqueue.ProcessOptions[Key], fn func(ctx context.Context, part *Part, key types.NamespacedName) (workqueue.Result, error)) error {
 	if fn == nil {
 		return errors.New("sharding: Run: the function is nil; pass what is to be done with a key")
