@@ -216,8 +216,11 @@ func (c *conn) travel(ctx context.Context, slow time.Duration) error {
 			return ctx.Err()
 		}
 	}
-	if c.gate != nil {
-		c.gate()
+	c.mu.Lock()
+	gate := c.gate
+	c.mu.Unlock()
+	if gate != nil {
+		gate()
 	}
 	return ctx.Err()
 }

@@ -42,7 +42,7 @@ type member struct {
 	replica *Replica
 	stop    context.CancelFunc
 	ended   chan error
-	gate    func() // of its clock
+	gate    func() // of its clock; guarded by w.mu
 	after   func() // called when its clock was read; guarded by w.mu
 	// linger is how long Work takes to return.
 	linger time.Duration
@@ -101,7 +101,7 @@ func (w *world) prepare() *member {
 	opts.Work = m.work
 	require.NoError(w.t, opts.complete())
 	var err error
-	m.replica, err = newReplica(m.conn, gatedClock{gate: func() { m.gate() }, after: m.wasRead}, opts)
+	m.replica, err = newReplica(m.conn, gatedClock{gate: m.wait, after: m.wasRead}, opts)
 	require.NoError(w.t, err)
 	w.members = append(w.members, m)
 	return m
@@ -112,6 +112,14 @@ func (m *member) paused(after func()) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
 	m.after = after
+}
+
+// wait passes the gate of the clock.
+func (m *member) wait() {
+	m.w.mu.Lock()
+	gate := m.gate
+	m.w.mu.Unlock()
+	gate()
 }
 
 func (m *member) wasRead() {

@@ -64,8 +64,11 @@ func TestPromise1AReplicaThatWasPausedHandsNothingOut(t *testing.T) {
 		// All of the process stands still: its goroutine at the next look at the clock, and
 		// its connections.
 		resume := make(chan struct{})
-		leader.gate = func() { <-resume }
-		leader.conn.set(func(c *conn) { c.gate = leader.gate })
+		gate := func() { <-resume }
+		w.mu.Lock()
+		leader.gate = gate
+		w.mu.Unlock()
+		leader.conn.set(func(c *conn) { c.gate = gate })
 		w.worker(leader)
 		require.NoError(t, part.Context().Err(), "nothing in the process has noticed")
 		close(resume)
