@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"iter"
+	"math/bits"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -90,12 +91,30 @@ func (s *Snapshot[T]) bucket(namespace string) (*bucket, bool) {
 
 // bucketAt returns the namespace, of whose name h is the hash.
 func (s *Snapshot[T]) bucketAt(h uint64, namespace string) (*bucket, bool) {
-	return s.buckets.Find(h, func(nb *bucket) bool { return nb.name == namespace })
+	near, mask, all := s.buckets.Near(h)
+	if all {
+		return s.buckets.Find(h, func(nb *bucket) bool { return nb.name == namespace })
+	}
+	for ; mask != 0; mask &= mask - 1 {
+		if nb := near[bits.TrailingZeros64(mask)>>3]; nb.name == namespace {
+			return nb, true
+		}
+	}
+	return nil, false
 }
 
 // get returns the record with that name, of which h is the hash.
 func (nb *bucket) get(h uint64, name string) (record, bool) {
-	return nb.records.Find(h, func(r record) bool { return r.name == name })
+	near, mask, all := nb.records.Near(h)
+	if all {
+		return nb.records.Find(h, func(r record) bool { return r.name == name })
+	}
+	for ; mask != 0; mask &= mask - 1 {
+		if r := &near[bits.TrailingZeros64(mask)>>3]; r.hash == uint32(h>>32) && r.name == name {
+			return *r, true
+		}
+	}
+	return record{}, false
 }
 
 // each calls yield for every object of the namespace until yield returns false.

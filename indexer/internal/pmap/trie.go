@@ -21,6 +21,31 @@ func (t Trie[V]) Len() int { return int(t.size >> 1) }
 // to compare. Two versions with equal content may still differ.
 func (t Trie[V]) Same(o Trie[V]) bool { return t.root == o.root }
 
+// Near returns the values whose place in the trie is that of hash h, and a mask: bit 8i+7
+// is set where values[i] may have that hash, or all is true if any may have it. It is what
+// [Trie.Find] does without a function, which takes longer to call than to carry out.
+func (t Trie[V]) Near(h uint64) (values []V, mask uint64, all bool) {
+	p := t.root
+	if p == nil {
+		return nil, 0, false
+	}
+	if t.size&1 == 0 {
+		for shift := topShift; ; shift -= fanBits {
+			if shift < 0 {
+				return (*chain[V])(p).vals, 0, true
+			}
+			n := (*inner)(p)
+			i := h >> uint(shift) & (fan - 1)
+			p = n.kids[i]
+			if n.isLeaf(i) {
+				break
+			}
+		}
+	}
+	l := (*leaf[V])(p)
+	return l.vals[:], l.candidates(tagOf(h)), false
+}
+
 // Find returns the value with hash h that eq accepts. It allocates nothing.
 func (t Trie[V]) Find(h uint64, eq func(V) bool) (v V, ok bool) {
 	p := t.root

@@ -329,3 +329,31 @@ func ExampleTrie() {
 	})
 	// Output: ann@a became ann@x
 }
+
+// Near names every value that Find would find, and no place without a value.
+func TestNearHasWhatFindFinds(t *testing.T) {
+	t.Parallel()
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &trieMap{hash: hash}
+			_, mask, all := m.Near(hash(0))
+			require.True(t, mask == 0 && !all, "an empty trie has nothing")
+			for size := range 200 {
+				m.put(uint64(size+1), &item{key: size})
+				for k := range size + 20 {
+					vals, mask, all := m.Near(hash(k))
+					found := 0
+					for i, v := range vals {
+						if (all || mask>>(8*i+7)&1 != 0) && v.key == k { // v is not nil
+							found++
+						}
+					}
+					_, ok := m.find(k)
+					require.Equal(t, ok, found == 1, "key %d of %d", k, size)
+					require.LessOrEqual(t, found, 1)
+				}
+			}
+		})
+	}
+}
