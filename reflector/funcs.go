@@ -124,6 +124,11 @@ type funcStream[T Object] struct {
 	n      int
 	once   sync.Once
 	closed chan struct{}
+
+	// What await has received, if anything: for Next, which the same goroutine calls.
+	received bool
+	ev       watch.Event
+	open     bool // the channel was not closed
 }
 
 // Next implements [Stream].
@@ -167,30 +172,36 @@ func errorEvent(o runtime.Object) error {
 
 // receive waits for the next event.
 func (s *funcStream[T]) receive() (watch.Event, error) {
+	s.await()
 	if err := s.ended(); err != nil {
 		return watch.Event{}, err
 	}
+	ev := s.ev
+	s.received, s.ev = false, watch.Event{}
+	if !s.open {
+		return ev, io.EOF
+	}
+	return ev, nil
+}
+
+// await implements awaiter.
+func (s *funcStream[T]) await() {
+	if s.received || s.ended() != nil {
+		return
+	}
 	events := s.w.ResultChan()
 	select {
-	case ev, ok := <-events: // in a burst, this takes a fraction of the time
-		return received(ev, ok)
+	case s.ev, s.open = <-events: // in a burst, this takes a fraction of the time
+		s.received = true
+		return
 	default:
 	}
 	select {
 	case <-s.ctx.Done():
 	case <-s.closed:
-	case ev, ok := <-events:
-		return received(ev, ok)
+	case s.ev, s.open = <-events:
+		s.received = true
 	}
-	return watch.Event{}, s.ended()
-}
-
-// received returns the event, or io.EOF if the channel is closed.
-func received(ev watch.Event, ok bool) (watch.Event, error) {
-	if !ok {
-		return ev, io.EOF
-	}
-	return ev, nil
 }
 
 // ended says why there is nothing more to receive.

@@ -27,6 +27,11 @@ type Reflector[T Object] struct {
 
 	// What follows belongs to the goroutine of Run.
 
+	next  phase
+	ended ending         // how the phase has ended
+	live  *liveStream[T] // a watch that has delivered its initial events, to be followed next
+	watch following[T]   // the watch that is being followed
+
 	pos        position
 	quarantine quarantine
 	logs       logLimit
@@ -122,66 +127,93 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.ran.CompareAndSwap(false, true) {
 		return errors.New("reflector: Run was called before; make another Reflector with New")
 	}
-	defer r.setState(StateStopped)
+	defer r.leave()
 	// net/http may send a request again by itself: that one counts too.
 	ctx = wire.WithCharge(ctx, r.allowance.charge)
-
-	next := phaseSync
-	var live *liveStream[T] // a watch that has delivered its initial events
-	defer func() {
-		if live != nil {
-			live.end()
-		}
-	}()
+	r.next = phaseSync
 	// Each turn is one phase: a phase ends with how it ended, and phaseAfter says what
 	// is next.
 	for ctx.Err() == nil {
-		var end ending
-		switch next {
-		case phaseSync:
-			live, end = r.synchronize(ctx)
-		case phaseWatch:
-			going := live
-			live = nil // it is follow's to end
-			end = r.follow(ctx, going)
-		case phaseCheck:
-			next = r.checkBefore(ctx)
-			continue
+		// It waits here, at the bottom of the stack, for nearly all of its life: Go shrinks
+		// the stack of a goroutine that waits only while little of it is in use.
+		for follows := r.enter(ctx); follows; follows = r.deliver(ctx) {
+			r.watch.live.await()
 		}
-		if ctx.Err() != nil {
-			break
+		if stop, err := r.conclude(ctx); stop {
+			return err
 		}
-		if end.err == nil {
-			next = phaseWatch
-			continue
-		}
-		r.noteReconnect(end)
-		// Doubt stays until a check or an event has cleared it, however many watches
-		// end meanwhile.
-		r.pos.doubt = r.pos.doubt || r.doubted(end)
-		if end.orderly {
-			next = r.phaseAfter(end)
-			continue
-		}
-		// Before the policy is asked, so that it finds this failure in Health.
-		f := r.noteFailure(end)
-		// A 404 is also what a wrong address answers, so absence is confirmed by the
-		// source before the sink is emptied.
-		if end.class == ClassNotFound {
-			r.noteAbsence(ctx)
-		}
-		next = r.phaseAfter(end)
-		decision := Retry()
-		if r.opts.Policy != nil {
-			decision = r.opts.Policy(f)
-		}
-		if decision.stop {
-			r.warn("stopped", "stopped by the policy", "op", f.Op, "class", f.Class, "err", f.Err)
-			return end.err
-		}
-		r.pause(ctx, f, r.waitAfter(f, end, decision, next), next)
 	}
 	return nil
+}
+
+// leave frees what Run holds, however it ends.
+func (r *Reflector[T]) leave() {
+	r.watch.release()
+	if r.live != nil {
+		r.live.end()
+	}
+	r.setState(StateStopped)
+}
+
+// enter begins the next phase, and ends it unless it is to follow a watch: then it returns
+// true, and deliver goes on until it returns false.
+func (r *Reflector[T]) enter(ctx context.Context) (follows bool) {
+	for r.next == phaseCheck && ctx.Err() == nil {
+		r.next = r.checkBefore(ctx)
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	if r.next == phaseSync {
+		r.live, r.ended = r.synchronize(ctx)
+		return false
+	}
+	going := r.live
+	r.live = nil // it is the watch's to end
+	return r.follow(ctx, going)
+}
+
+// conclude ends a phase, waits if it has failed, and says what is next. If stop is true, Run
+// ends with err.
+func (r *Reflector[T]) conclude(ctx context.Context) (stop bool, err error) {
+	if r.watch.live != nil {
+		r.ended = r.unfollow(ctx)
+	}
+	if ctx.Err() != nil {
+		return true, nil
+	}
+	end := r.ended
+	r.ended = ending{}
+	if end.err == nil {
+		r.next = phaseWatch
+		return false, nil
+	}
+	r.noteReconnect(end)
+	// Doubt stays until a check or an event has cleared it, however many watches
+	// end meanwhile.
+	r.pos.doubt = r.pos.doubt || r.doubted(end)
+	if end.orderly {
+		r.next = r.phaseAfter(end)
+		return false, nil
+	}
+	// Before the policy is asked, so that it finds this failure in Health.
+	f := r.noteFailure(end)
+	// A 404 is also what a wrong address answers, so absence is confirmed by the
+	// source before the sink is emptied.
+	if end.class == ClassNotFound {
+		r.noteAbsence(ctx)
+	}
+	r.next = r.phaseAfter(end)
+	decision := Retry()
+	if r.opts.Policy != nil {
+		decision = r.opts.Policy(f)
+	}
+	if decision.stop {
+		r.warn("stopped", "stopped by the policy", "op", f.Op, "class", f.Class, "err", f.Err)
+		return true, end.err
+	}
+	r.pause(ctx, f, r.waitAfter(f, end, decision, r.next), r.next)
+	return false, nil
 }
 
 // noteReconnect counts the end of a watch.

@@ -37,9 +37,10 @@ func isUnknownEvent(err error) bool {
 // liveStream is a stream with its deadlines.
 type liveStream[T Object] struct {
 	Stream[T]
-	ctx    context.Context //nolint:containedctx // the life of one watch
-	cancel context.CancelCauseFunc
-	silent *deadline // the stream brings nothing
+	awaiter awaiter         // the stream, if it is one
+	ctx     context.Context //nolint:containedctx // the life of one watch
+	cancel  context.CancelCauseFunc
+	silent  *deadline // the stream brings nothing
 	// following is set after the initial events.
 	following atomic.Bool
 	late      *deadline // the stream does not end
@@ -88,6 +89,7 @@ func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts
 		s.cancel(nil)
 		return nil, err
 	}
+	s.awaiter, _ = s.Stream.(awaiter)
 	s.silent.stop()
 	// A half-open connection may look alive for ever: the client ends what the server
 	// should have ended.
@@ -124,34 +126,86 @@ func (s *liveStream[T]) end() {
 	s.cancel(nil)
 }
 
-// follow delivers the events of a watch until it ends: of live, or of one
-// started here if live is nil.
-func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
+// awaiter is implemented by streams that can wait without handing over what they have
+// waited for.
+type awaiter interface {
+	// await returns when Next will not wait any more, or earlier.
+	await()
+}
+
+// await waits until there may be an event. It has next to nothing on its stack, which
+// Next, as a rule, has not.
+func (s *liveStream[T]) await() {
+	if s.awaiter != nil {
+		s.awaiter.await()
+	}
+}
+
+// following is a watch whose events are delivered. It is the state that a function would
+// have, were it on the stack while the reflector waits; see Run.
+type following[T Object] struct {
+	live    *liveStream[T] // nil: no watch is being followed
+	start   time.Time
+	before  string // the position at the start
+	healthy *time.Timer
+	relist  *deadline
+	check   *versionCheck
+	audit   *audit
+	err     error // how it has ended
+}
+
+// release frees what a watch that was followed holds. It may be called more than once.
+func (f *following[T]) release() {
+	if f.live == nil {
+		return
+	}
+	f.relist.stop()
+	f.healthy.Stop()
+	f.live.end()
+	*f = following[T]{}
+}
+
+// follow begins to deliver the events of a watch: of live, or of one started here if
+// live is nil. If it returns false, none could be started.
+func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) bool {
 	start := time.Now()
 	if live == nil {
 		r.status.update(func(h *Health) { h.Watches++ })
 		var err error
 		if live, err = r.connect(ctx, nil, r.pos.watch(), r.opts.Timeouts.Answer, errNoAnswer); err != nil {
-			end := failed(OpWatch, err)
-			r.opts.Metrics.Watched(time.Since(start), 0, end.class)
-			return end
+			r.ended = failed(OpWatch, err)
+			r.opts.Metrics.Watched(time.Since(start), 0, r.ended.class)
+			return false
 		}
 	}
-	defer live.end()
-	// The health of a watch counts from when it is followed: connecting says nothing
-	// about it.
-	start = time.Now()
-	// A stream that comes from a WatchList is healthy from when it is followed,
-	// so that a server which ends each one after the initial events is seen to.
-	healthy := time.AfterFunc(r.opts.Backoff.Healthy, r.status.healed)
-	defer healthy.Stop()
-
-	before := r.pos.rv
+	r.watch = following[T]{
+		live: live,
+		// The health of a watch counts from when it is followed: connecting says nothing
+		// about it.
+		start: time.Now(),
+		// A stream that comes from a WatchList is healthy from when it is followed,
+		// so that a server which ends each one after the initial events is seen to.
+		healthy: time.AfterFunc(r.opts.Backoff.Healthy, r.status.healed),
+		before:  r.pos.rv,
+		relist:  newDeadline(live.cancel),
+	}
 	r.setState(StateWatching)
-	check, audit := r.checkBeside(live), r.auditBeside(live)
-	err := r.deliver(ctx, live)
-	r.finishCheck(check)
-	if found := audit.finish(); found != nil {
+	r.watch.check, r.watch.audit = r.checkBeside(live), r.auditBeside(live)
+	// The watch is ended for it, as only a list brings the object again.
+	if due := r.quarantine.due; !due.IsZero() {
+		r.watch.relist.set(max(time.Until(due), 1), errRelistDue)
+	}
+	live.silent.set(r.opts.Timeouts.Idle, errIdle)
+	live.following.Store(true)
+	return true
+}
+
+// unfollow ends the watch that was followed, and returns how it has ended.
+func (r *Reflector[T]) unfollow(ctx context.Context) ending {
+	defer r.watch.release()
+	live, start, before, err := r.watch.live, r.watch.start, r.watch.before, r.watch.err
+	r.finishCheck(r.watch.check)
+	if found := r.watch.audit.finish(); found != nil {
 		err = found
 	}
 	if ctx.Err() != nil {
@@ -185,39 +239,33 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 	return end
 }
 
-// deliver passes events on until the stream ends, which is always with an
-// error; io.EOF stands for an orderly end.
-func (r *Reflector[T]) deliver(ctx context.Context, live *liveStream[T]) error {
-	relist := newDeadline(live.cancel)
-	defer relist.stop()
-	// The watch is ended for it, as only a list brings the object again.
-	if due := r.quarantine.due; !due.IsZero() {
-		relist.set(max(time.Until(due), 1), errRelistDue)
+// deliver passes the next event of the watch on. It returns false when the stream has
+// ended, which is always with an error; io.EOF stands for an orderly end.
+func (r *Reflector[T]) deliver(ctx context.Context) bool {
+	live := r.watch.live
+	ev, err := live.next()
+	if err != nil {
+		r.watch.err = err
+		return false
 	}
-	live.silent.set(r.opts.Timeouts.Idle, errIdle)
-	live.following.Store(true)
-	for {
-		ev, err := live.next()
-		if err != nil {
-			return err
-		}
-		r.opts.Metrics.Received(ev.Type)
-		// A sink that blocks holds up the reading: this silence is not the server's.
-		live.silent.held.Store(true)
-		lost := !r.quarantine.due.IsZero()
-		// Under the context of Run: a sink that blocks for long may outlive the
-		// stream, and still take the event over.
-		if err := r.apply(ctx, ev); err != nil {
-			return err
-		}
-		if !lost && !r.quarantine.due.IsZero() {
-			relist.set(time.Until(r.quarantine.due), errRelistDue)
-		}
-		now := time.Now()
-		r.advance(live, ev, now)
-		live.silent.extend(now)
-		live.silent.held.Store(false)
+	r.opts.Metrics.Received(ev.Type)
+	// A sink that blocks holds up the reading: this silence is not the server's.
+	live.silent.held.Store(true)
+	lost := !r.quarantine.due.IsZero()
+	// Under the context of Run: a sink that blocks for long may outlive the
+	// stream, and still take the event over.
+	if err := r.apply(ctx, ev); err != nil {
+		r.watch.err = err
+		return false
 	}
+	if !lost && !r.quarantine.due.IsZero() {
+		r.watch.relist.set(time.Until(r.quarantine.due), errRelistDue)
+	}
+	now := time.Now()
+	r.advance(live, ev, now)
+	live.silent.extend(now)
+	live.silent.held.Store(false)
+	return true
 }
 
 // advance notes the position that the sink has reached.
