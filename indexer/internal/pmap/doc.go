@@ -48,7 +48,8 @@
 //
 // A [Trie] stores values and no keys or hashes: the caller brings the hash and a
 // test for equality. The indexer has uses for that. In its primary structure the value
-// is the name of an object with its number; in an index it is the number alone.
+// is the name of an object with its number and half the hash of the name; in an index it is
+// the number alone.
 //
 // # The array
 //
@@ -109,8 +110,9 @@
 //   - With eight values a leaf costs little more than with six as long as a value
 //     is a pointer. The indexer's primary structure stores three words per value,
 //     where six values save 48 bytes per change.
-//   - Keeping hashes costs 12 bytes per value and 48 per change. It would save
-//     computing two hashes per added value when leaves are divided.
+//   - Keeping hashes costs 12 bytes per value and 48 per change, and saves
+//     computing two hashes per added value when leaves are divided. The indexer has
+//     room for half a hash beside a name, and uses that.
 //   - The B+tree iterates faster, for its leaves are longer, and does everything
 //     else at a third to a sixth of the speed: binary search over hashes
 //     misses the cache at each level.

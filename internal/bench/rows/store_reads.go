@@ -127,7 +127,7 @@ func bareMapRow() bench.Row {
 	row := compareStores(bench.Row{
 		Work: "get against a bare map, 1 reader",
 		Does: "One goroutine looks up 100k pods in random order; the other side is a Go map from keys to pods, without any lock.",
-		Want: bench.Target{Ratio: 0.5, Allocs: bench.AtMost(0)},
+		Want: bench.Target{Ratio: 0.6, Allocs: bench.AtMost(0)},
 	}, implementation{who: "Go map"}, nil, gets(big, 1))
 	row.Theirs.Setup = func() bench.Subject {
 		ps := pods(big, 20)
