@@ -61,13 +61,13 @@ func New[T Object](opts Options[T]) *DeltaFIFO[T] {
 // object that is nil or has no name, and with the error of Transform. A write
 // that fails leaves no trace.
 func (q *DeltaFIFO[T]) Add(ctx context.Context, obj T) error {
-	return q.write(ctx, "Add", Added, obj)
+	return q.write(ctx, "Add", kindAdded, obj)
 }
 
 // Update appends an Updated delta to the object's list; otherwise it is like
 // Add.
 func (q *DeltaFIFO[T]) Update(ctx context.Context, obj T) error {
-	return q.write(ctx, "Update", Updated, obj)
+	return q.write(ctx, "Update", kindUpdated, obj)
 }
 
 // Delete appends a Deleted delta, whose obj is the last state of the object, to
@@ -77,7 +77,7 @@ func (q *DeltaFIFO[T]) Update(ctx context.Context, obj T) error {
 // known: the consumer has not seen it, so it does not need its end. Of two
 // Deleted in a row one is kept: the first, unless that is a tombstone.
 func (q *DeltaFIFO[T]) Delete(ctx context.Context, obj T) error {
-	return q.write(ctx, "Delete", Deleted, obj)
+	return q.write(ctx, "Delete", kindDeleted, obj)
 }
 
 // DeleteFinalStateUnknown appends a Deleted delta for an object that is known
@@ -88,7 +88,7 @@ func (q *DeltaFIFO[T]) DeleteFinalStateUnknown(ctx context.Context, tombstone De
 	if err := tombstone.check(); err != nil {
 		return err
 	}
-	return q.enqueue(ctx, tombstone.Key, pendingDelta[T]{typ: Deleted, object: tombstone.Object, finalStateUnknown: true})
+	return q.enqueue(ctx, tombstone.Key, pendingDelta[T]{tombstone.Object, kindTombstone})
 }
 
 // Bookmark does nothing but to fail where Add would fail for ctx or Close. A
@@ -106,7 +106,7 @@ func (q *DeltaFIFO[T]) Bookmark(ctx context.Context, _ string) error {
 }
 
 // write queues a change of an object that comes from outside.
-func (q *DeltaFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj T) error {
+func (q *DeltaFIFO[T]) write(ctx context.Context, op string, kind *deltaKind, obj T) error {
 	if err := ctx.Err(); err != nil {
 		return err // before the transform is run for nothing
 	}
@@ -114,7 +114,7 @@ func (q *DeltaFIFO[T]) write(ctx context.Context, op string, typ DeltaType, obj 
 	if err != nil {
 		return err
 	}
-	return q.enqueue(ctx, key, pendingDelta[T]{typ: typ, object: obj})
+	return q.enqueue(ctx, key, pendingDelta[T]{obj, kind})
 }
 
 // enqueue queues one delta, unless it deletes what does not exist.
@@ -124,7 +124,7 @@ func (q *DeltaFIFO[T]) enqueue(ctx context.Context, key types.NamespacedName, d 
 	}
 	n := 0
 	defer func() { q.countAndUnlock(n) }() // also if KnownObjects panics
-	if d.typ != Deleted || q.exists(key) {
+	if d.kind.typ != Deleted || q.exists(key) {
 		n = q.append(key, d)
 	}
 	delete(q.returned, key)

@@ -57,8 +57,8 @@
 //     remains, and then fail with it.
 //  11. Memory. The queue keeps no object that has been processed. Only with a
 //     Transform does it keep what Known has returned, until the next Replace or
-//     the next write of that object. Memory for more than 1,024 keys is released
-//     when they have been processed.
+//     the next write of that object. Memory for more than 1,024 keys, or as many
+//     deltas, is released when they have been processed.
 //  12. One order. Every accepted change is delivered exactly once, in the order in
 //     which a goroutine wrote it, across all objects.
 //  13. Lists. A Replace and a Bookmark are one change each, at their place in that
@@ -71,7 +71,7 @@
 // # Reading order
 //
 // delta.go, change.go, options.go and errors.go have the vocabulary; bounded.go has the waiting
-// on which both queues are built. Then the DeltaFIFO: delta_fifo.go, pop.go,
-// known.go, replace.go, synced.go, and their helpers transform.go, validate.go and
-// lookup.go. batch_fifo.go is the whole batch queue.
+// on which both queues are built. Then the DeltaFIFO: delta_fifo.go, item.go, line.go,
+// pop.go, known.go, replace.go, synced.go, and their helpers pool.go, transform.go,
+// validate.go and lookup.go. batch_fifo.go is the whole batch queue.
 package deltafifo

@@ -44,9 +44,9 @@ func (q *DeltaFIFO[T]) newest(key types.NamespacedName) (obj T, ok bool) {
 	it, queued := q.line.byKey[key]
 	switch {
 	case queued:
-		obj, ok = it.newest.object, !it.isDeleted()
+		obj, ok = it.last().object, !it.isDeleted()
 	case q.isInProcess(key):
-		obj, ok = q.inProcess.newest.object, !q.inProcess.isDeleted()
+		obj, ok = q.inProcess.last().object, !q.inProcess.isDeleted()
 	case q.known != nil:
 		obj, ok = q.known.Get(key)
 	}

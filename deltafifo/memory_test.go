@@ -56,17 +56,17 @@ func TestTheDeltaFIFOReleasesTheMemoryOfABurst(t *testing.T) {
 		assert.Empty(t, q.line.items.free)
 		assert.NotEqual(t, large, reflect.ValueOf(q.line.byKey).Pointer(), "the map of many objects")
 		fill(1, 5_000)
-		assert.GreaterOrEqual(t, q.line.deltas.made, 4_999)
+		assert.GreaterOrEqual(t, q.line.later.made, 4_999)
 		drain(t, q, nil)
-		assert.Zero(t, q.line.deltas.made, "the pages of many changes")
-		assert.Empty(t, q.line.deltas.free)
+		assert.Zero(t, q.line.later.made, "the pages of many changes")
+		assert.Empty(t, q.line.later.free)
 		fill(maxKept, 2)
 		drain(t, q, nil)
 		assert.Equal(t, maxKept, q.line.items.made, "a steady load keeps its memory")
-		assert.Equal(t, maxKept, q.line.deltas.made)
+		assert.Equal(t, maxKept, q.line.later.made)
 		fill(maxKept, 2)
 		assert.Equal(t, maxKept, q.line.items.made, "and uses it again")
-		assert.Equal(t, maxKept, q.line.deltas.made)
+		assert.Equal(t, maxKept, q.line.later.made)
 		drain(t, q, nil)
 	}
 }
@@ -83,7 +83,7 @@ func TestAQueueThatIsNeverEmptyKeepsLittleOfABurst(t *testing.T) {
 	}
 	assert.Len(t, q.ListKeys(), 1)
 	assert.Len(t, q.line.items.free, maxKept)
-	assert.Len(t, q.line.deltas.free, maxKept)
+	assert.Len(t, q.line.later.free, maxKept)
 }
 
 // The line may never be empty: neither what has left nor the place where it was
@@ -104,22 +104,22 @@ func TestTheLineIsAsLongAsWhatIsQueued(t *testing.T) {
 	for range 10_000 {
 		add()
 		left := q.line.first
-		second := left.oldest.next
+		newest := left.newest
 		assert.Equal(t, keyNamed(strconv.Itoa(first)), popOnce(t, q)[0].Key)
 		first++
 		require.Equal(t, item[thing]{}, *left, "an object that has left")
-		require.Equal(t, pendingDelta[thing]{}, *second, "a delta that has left")
+		require.Equal(t, laterDelta[thing]{}, *newest, "a delta that has left")
 	}
 	assert.Len(t, q.ListKeys(), 10)
 	assert.Equal(t, perPage, q.line.items.made)
-	assert.Equal(t, 2*perPage, q.line.deltas.made)
+	assert.Equal(t, 2*perPage, q.line.later.made)
 	for i, key := range q.ListKeys() {
 		assert.Equal(t, keyNamed(strconv.Itoa(first+i)), key)
 	}
 	for _, free := range q.line.items.free {
 		assert.Zero(t, *free)
 	}
-	for _, free := range q.line.deltas.free {
+	for _, free := range q.line.later.free {
 		assert.Zero(t, *free)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxKept is for how many keys an empty DeltaFIFO keeps its memory. A steady load
-// fits in; a list of a million objects, or the backlog of a slow consumer, must not
-// occupy memory after it has been processed.
+// maxKept is for how many keys, and for how many later deltas of theirs, an empty
+// DeltaFIFO keeps its memory. A steady load fits in; a list of a million objects, or the
+// backlog of a slow consumer, must not occupy memory after it has been processed.
 const maxKept = 1024
 
 // Pop waits until an object is queued, removes the first one, and calls process
@@ -36,7 +36,7 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(deltas Deltas[T]) e
 	}
 	it := q.line.pop()
 	q.inProcess = it
-	q.countAndUnlock(-it.len)
+	q.countAndUnlock(-it.len())
 
 	defer q.finish() // also if process panics
 	return process(it.deltas())

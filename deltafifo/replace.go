@@ -26,6 +26,7 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	replaced := &deltaKind{typ: Replaced, listResourceVersion: resourceVersion}
 	deltas := make([]keyedDelta[T], len(objs))
 	listed := make(map[types.NamespacedName]struct{}, len(objs))
 	for i, obj := range objs {
@@ -33,7 +34,7 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 		if err != nil {
 			return fmt.Errorf("%w (object %d of %d)", err, i+1, len(objs))
 		}
-		deltas[i] = keyedDelta[T]{key, pendingDelta[T]{typ: Replaced, object: obj, listResourceVersion: &resourceVersion}}
+		deltas[i] = keyedDelta[T]{key, pendingDelta[T]{obj, replaced}}
 		listed[key] = struct{}{}
 	}
 
@@ -59,12 +60,12 @@ func (q *DeltaFIFO[T]) Replace(ctx context.Context, objs []T, resourceVersion st
 func (q *DeltaFIFO[T]) addTombstones(deltas []keyedDelta[T], listed map[types.NamespacedName]struct{}) []keyedDelta[T] {
 	addIfMissing := func(key types.NamespacedName, last T) {
 		if _, ok := listed[key]; !ok {
-			deltas = append(deltas, keyedDelta[T]{key, pendingDelta[T]{typ: Deleted, object: last, finalStateUnknown: true}})
+			deltas = append(deltas, keyedDelta[T]{key, pendingDelta[T]{last, kindTombstone}})
 		}
 	}
 	for it := range q.line.all {
 		if !it.isDeleted() {
-			addIfMissing(it.key, it.newest.object)
+			addIfMissing(it.key, it.last().object)
 		}
 	}
 	if q.known == nil {
@@ -72,7 +73,7 @@ func (q *DeltaFIFO[T]) addTombstones(deltas []keyedDelta[T], listed map[types.Na
 	}
 	// What is in process and queued again has been looked at.
 	if it := q.inProcess; it != nil && !it.isDeleted() && !q.line.has(it.key) {
-		addIfMissing(it.key, it.newest.object)
+		addIfMissing(it.key, it.last().object)
 	}
 	for obj := range q.onlyKnown() {
 		addIfMissing(object.KeyOf(obj), obj)
@@ -94,7 +95,7 @@ func (q *DeltaFIFO[T]) Resync(ctx context.Context) error {
 	defer func() { q.countAndUnlock(n) }()
 	var deltas []keyedDelta[T] // all of them first, as in Replace
 	for obj := range q.onlyKnown() {
-		deltas = append(deltas, keyedDelta[T]{object.KeyOf(obj), pendingDelta[T]{typ: Sync, object: obj}})
+		deltas = append(deltas, keyedDelta[T]{object.KeyOf(obj), pendingDelta[T]{obj, kindSync}})
 	}
 	for _, d := range deltas {
 		n += q.append(d.key, d.pendingDelta)

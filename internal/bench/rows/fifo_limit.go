@@ -17,7 +17,7 @@ func fifoLimitRows() []bench.Row {
 	return []bench.Row{
 		compareFIFOs("limit: 1,000 changes",
 			"They are queued, then handed over, by our queue and by the least there can be: a lock and two slices; a unit is a change.", 1000,
-			bench.Target{Ratio: 0.5}, fifos{"mutex and slices", newOurBatchFIFO, newBareFIFO}, handOver(1000, 1000)),
+			bench.Target{Ratio: 0.25}, fifos{"mutex and slices", newOurBatchFIFO, newBareFIFO}, handOver(1000, 1000)),
 		compareFIFOs("limit: classic, 1,000 changes of 100 objects",
 			"They are queued, then handed over, ten by ten, by our queue and by the least there can be: a lock, a map and a line of slices that are used again; a unit is a change.", 1000,
 			bench.Target{Ratio: 0.5}, fifos{"mutex, map and slices", newOurDeltaFIFO, newBareDeltaFIFO}, handOver(1000, 100)),
