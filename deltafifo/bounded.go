@@ -33,6 +33,8 @@ type bounded struct {
 	waiting int // producers that wait for room
 	closed  bool
 
+	// Made when something waits for the first time, which in most queues is never; set once,
+	// with the mutex locked.
 	room    chan struct{} // token: pending is less than limit
 	work    chan struct{} // token: something is pending
 	closing chan struct{} // closed by close: everything that waits looks again
@@ -49,9 +51,17 @@ func (b *bounded) init(limit int) {
 		limit = math.MaxInt
 	}
 	b.limit = limit
-	b.room = make(chan struct{}, 1)
-	b.work = make(chan struct{}, 1)
-	b.closing = make(chan struct{})
+}
+
+// prepare makes the channels of a wait, for which the mutex must be locked. What is waited for
+// is missing at that moment, so a new channel needs no token.
+func (b *bounded) prepare(tokens *chan struct{}) {
+	if *tokens == nil {
+		*tokens = make(chan struct{}, 1)
+	}
+	if b.closing == nil {
+		b.closing = make(chan struct{})
+	}
 }
 
 // lockWhenRoom waits until one write may be made, and returns with the mutex
@@ -79,6 +89,7 @@ func (b *bounded) lockWhenRoom(ctx context.Context) error {
 // returns an error the mutex is not locked.
 func (b *bounded) waitForRoom(ctx context.Context) error {
 	b.waiting++
+	b.prepare(&b.room)
 	b.mu.Unlock()
 	err := b.wait(ctx, b.room)
 	b.mu.Lock()
@@ -117,6 +128,7 @@ func (b *bounded) lockWhenPending(ctx context.Context) error {
 	b.mu.Lock()
 	for b.pending == 0 {
 		closed, made := b.closed, b.limit != 0
+		b.prepare(&b.work)
 		b.mu.Unlock()
 		switch {
 		case closed:
@@ -158,7 +170,7 @@ func (b *bounded) countAndUnlock(n int) {
 	b.mu.Unlock()
 }
 
-// put puts a token in, unless there is one.
+// put puts a token in, unless there is one, or nothing has waited yet.
 func put(token chan<- struct{}) {
 	select {
 	case token <- struct{}{}:
@@ -187,7 +199,9 @@ func (b *bounded) close() {
 	defer b.mu.Unlock()
 	if !b.closed && b.limit != 0 {
 		b.closed = true
-		close(b.closing)
+		if b.closing != nil {
+			close(b.closing)
+		}
 	}
 }
 
