@@ -30,7 +30,7 @@ import (
 //   - items has exactly the entries that are in a state.
 //   - count.running is the length of the list running, and count.again the number
 //     of its entries with again set. So Stats and a drain need not walk a list.
-//   - parked has exactly the entries of the heap parks.
+//   - delays has exactly the entries that are delayed, parks and parked those that are parked.
 //   - The timer fires no later than the earliest deadline, or release is at work.
 //   - waiters says what holds between queued entries and goroutines that wait.
 type engine[T comparable] struct {
@@ -46,11 +46,14 @@ type engine[T comparable] struct {
 	waiters  waiters
 	barriers barriers
 
-	delays deadlines[T]
-	parks  deadlines[T]
-	parked map[*entry[T]]*park[T] // nil if nothing is parked
-	timer  *time.Timer            // nil until something is delayed or parked
-	armed  int64                  // when the timer fires, maxTime if it does not
+	deadlines side[deadline] // of the entries; empty until something is delayed or parked
+	delays    wheel
+	parks     wheel
+	parked    map[*entry[T]]*park[T] // nil if nothing is parked
+	timer     *time.Timer            // nil until something is delayed or parked
+	armed     int64                  // when the timer fires, maxTime if it does not
+
+	severalRunning atomic.Bool // whether several items were running at the last Done
 
 	shuttingDown atomic.Bool // set under mu
 	drain        *drain      // shared by the callers of ShutDownWithDrain, nil without one
@@ -61,6 +64,7 @@ type engine[T comparable] struct {
 
 	recording *recording[T] // nil in a queue that is not recorded
 
+	retries  side[uint32] // rate-limited adds of the entries since the last Forget or success
 	retrying atomic.Int32 // how many entries have retries, changed under mu
 
 	latest     int64 // the latest time seen under the lock
@@ -90,6 +94,7 @@ func newEngine[T comparable](opts Options[T]) *engine[T] {
 	}
 	e.order = newOrder(&e.items.entries, opts.MaxWait, opts.Group != nil)
 	e.running.entries = &e.items.entries
+	e.delays.deadlines, e.parks.deadlines = &e.deadlines, &e.deadlines
 	e.barriers.init()
 	e.recording = newRecording(&e.opts, e.start)
 	if e.timed {
@@ -230,13 +235,13 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 	case e.requested(): // again, parked, or of a paused group
 		e.class = min(e.class, class)
 		return false
-	case e.parked:
+	case e.parked():
 		// Parked, and not asked for until now. askLocked counts the request, which
 		// then waits for the end of the park.
 		e.class = min(e.class, class)
 	case e.delayed():
 		// The request that was to come later comes now, and only now.
-		q.delays.remove(e)
+		q.endDelayLocked(e)
 		e.class = min(e.class, class)
 	default:
 		// Running, or new: the class of an earlier request says nothing about this one.
@@ -268,7 +273,7 @@ func (q *engine[T]) askLocked(e *entry[T], now int64) {
 		q.count.again++
 		return
 	}
-	if e.parked {
+	if e.parked() {
 		return
 	}
 	q.order.push(e, now)
@@ -368,11 +373,9 @@ func (q *engine[T]) waitLocked(ctx context.Context) bool {
 // done ends the processing of item, if it was being processed. With forget,
 // its count of retries starts from zero.
 func (q *engine[T]) done(item T, forget bool) {
-	hash := q.items.hash(item)
 	now := q.timeIfKept()
-	q.mu.Lock()
-	e := q.items.find(item, hash)
-	if e == nil || !e.running {
+	e := q.lockRunning(item)
+	if e == nil {
 		q.mu.Unlock()
 		return
 	}
@@ -405,6 +408,36 @@ func (q *engine[T]) done(item T, forget bool) {
 	}
 }
 
+// lockRunning takes the lock and returns the entry of item, nil if it is not running.
+//
+// If one item is running, it is most likely this one: then neither its hash nor the index is
+// needed, nor the memory of its strings, which may have left the caches since the item was
+// added. A hash is computed without the lock: beforehand, if it was needed the last time.
+func (q *engine[T]) lockRunning(item T) *entry[T] {
+	var hash uint32
+	hashed := q.severalRunning.Load()
+	if hashed {
+		hash = q.items.hash(item)
+	}
+	q.mu.Lock()
+	if several := q.count.running > 1; several != hashed {
+		q.severalRunning.Store(several)
+	}
+	// This does not panic if item cannot be compared, as what is in the queue can be.
+	if q.count.running == 1 && q.running.first().item == item {
+		return q.running.first()
+	}
+	if !hashed {
+		q.mu.Unlock()
+		hash = q.items.hash(item)
+		q.mu.Lock()
+	}
+	if e := q.items.find(item, hash); e != nil && e.running {
+		return e
+	}
+	return nil
+}
+
 // doneLocked returns the barriers that this reached.
 func (q *engine[T]) doneLocked(e *entry[T], now int64) *barrier {
 	q.running.remove(e)
@@ -423,10 +456,10 @@ func (q *engine[T]) doneLocked(e *entry[T], now int64) *barrier {
 		e.again = false
 		q.count.again--
 		// For a parked entry the request stays pending until the park ends.
-		if !e.parked {
+		if !e.parked() {
 			q.queueLocked(e, q.observeLocked(now))
 		}
-	case !e.delayed() && !e.parked:
+	case !e.delayed() && !e.parked():
 		// A delayed entry keeps its record, and with it the count of retries.
 		q.discardLocked(e)
 	}
@@ -444,27 +477,42 @@ func (q *engine[T]) discardLocked(e *entry[T]) {
 		q.items.shrink()
 		trimSide(&q.times, &q.items.entries)
 		trimSide(&q.order.links, &q.items.entries)
+		if overdue := q.order.classes[0].overdue; overdue != nil {
+			trimSide(overdue, &q.items.entries)
+		}
+		trimSide(&q.deadlines, &q.items.entries)
+		trimSide(&q.retries, &q.items.entries)
 	}
 }
 
 // countRetryLocked counts a retry.
 func (q *engine[T]) countRetryLocked(e *entry[T]) {
 	q.count.retried++
-	switch e.retries {
+	retries := q.retries.at(e.handle)
+	switch *retries {
 	case 0:
 		q.retrying.Add(1)
 	case math.MaxUint32:
 		return
 	}
-	e.retries++
+	*retries++
 }
 
-// forgetLocked forgets the retries of an entry.
+// forgetLocked forgets the retries of an entry. All are forgotten before their entry is, so the
+// next one in its place begins with none.
 func (q *engine[T]) forgetLocked(e *entry[T]) {
-	if e.retries > 0 {
-		e.retries = 0
+	if retries := q.retriesLocked(e); retries > 0 {
+		*q.retries.at(e.handle) = 0
 		q.retrying.Add(-1)
 	}
+}
+
+// retriesLocked returns how often in a row the item of e was retried.
+func (q *engine[T]) retriesLocked(e *entry[T]) uint32 {
+	if q.retrying.Load() == 0 {
+		return 0
+	}
+	return *q.retries.at(e.handle)
 }
 
 // forget resets the count of retries that Inspect shows. A worker calls it for each item
@@ -491,7 +539,7 @@ func (q *engine[T]) retriesOf(item T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.items.find(item, hash); e != nil {
-		return int(e.retries)
+		return int(q.retriesLocked(e))
 	}
 	return 0
 }

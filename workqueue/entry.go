@@ -20,10 +20,11 @@ import "hash/maphash"
 //
 // All fields are guarded by the engine's mu. queued and running exclude each other:
 // that is the promise that one worker at a time holds an item. delayed and parked
-// exclude each other and queued, which is why they can share at and heapPos.
+// exclude each other and queued, which is why they can share a deadline.
 //
-// What only some queues need is not here but beside it: times, see engine.timed, and
-// groupLink.
+// What only some queues need is not here but beside it: deadline, times, see engine.timed,
+// groupLink, and numbers of retries. So the entry of a namespace and a name takes 64 bytes,
+// one line of a cache.
 type entry[T comparable] struct {
 	item T
 
@@ -37,25 +38,28 @@ type entry[T comparable] struct {
 	barrier    barrierID // the barrier that the pending request counts for; 0 if none is pending
 	runBarrier barrierID // the same for the request being processed
 
-	// at is when the delay or the park ends while delayed or parked, and when the
-	// entry becomes overdue while queued in a queue with priority classes. It is
-	// never in two of these states.
-	at int64
-
-	heapPos int32  // position in the deadlines, noHeapPos when neither delayed nor parked
-	retries uint32 // rate-limited adds since the last Forget or success
 	class   uint16 // class of the pending request, else of the last one
 	holder  uint16 // the ProcessWith that it was handed out to last, or noHolder
 	queued  bool   // waiting to be handed out
 	running bool   // handed out and not Done
 	again   bool   // running, and to be queued once more when Done
-	parked  bool   // held back until a condition is met; running at most besides
+	waits   waits  // for a delay or a park to end
 }
 
-const noHeapPos = -1
+// waits is what an entry that is in a wheel waits for.
+type waits uint8
+
+const (
+	waitsForNothing waits = iota
+	waitsForDelay         // asked for later
+	waitsForPark          // held back until a condition is met; running at most besides
+)
 
 // delayed reports whether the item is asked for later.
-func (e *entry[T]) delayed() bool { return e.heapPos != noHeapPos && !e.parked }
+func (e *entry[T]) delayed() bool { return e.waits == waitsForDelay }
+
+// parked reports whether the item is held back until a condition is met.
+func (e *entry[T]) parked() bool { return e.waits == waitsForPark }
 
 // requested reports whether a request is pending: the entry is queued, again, or
 // parked after it was added.
@@ -150,7 +154,7 @@ func (m *entryMap[T]) findOrInsert(item T, hash uint32) *entry[T] {
 		return e
 	}
 	handle, e := m.entries.get()
-	e.item, e.handle, e.hash, e.heapPos = item, handle, hash, noHeapPos
+	e.item, e.handle, e.hash = item, handle, hash
 	m.index.insert(hash, handle)
 	m.peak = max(m.peak, m.len())
 	return e

@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -110,8 +109,8 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 	s := Stats{
 		Queued:  q.order.n,
 		Again:   q.count.again,
-		Delayed: q.delays.len(),
-		Parked:  q.parks.len(),
+		Delayed: q.delays.n,
+		Parked:  q.parks.n,
 		Paused:  q.order.nPaused,
 		Running: q.count.running,
 		Failing: int(q.failing.n.Load()),
@@ -224,13 +223,13 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 		Failures:        failures,
 		Failing:         failing,
 		Queued:          collectLocked(e, min(limit, e.order.n), e.order.each(e.latest)),
-		Delayed:         collectLocked(e, min(limit, e.delays.len()), e.delays.earliest(limit)),
-		Parked:          collectLocked(e, min(limit, e.parks.len()), e.parks.earliest(limit)),
+		Delayed:         collectLocked(e, min(limit, e.delays.n), e.earliestLocked(&e.delays, limit)),
+		Parked:          collectLocked(e, min(limit, e.parks.n), e.earliestLocked(&e.parks, limit)),
 		Running:         collectLocked(e, min(limit, e.count.running), e.running.each),
 	}
 	for i := range failures {
 		if entry := e.items.find(failures[i].Item, hashes[i]); entry != nil && entry.delayed() {
-			failures[i].NextAttempt = e.start.Add(time.Duration(entry.at))
+			failures[i].NextAttempt = e.start.Add(time.Duration(e.delays.at(entry.handle)))
 		}
 	}
 	if e.throughput != nil {
@@ -308,7 +307,7 @@ func (q *engine[T]) inspectLocked(e *entry[T]) Item[T] {
 	item := Item[T]{
 		Item:          e.item,
 		PriorityClass: int(e.class),
-		Retries:       int(e.retries),
+		Retries:       int(q.retriesLocked(e)),
 		Again:         e.again,
 	}
 	if q.order.grouped {
@@ -318,10 +317,10 @@ func (q *engine[T]) inspectLocked(e *entry[T]) Item[T] {
 		item.QueuedSince = at(q.times.at(e.handle).queuedAt)
 	}
 	if e.delayed() {
-		item.DelayedUntil = at(e.at)
+		item.DelayedUntil = at(q.delays.at(e.handle))
 	}
-	if e.parked {
-		item.ParkedUntil = at(e.at)
+	if e.parked() {
+		item.ParkedUntil = at(q.parks.at(e.handle))
 	}
 	if q.timed && e.running {
 		item.RunningSince = at(q.times.at(e.handle).startedAt)
@@ -370,33 +369,12 @@ func (q *engine[T]) inspectClassesLocked() []PriorityClassInspection {
 	return all
 }
 
-// earliest yields the n entries whose delays or parks end first, the first one
-// first; or, if there are not more than n, all of them in any order.
-//
-// It walks down from the top of the heap. The next one is a child of one
-// that has been, so it looks at a few entries for each one that it yields, and
-// not at all there are.
-func (d *deadlines[T]) earliest(n int) iter.Seq[*entry[T]] {
+// earliestLocked yields the n entries of w whose delays or parks end first, in any order.
+func (q *engine[T]) earliestLocked(w *wheel, n int) iter.Seq[*entry[T]] {
 	return func(yield func(*entry[T]) bool) {
-		if n >= len(d.items) {
-			for i := range d.items {
-				if !yield(d.items[i].entry) {
-					return
-				}
-			}
-			return
-		}
-		latestFirst := func(pos, of int) int { return cmp.Compare(d.items[of].at, d.items[pos].at) }
-		next := []int{0} // positions, the one that comes next is the last
-		for range n {
-			pos := next[len(next)-1]
-			next = next[:len(next)-1]
-			if !yield(d.items[pos].entry) {
+		for _, handle := range w.earliest(n) {
+			if !yield(q.items.entries.at(handle)) {
 				return
-			}
-			for child := pos*heapArity + 1; child <= (pos+1)*heapArity && child < len(d.items); child++ {
-				i, _ := slices.BinarySearchFunc(next, child, latestFirst)
-				next = slices.Insert(next, i, child)
 			}
 		}
 	}

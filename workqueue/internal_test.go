@@ -58,62 +58,21 @@ func TestTypesWhoseValuesMayNotBeComparableAreChecked(t *testing.T) {
 	}
 	q.Add("a") // the lock is free
 	assert.Equal(t, 1, q.Len())
-}
-
-func TestDeadlinesComeInOrder(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(3, 4))
-	var d deadlines[int]
-	in := map[*entry[int]]bool{}
-	check := func() {
-		for i, x := range d.items {
-			require.EqualValues(t, i, x.entry.heapPos)
-			require.Equal(t, x.entry.at, x.at)
-			if i > 0 {
-				require.LessOrEqual(t, d.items[(i-1)/heapArity].at, x.at)
-			}
-		}
-		for _, x := range d.items[len(d.items):cap(d.items)] {
-			require.Nil(t, x.entry, "an entry that was removed is kept in memory")
-		}
+	type pair struct{ a, b any }
+	q.Add(pair{1, 2})
+	mustTake := func() any {
+		item, ok := q.Get(t.Context())
+		require.True(t, ok)
+		return item
 	}
-	for step := range 5000 {
-		switch r.IntN(5) {
-		case 0, 1:
-			e := &entry[int]{heapPos: noHeapPos, at: r.Int64N(1000)}
-			d.add(e)
-			in[e] = true
-		case 2:
-			for e := range in {
-				e.at -= r.Int64N(500)
-				d.advance(e)
-				break
-			}
-		case 3:
-			for e := range in {
-				d.remove(e)
-				delete(in, e)
-				require.False(t, e.delayed())
-				break
-			}
-		default:
-			if d.len() > 0 {
-				e := d.first()
-				for other := range in {
-					require.LessOrEqual(t, e.at, other.at)
-				}
-				d.remove(e)
-				delete(in, e)
-			}
-		}
-		if step%50 == 0 {
-			check()
-		}
-	}
-	for d.len() > 0 {
-		d.remove(d.first())
-	}
-	assert.LessOrEqual(t, cap(d.items), heapMinCap*4)
+	q.Done(mustTake())
+	item := mustTake() // one item is running: Done compares with it
+	assert.Panics(t, func() { q.Done([]int{1}) })
+	assert.Panics(t, func() { q.Done(pair{1, []int{2}}) })
+	q.Done(pair{1, 3})
+	assert.Equal(t, 1, q.Stats().Running)
+	q.Done(item)
+	assert.Zero(t, q.Stats().Running)
 }
 
 func TestExpiredFailuresAreFreed(t *testing.T) {
@@ -189,7 +148,7 @@ func TestTimesUnderTheLockNeverRunBackwards(t *testing.T) {
 	q.addLocked(&r, 35)
 	q.observeLocked(50)
 	q.doneLocked(e, 45)
-	assert.Equal(t, 50+int64(time.Second), e.at)
+	assert.Equal(t, 50+int64(time.Second), *q.order.classes[0].overdue.at(e.handle))
 }
 
 // A timer keeps the queue in memory until it fires.
@@ -311,18 +270,22 @@ func TestEntriesThatAreNotInUseHoldOnToNothing(t *testing.T) {
 	}
 	e := q.engine
 	pages := slices.Clone(e.items.entries.pages[1:])
-	links := slices.Clone(e.order.links.pages[1:])
+	links := slices.Clone(e.order.links.pages)
 	for q.Len() > 5 {
 		item, _ := q.Get(t.Context())
 		q.Done(item)
 	}
 	var held, linked int
-	for i, p := range pages {
+	for _, p := range pages {
 		for slot := range p.records {
 			if p.records[slot] != (entry[*int]{}) {
 				held++
 			}
-			if links[i][slot] != (groupLink[*int]{}) {
+		}
+	}
+	for _, p := range links {
+		for slot := range p {
+			if p[slot] != (groupLink[*int]{}) {
 				linked++
 			}
 		}
@@ -342,7 +305,7 @@ func TestEntriesThatAreNotInUseHoldOnToNothing(t *testing.T) {
 			beside++
 		}
 	}
-	assert.LessOrEqual(t, beside, 3*slabKept/pageSize, "what is beside the pages goes with them")
+	assert.LessOrEqual(t, beside, 3*slabKept/sidePageSize, "what is beside the pages goes with them")
 }
 
 // A waiter whose context ends while its wake-up is on the way must pass the
@@ -385,7 +348,7 @@ func TestEntriesWithRetriesAreCounted(t *testing.T) {
 	e := q.engine
 	retrying := func() (n int32) {
 		for _, x := range e.items.entries.each {
-			if x.retries > 0 {
+			if e.retriesLocked(x) > 0 {
 				n++
 			}
 		}
@@ -415,10 +378,10 @@ func TestEntriesWithRetriesAreCounted(t *testing.T) {
 	q.AddRateLimited("e")
 	e.mu.Lock()
 	x := e.items.find("e", e.items.hash("e"))
-	x.retries = math.MaxUint32
+	*e.retries.at(x.handle) = math.MaxUint32
 	e.mu.Unlock()
 	q.AddRateLimited("e")
-	assert.EqualValues(t, uint32(math.MaxUint32), x.retries, "no overflow")
+	assert.EqualValues(t, uint32(math.MaxUint32), e.retriesLocked(x), "no overflow")
 	assert.EqualValues(t, 1, retrying())
 	q.ShutDown()
 	assert.Zero(t, retrying())

@@ -35,6 +35,7 @@ type class[T comparable] struct {
 	entryList[T]
 	n         int // entries in it
 	maxWait   int64
+	overdue   *side[int64]         // when each entry becomes overdue, of all classes; nil if there is one class
 	groups    map[string]*group[T] // those with queued entries, by name; nil if there are none
 	nextGroup *group[T]            // whose turn it is, in a ring of these groups
 
@@ -49,8 +50,12 @@ func newOrder[T comparable](entries *slab[entry[T]], maxWaits []time.Duration, g
 		rotation: newRotation(),
 		grouped:  grouped,
 	}
+	var overdue *side[int64]
+	if len(o.classes) > 1 {
+		overdue = new(side[int64])
+	}
 	for i := range o.classes {
-		o.classes[i].entryList.entries = entries
+		o.classes[i].entryList.entries, o.classes[i].overdue = entries, overdue
 	}
 	for i, d := range maxWaits {
 		o.classes[i].maxWait = max(0, int64(d))
@@ -74,7 +79,7 @@ func (o *order[T]) overdueAt(class uint16, now int64) int64 {
 // push appends e to its class, or to its group if that is paused. With several classes, now must never be earlier
 // than in the call before.
 //
-// Then the list of a class is also in the order of at, and nextOverdue need look only
+// Then the list of a class is also in the order of overdue, and nextOverdue need look only
 // at its head.
 func (o *order[T]) push(e *entry[T], now int64) {
 	if p := o.pauseOf(e); p != nil {
@@ -83,7 +88,7 @@ func (o *order[T]) push(e *entry[T], now int64) {
 	}
 	c := &o.classes[e.class]
 	if len(o.classes) > 1 {
-		e.at = o.overdueAt(e.class, now)
+		*c.overdue.at(e.handle) = o.overdueAt(e.class, now)
 	}
 	e.queued = true
 	c.pushBack(e)
@@ -126,7 +131,7 @@ func (o *order[T]) remove(e *entry[T]) {
 // raise moves a queued entry to the end of a more urgent class. It does nothing
 // if class is not more urgent.
 // Its wait begins from scratch there: in the place that its age would give it, the list
-// would not be in the order of at.
+// would not be in the order of overdue.
 func (o *order[T]) raise(e *entry[T], class uint16, now int64) {
 	if class >= e.class {
 		return
@@ -193,7 +198,7 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 		if i++; i == len(classes) {
 			i = 1
 		}
-		if c := &classes[i]; !c.empty() && c.first().at <= now {
+		if c := &classes[i]; !c.empty() && *c.overdue.at(c.head) <= now {
 			r.urgent, r.last = 0, i
 			return c
 		}

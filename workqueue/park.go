@@ -65,10 +65,10 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 		// Not a request yet: it becomes one, and is counted, when the park ends.
 		p.due = now
 	}
-	e.at = after(now, timeout)
-	q.parks.add(e)
+	at := after(now, timeout)
+	q.parks.add(e.handle, at, now)
 	q.noteParkLocked(e, condition, timeout)
-	q.armLocked(now)
+	q.armLocked(at, now)
 	q.mu.Unlock()
 	// From here on user code runs. It may call met, which takes the lock.
 	if replaced != nil {
@@ -83,26 +83,26 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 func (q *engine[T]) parkLocked(p *park[T], r *request[T]) (replaced func()) {
 	e := p.entry
 	switch {
-	case e.parked:
+	case e.parked():
 		// With its entry nil, the old park ignores its condition from now on.
 		old := q.parked[e]
 		p.due, replaced, old.entry = old.due, old.cancel, nil
-		q.parks.remove(e)
+		q.parks.remove(e.handle)
 	case q.order.isPaused(e):
 		q.order.pauseOf(e).remove(&q.order, e)
 	case e.queued:
 		// The request stays pending, as barrier says; it only loses its place.
 		q.order.remove(e)
 	case e.delayed():
-		// The heap position is needed for the deadline of the park: the park
-		// remembers the delay instead.
-		p.due = e.at
-		q.delays.remove(e)
+		// An entry has one deadline, which is that of the park now: the park remembers the
+		// delay instead.
+		p.due = q.delays.at(e.handle)
+		q.endDelayLocked(e)
 	case !e.running:
 		e.class = q.order.clamp(r.class)
 	}
 	q.setGroupLocked(e, r)
-	e.parked = true
+	e.waits = waitsForPark
 	if q.parked == nil {
 		q.parked = make(map[*entry[T]]*park[T])
 	}
@@ -140,7 +140,6 @@ func (q *engine[T]) conditionMet(p *park[T]) {
 	now = q.observeLocked(now)
 	q.noteLocked(p.entry, history.ConditionMet, 0)
 	_, added := q.unparkLocked(p.entry, now)
-	q.armLocked(now)
 	w := q.waiters.next(q.order.n)
 	q.mu.Unlock()
 	w.wake()
@@ -153,7 +152,7 @@ func (q *engine[T]) conditionMet(p *park[T]) {
 // be nil, and whether it made a request.
 func (q *engine[T]) unparkLocked(e *entry[T], now int64) (cancel func(), added bool) {
 	p := q.forgetParkLocked(e)
-	q.parks.remove(e)
+	q.parks.remove(e.handle)
 	switch {
 	case e.again:
 		// Done will queue it. Until then the item belongs to its worker.
@@ -169,19 +168,18 @@ func (q *engine[T]) unparkLocked(e *entry[T], now int64) (cancel func(), added b
 		added = true
 	case p.due < maxTime:
 		// The delay goes on for the rest of its time; the park did not lengthen it.
-		e.at = p.due
-		q.delays.add(e)
+		q.startDelayLocked(e, p.due, now)
 	case !e.running:
 		q.discardLocked(e)
 	}
 	return p.cancel, added
 }
 
-// forgetParkLocked ends the park of e but for its place in the heap.
+// forgetParkLocked ends the park of e but for its deadline.
 func (q *engine[T]) forgetParkLocked(e *entry[T]) *park[T] {
 	p := q.parked[e]
 	p.entry = nil
-	e.parked = false
+	e.waits = waitsForNothing
 	delete(q.parked, e)
 	if len(q.parked) == 0 {
 		q.parked = nil // a Go map never shrinks
@@ -192,11 +190,8 @@ func (q *engine[T]) forgetParkLocked(e *entry[T]) *park[T] {
 // dropParkedLocked ends all parks because of a shutdown. It returns the items that
 // were asked for, and what cancels the conditions.
 func (q *engine[T]) dropParkedLocked() (items []T, cancels []func()) {
-	for _, d := range q.parks.items {
-		e := d.entry
-		// The heap is emptied as a whole, below: to take entries out one by one
-		// would sift it for each.
-		e.heapPos = noHeapPos
+	for handle := range q.parks.all {
+		e := q.items.entries.at(handle)
 		p := q.forgetParkLocked(e)
 		if p.cancel != nil {
 			cancels = append(cancels, p.cancel)
@@ -215,7 +210,7 @@ func (q *engine[T]) dropParkedLocked() (items []T, cancels []func()) {
 			q.discardLocked(e)
 		}
 	}
-	q.parks.items = nil
+	q.parks.clear()
 	return items, cancels
 }
 

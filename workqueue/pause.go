@@ -245,24 +245,31 @@ func (q *engine[T]) dropGroup(name string) ([]T, error) {
 		q.discardLocked(e)
 	}
 	for e := range q.running.each {
-		if of(e) && e.again && !e.parked {
+		if of(e) && e.again && !e.parked() {
 			unask(e)
 			q.dropAgainLocked(e)
 		}
 	}
-	// Collected first, as removing one moves others within the heap.
-	for _, e := range q.delays.having(of) {
-		q.delays.remove(e)
+	for handle := range q.delays.all {
+		e := q.items.entries.at(handle)
+		if !of(e) {
+			continue
+		}
+		q.endDelayLocked(e)
 		items = append(items, e.item)
 		if !e.running {
 			q.discardLocked(e)
 		}
 	}
-	for _, e := range q.parks.having(of) {
+	for handle := range q.parks.all {
+		e := q.items.entries.at(handle)
+		if !of(e) {
+			continue
+		}
 		if c := q.forgetParkLocked(e).cancel; c != nil {
 			cancels = append(cancels, c)
 		}
-		q.parks.remove(e)
+		q.parks.remove(e.handle)
 		unask(e)
 		if e.again {
 			q.dropAgainLocked(e)
@@ -287,16 +294,6 @@ func (q *engine[T]) dropGroup(name string) ([]T, error) {
 		q.failing.clear(item)
 	}
 	return items, nil
-}
-
-// having returns the entries for which want returns true.
-func (d *deadlines[T]) having(want func(*entry[T]) bool) (found []*entry[T]) {
-	for i := range d.items {
-		if want(d.items[i].entry) {
-			found = append(found, d.items[i].entry)
-		}
-	}
-	return found
 }
 
 // PausedGroup is the state of a paused group in an [Inspection].

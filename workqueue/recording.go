@@ -60,7 +60,7 @@ func (q *engine[T]) noteAddLocked(r *request[T], added bool, why *history.Cause)
 // addedAsLocked says what an add has led to.
 func (q *engine[T]) addedAsLocked(e *entry[T], added bool) history.What {
 	switch {
-	case e.parked:
+	case e.parked():
 		return history.AddedParked
 	case !added:
 		return history.Collapsed
@@ -81,7 +81,7 @@ func (q *engine[T]) noteDelayLocked(e *entry[T], pending, retry, added bool) {
 	record := history.Record{What: history.Delayed, Class: e.class}
 	switch {
 	case retry:
-		record.What, record.Attempt = history.Retried, uint16(min(e.retries, math.MaxUint16))
+		record.What, record.Attempt = history.Retried, uint16(min(q.retriesLocked(e), math.MaxUint16))
 	case pending:
 		record.What = history.Collapsed
 	case added:
@@ -89,7 +89,7 @@ func (q *engine[T]) noteDelayLocked(e *entry[T], pending, retry, added bool) {
 	}
 	// What counts is when it comes: an earlier request wins over this delay.
 	if e.delayed() {
-		record.Duration = time.Duration(e.at - q.latest)
+		record.Duration = time.Duration(q.delays.at(e.handle) - q.latest)
 	}
 	q.recording.note(q.latest, e.item, &record)
 }

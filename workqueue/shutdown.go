@@ -105,7 +105,7 @@ func (q *engine[T]) closeLocked() (c closing[T]) {
 		return c
 	}
 	q.shuttingDown.Store(true)
-	// If release has begun already, it will find both heaps empty.
+	// If release has begun already, it will find both wheels empty.
 	if q.timer != nil {
 		q.timer.Stop()
 	}
@@ -123,10 +123,10 @@ func (q *engine[T]) closeLocked() (c closing[T]) {
 
 // dropDelayedLocked drops every delayed request and returns their items.
 func (q *engine[T]) dropDelayedLocked() []T {
-	items := make([]T, 0, q.delays.len())
-	for _, d := range q.delays.items {
-		e := d.entry
-		e.heapPos = noHeapPos
+	items := make([]T, 0, q.delays.n)
+	for handle := range q.delays.all {
+		e := q.items.entries.at(handle)
+		e.waits = waitsForNothing
 		q.count.shutdownLosses++
 		items = append(items, e.item)
 		// A running one is discarded by its Done.
@@ -134,7 +134,7 @@ func (q *engine[T]) dropDelayedLocked() []T {
 			q.discardLocked(e)
 		}
 	}
-	q.delays.items = nil
+	q.delays.clear()
 	return items
 }
 

@@ -14,9 +14,9 @@ func TestMemoryPerItemAndPerQueue(t *testing.T) {
 	type key [2]string // a namespace and a name
 	perEntry := unsafe.Sizeof(entry[key]{}) - unsafe.Sizeof(key{})
 	if bits.UintSize == 64 {
-		assert.EqualValues(t, 48, perEntry)
+		assert.EqualValues(t, 32, perEntry)
 	} else { // what is aligned less is smaller
-		assert.LessOrEqual(t, perEntry, uintptr(48))
+		assert.LessOrEqual(t, perEntry, uintptr(32))
 	}
 	idle := unsafe.Sizeof(engine[key]{}) + unsafe.Sizeof(class[key]{}) + unsafe.Sizeof(barrier{})
 	assert.LessOrEqual(t, idle, uintptr(1800))

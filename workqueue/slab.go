@@ -182,26 +182,42 @@ func (s *slab[R]) trim() {
 
 // side holds something for each record of a slab, for what few need: a queue that does
 // not use it has none. What it holds is not cleared when the record is taken back.
-type side[R any] struct{ pages []*[pageSize]R }
+type side[R any] struct{ pages []*[sidePageSize]R }
+
+// sidePageSize is so much larger than pageSize, as what is beside a record is smaller.
+const sidePageSize = 4 * pageSize
 
 // at returns what belongs to the record with that handle.
 func (s *side[R]) at(handle uint32) *R {
-	number := int(handle / pageSize)
-	if number >= len(s.pages) {
-		s.pages = append(s.pages, make([]*[pageSize]R, number+1-len(s.pages))...)
+	if number := int(handle / sidePageSize); number < len(s.pages) && s.pages[number] != nil {
+		return &s.pages[number][handle%sidePageSize]
 	}
-	if s.pages[number] == nil {
-		s.pages[number] = new([pageSize]R)
-	}
-	return &s.pages[number][handle%pageSize]
+	return s.grow(handle)
 }
 
-// trimSide drops what belongs to pages that the slab has dropped.
+// grow adds a page for that handle.
+func (s *side[R]) grow(handle uint32) *R {
+	number := int(handle / sidePageSize)
+	if number >= len(s.pages) {
+		s.pages = append(s.pages, make([]*[sidePageSize]R, number+1-len(s.pages))...)
+	}
+	s.pages[number] = new([sidePageSize]R)
+	return &s.pages[number][handle%sidePageSize]
+}
+
+// trimSide drops what belongs only to pages that the slab has dropped.
 func trimSide[R, S any](side *side[S], slab *slab[R]) {
-	n := min(len(side.pages), len(slab.pages))
-	side.pages = slices.Clone(side.pages[:n])
-	for number := range n {
-		if slab.pages[number] == nil {
+	const pages = sidePageSize / pageSize
+	used := make([]bool, len(side.pages))
+	last := 0
+	for number, p := range slab.pages {
+		if beside := number / pages; p != nil && beside < len(used) {
+			used[beside], last = true, beside+1
+		}
+	}
+	side.pages = slices.Clone(side.pages[:last])
+	for number := range side.pages {
+		if !used[number] {
 			side.pages[number] = nil
 		}
 	}
