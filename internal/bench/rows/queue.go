@@ -40,7 +40,7 @@ func queueRows() []bench.Row {
 	rows = append(append(rows, burst), queueLimitRows()...)
 	return append(rows,
 		addLatencyRow(),
-		delayAndDrainRow(), delayRow(), rateLimitRow(),
+		delayAndDrainRow(), delayLimitRow(), delayRow(), rateLimitRow(),
 		priorityRow(), priorityDrainRow(),
 		idleQueueRow(), queuedItemRow(), delayedItemRow(),
 	)

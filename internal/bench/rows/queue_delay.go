@@ -24,10 +24,16 @@ func delayAndDrainRow() bench.Row {
 	row := bench.Row{
 		Area: "queue", Work: "AddAfter of 100k and drain",
 		Does: "One goroutine adds 100,000 keys with delays of 1 to 5 ms while another one gets them and is done with them; a unit is a key.",
-		Per:  n, Quick: true,
+		Per:  n, Quick: true, MoreRounds: 3,
 		Want: bench.Target{Ratio: 3, Allocs: bench.AtMost(0.1)},
 	}
-	return compareQueues(row, func(q queue) bench.Subject {
+	return compareQueues(row, addAndDrain(n, queue.AddAfter))
+}
+
+// addAndDrain adds n keys, with delays of 1 to 5 ms if add minds them, while another goroutine gets
+// them and is done with them.
+func addAndDrain(n int, add func(queue, key, time.Duration)) func(queue) bench.Subject {
+	return func(q queue) bench.Subject {
 		ks, ds := keys(n), delays(n, time.Millisecond, 5*time.Millisecond)
 		return bench.Subject{Run: func(passes int) {
 			for range passes {
@@ -40,12 +46,29 @@ func delayAndDrainRow() bench.Row {
 					}
 				}()
 				for i, k := range ks {
-					q.AddAfter(k, ds[i])
+					add(q, k, ds[i])
 				}
 				<-drained
 			}
 		}}
-	})
+	}
+}
+
+// delayLimitRow is how far from free delays are: the same keys, on the same queue, but each comes at once.
+// What the row above could reach at most, if delays cost nothing, is its ratio divided by that of this one.
+func delayLimitRow() bench.Row {
+	const n = 100_000
+	row := bench.Row{
+		Area: "queue", Work: "limit: AddAfter of 100k and drain",
+		Does: "One goroutine adds 100,000 keys while another one gets them and is done with them: with delays of 1 to 5 ms, and without any; a unit is a key.",
+		Per:  n, MoreRounds: 3,
+		Want: bench.Target{Ratio: 0.5},
+	}
+	row.Ours = bench.Side{Who: informerkit, Setup: func() bench.Subject { return addAndDrain(n, queue.AddAfter)(ourQueue()) }}
+	row.Theirs = bench.Side{Who: "Add, without delays", Setup: func() bench.Subject {
+		return addAndDrain(n, func(q queue, k key, _ time.Duration) { q.Add(k) })(ourQueue())
+	}}
+	return row
 }
 
 // delayRow is the adding alone.
