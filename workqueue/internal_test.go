@@ -293,7 +293,7 @@ func TestEntriesThatAreNotInUseHoldOnToNothing(t *testing.T) {
 	assert.Equal(t, []int{5, 5}, []int{held, linked})
 	dropped := 0
 	for _, p := range e.items.entries.pages {
-		if p == nil {
+		if p.records == nil {
 			dropped++
 		}
 	}

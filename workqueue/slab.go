@@ -3,6 +3,7 @@ package workqueue
 import (
 	"math/bits"
 	"slices"
+	"weak"
 )
 
 // slab holds records that come and go, in pages. A record is known by its handle, four
@@ -16,19 +17,26 @@ import (
 //
 // The zero value is an empty slab.
 type slab[R any] struct {
-	pages []*page[R] // by number, nil if dropped; there is no page 0, so no handle is 0
-	holes []uint32   // numbers of the pages that were dropped
-	room  uint32     // the first page that has a free record, 0 if none has
-	last  uint32     // the last of them
-	used  int        // records
-	free  int        // records
+	pages []page[R] // by number; there is no page 0, so no handle is 0
+	holes []uint32  // numbers of the pages that were dropped
+	room  uint32    // the first page that has a free record, 0 if none has
+	last  uint32    // the last of them
+	used  int       // records
+	free  int       // records
+
+	// spare has pages that were dropped, until the garbage collector takes them. So a queue
+	// that fills up and is drained again and again does not allocate each time.
+	spare weak.Pointer[spare[R]]
 }
 
+// page is not beside its records, but beside the other pages, which takes a few lines of a cache.
 type page[R any] struct {
-	records    [pageSize]R
-	free       uint32 // a bit for each record that is free
-	next, prev uint32 // the pages that have a free record; 0 at the ends
+	records    *[pageSize]R // nil if dropped
+	free       uint32       // a bit for each record that is free
+	next, prev uint32       // the pages that have a free record; 0 at the ends
 }
+
+type spare[R any] struct{ records []*[pageSize]R }
 
 const (
 	// pageSize is how many records are allocated together. Fewer cost more work of the
@@ -52,14 +60,14 @@ func (s *slab[R]) get() (handle uint32, record *R) {
 		s.grow()
 	}
 	number := s.room
-	p := s.pages[number]
+	p := &s.pages[number]
 	// In order of address: a slab that fills up uses memory in order.
 	slot := uint32(bits.TrailingZeros32(p.free))
 	p.free &^= 1 << slot
 	s.used++
 	s.free--
 	if p.free == 0 {
-		s.unlink(p)
+		s.unlink(number)
 	}
 	return number*pageSize + slot, &p.records[slot]
 }
@@ -67,11 +75,11 @@ func (s *slab[R]) get() (handle uint32, record *R) {
 // put takes a record back. It clears it, so that what it refers to can be collected.
 func (s *slab[R]) put(handle uint32) {
 	number, slot := handle/pageSize, handle%pageSize
-	p := s.pages[number]
+	p := &s.pages[number]
 	var zero R
 	p.records[slot] = zero
 	if p.free == 0 {
-		s.link(number, p)
+		s.link(number)
 	}
 	p.free |= 1 << slot
 	s.used--
@@ -84,8 +92,9 @@ func (s *slab[R]) put(handle uint32) {
 
 // drop drops a page of which no record is in use.
 func (s *slab[R]) drop(number uint32) {
-	s.unlink(s.pages[number])
-	s.pages[number] = nil
+	s.unlink(number)
+	s.keep(s.pages[number].records)
+	s.pages[number] = page[R]{}
 	s.holes = append(s.holes, number)
 	s.free -= pageSize
 }
@@ -99,32 +108,55 @@ func (s *slab[R]) dropLast() {
 	case s.pages[number].free == wholePage:
 		s.drop(number)
 	default:
-		p := s.pages[number]
-		s.unlink(p)
-		s.link(number, p)
+		s.unlink(number)
+		s.link(number)
 	}
 }
 
 // grow adds a page.
 func (s *slab[R]) grow() {
 	if len(s.pages) == 0 {
-		s.pages = append(s.pages, nil) // number 0
+		s.pages = append(s.pages, page[R]{}) // number 0
 	}
 	number := uint32(len(s.pages))
 	if n := len(s.holes); n > 0 {
 		number, s.holes = s.holes[n-1], s.holes[:n-1]
 	} else {
-		s.pages = append(s.pages, nil)
+		s.pages = append(s.pages, page[R]{})
 	}
-	p := &page[R]{free: wholePage}
-	s.pages[number] = p
+	s.pages[number] = page[R]{records: s.newRecords(), free: wholePage}
 	s.free += pageSize
-	s.link(number, p)
+	s.link(number)
+}
+
+// keep makes the records of a dropped page, which are zero, available to newRecords, as long
+// as the garbage collector has not run.
+func (s *slab[R]) keep(records *[pageSize]R) {
+	kept := s.spare.Value()
+	if kept == nil {
+		kept = new(spare[R])
+		s.spare = weak.Make(kept)
+	}
+	kept.records = append(kept.records, records)
+}
+
+// newRecords returns the records for a page, zero and kept if there are any.
+func (s *slab[R]) newRecords() *[pageSize]R {
+	kept := s.spare.Value()
+	if kept == nil || len(kept.records) == 0 {
+		return new([pageSize]R)
+	}
+	last := len(kept.records) - 1
+	records := kept.records[last]
+	kept.records[last] = nil
+	kept.records = kept.records[:last]
+	return records
 }
 
 // link puts a page in front of those that have a free record: what was used last is
 // used first again, as it is in a cache.
-func (s *slab[R]) link(number uint32, p *page[R]) {
+func (s *slab[R]) link(number uint32) {
+	p := &s.pages[number]
 	p.next, p.prev = s.room, 0
 	if s.room == 0 {
 		s.last = number
@@ -135,7 +167,8 @@ func (s *slab[R]) link(number uint32, p *page[R]) {
 }
 
 // unlink takes a page out of those that have a free record.
-func (s *slab[R]) unlink(p *page[R]) {
+func (s *slab[R]) unlink(number uint32) {
+	p := &s.pages[number]
 	if p.prev == 0 {
 		s.room = p.next
 	} else {
@@ -151,8 +184,9 @@ func (s *slab[R]) unlink(p *page[R]) {
 
 // each yields the records that are in use, in order of their handles.
 func (s *slab[R]) each(yield func(handle uint32, record *R) bool) {
-	for number, p := range s.pages {
-		if p == nil {
+	for number := range s.pages {
+		p := s.pages[number]
+		if p.records == nil {
 			continue
 		}
 		for used := ^p.free; used != 0; used &= used - 1 {
@@ -168,13 +202,13 @@ func (s *slab[R]) each(yield func(handle uint32, record *R) bool) {
 // the last ones.
 func (s *slab[R]) trim() {
 	n := len(s.pages)
-	for n > 1 && s.pages[n-1] == nil {
+	for n > 1 && s.pages[n-1].records == nil {
 		n--
 	}
 	s.pages = slices.Clone(s.pages[:n])
 	s.holes = nil
 	for number := 1; number < n; number++ {
-		if s.pages[number] == nil {
+		if s.pages[number].records == nil {
 			s.holes = append(s.holes, uint32(number))
 		}
 	}
@@ -210,8 +244,8 @@ func trimSide[R, S any](side *side[S], slab *slab[R]) {
 	const pages = sidePageSize / pageSize
 	used := make([]bool, len(side.pages))
 	last := 0
-	for number, p := range slab.pages {
-		if beside := number / pages; p != nil && beside < len(used) {
+	for number := range slab.pages {
+		if beside := number / pages; slab.pages[number].records != nil && beside < len(used) {
 			used[beside], last = true, beside+1
 		}
 	}

@@ -26,11 +26,11 @@ func (s *slab[R]) requireSound(t *testing.T) {
 	require.Equal(t, last, s.last)
 	for number, p := range s.pages {
 		if number == 0 {
-			require.Nil(t, p)
+			require.Zero(t, p)
 			continue
 		}
-		require.Equal(t, p == nil, holes[uint32(number)])
-		if p == nil {
+		require.Equal(t, p.records == nil, holes[uint32(number)])
+		if p.records == nil {
 			continue
 		}
 		require.Equal(t, p.free != 0, roomy[uint32(number)])
