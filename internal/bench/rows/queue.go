@@ -40,7 +40,7 @@ func queueRows() []bench.Row {
 	rows = append(append(rows, burst), queueLimitRows()...)
 	return append(rows,
 		addLatencyRow(),
-		delayAndDrainRow(), delayLimitRow(), delayRow(), rateLimitRow(),
+		delayAndDrainRow(), delayRow(), rateLimitRow(),
 		priorityRow(), priorityDrainRow(),
 		idleQueueRow(), queuedItemRow(), delayedItemRow(),
 	)

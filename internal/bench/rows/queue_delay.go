@@ -27,12 +27,12 @@ func delayAndDrainRow() bench.Row {
 		Per:  n, Quick: true, MoreRounds: 3,
 		Want: bench.Target{Ratio: 3, Allocs: bench.AtMost(0.1)},
 	}
-	return compareQueues(row, addAndDrain(n, queue.AddAfter))
+	return compareQueues(row, addAndDrain(n))
 }
 
-// addAndDrain adds n keys, with delays of 1 to 5 ms if add minds them, while another goroutine gets
-// them and is done with them.
-func addAndDrain(n int, add func(queue, key, time.Duration)) func(queue) bench.Subject {
+// addAndDrain adds n keys, with delays of 1 to 5 ms, while another goroutine gets them and is done
+// with them.
+func addAndDrain(n int) func(queue) bench.Subject {
 	return func(q queue) bench.Subject {
 		ks, ds := keys(n), delays(n, time.Millisecond, 5*time.Millisecond)
 		return bench.Subject{Run: func(passes int) {
@@ -46,29 +46,12 @@ func addAndDrain(n int, add func(queue, key, time.Duration)) func(queue) bench.S
 					}
 				}()
 				for i, k := range ks {
-					add(q, k, ds[i])
+					q.AddAfter(k, ds[i])
 				}
 				<-drained
 			}
 		}}
 	}
-}
-
-// delayLimitRow is how far from free delays are: the same keys, on the same queue, but each comes at once.
-// What the row above could reach at most, if delays cost nothing, is its ratio divided by that of this one.
-func delayLimitRow() bench.Row {
-	const n = 100_000
-	row := bench.Row{
-		Area: "queue", Work: "limit: AddAfter of 100k and drain",
-		Does: "One goroutine adds 100,000 keys while another one gets them and is done with them: with delays of 1 to 5 ms, and without any; a unit is a key.",
-		Per:  n, MoreRounds: 3,
-		Want: bench.Target{Ratio: 0.5},
-	}
-	row.Ours = bench.Side{Who: informerkit, Setup: func() bench.Subject { return addAndDrain(n, queue.AddAfter)(ourQueue()) }}
-	row.Theirs = bench.Side{Who: "Add, without delays", Setup: func() bench.Subject {
-		return addAndDrain(n, func(q queue, k key, _ time.Duration) { q.Add(k) })(ourQueue())
-	}}
-	return row
 }
 
 // delayRow is the adding alone.

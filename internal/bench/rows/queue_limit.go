@@ -1,7 +1,10 @@
 package rows
 
 import (
+	"cmp"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/informerkit/informerkit/internal/bench"
 )
@@ -29,6 +32,82 @@ func queueLimitRows() []bench.Row {
 			Per:  20_000, MoreRounds: 3,
 			Want: bench.Target{Ratio: 0.5},
 		}, pass(20_000, 8, 8)),
+		delayLimitRow(),
+	}
+}
+
+// delayLimitRow is the same for keys that come later.
+func delayLimitRow() bench.Row {
+	const n = 100_000
+	work := addAndDrain(n)
+	return bench.Row{
+		Area: "queue", Work: "limit: AddAfter of 100k and drain",
+		Does: "100,000 keys with delays of 1 to 5 ms go through our queue, and through the least there can be: a lock, a map, and every millisecond a sort of the keys whose time has come; a unit is a key.",
+		Per:  n, MoreRounds: 3,
+		Ours: bench.Side{Who: informerkit, Setup: func() bench.Subject { return work(ourQueue()) }},
+		Theirs: bench.Side{Who: "mutex, map and sort", Setup: func() bench.Subject {
+			return work(&bareDelays{bareQueue: newBareQueue(), start: time.Now()})
+		}},
+		Want: bench.Target{Ratio: 0.5},
+	}
+}
+
+// bareDelays is the least that a queue of delayed keys can be, for one goroutine that gets them. A
+// key comes a millisecond late.
+type bareDelays struct {
+	*bareQueue
+
+	start   time.Time
+	delayed []delayedKey
+}
+
+type delayedKey struct {
+	at time.Duration
+	key
+}
+
+func (q *bareDelays) AddAfter(k key, d time.Duration) {
+	at := time.Since(q.start) + d
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, there := q.queued[k]; there {
+		return
+	}
+	q.queued[k] = struct{}{}
+	q.delayed = append(q.delayed, delayedKey{at, k})
+}
+
+func (q *bareDelays) Get() (key, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.n == 0 {
+		q.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		q.mu.Lock()
+		q.release()
+	}
+	k := q.take()
+	delete(q.queued, k)
+	return k, true
+}
+
+// release queues the keys whose time has come, in order.
+func (q *bareDelays) release() {
+	now := time.Since(q.start)
+	var due []delayedKey
+	later := q.delayed[:0]
+	for _, d := range q.delayed {
+		if d.at <= now {
+			due = append(due, d)
+		} else {
+			later = append(later, d)
+		}
+	}
+	clear(q.delayed[len(later):])
+	q.delayed = later
+	slices.SortFunc(due, func(a, b delayedKey) int { return cmp.Compare(a.at, b.at) })
+	for _, d := range due {
+		q.push(d.key)
 	}
 }
 
@@ -57,6 +136,11 @@ func (q *bareQueue) Add(k key) {
 		return
 	}
 	q.queued[k] = struct{}{}
+	q.push(k)
+	q.filled.Signal()
+}
+
+func (q *bareQueue) push(k key) {
 	if q.n == len(q.ring) {
 		ring := make([]key, 2*q.n)
 		copy(ring[copy(ring, q.ring[q.first:]):], q.ring[:q.first])
@@ -64,7 +148,6 @@ func (q *bareQueue) Add(k key) {
 	}
 	q.ring[(q.first+q.n)%len(q.ring)] = k
 	q.n++
-	q.filled.Signal()
 }
 
 func (q *bareQueue) Get() (key, bool) {
@@ -73,12 +156,17 @@ func (q *bareQueue) Get() (key, bool) {
 	for q.n == 0 {
 		q.filled.Wait()
 	}
+	k := q.take()
+	delete(q.queued, k)
+	return k, true
+}
+
+func (q *bareQueue) take() key {
 	k := q.ring[q.first]
 	q.ring[q.first] = key{}
 	q.first = (q.first + 1) % len(q.ring)
 	q.n--
-	delete(q.queued, k)
-	return k, true
+	return k
 }
 
 // Done does nothing: a bareQueue does not know which keys are held.
