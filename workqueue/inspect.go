@@ -201,8 +201,8 @@ func (q *plain[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
 
 // InspectUpTo is [Queue.Inspect] with at most limit items of each kind: those
 // that come next, those whose delays end first, and those that have been running
-// for longest. The queue is locked for a time in proportion to limit, however
-// much it holds. A limit below 0 counts as 0.
+// for longest. The queue is locked for a time in proportion to limit, and to
+// the number of delays that end at about the same time as the last one returned. A limit below 0 counts as 0.
 func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 	limit = max(0, limit)
 	e := q.engine

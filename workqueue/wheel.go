@@ -23,9 +23,7 @@ import (
 //	… 0 3 0 0     level 2, slot 3
 //
 // When the time comes to the first slot, base becomes the beginning of that slot, and its
-// entries move to lower levels. An entry moves as often as its delay has digits, at most;
-// it is in a heap that it would be compared about so often. But what it moves past here is
-// a few words, and not the entries of others.
+// entries move to lower levels. An entry moves as often as its delay has digits, at most.
 //
 // The lists link handles, so wheel knows nothing of the entries.
 type wheel struct {
