@@ -2,7 +2,9 @@ package workqueue
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,4 +122,33 @@ func TestSlabDropsPagesThatAreFree(t *testing.T) {
 	s.requireSound(t)
 	assert.Equal(t, n/10_000, s.used)
 	assert.LessOrEqual(t, s.free, slabKept+(2+n/10_000)*pageSize)
+}
+
+// Not parallel to what collects garbage by itself: it is kept by the test while it counts.
+func TestDroppedPagesAreUsedAgainUntilTheyAreCollected(t *testing.T) {
+	var s slab[*int]
+	kept := new(spare[*int])
+	s.spare = weak.Make(kept)
+	handles := make([]uint32, 8*slabKept)
+	for i := range handles {
+		handles[i], _ = s.get()
+	}
+	for _, handle := range handles {
+		s.put(handle)
+	}
+	dropped := len(kept.records)
+	require.GreaterOrEqual(t, dropped, 6*slabKept/pageSize)
+	for i := range handles {
+		handles[i], _ = s.get()
+	}
+	assert.Empty(t, kept.records)
+	s.requireSound(t)
+	runtime.KeepAlive(kept)
+	for _, handle := range handles {
+		s.put(handle)
+	}
+	kept = nil
+	runtime.GC()
+	runtime.GC()
+	assert.Nil(t, s.spare.Value(), "the memory of a burst is kept")
 }
