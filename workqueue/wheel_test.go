@@ -128,7 +128,7 @@ func TestWheelReturnsEntriesInOrderOfTimeAndThenOfArrival(t *testing.T) {
 					}
 				}
 				if len(model) == 0 {
-					require.EqualValues(t, maxTime, w.wakeAt())
+					require.Equal(t, int64(maxTime), w.wakeAt())
 					break
 				}
 				require.Greater(t, model[0].at, now, "an entry is due and was not returned")

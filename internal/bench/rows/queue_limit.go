@@ -1,8 +1,6 @@
 package rows
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,39 +40,39 @@ func delayLimitRow() bench.Row {
 	work := addAndDrain(n)
 	return bench.Row{
 		Area: "queue", Work: "limit: AddAfter of 100k and drain",
-		Does: "100,000 keys with delays of 1 to 5 ms go through our queue, and through the least there can be: a lock, a map, and every millisecond a sort of the keys whose time has come; a unit is a key.",
+		Does: "100,000 keys with delays of 1 to 5 ms go through our queue, and through the least there can be: a lock, a map, and a slice of keys for each millisecond; a unit is a key.",
 		Per:  n, MoreRounds: 3,
 		Ours: bench.Side{Who: informerkit, Setup: func() bench.Subject { return work(ourQueue()) }},
-		Theirs: bench.Side{Who: "mutex, map and sort", Setup: func() bench.Subject {
+		Theirs: bench.Side{Who: "mutex, map and slices", Setup: func() bench.Subject {
 			return work(&bareDelays{bareQueue: newBareQueue(), start: time.Now()})
 		}},
 		Want: bench.Target{Ratio: 0.5},
 	}
 }
 
-// bareDelays is the least that a queue of delayed keys can be, for one goroutine that gets them. A
-// key comes a millisecond late.
+// bareDelays is the least that a queue of delayed keys can be, for one goroutine that gets them and
+// delays of less than bareSlots milliseconds. A key comes up to two milliseconds late, and those of a
+// millisecond come in the order in which they were added.
 type bareDelays struct {
 	*bareQueue
 
-	start   time.Time
-	delayed []delayedKey
+	start    time.Time
+	slots    [bareSlots][]key // by the millisecond
+	released int64            // the last millisecond whose keys are queued
 }
 
-type delayedKey struct {
-	at time.Duration
-	key
-}
+const bareSlots = 64
 
 func (q *bareDelays) AddAfter(k key, d time.Duration) {
-	at := time.Since(q.start) + d
+	at := (time.Since(q.start) + d).Milliseconds() + 1
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if _, there := q.queued[k]; there {
 		return
 	}
 	q.queued[k] = struct{}{}
-	q.delayed = append(q.delayed, delayedKey{at, k})
+	at = max(at, q.released+1) // its millisecond may have been released meanwhile
+	q.slots[at%bareSlots] = append(q.slots[at%bareSlots], k)
 }
 
 func (q *bareDelays) Get() (key, bool) {
@@ -91,23 +89,15 @@ func (q *bareDelays) Get() (key, bool) {
 	return k, true
 }
 
-// release queues the keys whose time has come, in order.
+// release queues the keys whose time has come.
 func (q *bareDelays) release() {
-	now := time.Since(q.start)
-	var due []delayedKey
-	later := q.delayed[:0]
-	for _, d := range q.delayed {
-		if d.at <= now {
-			due = append(due, d)
-		} else {
-			later = append(later, d)
+	for now := time.Since(q.start).Milliseconds(); q.released < now; q.released++ {
+		slot := &q.slots[(q.released+1)%bareSlots]
+		for _, k := range *slot {
+			q.push(k)
 		}
-	}
-	clear(q.delayed[len(later):])
-	q.delayed = later
-	slices.SortFunc(due, func(a, b delayedKey) int { return cmp.Compare(a.at, b.at) })
-	for _, d := range due {
-		q.push(d.key)
+		clear(*slot)
+		*slot = (*slot)[:0]
 	}
 }
 
