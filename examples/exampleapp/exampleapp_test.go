@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -274,8 +275,10 @@ func TestInspectionEndsWithAReaderAtHand(t *testing.T) {
 		return err
 	})
 	assert.Zero(t, status)
-	_, err := io.ReadAll(open)
-	assert.NoError(t, err, "the connection is closed")
+	// Reset, if the server has not read what was sent.
+	if _, err := io.ReadAll(open); !errors.Is(err, syscall.ECONNRESET) {
+		assert.NoError(t, err, "the connection is closed")
+	}
 	assert.NoError(t, open.Close())
 }
 

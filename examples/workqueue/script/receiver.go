@@ -13,7 +13,8 @@ import (
 
 // receiver receives the controller's reports in the demo. It is not always available.
 type receiver struct {
-	failures map[string]int // by pod: how many reports do not get through; negative: none does
+	failures map[string]int          // by pod: how many reports do not get through; negative: none does
+	hears    func(controller.Report) // called for each report before it counts as received
 
 	mu       sync.Mutex
 	open     chan struct{}          // closed while reports are taken
@@ -21,8 +22,8 @@ type receiver struct {
 	received []controller.Report    // in order
 }
 
-func newReceiver(failures map[string]int) *receiver {
-	p := &receiver{failures: failures, open: make(chan struct{}), asked: map[string][]time.Time{}}
+func newReceiver(failures map[string]int, hears func(controller.Report)) *receiver {
+	p := &receiver{failures: failures, hears: hears, open: make(chan struct{}), asked: map[string][]time.Time{}}
 	close(p.open)
 	return p
 }
@@ -62,6 +63,8 @@ func (p *receiver) receive(ctx context.Context, r controller.Report) error {
 		p.failures[r.Pod.Name] = left - 1
 		return errors.New("no answer")
 	}
+	// With the lock held: who finds the report may say so, and has to come second.
+	p.hears(r)
 	p.received = append(p.received, r)
 	return nil
 }

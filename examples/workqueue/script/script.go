@@ -77,32 +77,25 @@ func newScript(cfg *rest.Config, opts Options) (*script, error) {
 	changed := demo.NewBell()
 	s := &script{
 		Options:  opts,
-		receiver: newReceiver(map[string]int{"flaky": 2, "poison": -1}),
 		metrics:  &queueMetrics{bell: changed},
 		changed:  changed,
 		stopped:  make(chan struct{}),
 		outcomes: map[string][]outcome{},
 	}
+	s.receiver = newReceiver(map[string]int{"flaky": 2, "poison": -1}, func(r controller.Report) {
+		s.Say("receiver", "hears that %s is %s", r.Pod.Name, r.State())
+	})
 	var err error
 	if s.client, err = restclient.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
 		return nil, err
 	}
 	s.controller, err = controller.New(cfg, controller.Options{
-		Namespace: opts.Namespace, Log: opts.Log, Send: s.send, Outcome: s.observe, Metrics: s.metrics, History: opts.History,
+		Namespace: opts.Namespace, Log: opts.Log, Send: s.receiver.receive, Outcome: s.observe, Metrics: s.metrics, History: opts.History,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return s, opts.Inspect(s.controller.Parts()...)
-}
-
-// send passes the controller's reports to the receiver.
-func (s *script) send(ctx context.Context, r controller.Report) error {
-	err := s.receiver.receive(ctx, r)
-	if err == nil {
-		s.Say("receiver", "hears that %s is %s", r.Pod.Name, r.State())
-	}
-	return err
 }
 
 // observe prints the outcome of an attempt, unless it is clear from the report.

@@ -48,7 +48,7 @@ func TestStoryThatCannotGoOnSaysWhatItWaitsFor(t *testing.T) {
 
 func TestDelaysThatDoNotGrowAreNoticed(t *testing.T) {
 	at := func(offsets ...time.Duration) *receiver {
-		p := newReceiver(nil)
+		p := newReceiver(nil, func(controller.Report) {})
 		for _, d := range offsets {
 			p.asked["pod"] = append(p.asked["pod"], time.Time{}.Add(d))
 		}
@@ -65,7 +65,7 @@ func TestDelaysThatDoNotGrowAreNoticed(t *testing.T) {
 
 func TestHeldReceiverTakesNothingUntilItIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newReceiver(nil)
+		p := newReceiver(nil, func(controller.Report) {})
 		p.release() // nothing is held
 		require.NoError(t, p.receive(t.Context(), controller.Report{}))
 		p.hold()
