@@ -168,6 +168,7 @@ func TestQueueShowsDroppedItemsAndShutdownLosses(t *testing.T) {
 		queue.Park("timed out", never, time.Second)
 		queue.Park("parked", never, time.Hour)
 		time.Sleep(time.Second)
+		synctest.Wait() // the timer of the park is due at the same instant
 		scrape(t, registry).includes(t, page{
 			`workqueue_parked{name="pods"}`:              1,
 			`workqueue_park_timeouts_total{name="pods"}`: 1,

@@ -55,11 +55,12 @@ func (f *bareFIFO) Pop() int {
 type bareDeltaFIFO struct {
 	fifo // nil, as above
 
-	mu    sync.Mutex
-	byKey map[key]*bareItem
-	line  []*bareItem
-	head  int
-	free  []*bareItem
+	mu     sync.Mutex
+	byKey  map[key]*bareItem
+	line   []*bareItem
+	head   int
+	free   []*bareItem
+	handed deltafifo.Deltas[*corev1.Pod]
 }
 
 type bareItem struct {
@@ -109,10 +110,6 @@ func (f *bareDeltaFIFO) Pop() int {
 	clear(item.states)
 	item.states = item.states[:0]
 	f.free = append(f.free, item)
-	lastDeltas = deltas
+	f.handed = deltas // so it is on the heap, as it is for a consumer
 	return len(deltas)
 }
-
-// lastDeltas makes sure that what is handed over is on the heap, as it is for a
-// consumer.
-var lastDeltas deltafifo.Deltas[*corev1.Pod]
