@@ -159,11 +159,16 @@ func (c *Cache) getInformer(ctx context.Context, key kindKey, opts []cache.Infor
 	for _, opt := range opts {
 		opt(&options)
 	}
+	_, known := (*c.kinds.Load())[key]
 	k, err := c.get(key)
 	if err != nil {
 		return nil, err
 	}
 	if ptr.Deref(options.BlockUntilSynced, true) && c.isStarted() {
+		// An informer that this call has made may be synced by now, or not: that is not to decide.
+		if err := context.Cause(ctx); !known && err != nil {
+			return nil, k.timeout(err)
+		}
 		if err := c.waitFor(ctx, k); err != nil {
 			return nil, err
 		}
@@ -242,6 +247,11 @@ func (c *Cache) waitFor(ctx context.Context, k *kind) error {
 	if err == nil {
 		return nil
 	}
+	return k.timeout(err)
+}
+
+// timeout is the error of a call that has not waited for the sync until its end.
+func (k *kind) timeout(err error) error {
 	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %s Informer to sync: %v", k.typ, err), 0)
 }
 

@@ -284,3 +284,24 @@ func TestInformersOfAKindAreThoseOfItsObjects(t *testing.T) {
 		require.Error(t, err)
 	})
 }
+
+// What GetInformer says for a context that has ended does not depend on how fast the sync is.
+func TestGetInformerWithAContextThatHasEnded(t *testing.T) {
+	t.Parallel()
+	bubble(t, nil, func(t *testing.T, server *informertest.Server) {
+		c := started(t, server, cache.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, obj := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Pod{}} {
+			_, err := c.GetInformer(ctx, obj)
+			require.ErrorContains(t, err, "context canceled")
+			assert.True(t, apierrors.IsTimeout(err))
+			inf, err := c.GetInformer(t.Context(), obj)
+			require.NoError(t, err)
+			assert.True(t, inf.HasSynced())
+			again, err := c.GetInformer(ctx, obj)
+			require.NoError(t, err, "it is synced")
+			assert.Same(t, inf, again)
+		}
+	})
+}

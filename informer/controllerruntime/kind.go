@@ -147,6 +147,9 @@ func (k *kind) waitForSync(ctx context.Context) error {
 			continue
 		default:
 		}
+		if err := context.Cause(ctx); err != nil {
+			return errors.Join(err, p.informer.Unsynced())
+		}
 		select {
 		case <-p.informer.Synced():
 		case <-p.informer.Done():
