@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -143,11 +144,20 @@ func TestMeasurementOfReconcilesSeesEveryWrite(t *testing.T) {
 	assert.True(t, json.Valid(data.Bytes()))
 	assert.Equal(t, "v1", report.Host.Server[:2])
 
+	limits := 0
 	perRun := map[string]int{"create pods": settings.Sets * settings.Replicas, "update replicasets/status": 0}
 	for _, row := range report.Rows {
 		assert.Contains(t, text.String(), row.Work)
 		assert.Contains(t, markdown.String(), "| "+row.Work+" |")
-		for _, figures := range [][]float64{row.Ours, row.ClientGo} {
+		sides := [][]float64{row.Ours, row.ClientGo}
+		if row.Area == "requests" {
+			sides = append(sides, row.Alone) // those of a controller, to be its limit
+		}
+		if row.Most != nil {
+			assert.Positive(t, slices.Min(row.Alone), row.Work)
+			limits++
+		}
+		for _, figures := range sides {
 			require.Len(t, figures, settings.Rounds, row.Work)
 			for _, figure := range figures {
 				if row.Ratio != nil {
@@ -169,4 +179,5 @@ func TestMeasurementOfReconcilesSeesEveryWrite(t *testing.T) {
 			}
 		}
 	}
+	assert.Equal(t, 3, limits, "processor time, allocations and bytes have a limit")
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -47,7 +49,7 @@ type Config struct {
 	// Command returns a command that calls [Serve], to be started once. It must not
 	// be bound to a context.
 	Command func() *exec.Cmd
-	// Profiles is a directory for CPU and allocation profiles of the controllers
+	// Profiles is a directory for CPU and allocation profiles of the processes
 	// during throughput; "" is none. To profile costs time: do not believe the figures.
 	Profiles string
 	// Progress receives messages about the measurement; nil discards them.
@@ -97,8 +99,8 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 			if areas[work.area] == nil {
 				areas[work.area] = map[Side][]outcome{}
 			}
-			for i := range Sides {
-				side := Sides[(round+i)%len(Sides)] // who goes first has the emptier server
+			for i := range work.sides {
+				side := work.sides[(round+i)%len(work.sides)] // who goes first has the emptier server
 				err := m.within(ctx, func(ctx context.Context) error {
 					o, err := work.run(ctx, side)
 					areas[work.area][side] = append(areas[work.area][side], o)
@@ -115,13 +117,18 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 
 // work is what is measured in one area.
 type work struct {
-	area string
-	run  func(context.Context, Side) (outcome, error)
+	area  string
+	sides []Side
+	run   func(context.Context, Side) (outcome, error)
 }
 
 // works returns what is to be measured.
 func (m *measurement) works() ([]work, error) {
-	all := []work{{areaLatency, m.latency}, {areaThroughput, m.throughput}, {areaRestart, m.restart}}
+	all := []work{
+		{areaLatency, Sides, m.latency},
+		{areaThroughput, append(slices.Clone(Sides), RequestsAlone), m.throughput},
+		{areaRestart, Sides, m.restart},
+	}
 	if m.Only == "" {
 		return all, nil
 	}
@@ -154,6 +161,11 @@ func (m *measurement) prepare(ctx context.Context, side Side, what string) (*run
 	if err != nil {
 		return nil, err
 	}
+	return m.begin(ctx, u, side, what)
+}
+
+// begin begins a run in the namespace of u. It must be ended.
+func (m *measurement) begin(ctx context.Context, u *user, side Side, what string) (*run, error) {
 	p, err := m.start(ctx, side, what, u.namespace)
 	if err != nil {
 		return nil, err
@@ -177,7 +189,7 @@ func (m *measurement) profile(side Side, what string) string {
 		return ""
 	}
 	m.profiled++
-	return filepath.Join(m.Profiles, fmt.Sprintf("%s-%d", side, m.profiled))
+	return filepath.Join(m.Profiles, fmt.Sprintf("%s-%d", strings.ReplaceAll(string(side), " ", "-"), m.profiled))
 }
 
 // end ends a run that has failed with err, if that is not nil, and otherwise checks

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -16,8 +15,8 @@ import (
 // observer watches the sets of a namespace, as a user with kubectl would, and
 // notes when each of them says that it has what it wants.
 type observer struct {
-	events watch.Interface
-	ended  chan struct{}
+	end   context.CancelFunc
+	ended chan struct{}
 
 	mu   sync.Mutex
 	at   map[version]time.Time // the first time
@@ -41,35 +40,65 @@ func (u *user) observe(ctx context.Context) (*observer, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithCancel(ctx)
 	o := &observer{
-		events: events, ended: make(chan struct{}),
+		end: end, ended: make(chan struct{}),
 		at: map[version]time.Time{}, more: make(chan struct{}),
 	}
 	go func() {
 		defer close(o.ended)
-		o.read()
+		o.fail(o.follow(ctx, u, events, list.ResourceVersion))
 	}()
 	return o, nil
 }
 
 func (o *observer) stop() {
-	o.events.Stop()
+	o.end()
 	<-o.ended
 }
 
-// read records the events of the watch until it ends.
-func (o *observer) read() {
-	for e := range o.events.ResultChan() {
-		now := time.Now()
-		if e.Type == watch.Error {
-			o.end(apierrors.FromObject(e.Object))
-			return
+// mostWatches is how many watches an observer may need. One for each change of the
+// definition of the sets, which a server is still working at just after it was installed.
+const mostWatches = 10
+
+// follow records the events of a watch that begins at latest, and of those that continue it
+// when the server ends it.
+func (o *observer) follow(ctx context.Context, u *user, events watch.Interface, latest string) error {
+	for range mostWatches {
+		var err error
+		if latest, err = o.read(ctx, events, latest); err != nil {
+			return err
 		}
-		if set, ok := e.Object.(*api.ReplicaSet); ok {
-			o.note(set, now)
+		if events, err = u.watch(ctx, latest); err != nil {
+			return err
 		}
 	}
-	o.end(errors.New("the watch of the sets has ended"))
+	events.Stop()
+	return fmt.Errorf("the server has ended %d watches of the sets, one after the other", mostWatches)
+}
+
+// read records the events of a watch that begins at latest until it ends, and returns where
+// the next one begins.
+func (o *observer) read(ctx context.Context, events watch.Interface, latest string) (string, error) {
+	defer events.Stop()
+	for {
+		select {
+		case e, ok := <-events.ResultChan():
+			now := time.Now()
+			if !ok {
+				return latest, context.Cause(ctx)
+			}
+			if e.Type == watch.Error {
+				return latest, apierrors.FromObject(e.Object)
+			}
+			if set, ok := e.Object.(*api.ReplicaSet); ok {
+				o.note(set, now)
+				latest = set.ResourceVersion
+			}
+		case <-ctx.Done():
+			return latest, context.Cause(ctx)
+		}
+	}
 }
 
 // note notes a set if it has what it wants.
@@ -86,7 +115,7 @@ func (o *observer) note(set *api.ReplicaSet, now time.Time) {
 	}
 }
 
-func (o *observer) end(err error) {
+func (o *observer) fail(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.err = err

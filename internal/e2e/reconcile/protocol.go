@@ -9,6 +9,7 @@ import "time"
 // order is what a controller's process is to do. Exactly one field is set.
 type order struct {
 	Start     *startOrder `json:"start,omitempty"`
+	Begin     int         `json:"begin,omitempty"`     // send the requests for so many more sets; see RequestsAlone
 	Reconcile int         `json:"reconcile,omitempty"` // answer when so many sets have been reconciled
 	Sample    bool        `json:"sample,omitempty"`    // answer with what has been used so far
 	Live      bool        `json:"live,omitempty"`      // answer with what is live on heap and stacks

@@ -24,11 +24,16 @@ type Row struct {
 	// Ours and ClientGo hold a figure for each round.
 	Ours     []float64 `json:"informerkit"`
 	ClientGo []float64 `json:"clientGo"`
+	// Alone are the figures of [RequestsAlone], where these are a limit of both sides.
+	Alone []float64 `json:"requestsAlone,omitempty"`
 	// Ratio is by how much ours is the better side, more than 1 if it is. It is
 	// absent where neither more nor less is better.
 	Ratio *Ratio `json:"ratio,omitempty"`
+	// Most is what Ratio would be if ours took nothing beyond the requests.
+	Most *Ratio `json:"most,omitempty"`
 
-	better better
+	better  better
+	limited bool // whether the requests alone are a limit
 }
 
 // better says which figure is.
@@ -58,6 +63,7 @@ const (
 	workAllocations = "allocations"
 	workBytes       = "bytes allocated"
 	workLive        = "live heap and stacks afterwards"
+	workBeyond      = " beyond the requests" // what is left of a work without them
 	workSynced      = "process start → caches synced"
 	workIdle        = "process start → every set looked at"
 )
@@ -90,9 +96,9 @@ func layout() []*Row {
 		&Row{Area: areaThroughput, Work: workPods, Unit: PerSecond, better: more},
 		&Row{Area: areaThroughput, Work: workReconciles, Unit: PerSecond, better: neither},
 		&Row{Area: areaThroughput, Work: workPerSet, Unit: Count, better: neither},
-		&Row{Area: areaThroughput, Work: workCPU, Unit: Nanoseconds},
-		&Row{Area: areaThroughput, Work: workAllocations, Unit: Count},
-		&Row{Area: areaThroughput, Work: workBytes, Unit: Bytes},
+		&Row{Area: areaThroughput, Work: workCPU, Unit: Nanoseconds, limited: true},
+		&Row{Area: areaThroughput, Work: workAllocations, Unit: Count, limited: true},
+		&Row{Area: areaThroughput, Work: workBytes, Unit: Bytes, limited: true},
 		&Row{Area: areaThroughput, Work: workLive, Unit: Bytes},
 		&Row{Area: areaRestart, Work: workSynced, Unit: Nanoseconds},
 		&Row{Area: areaRestart, Work: workIdle, Unit: Nanoseconds},
@@ -126,10 +132,13 @@ func newReport(host Host, settings Settings, areas map[string]map[Side][]outcome
 		r.Rows = append(r.Rows, row)
 		row.Ours, row.ClientGo = column(of[Ours], row.Work), column(of[ClientGo], row.Work)
 		row.compare()
+		if row.limited {
+			r.Rows = append(r.Rows, row.limit(column(of[RequestsAlone], row.Work)))
+		}
 	}
 	made := areas[areaThroughput]
 	kinds := map[string]bool{}
-	for _, o := range slices.Concat(made[Ours], made[ClientGo]) {
+	for _, o := range slices.Concat(made[Ours], made[ClientGo], made[RequestsAlone]) {
 		for what := range o.requests {
 			kinds[what] = true
 		}
@@ -137,7 +146,7 @@ func newReport(host Host, settings Settings, areas map[string]map[Side][]outcome
 	for _, what := range slices.Sorted(maps.Keys(kinds)) {
 		r.Rows = append(r.Rows, &Row{
 			Area: areaRequests, Work: what, Unit: Count, better: neither,
-			Ours: requests(made[Ours], what), ClientGo: requests(made[ClientGo], what),
+			Ours: requests(made[Ours], what), ClientGo: requests(made[ClientGo], what), Alone: requests(made[RequestsAlone], what),
 		})
 	}
 	return r
@@ -173,4 +182,30 @@ func (row *Row) compare() {
 		return
 	}
 	row.Ratio = &r
+}
+
+// limit adds the figures of the requests alone to the row, and returns a row of what
+// either side takes beyond them. That has a ratio only if it is more than nothing in every
+// round: noise can make it less.
+func (row *Row) limit(alone []float64) *Row {
+	row.Alone = alone
+	most := ratio(row.ClientGo, alone)
+	row.Most = &most
+	beyond := &Row{
+		Area: row.Area, Work: row.Work + workBeyond, Unit: row.Unit,
+		Ours: minus(row.Ours, alone), ClientGo: minus(row.ClientGo, alone),
+	}
+	if min(slices.Min(beyond.Ours), slices.Min(beyond.ClientGo)) > 0 {
+		beyond.compare()
+	}
+	return beyond
+}
+
+// minus returns the differences, round by round.
+func minus(a, b []float64) []float64 {
+	d := make([]float64, min(len(a), len(b)))
+	for i := range d {
+		d[i] = a[i] - b[i]
+	}
+	return d
 }

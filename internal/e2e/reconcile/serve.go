@@ -65,6 +65,8 @@ type server struct {
 	cancel   context.CancelCauseFunc
 	ended    chan struct{} // closed when the controller has; nil before it starts
 	profile  *profile      // nil: none
+	// begin is that of the controller; nil if it needs no order, or has not started.
+	begin func(context.Context, int) error
 }
 
 func (s *server) obey(ctx context.Context, o order) (a answer, err error) {
@@ -72,6 +74,8 @@ func (s *server) obey(ctx context.Context, o order) (a answer, err error) {
 	case o.Start != nil:
 		err = s.start(ctx, *o.Start)
 		a.At = time.Now()
+	case o.Begin > 0:
+		a.At, err = time.Now(), s.beginRequests(ctx, o.Begin)
 	case o.Reconcile > 0:
 		a.At, err = s.recorder.waitFor(ctx, o.Reconcile)
 	case o.Sample:
@@ -102,7 +106,7 @@ func (s *server) start(ctx context.Context, o startOrder) error {
 	if err != nil {
 		return err
 	}
-	s.ended = make(chan struct{})
+	s.begin, s.ended = c.Begin, make(chan struct{})
 	go func() {
 		defer close(s.ended)
 		s.cancel(fmt.Errorf("the controller has ended: %w", c.Run(ctx, o.Workers)))
@@ -112,6 +116,13 @@ func (s *server) start(ctx context.Context, o startOrder) error {
 	}
 	s.profile, err = startProfile(o.Profile)
 	return err
+}
+
+func (s *server) beginRequests(ctx context.Context, n int) error {
+	if s.begin == nil {
+		return fmt.Errorf("only %q waits for an order to begin, when it has started", RequestsAlone)
+	}
+	return s.begin(ctx, n)
 }
 
 // wait returns when the controller has ended, if there is one.

@@ -42,6 +42,10 @@ type Controller struct {
 	Run func(ctx context.Context, workers int) error
 	// WaitForSync returns when the caches are filled.
 	WaitForSync func(context.Context) error
+	// Begin lets [RequestsAlone] send the requests for n more sets, in the order of their
+	// names; it is nil for the others, which begin when there are sets. It may be called
+	// when WaitForSync has returned.
+	Begin func(ctx context.Context, n int) error
 }
 
 // NewController returns the controller of a side for one namespace of the API
@@ -55,8 +59,10 @@ func NewController(side Side, cfg *rest.Config, namespace string, probes Probes)
 		return newOurs(cfg, namespace, probes)
 	case ClientGo:
 		return newClientGo(cfg, namespace, probes)
+	case RequestsAlone:
+		return newAlone(cfg, namespace)
 	default:
-		return nil, fmt.Errorf("reconcile: there is no side %q; there are %q", side, Sides)
+		return nil, fmt.Errorf("reconcile: there is no side %q; there are %q and %q", side, Sides, RequestsAlone)
 	}
 }
 

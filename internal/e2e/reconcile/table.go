@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-var columns = []string{"work", string(Ours), string(ClientGo), "ratio"}
+var columns = []string{"work", string(Ours), string(ClientGo), "ratio", string(RequestsAlone), "ratio to them"}
 
 // headings say what was done in an area.
 func (r *Report) heading(area string) string {
@@ -28,7 +29,7 @@ func (r *Report) heading(area string) string {
 
 // head says what was measured, on what and how.
 func (r *Report) head() string {
-	return fmt.Sprintf("%s\nmedian of %d runs each, alternating; %d workers; ratio is client-go over ours (ours over client-go for a rate), more than 1 is better, with the range within which it is certain",
+	return fmt.Sprintf("%s\nmedian of %d runs each, alternating; %d workers; ratio is client-go over ours (ours over client-go for a rate), more than 1 is better, with the range within which it is certain; the ratio to the requests alone is client-go over them, the most that ours could reach",
 		r.Host, r.Settings.Rounds, r.Settings.Workers)
 }
 
@@ -63,16 +64,26 @@ func (r *Report) WriteTable(w io.Writer) {
 func (r *Report) WriteMarkdown(w io.Writer) {
 	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
 	fmt.Fprintln(w, strings.ReplaceAll(r.head(), "\n", "  \n"))
-	area := ""
+	area, shown := "", 0
 	for i, cells := range r.cells() {
 		if r.Rows[i].Area != area {
 			area = r.Rows[i].Area
+			shown = r.columnsOf(area)
 			fmt.Fprintf(w, "\n### %s\n\n", r.heading(area))
-			line(columns)
-			line([]string{"---", "---", "---", "---"})
+			line(columns[:shown])
+			line(slices.Repeat([]string{"---"}, shown))
 		}
-		line(cells)
+		line(cells[:shown])
 	}
+}
+
+// columnsOf returns how many columns an area fills: those of the limit are the last.
+func (r *Report) columnsOf(area string) int {
+	limited := slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Area == area && row.Alone != nil })
+	if limited {
+		return len(columns)
+	}
+	return len(columns) - 2
 }
 
 // WriteJSON writes the report with the figures of every round, for programs.
@@ -86,7 +97,14 @@ func (r *Report) WriteJSON(w io.Writer) error {
 func (r *Report) cells() [][]string {
 	all := make([][]string, len(r.Rows))
 	for i, row := range r.Rows {
-		all[i] = []string{row.Work, row.Unit.format(median(row.Ours)), row.Unit.format(median(row.ClientGo)), row.Ratio.String()}
+		alone := ""
+		if row.Alone != nil {
+			alone = row.Unit.format(median(row.Alone))
+		}
+		all[i] = []string{
+			row.Work, row.Unit.format(median(row.Ours)), row.Unit.format(median(row.ClientGo)), row.Ratio.String(),
+			alone, row.Most.String(),
+		}
 	}
 	return all
 }

@@ -12,15 +12,55 @@ const writers = 16
 
 // throughput creates many sets at once and waits until all have their pods.
 func (m *measurement) throughput(ctx context.Context, side Side) (outcome, error) {
+	if side == RequestsAlone {
+		return m.requestsAlone(ctx)
+	}
 	r, err := m.prepare(ctx, side, areaThroughput)
 	if err != nil {
 		return outcome{}, err
 	}
-	o, err := m.converge(ctx, r)
-	return o, r.end(ctx, err, m.Sets)
+	write := r.creating(m.Replicas)
+	o, err := m.converge(ctx, r, func(first, n int) ([]written, error) {
+		return atOnce(ctx, n, writers, func(ctx context.Context, i int) (version, error) { return write(ctx, first+i) })
+	})
+	return o, r.end(ctx, err, warmUps+m.Sets)
 }
 
-func (m *measurement) converge(ctx context.Context, r *run) (outcome, error) {
+// requestsAlone creates the sets first, and then has the requests sent that they take.
+func (m *measurement) requestsAlone(ctx context.Context) (outcome, error) {
+	u, err := newUser(ctx, m.Server, areaThroughput)
+	if err != nil {
+		return outcome{}, err
+	}
+	writes, err := atOnce(ctx, warmUps+m.Sets, writers, u.creating(m.Replicas))
+	if err != nil {
+		return outcome{}, err
+	}
+	r, err := m.begin(ctx, u, RequestsAlone, areaThroughput)
+	if err != nil {
+		return outcome{}, err
+	}
+	o, err := m.converge(ctx, r, func(first, n int) ([]written, error) {
+		_, err := r.process.ask(ctx, order{Begin: n})
+		return writes[first:][:n], err
+	})
+	return o, r.end(ctx, err, warmUps+m.Sets)
+}
+
+// warmUps is how many sets a process serves before it is measured: what it does only once,
+// such as looking at types by reflection, is not a part of the throughput.
+const warmUps = 1
+
+// converge measures until all sets have their pods. begin makes a controller's process serve n
+// sets, from a first one on.
+func (m *measurement) converge(ctx context.Context, r *run, begin func(first, n int) ([]written, error)) (outcome, error) {
+	first, err := begin(0, warmUps)
+	if err != nil {
+		return outcome{}, err
+	}
+	if _, err := r.observer.waitFor(ctx, versions(first)); err != nil {
+		return outcome{}, err
+	}
 	if _, err := r.process.live(ctx); err != nil { // no garbage of the start in what follows
 		return outcome{}, err
 	}
@@ -28,8 +68,8 @@ func (m *measurement) converge(ctx context.Context, r *run) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	begin := time.Now()
-	writes, err := atOnce(ctx, m.Sets, writers, r.creating(m.Replicas))
+	start := time.Now()
+	writes, err := begin(warmUps, m.Sets)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -46,7 +86,7 @@ func (m *measurement) converge(ctx context.Context, r *run) (outcome, error) {
 		return outcome{}, err
 	}
 	end := slices.MaxFunc(slices.Collect(maps.Values(times)), time.Time.Compare)
-	took, used := end.Sub(begin), after.less(before)
+	took, used := end.Sub(start), after.less(before)
 	return outcome{
 		figures: map[string]float64{
 			workConverge:    float64(took),
