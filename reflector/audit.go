@@ -50,7 +50,7 @@ const (
 // auditor is what a reflector knows of its audits. It belongs to the goroutine of the
 // audit while there is one, and else to that of Run.
 type auditor[T Object] struct {
-	source ListerWatcher[*metav1.PartialObjectMetadata] // nil: there are no audits
+	source ListerWatcher[*metav1.PartialObjectMetadata]
 	sink   Audited[T]
 	every  time.Duration
 	due    time.Time
@@ -139,19 +139,21 @@ func metadataOf[T Object](lw ListerWatcher[T]) (ListerWatcher[*metav1.PartialObj
 	return nil, fmt.Errorf("reflector: Options.AuditInterval is set, but the source, a %T, cannot list metadata; use NewResource, or leave AuditInterval 0", lw)
 }
 
-// newAuditor returns the auditor of a reflector, which does nothing if the options do
-// not ask for audits.
-func newAuditor[T Object](lw ListerWatcher[T], sink Sink[T], every time.Duration) (a auditor[T], err error) {
+// newAuditor returns the auditor of a reflector, or nil if the options do not ask for
+// audits.
+func newAuditor[T Object](lw ListerWatcher[T], sink Sink[T], every time.Duration) (*auditor[T], error) {
 	if every == 0 {
-		return a, nil
+		return nil, nil
 	}
-	var ok bool
-	if a.sink, ok = sink.(Audited[T]); !ok {
-		return a, fmt.Errorf("reflector: Options.AuditInterval is set, but the sink, a %T, does not implement Audited: there is nothing to compare with", sink)
+	audited, ok := sink.(Audited[T])
+	if !ok {
+		return nil, fmt.Errorf("reflector: Options.AuditInterval is set, but the sink, a %T, does not implement Audited: there is nothing to compare with", sink)
 	}
-	a.every = every
-	a.source, err = metadataOf(lw)
-	return a, err
+	source, err := metadataOf(lw)
+	if err != nil {
+		return nil, err
+	}
+	return &auditor[T]{source: source, sink: audited, every: every}, nil
 }
 
 // schedule plans the next audit. All clients of a server that was restarted would
@@ -170,7 +172,7 @@ type audit struct {
 
 // auditBeside audits beside a watch, whenever it is time.
 func (r *Reflector[T]) auditBeside(live *liveStream[T]) *audit {
-	if r.audits.source == nil {
+	if r.audits == nil {
 		return nil
 	}
 	if r.audits.due.IsZero() {
@@ -212,7 +214,7 @@ func (r *Reflector[T]) look(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	a := &r.audits
+	a := r.audits
 	diff, n, err := r.compare(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -221,7 +223,7 @@ func (r *Reflector[T]) look(ctx context.Context) error {
 	case err != nil:
 		a.schedule()
 		r.status.update(func(h *Health) { h.Audit.LastError, h.Audit.LastErrorTime = err, time.Now() })
-		r.log.Warn("audit failed", "err", err, "next", time.Until(a.due))
+		r.logger().Warn("audit failed", "err", err, "next", time.Until(a.due))
 		return nil
 	}
 	a.lasting = a.lasting.in(diff)
@@ -345,8 +347,8 @@ func (r *Reflector[T]) metadataPage(ctx context.Context, have func(types.Namespa
 // auditOf notes, before a collection is given to the sink, which of the differences
 // that an audit has found it removes. The result is called when the sink has it.
 func (r *Reflector[T]) auditOf(objs []T) (done func()) {
-	a := &r.audits
-	if len(a.found) == 0 {
+	a := r.audits
+	if a == nil || len(a.found) == 0 {
 		return func() {}
 	}
 	now := differences{}

@@ -75,3 +75,50 @@ func TestStoppedDeadlineNeverPasses(t *testing.T) {
 		require.NoError(t, over())
 	})
 }
+
+func TestLastDeadlinePassesWhateverIsExtendedHeldOrSet(t *testing.T) {
+	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
+		d.setLast(time.Minute, errOverdue)
+		d.held.Store(true)
+		time.Sleep(30 * time.Second)
+		require.NoError(t, over())
+		d.extend(time.Now())
+		d.held.Store(false)
+		d.set(time.Hour, errIdle)
+		time.Sleep(30*time.Second - time.Nanosecond)
+		require.NoError(t, over())
+		time.Sleep(time.Nanosecond)
+		require.ErrorIs(t, over(), errOverdue)
+	})
+}
+
+func TestLastDeadlineIsLeftAloneBySettingTheOtherToNone(t *testing.T) {
+	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
+		d.setLast(time.Minute, errOverdue)
+		d.set(0, nil)
+		time.Sleep(time.Minute - time.Nanosecond)
+		require.NoError(t, over())
+		time.Sleep(time.Nanosecond)
+		require.ErrorIs(t, over(), errOverdue)
+	})
+}
+
+func TestEarlierDeadlinePassesBeforeTheLast(t *testing.T) {
+	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
+		d.setLast(time.Minute, errOverdue)
+		time.Sleep(10 * time.Second)
+		require.ErrorIs(t, over(), errIdle)
+	})
+}
+
+func TestStopEndsTheLastDeadlineToo(t *testing.T) {
+	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
+		d.setLast(time.Minute, errOverdue)
+		d.stop()
+		time.Sleep(time.Hour)
+		require.NoError(t, over())
+		d.set(time.Hour, errIdle)
+		time.Sleep(time.Hour - time.Nanosecond)
+		require.NoError(t, over())
+	})
+}

@@ -1,6 +1,8 @@
 package reflector
 
 import (
+	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -97,16 +99,40 @@ func (h Health) Degraded() (reason ErrorClass, since time.Time, degraded bool) {
 type status struct {
 	mu sync.Mutex
 	h  Health
+	// heals is when the watch that is followed has run for long enough that earlier
+	// failures are forgotten; zero without a watch. It is looked at when it matters, so
+	// it needs no timer.
+	heals time.Time
 }
 
 // read returns a copy that shares no memory with what Run goes on to change.
 func (s *status) read() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.healLocked()
 	h := s.h
 	h.Reconnects = maps.Clone(h.Reconnects)
+	if h.Reconnects == nil {
+		h.Reconnects = map[ErrorClass]int{}
+	}
 	h.Quarantine = slices.Clone(h.Quarantine)
 	return h
+}
+
+// healLocked forgets the failures if it is time to. The mutex must be held.
+func (s *status) healLocked() {
+	if !s.heals.IsZero() && !time.Now().Before(s.heals) {
+		s.h.ConsecutiveFailures, s.h.DegradedSince, s.heals = 0, time.Time{}, time.Time{}
+	}
+}
+
+// healAt sets when earlier failures are forgotten; zero is never. If it was time to
+// forget some, they are forgotten before.
+func (s *status) healAt(when time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.healLocked()
+	s.heals = when
 }
 
 // update changes the health under its mutex; f must not block.
@@ -133,13 +159,10 @@ func (r *Reflector[T]) setState(to State) {
 		return
 	}
 	r.opts.Metrics.StateChanged(from, to)
-	r.log.Debug("state changed", "from", from, "to", to)
+	if ctx := context.Background(); r.opts.Logger.Enabled(ctx, slog.LevelDebug) {
+		r.logger().DebugContext(ctx, "state changed", "from", from, "to", to)
+	}
 	if r.opts.OnStateChange != nil {
 		r.opts.OnStateChange(r.Health())
 	}
-}
-
-// healed forgets the failures: things have been well for long enough.
-func (s *status) healed() {
-	s.update(func(h *Health) { h.ConsecutiveFailures, h.DegradedSince = 0, time.Time{} })
 }

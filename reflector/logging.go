@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -11,9 +12,10 @@ const logEvery = time.Minute
 
 // logLimit lets the first log line for each reason pass, and then one a minute.
 // Reasons are few: operations and classes of errors. It belongs to one goroutine.
-type logLimit struct{ reasons map[string]*loggedReason }
+type logLimit struct{ reasons []loggedReason }
 
 type loggedReason struct {
+	reason     string
 	last       time.Time
 	suppressed int // since then
 }
@@ -21,21 +23,29 @@ type loggedReason struct {
 // due reports whether a line for the reason is due, and how many were suppressed
 // since the last one.
 func (l *logLimit) due(reason string, now time.Time) (suppressed int, ok bool) {
-	if l.reasons == nil {
-		l.reasons = map[string]*loggedReason{}
-	}
-	r := l.reasons[reason]
-	switch {
-	case r == nil:
-		l.reasons[reason] = &loggedReason{last: now}
+	i := slices.IndexFunc(l.reasons, func(r loggedReason) bool { return r.reason == reason })
+	if i < 0 {
+		l.reasons = append(l.reasons, loggedReason{reason: reason, last: now})
 		return 0, true
-	case now.Sub(r.last) < logEvery:
+	}
+	r := &l.reasons[i]
+	if now.Sub(r.last) < logEvery {
 		r.suppressed++
 		return 0, false
 	}
 	suppressed = r.suppressed
-	*r = loggedReason{last: now}
+	*r = loggedReason{reason: reason, last: now}
 	return suppressed, true
+}
+
+// logger returns the logger that names the reflector. It is made when there is something
+// to log, as most reflectors log once in their life.
+func (r *Reflector[T]) logger() *slog.Logger {
+	log := r.opts.Logger.With("reflector", r.opts.Name)
+	if ns := sourceNamespace(r.lw); ns != "" {
+		log = log.With("namespace", ns)
+	}
+	return log
 }
 
 // warn logs what has gone wrong, and info what has been done: at once for a new
@@ -57,5 +67,5 @@ func (r *Reflector[T]) logLimited(level slog.Level, reason, msg string, args []a
 	if suppressed > 0 {
 		args = append(args, "suppressed", suppressed)
 	}
-	r.log.Log(context.Background(), level, msg, args...)
+	r.logger().Log(context.Background(), level, msg, args...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -21,7 +20,6 @@ type Reflector[T Object] struct {
 	sink   Sink[T]
 	known  Known[T] // nil if the sink does not implement it
 	opts   Options
-	log    *slog.Logger
 	ran    atomic.Bool
 	status status
 
@@ -36,7 +34,7 @@ type Reflector[T Object] struct {
 	quarantine quarantine
 	logs       logLimit
 	allowance  *allowance
-	audits     auditor[T]
+	audits     *auditor[T] // nil: there are no audits
 	// paced says that the user's policy said how long to wait, so the allowance does
 	// not.
 	paced bool
@@ -78,18 +76,15 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 		opts.Name = sourceName(lw)
 	}
 	r := &Reflector[T]{
-		lw: lw, sink: sink, opts: opts, log: opts.Logger.With("reflector", opts.Name),
+		lw: lw, sink: sink, opts: opts,
 		allowance: newAllowance(opts.Backoff),
-	}
-	if ns := sourceNamespace(lw); ns != "" {
-		r.log = r.log.With("namespace", ns)
 	}
 	r.known, _ = sink.(Known[T])
 	if r.audits, err = newAuditor(lw, sink, opts.AuditInterval); err != nil {
 		return nil, err
 	}
 	r.quarantine.retry = max(opts.Timeouts.QuarantineRetry, minQuarantine)
-	r.status.h = Health{State: StateNew, Since: time.Now(), Reconnects: map[ErrorClass]int{}, Audit: AuditHealth{Interval: opts.AuditInterval}}
+	r.status.h = Health{State: StateNew, Since: time.Now(), Audit: AuditHealth{Interval: opts.AuditInterval}}
 	return r, nil
 }
 
@@ -148,7 +143,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 
 // leave frees what Run holds, however it ends.
 func (r *Reflector[T]) leave() {
-	r.watch.release()
+	r.endWatch()
 	if r.live != nil {
 		r.live.end()
 	}
@@ -219,7 +214,12 @@ func (r *Reflector[T]) conclude(ctx context.Context) (stop bool, err error) {
 // noteReconnect counts the end of a watch.
 func (r *Reflector[T]) noteReconnect(end ending) {
 	if end.op == OpWatch || end.op == OpStream {
-		r.status.update(func(h *Health) { h.Reconnects[end.class]++ })
+		r.status.update(func(h *Health) {
+			if h.Reconnects == nil {
+				h.Reconnects = map[ErrorClass]int{}
+			}
+			h.Reconnects[end.class]++
+		})
 	}
 	if end.advanced {
 		r.rewatches = 0

@@ -40,11 +40,10 @@ type liveStream[T Object] struct {
 	awaiter awaiter         // the stream, if it is one
 	ctx     context.Context //nolint:containedctx // the life of one watch
 	cancel  context.CancelCauseFunc
-	silent  *deadline // the stream brings nothing
+	silent  *deadline // the stream brings nothing, or does not end
 	// following is set after the initial events.
 	following atomic.Bool
-	late      *deadline // the stream does not end
-	unhook    func()
+	unhook    func() // nil: the stream ends with its context by itself
 	start     time.Time
 	agreed    time.Duration // when the server is to end it
 	events    int
@@ -69,7 +68,7 @@ func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts
 	}
 	s := &liveStream[T]{start: time.Now(), agreed: time.Duration(seconds) * time.Second, unordered: !isVersion(opts.ResourceVersion)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.silent, s.late = newDeadline(s.cancel), newDeadline(s.cancel)
+	s.silent = newDeadline(s.cancel)
 	s.silent.set(timeout, late)
 
 	r.setState(StateConnecting)
@@ -89,22 +88,27 @@ func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts
 		s.cancel(nil)
 		return nil, err
 	}
-	s.awaiter, _ = s.Stream.(awaiter)
-	s.silent.stop()
+	s.silent.set(0, nil)
 	// A half-open connection may look alive for ever: the client ends what the server
 	// should have ended.
-	s.late.set(s.agreed+overdue, errOverdue)
-	// Whatever ends the context ends a Next that does not look at it.
+	s.silent.setLast(s.agreed+overdue, errOverdue)
+	if s.awaiter, _ = s.Stream.(awaiter); s.awaiter == nil {
+		s.unhook = closeWith(s.ctx, s.Stream)
+	}
+	return s, nil
+}
+
+// closeWith closes a stream when ctx ends, for a Next that does not look at it. The
+// result undoes that. It waits for a Close that is running, so that Run does not return
+// before the stream is closed.
+func closeWith(ctx context.Context, stream io.Closer) (undo func()) {
 	closed := make(chan struct{})
-	stop := context.AfterFunc(s.ctx, func() { defer close(closed); _ = s.Close() })
-	// Waits for a Close that is running, so that Run does not return before the stream
-	// is closed.
-	s.unhook = func() {
+	stop := context.AfterFunc(ctx, func() { defer close(closed); _ = stream.Close() })
+	return func() {
 		if !stop() {
 			<-closed
 		}
 	}
-	return s, nil
 }
 
 // next waits for an event.
@@ -120,14 +124,15 @@ func (s *liveStream[T]) next() (WatchEvent[T], error) {
 // end frees what the stream holds.
 func (s *liveStream[T]) end() {
 	s.silent.stop()
-	s.late.stop()
-	s.unhook()
+	if s.unhook != nil {
+		s.unhook()
+	}
 	_ = s.Close()
 	s.cancel(nil)
 }
 
 // awaiter is implemented by streams that can wait without handing over what they have
-// waited for.
+// waited for, and that end with the context of their watch without being closed.
 type awaiter interface {
 	// await returns when Next will not wait any more, or earlier.
 	await()
@@ -144,25 +149,33 @@ func (s *liveStream[T]) await() {
 // following is a watch whose events are delivered. It is the state that a function would
 // have, were it on the stack while the reflector waits; see Run.
 type following[T Object] struct {
-	live    *liveStream[T] // nil: no watch is being followed
-	start   time.Time
-	before  string // the position at the start
-	healthy *time.Timer
-	relist  *deadline
-	check   *versionCheck
-	audit   *audit
-	err     error // how it has ended
+	live   *liveStream[T] // nil: no watch is being followed
+	start  time.Time
+	before string    // the position at the start
+	relist *deadline // nil: nothing is to be listed again
+	check  *versionCheck
+	audit  *audit
+	err    error // how it has ended
 }
 
-// release frees what a watch that was followed holds. It may be called more than once.
-func (f *following[T]) release() {
-	if f.live == nil {
+// endWatch frees what a watch that was followed holds. It may be called more than once.
+func (r *Reflector[T]) endWatch() {
+	if r.watch.live == nil {
 		return
 	}
-	f.relist.stop()
-	f.healthy.Stop()
-	f.live.end()
-	*f = following[T]{}
+	if r.watch.relist != nil {
+		r.watch.relist.stop()
+	}
+	r.status.healAt(time.Time{})
+	r.watch.live.end()
+	r.watch = following[T]{}
+}
+
+// relistAt ends the watch when it is time to list again what was lost: only a list brings
+// the object again.
+func (r *Reflector[T]) relistAt(due time.Time) {
+	r.watch.relist = newDeadline(r.watch.live.cancel)
+	r.watch.relist.set(max(time.Until(due), 1), errRelistDue)
 }
 
 // follow begins to deliver the events of a watch: of live, or of one started here if
@@ -182,18 +195,16 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) bool {
 		live: live,
 		// The health of a watch counts from when it is followed: connecting says nothing
 		// about it.
-		start: time.Now(),
-		// A stream that comes from a WatchList is healthy from when it is followed,
-		// so that a server which ends each one after the initial events is seen to.
-		healthy: time.AfterFunc(r.opts.Backoff.Healthy, r.status.healed),
-		before:  r.pos.rv,
-		relist:  newDeadline(live.cancel),
+		start:  time.Now(),
+		before: r.pos.rv,
 	}
+	// A stream that comes from a WatchList is healthy from when it is followed,
+	// so that a server which ends each one after the initial events is seen to.
+	r.status.healAt(r.watch.start.Add(r.opts.Backoff.Healthy))
 	r.setState(StateWatching)
 	r.watch.check, r.watch.audit = r.checkBeside(live), r.auditBeside(live)
-	// The watch is ended for it, as only a list brings the object again.
 	if due := r.quarantine.due; !due.IsZero() {
-		r.watch.relist.set(max(time.Until(due), 1), errRelistDue)
+		r.relistAt(due)
 	}
 	live.silent.set(r.opts.Timeouts.Idle, errIdle)
 	live.following.Store(true)
@@ -202,7 +213,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) bool {
 
 // unfollow ends the watch that was followed, and returns how it has ended.
 func (r *Reflector[T]) unfollow(ctx context.Context) ending {
-	defer r.watch.release()
+	defer r.endWatch()
 	live, start, before, err := r.watch.live, r.watch.start, r.watch.before, r.watch.err
 	r.finishCheck(r.watch.check)
 	if found := r.watch.audit.finish(); found != nil {
@@ -218,7 +229,6 @@ func (r *Reflector[T]) unfollow(ctx context.Context) ending {
 	end.noProgress = time.Since(r.moved) >= probeAfter
 	// A watch on a quiet collection brings nothing for minutes, and is healthy.
 	if time.Since(start) >= r.opts.Backoff.Healthy {
-		r.status.healed()
 		end.advanced = true
 		end.orderly = end.class == ClassClosed || end.class == ClassIdle
 		end.timely = end.class == ClassClosed && time.Since(live.start) >= live.agreed-time.Second ||
@@ -259,7 +269,7 @@ func (r *Reflector[T]) deliver(ctx context.Context) bool {
 		return false
 	}
 	if !lost && !r.quarantine.due.IsZero() {
-		r.watch.relist.set(time.Until(r.quarantine.due), errRelistDue)
+		r.relistAt(r.quarantine.due)
 	}
 	now := time.Now()
 	r.advance(live, ev, now)

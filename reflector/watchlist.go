@@ -149,7 +149,7 @@ func (r *Reflector[T]) collect(live *liveStream[T], list *collectedList[T]) (str
 				continue
 			}
 		case ev.Type == watch.Bookmark && ev.InitialEventsEnd:
-			live.silent.stop()
+			live.silent.set(0, nil)
 			return ev.ResourceVersion, nil
 		case ev.Type == watch.Bookmark:
 			continue
