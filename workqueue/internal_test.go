@@ -160,6 +160,34 @@ func TestShutDownStopsTheTimer(t *testing.T) {
 	assert.False(t, q.engine.timer.Stop(), "the timer was still running")
 }
 
+// With the entry twice in the wheel, its lists would be rings of other entries, or never end.
+func TestEarlierDelayTakesTheEntryOutOfTheWheelFirst(t *testing.T) {
+	t.Parallel()
+	q := NewDelaying(Options[string]{})
+	defer q.ShutDown()
+	q.AddAfter("a", 2*time.Hour)
+	q.AddAfter("b", 2*time.Hour)
+	q.AddAfter("a", time.Hour)
+	require.Equal(t, 2, q.engine.delays.n)
+	q.engine.delays.requireSound(t)
+}
+
+// Otherwise a release would find the same entries again and again, and never end.
+func TestDueEntriesLeaveTheWheelBeforeTheyAreQueued(t *testing.T) {
+	t.Parallel()
+	q := NewDelaying(Options[string]{})
+	defer q.ShutDown()
+	q.AddAfter("a", time.Hour)
+	q.AddAfter("b", time.Hour+1)
+	var ended ended
+	more := q.engine.endDelaysLocked(int64(2*time.Hour), &ended)
+	require.False(t, more, "there is nothing left to do")
+	assert.Equal(t, 2, ended.added)
+	assert.Zero(t, q.engine.delays.n)
+	assert.Zero(t, q.engine.delays.used)
+	assert.Equal(t, 2, q.Len())
+}
+
 // A burst must not leave its memory behind.
 func TestDrainedQueueGivesItsMemoryBack(t *testing.T) {
 	t.Parallel()
