@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unique"
 	"unsafe"
 )
 
@@ -60,9 +61,12 @@ type schema struct {
 
 // learned is the name of a field, in the memory that all objects share.
 type learned struct {
-	// The decoder allocates the keys of each object again; this one replaces them.
+	// A decoder may allocate the keys of each object again; this one replaces them.
 	name   string
 	schema *schema
+	// Keeps name the one that unique makes of its text, also for the decoder of
+	// unstructured objects: what it has made of a name need not be replaced.
+	handle unique.Handle[string]
 }
 
 // newTree returns a tree without any schema but the one for all that is beyond the
@@ -128,8 +132,9 @@ func (s *schema) learn(k string) learned {
 		fields = maps.Clone(*known)
 	}
 	t.paths++
-	// Cloned, because a key may be a slice of the whole object's text.
-	f := learned{strings.Clone(k), t.add()}
+	// A clone, as a key may be a slice of the whole object's text.
+	shared := unique.Make(k)
+	f := learned{shared.Value(), t.add(), shared}
 	fields[f.name] = f
 	s.fields.Store(&fields)
 	return f

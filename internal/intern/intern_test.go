@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unique"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -340,4 +341,22 @@ func TestSeveralGoroutinesInternAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// A decoder that makes names by unique, as that of the reflector does, shares them with the
+// interner: replacing each would be an assignment to a map for each field of each object.
+func TestNamesThatUniqueKnowsAreNotReplaced(t *testing.T) {
+	r := newRig[unstructured.Unstructured]()
+	known := unique.Make("aFieldOfThisTest")
+	at := unsafe.StringData(known.Value())
+	r.intern(unstructured.Unstructured{Object: map[string]any{strings.Clone(known.Value()): "of another decoder"}})
+	for range 3 {
+		for _, name := range []string{known.Value(), strings.Clone(known.Value())} {
+			u := r.intern(unstructured.Unstructured{Object: map[string]any{name: int64(1)}})
+			for k := range u.Object {
+				require.Same(t, at, unsafe.StringData(k))
+			}
+		}
+	}
+	runtime.KeepAlive(known)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+	"unique"
 
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -49,7 +50,10 @@ type dynamicParser struct {
 	// The strings that were seen last, each near where its hash says. A string takes the
 	// place of another, so that their number is bounded.
 	seed    maphash.Seed
-	recents [recentStrings]recentString
+	recents recents
+	// The names of fields, in a table of their own: they come back in each object, and
+	// values, many of which never do, must not take their places.
+	names recents
 }
 
 // member is a field of an object, or an element of an array, which has no name.
@@ -65,7 +69,11 @@ const (
 	maxRecent = 64
 )
 
+// recents are strings that were seen lately.
+type recents [recentStrings]recentString
+
 // recentString is a string, and the same in an interface, which is an allocation of its own.
+// For a name that is what keeps its memory the one that unique knows.
 type recentString struct {
 	value string
 	boxed any
@@ -101,7 +109,7 @@ func (p *dynamicParser) object(depth int) (map[string]any, bool) {
 	start := len(p.stack)
 	p.pos++
 	for c := p.next(); c != '}'; {
-		name, ok := p.text()
+		name, ok := p.text(&p.names)
 		if !ok || p.next() != ':' {
 			return nil, false
 		}
@@ -174,7 +182,7 @@ func (p *dynamicParser) value(depth int) (any, bool) {
 		}
 		return p.array(depth + 1)
 	case '"':
-		s, ok := p.text()
+		s, ok := p.text(&p.recents)
 		if ok && s.boxed == nil {
 			s.boxed = s.value
 		}
@@ -255,9 +263,9 @@ func (p *dynamicParser) skip(these string) bool {
 	return ok
 }
 
-// text consumes a string. One that was seen lately is not made again; boxed is nil for
-// others.
-func (p *dynamicParser) text() (s recentString, ok bool) {
+// text consumes a string. One of those that were seen lately is not made again; boxed is nil
+// for others.
+func (p *dynamicParser) text(seen *recents) (s recentString, ok bool) {
 	if p.next() != '"' {
 		return s, false
 	}
@@ -271,7 +279,7 @@ func (p *dynamicParser) text() (s recentString, ok bool) {
 			if !plain && (bytes.IndexByte(b, '\\') >= 0 || !utf8.Valid(b)) {
 				return unquoted(p.raw[start:p.pos])
 			}
-			return p.recent(b), true
+			return p.recent(seen, b), true
 		case c == '\\':
 			i++ // whatever is escaped is not the end
 			plain = false
@@ -294,12 +302,12 @@ func unquoted(raw []byte) (recentString, bool) {
 
 // recent returns b as a string. A string has two places where it may be, so that two that
 // come by turns do not take each other's.
-func (p *dynamicParser) recent(b []byte) recentString {
+func (p *dynamicParser) recent(seen *recents, b []byte) recentString {
 	if len(b) > maxRecent {
 		return recentString{value: string(b)}
 	}
 	at := maphash.Bytes(p.seed, b) % recentStrings
-	first, second := &p.recents[at], &p.recents[at^1]
+	first, second := &seen[at], &seen[at^1]
 	switch {
 	case first.boxed != nil && first.value == string(b):
 		return *first
@@ -307,6 +315,12 @@ func (p *dynamicParser) recent(b []byte) recentString {
 		return *second
 	}
 	*second = *first // the older of the two is forgotten
+	if seen == &p.names {
+		// In the memory that all parsers use, and an interner for the fields it knows.
+		name := unique.Make(string(b))
+		first.value, first.boxed = name.Value(), name
+		return *first
+	}
 	first.value = string(b)
 	first.boxed = first.value
 	return *first

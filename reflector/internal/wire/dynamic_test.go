@@ -2,9 +2,14 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
+	"hash/maphash"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
+	"unique"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
@@ -116,4 +121,37 @@ func TestAnUnstructuredPodTakesAThirdOfTheAllocationsOfTheJSONPackage(t *testing
 	t.Logf("%v allocations instead of %v", ours, theirs)
 	require.LessOrEqual(t, ours, 80.0)
 	require.Less(t, 3*ours, theirs)
+}
+
+// An interner keeps the names that it knows by unique, too, and would replace all others.
+func TestNamesOfFieldsAreInOneMemoryForAllParsers(t *testing.T) {
+	name := strings.Clone("aFieldOfThisTest")
+	known := unique.Make(name)
+	at := unsafe.StringData(known.Value())
+	require.NotSame(t, unsafe.StringData(name), at)
+	for range 2 {
+		p := &dynamicParser{seed: maphash.MakeSeed()}
+		for range 2 { // the first time, and as one that was seen
+			m, ok := p.parse([]byte(`{"` + name + `":"` + name + `"}`))
+			require.True(t, ok)
+			for k, v := range m {
+				require.Same(t, at, unsafe.StringData(k))
+				require.Equal(t, name, v)
+			}
+		}
+	}
+	runtime.KeepAlive(known)
+}
+
+// Values, most of which never come back, would take the places of names.
+func TestValuesDoNotDisplaceNames(t *testing.T) {
+	p := &dynamicParser{seed: maphash.MakeSeed()}
+	_, ok := p.parse([]byte(`{"name":""}`))
+	require.True(t, ok)
+	before := p.names
+	for i := range 4 * recentStrings {
+		_, ok := p.parse(fmt.Appendf(nil, `{"name":"value-%d"}`, i))
+		require.True(t, ok)
+	}
+	require.Equal(t, before, p.names)
 }
