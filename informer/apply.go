@@ -350,7 +350,7 @@ func (a *applier[T]) publishLocked() {
 	a.batch = nil
 	// An append without records wakes no handler. A list adds one, even if it is empty, but
 	// an informer without namespaces is synced without a list.
-	if a.progress.synced() && len(a.records) == 0 && !isClosed(a.progress.first) {
+	if a.progress.synced() && len(a.records) == 0 && !a.progress.first.isClosed() {
 		a.addDiff(snap, snap, InitialList) // the handlers' sync is an entry, though without events
 	}
 	// A kept slice belongs to the log, and handlers may be reading it already.

@@ -20,10 +20,10 @@ import (
 // A loop that takes long is made to catch up like a slow handler.
 func (inf *Informer[T]) Events(ctx context.Context) iter.Seq[Event[T]] {
 	return func(yield func(Event[T]) bool) {
-		r := newRunner[T](nil, HandlerOptions{Name: "Events"}, inf.empty, inf.opts.Logger)
+		r := newRunner[T](nil, HandlerOptions{Name: "Events"}, inf.log)
 		// After a break yield must not be called again, so the state says stopped.
 		r.handler = HandlerFunc[T](func(e Event[T]) {
-			if ctx.Err() != nil || isClosed(inf.applier.progress.stopped) || !yield(e) {
+			if ctx.Err() != nil || inf.applier.progress.stopped.Load() || !yield(e) {
 				r.state.Store(int32(stateStopped))
 			}
 		})

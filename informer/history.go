@@ -27,18 +27,18 @@ type recording struct {
 
 // newRecording returns nil if there is no recorder. A handler has a name; the informer
 // itself has none.
-func newRecording[T Object](opts *Options[T], handler string) *recording {
-	if opts.History == nil {
+func newRecording[T Object](recorder *history.Recorder, informer, handler string) *recording {
+	if recorder == nil {
 		return nil
 	}
-	part := &history.Part{Name: handler, Informer: opts.Name, Kind: opts.Name}
+	part := &history.Part{Name: handler, Informer: informer, Kind: informer}
 	switch reflect.TypeFor[T]() {
 	case reflect.TypeFor[*unstructured.Unstructured](), reflect.TypeFor[*metav1.PartialObjectMetadata]():
 		// The type says nothing about the objects.
 	default:
 		part.Kind = typeName[T]()
 	}
-	return &recording{opts.History, part}
+	return &recording{recorder, part}
 }
 
 // typeName returns "Pod" for *corev1.Pod.

@@ -23,8 +23,8 @@ func recordedInformer(t *testing.T, recorder *history.Recorder) *Informer[*pod] 
 	inf := running(t, 1)
 	// Before any handler, and before anything else is applied.
 	inf.applier.mu.Lock()
-	inf.opts.History = recorder
-	inf.applier.recording = newRecording(&inf.opts, "")
+	inf.recorder = recorder
+	inf.applier.recording = newRecording[*pod](recorder, inf.name, "")
 	inf.applier.mu.Unlock()
 	return inf
 }
@@ -72,9 +72,8 @@ func TestBurstAllocatesNoMoreWithAHistory(t *testing.T) {
 func TestHistoryKeepsNoObjectAlive(t *testing.T) {
 	recorder := history.New(history.Options{})
 	queue := workqueue.New(workqueue.Options[types.NamespacedName]{Name: "work", History: recorder})
-	opts := Options[*pod]{Name: "pods", History: recorder}
 	all, none := func(Event[*pod]) bool { return true }, func(Event[*pod]) bool { return false }
-	handler := &recordedHandler[*pod]{by: newRecording(&opts, "enqueue"), next: Handlers(When(all, EnqueueKey[*pod](queue)), When(none, EnqueueKey[*pod](queue)))}
+	handler := &recordedHandler[*pod]{by: newRecording[*pod](recorder, "pods", "enqueue"), next: Handlers(When(all, EnqueueKey[*pod](queue)), When(none, EnqueueKey[*pod](queue)))}
 	gone := make(chan struct{})
 	func() {
 		obj := benchPod(0, 7)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // Informer keeps a cache of one collection of objects equal to the API server's,
@@ -28,14 +28,20 @@ import (
 type Informer[T Object] struct {
 	applier *applier[T] // the cache, the event log, and how far they are
 
-	name  string
-	opts  Options[T] // with defaults filled in, without InitialObjects
-	empty *indexer.Snapshot[T]
-	done  chan struct{} // closed when Run has returned
+	name string
+	// What is left of the options. The others are needed only to make sources.
+	log      *slog.Logger // names the informer
+	given    schema.GroupResource
+	resync   time.Duration
+	metrics  MetricsProvider
+	recorder *history.Recorder
+	pool     *reflector.InternPool
 
-	// namespaced is whether there is one source per namespace, which may come
-	// and go, rather than a single one.
-	namespaced bool
+	done signal // closed when Run has returned
+
+	// newNamespaceSource returns the source of a namespace, if there is one per namespace,
+	// which may come and go, rather than a single one; else it is nil.
+	newNamespaceSource func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error)
 	// newRangeSource returns a source of ranges of hashes, and filter is theirs, if the
 	// informer was made by NewRanged; else both are nil.
 	newRangeSource func(hashSet) (*source[T], error)
@@ -45,7 +51,7 @@ type Informer[T Object] struct {
 
 	mu       sync.Mutex         // taken after the applier's; guards all below
 	launch   func(s *source[T]) // not nil while Run is running sources
-	handlers map[*runner[T]]struct{}
+	handlers []*runner[T]
 	joined   int  // handlers that were ever added
 	closed   bool // no more handlers, nor sources
 }
@@ -56,11 +62,11 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	if lw == nil {
 		return nil, errors.New("informer: the ListerWatcher is nil; make one with reflector.NewResource or reflector.FromFuncs")
 	}
-	inf, err := newInformer(opts)
+	inf, err := newInformer(&opts)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource("", lw, inf.applier.store, &inf.opts)
+	s, err := newSource("", lw, inf.applier.store, &opts)
 	if err != nil {
 		return nil, inf.named(err)
 	}
@@ -69,8 +75,9 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	return inf, nil
 }
 
-// newInformer returns an informer that has no source yet.
-func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
+// newInformer returns an informer that has no source yet. It fills in the defaults of the
+// options, with which its sources are to be made.
+func newInformer[T Object](opts *Options[T]) (*Informer[T], error) {
 	if opts.Name == "" {
 		opts.Name = typeName[T]()
 	}
@@ -87,17 +94,17 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 	}
 	inf := &Informer[T]{
 		name:     opts.Name,
-		opts:     opts,
-		done:     make(chan struct{}),
-		handlers: map[*runner[T]]struct{}{},
+		log:      opts.Logger,
+		given:    opts.Resource,
+		resync:   opts.ResyncPeriod,
+		metrics:  opts.Metrics,
+		recorder: opts.History,
+		pool:     opts.InternPool,
 	}
 	store, err := indexer.New(opts.Indexer)
 	if err != nil {
 		return nil, inf.named(err)
 	}
-	// Taken before InitialObjects are stored: what a handler has seen at first is nothing.
-	inf.empty = store.Snapshot()
-	inf.opts.InitialObjects = nil // it may hold a cache
 	if opts.InitialObjects != nil {
 		inf.filled = true
 		// The applier's mutex is not needed: nothing else has the informer yet.
@@ -108,8 +115,9 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 			}
 		}
 		b.Commit()
+		opts.InitialObjects = nil // it may hold a cache
 	}
-	inf.applier = newApplier(store, newRecording(&inf.opts, ""))
+	inf.applier = newApplier(store, newRecording[T](inf.recorder, inf.name, ""))
 	return inf, nil
 }
 
@@ -120,8 +128,8 @@ func newInformer[T Object](opts Options[T]) (*Informer[T], error) {
 // It is called for each error of a lister rather than once, as a source that finds its
 // resource by discovery does not know it at first.
 func (inf *Informer[T]) resource() schema.GroupResource {
-	if inf.opts.Resource.Resource != "" {
-		return inf.opts.Resource
+	if inf.given.Resource != "" {
+		return inf.given
 	}
 	for _, s := range inf.applier.progress.current() {
 		if named, ok := s.lw.(fmt.Stringer); ok {
@@ -168,11 +176,11 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	n := inf.joined
 	inf.mu.Unlock()
 	// Checked without mu: it depends on nothing that changes.
-	if err := opts.complete(n, inf.opts.ResyncPeriod); err != nil {
+	if err := opts.complete(n, inf.resync); err != nil {
 		return nil, err
 	}
-	r := newRunner(h, opts, inf.empty, inf.opts.Logger)
-	if rec := newRecording(&inf.opts, opts.Name); rec != nil {
+	r := newRunner(h, opts, inf.log)
+	if rec := newRecording[T](inf.recorder, inf.name, opts.Name); rec != nil {
 		r.record(rec)
 	}
 	// Set before the runner joins: from then on it may be stopped and cleaned up.
@@ -182,7 +190,7 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	// joining. A runner must be in the list before it can end, as it takes itself off.
 	ok := !inf.closed && r.join(inf.applier.events, opts.Bound, r.wake)
 	if ok {
-		inf.handlers[r] = struct{}{}
+		inf.handlers = append(inf.handlers, r)
 	}
 	inf.mu.Unlock()
 	if !ok {
@@ -191,7 +199,7 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	// The objects in the cache are not an append, so the log does not wake the runner.
 	r.wake()
 	return &Registration{
-		runner: r, name: opts.Name, synced: r.synced, gone: r.gone, log: inf.opts.Logger,
+		runner: r, name: opts.Name, synced: &r.synced, gone: &r.gone, log: inf.log,
 		whyUnsynced: func() error { return r.whyUnsynced(inf.name, inf.applier.progress.unlisted()) },
 	}, nil
 }
@@ -201,7 +209,12 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 func (inf *Informer[T]) forget(r *runner[T]) {
 	inf.mu.Lock()
 	defer inf.mu.Unlock()
-	delete(inf.handlers, r)
+	if i := slices.Index(inf.handlers, r); i >= 0 {
+		// The order does not matter: Health sorts by name.
+		last := len(inf.handlers) - 1
+		inf.handlers[i], inf.handlers[last] = inf.handlers[last], nil
+		inf.handlers = inf.handlers[:last]
+	}
 }
 
 // Snapshot returns the cache as it is now, for any number of consistent reads.
@@ -223,8 +236,8 @@ func (inf *Informer[T]) Health() Health {
 	snap := inf.Snapshot()
 	h := Health{
 		Name:            inf.name,
-		Synced:          isClosed(inf.applier.progress.first),
-		Stopped:         isClosed(inf.applier.progress.stopped),
+		Synced:          inf.applier.progress.first.isClosed(),
+		Stopped:         inf.applier.progress.stopped.Load(),
 		Objects:         snap.Len(),
 		ResourceVersion: snap.ResourceVersion(),
 		Events:          inf.applier.events.End(),
@@ -249,7 +262,7 @@ func (inf *Informer[T]) Health() Health {
 		h.Sources = append(h.Sources, source)
 	}
 	inf.mu.Lock()
-	handlers := slices.Collect(maps.Keys(inf.handlers))
+	handlers := slices.Clone(inf.handlers)
 	inf.mu.Unlock()
 
 	now := time.Now()

@@ -48,13 +48,13 @@ func (inf *Informer[T]) MemoryUsage() MemoryUsage {
 	// A snapshot does not change, so the estimate is of one moment and holds up nothing.
 	snap := inf.Snapshot()
 	u := MemoryUsage{Objects: snap.Len(), Structure: snap.Usage()}
-	if pool := inf.opts.InternPool; pool != nil {
+	if pool := inf.pool; pool != nil {
 		st := pool.Stats()
 		u.Pool = st.Bytes + st.PartsBytes
 	}
 	// Every n-th object, over the whole cache: neighbours may be alike.
 	every := max(1, u.Objects/memorySample)
-	u.Plain, u.Own = reflector.SizeOf(inf.opts.InternPool, func(yield func(T) bool) {
+	u.Plain, u.Own = reflector.SizeOf(inf.pool, func(yield func(T) bool) {
 		at := 0
 		for obj := range snap.All() {
 			if at%every == 0 {

@@ -19,11 +19,13 @@ import (
 // Namespaces are read by requests of their own, as a list across namespaces needs a
 // ClusterRole, and a Role in each namespace is what such a program has.
 func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts Options[T]) (*Informer[T], error) {
-	inf, err := newInformer(opts)
+	inf, err := newInformer(&opts)
 	if err != nil {
 		return nil, err
 	}
-	inf.namespaced = true
+	inf.newNamespaceSource = func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
+		return newSource(namespace, lw, inf.applier.store, &opts)
+	}
 	inf.applier.progress.namespaces = &coverage{namespaces: map[string]bool{}}
 	for namespace, lw := range sources {
 		if err := inf.AddNamespace(namespace, lw); err != nil {
@@ -39,14 +41,14 @@ func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts
 // only when it has got the objects of this namespace too.
 func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatcher[T]) error {
 	switch {
-	case !inf.namespaced:
+	case inf.newNamespaceSource == nil:
 		return fmt.Errorf("informer %q: it reads one source as a whole; use NewNamespaced for one that reads namespaces", inf.name)
 	case namespace == "":
 		return fmt.Errorf("informer %q: the namespace is empty; use New to read all of them", inf.name)
 	case lw == nil:
 		return fmt.Errorf("informer %q: the ListerWatcher of namespace %q is nil", inf.name, namespace)
 	}
-	s, err := newSource(namespace, lw, inf.applier.store, &inf.opts)
+	s, err := inf.newNamespaceSource(namespace, lw)
 	if err != nil {
 		return fmt.Errorf("informer %q: namespace %q: %w", inf.name, namespace, err)
 	}
@@ -83,7 +85,7 @@ func (inf *Informer[T]) endSource(namespace string) *source[T] {
 	inf.mu.Lock()
 	sources := inf.applier.progress.current()
 	i := slices.IndexFunc(sources, func(s *source[T]) bool { return s.namespace == namespace })
-	if i < 0 || !inf.namespaced {
+	if i < 0 || inf.newNamespaceSource == nil {
 		inf.mu.Unlock()
 		return nil
 	}

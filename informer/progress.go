@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,17 +44,17 @@ type progress[T Object] struct {
 	// namespaces is what the sources that have listed cover, in an informer that reads
 	// namespaces; else nil.
 	namespaces *coverage
-	started    bool      // Run was called
-	begin      time.Time // when
-	first      chan struct{}
+	started    bool          // Run was called
+	begin      time.Time     // when
+	first      signal        // closed by the first sync
 	after      time.Duration // from begin to the close of first
-	stopped    chan struct{} // closed when nothing will change any more
+	stopped    atomic.Bool   // nothing will change any more; written with mu held
 	waiting    map[*waiter]struct{}
 }
 
 // newProgress returns the progress of an informer without sources.
 func newProgress[T Object]() *progress[T] {
-	return &progress[T]{first: make(chan struct{}), stopped: make(chan struct{})}
+	return &progress[T]{}
 }
 
 // waiter is a condition, and what to call when it is met. Both functions are called by the
@@ -175,9 +176,9 @@ func (p *progress[T]) publish() (first bool) {
 		s.reached = s.rv
 	}
 	// Closed at most once, even if a source that is added later makes synced false again.
-	if first = p.synced() && !isClosed(p.first); first {
+	if first = p.synced() && !p.first.isClosed(); first {
 		p.after = time.Since(p.begin)
-		close(p.first)
+		p.first.close()
 	}
 	var ended []func()
 	// Each condition is checked once per batch. Conditions take no lock, as mu is
@@ -200,8 +201,8 @@ func (p *progress[T]) publish() (first bool) {
 func (p *progress[T]) stop() {
 	p.mu.Lock()
 	// With mu held: a wait is either registered before this, and ended below, or finds
-	// the channel closed. None can slip through in between.
-	close(p.stopped)
+	// it set. None can slip through in between.
+	p.stopped.Store(true)
 	ended := p.waiting
 	p.waiting = nil
 	p.mu.Unlock()
@@ -249,7 +250,7 @@ func (p *progress[T]) unlisted() error {
 			whys = append(whys, s.whyUnlisted())
 		}
 	}
-	if isClosed(p.stopped) && len(whys) > 0 {
+	if p.stopped.Load() && len(whys) > 0 {
 		whys = append(whys, ErrStopped)
 	}
 	return errors.Join(whys...)
@@ -266,7 +267,7 @@ func (p *progress[T]) register(w *waiter) (met bool, err error) {
 		return met, err
 	}
 	// After the check: what the cache contains already can be waited for even then.
-	if isClosed(p.stopped) {
+	if p.stopped.Load() {
 		return false, ErrStopped
 	}
 	if p.waiting == nil {
@@ -299,15 +300,5 @@ func (p *progress[T]) wait(ctx context.Context, condition func() (bool, error)) 
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// isClosed reports whether c, on which nothing is sent, is closed.
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }

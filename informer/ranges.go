@@ -39,13 +39,13 @@ func NewRanged[T Object](lw reflector.ListerWatcher[T], key HashKey, opts Option
 	if key > HashOwner {
 		return nil, fmt.Errorf("informer: unknown HashKey %d; use HashUID, HashNamespace or HashOwner", key)
 	}
-	inf, err := newInformer(opts)
+	inf, err := newInformer(&opts)
 	if err != nil {
 		return nil, err
 	}
-	filter := newShardFilter(key, inf.opts.Logger)
+	filter := newShardFilter(key, inf.log)
 	inf.newRangeSource = func(set hashSet) (*source[T], error) {
-		return newRangeSource(set, filter, lw, inf.applier.store, &inf.opts)
+		return newRangeSource(set, filter, lw, inf.applier.store, &opts)
 	}
 	inf.filter = filter
 	// It is thrown away: what is wrong with the options is to be found here, rather than

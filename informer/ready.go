@@ -27,7 +27,7 @@ func (inf *Informer[T]) Ready() error {
 	if err := inf.Unsynced(); err != nil {
 		return err
 	}
-	if isClosed(inf.applier.progress.stopped) {
+	if inf.applier.progress.stopped.Load() {
 		return inf.named(ErrStopped)
 	}
 	var whys []error

@@ -28,7 +28,7 @@ type listDiff[T Object] struct {
 // view is a state of the cache, published at some point of the log. A handler
 // that has got there has seen each of the objects in the state that it has there.
 type view[T Object] struct {
-	snap *indexer.Snapshot[T]
+	snap *indexer.Snapshot[T] // nil, before a handler has seen anything: no objects
 	// synced is progress.synced at that point.
 	synced bool
 	// covered is what the snapshot has of the collection; nil is all of it.
@@ -46,7 +46,15 @@ type (
 // Whether an object that is gone was deleted, or is not read any more, follows from what
 // the later state covers, however many changes the difference stands for.
 func difference[T Object](from *indexer.Snapshot[T], to view[T], origin Origin, deliver func(Event[T]) bool) bool {
-	if from == to.snap {
+	switch from {
+	case to.snap:
+		return true
+	case nil:
+		for obj := range to.snap.All() {
+			if !deliver(Event[T]{Type: Added, Key: object.KeyOf(obj), New: obj, Origin: origin}) {
+				return false
+			}
+		}
 		return true
 	}
 	for c := range indexer.Diff(from, to.snap) {

@@ -11,7 +11,7 @@ import (
 type Registration struct {
 	runner       interface{ stop() } // a *runner[T] of some T
 	name         string
-	synced, gone chan struct{}
+	synced, gone *signal // of the runner
 	whyUnsynced  func() error
 	log          *slog.Logger
 }
@@ -24,14 +24,14 @@ func (r *Registration) Name() string { return r.name }
 // object that the cache held then, and has returned from the last of these calls.
 // The calls for later changes may wait for it; those for the first objects must
 // not.
-func (r *Registration) Synced() <-chan struct{} { return r.synced }
+func (r *Registration) Synced() <-chan struct{} { return r.synced.wait() }
 
 // HasSynced reports whether the channel of Synced is closed.
-func (r *Registration) HasSynced() bool { return isClosed(r.synced) }
+func (r *Registration) HasSynced() bool { return r.synced.isClosed() }
 
 // Done returns a channel that is closed when the handler has been removed, or
 // the informer has stopped, and no call of the handler is running.
-func (r *Registration) Done() <-chan struct{} { return r.gone }
+func (r *Registration) Done() <-chan struct{} { return r.gone.wait() }
 
 // Unsynced returns why the handler is not synced yet, or nil if it is.
 func (r *Registration) Unsynced() error {
@@ -57,13 +57,11 @@ func (r *Registration) Remove() { r.runner.stop() }
 func (r *Registration) RemoveAndWait(ctx context.Context) error {
 	r.Remove()
 	// If ctx has ended as well, the fact that no call is running is worth more.
-	select {
-	case <-r.gone:
+	if r.gone.isClosed() {
 		return nil
-	default:
 	}
 	select {
-	case <-r.gone:
+	case <-r.gone.wait():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("informer: handler %q is removed, but a call of it is still running; is RemoveAndWait called from within the handler? %w", r.name, context.Cause(ctx))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/reflector"
 )
 
 // alive returns how many of the objects are still referenced, when the cluster
@@ -70,10 +72,25 @@ func TestAppliedChangesAreNotRetained(t *testing.T) {
 // What filled the cache at first may hold another cache.
 func TestSeedIsNotRetained(t *testing.T) {
 	t.Parallel()
-	inf, err := New(newCluster().source(), Options[*pod]{InitialObjects: func(yield func(*pod) bool) { yield(labelled("1")) }})
-	require.NoError(t, err)
-	assert.Equal(t, 1, inf.Snapshot().Len())
-	assert.Nil(t, inf.opts.InitialObjects)
+	seeded := func(create func(Options[*pod]) (*Informer[*pod], error)) (*Informer[*pod], weak.Pointer[[1024]byte]) {
+		seed := new([1024]byte)
+		inf, err := create(Options[*pod]{InitialObjects: func(yield func(*pod) bool) { yield(labelled(fmt.Sprint(len(seed)))) }})
+		require.NoError(t, err)
+		assert.Equal(t, 1, inf.Snapshot().Len())
+		return inf, weak.Make(seed)
+	}
+	for name, create := range map[string]func(Options[*pod]) (*Informer[*pod], error){
+		"New": func(o Options[*pod]) (*Informer[*pod], error) { return New(newCluster().source(), o) },
+		"NewNamespaced": func(o Options[*pod]) (*Informer[*pod], error) {
+			return NewNamespaced(map[string]reflector.ListerWatcher[*pod]{"a": newCluster().namespaced("a")}, o)
+		},
+		"NewRanged": func(o Options[*pod]) (*Informer[*pod], error) { return NewRanged(newCluster().source(), HashUID, o) },
+	} {
+		inf, seed := seeded(create)
+		runtime.GC()
+		assert.Nil(t, seed.Value(), name)
+		runtime.KeepAlive(inf)
+	}
 }
 
 func TestEventsEndsWithItsContextAlsoWithinADifference(t *testing.T) {

@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 )
@@ -18,11 +17,11 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 	if !inf.begin() {
 		return ErrRunning
 	}
-	defer close(inf.done)
+	defer inf.done.close()
 	var err error
 	// Both return only when no source applies anything any more.
 	switch {
-	case inf.namespaced:
+	case inf.newNamespaceSource != nil:
 		err = inf.runSources(ctx)
 	case inf.filter != nil:
 		err = inf.runRanges(ctx)
@@ -42,8 +41,8 @@ func (inf *Informer[T]) begin() bool {
 	if !inf.applier.start() {
 		return false
 	}
-	if inf.opts.Metrics != nil { // without a lock, as it may ask for Health
-		m := inf.opts.Metrics.Informer(inf.name, inf.Health)
+	if inf.metrics != nil { // without a lock, as it may ask for Health
+		m := inf.metrics.Informer(inf.name, inf.Health)
 		if m, ok := m.(MemoryMetrics); ok {
 			m.Memory(inf.MemoryUsage)
 		}
@@ -59,7 +58,7 @@ func (inf *Informer[T]) stop() {
 	inf.applier.events.Close()
 	inf.mu.Lock()
 	inf.closed = true
-	handlers := slices.Collect(maps.Keys(inf.handlers))
+	handlers := slices.Clone(inf.handlers)
 	inf.mu.Unlock()
 	// Before the handlers are waited for: one of them may be in a WaitFor of this informer.
 	inf.applier.progress.stop()
@@ -68,7 +67,7 @@ func (inf *Informer[T]) stop() {
 		r.stop()
 	}
 	for _, r := range handlers {
-		<-r.gone
+		<-r.gone.wait()
 	}
 	if m := inf.applier.setMetrics(nil); m != nil { // a namespace may still be removed, which must not be counted
 		m.Close()

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/workqueue/history"
@@ -44,12 +43,11 @@ type runner[T Object] struct {
 	recording *recording // nil without a history
 
 	state  atomic.Int32 // a runnerState
-	synced chan struct{}
-	gone   chan struct{}
+	synced signal
+	gone   signal
 	stats  runnerStats
 
 	cursor *cursor[T]
-	empty  *indexer.Snapshot[T]
 	seen   view[T]  // what the handler has seen; between two runs of the log it is exact
 	start  *view[T] // the cache when the handler joined; nil once it was delivered
 
@@ -87,19 +85,14 @@ type notedPanic struct {
 	at time.Time
 }
 
-// newRunner returns a runner that has not joined a log. Empty is a snapshot
-// without objects, of the indexer whose snapshots will come.
-func newRunner[T Object](h Handler[T], opts HandlerOptions, empty *indexer.Snapshot[T], log *slog.Logger) *runner[T] {
+// newRunner returns a runner that has not joined a log.
+func newRunner[T Object](h Handler[T], opts HandlerOptions, log *slog.Logger) *runner[T] {
 	r := &runner[T]{
 		name:    opts.Name,
 		handler: h,
 		onPanic: opts.OnPanic,
 		log:     log,
 		cleanup: func() {},
-		synced:  make(chan struct{}),
-		gone:    make(chan struct{}),
-		empty:   empty,
-		seen:    view[T]{snap: empty},
 	}
 	r.workFn, r.deliverFn = r.work, r.deliver
 	// The clock starts with the handler's sync, not here.
@@ -215,11 +208,11 @@ func (r *runner[T]) finish() {
 	r.cursor.Leave()
 	r.cursor.Next() // releases a run that advance was in
 	// A Registration may be kept for long, and must not keep a whole cache with it.
-	r.seen, r.start = view[T]{snap: r.empty}, nil
+	r.seen, r.start = view[T]{}, nil
 	r.resync.end()
 	r.cleanup()
 	// Last: a caller of RemoveAndWait that this unblocks finds nothing of the handler left.
-	close(r.gone)
+	r.gone.close()
 }
 
 // advance does the next piece of work: one run of records, or one difference of
@@ -305,7 +298,7 @@ func (r *runner[T]) catchUp(now view[T], origin Origin) {
 // the very state that was delivered last.
 func (r *runner[T]) deliverResync(due uint64) {
 	// Before the sync every object is delivered anyway.
-	if due == 0 || !isClosed(r.synced) {
+	if due == 0 || !r.synced.isClosed() {
 		return
 	}
 	for obj := range r.seen.snap.All() {
@@ -357,8 +350,8 @@ func (r *runner[T]) deliverRecovering(e Event[T]) {
 
 // noteSynced closes synced if the handler has seen a view that is synced.
 func (r *runner[T]) noteSynced(seen bool) {
-	if seen && !isClosed(r.synced) && !r.isStopped() {
-		close(r.synced)
+	if seen && !r.synced.isClosed() && !r.isStopped() {
+		r.synced.close()
 		// The period counts from here: objects are not due before they were delivered.
 		if r.resync != nil {
 			r.resync.begin()
@@ -372,7 +365,7 @@ func (r *runner[T]) noteSynced(seen bool) {
 func (r *runner[T]) health(now time.Time) HandlerHealth {
 	h := HandlerHealth{
 		Name:       r.name,
-		Synced:     isClosed(r.synced),
+		Synced:     r.synced.isClosed(),
 		Lag:        r.cursor.Lag() + int(r.stats.left.Load()),
 		CatchingUp: r.stats.catchingUp.Load(),
 		Delivered:  r.stats.delivered.Load(),

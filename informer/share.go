@@ -90,7 +90,7 @@ type share[T Object] struct {
 //
 // The factory's mutex is held: see Factory.AddNamespace.
 func (s *share[T]) addNamespace(namespace string) error {
-	if !s.namespaced {
+	if s.newNamespaceSource == nil {
 		return nil
 	}
 	lw, err := s.builder.source(namespace)

@@ -147,7 +147,7 @@ func loggerOf(s Syncable) *slog.Logger {
 }
 
 // logger returns the logger that names the informer.
-func (inf *Informer[T]) logger() *slog.Logger { return inf.opts.Logger }
+func (inf *Informer[T]) logger() *slog.Logger { return inf.log }
 
 // logger returns the logger of the informer.
 func (r *Registration) logger() *slog.Logger { return r.log }
@@ -155,13 +155,13 @@ func (r *Registration) logger() *slog.Logger { return r.log }
 // Synced returns a channel that is closed when the cache has had the contents of
 // the first list: that of each namespace, if there are several. Handlers may not
 // have got it yet: for those see [Registration.Synced].
-func (inf *Informer[T]) Synced() <-chan struct{} { return inf.applier.progress.first }
+func (inf *Informer[T]) Synced() <-chan struct{} { return inf.applier.progress.first.wait() }
 
 // HasSynced reports whether the channel of Synced is closed.
-func (inf *Informer[T]) HasSynced() bool { return isClosed(inf.applier.progress.first) }
+func (inf *Informer[T]) HasSynced() bool { return inf.applier.progress.first.isClosed() }
 
 // Done returns a channel that is closed when Run has returned.
-func (inf *Informer[T]) Done() <-chan struct{} { return inf.done }
+func (inf *Informer[T]) Done() <-chan struct{} { return inf.done.wait() }
 
 // Unsynced returns why the informer is not synced yet, or nil if it is.
 func (inf *Informer[T]) Unsynced() error {

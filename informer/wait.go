@@ -57,7 +57,7 @@ func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object
 func (inf *Informer[T]) Seen(written metav1.Object) func(met func()) (cancel func()) {
 	seen, err := inf.seenCondition("Seen", written)
 	if err != nil {
-		inf.opts.Logger.Warn("a write cannot be waited for", "error", err)
+		inf.log.Warn("a write cannot be waited for", "error", err)
 		return nil
 	}
 	// The waiter's ended is called for a stop as well, with an error that is of no use here:

@@ -28,6 +28,7 @@ type Cursor[E, S any] struct {
 	pos      uint64       // the next entry to read
 	epoch    uint64       // equal to log.epoch: waits in log.parked, at slot
 	slot     int
+	index    int // in log.cursors; -1: it has left that
 	detached bool
 	reading  bool // a run is in the reader's hands
 	left     bool
@@ -47,8 +48,8 @@ func (l *Log[E, S]) Join(limit int, wake func()) (*Cursor[E, S], S, bool) {
 	if l.closed {
 		return nil, l.state, false
 	}
-	c := &Cursor[E, S]{log: l, limit: limit, wake: wake, chunk: l.tail, pos: l.end}
-	l.cursors[c] = struct{}{}
+	c := &Cursor[E, S]{log: l, limit: limit, wake: wake, chunk: l.tail, pos: l.end, index: len(l.cursors)}
+	l.cursors = append(l.cursors, c)
 	return c, l.state, true
 }
 
@@ -100,10 +101,14 @@ func (c *Cursor[E, S]) park() {
 // unlink takes the cursor out of the log, whose mutex must be held.
 func (c *Cursor[E, S]) unlink() {
 	l := c.log
-	if _, ok := l.cursors[c]; !ok {
+	if c.index < 0 {
 		return
 	}
-	delete(l.cursors, c)
+	end := len(l.cursors) - 1
+	l.cursors[c.index] = l.cursors[end]
+	l.cursors[c.index].index = c.index
+	l.cursors[end] = nil
+	l.cursors, c.index = l.cursors[:end], -1
 	if c.epoch == l.epoch {
 		last := len(l.parked) - 1
 		l.parked[c.slot] = l.parked[last]

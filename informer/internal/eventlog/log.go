@@ -19,10 +19,10 @@ const (
 // after each batch. Make one with [New]. All methods may be called concurrently.
 type Log[E, S any] struct {
 	mu      sync.Mutex
-	tail    *chunk[E, S] // never nil
-	end     uint64       // the position after the last entry
-	state   S            // the state after the last batch
-	cursors map[*Cursor[E, S]]struct{}
+	tail    *chunk[E, S]    // never nil
+	end     uint64          // the position after the last entry
+	state   S               // the state after the last batch
+	cursors []*Cursor[E, S] // each at its index
 	parked  []*Cursor[E, S] // those that wait for an append
 	epoch   uint64          // incremented when parked is emptied
 	spare   []*Cursor[E, S] // a used slice, to be used again for parked
@@ -41,10 +41,9 @@ type chunk[E, S any] struct {
 // New returns an empty log whose state is initial.
 func New[E, S any](initial S) *Log[E, S] {
 	return &Log[E, S]{
-		state:   initial,
-		tail:    &chunk[E, S]{},
-		cursors: map[*Cursor[E, S]]struct{}{},
-		epoch:   1,
+		state: initial,
+		tail:  &chunk[E, S]{},
+		epoch: 1,
 	}
 }
 
@@ -107,7 +106,7 @@ func (l *Log[E, S]) add(batch []E, before S) (kept bool) {
 // A cursor that has nothing to read yet is never slow, however large the batch. Mu
 // must be held.
 func (l *Log[E, S]) detachSlow(n uint64) {
-	for c := range l.cursors {
+	for _, c := range l.cursors {
 		if c.limit > 0 && c.pos < l.end && l.end+n-c.pos > uint64(c.limit) {
 			c.detached, c.chunk = true, nil
 		}
@@ -173,7 +172,7 @@ func (l *Log[E, S]) Close() {
 	l.mu.Lock()
 	l.closed = true
 	l.tail = &chunk[E, S]{first: l.end}
-	for c := range l.cursors {
+	for _, c := range l.cursors {
 		c.chunk = nil
 	}
 	waiting := l.takeParked()
