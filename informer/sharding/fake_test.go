@@ -112,6 +112,15 @@ func (s *fakeServer) edit(name string, change func(l *lease) *lease) {
 	}
 }
 
+// recreate deletes a Lease and creates it again, as kubectl replace --force does.
+func (s *fakeServer) recreate(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.put(s.leases[name], watch.Deleted)
+	l.UID = ""
+	s.put(l, watch.Added)
+}
+
 // compact drops the history so far.
 func (s *fakeServer) compact() {
 	s.mu.Lock()

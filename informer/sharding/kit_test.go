@@ -46,7 +46,9 @@ type member struct {
 	after   func() // called when its clock was read; guarded by w.mu
 	// linger is how long Work takes to return.
 	linger time.Duration
-	fail   error // what Work returns at once, if set
+	// ignores is how long Work goes on after it was cancelled.
+	ignores time.Duration
+	fail    error // what Work returns at once, if set
 
 	parts  map[int]*Part
 	began  time.Time // the newest call of Work
@@ -201,6 +203,9 @@ func (m *member) work(ctx context.Context, part *Part) error {
 			case <-part.Context().Done():
 			}
 		}
+		if part.Context().Err() != nil {
+			time.Sleep(m.ignores)
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,6 +236,13 @@ func (m *member) held() int {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
 	return len(m.parts)
+}
+
+// called returns how many times Work was called.
+func (m *member) called() int {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	return m.calls
 }
 
 // part returns a part that a member works on.

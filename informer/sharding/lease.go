@@ -22,6 +22,8 @@ const (
 	partsAnnotation = "sharding.informerkit.dev/parts"
 	// leavingAnnotation is on the session of a replica that gives its parts up.
 	leavingAnnotation = "sharding.informerkit.dev/leaving"
+	// joiningAnnotation is on a session that its replica has not seen yet.
+	joiningAnnotation = "sharding.informerkit.dev/joining"
 )
 
 var leaseResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
@@ -81,6 +83,9 @@ func (l *lease) transitions() int32 {
 
 // leaving reports whether the replica of a session gives its parts up.
 func (l *lease) leaving() bool { return l.Annotations[leavingAnnotation] != "" }
+
+// counts reports whether the replica of a session is to have parts.
+func (l *lease) counts() bool { return !l.leaving() && l.Annotations[joiningAnnotation] == "" }
 
 // stated returns the duration that the Lease states. More than maxLeaseDuration was
 // never written by a replica, and is ignored.

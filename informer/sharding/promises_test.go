@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -100,6 +101,7 @@ func TestPromise1ARenewalCountsFromWhenItWasSent(t *testing.T) {
 			sent = sent || l.Name == "group-replica-"+h.Session && l.Spec.RenewTime.Equal(new(metav1.NewMicroTime(h.LastRenewal.Truncate(time.Microsecond))))
 		}
 		assert.True(t, sent, "the time of the last renewal is that at which it was sent")
+		assert.LessOrEqual(t, len(m.replica.session.sent), 3, "a renewal that is visible is forgotten")
 	})
 }
 
@@ -328,6 +330,51 @@ func TestPromise5AHandOverThatTakesTooLongIsCancelled(t *testing.T) {
 	})
 }
 
+// Promise informer/sharding/5
+func TestPromise5APartIsNotFreeWhileItsCancelledWorkGoesOn(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		t := w.t
+		w.opts.DrainTimeout = 20 * time.Second
+		first := w.start()
+		first.linger, first.ignores = time.Hour, 40*time.Second
+		joined := time.Now()
+		second := w.start()
+		time.Sleep(50 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 1, w.logged("a hand-over has taken too long"))
+		assert.Zero(t, second.held(), "the work was cancelled, and has not returned")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 1, second.held())
+		assert.GreaterOrEqual(t, second.began.Sub(joined), time.Minute)
+		assert.Empty(t, w.overlaps)
+	})
+}
+
+// The replica that was to have a part leaves again before the hand-over has ended: the part stays where it is,
+// and is worked on again when the work that was asked to return has, after the drain timeout at the latest.
+//
+// Promise informer/sharding/5
+func TestPromise5AHandOverThatIsNotNeededAnyMoreEnds(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		t := w.t
+		w.opts.DrainTimeout = 20 * time.Second
+		first := w.start()
+		first.linger = time.Hour
+		second := w.start()
+		second.leave()
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 2, first.called())
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 3, first.called())
+		assert.Equal(t, 2, first.held())
+		assert.Empty(t, w.overlaps)
+		assert.Zero(t, second.called())
+	})
+}
+
 // A request that gives a part up gets no answer, and arrives much later. Meanwhile the
 // replica that was to have the part has left again.
 //
@@ -380,6 +427,83 @@ func TestPromise6AReplicaWhoseViewStandsStillStops(t *testing.T) {
 	})
 }
 
+// A replica whose session has ended while it was in reach of the server gives the part free by deleting its
+// session, but not while its work goes on.
+//
+// Promise informer/sharding/1
+func TestPromise1ALostPartIsNotFreeWhileItsCancelledWorkGoesOn(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		w.start()
+		leader := w.worker(nil)
+		leader.ignores = leaseDuration - renewDeadline - time.Second
+		lost := leader.part(0).Context()
+		leader.conn.set(func(c *conn) { c.blind = true })
+		<-lost.Done()
+		ended := time.Now()
+		follower := w.worker(leader)
+		assert.GreaterOrEqual(t, follower.began.Sub(ended), leader.ignores)
+		assert.Less(t, follower.began.Sub(ended), leader.ignores+time.Second, "it need not wait for the session to expire")
+		assert.Empty(t, w.overlaps)
+		leader.conn.set(func(c *conn) { c.blind = false })
+	})
+}
+
+// A replica that has lost its session has no part, and no other session, until its work has returned.
+func TestWorkThatIgnoresItsCancellationKeepsTheReplicaFromJoining(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		t := w.t
+		m := w.start()
+		m.ignores = time.Minute
+		m.conn.set(func(c *conn) { c.blind = true })
+		<-m.part(0).Context().Done()
+		m.conn.set(func(c *conn) { c.blind = false })
+		time.Sleep(m.ignores - time.Second)
+		synctest.Wait()
+		h := m.replica.Health()
+		assert.Equal(t, StateJoining, h.State)
+		assert.Equal(t, 1, h.Sessions)
+		assert.Equal(t, 2, m.held(), "its work goes on")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		h = m.replica.Health()
+		assert.Equal(t, StateMember, h.State)
+		assert.Equal(t, 2, h.Sessions)
+		assert.Equal(t, 4, m.called())
+		assert.Len(t, h.Held, 2)
+	})
+}
+
+// It can write, but sees nothing for long: each session that it begins ends unseen. Its identity comes first in
+// the order of those that are to have a part.
+//
+// Promise informer/sharding/6
+func TestPromise6AReplicaThatSeesNothingKeepsNoPartFromOthers(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		leader := w.start()
+		follower := w.start()
+		require.Same(t, leader, w.worker(nil))
+		leader.conn.set(func(c *conn) { c.blind = true })
+		require.Same(t, follower, w.worker(leader))
+		for range 10 {
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			assert.Equal(t, 1, follower.held())
+			assert.Equal(t, 1, follower.replica.Health().Quota)
+		}
+		assert.Equal(t, 1, follower.called(), "it has worked on the part all the time")
+		leader.conn.set(func(c *conn) { c.blind = false })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, StateMember, leader.replica.Health().State)
+		assert.Equal(t, 2, leader.replica.Health().Sessions, "what nobody has seen is no session")
+		assert.Len(t, follower.replica.Health().Replicas, 2)
+		assert.Equal(t, 1, leader.held()+follower.held())
+	})
+}
+
 // Promise informer/sharding/7
 func TestPromise7EditsByHandAreHealed(t *testing.T) {
 	edits := map[string]func(l *lease) *lease{
@@ -391,6 +515,7 @@ func TestPromise7EditsByHandAreHealed(t *testing.T) {
 		"for a century":           func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(1<<31 - 1)); return l },
 		"for an hour":             func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(3600)); return l },
 		"for a negative time":     func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(-1)); return l },
+		"joining":                 func(l *lease) *lease { l.Annotations = map[string]string{joiningAnnotation: "true"}; return l },
 		"empty":                   func(l *lease) *lease { l.Spec = leaseSpec{}; return l },
 		"renewed in another year": func(l *lease) *lease { l.Spec.RenewTime.Time = l.Spec.RenewTime.AddDate(30, 0, 0); return l },
 	}
@@ -431,6 +556,108 @@ func TestPromise7EditsByHandAreHealed(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The replica that had the part does not finish what it has in progress, as in a hand-over: another may work.
+//
+// Promise informer/sharding/7
+func TestPromise7APartIsLostWhenItsRecordNamesAnother(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		leader := w.start()
+		follower := w.start()
+		leader.linger = time.Hour
+		lost := leader.part(0).Context()
+		edited := time.Now()
+		w.server.edit("group-part-0", func(l *lease) *lease {
+			l.Spec.HolderIdentity = new(follower.replica.Health().Session)
+			return l
+		})
+		<-lost.Done()
+		assert.Equal(t, ErrLost, context.Cause(lost))
+		assert.Less(t, time.Since(edited), time.Second)
+		w.settle()
+		assert.Equal(t, 1, leader.held()+follower.held())
+		assert.Empty(t, w.overlaps)
+	})
+}
+
+// Promise informer/sharding/7
+func TestPromise7ASessionThatWasEditedGoesOn(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		leader := w.start()
+		name := "group-replica-" + leader.replica.Health().Session
+		for range 10 {
+			w.server.edit(name, func(l *lease) *lease {
+				l.Spec.LeaseDurationSeconds, l.Annotations = new(int32(7)), map[string]string{leavingAnnotation: "true"}
+				return l
+			})
+			time.Sleep(leaseDuration / 3)
+			synctest.Wait()
+			all := w.server.snapshot()
+			i := slices.IndexFunc(all, func(l *lease) bool { return l.Name == name })
+			require.NotEqual(t, -1, i, "the session goes on")
+			assert.Equal(t, leaseDuration, all[i].stated(), "the next renewal puts it right")
+			assert.True(t, all[i].counts())
+		}
+		h := leader.replica.Health()
+		assert.Equal(t, 1, h.Sessions)
+		assert.Zero(t, h.Lost)
+	})
+}
+
+// The others have seen the deletion, and may have taken its parts: the replica does not go on with the new Lease,
+// even if it is shown both events late.
+//
+// Promise informer/sharding/7
+func TestPromise7ASessionThatWasCreatedAgainHasEnded(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		leader := w.start()
+		w.start()
+		leader.conn.set(func(c *conn) { c.lag = renewDeadline / 2 })
+		lost := leader.part(0).Context()
+		edited := time.Now()
+		w.server.recreate("group-replica-" + leader.replica.Health().Session)
+		<-lost.Done()
+		assert.Less(t, time.Since(edited), renewDeadline/3, "the next renewal finds it out")
+		leader.conn.set(func(c *conn) { c.lag = 0 })
+		time.Sleep(leaseDuration + time.Second)
+		synctest.Wait()
+		assert.Equal(t, 2, leader.replica.Health().Sessions)
+		assert.Len(t, leader.replica.Health().Replicas, 2)
+	})
+}
+
+// A replica has crashed, and nobody renews its session any more, whatever it says.
+//
+// Promise informer/sharding/7
+func TestPromise7ASessionThatStatesACenturyExpires(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		leader := w.start()
+		follower := w.start()
+		name := "group-replica-" + leader.replica.Health().Session
+		leader.crash()
+		w.server.edit(name, func(l *lease) *lease {
+			l.Spec.LeaseDurationSeconds = new(int32(1<<31 - 1))
+			return l
+		})
+		time.Sleep(leaseDuration + time.Second)
+		synctest.Wait()
+		assert.Equal(t, 1, follower.held())
+	})
+}
+
+// Promise informer/sharding/6
+func TestPromise6AViewThatStandsStillIsReadAgainBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
+	o := Options{Name: "group", Namespace: "default", Parts: 1, RenewDeadline: 8 * time.Second, Work: func(context.Context, *Part) error { return nil }}
+	require.NoError(t, o.complete())
+	timeouts := watchOptions(&o).Timeouts
+	assert.Equal(t, 4*time.Second, timeouts.Idle, "a watch that shows no renewal")
+	assert.Equal(t, 4*time.Second, timeouts.Answer, "a request without an answer")
 }
 
 func TestWorkThatFailsIsCalledAgain(t *testing.T) {

@@ -18,6 +18,9 @@ import (
 //	join ─▶ created ─▶ confirmed ─▶ … renewed and confirmed … ─▶ leaving ─▶ deleted
 //	            │           │                                       │
 //	            └───────────┴──── deadline has passed, or deleted ──┘──▶ ended: all work cancelled
+//
+// The others count it from the first renewal after it was confirmed on. Otherwise a replica that can
+// write but sees nothing would be given parts with each session that it begins, and never work on them.
 type session struct {
 	id string
 	// lease is the newest version that was written or read.
@@ -63,6 +66,7 @@ func (r *Replica) join(v *view, now time.Time) error {
 	}
 	r.session = s
 	s.lease = r.names.newSession(s.id, r.opts.LeaseDuration, s.stamp(now))
+	s.lease.Annotations = map[string]string{joiningAnnotation: "true"}
 	var made *lease
 	r.request(func(ctx context.Context) (err error) {
 		made, err = r.client.create(ctx, s.lease)
@@ -110,6 +114,7 @@ func (r *Replica) confirm(v *view, now time.Time) {
 			s.renewed = sent
 			if !s.confirmed {
 				s.confirmed = true
+				s.next = now // the others are to count it
 				r.counts.Sessions++
 				r.groupEvent(normal, EventReplicaJoined, "has joined the group, with session %s", s.id)
 			}
@@ -145,8 +150,11 @@ func (r *Replica) renew(now time.Time) {
 	fresh := r.names.newSession(s.id, r.opts.LeaseDuration, stamp)
 	fresh.Spec.AcquireTime = l.Spec.AcquireTime
 	l.Spec, l.Labels, l.Annotations = fresh.Spec, fresh.Labels, fresh.Annotations // what was edited by hand is put back
-	if r.leaving {
+	switch {
+	case r.leaving:
 		l.Annotations = map[string]string{leavingAnnotation: "true"}
+	case !s.confirmed:
+		l.Annotations = map[string]string{joiningAnnotation: "true"}
 	}
 	s.renewing, s.next = true, now.Add(r.jitter(r.opts.RenewInterval))
 	r.request(func(ctx context.Context) error {

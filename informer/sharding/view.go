@@ -71,7 +71,7 @@ func (v *view) version(part int) string {
 func (v *view) replicas() []string {
 	var ids []string
 	for id, l := range v.sessions {
-		if !l.leaving() {
+		if l.counts() {
 			ids = append(ids, id)
 		}
 	}
