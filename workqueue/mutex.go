@@ -8,13 +8,20 @@ import "sync"
 // not wait for that while other goroutines are ready to run, as they always are
 // when there are more producers and workers than cores: it parks the goroutine, which then
 // has its turn behind all of those. That is a thousand times as long as the lock is held.
+//
+// Each try takes a pause half as long again as the one before. What the lock guards moves to
+// the core that gets it, which takes longer than what is done with it there. So where several
+// cores want the lock all the time, it is best to leave it to one of them for a few turns, and
+// worst to look at it all the time, since that slows down its release.
 type mutex struct{ sync.Mutex }
 
 const (
-	// lockTries and lockPause make a wait of some microseconds. The lock is held for so
-	// long only by a goroutine that allocates, or has lost its core.
-	lockTries = 100
-	lockPause = 50
+	// lockTries tries make a wait of some ten microseconds. The lock is held for so
+	// long only by a goroutine that allocates much, or has lost its core.
+	lockTries = 20
+	// lockPause and lockPauseMax are turns of an empty loop, about three to the nanosecond.
+	lockPause    = 50
+	lockPauseMax = 4000
 )
 
 // Lock locks m.
@@ -25,13 +32,14 @@ func (m *mutex) Lock() {
 }
 
 func (m *mutex) lockSlow() {
+	pause := lockPause
 	for range lockTries {
-		for range lockPause {
-			// Not a look at the lock each time: that would slow down its release.
+		for range pause {
 		}
 		if m.TryLock() {
 			return
 		}
+		pause = min(pause+pause/2, lockPauseMax)
 	}
 	m.Mutex.Lock()
 }
