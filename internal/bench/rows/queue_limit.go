@@ -25,6 +25,12 @@ func queueLimitRows() []bench.Row {
 			Want: bench.Target{Ratio: 0.5},
 		}, cycle),
 		row(bench.Row{
+			Work: "limit: add+get+done, 8 producers, 1 worker",
+			Does: "1,000 keys at a time go through our queue, and through the least there can be, whose Done does nothing; a unit is a key.",
+			Per:  1000, MoreRounds: 3,
+			Want: bench.Target{Ratio: 0.5},
+		}, pass(1000, 8, 1)),
+		row(bench.Row{
 			Work: "limit: bursts of 20k, 8 producers, 8 workers",
 			Does: "20,000 keys at a time go through our queue, and through the least there can be; a unit is a key.",
 			Per:  20_000, MoreRounds: 3,
