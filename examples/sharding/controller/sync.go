@@ -40,27 +40,33 @@ func (c *Controller) sync(ctx context.Context, part *sharding.Part, key types.Na
 	if _, err := c.mark(ctx, key, mark, Working, ""); err != nil {
 		return workqueue.Result{}, err
 	}
+	var written *appsv1.Deployment
 	switch {
 	case deployment == nil:
-		// If it exists, the cache does not have it yet, or it is not the Foo's: then an
-		// error says so, and it is tried again.
-		_, err = c.deploymentClient.Create(ctx, newDeployment(foo))
+		// If it exists, it is not the Foo's, or the cache of a new owner does not have it yet:
+		// then an error says so, and it is tried again.
+		written, err = c.deploymentClient.Create(ctx, newDeployment(foo))
 	case !metav1.IsControlledBy(deployment, foo):
 		err = fmt.Errorf("deployment %s is not controlled by foo %s", name, key)
 	case !asked:
-		err = c.scale(ctx, name, foo)
+		written, err = c.scale(ctx, name, foo)
 	default:
 		err = nil
 	}
 	if err != nil {
 		return workqueue.Result{}, err
 	}
-	written, err := c.mark(ctx, key, mark, Done, Working)
-	if err != nil {
-		return workqueue.Result{}, err
+	// Not again before the caches have what was written: it would look undone. They are two, and
+	// either may be behind the other.
+	var seen workqueue.Condition
+	if written != nil {
+		seen = c.deployments.Seen(written)
 	}
-	// Not again before the cache has what was written: it would look undone.
-	return workqueue.Result{Until: c.foos.Seen(written)}, nil
+	marked, err := c.mark(ctx, key, mark, Done, Working)
+	if err != nil {
+		return workqueue.Result{Until: seen}, err
+	}
+	return workqueue.Result{Until: workqueue.All(seen, c.foos.Seen(marked))}, nil
 }
 
 // mark writes a mark. The writes carry no resourceVersion on purpose: with one, the server
@@ -77,12 +83,13 @@ func (c *Controller) mark(ctx context.Context, key types.NamespacedName, m Mark,
 	return foo, nil
 }
 
-func (c *Controller) scale(ctx context.Context, name types.NamespacedName, foo *api.Foo) error {
+func (c *Controller) scale(ctx context.Context, name types.NamespacedName, foo *api.Foo) (*appsv1.Deployment, error) {
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas(foo))
-	if _, err := c.deploymentClient.Patch(ctx, name, types.MergePatchType, patch); err != nil {
-		return fmt.Errorf("scale deployment %s: %w", name, err)
+	scaled, err := c.deploymentClient.Patch(ctx, name, types.MergePatchType, patch)
+	if err != nil {
+		return nil, fmt.Errorf("scale deployment %s: %w", name, err)
 	}
-	return nil
+	return scaled, nil
 }
 
 // replicas is what a Foo asks for.
