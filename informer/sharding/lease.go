@@ -87,6 +87,11 @@ func (l *lease) leaving() bool { return l.Annotations[leavingAnnotation] != "" }
 // counts reports whether the replica of a session is to have parts.
 func (l *lease) counts() bool { return !l.leaving() && l.Annotations[joiningAnnotation] == "" }
 
+// states reports whether the record of a part says that the group has so many parts.
+func (l *lease) states(parts int) bool {
+	return l != nil && l.Annotations[partsAnnotation] == strconv.Itoa(parts)
+}
+
 // stated returns the duration that the Lease states. More than maxLeaseDuration was
 // never written by a replica, and is ignored.
 func (l *lease) stated() time.Duration {

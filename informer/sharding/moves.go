@@ -111,6 +111,9 @@ func (r *Replica) moveParts(v *view, now time.Time) {
 				r.log.Warn("lost a part: the record was changed by hand", "part", i, "lease", r.names.part(i), "holder", v.parts[i].holder())
 			}
 		case s.work != nil && kept[i]:
+			if !s.busy && !s.wrote && !v.parts[i].states(r.opts.Parts) {
+				r.write(v, i, id, now) // edited by hand: a replica that joins would be refused
+			}
 		case s.work != nil:
 			r.drain(i, now)
 		case s.busy || s.wrote:
@@ -313,8 +316,10 @@ func (r *Replica) record(v *view, i int, holder string, now time.Time) *lease {
 	}
 	stamp := metav1.NewMicroTime(now.UTC())
 	l.Spec.RenewTime = &stamp
+	// Not if the record is only put right: its owner has the part already.
+	taken := holder != "" && (holder != l.holder() || v.parts[i].states(r.opts.Parts))
 	l.Spec.HolderIdentity = &holder
-	if holder != "" {
+	if taken {
 		l.Spec.AcquireTime = &stamp
 		l.Spec.LeaseTransitions = new(l.transitions() + 1)
 	}

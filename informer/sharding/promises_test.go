@@ -583,6 +583,35 @@ func TestPromise7APartIsLostWhenItsRecordNamesAnother(t *testing.T) {
 }
 
 // Promise informer/sharding/7
+func TestPromise7ARecordThatStatesAnotherNumberOfPartsIsPutRight(t *testing.T) {
+	for what, edited := range map[string]map[string]string{"none": nil, "another": {partsAnnotation: "3"}, "not a number": {partsAnnotation: "many"}} {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				t := w.t
+				leader := w.start()
+				w.start()
+				term := leader.part(0).Transitions
+				w.server.edit("group-part-0", func(l *lease) *lease { l.Annotations = edited; return l })
+				time.Sleep(time.Second)
+				synctest.Wait()
+				third := w.start()
+				h := third.replica.Health()
+				assert.Equal(t, StateMember, h.State, "it is not refused")
+				assert.Len(t, h.Replicas, 3)
+				assert.Equal(t, 1, leader.called(), "its work goes on")
+				for _, l := range w.server.snapshot() {
+					if l.Name == "group-part-0" {
+						assert.True(t, l.states(1))
+						assert.EqualValues(t, term, l.transitions(), "the part has the same owner")
+						assert.Equal(t, leader.replica.Health().Session, l.holder())
+					}
+				}
+			})
+		})
+	}
+}
+
+// Promise informer/sharding/7
 func TestPromise7ASessionThatWasEditedGoesOn(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		t := w.t

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -32,7 +31,7 @@ func newView(n names, parts int, leases iter.Seq[*lease]) *view {
 			if part < parts {
 				v.parts[part] = l
 			}
-			if l.Annotations[partsAnnotation] != strconv.Itoa(parts) && (v.foreign == nil || l.Name < v.foreign.Name) {
+			if !l.states(parts) && (v.foreign == nil || l.Name < v.foreign.Name) {
 				v.foreign = l
 			}
 		}
