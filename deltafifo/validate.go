@@ -19,12 +19,28 @@ func check[T Object](op string, obj T) error {
 }
 
 // firstInvalid returns the index of the first object that cannot be queued, or -1. It
-// takes less time than check for each: most of that is making the nil of a T.
+// takes two passes, which together need about half the time of one: the comparison with
+// nil then reads nothing but the slice, and the calls for the names do not wait for it.
 func firstInvalid[T Object](objs []T) int {
+	firstNil := indexOfNil(objs)
+	if firstNil >= 0 {
+		objs = objs[:firstNil] // the name of nil cannot be asked for
+	}
+	for i := range objs {
+		if objs[i].GetName() == "" {
+			return i
+		}
+	}
+	return firstNil
+}
+
+// indexOfNil returns the index of the first object that is nil, or -1. It is object.IsNil
+// for each, but makes the nil of a T only once, which takes most of the time.
+func indexOfNil[T Object](objs []T) int {
 	var none T
 	noObject := any(none)
-	for i, obj := range objs {
-		if any(obj) == noObject || obj.GetName() == "" {
+	for i := range objs {
+		if any(objs[i]) == noObject {
 			return i
 		}
 	}

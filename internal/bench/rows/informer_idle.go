@@ -64,7 +64,10 @@ func idleInformerRow() bench.Row {
 			})
 		}
 	}
-	row.Ours = bench.Side{Who: informerkit, Setup: run(newOurInformer)}
+	// A program has one context for all of its informers. client-go's run until a channel
+	// is closed that all of them share as well.
+	program := running()
+	row.Ours = bench.Side{Who: informerkit, Setup: run(func(f *feed) shared { return ourInformer{ourInformerOf(f), program} })}
 	row.Theirs = bench.Side{Who: clientGo, Setup: run(newClientGoInformer)}
 	return row
 }
