@@ -77,8 +77,25 @@ func gridRows() []bench.Row {
 				"who is late lists at once, so that there are as many lists on both sides.", c.every)
 		}
 		rows = append(rows, compareInformers(row, latencyAgainst(c.objects, percent, rate, seconds, c.readers, c.every)))
+		if c.want.Ratio == 0 && c.readers > 0 {
+			rows = append(rows, limitOfLatency(row, latencyAgainst(c.objects, percent, rate, seconds, c.readers, c.every)))
+		}
 	}
 	return rows
+}
+
+// limitOfLatency compares the work of a row with a goroutine that is woken instead.
+func limitOfLatency(row bench.Row, work func(shared, *feed) bench.Subject) bench.Row {
+	row.Work = "limit: " + row.Work
+	row.Does += " The peer is the least that a handler can be: a goroutine that receives the events from a channel, " +
+		"beside the same readers of objects that do not change."
+	row.Want = bench.Target{}
+	row = compareInformers(row, work)
+	row.Theirs = bench.Side{Who: wokenGoroutine, Setup: func() bench.Subject {
+		f := newFeed()
+		return limited(row.Work, func() bench.Subject { return work(newWokenGoroutine(f), f) })
+	}}
+	return row
 }
 
 // latencyAgainst sends events for some seconds, while others list at a pace.

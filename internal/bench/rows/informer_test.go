@@ -88,6 +88,30 @@ func TestInformerWorkMeasures(t *testing.T) {
 	}
 }
 
+// What a latency is compared with delivers each event, and its readers find all
+// objects.
+func TestWokenGoroutineDeliversEventsWithoutAnInformer(t *testing.T) {
+	t.Parallel()
+	const objects, events = 100, 1000
+	f := newFeed()
+	u := updatesOf(f.fill(pods(objects, 1)))
+	w := newWokenGoroutine(f)
+	w.Start()
+	received := make(chan struct{}, events)
+	remove := w.AddHandler(func() { received <- struct{}{} })
+	for range events {
+		f.send(watch.Modified, u.take())
+	}
+	for range events {
+		<-received
+	}
+	require.Equal(t, objects, w.InNamespace(namespace(0)))
+	for p := range w.(*woken).inf.Snapshot().All() {
+		require.Contains(t, f.initial, p, "an update has reached the cache")
+	}
+	remove()
+}
+
 func TestCoveredCountsNoTimeTwice(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
