@@ -196,6 +196,21 @@ func TestPromise2AHandOverTakesLessThanASecond(t *testing.T) {
 	})
 }
 
+func TestTransitionsGrowWithEachOwner(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		w.start()
+		w.start()
+		for n := range 3 {
+			leader := w.worker(nil)
+			assert.Equal(t, n+1, leader.part(0).Transitions)
+			leader.leave()
+			w.worker(leader)
+			w.start()
+		}
+	})
+}
+
 // Promise informer/sharding/3
 func TestPromise3AChangeOfOneReplicaMovesFewParts(t *testing.T) {
 	for _, parts := range []int{1, 7, 64} {
