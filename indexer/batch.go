@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rvutil "k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/informerkit/informerkit/indexer/internal/pmap"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
@@ -39,9 +40,9 @@ func (ix *Indexer[T]) Batch() *Batch[T] {
 	// shares all nodes; with the higher generation each of them is copied before its
 	// first change.
 	next := *ix.Snapshot()
-	// A discarded batch has used this generation too. That is safe: its nodes cannot be
-	// reached from the current snapshot.
-	next.gen++
+	// Nor may it be that of a batch that was discarded: the table distinguishes the two.
+	next.gen = ix.lookup.gen + 1
+	next.lookup, next.removed = ix.lookup.lookup, ix.lookup.removed
 	return &Batch[T]{ix: ix, next: &next}
 }
 
@@ -54,6 +55,7 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 		return b.ix.Snapshot()
 	}
 	b.next = nil
+	b.ix.lookup.ended(s.gen)
 	defer b.ix.writer.Unlock() // deferred, for OnMutation may panic
 	// The store comes before OnMutation: if that panics, the batch is published and the
 	// lock released, which is what the caller's deferred Discard (then without effect)
@@ -71,16 +73,49 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 }
 
 // Discard discards the batch's writes and ends the batch.
-// The snapshot of the batch is dropped as garbage; no undo is needed, since nothing that
-// readers can reach was changed.
+// The snapshot of the batch is dropped as garbage. Only the table of keys, which all
+// snapshots share, has to be restored.
 func (b *Batch[T]) Discard() {
 	if b.next != nil {
+		if b.dirty {
+			b.restore()
+		}
+		b.ix.lookup.ended(b.next.gen)
 		if d := b.next.shared.mutations; d != nil {
 			d.pending = nil // the writes are not going to be published
 		}
 		b.next = nil
 		b.ix.writer.Unlock()
 	}
+}
+
+// restore brings the table back to the published state, which readers of the published
+// snapshot do not need, but the next batch does. It costs what the batch has changed.
+func (b *Batch[T]) restore() {
+	published, w := b.ix.Snapshot(), &b.ix.lookup
+	hash := func(id *identity) uint64 {
+		key := id.key()
+		return published.shared.hasher.key(&key)
+	}
+	pmap.DiffArrays(b.next.objs, published.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
+		drop, back := d.OldKey, d.NewKey
+		ids := published.objs.Keys(number)
+		stayed := drop != nil && back != nil && drop.same(back)
+		if drop != nil && !stayed {
+			w.remove(hash(drop), b.next.gen, number, ids)
+		}
+		if back != nil && !stayed {
+			w.add(hash(back), b.next.gen, number, 0, ids)
+		}
+		w.change(b.next.gen, number).ids.Store(ids)
+		if back != nil && !identical(d.Old, d.New) {
+			w.set(b.next.gen, number, published.shared.pointer(d.New))
+			// Whatever it was, the next write looks at the values themselves.
+			w.unsign(number)
+		}
+		return true
+	})
+	w.restorePlaces()
 }
 
 // Get returns the object with that key as the batch has it so far.
@@ -170,42 +205,44 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 // set is Set for a valid object of a running batch.
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
-	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.record(key.Name)
-	// An object that exists is the common case by far. Nothing is copied for it but the
-	// path to its place in objs.
-	var r record
-	nb, known := s.bucketAt(hs, key.Namespace)
-	if known {
-		r, existed = nb.get(hn, key.Name)
-	}
-	if existed {
+	h := s.shared.hasher.key(&key)
+	number, old, existed := s.search(&key, h)
+	if existed && identical(old, obj) {
 		// Without a write, dirty stays false and no index function is called.
-		was := s.objs.Get(r.number)
-		if old = was.obj; identical(old, obj) {
-			return old, true
-		}
-		signature, sure := b.sign(obj)
-		s.objs.Set(s.gen, r.number, stored[T]{obj, signature})
-		b.dirty = true
-		if sure && signature == was.signature {
-			for _, t := range s.tables {
-				t.forget()
-			}
-			b.watch(key, entry[T]{obj, true})
-			return old, true
-		}
-	} else {
-		signature, _ := b.sign(obj)
-		r = record{key.Name, s.objs.Add(s.gen, stored[T]{obj, signature}), uint32(hn >> 32)}
-		nb = s.editBucket(key.Namespace, hs)
-		if nb == nil {
-			nb = s.addBucket(key.Namespace, hs)
-		}
-		nb.records.Put(s.gen, hn, r, never, record.hashed)
+		return old, true
 	}
+	signature, sure := b.sign(obj)
 	b.dirty = true
-	b.changed(key, r.number, entry[T]{old, existed}, entry[T]{obj, true})
+	if existed {
+		// An object that exists is the common case by far. Nothing is copied for it but the
+		// path to its place in objs.
+		s.objs.Set(s.gen, number, obj)
+		b.ix.lookup.set(s.gen, number, s.shared.pointer(obj))
+		s.lookup = b.ix.lookup.lookup
+	} else {
+		number = b.insert(&key, h, obj)
+	}
+	if len(s.tables) > 0 && b.ix.lookup.sign(number, signature) && existed && sure {
+		for _, t := range s.tables {
+			t.forget()
+		}
+		b.watch(key, entry[T]{obj, true})
+		return old, true
+	}
+	b.changed(key, number, entry[T]{old, existed}, entry[T]{obj, true})
 	return old, existed
+}
+
+// insert stores an object that is new and returns its number.
+func (b *Batch[T]) insert(key *types.NamespacedName, h uint64, obj T) uint32 {
+	s := b.next
+	nb := s.editBucket(key.Namespace)
+	number, id := s.objs.Add(s.gen, obj)
+	place, _ := nb.numbers.Add(s.gen, number)
+	*id = identity{key.Name, nb.namespace, s.shared.pointer(obj)}
+	b.ix.lookup.add(h, s.gen, number, place, s.objs.Keys(number))
+	s.lookup = b.ix.lookup.lookup
+	return number
 }
 
 // Delete removes the object with that key and returns it. After the end of the
@@ -215,45 +252,45 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	if s == nil {
 		return old, false
 	}
-	hs, hn := s.shared.hasher.str(key.Namespace), s.shared.hasher.record(key.Name)
-	nb := s.editBucket(key.Namespace, hs)
-	if nb == nil {
-		return old, false
-	}
-	r, existed := nb.records.Remove(s.gen, hn, func(r record) bool { return r.name == key.Name })
+	h := s.shared.hasher.key(&key)
+	number, old, existed := s.search(&key, h)
 	if !existed {
 		return old, false
 	}
-	old = s.objs.Remove(s.gen, r.number).obj
 	b.dirty = true
+	w := &b.ix.lookup
+	nb := s.editBucket(key.Namespace)
+	nb.numbers.Remove(s.gen, w.places[number])
 	// An empty namespace is removed, since Namespaces yields each bucket, and a cluster
 	// with many short-lived namespaces would collect empty ones.
-	if nb.records.Len() == 0 {
-		s.buckets.Remove(s.gen, hs, func(o *bucket) bool { return o.name == key.Namespace })
+	if nb.numbers.Len() == 0 {
+		s.buckets.Remove(s.gen, s.shared.hasher.str(key.Namespace), func(o *bucket) bool { return o.name == key.Namespace })
 	}
-	b.changed(key, r.number, entry[T]{old, true}, entry[T]{})
+	s.objs.Remove(s.gen, number)
+	// A reader of an older snapshot that does not find the object in the table any more
+	// has to find it in the list, so the list comes first.
+	w.log(h, number)
+	w.remove(h, s.gen, number, s.objs.Keys(number))
+	s.lookup, s.removed = w.lookup, w.removed
+	b.changed(key, number, entry[T]{old, true}, entry[T]{})
 	return old, true
 }
 
-// editBucket returns the namespace for the batch to edit, or nil.
-func (s *Snapshot[T]) editBucket(name string, h uint64) *bucket {
+// editBucket returns the namespace for the batch to edit, and adds it if there is none.
+func (s *Snapshot[T]) editBucket(name string) *bucket {
+	h := s.shared.hasher.str(name)
 	at := s.buckets.Edit(s.gen, h, func(nb *bucket) bool { return nb.name == name })
 	if at == nil {
-		return nil
+		nb := &bucket{namespace: &namespace{name}, gen: s.gen}
+		s.buckets.Put(s.gen, h, nb, never, func(o *bucket) uint64 { return s.shared.hasher.str(o.name) })
+		return nb
 	}
 	// Edit has copied the node, not what it points to: the bucket has a generation of
-	// its own. The copy shares the trie of its records, two words.
+	// its own. The copy shares the nodes of its array.
 	if nb := *at; nb.gen != s.gen {
-		*at = &bucket{name: nb.name, gen: s.gen, records: nb.records}
+		*at = &bucket{namespace: nb.namespace, gen: s.gen, numbers: nb.numbers}
 	}
 	return *at
-}
-
-// addBucket adds an empty namespace, which belongs to the batch.
-func (s *Snapshot[T]) addBucket(name string, h uint64) *bucket {
-	nb := &bucket{name: name, gen: s.gen}
-	s.buckets.Put(s.gen, h, nb, never, func(o *bucket) uint64 { return s.shared.hasher.str(o.name) })
-	return nb
 }
 
 // changed brings every index from the old version of an object to the new one.

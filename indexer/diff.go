@@ -48,78 +48,56 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 			// in its trie and structures cannot be compared.
 			diffSlow(old, new, yield)
 		default:
-			if diffKeys(old, new, yield) {
-				diffObjects(old, new, yield)
+			if moved, more := diffOld(old, new, yield); more {
+				diffAdded(old, new, moved, yield)
 			}
 		}
 	}
 }
 
-// diffKeys yields the keys that came, went, or have an object with another number: it was
-// deleted and created again. It reports whether yield never returned false.
-func diffKeys[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) bool {
-	sh := old.shared
-	records := pmap.Compare[record]{
-		Hash:    record.hashed,
-		SameKey: func(a, b record) bool { return a.name == b.name },
-		Equal:   func(a, b record) bool { return a.number == b.number },
-	}
-	// A bucket is copied by each batch that adds to its namespace or deletes from it. Its
-	// trie says whether there is anything to compare below.
-	buckets := pmap.Compare[*bucket]{
-		Hash:    func(s *bucket) uint64 { return sh.hasher.str(s.name) },
-		SameKey: func(a, b *bucket) bool { return a.name == b.name },
-		Equal:   func(a, b *bucket) bool { return a.records.Same(b.records) },
-	}
-	return pmap.Diff(old.buckets, new.buckets, buckets, func(d pmap.Delta[*bucket]) bool {
-		var a, b pmap.Trie[record]
-		namespace := ""
-		if d.HasOld {
-			namespace, a = d.Old.name, d.Old.records
-		}
-		if d.HasNew {
-			namespace, b = d.New.name, d.New.records
-		}
-		// A namespace that came or went is compared with an empty trie, so that each of
-		// its objects is reported.
-		return pmap.Diff(a, b, records, func(d pmap.Delta[record]) bool {
-			c := Change[T]{Type: Updated, Key: types.NamespacedName{Namespace: namespace, Name: d.New.name}}
-			switch {
-			case !d.HasOld:
-				c.Type = Added
-			case !d.HasNew:
-				c.Type, c.Key.Name = Deleted, d.Old.name
-			}
-			if d.HasOld {
-				c.Old = old.objs.Get(d.Old.number).obj
-			}
-			if d.HasNew {
-				c.New = new.objs.Get(d.New.number).obj
-			}
-			// The same object may have been deleted and stored again.
-			return identical(c.Old, c.New) || yield(c)
-		})
-	})
-}
-
-// unchanged reports whether a and b have the same object.
-func unchanged[T Object](a, b stored[T]) bool { return identical(a.obj, b.obj) }
-
-// diffObjects yields the objects that have another version under the same number.
+// diffOld yields what became of the objects of old: the changes of type Updated and
+// Deleted. It returns the numbers in new of objects that had another before, and whether
+// yield never returned false.
 //
 // Equality is identity of pointers. Comparing contents would visit the memory of every
 // changed object, and a Set of another pointer is an update by definition.
-func diffObjects[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
-	pmap.DiffArrays(old.objs, new.objs, unchanged, func(_ uint32, d pmap.Delta[stored[T]]) bool {
-		if !d.HasOld || !d.HasNew {
-			return true // diffKeys has yielded it
-		}
-		// A number that is free is given to another object: diffKeys has yielded both.
-		key := object.KeyOf(d.New.obj)
-		if key != object.KeyOf(d.Old.obj) {
+func diffOld[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) (moved map[uint32]struct{}, more bool) {
+	more = pmap.DiffArrays(old.objs, new.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
+		id := d.OldKey
+		if id == nil {
 			return true
 		}
-		return yield(Change[T]{Type: Updated, Key: key, Old: d.Old.obj, New: d.New.obj})
+		key := id.key()
+		now := d.New
+		if d.NewKey == nil || !id.same(d.NewKey) {
+			// It was deleted. It may have been created again, and has another number then.
+			n, obj, found := new.search(&key, new.shared.hasher.key(&key))
+			if !found {
+				return yield(Change[T]{Type: Deleted, Key: key, Old: d.Old})
+			}
+			if moved == nil {
+				moved = map[uint32]struct{}{}
+			}
+			moved[n] = struct{}{}
+			now = obj
+		}
+		return identical(d.Old, now) || yield(Change[T]{Type: Updated, Key: key, Old: d.Old, New: now})
+	})
+	return moved, more
+}
+
+// diffAdded yields the objects of new whose key is not in old. What has a number that was
+// free, or belonged to another object, is one of those, unless it had another number.
+func diffAdded[T Object](old, new *Snapshot[T], moved map[uint32]struct{}, yield func(Change[T]) bool) {
+	pmap.DiffArrays(old.objs, new.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
+		id := d.NewKey
+		if id == nil || d.OldKey != nil && id.same(d.OldKey) {
+			return true
+		}
+		if _, had := moved[number]; had {
+			return true
+		}
+		return yield(Change[T]{Type: Added, Key: id.key(), New: d.New})
 	})
 }
 

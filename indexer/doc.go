@@ -15,12 +15,14 @@
 //	                      ▼
 //	Snapshot { resourceVersion "4711", 3 objects }
 //	 ├─ objects      0 ──▶ *Pod,  1 ──▶ *Pod,  2 ──▶ *Pod    each keeps its number
-//	 ├─ namespaces   "default"     ──▶ { web-1 ──▶ 0,  web-2 ──▶ 2 }
-//	 │               "kube-system" ──▶ { proxy ──▶ 1 }
+//	 ├─ namespaces   "default"     ──▶ { 0, 2 }
+//	 │               "kube-system" ──▶ { 1 }
 //	 └─ indexes
 //	     ├─ "node"       "node-a" ──▶ { 0, 1 }      each a map from value
 //	     │               "node-b" ──▶ { 2 }         to a set of numbers
 //	     └─ "label:app"  "web"    ──▶ { 0, 2 }
+//
+//	lookup, shared by all snapshots:  hash of a key ──▶ number, checked in the snapshot
 //
 // An update replaces one pointer under objects. The rest changes only if an object comes
 // or goes, or if it has other values in an index than before.
@@ -74,7 +76,8 @@
 // # Reading order
 //
 // snapshot.go is what readers see, batch.go makes the next one, indexer.go has the
-// pointer and the lock between them. An index is index.go (the definition), table.go
+// pointer and the lock between them. lookup.go finds an object by its key, lookup_writer.go
+// keeps that up to date, and removal.go is for snapshots that are not the current one. An index is index.go (the definition), table.go
 // (its state in one snapshot) and group.go (the objects of one value); builtin.go has
 // those of the package. replace.go, diff.go, selector.go, usage.go and mutation.go (with
 // fieldpath.go) use these. The maps are package indexer/internal/pmap.

@@ -6,8 +6,10 @@ import (
 	"hash/maphash"
 	"iter"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -71,6 +73,8 @@ type Indexer[T Object] struct {
 	// writer is held for a whole batch, including its index functions and the deep
 	// copies of the detector. Readers never take it.
 	writer sync.Mutex
+	// lookup is used with writer held.
+	lookup lookupWriter
 	// current is stored with writer held. The atomic store also publishes all memory
 	// that the batch wrote: a reader that loads the new pointer sees complete nodes.
 	current atomic.Pointer[Snapshot[T]]
@@ -84,8 +88,17 @@ type shared[T Object] struct {
 	hasher    hasher
 	log       *slog.Logger
 	maxValues int
+	direct    bool         // T is a pointer, and not an interface
 	mutations *detector[T] // nil if off; used under the writer lock only
 	scanned   sync.Map     // names of the indexes that were queried without being registered
+}
+
+// pointer returns the object as a plain pointer, or nil if it is none.
+func (sh *shared[T]) pointer(obj T) unsafe.Pointer {
+	if !sh.direct {
+		return nil
+	}
+	return *(*unsafe.Pointer)(unsafe.Pointer(&obj))
 }
 
 // New returns an empty indexer. It fails if two indexes have the same name, if
@@ -95,7 +108,7 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if o.MaxIndexValues < 0 {
 		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
 	}
-	sh := &shared[T]{hasher: hasher{seed: maphash.MakeSeed()}, log: o.Logger, maxValues: o.MaxIndexValues}
+	sh := &shared[T]{hasher: hasher{seed: maphash.MakeSeed()}, log: o.Logger, maxValues: o.MaxIndexValues, direct: reflect.TypeFor[T]().Kind() == reflect.Pointer}
 	if sh.log == nil {
 		sh.log = slog.Default()
 	}
@@ -108,9 +121,9 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if sh.mutations, err = newDetector[T](o.Mutations, sh.log); err != nil {
 		return nil, err
 	}
-	ix := &Indexer[T]{shared: sh}
+	ix := &Indexer[T]{shared: sh, lookup: lookupWriter{lookup: emptyLookup, removed: &removal{}, direct: sh.direct}}
 	// There is a snapshot from the start, so that readers never have to check for nil.
-	ix.current.Store(&Snapshot[T]{shared: sh})
+	ix.current.Store(&Snapshot[T]{shared: sh, lookup: emptyLookup, removed: ix.lookup.removed})
 	for _, def := range o.Indexes {
 		if err := ix.AddIndex(def); err != nil {
 			return nil, err
@@ -175,7 +188,8 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	// The generation says which batch may edit a node in place. It must exceed that of
 	// every published node, and the next batch counts up from it: it then copies the
 	// nodes of this table, which readers can see by then.
-	gen = max(gen, cur.gen+1)
+	gen = max(gen, ix.lookup.gen+1)
+	ix.lookup.gen = gen
 	t = follow(t, gen, built, cur)
 	next := *cur
 	next.gen = gen
@@ -190,11 +204,15 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) table[T] {
 	// An index is about numbers. That one may have gone to another object makes no
 	// difference to it.
-	pmap.DiffArrays(from.objs, to.objs, unchanged, func(number uint32, d pmap.Delta[stored[T]]) bool {
-		if d.HasNew {
-			t.evaluate(d.New.obj)
+	pmap.DiffArrays(from.objs, to.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
+		before, after := entry[T]{d.Old, d.OldKey != nil}, entry[T]{d.New, d.NewKey != nil}
+		if before.ok && after.ok && identical(before.obj, after.obj) {
+			return true
 		}
-		t = t.change(gen, number, entry[T]{d.Old.obj, d.HasOld}, entry[T]{d.New.obj, d.HasNew})
+		if after.ok {
+			t.evaluate(after.obj)
+		}
+		t = t.change(gen, number, before, after)
 		return true
 	})
 	return t

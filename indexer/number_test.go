@@ -1,7 +1,6 @@
 package indexer
 
 import (
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,9 +119,10 @@ func TestNumberOfADeletedObjectIsGivenToAnother(t *testing.T) {
 
 func number(t *testing.T, s *Snapshot[*pod], name string) uint32 {
 	t.Helper()
-	r, ok := s.record(key("a", name))
-	require.True(t, ok)
-	return r.number
+	k := key("a", name)
+	n, _, found := s.search(&k, s.shared.hasher.key(&k))
+	require.True(t, found)
+	return n
 }
 
 // changes returns the differences by key, each of which must come once.
@@ -139,31 +139,4 @@ func changes(t *testing.T, from, to *Snapshot[*pod]) map[string]ChangeType {
 		require.Equal(t, hasNew, c.Type != Deleted)
 	}
 	return got
-}
-
-// A leaf is divided by the hashes that records keep, and a look-up uses the one of the name:
-// they must agree in all bits.
-func TestRecordKeepsTheHashOfItsName(t *testing.T) {
-	t.Parallel()
-	ix := newIndexer(t)
-	sh := ix.shared
-	for i := range 1000 {
-		name := "p" + strconv.Itoa(i)
-		h := sh.hasher.record(name)
-		require.Equal(t, h, record{name: name, hash: uint32(h >> 32)}.hashed())
-		require.Equal(t, sh.hasher.str(name)>>32, h>>32)
-		require.Equal(t, h>>32&0xff, h>>1&0xff, "the tag is not empty")
-	}
-	nb := bucket{}
-	names := []string{"one", "two", "three", "four", "five", "six", "seven", "eight"}
-	const same = 0x1234567800000000
-	for i, name := range names {
-		// Eight names that share half a hash are more than a leaf has room for.
-		nb.records.Put(1, folded(same|uint64(i)), record{name, uint32(i), same >> 32}, never, record.hashed)
-	}
-	for i, name := range names {
-		r, ok := nb.get(folded(same|uint64(i)<<8), name)
-		require.True(t, ok)
-		require.Equal(t, uint32(i), r.number)
-	}
 }

@@ -55,8 +55,10 @@ type hasher struct {
 // indexer.
 func (h hasher) str(s string) uint64 { return maphash.String(h.seed, s) &^ h.drop }
 
-// record hashes the name of an object, for a trie of records.
-func (h hasher) record(name string) uint64 { return folded(h.str(name)) }
+// key hashes a key.
+func (h hasher) key(k *types.NamespacedName) uint64 {
+	return (maphash.String(h.seed, k.Namespace)*0x9e3779b97f4a7c15 ^ maphash.String(h.seed, k.Name)) &^ h.drop
+}
 
 // hashNumber hashes the number of an object. Numbers are dense, and nobody can choose
 // them. The factor is odd, so that no two have the same hash.

@@ -101,14 +101,17 @@ type scope[T Object] struct {
 
 // all iterates over the keys under which objects are stored.
 func (sc scope[T]) all(yield func(types.NamespacedName) bool) {
-	each := func(nb *bucket) bool {
-		return nb.records.Each(func(r record) bool {
-			return yield(types.NamespacedName{Namespace: nb.name, Name: r.name})
-		})
-	}
+	each := func(_ uint32, _ T, id *identity) bool { return yield(id.key()) }
 	if !sc.one {
-		sc.s.buckets.Each(each)
+		sc.s.objs.Each(each)
 	} else if nb, ok := sc.s.bucket(sc.namespace); ok {
-		each(nb)
+		nb.numbers.Runs(func(run []uint32) bool {
+			for _, n := range run {
+				if _, id := sc.s.objs.Find(n); !yield(id.key()) {
+					return false
+				}
+			}
+			return true
+		})
 	}
 }

@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"iter"
-	"math/bits"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,8 +20,13 @@ type Snapshot[T Object] struct {
 	shared *shared[T]
 	// objs has the objects by number. An object keeps its number until it is deleted, so
 	// an update changes nothing but this array, unless the values of an index change.
-	objs    pmap.Array[stored[T]]
+	objs    pmap.Array[T, identity]
 	buckets pmap.Trie[*bucket]
+	// lookup leads from keys to numbers. It was that of the writer when the snapshot was made.
+	lookup *lookup
+	// removed is the last removal that the snapshot has seen. What follows it may be
+	// missing from lookup.
+	removed *removal
 	// Copied before the first write of a batch, see Batch.ownTables. There are few
 	// indexes, and a search by name is linear.
 	tables []table[T] // in the order of registration
@@ -30,113 +34,32 @@ type Snapshot[T Object] struct {
 	gen    uint64 // of the batch that made it
 }
 
-// stored is an object with the signature of its index values, see Batch.sign.
-type stored[T Object] struct {
-	obj       T
-	signature uint64
-}
-
-// bucket holds the numbers of the objects of one namespace, by name. Objects are grouped
-// like that because a namespace is the most common query: the grouping is the
-// namespace index, and it costs nothing.
-type bucket struct {
-	name    string
-	gen     uint64
-	records pmap.Trie[record]
-}
-
-// record is the number of an object with its name. The name is in the object too; but
-// looking there for it would cost a look-up one more cache miss, which is most of what a
-// look-up costs.
-type record struct {
-	name   string
-	number uint32
-	hash   uint32 // the upper half of the hash of the name, where there would be padding
-}
-
-// folded returns the hash under which a record is stored, of which h has the upper half.
+// bucket holds the numbers of the objects of one namespace. Objects are grouped like that
+// because a namespace is the most common query: the grouping is the namespace index.
 //
-// A trie takes the tag of a value from the lowest bits, so some of those that it needs last
-// are repeated there. Half a hash is enough: of a million names in one namespace about a
-// hundred pairs share it, and what shares a hash is compared by name.
-func folded(h uint64) uint64 { return h>>32<<32 | h>>31&0x1fe }
-
-// hashed returns the hash under which the record is stored. A trie asks for it when it
-// divides a leaf. To compute it again would load each name.
-func (r record) hashed() uint64 { return folded(uint64(r.hash) << 32) }
+// An object keeps its place among the numbers of its namespace, so that a removal need not
+// look for it.
+type bucket struct {
+	*namespace
+	gen     uint64
+	numbers pmap.Array[uint32, struct{}]
+}
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
 func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
-	if r, ok := s.record(key); ok {
-		return s.objs.Get(r.number).obj, true
-	}
-	var zero T
-	return zero, false
-}
-
-// record returns the record of the object with that key.
-func (s *Snapshot[T]) record(key types.NamespacedName) (record, bool) {
-	nb, ok := s.bucket(key.Namespace)
-	if !ok {
-		return record{}, false
-	}
-	return nb.get(s.shared.hasher.record(key.Name), key.Name)
+	_, obj, found := s.search(&key, s.shared.hasher.key(&key))
+	return obj, found
 }
 
 // bucket returns the namespace. Equal hashes of two names are possible, so the name
 // decides.
 func (s *Snapshot[T]) bucket(namespace string) (*bucket, bool) {
-	return s.bucketAt(s.shared.hasher.str(namespace), namespace)
-}
-
-// bucketAt returns the namespace, of whose name h is the hash.
-func (s *Snapshot[T]) bucketAt(h uint64, namespace string) (*bucket, bool) {
-	near, mask, all := s.buckets.Near(h)
-	if all {
-		return s.buckets.Find(h, func(nb *bucket) bool { return nb.name == namespace })
-	}
-	for ; mask != 0; mask &= mask - 1 {
-		if nb := near[bits.TrailingZeros64(mask)>>3]; nb.name == namespace {
-			return nb, true
-		}
-	}
-	return nil, false
-}
-
-// get returns the record with that name, of which h is the hash.
-func (nb *bucket) get(h uint64, name string) (record, bool) {
-	near, mask, all := nb.records.Near(h)
-	if all {
-		return nb.records.Find(h, func(r record) bool { return r.name == name })
-	}
-	for ; mask != 0; mask &= mask - 1 {
-		if r := &near[bits.TrailingZeros64(mask)>>3]; r.hash == uint32(h>>32) && r.name == name {
-			return *r, true
-		}
-	}
-	return record{}, false
+	return s.buckets.Find(s.shared.hasher.str(namespace), func(nb *bucket) bool { return nb.name == namespace })
 }
 
 // each calls yield for every object of the namespace until yield returns false.
 func (s *Snapshot[T]) each(nb *bucket, yield func(T) bool) {
-	var numbers [gathered]uint32
-	n := 0
-	// Runs hands out a leaf's values at a time. Each would add one more indirect call
-	// per object.
-	more := nb.records.Runs(func(run []record) bool {
-		for i := range run {
-			numbers[n] = run[i].number
-			if n++; n == gathered {
-				if n = 0; !s.yieldAll(numbers[:], yield) {
-					return false
-				}
-			}
-		}
-		return true
-	})
-	if more {
-		s.yieldAll(numbers[:n], yield)
-	}
+	nb.numbers.Runs(func(run []uint32) bool { return s.yieldAll(run, yield) })
 }
 
 // gathered is how many objects are looked up before the first of them is yielded. The
@@ -150,7 +73,7 @@ func (s *Snapshot[T]) yieldAll(numbers []uint32, yield func(T) bool) bool {
 	for len(numbers) > 0 {
 		part := numbers[:min(len(numbers), gathered)]
 		for i, n := range part {
-			objs[i] = s.objs.Get(n).obj
+			objs[i] = s.objs.Get(n)
 		}
 		for _, obj := range objs[:len(part)] {
 			if !yield(obj) {
@@ -168,7 +91,7 @@ func (s *Snapshot[T]) Len() int { return s.objs.Len() }
 // NamespaceLen returns the number of objects in a namespace.
 func (s *Snapshot[T]) NamespaceLen(namespace string) int {
 	if nb, ok := s.bucket(namespace); ok {
-		return nb.records.Len()
+		return nb.numbers.Len()
 	}
 	return 0
 }
@@ -176,9 +99,9 @@ func (s *Snapshot[T]) NamespaceLen(namespace string) int {
 // All iterates over all objects, without allocating per object.
 func (s *Snapshot[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		s.objs.Runs(func(run []stored[T]) bool {
+		s.objs.Runs(func(run []T) bool {
 			for i := range run {
-				if !yield(run[i].obj) {
+				if !yield(run[i]) {
 					return false
 				}
 			}

@@ -28,15 +28,29 @@ func (u Usage) Total() int {
 // to the number of objects: about a millisecond for 100,000. Snapshots share most of
 // what they have in common, so that of two together is hardly more than that of one.
 func (s *Snapshot[T]) Usage() Usage {
-	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
+	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated) + s.lookup.bytes(len(s.tables) > 0) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
 	s.buckets.Each(func(b *bucket) bool {
-		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.records.Bytes(intern.Allocated)
+		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.numbers.Bytes(intern.Allocated)
 		return true
 	})
 	for _, t := range s.tables {
 		u.Indexes[t.definition().Name()] = t.bytes()
 	}
 	return u
+}
+
+// bytes returns the memory of the table and of what the writer keeps beside it, which is
+// more if there are indexes.
+func (t *lookup) bytes(indexed bool) int {
+	var place uint32
+	var signature uint64
+	numbers := uintptr(len(t.latest)) * neighbours
+	n := intern.Allocated(unsafe.Sizeof(*t)) + intern.Allocated(uintptr(len(t.cells))*unsafe.Sizeof(t.cells[0])) +
+		intern.Allocated(uintptr(len(t.latest))*unsafe.Sizeof(latest{})) + intern.Allocated(numbers*unsafe.Sizeof(place))
+	if indexed {
+		n += intern.Allocated(numbers * unsafe.Sizeof(signature))
+	}
+	return n
 }
 
 // bytes implements table.

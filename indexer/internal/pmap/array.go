@@ -14,17 +14,25 @@ const (
 	// allFull is the mask of a node none of whose slots has room.
 	allFull = 1<<arrayFan - 1
 
-	// arrayGen leaves the low bits of a meta word to the mask.
-	arrayGen = arrayFan
+	// ownsKeys is the bit of a leaf's meta word that is set if the keys, too, belong to
+	// the generation of the leaf.
+	ownsKeys = 1 << arrayFan
+
+	// arrayGen leaves the low bits of a meta word to the mask and to ownsKeys.
+	arrayGen = 2 * arrayFan
 )
 
 // Array is one immutable version of a set of values, each of which has a small number
 // that it keeps. Add chooses the lowest number that is free, so the numbers stay dense.
 // The zero value is empty. Copying an Array is how a version is kept.
 //
+// Beside its value a number has a key, which is for what stays when the value changes. The
+// keys of eight numbers are a node of their own, which Set does not copy. An array without
+// keys has the type struct{} for them, which takes no memory.
+//
 // The root is part of the Array, for it is copied by each batch in any case.
-type Array[V any] struct {
-	kids [arrayFan]unsafe.Pointer // *arrayNode, or *arrayLeaf[V] if shift is arrayBits
+type Array[V, K any] struct {
+	kids [arrayFan]unsafe.Pointer // *arrayNode, or *arrayLeaf[V, K] if shift is arrayBits
 	// shift is where in a number the bits of the root begin. 0 is that of an empty
 	// Array, and means arrayBits.
 	shift uint8
@@ -39,42 +47,75 @@ type arrayNode struct {
 }
 
 // arrayLeaf holds the values of eight neighbouring numbers.
-type arrayLeaf[V any] struct {
-	meta uint64 // gen<<arrayGen | mask of the numbers in use
+type arrayLeaf[V, K any] struct {
+	meta uint64 // gen<<arrayGen | ownsKeys | mask of the numbers in use
+	keys *[arrayFan]K
 	vals [arrayFan]V
 }
 
 // Len returns the number of values.
-func (a *Array[V]) Len() int { return int(a.n) }
+func (a *Array[V, K]) Len() int { return int(a.n) }
 
 // Get returns the value with that number, which must be in use in this version.
-func (a *Array[V]) Get(i uint32) V {
+func (a *Array[V, K]) Get(i uint32) V {
 	shift := a.shift
 	p := a.kids[i>>(shift&31)&(arrayFan-1)]
 	for shift -= arrayBits; shift > 0; shift -= arrayBits {
 		p = (*arrayNode)(p).kids[i>>(shift&31)&(arrayFan-1)]
 	}
-	return (*arrayLeaf[V])(p).vals[i&(arrayFan-1)]
+	return (*arrayLeaf[V, K])(p).vals[i&(arrayFan-1)]
+}
+
+// Find returns the value with that number and its key, which must not be changed. The key
+// is nil if the number is not in use in this version.
+func (a *Array[V, K]) Find(i uint32) (v V, key *K) {
+	l := a.leaf(i)
+	at := i & (arrayFan - 1)
+	if l == nil || l.meta>>at&1 == 0 {
+		return v, nil
+	}
+	return l.vals[at], &l.keys[at]
+}
+
+// Keys returns the keys of the number and its neighbours, or nil if none of them is in use
+// in this version.
+func (a *Array[V, K]) Keys(i uint32) *[arrayFan]K {
+	if l := a.leaf(i); l != nil {
+		return l.keys
+	}
+	return nil
+}
+
+// leaf returns the leaf of that number, or nil if there is none.
+func (a *Array[V, K]) leaf(i uint32) *arrayLeaf[V, K] {
+	if a.shift == 0 || uint64(i)>>(a.shift&31) >= arrayFan {
+		return nil
+	}
+	p := a.kids[i>>(a.shift&31)&(arrayFan-1)]
+	for shift := a.shift - arrayBits; p != nil && shift > 0; shift -= arrayBits {
+		p = (*arrayNode)(p).kids[i>>(shift&31)&(arrayFan-1)]
+	}
+	return (*arrayLeaf[V, K])(p)
 }
 
 // Set puts v in the place of the value with that number, which must be in use, and
 // returns the old one. For gen see [Trie.Put].
-func (a *Array[V]) Set(gen uint64, i uint32, v V) (old V) {
+func (a *Array[V, K]) Set(gen uint64, i uint32, v V) (old V) {
 	at := &a.kids[i>>(a.shift&31)&(arrayFan-1)]
 	for shift := a.shift - arrayBits; shift > 0; shift -= arrayBits {
 		n := (*arrayNode)(*at).own(gen)
 		*at = unsafe.Pointer(n)
 		at = &n.kids[i>>(shift&31)&(arrayFan-1)]
 	}
-	l := (*arrayLeaf[V])(*at).own(gen)
+	l := (*arrayLeaf[V, K])(*at).own(gen)
 	*at = unsafe.Pointer(l)
 	old, l.vals[i&(arrayFan-1)] = l.vals[i&(arrayFan-1)], v
 	return old
 }
 
-// Add stores v under the lowest number that is free, and returns that. For gen see
-// [Trie.Put].
-func (a *Array[V]) Add(gen uint64, v V) uint32 {
+// Add stores v under the lowest number that is free. It returns the number and its key,
+// which is zero, for the batch to change. For gen see [Trie.Put].
+func (a *Array[V, K]) Add(gen uint64, v V) (number uint32, key *K) {
 	switch {
 	case a.shift == 0:
 		a.shift = arrayBits
@@ -87,27 +128,28 @@ func (a *Array[V]) Add(gen uint64, v V) uint32 {
 	}
 	a.n++
 	i := bits.TrailingZeros8(^a.full)
-	below, full := addBelow(&a.kids[i], uint(a.shift)-arrayBits, gen, v)
+	below, key, full := addBelow[V, K](&a.kids[i], uint(a.shift)-arrayBits, gen, v)
 	if full {
 		a.full |= 1 << i
 	}
-	return uint32(i)<<(a.shift&31) | below
+	return uint32(i)<<(a.shift&31) | below, key
 }
 
 // addBelow stores v below the slot at, whose children divide numbers from bit shift on.
 // It reports whether nothing is free there any more.
-func addBelow[V any](at *unsafe.Pointer, shift uint, gen uint64, v V) (number uint32, full bool) {
+func addBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, v V) (number uint32, key *K, full bool) {
 	if shift == 0 {
-		l := (*arrayLeaf[V])(*at)
+		l := (*arrayLeaf[V, K])(*at)
 		if l == nil {
-			l = &arrayLeaf[V]{meta: gen << arrayGen}
+			l = &arrayLeaf[V, K]{meta: gen<<arrayGen | ownsKeys, keys: new([arrayFan]K)}
 		}
 		l = l.own(gen)
 		*at = unsafe.Pointer(l)
+		l.ownKeys()
 		i := bits.TrailingZeros8(^uint8(l.meta)) & (arrayFan - 1)
 		l.vals[i] = v
 		l.meta |= 1 << i
-		return uint32(i), uint8(l.meta) == allFull
+		return uint32(i), &l.keys[i], uint8(l.meta) == allFull
 	}
 	n := (*arrayNode)(*at)
 	if n == nil {
@@ -116,22 +158,22 @@ func addBelow[V any](at *unsafe.Pointer, shift uint, gen uint64, v V) (number ui
 	n = n.own(gen)
 	*at = unsafe.Pointer(n)
 	i := bits.TrailingZeros8(^uint8(n.meta)) & (arrayFan - 1)
-	below, full := addBelow(&n.kids[i], shift-arrayBits, gen, v)
+	below, key, full := addBelow[V, K](&n.kids[i], shift-arrayBits, gen, v)
 	if full {
 		n.meta |= 1 << i
 	}
-	return uint32(i)<<shift | below, uint8(n.meta) == allFull
+	return uint32(i)<<shift | below, key, uint8(n.meta) == allFull
 }
 
 // Remove takes out the value with that number, which must be in use, and returns it.
 // The number is free then. For gen see [Trie.Put].
-func (a *Array[V]) Remove(gen uint64, i uint32) (old V) {
+func (a *Array[V, K]) Remove(gen uint64, i uint32) (old V) {
 	at := i >> (a.shift & 31) & (arrayFan - 1)
-	old = removeBelow[V](&a.kids[at], uint(a.shift)-arrayBits, gen, i)
+	old = removeBelow[V, K](&a.kids[at], uint(a.shift)-arrayBits, gen, i)
 	a.full &^= 1 << at
 	a.n--
 	if a.n == 0 {
-		*a = Array[V]{}
+		*a = Array[V, K]{}
 		return old
 	}
 	// The level that Add once put in between goes when only its first child is left.
@@ -144,7 +186,7 @@ func (a *Array[V]) Remove(gen uint64, i uint32) (old V) {
 }
 
 // onlyFirst reports whether all numbers in use are below the first child of the root.
-func (a *Array[V]) onlyFirst() bool {
+func (a *Array[V, K]) onlyFirst() bool {
 	for _, k := range a.kids[1:] {
 		if k != nil {
 			return false
@@ -155,10 +197,11 @@ func (a *Array[V]) onlyFirst() bool {
 
 // removeBelow takes the value with number i out of what is below the slot at, and clears
 // the slot if nothing is left.
-func removeBelow[V any](at *unsafe.Pointer, shift uint, gen uint64, i uint32) (old V) {
+func removeBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, i uint32) (old V) {
 	if shift == 0 {
 		var zero V
-		l := (*arrayLeaf[V])(*at)
+		var zeroKey K
+		l := (*arrayLeaf[V, K])(*at)
 		i &= arrayFan - 1
 		old = l.vals[i]
 		if uint8(l.meta) == 1<<i {
@@ -168,14 +211,15 @@ func removeBelow[V any](at *unsafe.Pointer, shift uint, gen uint64, i uint32) (o
 		l = l.own(gen)
 		*at = unsafe.Pointer(l)
 		// A slot that is out of use must not keep its value in memory.
-		l.vals[i] = zero
+		l.ownKeys()
+		l.vals[i], l.keys[i] = zero, zeroKey
 		l.meta &^= 1 << i
 		return old
 	}
 	n := (*arrayNode)(*at).own(gen)
 	*at = unsafe.Pointer(n)
 	k := i >> shift & (arrayFan - 1)
-	old = removeBelow[V](&n.kids[k], shift-arrayBits, gen, i)
+	old = removeBelow[V, K](&n.kids[k], shift-arrayBits, gen, i)
 	n.meta &^= 1 << k
 	if n.kids == [arrayFan]unsafe.Pointer{} {
 		*at = nil
@@ -191,29 +235,39 @@ func (n *arrayNode) own(gen uint64) *arrayNode {
 	return &arrayNode{meta: gen<<arrayGen | n.meta&allFull, kids: n.kids}
 }
 
-// own returns l if the batch gen made it, and else a copy that belongs to gen.
-func (l *arrayLeaf[V]) own(gen uint64) *arrayLeaf[V] {
+// own returns l if the batch gen made it, and else a copy that belongs to gen, with keys
+// that do not.
+func (l *arrayLeaf[V, K]) own(gen uint64) *arrayLeaf[V, K] {
 	if l.meta>>arrayGen == gen {
 		return l
 	}
-	return &arrayLeaf[V]{meta: gen<<arrayGen | l.meta&allFull, vals: l.vals}
+	return &arrayLeaf[V, K]{meta: gen<<arrayGen | l.meta&allFull, keys: l.keys, vals: l.vals}
+}
+
+// ownKeys copies the keys of l, which the batch owns, unless the batch owns them as well.
+func (l *arrayLeaf[V, K]) ownKeys() {
+	if l.meta&ownsKeys == 0 {
+		keys := *l.keys
+		l.keys = &keys
+		l.meta |= ownsKeys
+	}
 }
 
 // Runs calls yield with the values in the order of their numbers, a few at a time, until
 // it returns false, and reports whether it came to the end. The slices belong to the
 // array: they must not be changed, and are valid as long as the version.
-func (a *Array[V]) Runs(yield func([]V) bool) bool {
+func (a *Array[V, K]) Runs(yield func([]V) bool) bool {
 	if a.shift == 0 {
 		return true
 	}
-	return arrayRuns(&a.kids, uint(a.shift)-arrayBits, yield)
+	return arrayRuns[V, K](&a.kids, uint(a.shift)-arrayBits, yield)
 }
 
 // arrayRuns walks the children kids, which divide numbers from bit shift on.
-func arrayRuns[V any](kids *[arrayFan]unsafe.Pointer, shift uint, yield func([]V) bool) bool {
+func arrayRuns[V, K any](kids *[arrayFan]unsafe.Pointer, shift uint, yield func([]V) bool) bool {
 	if shift > 0 {
 		for _, k := range kids {
-			if k != nil && !arrayRuns(&(*arrayNode)(k).kids, shift-arrayBits, yield) {
+			if k != nil && !arrayRuns[V, K](&(*arrayNode)(k).kids, shift-arrayBits, yield) {
 				return false
 			}
 		}
@@ -224,14 +278,14 @@ func arrayRuns[V any](kids *[arrayFan]unsafe.Pointer, shift uint, yield func([]V
 	var used uint64
 	for _, k := range kids {
 		if k != nil {
-			used |= (*arrayLeaf[V])(k).meta
+			used |= (*arrayLeaf[V, K])(k).meta
 		}
 	}
 	if used == 0 {
 		return true // never: there are no empty nodes
 	}
 	for _, k := range kids {
-		if k != nil && !(*arrayLeaf[V])(k).runs(yield) {
+		if k != nil && !(*arrayLeaf[V, K])(k).runs(yield) {
 			return false
 		}
 	}
@@ -239,7 +293,7 @@ func arrayRuns[V any](kids *[arrayFan]unsafe.Pointer, shift uint, yield func([]V
 }
 
 // runs calls yield with each run of values that have no free number in between.
-func (l *arrayLeaf[V]) runs(yield func([]V) bool) bool {
+func (l *arrayLeaf[V, K]) runs(yield func([]V) bool) bool {
 	if uint8(l.meta) == allFull {
 		return yield(l.vals[:])
 	}
@@ -254,11 +308,19 @@ func (l *arrayLeaf[V]) runs(yield func([]V) bool) bool {
 	return true
 }
 
-// DiffArrays yields each number under which the versions have different values, as
-// equal says, or only one of them has a value. It does not visit what they share, and
+// ArrayDelta is what one number has in two versions of an [Array]. A key is nil, and the
+// value without meaning, if the number is not in use in that version. The keys must not be
+// changed.
+type ArrayDelta[V, K any] struct {
+	Old, New       V
+	OldKey, NewKey *K
+}
+
+// DiffArrays yields each number under which the versions may have different values or
+// keys: those of the leaves that they do not share. It does not visit what they share, and
 // reports whether yield never returned false.
-func DiffArrays[V any](a, b Array[V], equal func(x, y V) bool, yield func(number uint32, d Delta[V]) bool) bool {
-	d := arrayDiffer[V]{equal: equal, yield: yield}
+func DiffArrays[V, K any](a, b Array[V, K], yield func(number uint32, d *ArrayDelta[V, K]) bool) bool {
+	d := arrayDiffer[V, K]{yield: yield}
 	// The levels must be equal for a comparison side by side. A level in between is what
 	// Add would have put there.
 	for a.shift < b.shift {
@@ -271,11 +333,11 @@ func DiffArrays[V any](a, b Array[V], equal func(x, y V) bool, yield func(number
 }
 
 // raised returns the same values in an array of one more level.
-func (a Array[V]) raised() Array[V] {
+func (a Array[V, K]) raised() Array[V, K] {
 	if a.shift == 0 {
-		return Array[V]{shift: arrayBits}
+		return Array[V, K]{shift: arrayBits}
 	}
-	r := Array[V]{shift: a.shift + arrayBits, n: a.n}
+	r := Array[V, K]{shift: a.shift + arrayBits, n: a.n}
 	if a.n > 0 {
 		r.kids[0] = unsafe.Pointer(&arrayNode{kids: a.kids})
 	}
@@ -283,21 +345,21 @@ func (a Array[V]) raised() Array[V] {
 }
 
 // arrayDiffer holds what all steps of one DiffArrays share.
-type arrayDiffer[V any] struct {
-	equal func(x, y V) bool
-	yield func(number uint32, d Delta[V]) bool
+type arrayDiffer[V, K any] struct {
+	yield func(number uint32, d *ArrayDelta[V, K]) bool
+	delta ArrayDelta[V, K]
 }
 
 // kids compares the children a and b, which divide numbers from bit shift on; their
 // numbers begin with the bits of number.
-func (d *arrayDiffer[V]) kids(a, b *[arrayFan]unsafe.Pointer, shift uint, number uint32) bool {
+func (d *arrayDiffer[V, K]) kids(a, b *[arrayFan]unsafe.Pointer, shift uint, number uint32) bool {
 	for i := range a {
 		if a[i] == b[i] {
 			continue
 		}
 		number := number | uint32(i)<<shift
 		if shift == arrayBits {
-			if !d.leaf((*arrayLeaf[V])(a[i]), (*arrayLeaf[V])(b[i]), number) {
+			if !d.leaf((*arrayLeaf[V, K])(a[i]), (*arrayLeaf[V, K])(b[i]), number) {
 				return false
 			}
 			continue
@@ -317,42 +379,50 @@ func (d *arrayDiffer[V]) kids(a, b *[arrayFan]unsafe.Pointer, shift uint, number
 }
 
 // leaf compares two leaves, of which one may be nil.
-func (d *arrayDiffer[V]) leaf(l, m *arrayLeaf[V], number uint32) bool {
-	if l == nil {
-		l = &arrayLeaf[V]{}
-	}
-	if m == nil {
-		m = &arrayLeaf[V]{}
-	}
-	for i := range l.vals {
-		old, new := l.meta>>i&1 != 0, m.meta>>i&1 != 0
-		if !old && !new || old && new && d.equal(l.vals[i], m.vals[i]) {
+func (d *arrayDiffer[V, K]) leaf(l, m *arrayLeaf[V, K], number uint32) bool {
+	for i := range uint32(arrayFan) {
+		d.delta = ArrayDelta[V, K]{}
+		if l != nil && l.meta>>i&1 != 0 {
+			d.delta.Old, d.delta.OldKey = l.vals[i], &l.keys[i]
+		}
+		if m != nil && m.meta>>i&1 != 0 {
+			d.delta.New, d.delta.NewKey = m.vals[i], &m.keys[i]
+		}
+		if d.delta.OldKey == nil && d.delta.NewKey == nil {
 			continue
 		}
-		if !d.yield(number|uint32(i), Delta[V]{Old: l.vals[i], New: m.vals[i], HasOld: old, HasNew: new}) {
+		if !d.yield(number|i, &d.delta) {
 			return false
 		}
 	}
 	return true
 }
 
+// Each calls yield with each value, its number and its key, which must not be changed, in
+// the order of the numbers, until it returns false. It reports whether it came to the end.
+func (a *Array[V, K]) Each(yield func(number uint32, v V, key *K) bool) bool {
+	return DiffArrays(Array[V, K]{}, *a, func(number uint32, d *ArrayDelta[V, K]) bool {
+		return yield(number, d.New, d.NewKey)
+	})
+}
+
 // Bytes returns the memory of the nodes of the array, without the Array itself, in the
 // sizes that size returns for allocations. It takes a time proportional to their number.
-func (a *Array[V]) Bytes(size func(n uintptr) int) int {
+func (a *Array[V, K]) Bytes(size func(n uintptr) int) int {
 	if a.shift == 0 {
 		return 0
 	}
-	return arrayBytes[V](&a.kids, uint(a.shift)-arrayBits, size)
+	return arrayBytes[V, K](&a.kids, uint(a.shift)-arrayBits, size)
 }
 
-func arrayBytes[V any](kids *[arrayFan]unsafe.Pointer, shift uint, size func(n uintptr) int) (total int) {
+func arrayBytes[V, K any](kids *[arrayFan]unsafe.Pointer, shift uint, size func(n uintptr) int) (total int) {
 	for _, k := range kids {
 		switch {
 		case k == nil:
 		case shift == 0:
-			total += size(unsafe.Sizeof(arrayLeaf[V]{}))
+			total += size(unsafe.Sizeof(arrayLeaf[V, K]{})) + size(unsafe.Sizeof([arrayFan]K{}))
 		default:
-			total += size(unsafe.Sizeof(arrayNode{})) + arrayBytes[V](&(*arrayNode)(k).kids, shift-arrayBits, size)
+			total += size(unsafe.Sizeof(arrayNode{})) + arrayBytes[V, K](&(*arrayNode)(k).kids, shift-arrayBits, size)
 		}
 	}
 	return total

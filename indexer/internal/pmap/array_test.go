@@ -12,7 +12,7 @@ import (
 
 // arrayModel is an Array beside the Go map that it has to agree with.
 type arrayModel struct {
-	Array[*item]
+	Array[*item, int]
 	want map[uint32]*item
 }
 
@@ -25,10 +25,21 @@ func (m *arrayModel) check(t testing.TB) {
 	t.Helper()
 	require.Equal(t, len(m.want), m.Len())
 	for i, v := range m.want {
-		if m.Get(i) != v {
-			require.Failf(t, "another value", "number %d", i)
+		w, k := m.Find(i)
+		if m.Get(i) != v || w != v || k == nil || *k != v.key || &m.Keys(i)[i%arrayFan] != k {
+			require.Failf(t, "another value or key", "number %d", i)
 		}
 	}
+	for _, i := range []uint32{0, 7, 8, 63, 64, 600, 1 << 20, 1<<32 - 1} {
+		if _, used := m.want[i]; !used {
+			_, k := m.Find(i)
+			require.Nil(t, k)
+		}
+	}
+	m.Each(func(i uint32, v *item, k *int) bool {
+		require.True(t, m.want[i] == v && *k == v.key)
+		return true
+	})
 	var got []*item
 	require.True(t, m.Runs(func(vals []*item) bool {
 		got = append(got, vals...)
@@ -40,7 +51,7 @@ func (m *arrayModel) check(t testing.TB) {
 	}
 	require.True(t, slices.Equal(want, got), "in the order of the numbers, each once")
 	if len(m.want) == 0 {
-		require.Equal(t, Array[*item]{}, m.Array, "an empty array holds no memory")
+		require.Equal(t, Array[*item, int]{}, m.Array, "an empty array holds no memory")
 	}
 }
 
@@ -57,10 +68,15 @@ func (m *arrayModel) lowestFree() uint32 {
 func checkArrayDiff(t testing.TB, a, b *arrayModel) {
 	t.Helper()
 	got := map[uint32]Delta[*item]{}
-	require.True(t, DiffArrays(a.Array, b.Array, func(x, y *item) bool { return x == y }, func(i uint32, d Delta[*item]) bool {
-		_, twice := got[i]
-		require.False(t, twice, "each number once")
-		got[i] = d
+	seen := map[uint32]bool{}
+	require.True(t, DiffArrays(a.Array, b.Array, func(i uint32, d *ArrayDelta[*item, int]) bool {
+		require.False(t, seen[i], "each number once")
+		seen[i] = true
+		require.True(t, d.OldKey == nil || *d.OldKey == d.Old.key)
+		require.True(t, d.NewKey == nil || *d.NewKey == d.New.key)
+		if d.Old != d.New {
+			got[i] = Delta[*item]{Old: d.Old, New: d.New, HasOld: d.OldKey != nil, HasNew: d.NewKey != nil}
+		}
 		return true
 	}))
 	want := map[uint32]Delta[*item]{}
@@ -90,12 +106,15 @@ func TestArrayDoesWhatAMapDoesAndItsVersionsStay(t *testing.T) {
 				v := &item{key: int(gen)}
 				switch used := slices.Collect(maps.Keys(m.want)); {
 				case len(used) == 0 || len(used) < most && grows && rng.IntN(4) > 0:
-					i := m.Add(gen, v)
+					i, k := m.Add(gen, v)
+					require.Zero(t, *k, "a removed key is not kept")
+					*k = v.key
 					require.Equal(t, m.lowestFree(), i)
 					require.NotContains(t, m.want, i)
 					m.want[i] = v
 				case rng.IntN(2) == 0:
 					i := used[rng.IntN(len(used))]
+					v.key = m.want[i].key // it stays
 					require.Same(t, m.want[i], m.Set(gen, i, v))
 					m.want[i] = v
 				default:
@@ -116,10 +135,11 @@ func TestArrayDoesWhatAMapDoesAndItsVersionsStay(t *testing.T) {
 }
 
 // filledArray has n values, under the numbers from 0 on.
-func filledArray(n int) *Array[*item] {
-	a := &Array[*item]{}
+func filledArray(n int) *Array[*item, int] {
+	a := &Array[*item, int]{}
 	for i := range n {
-		a.Add(1, &item{key: i})
+		_, k := a.Add(1, &item{key: i})
+		*k = i
 	}
 	return a
 }
@@ -142,9 +162,9 @@ func TestArrayOfABurstGivesItsMemoryBack(t *testing.T) {
 			a.Remove(3, i)
 		}
 	}
-	require.Less(t, a.Bytes(plain), n/arrayFan*2*int(unsafe.Sizeof(arrayLeaf[*item]{})))
+	require.Less(t, a.Bytes(plain), n/arrayFan*2*int(unsafe.Sizeof(arrayLeaf[*item, int]{})+unsafe.Sizeof([arrayFan]int{})))
 	require.Equal(t, before, filledArray(n).Bytes(plain))
-	require.Zero(t, new(Array[*item]).Bytes(plain))
+	require.Zero(t, new(Array[*item, int]).Bytes(plain))
 }
 
 // The first child of the root becomes the root, and most of its children are full.
@@ -158,7 +178,8 @@ func TestAddAfterAnArrayHasLostALevel(t *testing.T) {
 		}
 		require.Less(t, a.shift, levels)
 		for i := uint32(61); i < 200; i++ {
-			require.Equal(t, i, a.Add(3, &item{key: int(i)}))
+			n, _ := a.Add(3, &item{key: int(i)})
+			require.Equal(t, i, n)
 		}
 		for i := range uint32(200) {
 			require.Equal(t, int(i), a.Get(i).key)
@@ -170,8 +191,10 @@ func TestRemovedValueIsNotKeptByItsArray(t *testing.T) {
 	t.Parallel()
 	a := filledArray(3)
 	a.Remove(1, 1)
-	require.Nil(t, (*arrayLeaf[*item])(a.kids[0]).vals[1])
-	require.Equal(t, uint32(1), a.Add(1, &item{key: 7}), "the number is free")
+	require.Nil(t, (*arrayLeaf[*item, int])(a.kids[0]).vals[1])
+	require.Zero(t, (*arrayLeaf[*item, int])(a.kids[0]).keys[1])
+	n, _ := a.Add(1, &item{key: 7})
+	require.Equal(t, uint32(1), n, "the number is free")
 }
 
 func TestOneWriteCopiesOnePathOfAnArray(t *testing.T) {
@@ -199,17 +222,23 @@ func TestDiffOfArraysVisitsOnlyWhatTheyDoNotShare(t *testing.T) {
 	a := filledArray(100_000)
 	b := *a
 	b.Set(2, 54_321, &item{})
-	compared := 0
-	equal := func(x, y *item) bool { compared++; return x == y }
+	visited := 0
 	found := []uint32{}
-	require.True(t, DiffArrays(*a, b, equal, func(i uint32, _ Delta[*item]) bool { found = append(found, i); return true }))
+	require.True(t, DiffArrays(*a, b, func(i uint32, d *ArrayDelta[*item, int]) bool {
+		visited++
+		if d.Old != d.New {
+			found = append(found, i)
+		}
+		require.True(t, d.OldKey == d.NewKey, "keys are shared")
+		return true
+	}))
 	require.Equal(t, []uint32{54_321}, found)
-	require.LessOrEqual(t, compared, arrayFan)
+	require.LessOrEqual(t, visited, arrayFan)
 	// A yield that returns false ends it.
 	c := b
 	c.Set(3, 7, &item{})
 	n := 0
-	require.False(t, DiffArrays(*a, c, equal, func(uint32, Delta[*item]) bool { n++; return false }))
+	require.False(t, DiffArrays(*a, c, func(uint32, *ArrayDelta[*item, int]) bool { n++; return false }))
 	require.Equal(t, 1, n)
 }
 

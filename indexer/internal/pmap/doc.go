@@ -47,9 +47,8 @@
 // # Values without keys
 //
 // A [Trie] stores values and no keys or hashes: the caller brings the hash and a
-// test for equality. The indexer has uses for that. In its primary structure the value
-// is the name of an object with its number and half the hash of the name; in an index it is
-// the number alone.
+// test for equality. The indexer has uses for that: the value of a large group of an index
+// is the number of an object alone.
 //
 // # The array
 //
@@ -59,9 +58,10 @@
 //	number 17 = 010 001        root ──▶ slot 010 ──▶ leaf, slot 001
 //
 // Add gives away the lowest number that is free. Each node knows which of its children
-// are full, so that this costs one path, and the numbers stay dense. In the indexer the
-// tries lead to numbers, and the array from there to objects: an update changes the array
-// alone. Nodes are shared and copied as in the trie, and nodes that become empty are
+// are full, so that this costs one path, and the numbers stay dense. In the indexer
+// everything leads to numbers, and the array from there to objects: an update changes the array
+// alone. What stays when a value changes, its key, is in a node of its own for eight
+// neighbours, which an update does not copy. The numbers of a namespace are an array, too. Nodes are shared and copied as in the trie, and nodes that become empty are
 // dropped. At worst one value is left in each leaf of eight.
 //
 // # Promises

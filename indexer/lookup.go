@@ -1,0 +1,156 @@
+package indexer
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// lookup leads from the hash of a key to the number of its object. It is an open-addressing
+// hash table that many snapshots share: the writer changes it while readers search it, so
+// what it says is a hint. A number counts if, in the snapshot of the reader, its key is the
+// one that is asked for. What a table has too much does no harm then; what it lacks, since
+// an object was removed after the snapshot was taken, is in the list of removals.
+//
+// A cell is 0 if it was never used. Else it has the upper half of a hash and, below that,
+// the number plus 1, which are read and written at once. A cell in use never moves, so a
+// reader needs no lock.
+type lookup struct {
+	cells  []atomic.Uint64 // a power of two, at most four fifths in use
+	shift  uint8           // takes a hash to its first cell
+	latest []latest        // of the numbers 0 to 7, 8 to 15, …
+}
+
+// latest leads from eight numbers to their keys and objects as of the last write. The
+// answer for most readers is there, without a descent into the array of their snapshot.
+//
+// The writer stores the generation before it changes anything else. A reader checks it
+// after it has read: if it is not greater than that of the snapshot, what was read is of
+// that snapshot.
+type latest struct {
+	gen atomic.Uint64
+	ids atomic.Pointer[[neighbours]identity] // nil if no number is in use
+}
+
+const (
+	// neighbours is how many numbers share the node of their keys.
+	neighbours = 8
+
+	// minCells is the size of the smallest table that has objects.
+	minCells = 8
+
+	// deleted is a cell whose object was removed, but which others may have passed on the
+	// way to theirs. As a number it is greater than any in use.
+	deleted = uint64(1<<32 - 1)
+
+	// unreadable is a generation that no snapshot reaches.
+	unreadable = uint64(1<<64 - 1)
+)
+
+// emptyLookup is the table of an indexer that never had an object.
+var emptyLookup = &lookup{cells: make([]atomic.Uint64, 1), shift: 64}
+
+// cellOf returns the cell of an object whose key has the hash h.
+func cellOf(h uint64, number uint32) uint64 { return h>>32<<32 | uint64(number) + 1 }
+
+// identity is the key of an object, and the object as of the last write.
+//
+// It takes 32 bytes, so that none spans two lines of the CPU caches.
+type identity struct {
+	name      string
+	namespace *namespace
+	// object is what was stored last, if an object is a plain pointer. All versions of the
+	// array that share the identity share this, too; see latest.
+	object unsafe.Pointer
+}
+
+// namespace is the name of a namespace, once for all its objects.
+type namespace struct{ name string }
+
+// is reports whether key is the key of the object.
+func (id *identity) is(key *types.NamespacedName) bool {
+	return id.name == key.Name && id.namespace.name == key.Namespace
+}
+
+// same reports whether both have the same key.
+func (id *identity) same(o *identity) bool {
+	return id == o || id.name == o.name && id.namespace.name == o.namespace.name
+}
+
+// key returns the key of the object.
+func (id *identity) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: id.namespace.name, Name: id.name}
+}
+
+// search returns the number of the object with that key, whose hash is h, the object, and
+// whether there is one.
+func (s *Snapshot[T]) search(key *types.NamespacedName, h uint64) (number uint32, obj T, found bool) {
+	if key.Name == "" {
+		return 0, obj, false // what an unused number has for a name
+	}
+	t := s.lookup
+	mask := uint64(len(t.cells) - 1)
+	for p := h >> (t.shift & 63); ; p++ {
+		c := t.cells[p&mask].Load()
+		if c == 0 {
+			// The list is read after the table. The writer appends before it empties the
+			// cell, so an object that has just been removed is in one of them.
+			return s.searchRemoved(key, h)
+		}
+		if uint32(c>>32) != uint32(h>>32) {
+			continue
+		}
+		number = uint32(c) - 1
+		if obj, found = s.at(number, key); found {
+			return number, obj, true
+		}
+	}
+}
+
+// at returns the object with that number if its key in this snapshot is key.
+func (s *Snapshot[T]) at(number uint32, key *types.NamespacedName) (obj T, found bool) {
+	if i := int(number / neighbours); i < len(s.lookup.latest) {
+		l := &s.lookup.latest[i]
+		// The order matters. Keys that a batch may still be changing are not read: it has
+		// stored its generation before it stored ids.
+		ids := l.ids.Load()
+		if l.gen.Load() <= s.gen {
+			if ids == nil {
+				return obj, false
+			}
+			id := &ids[number%neighbours]
+			if !id.is(key) {
+				return obj, false
+			}
+			// Nor does a newer object count.
+			p := atomic.LoadPointer(&id.object)
+			if l.gen.Load() <= s.gen {
+				return *(*T)(unsafe.Pointer(&p)), true
+			}
+		}
+	}
+	obj, id := s.objs.Find(number)
+	return obj, id != nil && id.is(key)
+}
+
+// searchRemoved is search among the objects that were removed after the snapshot was taken.
+func (s *Snapshot[T]) searchRemoved(key *types.NamespacedName, h uint64) (number uint32, obj T, found bool) {
+	if s.removed.next.Load() == nil {
+		return 0, obj, false // as a rule, for a snapshot that is the current one
+	}
+	found = s.removed.find(uint32(h>>32), func(n uint32) bool {
+		o, id := s.objs.Find(n)
+		if id == nil || !id.is(key) {
+			return false
+		}
+		number, obj = n, o
+		return true
+	})
+	return number, obj, found
+}
+
+// sizeFor returns how many cells a table for n objects has: it is then between three
+// eighths and three quarters full.
+func sizeFor(n int) int { return max(minCells, 1<<bits.Len(uint(max(n, 1)*4/3))) }

@@ -1,0 +1,206 @@
+package indexer
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+)
+
+// lookupWriter changes the table of an indexer. It belongs to the goroutine that holds the
+// writer lock.
+//
+// The table has exactly the objects of the batch that is running, or else of the published
+// snapshot.
+type lookupWriter struct {
+	*lookup          // what the next snapshot gets
+	used    int      // cells that are not 0
+	live    int      // cells that have a number
+	removed *removal // the last one, whether that batch was committed or not
+	gen     uint64   // of the last batch, likewise: none is used twice
+	direct  bool     // objects are plain pointers, so identities can have them
+
+	// What only the writer needs to know of each number: the place among the numbers of the
+	// namespace, and the signature of the index values, if there ever were indexes.
+	places     []uint32
+	signatures []uint64
+	// undo has the places of the objects that the batch has removed, for Discard.
+	undo []placed
+}
+
+// placed is a number and its place.
+type placed struct{ number, place uint32 }
+
+// add puts an object into the table, of which the array has the keys ids.
+func (w *lookupWriter) add(h, gen uint64, number, place uint32, ids *[neighbours]identity) {
+	if (w.used+1)*5 > len(w.cells)*4 {
+		w.resize(w.live + 1)
+	}
+	w.change(gen, number).ids.Store(ids)
+	w.places[number] = place
+	w.put(cellOf(h, number))
+}
+
+// put stores c in the first cell that is free for it.
+func (w *lookupWriter) put(c uint64) {
+	mask := uint64(len(w.cells) - 1)
+	for p := c >> (w.shift & 63); ; p++ {
+		at := &w.cells[p&mask]
+		switch at.Load() {
+		case 0:
+			w.used++
+		case deleted:
+		default:
+			continue
+		}
+		w.live++
+		at.Store(c)
+		return
+	}
+}
+
+// remove takes an object out of the table, of which the array has the keys ids now. Its
+// removal must be in the list before.
+func (w *lookupWriter) remove(h, gen uint64, number uint32, ids *[neighbours]identity) {
+	w.change(gen, number).ids.Store(ids)
+	mask := uint64(len(w.cells) - 1)
+	c := cellOf(h, number)
+	p := c >> (w.shift & 63)
+	for w.cells[p&mask].Load() != c {
+		p++
+	}
+	w.live--
+	if w.cells[(p+1)&mask].Load() != 0 {
+		w.cells[p&mask].Store(deleted)
+	} else {
+		// The search for an object behind this cell would end at the next one. So there is
+		// none, and the same holds for deleted cells before it.
+		for w.cells[p&mask].Store(0); w.cells[(p-1)&mask].Load() == deleted; w.cells[p&mask].Store(0) {
+			p--
+			w.used--
+		}
+		w.used--
+	}
+	// The last few objects may have high numbers, so that what leads from numbers is still
+	// large when the table is as small as can be.
+	if len(w.cells) > minCells && w.live < len(w.cells)/8 || w.live < minCells && len(w.latest) > minCells {
+		w.resize(w.live)
+	}
+}
+
+// resize makes a table for n objects and copies what is in use. Readers go on with the old
+// one until they load the next snapshot.
+//
+// Cells are copied about in the order of their hashes, so both tables are read and written
+// from one end to the other: no object and no name is looked at.
+func (w *lookupWriter) resize(n int) {
+	old := w.cells
+	size := sizeFor(n)
+	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), latest: w.latest}
+	w.used, w.live = 0, 0
+	numbers := 0 // all in use are less
+	for i := range old {
+		if c := old[i].Load(); c != 0 && c != deleted {
+			w.put(c)
+			numbers = max(numbers, int(uint32(c)))
+		}
+	}
+	if groups := (numbers + neighbours - 1) / neighbours; groups < len(w.latest)/4 {
+		w.resizeLatest(groups)
+	}
+}
+
+// change returns what readers see of a number and its neighbours, for the batch gen to
+// change. After it, no reader of an older snapshot looks there.
+func (w *lookupWriter) change(gen uint64, number uint32) *latest {
+	i := int(number / neighbours)
+	if i >= len(w.latest) {
+		w.resizeLatest(max(i+1, len(w.latest)+len(w.latest)/4))
+	}
+	l := &w.latest[i]
+	if !w.direct {
+		gen = unreadable
+	}
+	l.gen.Store(gen)
+	return l
+}
+
+// resizeLatest makes room for so many groups of numbers.
+func (w *lookupWriter) resizeLatest(groups int) {
+	next := *w.lookup
+	next.latest = make([]latest, groups)
+	for i := range w.latest {
+		old := &w.latest[i]
+		if i < groups {
+			next.latest[i].gen.Store(old.gen.Load())
+			next.latest[i].ids.Store(old.ids.Load())
+		}
+		// Readers may keep the old one for long, and it shares the identities, which are
+		// going to have other objects. They read their arrays from here on.
+		old.gen.Store(unreadable)
+	}
+	w.lookup = &next
+	w.places = resized(w.places, groups*neighbours)
+	if w.signatures != nil {
+		w.signatures = resized(w.signatures, groups*neighbours)
+	}
+}
+
+// resized returns a copy of s with n elements.
+func resized[E any](s []E, n int) []E {
+	c := make([]E, n)
+	copy(c, s)
+	return c
+}
+
+// set stores what the object with that number is now.
+func (w *lookupWriter) set(gen uint64, number uint32, object unsafe.Pointer) {
+	atomic.StorePointer(&w.change(gen, number).ids.Load()[number%neighbours].object, object)
+}
+
+// sign stores a signature, and reports whether it was the same before.
+func (w *lookupWriter) sign(number uint32, signature uint64) (same bool) {
+	if w.signatures == nil {
+		w.signatures = make([]uint64, len(w.places))
+	}
+	at := &w.signatures[number]
+	same = *at == signature
+	*at = signature
+	return same
+}
+
+// unsign makes sure that the next signature of that number is another. A random one is as
+// unlikely to be the same as that of other values.
+func (w *lookupWriter) unsign(number uint32) {
+	if w.signatures != nil {
+		w.signatures[number] = rand.Uint64()
+	}
+}
+
+// log appends the removal of an object to the list.
+func (w *lookupWriter) log(h uint64, number uint32) {
+	r := &removal{cell: cellOf(h, number)}
+	w.removed.next.Store(r)
+	w.removed = r
+	w.undo = append(w.undo, placed{number, w.places[number]})
+}
+
+// ended releases what was needed until the end of the batch gen.
+func (w *lookupWriter) ended(gen uint64) {
+	const keep = 1024
+	w.gen = gen
+	if w.undo = w.undo[:0]; cap(w.undo) > keep {
+		w.undo = nil
+	}
+}
+
+// restorePlaces undoes what the batch did to places, latest first: a number may have been
+// given to several objects.
+func (w *lookupWriter) restorePlaces() {
+	for _, p := range slices.Backward(w.undo) {
+		if int(p.number) < len(w.places) {
+			w.places[p.number] = p.place
+		}
+	}
+}
