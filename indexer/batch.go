@@ -40,7 +40,8 @@ func (ix *Indexer[T]) Batch() *Batch[T] {
 	// shares all nodes; with the higher generation each of them is copied before its
 	// first change.
 	next := *ix.Snapshot()
-	// Nor may it be that of a batch that was discarded: the table distinguishes the two.
+	// It is also higher than that of a batch that was discarded, so that what Discard has
+	// restored in the table is not newer than the next snapshot.
 	next.gen = ix.lookup.gen + 1
 	next.lookup, next.removed = ix.lookup.lookup, ix.lookup.removed
 	return &Batch[T]{ix: ix, next: &next}

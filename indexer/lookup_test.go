@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -312,4 +313,66 @@ func TestRemovalsAreFoundHoweverLongTheListIs(t *testing.T) {
 		}
 	}
 	require.Zero(t, testing.AllocsPerRun(10, func() { start.find(7, func(n uint32) bool { return n == 4007 }) }))
+}
+
+// The comparison of a long name takes long enough for a write in between.
+func TestReaderThatComparesANameDoesNotSeeAWriteMeanwhile(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	k := key("n", strings.Repeat("x", 1<<16))
+	type state struct {
+		s *Snapshot[*pod]
+		p *pod
+	}
+	var current atomic.Pointer[state]
+	write := func() {
+		p := newPod(k.Namespace, k.Name)
+		current.Store(&state{set(t, ix, p), p})
+	}
+	write()
+	var done atomic.Bool
+	var wrong atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		other := types.NamespacedName{Namespace: k.Namespace, Name: strings.Clone(k.Name)}
+		wg.Go(func() {
+			for !done.Load() {
+				now := current.Load()
+				if p, _ := now.s.Get(other); p != now.p {
+					wrong.Add(1)
+				}
+			}
+		})
+	}
+	for range 3000 {
+		write()
+	}
+	done.Store(true)
+	wg.Wait()
+	require.Zero(t, wrong.Load())
+}
+
+// An object of an interface type is not a plain pointer, so all look-ups take the array.
+func TestObjectsOfAnInterfaceTypeAreFoundInTheArray(t *testing.T) {
+	t.Parallel()
+	ix, err := New(Options[Object]{})
+	require.NoError(t, err)
+	var versions []*Snapshot[Object]
+	var want []Object
+	for range 20 {
+		b := ix.Batch()
+		p := newPod("n", "p")
+		_, _, err := b.Set(p)
+		require.NoError(t, err)
+		got, ok := b.Get(key("n", "p"))
+		require.True(t, ok && got == Object(p))
+		versions, want = append(versions, b.Commit()), append(want, p)
+		b = ix.Batch()
+		b.Delete(key("n", "p"))
+		b.Discard()
+	}
+	for i, s := range versions {
+		got, ok := s.Get(key("n", "p"))
+		require.True(t, ok && got == want[i])
+	}
 }

@@ -18,7 +18,7 @@ type lookupWriter struct {
 	used    int      // cells that are not 0
 	live    int      // cells that have a number
 	removed *removal // the last one, whether that batch was committed or not
-	gen     uint64   // of the last batch, likewise: none is used twice
+	gen     uint64   // of the last batch, likewise
 	direct  bool     // objects are plain pointers, so identities can have them
 
 	// What only the writer needs to know of each number: the place among the numbers of the
