@@ -7,12 +7,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/workqueue"
@@ -175,6 +177,40 @@ func TestPromise2ACrashedReplicaIsReplacedWithinTheLeaseDuration(t *testing.T) {
 			assert.LessOrEqual(t, w.worker(leader).began.Sub(crashed), leaseDuration+time.Second)
 			w.start()
 		}
+	})
+}
+
+// The server answers no write for a while, just when the session of a crashed replica has expired. The other
+// replica asks again at intervals, and not only when it sees a change: none will come.
+func TestAnExpiredSessionThatCouldNotBeEndedIsEndedLater(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		t := w.t
+		leader := w.start()
+		follower := w.start()
+		var attempts atomic.Int64
+		follower.conn.set(func(c *conn) {
+			c.crash = func(at string) {
+				if at == "before end a session" {
+					attempts.Add(1)
+				}
+			}
+		})
+		crashed := time.Now()
+		leader.crash()
+		// It has renewed its session at most 2.75 seconds before: an interval, and a tenth.
+		time.Sleep(time.Until(crashed.Add(leaseDuration - 3*time.Second)))
+		follower.conn.set(func(c *conn) { c.deny = apierrors.NewInternalError(errors.New("etcdserver: no leader")) })
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		assert.Zero(t, follower.held())
+		assert.ErrorContains(t, follower.replica.Health().LastError, "etcdserver: no leader")
+		assert.GreaterOrEqual(t, attempts.Load(), int64(2), "it asks again")
+		assert.LessOrEqual(t, attempts.Load(), int64(3), "at intervals")
+		follower.conn.set(func(c *conn) { c.deny = nil })
+		time.Sleep(follower.replica.opts.RenewInterval + time.Second)
+		synctest.Wait()
+		assert.Equal(t, 1, follower.held())
+		assert.Equal(t, 1, follower.replica.Health().Sessions, "it has kept its own session")
 	})
 }
 
