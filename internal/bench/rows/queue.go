@@ -118,7 +118,7 @@ func addLatencyRow() bench.Row {
 	const producers, workers = 8, 8
 	return compareQueues(bench.Row{
 		Area: "queue", Work: "p99 of a contended Add, 1M queued",
-		Does:    "8 goroutines add 160,000 keys behind a million others while 8 take as many; the time that an Add takes, 99th percentile.",
+		Does: "8 goroutines add 160,000 keys behind a million others while 8 take as many; the time that an Add takes, 99th percentile.",
 		// Whole runs of either side are fast or slow, so it takes many to find their median.
 		Measure: bench.Latency, Repeat: 1, MoreRounds: 5,
 		Want: bench.Target{Ratio: 1},
