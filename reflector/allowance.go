@@ -101,7 +101,7 @@ func (r *Reflector[T]) request(ctx context.Context) error {
 
 // rest waits before an attempt, visibly.
 func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) {
-	r.status.update(func(h *Health) { h.NextAttempt = time.Now().Add(d) })
+	r.status.note(func(t *trouble) { t.NextAttempt = time.Now().Add(d) })
 	r.setState(StateDegraded)
 	sleep(ctx, d)
 }

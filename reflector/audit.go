@@ -222,7 +222,7 @@ func (r *Reflector[T]) look(ctx context.Context) error {
 		return nil
 	case err != nil:
 		a.schedule()
-		r.status.update(func(h *Health) { h.Audit.LastError, h.Audit.LastErrorTime = err, time.Now() })
+		r.status.note(func(t *trouble) { t.Audit.LastError, t.Audit.LastErrorTime = err, time.Now() })
 		r.logger().Warn("audit failed", "err", err, "next", time.Until(a.due))
 		return nil
 	}
@@ -234,10 +234,10 @@ func (r *Reflector[T]) look(ctx context.Context) error {
 	}
 	fresh = fresh.in(a.suspects)
 	a.schedule()
-	r.status.update(func(h *Health) {
-		h.Audit.Last, h.Audit.Objects, h.Audit.Lasting = time.Now(), n, len(a.lasting)
-		h.Audit.Audits++
-		h.Audit.count(fresh)
+	r.status.note(func(t *trouble) {
+		t.Audit.Last, t.Audit.Objects, t.Audit.Lasting = time.Now(), n, len(a.lasting)
+		t.Audit.Audits++
+		t.Audit.count(fresh)
 	})
 	if a.found = fresh; len(fresh) == 0 {
 		return nil
@@ -321,7 +321,7 @@ func (r *Reflector[T]) metadataPage(ctx context.Context, have func(types.Namespa
 	if opts.Continue == "" {
 		r.allowance.charge()
 	}
-	r.status.update(func(h *Health) { h.Lists++ })
+	r.status.update(func(h *routine) { h.Lists++ })
 	ctx = wire.WithProgress(ctx, func() { watchdog.extend(time.Now()) })
 	ctx = withUnchanged(ctx, have)
 	meta, err := r.audits.source.List(ctx, opts, func(obj *metav1.PartialObjectMetadata, err error) error {
@@ -367,7 +367,7 @@ func (r *Reflector[T]) auditOf(objs []T) (done func()) {
 		// Those that the next audit meets unchanged last; it forgets the others.
 		maps.Copy(a.lasting, a.found)
 		a.found = nil
-		r.status.update(func(h *Health) { h.Audit.Repaired += repaired })
+		r.status.note(func(t *trouble) { t.Audit.Repaired += repaired })
 	}
 }
 
@@ -376,7 +376,7 @@ func (r *Reflector[T]) auditOf(objs []T) (done func()) {
 // is kept without decoding it.
 func (r *Reflector[T]) noteAudit(err error) {
 	r.pos.lost, r.pos.rewritten = true, true
-	r.status.update(func(h *Health) { h.LastError, h.LastErrorClass, h.LastErrorTime = err, ClassAudit, time.Now() })
+	r.status.note(func(t *trouble) { t.LastError, t.LastErrorClass, t.LastErrorTime = err, ClassAudit, time.Now() })
 	keys := make([]string, 0, len(r.audits.found))
 	for key := range r.audits.found {
 		keys = append(keys, keyString(key))

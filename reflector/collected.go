@@ -74,7 +74,8 @@ func (r *collectedList[T]) unreadable() error {
 
 // newCollectedList returns an empty one: for a LIST, or for initial events.
 func (r *Reflector[T]) newCollectedList(events bool) *collectedList[T] {
-	out := &collectedList[T]{known: r.known, reuse: r.known != nil && !r.pos.rewritten && !r.opts.DecodeUnchanged}
+	known := r.known()
+	out := &collectedList[T]{known: known, reuse: known != nil && !r.pos.rewritten && !r.opts.DecodeUnchanged}
 	if events {
 		out.index, out.badAt = map[types.NamespacedName]int{}, map[types.NamespacedName]int{}
 	}

@@ -95,14 +95,43 @@ func (h Health) Degraded() (reason ErrorClass, since time.Time, degraded bool) {
 	return h.LastErrorClass, h.DegradedSince, true
 }
 
-// status is the health that Run writes and any goroutine reads.
+// status is the health that Run writes and any goroutine reads. It is kept in two parts:
+// most reflectors of a program never fail, and need not have room for it.
 type status struct {
-	mu sync.Mutex
-	h  Health
+	mu      sync.Mutex
+	routine routine
+	trouble *trouble // nil: nothing has failed, and there was no audit
 	// heals is when the watch that is followed has run for long enough that earlier
 	// failures are forgotten; zero without a watch. It is looked at when it matters, so
 	// it needs no timer.
 	heals time.Time
+}
+
+// routine is what every reflector has to say. The fields are those of [Health].
+type routine struct {
+	State                      State
+	Since                      time.Time
+	Synced, ResourceRemoved    bool
+	LastSync                   time.Time
+	ResourceVersion            string
+	LastEvent                  time.Time
+	Lists, WatchLists, Watches int
+	Reconnects                 map[ErrorClass]int // nil: none; each watch ends at some time
+}
+
+// trouble is the rest, which is made by the first failure or audit. The fields are those
+// of [Health].
+type trouble struct {
+	LastError             error
+	LastErrorClass        ErrorClass
+	LastErrorTime         time.Time
+	DegradedSince         time.Time
+	ConsecutiveFailures   int
+	NextAttempt           time.Time
+	WatchListRefusedUntil time.Time
+	Quarantined           int
+	Quarantine            []*ObjectError
+	Audit                 AuditHealth // but for its Interval, which is in the options
 }
 
 // read returns a copy that shares no memory with what Run goes on to change.
@@ -110,19 +139,35 @@ func (s *status) read() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.healLocked()
-	h := s.h
-	h.Reconnects = maps.Clone(h.Reconnects)
+	r, t := &s.routine, s.trouble
+	if t == nil {
+		t = &trouble{}
+	}
+	h := Health{
+		State: r.State, Since: r.Since,
+		Synced: r.Synced, LastSync: r.LastSync, ResourceRemoved: r.ResourceRemoved,
+		LastError: t.LastError, LastErrorClass: t.LastErrorClass, LastErrorTime: t.LastErrorTime,
+		DegradedSince: t.DegradedSince, ConsecutiveFailures: t.ConsecutiveFailures, NextAttempt: t.NextAttempt,
+		ResourceVersion: r.ResourceVersion, LastEvent: r.LastEvent,
+		Lists: r.Lists, WatchLists: r.WatchLists, Watches: r.Watches,
+		Reconnects:            maps.Clone(r.Reconnects),
+		WatchListRefusedUntil: t.WatchListRefusedUntil,
+		Quarantined:           t.Quarantined, Quarantine: slices.Clone(t.Quarantine),
+		Audit: t.Audit,
+	}
 	if h.Reconnects == nil {
 		h.Reconnects = map[ErrorClass]int{}
 	}
-	h.Quarantine = slices.Clone(h.Quarantine)
 	return h
 }
 
 // healLocked forgets the failures if it is time to. The mutex must be held.
 func (s *status) healLocked() {
 	if !s.heals.IsZero() && !time.Now().Before(s.heals) {
-		s.h.ConsecutiveFailures, s.h.DegradedSince, s.heals = 0, time.Time{}, time.Time{}
+		s.heals = time.Time{}
+		if t := s.trouble; t != nil {
+			t.ConsecutiveFailures, t.DegradedSince = 0, time.Time{}
+		}
 	}
 }
 
@@ -135,24 +180,34 @@ func (s *status) healAt(when time.Time) {
 	s.heals = when
 }
 
-// update changes the health under its mutex; f must not block.
-func (s *status) update(f func(h *Health)) {
+// update changes the routine part under the mutex; f must not block.
+func (s *status) update(f func(h *routine)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(&s.h)
+	f(&s.routine)
+}
+
+// note changes the other part under the mutex; f must not block.
+func (s *status) note(f func(t *trouble)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trouble == nil {
+		s.trouble = &trouble{}
+	}
+	f(s.trouble)
 }
 
 // setState enters a state, and calls what observes states.
 func (r *Reflector[T]) setState(to State) {
 	var from State
-	r.status.update(func(h *Health) {
+	r.status.update(func(h *routine) {
 		from = h.State
 		if from == to {
 			return
 		}
 		h.State, h.Since = to, time.Now()
-		if to != StateDegraded {
-			h.NextAttempt = time.Time{}
+		if t := r.status.trouble; t != nil && to != StateDegraded {
+			t.NextAttempt = time.Time{}
 		}
 	})
 	if from == to {

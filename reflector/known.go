@@ -31,6 +31,12 @@ func unchangedObject[T Object](err error) (obj T, ok bool) {
 	return wrapped.obj, ok
 }
 
+// known returns the sink, if it says what it has; else nil.
+func (r *Reflector[T]) known() Known[T] {
+	k, _ := r.sink.(Known[T])
+	return k
+}
+
 // withKnown returns the context of a request of a list: what the sink has is not
 // decoded again.
 func (r *Reflector[T]) withKnown(ctx context.Context, list *collectedList[T]) context.Context {

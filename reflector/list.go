@@ -126,7 +126,7 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 	})
 
 	r.setState(StateConnecting)
-	r.status.update(func(h *Health) { h.Lists++ })
+	r.status.update(func(h *routine) { h.Lists++ })
 	first := true
 	meta, err := r.lw.List(ctx, opts, func(obj T, err error) error {
 		// The source may have more objects decoded already; they must not reach the
@@ -164,11 +164,11 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 	now := time.Now()
 	r.pos.synced(rv)
 	r.moved = now
-	r.status.update(func(h *Health) { h.Synced, h.ResourceRemoved, h.LastSync, h.ResourceVersion = true, false, now, rv })
+	r.status.update(func(h *routine) { h.Synced, h.ResourceRemoved, h.LastSync, h.ResourceVersion = true, false, now, rv })
 	r.requarantine(list.bad)
 	// An object may be in an older state than rv says, so another list is due.
 	if list.lost {
-		r.quarantine.lose()
+		r.lose()
 	}
 	r.setState(StateSynced)
 	r.info("synced", "synced", "objects", n, "resourceVersion", rv, "quarantined", len(list.bad))

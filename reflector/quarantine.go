@@ -24,16 +24,16 @@ const maxRetryShift = 6
 
 // quarantine plans the relist that makes up for lost events.
 type quarantine struct {
-	retry time.Duration // the first wait
-	shift int           // how often it has doubled
-	due   time.Time     // when to relist; zero if no event is lost
-	named bool          // Health names objects
+	shift int       // how often the wait has doubled
+	due   time.Time // when to relist; zero if no event is lost
+	named bool      // Health names objects
 }
 
 // lose notes that an event could not be delivered.
-func (q *quarantine) lose() {
-	if q.due.IsZero() {
-		q.due = time.Now().Add(min(q.retry, math.MaxInt64>>q.shift) << q.shift)
+func (r *Reflector[T]) lose() {
+	if q := &r.quarantine; q.due.IsZero() {
+		first := max(r.opts.Timeouts.QuarantineRetry, minQuarantine)
+		q.due = time.Now().Add(min(first, math.MaxInt64>>q.shift) << q.shift)
 	}
 }
 
@@ -59,13 +59,13 @@ func (r *Reflector[T]) report(oe *ObjectError) {
 // hold puts an object into the quarantine.
 func (r *Reflector[T]) hold(oe *ObjectError) {
 	r.quarantine.named = true
-	r.status.update(func(h *Health) {
-		h.Quarantined++
-		h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool {
+	r.status.note(func(t *trouble) {
+		t.Quarantined++
+		t.Quarantine = slices.DeleteFunc(t.Quarantine, func(o *ObjectError) bool {
 			return oe.Key.Name != "" && o.Key == oe.Key
 		})
-		if len(h.Quarantine) < maxQuarantine {
-			h.Quarantine = append(h.Quarantine, oe)
+		if len(t.Quarantine) < maxQuarantine {
+			t.Quarantine = append(t.Quarantine, oe)
 		}
 	})
 	r.opts.Metrics.Quarantined(oe.Class)
@@ -78,7 +78,10 @@ func (r *Reflector[T]) hold(oe *ObjectError) {
 // unreadable.
 func (r *Reflector[T]) requarantine(bad []*ObjectError) {
 	r.quarantine.relisted()
-	r.status.update(func(h *Health) { h.Quarantine = nil })
+	if r.quarantine.named {
+		r.quarantine.named = false
+		r.status.note(func(t *trouble) { t.Quarantine = nil })
+	}
 	if len(bad) == 0 {
 		return
 	}
@@ -115,9 +118,9 @@ func (r *Reflector[T]) release(key types.NamespacedName) {
 	if !r.quarantine.named { // as nearly always
 		return
 	}
-	r.status.update(func(h *Health) {
-		h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool { return o.Key == key })
-		r.quarantine.named = len(h.Quarantine) > 0
+	r.status.note(func(t *trouble) {
+		t.Quarantine = slices.DeleteFunc(t.Quarantine, func(o *ObjectError) bool { return o.Key == key })
+		r.quarantine.named = len(t.Quarantine) > 0
 	})
 }
 

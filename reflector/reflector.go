@@ -18,7 +18,6 @@ import (
 type Reflector[T Object] struct {
 	lw     ListerWatcher[T]
 	sink   Sink[T]
-	known  Known[T] // nil if the sink does not implement it
 	opts   Options
 	ran    atomic.Bool
 	status status
@@ -79,12 +78,10 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 		lw: lw, sink: sink, opts: opts,
 		allowance: newAllowance(opts.Backoff),
 	}
-	r.known, _ = sink.(Known[T])
 	if r.audits, err = newAuditor(lw, sink, opts.AuditInterval); err != nil {
 		return nil, err
 	}
-	r.quarantine.retry = max(opts.Timeouts.QuarantineRetry, minQuarantine)
-	r.status.h = Health{State: StateNew, Since: time.Now(), Audit: AuditHealth{Interval: opts.AuditInterval}}
+	r.status.routine = routine{State: StateNew, Since: time.Now()}
 	return r, nil
 }
 
@@ -106,14 +103,18 @@ func sourceNamespace[T Object](lw ListerWatcher[T]) string {
 }
 
 // Health returns the present state and how it came about.
-func (r *Reflector[T]) Health() Health { return r.status.read() }
+func (r *Reflector[T]) Health() Health {
+	h := r.status.read()
+	h.Audit.Interval = r.opts.AuditInterval
+	return h
+}
 
 // LastResourceVersion returns the resourceVersion up to which the sink has
 // everything, or "" before its first list.
 func (r *Reflector[T]) LastResourceVersion() string {
 	r.status.mu.Lock()
 	defer r.status.mu.Unlock()
-	return r.status.h.ResourceVersion
+	return r.status.routine.ResourceVersion
 }
 
 // Run mirrors the collection until ctx ends, and then returns nil. It returns
@@ -214,7 +215,7 @@ func (r *Reflector[T]) conclude(ctx context.Context) (stop bool, err error) {
 // noteReconnect counts the end of a watch.
 func (r *Reflector[T]) noteReconnect(end ending) {
 	if end.op == OpWatch || end.op == OpStream {
-		r.status.update(func(h *Health) {
+		r.status.update(func(h *routine) {
 			if h.Reconnects == nil {
 				h.Reconnects = map[ErrorClass]int{}
 			}
@@ -230,13 +231,13 @@ func (r *Reflector[T]) noteReconnect(end ending) {
 func (r *Reflector[T]) noteFailure(end ending) Failure {
 	f := Failure{Op: end.op, Class: end.class, Err: end.err}
 	now := time.Now()
-	r.status.update(func(h *Health) {
-		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, now
+	r.status.note(func(t *trouble) {
+		t.LastError, t.LastErrorClass, t.LastErrorTime = end.err, end.class, now
 		// Degraded since the first of them: later ones are the same trouble.
-		if h.ConsecutiveFailures++; h.ConsecutiveFailures == 1 {
-			h.DegradedSince = now
+		if t.ConsecutiveFailures++; t.ConsecutiveFailures == 1 {
+			t.DegradedSince = now
 		}
-		f.Consecutive, f.Synced = h.ConsecutiveFailures, h.Synced
+		f.Consecutive, f.Synced = t.ConsecutiveFailures, r.status.routine.Synced
 	})
 	return f
 }

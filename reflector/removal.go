@@ -48,6 +48,6 @@ func (r *Reflector[T]) noteAbsence(ctx context.Context) {
 	}
 	r.pos.removed()
 	r.requarantine(nil)
-	r.status.update(func(h *Health) { h.ResourceRemoved, h.ResourceVersion = true, "" })
+	r.status.update(func(h *routine) { h.ResourceRemoved, h.ResourceVersion = true, "" })
 	r.warn("removed", "the server does not serve the resource any more: the collection is empty")
 }

@@ -106,7 +106,7 @@ func (r *Reflector[T]) ask(ctx context.Context, c *versionCheck, live *liveStrea
 		ctx, cancel = context.WithTimeout(ctx, r.opts.Timeouts.Answer)
 		defer cancel()
 	}
-	r.status.update(func(h *Health) { h.Lists++ })
+	r.status.update(func(h *routine) { h.Lists++ })
 	switch err := checker.CheckVersion(ctx, opts); Classify(err) {
 	case ClassNone:
 		c.known = time.Now()
@@ -164,8 +164,8 @@ func (r *Reflector[T]) checkBefore(ctx context.Context) phase {
 func (r *Reflector[T]) lostVersion(err error) {
 	r.pos.note(err)
 	r.pos.lost = true
-	r.status.update(func(h *Health) {
-		h.LastError, h.LastErrorClass, h.LastErrorTime = err, Classify(err), time.Now()
+	r.status.note(func(t *trouble) {
+		t.LastError, t.LastErrorClass, t.LastErrorTime = err, Classify(err), time.Now()
 	})
 	r.warn("lost version", "reading the collection again", "err", err)
 }

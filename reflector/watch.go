@@ -183,7 +183,7 @@ func (r *Reflector[T]) relistAt(due time.Time) {
 func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) bool {
 	start := time.Now()
 	if live == nil {
-		r.status.update(func(h *Health) { h.Watches++ })
+		r.status.update(func(h *routine) { h.Watches++ })
 		var err error
 		if live, err = r.connect(ctx, nil, r.pos.watch(), r.opts.Timeouts.Answer, errNoAnswer); err != nil {
 			r.ended = failed(OpWatch, err)
@@ -289,7 +289,7 @@ func (r *Reflector[T]) advance(live *liveStream[T], ev WatchEvent[T], now time.T
 		r.moved = now
 		live.moved.Store(true)
 	}
-	r.status.update(func(h *Health) {
+	r.status.update(func(h *routine) {
 		h.LastEvent = now
 		if !live.unordered {
 			h.ResourceVersion = r.pos.rv
@@ -335,8 +335,8 @@ func (r *Reflector[T]) apply(ctx context.Context, ev WatchEvent[T]) error {
 // is lost until the next list, which is scheduled.
 func (r *Reflector[T]) applyUnreadable(ctx context.Context, ev WatchEvent[T]) error {
 	oe := asObjectError(ev.Err)
-	if ev.Type == watch.Deleted && r.known != nil && oe.Key.Name != "" {
-		if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {
+	if known := r.known(); ev.Type == watch.Deleted && known != nil && oe.Key.Name != "" {
+		if old, ok := known.Known(oe.Key); ok && !object.IsNil(old) {
 			if err := r.sink.Delete(ctx, old); err != nil {
 				return &sinkError{op: "Delete", err: err}
 			}
@@ -346,7 +346,7 @@ func (r *Reflector[T]) applyUnreadable(ctx context.Context, ev WatchEvent[T]) er
 		return nil
 	}
 	r.report(oe)
-	r.quarantine.lose()
+	r.lose()
 	return nil
 }
 

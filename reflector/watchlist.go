@@ -80,13 +80,13 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 func (r *Reflector[T]) refused() {
 	// For a while, as the server may be upgraded while this process runs.
 	until := time.Now().Add(r.opts.Timeouts.WatchListRetry)
-	r.status.update(func(h *Health) { h.WatchListRefusedUntil = until })
+	r.status.note(func(t *trouble) { t.WatchListRefusedUntil = until })
 }
 
 // noteRefusal reports why LIST is used, without counting it as a failure.
 func (r *Reflector[T]) noteRefusal(end ending) {
-	r.status.update(func(h *Health) {
-		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, time.Now()
+	r.status.note(func(t *trouble) {
+		t.LastError, t.LastErrorClass, t.LastErrorTime = end.err, end.class, time.Now()
 	})
 	r.warn("fallback "+string(end.class), "using LIST instead of WatchList", "class", end.class, "err", end.err)
 }
@@ -95,7 +95,7 @@ func (r *Reflector[T]) noteRefusal(end ending) {
 // sink. It says how many objects there were, and whether the server had
 // accepted the request.
 func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], n int, answered bool, err error) {
-	r.status.update(func(h *Health) { h.WatchLists++ })
+	r.status.update(func(h *routine) { h.WatchLists++ })
 	list := r.newCollectedList(true)
 	live, err = r.connect(ctx, list, r.pos.watchList(), r.opts.Timeouts.Progress, errNoProgress)
 	if err != nil {
