@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -92,7 +93,7 @@ func (f *funcs[T, L]) Watch(ctx context.Context, opts metav1.ListOptions) (Strea
 	if w == nil {
 		return nil, &wire.DecodeError{Err: errors.New("the watch function returned neither a watch nor an error")}
 	}
-	return &funcStream[T]{ctx: ctx, w: w, closed: make(chan struct{})}, nil
+	return &funcStream[T]{ctx: ctx, w: w}, nil
 }
 
 // typed returns o as a T. The error is an *ObjectError: o is not a T, or nil, or
@@ -119,11 +120,13 @@ func typed[T Object](o runtime.Object, position int) (T, error) {
 
 // funcStream reads a watch.Interface.
 type funcStream[T Object] struct {
-	ctx    context.Context //nolint:containedctx // the life of one watch
-	w      watch.Interface
-	n      int
-	once   sync.Once
-	closed chan struct{}
+	ctx context.Context //nolint:containedctx // the life of one watch
+	w   watch.Interface
+	n   int
+
+	closed  atomic.Bool
+	mu      sync.Mutex    // guards closing, and orders it with closed
+	closing chan struct{} // closed by Close; nil until a Next waits
 
 	// What await has received, if anything: for Next, which the same goroutine calls.
 	received bool
@@ -172,7 +175,9 @@ func errorEvent(o runtime.Object) error {
 
 // receive waits for the next event.
 func (s *funcStream[T]) receive() (watch.Event, error) {
-	s.await()
+	if !s.received {
+		s.wait(s.whenClosed())
+	}
 	if err := s.ended(); err != nil {
 		return watch.Event{}, err
 	}
@@ -184,9 +189,17 @@ func (s *funcStream[T]) receive() (watch.Event, error) {
 	return ev, nil
 }
 
-// await implements awaiter.
+// await implements awaiter. It need not return when the stream is closed, as the
+// goroutine that calls it is the one that closes; so an idle watch needs no channel for that.
 func (s *funcStream[T]) await() {
-	if s.received || s.ended() != nil {
+	if !s.received {
+		s.wait(nil)
+	}
+}
+
+// wait waits for an event, or the end of the watch, or of closing.
+func (s *funcStream[T]) wait(closing <-chan struct{}) {
+	if s.ended() != nil {
 		return
 	}
 	events := s.w.ResultChan()
@@ -198,7 +211,7 @@ func (s *funcStream[T]) await() {
 	}
 	select {
 	case <-s.ctx.Done():
-	case <-s.closed:
+	case <-closing:
 	case s.ev, s.open = <-events:
 		s.received = true
 	}
@@ -209,19 +222,35 @@ func (s *funcStream[T]) ended() error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
-	select {
-	case <-s.closed:
+	if s.closed.Load() {
 		return errors.New("the stream is closed")
-	default:
-		return nil
 	}
+	return nil
+}
+
+// whenClosed returns a channel that is closed when the stream is.
+func (s *funcStream[T]) whenClosed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing == nil {
+		s.closing = make(chan struct{})
+		if s.closed.Load() {
+			close(s.closing)
+		}
+	}
+	return s.closing
 }
 
 // Close implements [Stream].
 func (s *funcStream[T]) Close() error {
-	s.once.Do(func() {
-		close(s.closed)
+	s.mu.Lock()
+	again := s.closed.Swap(true)
+	if !again && s.closing != nil {
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	if !again {
 		s.w.Stop()
-	})
+	}
 	return nil
 }

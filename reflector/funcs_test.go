@@ -212,3 +212,37 @@ func TestAnObjectOfFunctionsWithoutANameIsQuarantined(t *testing.T) {
 		require.ErrorContains(t, r.Health().Quarantine[0], "it has no name")
 	})
 }
+
+// unstoppable is a watch whose channel stays open after Stop.
+type unstoppable struct{ stops int }
+
+func (u *unstoppable) ResultChan() <-chan watch.Event { return nil }
+func (u *unstoppable) Stop()                          { u.stops++ }
+
+func TestCloseEndsTheNextOfAWatchThatDoesNot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u := &unstoppable{}
+		lw := reflector.FromFuncs[*configMap](listOf(), func(context.Context, metav1.ListOptions) (watch.Interface, error) { return u, nil })
+		for waits := range 2 { // a Next that waits already, and one that comes later
+			stream, err := lw.Watch(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			ended := make(chan error, 2)
+			for range waits {
+				go func() {
+					_, err := stream.Next()
+					ended <- err
+				}()
+			}
+			after(time.Minute)
+			require.Empty(t, ended)
+			require.NoError(t, stream.Close())
+			require.NoError(t, stream.Close())
+			for range waits {
+				require.ErrorContains(t, <-ended, "the stream is closed")
+			}
+			_, err = stream.Next()
+			require.ErrorContains(t, err, "the stream is closed")
+			require.Equal(t, waits+1, u.stops)
+		}
+	})
+}

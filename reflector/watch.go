@@ -134,7 +134,8 @@ func (s *liveStream[T]) end() {
 // awaiter is implemented by streams that can wait without handing over what they have
 // waited for, and that end with the context of their watch without being closed.
 type awaiter interface {
-	// await returns when Next will not wait any more, or earlier.
+	// await returns when Next will not wait any more, or earlier. It is called by the
+	// goroutine that closes the stream, so it need not see a Close.
 	await()
 }
 
