@@ -40,7 +40,7 @@ func TestBurstAllocatesLittle(t *testing.T) {
 			inf.applier.mu.Lock() // until the burst is complete
 			before := mallocs()
 			for _, p := range pods {
-				require.NoError(t, inf.applier.progress.sources[0].sink.Update(context.Background(), p))
+				require.NoError(t, inf.applier.progress.sources[0].sink().Update(context.Background(), p))
 			}
 			inf.applier.mu.Unlock()
 			for delivered.Load() < int64(handlers*events) {

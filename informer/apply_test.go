@@ -28,7 +28,7 @@ func TestStateThatIsCachedAlreadyIsNoEventAndKeepsItsPointer(t *testing.T) {
 		o, _ := w.join(HandlerOptions{})
 		o.take()
 		before, _ := w.inf.Snapshot().Get(objKey("a", "x"))
-		require.NoError(t, w.inf.applier.progress.sources[0].sink.Update(t.Context(), before.DeepCopy()))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Update(t.Context(), before.DeepCopy()))
 		synctest.Wait()
 		assert.Empty(t, o.take())
 		after, _ := w.inf.Snapshot().Get(objKey("a", "x"))
@@ -45,7 +45,7 @@ func TestDeletionOfAnotherUIDIsADeletionWithoutAFinalState(t *testing.T) {
 	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
 		o, _ := w.join(HandlerOptions{})
 		o.take()
-		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), p))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Delete(t.Context(), p))
 		synctest.Wait()
 		assert.Equal(t, []string{"Deleted a/x 1 Watch unseen"}, o.take())
 	})

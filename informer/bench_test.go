@@ -61,7 +61,7 @@ func BenchmarkEvent(b *testing.B) {
 			for i := range pods {
 				pods[i] = benchPod(i%keys, i+2)
 			}
-			sink := inf.applier.progress.sources[0].sink
+			sink := inf.applier.progress.sources[0].sink()
 			ctx := context.Background()
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -92,7 +92,7 @@ func BenchmarkEventAlone(b *testing.B) {
 				}), HandlerOptions{})
 				require.NoError(b, err)
 			}
-			sink := inf.applier.progress.sources[0].sink
+			sink := inf.applier.progress.sources[0].sink()
 			pods := make([]*pod, b.N)
 			for i := range pods {
 				pods[i] = benchPod(i%1000, i+2)

@@ -54,7 +54,7 @@ func TestBurstAllocatesNoMoreWithAHistory(t *testing.T) {
 		}
 		before := mallocs()
 		for _, p := range pods {
-			require.NoError(t, inf.applier.progress.sources[0].sink.Update(context.Background(), p))
+			require.NoError(t, inf.applier.progress.sources[0].sink().Update(context.Background(), p))
 		}
 		for delivered.Load() < 2*events {
 			runtime.Gosched()

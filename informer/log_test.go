@@ -105,7 +105,7 @@ func TestLogLinesOfANamespaceNameIt(t *testing.T) {
 		w.run()
 		stray := labelled("1")
 		stray.Namespace = "c"
-		require.NoError(t, inf.applier.progress.sources[0].sink.Replace(t.Context(), []*pod{stray}, "500"))
+		require.NoError(t, inf.applier.progress.sources[0].sink().Replace(t.Context(), []*pod{stray}, "500"))
 		synctest.Wait()
 		w.fail(errors.New("boom"))
 		w.disconnect(true)

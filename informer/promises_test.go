@@ -110,7 +110,7 @@ func TestPromise4NoEventForAnObjectThatTheHandlerDoesNotKnow(t *testing.T) {
 		assert.Equal(t, []string{"Added a/x 1 InitialList"}, o.take())
 
 		// A deletion that the server reports, of an object that is not cached.
-		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), p))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Delete(t.Context(), p))
 		synctest.Wait()
 		assert.Empty(t, o.take())
 	})
@@ -133,7 +133,7 @@ func TestPromise5AnotherUIDIsADeleteAndAnAdd(t *testing.T) {
 
 		other := w.get(object.KeyOf(o.view[objKey("a", "x")])).DeepCopy()
 		other.UID, other.ResourceVersion, other.Labels["n"] = "other", "9999", "3"
-		require.NoError(t, w.inf.applier.progress.sources[0].sink.Update(t.Context(), other)) // and no deletion reported
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Update(t.Context(), other)) // and no deletion reported
 		synctest.Wait()
 		assert.Equal(t, []string{"Deleted a/x 2 Watch unseen", "Added a/x 3 Watch"}, o.take())
 	})

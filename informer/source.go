@@ -34,7 +34,8 @@ type source[T Object] struct {
 	reflector *reflector.Reflector[T]
 	queue     *deltafifo.BatchFIFO[T]
 	consumer  consumer[T]
-	sink      *sink[T]
+	store     *indexer.Indexer[T]
+	stopping  <-chan struct{} // closed when what is queued need not be applied any more
 
 	// How far the changes are part of the cache: listed once the first list is,
 	// rv for what is applied, reached for what is published. See progress, which
@@ -75,6 +76,7 @@ func newRangeSource[T Object](set hashSet, filter *shardFilter, lw reflector.Lis
 // init fills in what reads lw, feeds store and logs.
 func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) error {
 	namespace := s.namespace
+	s.store = store
 	s.log = opts.Logger
 	s.queue = deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: opts.QueueLimit})
 	// Only then: with a single source the namespace says nothing.
@@ -82,7 +84,6 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 		s.log = s.log.With("namespace", namespace)
 	}
 	s.consumer.queue = s.queue
-	s.sink = &sink[T]{queue: s.queue, wake: s.consumer.wake, store: store, namespace: namespace}
 	// Interning wraps the transform, so it gets the object that is stored: what a
 	// transform drops need not be interned.
 	if opts.Transform != nil {
@@ -102,7 +103,7 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 	if ropts.Name == "" {
 		ropts.Name = opts.Name
 	}
-	r, err := reflector.New[T](lw, s.sink, ropts)
+	r, err := reflector.New[T](lw, s.sink(), ropts)
 	s.reflector = r
 	return err
 }
@@ -112,7 +113,7 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Change[T])) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.sink.ended = ctx.Done()
+	s.stopping = ctx.Done()
 	s.consumer.start(ctx, cancel, func(batch []deltafifo.Change[T]) error {
 		apply(s, batch)
 		return nil
@@ -141,17 +142,13 @@ func (s *source[T]) finish(ctx context.Context, cancel func(), err error) error 
 	return err
 }
 
-// sink is what the reflector writes to: the queue, and the cache behind it for
-// what is known already. It implements [reflector.Sink],
-// [reflector.Known] and [reflector.Audited].
-type sink[T Object] struct {
-	queue *deltafifo.BatchFIFO[T]
-	wake  func() // called after each write
-	store *indexer.Indexer[T]
-	// namespace is that of the source; empty: all of the cache.
-	namespace string
-	ended     <-chan struct{} // closed when what is queued need not be applied any more
-}
+// sink is the source as the reflector sees it: the queue, and the cache behind it for what
+// is known already. It implements [reflector.Sink], [reflector.Known] and
+// [reflector.Audited].
+type sink[T Object] source[T]
+
+// sink returns what the reflector writes to. It has no memory of its own.
+func (s *source[T]) sink() *sink[T] { return (*sink[T])(s) }
 
 // Add queues an object that is new.
 func (s *sink[T]) Add(ctx context.Context, obj T) error {
@@ -181,7 +178,7 @@ func (s *sink[T]) Bookmark(ctx context.Context, resourceVersion string) error {
 // written has what was queued applied, unless the write failed.
 func (s *sink[T]) written(err error) error {
 	if err == nil {
-		s.wake()
+		s.consumer.wake()
 	}
 	return err
 }
@@ -194,7 +191,7 @@ func (s *sink[T]) written(err error) error {
 func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
 	select {
 	case <-s.queue.Idle():
-	case <-s.ended:
+	case <-s.stopping:
 		// The informer is stopping: what is returned is not applied any more.
 	}
 	return s.store.Snapshot().Get(key)

@@ -24,10 +24,10 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 		s := inf.applier.progress.sources[0]
 		p := labelled("queued")
 		p.ResourceVersion = "1"
-		require.NoError(t, s.sink.Add(t.Context(), p))
+		require.NoError(t, s.sink().Add(t.Context(), p))
 		known := make(chan *pod, 1)
 		ask := func() {
-			found, _ := s.sink.Known(objKey("a", "x"))
+			found, _ := s.sink().Known(objKey("a", "x"))
 			known <- found
 		}
 		go ask()
@@ -43,8 +43,8 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, err := range []error{
-			s.sink.Add(ended, p), s.sink.Update(ended, p), s.sink.Delete(ended, p),
-			s.sink.Replace(ended, nil, "2"), s.sink.Bookmark(ended, "2"),
+			s.sink().Add(ended, p), s.sink().Update(ended, p), s.sink().Delete(ended, p),
+			s.sink().Replace(ended, nil, "2"), s.sink().Bookmark(ended, "2"),
 		} {
 			require.ErrorIs(t, err, context.Canceled)
 		}
@@ -54,9 +54,9 @@ func TestKnownWaitsForWhatIsQueued(t *testing.T) {
 		assert.Same(t, p, <-known)
 
 		// Nor is anything applied after the end.
-		require.NoError(t, s.sink.Bookmark(t.Context(), "3"))
+		require.NoError(t, s.sink().Bookmark(t.Context(), "3"))
 		running, stop := context.WithCancel(t.Context())
-		s.sink.ended = running.Done()
+		s.stopping = running.Done()
 		go ask()
 		synctest.Wait()
 		require.Empty(t, known)
@@ -111,7 +111,7 @@ func TestFinalStateOfAnotherUIDIsNotReported(t *testing.T) {
 		o.take()
 		other := p.DeepCopy()
 		other.UID, other.ResourceVersion, other.Labels["n"] = "other", "500", "2"
-		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), other))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Delete(t.Context(), other))
 		synctest.Wait()
 		require.Len(t, o.events, 1)
 		assert.Nil(t, o.events[0].New)

@@ -118,10 +118,10 @@ func TestVersionOfADeletionIsNoted(t *testing.T) {
 		gone := w.remove("a", "x")
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), gone.ResourceVersion))
 		assert.Equal(t, gone.ResourceVersion, w.inf.Snapshot().ResourceVersion())
-		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), labelled("nobody knows"))) // without any
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Delete(t.Context(), labelled("nobody knows"))) // without any
 		late := labelled("late")
 		late.ResourceVersion = "7"
-		require.NoError(t, w.inf.applier.progress.sources[0].sink.Delete(t.Context(), late))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Delete(t.Context(), late))
 		synctest.Wait()
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), gone.ResourceVersion))
 		assert.Equal(t, gone.ResourceVersion, w.inf.Snapshot().ResourceVersion())

@@ -38,7 +38,7 @@ func TestWaitForResourceVersionReadsYourWrites(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "9999") }()
 		synctest.Wait()
-		require.NoError(t, w.inf.applier.progress.sources[0].sink.Bookmark(t.Context(), "10000"))
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Bookmark(t.Context(), "10000"))
 		require.NoError(t, <-ended, "a bookmark is progress too")
 
 		go func() { ended <- w.inf.WaitForResourceVersion(t.Context(), "99999") }()
@@ -86,7 +86,7 @@ func TestWaitForResourceVersionWaitsForEveryNamespace(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, w.inf.WaitForResourceVersion(ctx, p.ResourceVersion), context.DeadlineExceeded)
 		for _, s := range w.inf.applier.progress.sources {
-			require.NoError(t, s.sink.Bookmark(t.Context(), p.ResourceVersion))
+			require.NoError(t, s.sink().Bookmark(t.Context(), p.ResourceVersion))
 		}
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), p.ResourceVersion))
 		w.stop()
@@ -141,7 +141,7 @@ func TestWaitForObjectIsMetByWhatCameAfterTheWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
-				s := w.inf.applier.progress.sources[0].sink
+				s := w.inf.applier.progress.sources[0].sink()
 				require.NoError(t, s.Replace(t.Context(), []*pod{object("x", "uid-x", "40")}, "40"))
 				synctest.Wait()
 				ended := make(chan error, 1)
@@ -202,7 +202,7 @@ func TestWaitsDoNotEndBeforeTheFirstList(t *testing.T) {
 		}
 		assert.Empty(t, ended, "before Run")
 		w.run()
-		s := w.inf.applier.progress.sources[0].sink
+		s := w.inf.applier.progress.sources[0].sink()
 		require.NoError(t, s.Bookmark(t.Context(), "99"))
 		require.NoError(t, s.Add(t.Context(), w.get(objKey("a", "x"))))
 		synctest.Wait()
