@@ -9,7 +9,7 @@ import (
 )
 
 func storeRows() []bench.Row {
-	return slices.Concat(readRows(), writeRows(), contentionRows(), changeRows(), memoryRows())
+	return slices.Concat(readRows(), writeRows(), storeLimitRows(), contentionRows(), changeRows(), memoryRows())
 }
 
 // store is what the stores can do. To list is to visit every object; the methods
