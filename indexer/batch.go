@@ -101,17 +101,21 @@ func (b *Batch[T]) restore() {
 	pmap.DiffArrays(b.next.objs, published.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
 		drop, back := d.OldKey, d.NewKey
 		ids := published.objs.Keys(number)
-		stayed := drop != nil && back != nil && drop.same(back)
-		if drop != nil && !stayed {
-			w.remove(hash(drop), b.next.gen, number, ids)
+		if drop != nil && back != nil && drop.same(back) {
+			w.share(b.next.gen, number, ids)
+		} else {
+			if drop != nil {
+				w.remove(hash(drop), b.next.gen, number, ids)
+			}
+			if back != nil {
+				w.add(hash(back), b.next.gen, number, 0, ids)
+			}
 		}
-		if back != nil && !stayed {
-			w.add(hash(back), b.next.gen, number, 0, ids)
-		}
-		w.change(b.next.gen, number).ids.Store(ids)
-		if back != nil && !identical(d.Old, d.New) {
+		if back != nil {
+			// Also where the batch ended with the same object: it may have stored another one
+			// before, beside keys that it copied later.
 			w.set(b.next.gen, number, published.shared.pointer(d.New))
-			// Whatever it was, the next write looks at the values themselves.
+			// Whatever the signature was, the next write looks at the values themselves.
 			w.unsign(number)
 		}
 		return true

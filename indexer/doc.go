@@ -2,11 +2,10 @@
 // resource, by namespace and name and by any number of indexes. One goroutine at a
 // time writes, any number read, and readers never lock.
 //
-// Each state of the store is an immutable [Snapshot] behind one pointer. Readers load
-// the pointer and query that snapshot as often as they like. The writer prepares
-// the next state beside it, sharing all that does not change, and swaps the
-// pointer. The README of the package says why, what happens on each failure, and
-// what it costs.
+// Each state of the store is an immutable [Snapshot] behind one pointer, which readers
+// load. The writer prepares the next state beside it, sharing all that does not change,
+// and swaps the pointer. The README of the package says why, what happens on each
+// failure, and what it costs.
 //
 //	                    Indexer
 //	               ┌──────────────┐
@@ -24,8 +23,8 @@
 //
 //	lookup, shared by all snapshots:  hash of a key ──▶ number, checked in the snapshot
 //
-// An update replaces one pointer under objects. The rest changes only if an object comes
-// or goes, or if it has other values in an index than before.
+// An update replaces one pointer under objects. The rest changes only with objects that come
+// or go, and with their values in an index.
 //
 //	byNode := indexer.NewSingleIndex("node", func(p *corev1.Pod) (string, bool) {
 //		return p.Spec.NodeName, p.Spec.NodeName != ""
@@ -33,24 +32,23 @@
 //	ix, err := indexer.New(indexer.Options[*corev1.Pod]{
 //		Indexes: []indexer.IndexDefinition[*corev1.Pod]{byNode},
 //	})
-//	…
 //	b := ix.Batch()              // the writer
 //	defer b.Discard()            // does nothing after Commit
 //	_, _, err = b.Set(pod)
 //	b.SetResourceVersion("4711")
 //	b.Commit()
-//	…
+//
 //	snap := ix.Snapshot()        // any reader
 //	pod, ok := snap.Get(key)
 //	for pod := range indexer.ByIndex(snap, byNode, "node-a") { … }
 //
-// Objects are shared: do not change an object that you got or stored; change a
-// DeepCopy of it.
+// Objects are shared: change a DeepCopy, never an object that you got or stored.
 //
 // # Promises
 //
 //  1. Readers never lock and never wait, whatever the writer does. Get, Len and
-//     Snapshot allocate nothing; iterating allocates nothing per object.
+//     Snapshot allocate nothing; iterating allocates nothing per object. (Get in an
+//     old snapshot may sort what was deleted since, once for many calls.)
 //  2. A snapshot is one point in time: objects, all indexes and the
 //     resourceVersion belong together. It never changes.
 //  3. A batch is visible as a whole after Commit, or not at all. After a panic
@@ -68,8 +66,7 @@
 //  8. Indexes can be added and removed at any time. Adding blocks writers only
 //     while it catches up. A snapshot keeps its indexes; a query of an index that
 //     it does not have gives the same answer by a full scan, logged once.
-//  9. Selectors use a label index where that leaves fewer objects to check. The
-//     result is the same.
+//  9. Selectors use a label index where that leaves less to check; the result is the same.
 //  10. Names cannot be chosen so as to slow the store down: hashes are seeded at
 //     random, and equal hashes are handled.
 //
@@ -77,8 +74,7 @@
 //
 // snapshot.go is what readers see, batch.go makes the next one, indexer.go has the
 // pointer and the lock between them. lookup.go finds an object by its key, lookup_writer.go
-// keeps that up to date, and removal.go is for snapshots that are not the current one. An index is index.go (the definition), table.go
-// (its state in one snapshot) and group.go (the objects of one value); builtin.go has
-// those of the package. replace.go, diff.go, selector.go, usage.go and mutation.go (with
-// fieldpath.go) use these. The maps are package indexer/internal/pmap.
+// keeps that up to date, and removal.go is for old snapshots. An index is index.go (the
+// definition), table.go (its state) and group.go (the objects of one value); the others use
+// these. The maps are package indexer/internal/pmap.
 package indexer

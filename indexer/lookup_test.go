@@ -33,6 +33,9 @@ func (v versioned) check(t testing.TB, keys []types.NamespacedName) {
 			require.Failf(t, "another object", "%s: %v %v, want %v %v", k, got, ok, want, had)
 		}
 	}
+	for p := range ByIndex(v.Snapshot, byFirst, "p1") {
+		require.True(t, v.want[object.KeyOf(p)] == p)
+	}
 }
 
 // checkDiff expects from Diff exactly what distinguishes the two.
@@ -80,6 +83,7 @@ func newHistory(t testing.TB, keys int, seed, drop uint64) *history {
 // step runs one batch, and compares what it sees with a model at each write.
 func (h *history) step(t testing.TB, adds int) {
 	t.Helper()
+	h.moveIndex(t)
 	next := maps.Clone(h.now)
 	b := h.ix.Batch()
 	defer b.Discard()
@@ -87,6 +91,9 @@ func (h *history) step(t testing.TB, adds int) {
 		k := h.keys[h.rng.IntN(len(h.keys))]
 		if h.rng.IntN(10) < adds {
 			p := newPod(k.Namespace, k.Name)
+			if before := h.now[k]; before != nil && h.rng.IntN(4) == 0 {
+				p = before // what is published, perhaps after something else
+			}
 			old, existed, err := b.Set(p)
 			require.NoError(t, err)
 			require.True(t, existed == (next[k] != nil) && old == next[k])
@@ -99,6 +106,14 @@ func (h *history) step(t testing.TB, adds int) {
 		k = h.keys[h.rng.IntN(len(h.keys))]
 		got, ok := b.Get(k)
 		require.True(t, ok == (next[k] != nil) && got == next[k])
+		if h.rng.IntN(20) == 0 {
+			n := 0
+			for p := range b.All() { // what it has done so far is frozen
+				require.True(t, next[object.KeyOf(p)] == p)
+				n++
+			}
+			require.Len(t, next, n)
+		}
 	}
 	if h.rng.IntN(4) == 0 {
 		b.Discard()
@@ -107,6 +122,22 @@ func (h *history) step(t testing.TB, adds int) {
 	b.Commit()
 	h.now = next
 }
+
+// moveIndex sometimes adds an index or removes it, which publishes a snapshot without a batch.
+func (h *history) moveIndex(t testing.TB) {
+	t.Helper()
+	if h.rng.IntN(8) > 0 {
+		return
+	}
+	if !registered(h.ix.Snapshot(), byFirst) {
+		require.NoError(t, h.ix.AddIndex(byFirst))
+	} else {
+		require.NoError(t, h.ix.RemoveIndex(byFirst.Name()))
+	}
+}
+
+// byFirst has few values, so that most writes leave it as it is.
+var byFirst = NewSingleIndex("first", func(p *pod) (string, bool) { return p.Name[:2], true })
 
 func (h *history) version() versioned { return versioned{h.ix.Snapshot(), h.now} }
 
@@ -282,6 +313,59 @@ func TestWriteAfterADiscardedOneReachesTheIndexes(t *testing.T) {
 	s := set(t, ix, onNode("p", "n2", "web"))
 	require.Equal(t, []string{"a/p"}, by(t, s, node, "n2"))
 	require.Empty(t, by(t, s, node, "n1"))
+}
+
+// What a batch stored first, and took back, must not come back with a later batch.
+func TestDiscardBringsBackAnObjectThatTheBatchStoredAgain(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(b *Batch[*pod]) error{
+		"a neighbour": func(b *Batch[*pod]) error { _, _, err := b.Set(newPod("n", "neighbour")); return err },
+		"a deletion":  func(b *Batch[*pod]) error { b.Delete(key("n", "p")); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ix := newIndexer(t)
+			published := newPod("n", "p")
+			set(t, ix, published, newPod("n", "q"))
+			b := ix.Batch()
+			_, _, err := b.Set(newPod("n", "p"))
+			require.NoError(t, err)
+			require.NoError(t, between(b))
+			_, _, err = b.Set(published)
+			require.NoError(t, err)
+			b.Discard()
+			b = ix.Batch()
+			require.True(t, b.SetResourceVersion("7"))
+			got, ok := b.Commit().Get(key("n", "p"))
+			require.True(t, ok)
+			require.Same(t, published, got)
+		})
+	}
+}
+
+// The index function fails once for an object. What a discarded batch made of it does not
+// count, and the next write of the object brings it into the index.
+func TestIndexRecoversAfterADiscardedBatchThatHadRecovered(t *testing.T) {
+	t.Parallel()
+	fails := true
+	node := NewIndex("node", func(p *pod) ([]string, error) {
+		if fails {
+			return nil, errUnwilling
+		}
+		return []string{p.Spec.NodeName}, nil
+	})
+	ix := newIndexer(t, node)
+	published := onNode("p", "n1", "web")
+	set(t, ix, published)
+	fails = false
+	b := ix.Batch()
+	for _, p := range []*pod{onNode("p", "n2", "web"), published} {
+		_, _, err := b.Set(p)
+		require.NoError(t, err)
+	}
+	b.Discard()
+	s := set(t, ix, onNode("p", "n1", "web"))
+	require.Equal(t, []string{"a/p"}, by(t, s, node, "n1"))
 }
 
 func TestRemovalsAreFoundHoweverLongTheListIs(t *testing.T) {

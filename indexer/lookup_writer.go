@@ -37,7 +37,7 @@ func (w *lookupWriter) add(h, gen uint64, number, place uint32, ids *[neighbours
 	if (w.used+1)*5 > len(w.cells)*4 {
 		w.resize(w.live + 1)
 	}
-	w.change(gen, number).ids.Store(ids)
+	w.share(gen, number, ids)
 	w.places[number] = place
 	w.put(cellOf(h, number))
 }
@@ -63,7 +63,7 @@ func (w *lookupWriter) put(c uint64) {
 // remove takes an object out of the table, of which the array has the keys ids now. Its
 // removal must be in the list before.
 func (w *lookupWriter) remove(h, gen uint64, number uint32, ids *[neighbours]identity) {
-	w.change(gen, number).ids.Store(ids)
+	w.share(gen, number, ids)
 	mask := uint64(len(w.cells) - 1)
 	c := cellOf(h, number)
 	p := c >> (w.shift & 63)
@@ -126,6 +126,20 @@ func (w *lookupWriter) change(gen uint64, number uint32) *latest {
 	return l
 }
 
+// share gives readers of the batch gen, and of later ones, other keys of a number and its
+// neighbours.
+func (w *lookupWriter) share(gen uint64, number uint32, ids *[neighbours]identity) {
+	was := w.change(gen, number).ids.Swap(ids)
+	if was == nil || was == ids {
+		return
+	}
+	// An old snapshot may keep those keys for long, and reads the objects in its array. They
+	// must not keep a newer object in memory.
+	for i := range was {
+		atomic.StorePointer(&was[i].object, nil)
+	}
+}
+
 // resizeLatest makes room for so many groups of numbers.
 func (w *lookupWriter) resizeLatest(groups int) {
 	next := *w.lookup
@@ -137,8 +151,10 @@ func (w *lookupWriter) resizeLatest(groups int) {
 			next.latest[i].ids.Store(old.ids.Load())
 		}
 		// Readers may keep the old one for long, and it shares the identities, which are
-		// going to have other objects. They read their arrays from here on.
+		// going to have other objects. They read their arrays from here on. Nor must the
+		// old one keep newer keys and objects in memory.
 		old.gen.Store(unreadable)
+		old.ids.Store(nil)
 	}
 	w.lookup = &next
 	w.places = resized(w.places, groups*neighbours)

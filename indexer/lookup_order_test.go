@@ -1,0 +1,148 @@
+package indexer
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// watchOrder runs write with each generation up to last, while a reader calls seen for what
+// it finds under number 0, in the order in which [Snapshot.at] looks: seen gets what it has
+// read first, and the generation that it has read after that. No generation may be lower
+// than that of what was read.
+func watchOrder(t *testing.T, last uint64, write func(w *lookupWriter, gen uint64), seen func(*latest) (of uint64)) {
+	t.Helper()
+	w := &lookupWriter{lookup: emptyLookup, removed: &removal{}, direct: true}
+	write(w, 1)
+	var table atomic.Pointer[latest]
+	table.Store(&w.latest[0])
+	var done atomic.Bool
+	var early atomic.Uint64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for l := table.Load(); !done.Load(); {
+			if of := seen(l); l.gen.Load() < of {
+				early.Store(of)
+				return
+			}
+		}
+	})
+	for gen := uint64(2); gen <= last && early.Load() == 0; gen++ {
+		write(w, gen)
+		if gen%1024 == 0 {
+			runtime.Gosched() // for a single core
+		}
+	}
+	done.Store(true)
+	wg.Wait()
+	require.Zero(t, early.Load(), "seen before its generation was stored")
+	require.Same(t, table.Load(), &w.latest[0], "the reader looked at the table in use")
+}
+
+// keysOf returns the keys of eight numbers, of which the first has the generation as its
+// name's length.
+func keysOf(gen uint64, text string) *[neighbours]identity {
+	return &[neighbours]identity{{name: text[:gen], namespace: &namespace{"n"}}}
+}
+
+// Keys come with the first add, and other ones with the next add or remove of a neighbour.
+func TestGenerationIsStoredBeforeKeys(t *testing.T) {
+	t.Parallel()
+	const last = 1 << 17
+	text := string(make([]byte, last+2))
+	of := func(l *latest) uint64 { return uint64(len(l.ids.Load()[0].name)) }
+	for name, write := range map[string]func(w *lookupWriter, gen uint64){
+		"add":    func(w *lookupWriter, gen uint64) { w.add(gen<<32, gen, 0, 0, keysOf(gen, text)); w.dropCell(gen << 32) },
+		"remove": func(w *lookupWriter, gen uint64) { w.addAndRemove(gen, keysOf(gen, text)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			watchOrder(t, last, write, of)
+		})
+	}
+}
+
+// dropCell takes a cell out again without a change of keys.
+func (w *lookupWriter) dropCell(h uint64) {
+	mask := uint64(len(w.cells) - 1)
+	for p := h >> (w.shift & 63); ; p++ {
+		if at := &w.cells[p&mask]; at.Load() == cellOf(h, 0) {
+			at.Store(0)
+			w.used--
+			w.live--
+			return
+		}
+	}
+}
+
+// addAndRemove changes the keys by remove only.
+func (w *lookupWriter) addAndRemove(gen uint64, ids *[neighbours]identity) {
+	if gen == 1 {
+		w.add(0, gen, 0, 0, ids)
+		return
+	}
+	w.remove(0, gen, 0, ids)
+	w.put(cellOf(0, 0))
+}
+
+func TestGenerationIsStoredBeforeAnObject(t *testing.T) {
+	t.Parallel()
+	const last = 1 << 17
+	objects := make([]uint64, last+1) // each has its own generation
+	write := func(w *lookupWriter, gen uint64) {
+		if gen == 1 {
+			w.add(0, gen, 0, 0, keysOf(gen, "x"))
+		}
+		objects[gen] = gen
+		w.set(gen, 0, unsafe.Pointer(&objects[gen]))
+	}
+	watchOrder(t, last, write, func(l *latest) uint64 {
+		return *(*uint64)(atomic.LoadPointer(&l.ids.Load()[0].object))
+	})
+}
+
+// A reader of the published snapshot looks for what a batch deletes, while the batch gives
+// its number to others and is discarded, or grows and shrinks the table meanwhile.
+func TestReaderFindsWhatABatchDeletesBesideIt(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	p := newPod("n", "p")
+	s := set(t, ix, p, newPod("n", "q"))
+	var done atomic.Bool
+	var lost atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for !done.Load() {
+				if got, _ := s.Get(key("n", "p")); got != p {
+					lost.Add(1)
+				}
+				if _, ok := s.Get(key("n", "other1")); ok {
+					lost.Add(1)
+				}
+			}
+		})
+	}
+	for i := range 1000 {
+		b := ix.Batch()
+		b.Delete(key("n", "p"))
+		for j := range 1 + i%20 {
+			_, _, err := b.Set(newPod("n", fmt.Sprint("other", j)))
+			require.NoError(t, err)
+		}
+		if i%2 == 0 {
+			for j := range i % 20 {
+				b.Delete(key("n", fmt.Sprint("other", j)))
+			}
+		}
+		b.Discard()
+	}
+	done.Store(true)
+	wg.Wait()
+	require.Zero(t, lost.Load())
+}
