@@ -106,6 +106,39 @@ func TestGenerationIsStoredBeforeAnObject(t *testing.T) {
 	})
 }
 
+// A reader that finds no keys takes that for an answer if the generation is not too high.
+func TestTableThatIsReplacedIsUnreadableBeforeItIsEmpty(t *testing.T) {
+	t.Parallel()
+	ids := keysOf(1, "x")
+	var table atomic.Pointer[latest]
+	next := func() *lookupWriter {
+		w := &lookupWriter{lookup: emptyLookup, direct: true}
+		w.resizeLatest(1)
+		w.share(1, 0, ids)
+		table.Store(&w.latest[0])
+		return w
+	}
+	w := next()
+	var done, wrong atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !done.Load() {
+			l := table.Load()
+			if l.ids.Load() == nil && l.gen.Load() != unreadable {
+				wrong.Store(true)
+				return
+			}
+		}
+	})
+	for range 1 << 16 {
+		w.resizeLatest(2)
+		w = next()
+	}
+	done.Store(true)
+	wg.Wait()
+	require.False(t, wrong.Load())
+}
+
 // A reader of the published snapshot looks for what a batch deletes, while the batch gives
 // its number to others and is discarded, or grows and shrinks the table meanwhile.
 func TestReaderFindsWhatABatchDeletesBesideIt(t *testing.T) {
@@ -119,11 +152,14 @@ func TestReaderFindsWhatABatchDeletesBesideIt(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			for !done.Load() {
-				if got, _ := s.Get(key("n", "p")); got != p {
-					lost.Add(1)
-				}
-				if _, ok := s.Get(key("n", "other1")); ok {
-					lost.Add(1)
+				now := ix.Snapshot() // as new as the batch allows: each changes the table once
+				for _, s := range []*Snapshot[*pod]{s, now} {
+					if got, _ := s.Get(key("n", "p")); got != p {
+						lost.Add(1)
+					}
+					if _, ok := s.Get(key("n", "other1")); ok {
+						lost.Add(1)
+					}
 				}
 			}
 		})
@@ -141,6 +177,9 @@ func TestReaderFindsWhatABatchDeletesBesideIt(t *testing.T) {
 			}
 		}
 		b.Discard()
+		b = ix.Batch() // makes what was restored readable again
+		b.SetResourceVersion(fmt.Sprint(i + 1))
+		b.Commit()
 	}
 	done.Store(true)
 	wg.Wait()

@@ -159,6 +159,9 @@ func (h *history) tableHasExactly(t testing.TB) {
 	}
 	require.Equal(t, []int{len(h.now), len(h.now), used}, []int{live, w.live, w.used})
 	require.LessOrEqual(t, numbers, len(w.latest)*neighbours)
+	for i := range w.latest {
+		require.LessOrEqual(t, w.latest[i].gen.Load(), w.gen, "the next snapshot need not descend")
+	}
 	h.ix.Snapshot().objs.Each(func(n uint32, p *pod, id *identity) bool {
 		require.True(t, w.latest[n/neighbours].ids.Load() == h.ix.Snapshot().objs.Keys(n))
 		require.True(t, (*pod)(id.object) == p, "the latest object")
