@@ -24,6 +24,15 @@ func inDeadline(t *testing.T, test func(t *testing.T, d *deadline, over func() e
 	})
 }
 
+// requirePassesIn requires that a deadline passes with err after d, and not a nanosecond before.
+func requirePassesIn(t *testing.T, d time.Duration, over func() error, err error) {
+	t.Helper()
+	time.Sleep(d - time.Nanosecond)
+	require.NoError(t, over())
+	time.Sleep(time.Nanosecond)
+	require.ErrorIs(t, over(), err)
+}
+
 func TestDeadlinePassesExactlyWhenItIsDue(t *testing.T) {
 	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
 		for range 30 {
@@ -31,10 +40,7 @@ func TestDeadlinePassesExactlyWhenItIsDue(t *testing.T) {
 			require.NoError(t, over())
 			d.extend(time.Now())
 		}
-		time.Sleep(10*time.Second - time.Nanosecond)
-		require.NoError(t, over())
-		time.Sleep(time.Nanosecond)
-		require.ErrorIs(t, over(), errIdle)
+		requirePassesIn(t, 10*time.Second, over, errIdle)
 	})
 }
 
@@ -45,10 +51,7 @@ func TestHeldDeadlinePassesOnlyAfterIt(t *testing.T) {
 		require.NoError(t, over())
 		d.extend(time.Now())
 		d.held.Store(false)
-		time.Sleep(10*time.Second - time.Nanosecond)
-		require.NoError(t, over())
-		time.Sleep(time.Nanosecond)
-		require.ErrorIs(t, over(), errIdle)
+		requirePassesIn(t, 10*time.Second, over, errIdle)
 	})
 }
 
@@ -57,10 +60,7 @@ func TestDeadlineThatIsSetAnewForgetsTheFirst(t *testing.T) {
 		other := errors.New("another")
 		time.Sleep(9 * time.Second)
 		d.set(5*time.Second, other)
-		time.Sleep(5*time.Second - time.Nanosecond)
-		require.NoError(t, over())
-		time.Sleep(time.Nanosecond)
-		require.ErrorIs(t, over(), other)
+		requirePassesIn(t, 5*time.Second, over, other)
 	})
 }
 
@@ -85,10 +85,7 @@ func TestLastDeadlinePassesWhateverIsExtendedHeldOrSet(t *testing.T) {
 		d.extend(time.Now())
 		d.held.Store(false)
 		d.set(time.Hour, errIdle)
-		time.Sleep(30*time.Second - time.Nanosecond)
-		require.NoError(t, over())
-		time.Sleep(time.Nanosecond)
-		require.ErrorIs(t, over(), errOverdue)
+		requirePassesIn(t, 30*time.Second, over, errOverdue)
 	})
 }
 
@@ -96,10 +93,7 @@ func TestLastDeadlineIsLeftAloneBySettingTheOtherToNone(t *testing.T) {
 	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
 		d.setLast(time.Minute, errOverdue)
 		d.set(0, nil)
-		time.Sleep(time.Minute - time.Nanosecond)
-		require.NoError(t, over())
-		time.Sleep(time.Nanosecond)
-		require.ErrorIs(t, over(), errOverdue)
+		requirePassesIn(t, time.Minute, over, errOverdue)
 	})
 }
 
