@@ -134,16 +134,12 @@ func fold(hash uint64) uint32 { return uint32(hash>>32) ^ uint32(hash) }
 
 // find returns the entry of item, or nil.
 func (m *entryMap[T]) find(item T, hash uint32) *entry[T] {
-	c := m.index.seek(hash)
-	for {
-		handle := c.next()
-		if handle == 0 {
-			return nil
-		}
+	for handle := m.index.find(hash, 0); handle != 0; handle = m.index.find(hash, handle) {
 		if e := m.entries.at(handle); e.item == item {
 			return e
 		}
 	}
+	return nil
 }
 
 // findOrInsert returns the entry of item, a new one if it is missing.

@@ -131,13 +131,11 @@ func (f *failures[T]) expiredLocked(handle uint32, now time.Duration) bool {
 
 // findLocked returns the handle of the count of an item, or 0.
 func (f *failures[T]) findLocked(item T, hash uint32) uint32 {
-	c := f.index.seek(hash)
-	for {
-		handle := c.next()
-		if handle == 0 || f.counts.at(handle).item == item {
-			return handle
-		}
+	handle := f.index.find(hash, 0)
+	for handle != 0 && f.counts.at(handle).item != item {
+		handle = f.index.find(hash, handle)
 	}
+	return handle
 }
 
 // dropLocked removes a count.

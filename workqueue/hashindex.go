@@ -2,7 +2,7 @@ package workqueue
 
 // hashIndex finds the handle of a record (see slab) by the hash of what the record is
 // about. It knows only hashes and handles, 8 bytes for each record: whether a record
-// with the right hash is the right one is for the caller to see, with seek.
+// with the right hash is the right one is for the caller to see, with find.
 //
 // It is an extendible hash table: a directory, addressed by the first bits of the hash,
 // of small tables, addressed by the last bits. A full table is divided into two, and
@@ -19,12 +19,11 @@ type hashIndex struct {
 	n         int
 }
 
-// hashTable is a table with linear probing. Removing moves what follows back to where
-// it belongs, so there are no tombstones.
+// hashTable is a table of groups, see hashGroup.
 type hashTable struct {
-	slots []hashSlot // a power of two
-	n     int
-	bits  uint // that all hashes in the table have in common
+	groups []hashGroup // a power of two
+	n      int
+	bits   uint // that all hashes in the table have in common
 }
 
 // hashSlot is a hash and a handle; 0 is an empty slot, as no handle is 0.
@@ -34,20 +33,25 @@ func (s hashSlot) hash() uint32   { return uint32(s >> 32) }
 func (s hashSlot) handle() uint32 { return uint32(s) }
 
 const (
-	hashSlotsMin = 8
-	// hashSlotsMax is the size of a table that is divided when it is full. It takes two
+	// hashGroupsMax is the size of a table that is divided when it is full. It takes two
 	// pages of memory, which are copied within some microseconds.
-	hashSlotsMax = 1024
-	// hashBitsMax is how many bits may address the directory. With the ten that address
-	// a table these are all there are.
+	hashGroupsMax = 128
+	// hashBitsMax is how many bits may address the directory. With those that address
+	// a group and a tag these are all there are.
 	hashBitsMax = 22
 	// hashSlotsLeast is how many records there must be for each place in the directory
 	// before it doubles. There are five times as many, unless hashes have much in common.
-	hashSlotsLeast = hashSlotsMax / 8
+	hashSlotsLeast = hashGroupsMax
 )
 
-// fullFrom is from how many records on a table of that size has no room for another.
-func fullFrom(slots int) int { return slots / 8 * 7 }
+// fullFrom is from how many records on a table of so many groups has no room for another: 13 of
+// 14 places, as a search in a table that is entirely full takes long.
+func fullFrom(groups int) int {
+	if groups == 1 {
+		return hashGroupSlots
+	}
+	return groups / 2 * (2*hashGroupSlots - 1)
+}
 
 // table returns the table for a hash; the index must not be empty.
 func (x *hashIndex) table(hash uint32) *hashTable {
@@ -55,50 +59,45 @@ func (x *hashIndex) table(hash uint32) *hashTable {
 	return x.directory[hash>>(32-x.bits)]
 }
 
-// hashCursor is a position in the search for a hash.
-type hashCursor struct {
-	slots []hashSlot
-	pos   uint32
-	hash  uint32
-}
-
-// seek begins a search.
-func (x *hashIndex) seek(hash uint32) hashCursor {
+// find returns a handle with the hash: the first one, or the one that follows after. It is 0
+// if there is none. Two things have the same hash about once in four billion.
+func (x *hashIndex) find(hash, after uint32) uint32 {
 	if x.n == 0 {
-		return hashCursor{}
-	}
-	return hashCursor{slots: x.table(hash).slots, pos: hash, hash: hash}
-}
-
-// next returns the next handle with the hash, or 0 if there is none. Two things have the
-// same hash about once in four billion.
-func (c *hashCursor) next() uint32 {
-	if len(c.slots) == 0 {
 		return 0
 	}
-	mask := uint32(len(c.slots) - 1)
-	for {
-		s := c.slots[c.pos&mask]
-		c.pos++
-		if s == 0 {
-			c.slots = nil
-			return 0
+	groups := x.table(hash).groups
+	mask, tags := uint32(len(groups)-1), repeatTag(hash)
+	// Each group may have been passed, though not all are full any more.
+	pos, step := hash, hashStep(hash)
+	for range groups {
+		g := &groups[pos&mask]
+		for found := g.matches(tags); found != 0; found &= found - 1 {
+			s := g.slots[hashSlotOf(found)]
+			switch {
+			case s.hash() != hash:
+			case after == 0:
+				return s.handle()
+			case after == s.handle():
+				after = 0
+			}
 		}
-		if s.hash() == c.hash {
-			return s.handle()
+		if !g.passed() {
+			break
 		}
+		pos += step
 	}
+	return 0
 }
 
 // insert puts in a handle that is not there.
 func (x *hashIndex) insert(hash, handle uint32) {
 	if x.directory == nil {
-		x.directory = []*hashTable{{slots: make([]hashSlot, hashSlotsMin)}}
+		x.directory = []*hashTable{{groups: make([]hashGroup, 1)}}
 	}
 	t := x.table(hash)
 	// Once, as a rule. Not if all that is in the table goes to the same half.
-	for t.n >= fullFrom(len(t.slots)) {
-		if len(t.slots) >= hashSlotsMax && x.divisible(t) {
+	for t.n >= fullFrom(len(t.groups)) {
+		if len(t.groups) >= hashGroupsMax && x.divisible(t) {
 			x.divide(t)
 		} else {
 			t.grow()
@@ -133,14 +132,12 @@ func (x *hashIndex) divide(t *hashTable) {
 	}
 	var halves [2]*hashTable
 	for i := range halves {
-		halves[i] = &hashTable{slots: make([]hashSlot, len(t.slots)), bits: t.bits + 1}
+		halves[i] = &hashTable{groups: make([]hashGroup, len(t.groups)), bits: t.bits + 1}
 	}
 	var some uint32 // any hash in the table; all lead to the same part of the directory
-	for _, s := range t.slots {
-		if s != 0 {
-			some = s.hash()
-			halves[some>>(31-t.bits)&1].insert(s)
-		}
+	for s := range t.all {
+		some = s.hash()
+		halves[some>>(31-t.bits)&1].insert(s)
 	}
 	// The part of the directory that leads to t: its first half gets one, its second the other.
 	size := 1 << (x.bits - t.bits)
@@ -152,42 +149,42 @@ func (x *hashIndex) divide(t *hashTable) {
 
 // grow doubles a table.
 func (t *hashTable) grow() {
-	old := t.slots
-	t.slots, t.n = make([]hashSlot, 2*len(old)), 0
-	for _, s := range old {
-		if s != 0 {
-			t.insert(s)
+	old := *t
+	t.groups, t.n = make([]hashGroup, 2*len(old.groups)), 0
+	for s := range old.all {
+		t.insert(s)
+	}
+}
+
+// all yields what is in the table.
+func (t *hashTable) all(yield func(s hashSlot) bool) {
+	for i := range t.groups {
+		for _, s := range t.groups[i].slots {
+			if s != 0 && !yield(s) {
+				return
+			}
 		}
 	}
 }
 
-// insert puts s into the first free slot from its own on; there must be one.
+// insert puts s into the first group on its way that has room; there must be one.
 func (t *hashTable) insert(s hashSlot) {
-	mask := uint32(len(t.slots) - 1)
-	pos := s.hash() & mask
-	for t.slots[pos] != 0 {
-		pos = (pos + 1) & mask
+	mask := uint32(len(t.groups) - 1)
+	for pos, step := s.hash(), hashStep(s.hash()); ; pos += step {
+		if t.groups[pos&mask].insert(s) {
+			t.n++
+			return
+		}
 	}
-	t.slots[pos] = s
-	t.n++
 }
 
 // remove takes out s, which must be in the table.
 func (t *hashTable) remove(s hashSlot) {
-	mask := uint32(len(t.slots) - 1)
-	gap := s.hash() & mask
-	for t.slots[gap] != s {
-		gap = (gap + 1) & mask
-	}
-	// What follows without a gap moves into it, unless it would then be before its own
-	// slot, where a search begins.
-	for pos := (gap + 1) & mask; t.slots[pos] != 0; pos = (pos + 1) & mask {
-		own := t.slots[pos].hash() & mask
-		if (pos-own)&mask >= (pos-gap)&mask {
-			t.slots[gap] = t.slots[pos]
-			gap = pos
+	mask := uint32(len(t.groups) - 1)
+	for pos, step := s.hash(), hashStep(s.hash()); ; pos += step {
+		if t.groups[pos&mask].remove(s) {
+			t.n--
+			return
 		}
 	}
-	t.slots[gap] = 0
-	t.n--
 }
