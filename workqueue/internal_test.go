@@ -305,8 +305,8 @@ func TestEntriesThatAreNotInUseHoldOnToNothing(t *testing.T) {
 	}
 	var held, linked int
 	for _, p := range pages {
-		for slot := range p.records {
-			if p.records[slot] != (entry[*int]{}) {
+		for slot := range p.records.all {
+			if p.records.all[slot] != (entry[*int]{}) {
 				held++
 			}
 		}

@@ -31,27 +31,36 @@ type slab[R any] struct {
 
 // page is not beside its records, but beside the other pages, which takes a few lines of a cache.
 type page[R any] struct {
-	records    *[pageSize]R // nil if dropped
-	free       uint32       // a bit for each record that is free
-	next, prev uint32       // the pages that have a free record; 0 at the ends
+	records    *records[R] // nil if dropped
+	free       uint32      // a bit for each record that is free
+	next, prev uint32      // the pages that have a free record; 0 at the ends
 }
 
-type spare[R any] struct{ records []*[pageSize]R }
+// records are those of a page. The runtime allocates so much memory behind a header of 8 bytes.
+// Records of 64 bytes begin where lines of a cache do, so that each is in one line, and fill
+// 2 kB with the header, as 32 of them would take 2,304 bytes.
+type records[R any] struct {
+	_   [56]byte
+	all [pageRecords]R
+}
+
+type spare[R any] struct{ records []*records[R] }
 
 const (
-	// pageSize is how many records are allocated together. Fewer cost more work of the
-	// allocator. With more, one that stays in use would keep more memory.
-	pageSize = 32
+	// pageSize is how many handles a page has, one more than records. Fewer would cost more
+	// work of the allocator. With more, a record that stays in use would keep more memory.
+	pageSize    = 32
+	pageRecords = pageSize - 1
 	// slabKept is how many free records are kept however few are in use: enough for
 	// backlogs that come and go, and about 100 kB.
 	slabKept = 1024
 
-	wholePage = ^uint32(0) // all records of a page
+	wholePage = 1<<pageRecords - 1 // all records of a page
 )
 
 // at returns the record with that handle, which must be in use.
 func (s *slab[R]) at(handle uint32) *R {
-	return &s.pages[handle/pageSize].records[handle%pageSize]
+	return &s.pages[handle/pageSize].records.all[handle%pageSize]
 }
 
 // get returns a zero record that is now in use.
@@ -69,7 +78,7 @@ func (s *slab[R]) get() (handle uint32, record *R) {
 	if p.free == 0 {
 		s.unlink(number)
 	}
-	return number*pageSize + slot, &p.records[slot]
+	return number*pageSize + slot, &p.records.all[slot]
 }
 
 // put takes a record back. It clears it, so that what it refers to can be collected.
@@ -77,7 +86,7 @@ func (s *slab[R]) put(handle uint32) {
 	number, slot := handle/pageSize, handle%pageSize
 	p := &s.pages[number]
 	var zero R
-	p.records[slot] = zero
+	p.records.all[slot] = zero
 	if p.free == 0 {
 		s.link(number)
 	}
@@ -96,7 +105,7 @@ func (s *slab[R]) drop(number uint32) {
 	s.keep(s.pages[number].records)
 	s.pages[number] = page[R]{}
 	s.holes = append(s.holes, number)
-	s.free -= pageSize
+	s.free -= pageRecords
 }
 
 // dropLast drops the last page, for those that were kept when more records were in use.
@@ -125,32 +134,32 @@ func (s *slab[R]) grow() {
 		s.pages = append(s.pages, page[R]{})
 	}
 	s.pages[number] = page[R]{records: s.newRecords(), free: wholePage}
-	s.free += pageSize
+	s.free += pageRecords
 	s.link(number)
 }
 
 // keep makes the records of a dropped page, which are zero, available to newRecords, as long
 // as the garbage collector has not run.
-func (s *slab[R]) keep(records *[pageSize]R) {
+func (s *slab[R]) keep(dropped *records[R]) {
 	kept := s.spare.Value()
 	if kept == nil {
 		kept = new(spare[R])
 		s.spare = weak.Make(kept)
 	}
-	kept.records = append(kept.records, records)
+	kept.records = append(kept.records, dropped)
 }
 
 // newRecords returns the records for a page, zero and kept if there are any.
-func (s *slab[R]) newRecords() *[pageSize]R {
+func (s *slab[R]) newRecords() *records[R] {
 	kept := s.spare.Value()
 	if kept == nil || len(kept.records) == 0 {
-		return new([pageSize]R)
+		return new(records[R])
 	}
 	last := len(kept.records) - 1
-	records := kept.records[last]
+	reused := kept.records[last]
 	kept.records[last] = nil
 	kept.records = kept.records[:last]
-	return records
+	return reused
 }
 
 // link puts a page in front of those that have a free record: what was used last is
@@ -189,9 +198,9 @@ func (s *slab[R]) each(yield func(handle uint32, record *R) bool) {
 		if p.records == nil {
 			continue
 		}
-		for used := ^p.free; used != 0; used &= used - 1 {
+		for used := wholePage &^ p.free; used != 0; used &= used - 1 {
 			slot := bits.TrailingZeros32(used)
-			if !yield(uint32(number*pageSize+slot), &p.records[slot]) {
+			if !yield(uint32(number*pageSize+slot), &p.records.all[slot]) {
 				return
 			}
 		}

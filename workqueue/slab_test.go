@@ -36,11 +36,12 @@ func (s *slab[R]) requireSound(t *testing.T) {
 			continue
 		}
 		require.Equal(t, p.free != 0, roomy[uint32(number)])
-		for slot := range p.records {
+		require.LessOrEqual(t, p.free, uint32(wholePage))
+		for slot := range p.records.all {
 			if p.free>>slot&1 == 1 {
 				free++
 				var zero R
-				require.EqualValues(t, zero, p.records[slot])
+				require.EqualValues(t, zero, p.records.all[slot])
 			}
 		}
 	}
