@@ -87,9 +87,62 @@ func (id *identity) key() types.NamespacedName {
 // search returns the number of the object with that key, whose hash is h, the object, and
 // whether there is one.
 func (s *Snapshot[T]) search(key *types.NamespacedName, h uint64) (number uint32, obj T, found bool) {
-	if key.Name == "" {
-		return 0, obj, false // what an unused number has for a name
+	number, object, sure := s.lookup.search(key, h, s.gen)
+	switch {
+	case object != nil:
+		return number, *(*T)(unsafe.Pointer(&object)), true
+	case sure:
+		return s.searchRemoved(key, h)
+	default:
+		return s.searchArray(key, h)
 	}
+}
+
+// search returns the number of the object with that key, whose hash is h, and the object, as
+// of the batch gen. If there is none, the object is nil, and sure says whether the table has
+// none; else only the array of a snapshot can tell.
+//
+// Most look-ups end here, with the first cell that has their hash. What is rare is therefore
+// left to the array: so little is done here that the processor begins the next look-up while
+// this one waits for memory.
+func (t *lookup) search(key *types.NamespacedName, h, gen uint64) (number uint32, object unsafe.Pointer, sure bool) {
+	if key.Name == "" {
+		return 0, nil, true // what an unused number has for a name
+	}
+	cells := t.cells
+	p, half := h>>(t.shift&63), h>>32
+	c := cells[p&uint64(len(cells)-1)].Load()
+	for ; c>>32 != half; c = cells[p&uint64(len(cells)-1)].Load() {
+		if c == 0 {
+			return 0, nil, true
+		}
+		p++
+	}
+	number = uint32(c) - 1
+	if int(number/neighbours) >= len(t.latest) {
+		return 0, nil, false
+	}
+	l := &t.latest[number/neighbours]
+	// The order matters. Keys that a batch may still be changing are not read: it has
+	// stored its generation before it stored ids.
+	ids := l.ids.Load()
+	if l.gen.Load() > gen || ids == nil {
+		return 0, nil, false
+	}
+	id := &ids[number%neighbours]
+	if !id.is(key) {
+		return 0, nil, false
+	}
+	// Nor does a newer object count.
+	object = atomic.LoadPointer(&id.object)
+	if l.gen.Load() > gen {
+		return 0, nil, false
+	}
+	return number, object, true
+}
+
+// searchArray is search with the keys and objects of the array.
+func (s *Snapshot[T]) searchArray(key *types.NamespacedName, h uint64) (number uint32, obj T, found bool) {
 	t := s.lookup
 	mask := uint64(len(t.cells) - 1)
 	for p := h >> (t.shift & 63); ; p++ {
@@ -99,40 +152,15 @@ func (s *Snapshot[T]) search(key *types.NamespacedName, h uint64) (number uint32
 			// cell, so an object that has just been removed is in one of them.
 			return s.searchRemoved(key, h)
 		}
-		if uint32(c>>32) != uint32(h>>32) {
+		if c>>32 != h>>32 {
 			continue
 		}
 		number = uint32(c) - 1
-		if obj, found = s.at(number, key); found {
+		obj, id := s.objs.Find(number)
+		if id != nil && id.is(key) {
 			return number, obj, true
 		}
 	}
-}
-
-// at returns the object with that number if its key in this snapshot is key.
-func (s *Snapshot[T]) at(number uint32, key *types.NamespacedName) (obj T, found bool) {
-	if i := int(number / neighbours); i < len(s.lookup.latest) {
-		l := &s.lookup.latest[i]
-		// The order matters. Keys that a batch may still be changing are not read: it has
-		// stored its generation before it stored ids.
-		ids := l.ids.Load()
-		if l.gen.Load() <= s.gen {
-			if ids == nil {
-				return obj, false
-			}
-			id := &ids[number%neighbours]
-			if !id.is(key) {
-				return obj, false
-			}
-			// Nor does a newer object count.
-			p := atomic.LoadPointer(&id.object)
-			if l.gen.Load() <= s.gen {
-				return *(*T)(unsafe.Pointer(&p)), true
-			}
-		}
-	}
-	obj, id := s.objs.Find(number)
-	return obj, id != nil && id.is(key)
 }
 
 // searchRemoved is search among the objects that were removed after the snapshot was taken.

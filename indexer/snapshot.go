@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"iter"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,7 +48,11 @@ type bucket struct {
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
 func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
-	_, obj, found := s.search(&key, s.shared.hasher.key(&key))
+	h := s.shared.hasher.key(&key)
+	if _, object, _ := s.lookup.search(&key, h, s.gen); object != nil {
+		return *(*T)(unsafe.Pointer(&object)), true
+	}
+	_, obj, found := s.search(&key, h)
 	return obj, found
 }
 
