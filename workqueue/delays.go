@@ -16,7 +16,11 @@ const releaseBatch = 256
 func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
 	var r request[T]
 	q.prepare(&r, item)
-	now := q.now()
+	return q.delay(&r, q.now(), d, retry)
+}
+
+// delay is addAfter for a prepared request.
+func (q *engine[T]) delay(r *request[T], now int64, d time.Duration, retry bool) bool {
 	q.mu.Lock()
 	if q.shuttingDown.Load() {
 		q.mu.Unlock()
@@ -28,7 +32,7 @@ func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
 		q.countRetryLocked(e)
 	}
 	pending := e.requested()
-	added := q.delayLocked(e, &r, now, d)
+	added := q.delayLocked(e, r, now, d)
 	q.noteDelayLocked(e, pending, retry, added)
 	// A delay of 0 may have queued the item.
 	w := q.waiters.next(q.order.n)

@@ -2,7 +2,6 @@ package workqueue
 
 import (
 	"context"
-	"hash/maphash"
 	"math"
 	"sync/atomic"
 	"time"
@@ -89,7 +88,6 @@ func newEngine[T comparable](opts Options[T]) *engine[T] {
 		opts:  opts,
 		start: time.Now(),
 		timed: opts.Times || opts.Metrics != nil || len(opts.MaxWait) > 1 || opts.History != nil,
-		items: entryMap[T]{seed: maphash.MakeSeed()},
 		armed: maxTime,
 	}
 	e.order = newOrder(&e.items.entries, opts.MaxWait, opts.Group != nil)
@@ -136,7 +134,7 @@ type request[T comparable] struct {
 // prepare fills in r, which is zero, for item. It calls user code. It panics if item
 // cannot be compared: to panic with the lock held would leave the queue locked for ever.
 func (q *engine[T]) prepare(r *request[T], item T) {
-	r.item, r.hash = item, q.items.hash(item)
+	r.item, r.hash = item, hashOf(item)
 	if q.opts.Group != nil {
 		r.group = q.opts.Group(item)
 	}
@@ -417,7 +415,7 @@ func (q *engine[T]) lockRunning(item T) *entry[T] {
 	var hash uint32
 	hashed := q.severalRunning.Load()
 	if hashed {
-		hash = q.items.hash(item)
+		hash = hashOf(item)
 	}
 	q.mu.Lock()
 	if several := q.count.running > 1; several != hashed {
@@ -429,7 +427,7 @@ func (q *engine[T]) lockRunning(item T) *entry[T] {
 	}
 	if !hashed {
 		q.mu.Unlock()
-		hash = q.items.hash(item)
+		hash = hashOf(item)
 		q.mu.Lock()
 	}
 	if e := q.items.find(item, hash); e != nil && e.running {
@@ -515,14 +513,8 @@ func (q *engine[T]) retriesLocked(e *entry[T]) uint32 {
 	return *q.retries.at(e.handle)
 }
 
-// forget resets the count of retries that Inspect shows. A worker calls it for each item
-// that succeeds: this costs a look at a number as long as nothing is retried. Who has
-// added an item with a rate limit, or learned of it, sees it in that number.
-func (q *engine[T]) forget(item T) {
-	if q.retrying.Load() == 0 {
-		return
-	}
-	hash := q.items.hash(item)
+// forget resets the count of retries that Inspect shows.
+func (q *engine[T]) forget(item T, hash uint32) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.items.find(item, hash); e != nil {
@@ -530,12 +522,17 @@ func (q *engine[T]) forget(item T) {
 	}
 }
 
+// noRetries reports whether no item has retries. A worker asks for each item that succeeds, so
+// this is a look at a number. Who has added an item with a rate limit, or learned of it, sees it
+// in that number.
+func (q *engine[T]) noRetries() bool { return q.retrying.Load() == 0 }
+
 // retriesOf returns how often in a row item was retried.
 func (q *engine[T]) retriesOf(item T) int {
-	if q.retrying.Load() == 0 {
+	if q.noRetries() {
 		return 0
 	}
-	hash := q.items.hash(item)
+	hash := hashOf(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.items.find(item, hash); e != nil {

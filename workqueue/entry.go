@@ -1,7 +1,5 @@
 package workqueue
 
-import "hash/maphash"
-
 // entry is everything the engine knows about one item, in one record: the
 // queue, the set of running items, the delays and the look-up table all link
 // the same entries. One look-up therefore answers every question about an
@@ -111,7 +109,6 @@ func (l *entryList[T]) remove(e *entry[T]) {
 // entryMap has the entries, and finds that of an item. The item is only in its entry: a
 // Go map would hold it a second time, and compute its hash under the lock, at each call.
 type entryMap[T comparable] struct {
-	seed    maphash.Seed
 	entries slab[entry[T]]
 	index   hashIndex
 	peak    int // the most entries since the index was made
@@ -124,13 +121,6 @@ type entryMap[T comparable] struct {
 const oversizedFrom = 8 * slabKept
 
 func (m *entryMap[T]) len() int { return m.index.n }
-
-// hash returns the hash of an item, for the other methods. It needs no lock. It panics
-// if the item cannot be compared, as a map would.
-func (m *entryMap[T]) hash(item T) uint32 { return fold(maphash.Comparable(m.seed, item)) }
-
-// fold makes a hash of 64 bits one of 32.
-func fold(hash uint64) uint32 { return uint32(hash>>32) ^ uint32(hash) }
 
 // find returns the entry of item, or nil.
 func (m *entryMap[T]) find(item T, hash uint32) *entry[T] {

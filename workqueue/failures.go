@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"hash/maphash"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -18,8 +17,7 @@ import (
 // of expiry, and the oldest one is the only candidate.
 type failures[T comparable] struct {
 	keep  time.Duration // how long after its last failure an item is remembered
-	seed  maphash.Seed
-	start time.Time // times in here are since then
+	start time.Time     // times in here are since then
 
 	n atomic.Int32 // how many counts there are, changed under mu
 
@@ -53,17 +51,12 @@ const (
 
 // init makes failures ready that remember an item for so long.
 func (f *failures[T]) init(keep time.Duration) {
-	f.keep, f.seed, f.start = keep, maphash.MakeSeed(), time.Now()
+	f.keep, f.start = keep, time.Now()
 }
 
-// hash returns the hash of an item. Like now, it is called without the lock.
-func (f *failures[T]) hash(item T) uint32 { return fold(maphash.Comparable(f.seed, item)) }
-
-func (f *failures[T]) now() time.Duration { return time.Since(f.start) }
-
-// add records a failure of item and returns how many there were before.
-func (f *failures[T]) add(item T) int {
-	hash, now := f.hash(item), f.now()
+// add records a failure and returns how many of the item there were before.
+func (f *failures[T]) add(failed failed[T]) int {
+	item, hash, now := failed.item, failed.hash, failed.at.Sub(f.start)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// Bounded work per call, with the lock held: no call pays for a burst long ago.
@@ -97,10 +90,10 @@ func (f *failures[T]) add(item T) int {
 
 // count returns how many failures of item are remembered.
 func (f *failures[T]) count(item T) int {
-	if f.n.Load() == 0 {
+	if f.empty() {
 		return 0
 	}
-	hash, now := f.hash(item), f.now()
+	hash, now := hashOf(item), time.Since(f.start)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if handle := f.findLocked(item, hash); handle != 0 && !f.expiredLocked(handle, now) {
@@ -109,13 +102,19 @@ func (f *failures[T]) count(item T) int {
 	return 0
 }
 
+// empty reports whether nothing has failed. It takes no lock.
+func (f *failures[T]) empty() bool { return f.n.Load() == 0 }
+
 // forget removes the count of item, if there is one. It takes the lock, unless nothing
 // has failed: it is called for each item that succeeds.
 func (f *failures[T]) forget(item T) {
-	if f.n.Load() == 0 {
-		return
+	if !f.empty() {
+		f.forgetHashed(item, hashOf(item))
 	}
-	hash := f.hash(item)
+}
+
+// forgetHashed is forget with the hash of the item.
+func (f *failures[T]) forgetHashed(item T, hash uint32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if handle := f.findLocked(item, hash); handle != 0 {

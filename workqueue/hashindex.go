@@ -1,5 +1,17 @@
 package workqueue
 
+import "hash/maphash"
+
+// hashSeed is the same for queues and limiters, so that they can pass each other the hash of
+// an item.
+var hashSeed = maphash.MakeSeed()
+
+// hashOf returns the hash of an item. It panics if the item cannot be compared, as a map would.
+func hashOf[T comparable](item T) uint32 {
+	hash := maphash.Comparable(hashSeed, item)
+	return uint32(hash>>32) ^ uint32(hash)
+}
+
 // hashIndex finds the handle of a record (see slab) by the hash of what the record is
 // about. It knows only hashes and handles, 8 bytes for each record: whether a record
 // with the right hash is the right one is for the caller to see, with find.

@@ -208,11 +208,11 @@ func TestItemsWithTheSameHashAreToldApart(t *testing.T) {
 	var f failures[string]
 	f.init(time.Hour)
 	for range 3 {
-		f.add("a")
+		f.add(failedNow("a"))
 	}
 	// As if b had the hash of a.
 	handle, c := f.counts.get()
-	c.item, c.hash, c.n = "b", f.hash("a"), 8
+	c.item, c.hash, c.n = "b", hashOf("a"), 8
 	f.index.insert(c.hash, handle)
 	assert.Equal(t, handle, f.findLocked("b", c.hash))
 	assert.Equal(t, 3, f.count("a"))

@@ -210,7 +210,7 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 	failures, failing := e.failing.worst(limit)
 	hashes := make([]uint32, len(failures))
 	for i := range failures {
-		hashes[i] = e.items.hash(failures[i].Item)
+		hashes[i] = hashOf(failures[i].Item)
 	}
 	// Only copying needs the lock; sorting is done after it.
 	e.mu.Lock()
@@ -268,7 +268,7 @@ func (i *ItemInspection[T]) Found() bool {
 // holds.
 func (q *plain[T]) InspectItem(item T) ItemInspection[T] {
 	e := q.engine
-	hash := e.items.hash(item)
+	hash := hashOf(item)
 	in := ItemInspection[T]{Queue: e.opts.Name, Item: Item[T]{Item: item}, Failure: e.failing.of(item)}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -97,10 +97,10 @@ func TestExpiredFailureThatIsCountedAgainIsListedOnce(t *testing.T) {
 		var f failures[int]
 		f.init(time.Minute)
 		for i := range 10 {
-			f.add(i)
+			f.add(failedNow(i))
 		}
 		<-time.After(time.Hour)
-		f.add(7)
+		f.add(failedNow(7))
 		var listed []int
 		for handle := f.oldest; handle != 0 && len(listed) <= 10; handle = f.counts.at(handle).next {
 			listed = append(listed, f.counts.at(handle).item)
@@ -118,7 +118,7 @@ func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
 	f.init(time.Hour)
 	burst := func(n int) {
 		for i := range n {
-			f.add(i)
+			f.add(failedNow(i))
 		}
 		for i := range n {
 			f.forget(i)
@@ -405,7 +405,7 @@ func TestEntriesWithRetriesAreCounted(t *testing.T) {
 	assert.Equal(t, 1, q.NumRequeues("c"), "the limiter remembers it")
 	q.AddRateLimited("e")
 	e.mu.Lock()
-	x := e.items.find("e", e.items.hash("e"))
+	x := e.items.find("e", hashOf("e"))
 	*e.retries.at(x.handle) = math.MaxUint32
 	e.mu.Unlock()
 	q.AddRateLimited("e")

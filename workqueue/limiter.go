@@ -45,39 +45,20 @@ type fastSlow[T comparable] struct {
 }
 
 // When counts a failure: the first ones wait for the fast delay.
-func (l *fastSlow[T]) When(item T) time.Duration {
-	if l.failures.add(item) < l.fastAttempts {
-		return l.fast
+func (l *fastSlow[T]) When(item T) time.Duration { return l.whenFailed(failedNow(item), 0) }
+
+func (l *fastSlow[T]) whenFailed(f failed[T], wait time.Duration) time.Duration {
+	if l.failures.add(f) < l.fastAttempts {
+		return max(wait, l.fast)
 	}
-	return l.slow
+	return max(wait, l.slow)
 }
+
+func (l *fastSlow[T]) forgetHashed(item T, hash uint32) { l.failures.forgetHashed(item, hash) }
+func (l *fastSlow[T]) hasBucket() bool                  { return false }
 
 func (l *fastSlow[T]) Forget(item T)          { l.failures.forget(item) }
 func (l *fastSlow[T]) NumRequeues(item T) int { return l.failures.count(item) }
-
-// waitingLimiter is implemented by limiters whose demand may depend on how long
-// the item will wait anyway, because they are a bucket or have one inside.
-type waitingLimiter[T comparable] interface {
-	// whenAfter is When for an item that waits at least so long; it returns no
-	// less.
-	whenAfter(item T, wait time.Duration) time.Duration
-	hasBucket() bool
-}
-
-// hasBucket reports whether a token bucket is part of the limiter, so that its demand
-// depends on how long the item will wait anyway.
-func hasBucket[T comparable](l RateLimiter[T]) bool {
-	w, ok := l.(waitingLimiter[T])
-	return ok && w.hasBucket()
-}
-
-// whenAfter asks l for the delay of an item that waits for at least that long.
-func whenAfter[T comparable](l RateLimiter[T], item T, wait time.Duration) time.Duration {
-	if w, ok := l.(waitingLimiter[T]); ok {
-		return w.whenAfter(item, wait)
-	}
-	return max(wait, l.When(item))
-}
 
 // MaxOf returns a limiter that demands the longest delay of several. Limiters
 // with a limit over all items ([Bucket]) are asked last, so that they know how
@@ -101,19 +82,28 @@ func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
 // maxOf keeps the order of asking: plain first, waiting last.
 type maxOf[T comparable] struct{ plain, waiting []RateLimiter[T] }
 
-func (m *maxOf[T]) When(item T) time.Duration { return m.whenAfter(item, 0) }
+func (m *maxOf[T]) When(item T) time.Duration { return m.whenFailed(failedNow(item), 0) }
 func (m *maxOf[T]) hasBucket() bool           { return len(m.waiting) > 0 }
 
-// whenAfter asks the buckets last: only then is it known how long the item waits
+// whenFailed asks the buckets last: only then is it known how long the item waits
 // anyway.
-func (m *maxOf[T]) whenAfter(item T, wait time.Duration) time.Duration {
+func (m *maxOf[T]) whenFailed(f failed[T], wait time.Duration) time.Duration {
 	for _, l := range m.plain {
-		wait = max(wait, l.When(item))
+		wait = whenFailed(l, f, wait)
 	}
 	for _, l := range m.waiting {
-		wait = max(wait, whenAfter(l, item, wait))
+		wait = whenFailed(l, f, wait)
 	}
 	return wait
+}
+
+func (m *maxOf[T]) forgetHashed(item T, hash uint32) {
+	for _, l := range m.plain {
+		forgetHashed(l, item, hash)
+	}
+	for _, l := range m.waiting {
+		forgetHashed(l, item, hash)
+	}
 }
 
 // Forget makes every limiter forget item.
@@ -156,12 +146,14 @@ type maxWait[T comparable] struct {
 	longest time.Duration
 }
 
-func (m *maxWait[T]) When(item T) time.Duration { return m.whenAfter(item, 0) }
+func (m *maxWait[T]) When(item T) time.Duration { return m.whenFailed(failedNow(item), 0) }
 func (m *maxWait[T]) hasBucket() bool           { return hasBucket(m.RateLimiter) }
 
-func (m *maxWait[T]) whenAfter(item T, wait time.Duration) time.Duration {
-	return max(wait, min(m.longest, whenAfter(m.RateLimiter, item, wait)))
+func (m *maxWait[T]) whenFailed(f failed[T], wait time.Duration) time.Duration {
+	return max(wait, min(m.longest, whenFailed(m.RateLimiter, f, wait)))
 }
+
+func (m *maxWait[T]) forgetHashed(item T, hash uint32) { forgetHashed(m.RateLimiter, item, hash) }
 
 // Bucket returns a limiter that spreads the retries of all items by a token
 // bucket: limiter's burst at once, then one after the other at its rate. It
@@ -191,13 +183,16 @@ type bucket[T comparable] struct {
 	later timeHeap // when items that did not take a place are due
 }
 
-func (b *bucket[T]) When(item T) time.Duration { return b.whenAfter(item, 0) }
-func (b *bucket[T]) hasBucket() bool           { return true }
+func (b *bucket[T]) When(item T) time.Duration {
+	return b.whenFailed(failed[T]{item: item, at: time.Now()}, 0)
+}
 
-// whenAfter takes a token now, or books one for the time when the item is due. It
+func (b *bucket[T]) hasBucket() bool { return true }
+
+// whenFailed takes a token now, or books one for the time when the item is due. It
 // takes the lock.
-func (b *bucket[T]) whenAfter(_ T, wait time.Duration) time.Duration {
-	now := time.Now()
+func (b *bucket[T]) whenFailed(f failed[T], wait time.Duration) time.Duration {
+	now := f.at
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	// The tokens of items that have become due are paid before this item asks, so
@@ -223,8 +218,9 @@ func (b *bucket[T]) whenAfter(_ T, wait time.Duration) time.Duration {
 	return wait
 }
 
-func (b *bucket[T]) Forget(T)          {}
-func (b *bucket[T]) NumRequeues(T) int { return 0 }
+func (b *bucket[T]) Forget(T)               {}
+func (b *bucket[T]) forgetHashed(T, uint32) {}
+func (b *bucket[T]) NumRequeues(T) int      { return 0 }
 
 // timeHeap is a binary heap of times, the earliest first.
 type timeHeap []time.Time

@@ -47,9 +47,14 @@ type exponential[T comparable] struct {
 	failures  failures[T]
 }
 
-func (l *exponential[T]) When(item T) time.Duration {
-	return l.delay(l.failures.add(item))
+func (l *exponential[T]) When(item T) time.Duration { return l.whenFailed(failedNow(item), 0) }
+
+func (l *exponential[T]) whenFailed(f failed[T], wait time.Duration) time.Duration {
+	return max(wait, l.delay(l.failures.add(f)))
 }
+
+func (l *exponential[T]) forgetHashed(item T, hash uint32) { l.failures.forgetHashed(item, hash) }
+func (l *exponential[T]) hasBucket() bool                  { return false }
 
 // delay returns the delay after n earlier failures.
 func (l *exponential[T]) delay(n int) time.Duration {

@@ -247,6 +247,7 @@ func (q *delaying[T]) Park(item T, until Condition, timeout time.Duration) {
 type RateLimitingQueue[T comparable] struct {
 	delaying[T]
 	limiter RateLimiter[T]
+	own     ownLimiter[T] // the limiter, or nil if it is not of this package
 }
 
 // NewRateLimiting returns an empty rate-limiting queue. A nil limiter stands for
@@ -255,7 +256,8 @@ func NewRateLimiting[T comparable](limiter RateLimiter[T], opts Options[T]) *Rat
 	if limiter == nil {
 		limiter = DefaultControllerRateLimiter[T]()
 	}
-	return &RateLimitingQueue[T]{delaying[T]{plain[T]{newEngine(opts)}}, limiter}
+	own, _ := limiter.(ownLimiter[T])
+	return &RateLimitingQueue[T]{delaying[T]{plain[T]{newEngine(opts)}}, limiter, own}
 }
 
 // AddRateLimited adds item after the delay that the limiter demands, by the
@@ -268,16 +270,34 @@ func (q *RateLimitingQueue[T]) retry(item T) bool {
 	if q.ShuttingDown() {
 		return false // without using up what the limiter has to give
 	}
-	// The limiter is user code and has its own lock: it is asked without the queue's.
-	return q.engine.addAfter(item, q.limiter.When(item), true)
+	// The limiter has its own lock: it is asked without the queue's.
+	if q.own == nil {
+		// It is user code, which may take long: the time is read afterwards.
+		return q.engine.addAfter(item, q.limiter.When(item), true)
+	}
+	var r request[T]
+	q.engine.prepare(&r, item)
+	now := q.engine.now()
+	at := q.engine.start.Add(time.Duration(now))
+	d := q.own.whenFailed(failed[T]{item: item, hash: r.hash, at: at}, 0)
+	return q.engine.delay(&r, now, d, true)
 }
 
 // Forget makes the limiter treat item as one that never failed. Call it when
 // processing succeeded or the item is dropped. It does not take the item out
 // of the queue.
 func (q *RateLimitingQueue[T]) Forget(item T) {
-	q.limiter.Forget(item)
-	q.engine.forget(item)
+	switch {
+	case q.engine.noRetries():
+		q.limiter.Forget(item)
+	case q.own == nil:
+		q.limiter.Forget(item)
+		q.engine.forget(item, hashOf(item))
+	default:
+		hash := hashOf(item)
+		q.own.forgetHashed(item, hash)
+		q.engine.forget(item, hash)
+	}
 }
 
 // NumRequeues returns how often item was retried since it was last forgotten,
