@@ -94,33 +94,46 @@ func (b *Batch[T]) Discard() {
 // snapshot do not need, but the next batch does. It costs what the batch has changed.
 func (b *Batch[T]) restore() {
 	published, w := b.ix.Snapshot(), &b.ix.lookup
-	hash := func(id *identity) uint64 {
-		key := id.key()
-		return published.shared.hasher.key(&key)
+	if published.lookup == emptyLookup {
+		w.drop()
 	}
 	pmap.DiffArrays(b.next.objs, published.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
-		drop, back := d.OldKey, d.NewKey
-		ids := published.objs.Keys(number)
-		if drop != nil && back != nil && drop.same(back) {
-			w.share(b.next.gen, number, ids)
-		} else {
-			if drop != nil {
-				w.remove(hash(drop), b.next.gen, number, ids)
-			}
-			if back != nil {
-				w.add(hash(back), b.next.gen, number, 0, ids)
-			}
+		if !w.small() {
+			b.restoreNumber(published, number, d)
 		}
-		if back != nil {
-			// Also where the batch ended with the same object: it may have stored another one
-			// before, beside keys that it copied later.
-			w.set(b.next.gen, number, published.shared.pointer(d.New))
+		if d.NewKey != nil {
 			// Whatever the signature was, the next write looks at the values themselves.
 			w.unsign(number)
 		}
 		return true
 	})
 	w.restorePlaces()
+}
+
+// restoreNumber brings back what the table has under a number.
+func (b *Batch[T]) restoreNumber(published *Snapshot[T], number uint32, d *pmap.ArrayDelta[T, identity]) {
+	w, gen := &b.ix.lookup, b.next.gen
+	hash := func(id *identity) uint64 {
+		key := id.key()
+		return published.shared.hasher.key(&key)
+	}
+	drop, back := d.OldKey, d.NewKey
+	ids := published.objs.Keys(number)
+	if drop != nil && back != nil && drop.same(back) {
+		w.share(gen, number, ids)
+	} else {
+		if drop != nil {
+			w.remove(hash(drop), gen, number, ids)
+		}
+		if back != nil {
+			w.add(hash(back), gen, number, 0, ids)
+		}
+	}
+	if back != nil {
+		// Also where the batch ended with the same object: it may have stored another one
+		// before, beside keys that it copied later.
+		w.set(gen, number, published.shared.pointer(d.New))
+	}
 }
 
 // Get returns the object with that key as the batch has it so far.
@@ -242,12 +255,34 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 func (b *Batch[T]) insert(key *types.NamespacedName, h uint64, obj T) uint32 {
 	s := b.next
 	nb := s.editBucket(key.Namespace)
+	w := &b.ix.lookup
+	if w.small() && s.Len() < neighbours {
+		number, id := s.objs.AddFew(s.gen, obj)
+		place, _ := nb.numbers.Add(s.gen, number)
+		*id = identity{name: key.Name, namespace: nb.namespace}
+		w.place(number, place)
+		return number
+	}
+	if w.small() {
+		b.makeTable()
+	}
 	number, id := s.objs.Add(s.gen, obj)
 	place, _ := nb.numbers.Add(s.gen, number)
 	*id = identity{key.Name, nb.namespace, s.shared.pointer(obj)}
-	b.ix.lookup.add(h, s.gen, number, place, s.objs.Keys(number))
-	s.lookup = b.ix.lookup.lookup
+	w.add(h, s.gen, number, place, s.objs.Keys(number))
+	s.lookup = w.lookup
 	return number
+}
+
+// makeTable puts what there is into a table, as the store is not going to be small.
+func (b *Batch[T]) makeTable() {
+	s, w := b.next, &b.ix.lookup
+	s.objs.Each(func(number uint32, obj T, id *identity) bool {
+		key := id.key()
+		w.add(s.shared.hasher.key(&key), s.gen, number, w.places[number], s.objs.Keys(number))
+		w.set(s.gen, number, s.shared.pointer(obj))
+		return true
+	})
 }
 
 // Delete removes the object with that key and returns it. After the end of the

@@ -14,6 +14,8 @@ import (
 // one that is asked for. What a table has too much does no harm then; what it lacks, since
 // an object was removed after the snapshot was taken, is in the list of removals.
 //
+// A store of few objects has no table. See [Snapshot.scan].
+//
 // A cell is 0 if it was never used. Else it has the upper half of a hash and, below that,
 // the number plus 1, which are read and written at once. A cell in use never moves, so a
 // reader needs no lock.
@@ -49,7 +51,8 @@ const (
 	unreadable = uint64(1<<64 - 1)
 )
 
-// emptyLookup is the table of an indexer that never had an object.
+// emptyLookup stands for the table of a small store, whose numbers are all those of one
+// node. The store gets a table when an object gets a number beyond them, and keeps it.
 var emptyLookup = &lookup{cells: make([]atomic.Uint64, 1), shift: 64}
 
 // cellOf returns the cell of an object whose key has the hash h.
@@ -62,7 +65,7 @@ type identity struct {
 	name      string
 	namespace *namespace
 	// object is what was stored last, if an object is a plain pointer. All versions of the
-	// array that share the identity share this, too; see latest.
+	// array that share the identity share this, too; see latest. It is nil in a small store.
 	object unsafe.Pointer
 }
 
@@ -163,8 +166,23 @@ func (s *Snapshot[T]) searchArray(key *types.NamespacedName, h uint64) (number u
 	}
 }
 
-// searchRemoved is search among the objects that were removed after the snapshot was taken.
+// scan is search in a small store. It compares the keys one by one, and reads nothing but
+// what belongs to the snapshot.
+func (s *Snapshot[T]) scan(key *types.NamespacedName) (number uint32, obj T, found bool) {
+	for number = range uint32(neighbours) {
+		if o, id := s.objs.Find(number); id != nil && id.is(key) {
+			return number, o, true
+		}
+	}
+	return 0, obj, false
+}
+
+// searchRemoved is search for what the table does not have: the objects that were removed
+// after the snapshot was taken, or all of a small store.
 func (s *Snapshot[T]) searchRemoved(key *types.NamespacedName, h uint64) (number uint32, obj T, found bool) {
+	if s.lookup == emptyLookup {
+		return s.scan(key)
+	}
 	if s.removed.next.Load() == nil {
 		return 0, obj, false // as a rule, for a snapshot that is the current one
 	}

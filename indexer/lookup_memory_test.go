@@ -39,23 +39,24 @@ func collected(pods ...weak.Pointer[pod]) []bool {
 
 func TestOldSnapshotKeepsItsOwnObjectsOnly(t *testing.T) {
 	t.Parallel()
-	ix := newIndexer(t)
-	storeWeakly(t, ix, "stays")
-	v1 := storeWeakly(t, ix, "p")
-	old := ix.Snapshot()
-	v2 := storeWeakly(t, ix, "p")
-	v3 := storeWeakly(t, ix, "p")
-	q := storeWeakly(t, ix, "q")
-	require.Equal(t, []bool{false, true, false, false}, collected(v1, v2, v3, q))
-	removeNames(ix, "p", "q")
-	require.Equal(t, []bool{false, true, true}, collected(v1, v3, q))
-	got, ok := old.Get(key("n", "p"))
-	require.True(t, ok && got == v1.Value())
+	inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
+		storeWeakly(t, ix, "stays")
+		v1 := storeWeakly(t, ix, "p")
+		old := ix.Snapshot()
+		v2 := storeWeakly(t, ix, "p")
+		v3 := storeWeakly(t, ix, "p")
+		q := storeWeakly(t, ix, "q")
+		require.Equal(t, []bool{false, true, false, false}, collected(v1, v2, v3, q))
+		removeNames(ix, "p", "q")
+		require.Equal(t, []bool{false, true, true}, collected(v1, v3, q))
+		got, ok := old.Get(key("n", "p"))
+		require.True(t, ok && got == v1.Value())
 
-	// The last one of a group of neighbours goes with its keys.
-	removeNames(ix, "stays")
-	runtime.KeepAlive(old)
-	require.Equal(t, []bool{true}, collected(v1))
+		// The last one of a group of neighbours goes with its keys.
+		removeNames(ix, "stays")
+		runtime.KeepAlive(old)
+		require.Equal(t, []bool{true}, collected(v1))
+	})
 }
 
 func TestOldTableKeepsNoNewerObjects(t *testing.T) {
@@ -90,35 +91,41 @@ func TestOldTableKeepsNoNewerObjects(t *testing.T) {
 
 func TestDiscardedBatchKeepsNothing(t *testing.T) {
 	t.Parallel()
-	ix := newIndexer(t)
-	kept := storeWeakly(t, ix, "p")
-	discard := func() (pods []weak.Pointer[pod]) {
-		b := ix.Batch()
-		defer b.Discard()
-		for i := range 10_000 {
-			p := newPod("n", fmt.Sprint("q", i))
+	inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
+		others := ix.Batch() // a table stays
+		for p := range ix.All() {
+			others.Delete(object.KeyOf(p))
+		}
+		others.Commit()
+		kept := storeWeakly(t, ix, "p")
+		discard := func() (pods []weak.Pointer[pod]) {
+			b := ix.Batch()
+			defer b.Discard()
+			for i := range 10_000 {
+				p := newPod("n", fmt.Sprint("q", i))
+				_, _, err := b.Set(p)
+				require.NoError(t, err)
+				pods = append(pods, weak.Make(p))
+			}
+			p := newPod("n", "p")
 			_, _, err := b.Set(p)
 			require.NoError(t, err)
-			pods = append(pods, weak.Make(p))
+			return append(pods, weak.Make(p))
 		}
-		p := newPod("n", "p")
-		_, _, err := b.Set(p)
-		require.NoError(t, err)
-		return append(pods, weak.Make(p))
-	}
-	before := ix.Snapshot()
-	for i, gone := range collected(discard()...) {
-		if !gone {
-			require.Failf(t, "kept", "object %d", i)
+		before := ix.Snapshot()
+		for i, gone := range collected(discard()...) {
+			if !gone {
+				require.Failf(t, "kept", "object %d", i)
+			}
 		}
-	}
-	require.Equal(t, []bool{false}, collected(kept))
-	require.Same(t, before, ix.Snapshot())
+		require.Equal(t, []bool{false}, collected(kept))
+		require.Same(t, before, ix.Snapshot())
 
-	// Nor does it leave its room.
-	require.Len(t, ix.lookup.cells, minCells)
-	require.LessOrEqual(t, len(ix.lookup.latest), minCells)
-	require.LessOrEqual(t, len(ix.lookup.places), minCells*neighbours)
+		// Nor does it leave its room.
+		require.LessOrEqual(t, len(ix.lookup.cells), minCells)
+		require.LessOrEqual(t, len(ix.lookup.latest), minCells)
+		require.LessOrEqual(t, len(ix.lookup.places), minCells*neighbours)
+	})
 }
 
 // As above, in a store without objects.
@@ -130,6 +137,34 @@ func TestDiscardedFirstBatchLeavesNoRoom(t *testing.T) {
 		_, _, err := b.Set(p)
 		require.NoError(t, err)
 	}
+	require.False(t, ix.lookup.small())
 	b.Discard()
-	require.LessOrEqual(t, len(ix.lookup.latest), minCells)
+	require.True(t, ix.lookup.small(), "it has no table either")
+	require.Len(t, ix.lookup.places, neighbours)
+}
+
+// What a batch has frozen shares keys with the published state, and may still be iterated
+// over, or compared, when the batch is discarded.
+func TestFrozenStateOfADiscardedBatchStaysAsItWas(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	pods := numbered(neighbours)
+	set(t, ix, pods...)
+	b := ix.Batch()
+	more := numbered(3 * neighbours)
+	for _, p := range more {
+		_, _, err := b.Set(p)
+		require.NoError(t, err)
+	}
+	frozen := b.freeze()
+	require.NotSame(t, emptyLookup, frozen.lookup)
+	b.Discard()
+	later := numbered(3 * neighbours)
+	set(t, ix, later...) // makes a table again, with the same keys
+	for i, p := range more {
+		got, ok := frozen.Get(object.KeyOf(p))
+		require.True(t, ok && got == p, "%d", i)
+		got, ok = ix.Get(object.KeyOf(p))
+		require.True(t, ok && got == later[i], "%d", i)
+	}
 }

@@ -143,45 +143,46 @@ func TestTableThatIsReplacedIsUnreadableBeforeItIsEmpty(t *testing.T) {
 // its number to others and is discarded, or grows and shrinks the table meanwhile.
 func TestReaderFindsWhatABatchDeletesBesideIt(t *testing.T) {
 	t.Parallel()
-	ix := newIndexer(t)
-	p := newPod("n", "p")
-	s := set(t, ix, p, newPod("n", "q"))
-	var done atomic.Bool
-	var lost atomic.Int64
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for !done.Load() {
-				now := ix.Snapshot() // as new as the batch allows: each changes the table once
-				for _, s := range []*Snapshot[*pod]{s, now} {
-					if got, _ := s.Get(key("n", "p")); got != p {
-						lost.Add(1)
-					}
-					if _, ok := s.Get(key("n", "other1")); ok {
-						lost.Add(1)
+	inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
+		p := newPod("n", "p")
+		s := set(t, ix, p, newPod("n", "q"))
+		var done atomic.Bool
+		var lost atomic.Int64
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				for !done.Load() {
+					now := ix.Snapshot() // as new as the batch allows: each changes the table once
+					for _, s := range []*Snapshot[*pod]{s, now} {
+						if got, _ := s.Get(key("n", "p")); got != p {
+							lost.Add(1)
+						}
+						if _, ok := s.Get(key("n", "other1")); ok {
+							lost.Add(1)
+						}
 					}
 				}
-			}
-		})
-	}
-	for i := range 1000 {
-		b := ix.Batch()
-		b.Delete(key("n", "p"))
-		for j := range 1 + i%20 {
-			_, _, err := b.Set(newPod("n", fmt.Sprint("other", j)))
-			require.NoError(t, err)
+			})
 		}
-		if i%2 == 0 {
-			for j := range i % 20 {
-				b.Delete(key("n", fmt.Sprint("other", j)))
+		for i := range 1000 {
+			b := ix.Batch()
+			b.Delete(key("n", "p"))
+			for j := range 1 + i%20 {
+				_, _, err := b.Set(newPod("n", fmt.Sprint("other", j)))
+				require.NoError(t, err)
 			}
+			if i%2 == 0 {
+				for j := range i % 20 {
+					b.Delete(key("n", fmt.Sprint("other", j)))
+				}
+			}
+			b.Discard()
+			b = ix.Batch() // makes what was restored readable again
+			b.SetResourceVersion(fmt.Sprint(i + 1))
+			b.Commit()
 		}
-		b.Discard()
-		b = ix.Batch() // makes what was restored readable again
-		b.SetResourceVersion(fmt.Sprint(i + 1))
-		b.Commit()
-	}
-	done.Store(true)
-	wg.Wait()
-	require.Zero(t, lost.Load())
+		done.Store(true)
+		wg.Wait()
+		require.Zero(t, lost.Load())
+	})
 }

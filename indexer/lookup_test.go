@@ -145,6 +145,20 @@ func (h *history) version() versioned { return versioned{h.ix.Snapshot(), h.now}
 func (h *history) tableHasExactly(t testing.TB) {
 	t.Helper()
 	w := &h.ix.lookup
+	require.Equal(t, w.small(), h.ix.Snapshot().lookup == emptyLookup)
+	h.ix.Snapshot().objs.Each(func(n uint32, _ *pod, id *identity) bool {
+		nb, ok := h.ix.Snapshot().bucket(id.namespace.name)
+		require.True(t, ok)
+		require.Equal(t, n, nb.numbers.Get(w.places[n]))
+		require.True(t, !w.small() || n < neighbours && id.object == nil, "%d", n)
+		return true
+	})
+	if w.small() {
+		require.Equal(t, []int{0, 0}, []int{w.live, w.used})
+		require.LessOrEqual(t, len(w.places), neighbours)
+		require.LessOrEqual(t, len(w.signatures), neighbours)
+		return
+	}
 	var live, used, numbers int
 	for i := range w.cells {
 		switch c := w.cells[i].Load(); c {
@@ -165,9 +179,6 @@ func (h *history) tableHasExactly(t testing.TB) {
 	h.ix.Snapshot().objs.Each(func(n uint32, p *pod, id *identity) bool {
 		require.True(t, w.latest[n/neighbours].ids.Load() == h.ix.Snapshot().objs.Keys(n))
 		require.True(t, (*pod)(id.object) == p, "the latest object")
-		nb, ok := h.ix.Snapshot().bucket(id.namespace.name)
-		require.True(t, ok)
-		require.Equal(t, n, nb.numbers.Get(w.places[n]))
 		return true
 	})
 }
@@ -178,11 +189,15 @@ func TestAllVersionsAnswerFromOneTable(t *testing.T) {
 	for name, drop := range map[string]uint64{"good hashes": 0, "few hashes": 1<<62 - 1, "half a hash": 1<<60 - 1<<32, "one hash": ^uint64(0)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(4) {
-				h := newHistory(t, 150, seed, drop)
+			for seed := range uint64(12) {
+				keys, phase := 150, 50
+				if seed >= 4 { // about as many as a small store has
+					keys, phase = 8+int(seed)%5, 2+int(seed)%20
+				}
+				h := newHistory(t, keys, seed, drop)
 				versions := []versioned{h.version()}
 				for i := range 200 {
-					h.step(t, 3+5*(i/50%2)) // up and down again
+					h.step(t, 3+5*(i/phase%2)) // up and down again
 					h.tableHasExactly(t)
 					versions = append(versions, h.version())
 					versions[h.rng.IntN(len(versions))].check(t, h.keys)
@@ -243,28 +258,29 @@ func TestReadersSeeTheirVersionWhileTheTableChanges(t *testing.T) {
 // at all; and one that an object had before.
 func TestNumberInTheTableIsAHint(t *testing.T) {
 	t.Parallel()
-	ix := newIndexer(t)
-	empty := ix.Snapshot()
-	a := set(t, ix, newPod("n", "a"))
-	b := ix.Batch()
-	b.Delete(key("n", "a"))
-	_, _, err := b.Set(newPod("n", "b"))
-	require.NoError(t, err)
-	for _, s := range []*Snapshot[*pod]{empty, a, ix.Snapshot()} {
-		_, ok := s.Get(key("n", "b"))
-		require.False(t, ok, "not committed")
-	}
-	p, ok := a.Get(key("n", "a"))
-	require.True(t, ok)
-	require.Equal(t, "a", p.Name)
-	b.Discard()
-	p, ok = ix.Get(key("n", "a"))
-	require.True(t, ok)
-	require.Equal(t, "a", p.Name)
-	_, ok = ix.Get(key("n", "b"))
-	require.False(t, ok)
-	_, ok = ix.Get(key("n", ""))
-	require.False(t, ok, "an unused number has no key")
+	inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
+		empty := ix.Snapshot()
+		a := set(t, ix, newPod("n", "a"))
+		b := ix.Batch()
+		b.Delete(key("n", "a"))
+		_, _, err := b.Set(newPod("n", "b"))
+		require.NoError(t, err)
+		for _, s := range []*Snapshot[*pod]{empty, a, ix.Snapshot()} {
+			_, ok := s.Get(key("n", "b"))
+			require.False(t, ok, "not committed")
+		}
+		p, ok := a.Get(key("n", "a"))
+		require.True(t, ok)
+		require.Equal(t, "a", p.Name)
+		b.Discard()
+		p, ok = ix.Get(key("n", "a"))
+		require.True(t, ok)
+		require.Equal(t, "a", p.Name)
+		_, ok = ix.Get(key("n", "b"))
+		require.False(t, ok)
+		_, ok = ix.Get(key("n", ""))
+		require.False(t, ok, "an unused number has no key")
+	})
 }
 
 // A snapshot must not see an object that is newer, wherever the table has moved.
@@ -300,22 +316,23 @@ func TestOldSnapshotKeepsItsObjectsWhenTheTableGrows(t *testing.T) {
 func TestWriteAfterADiscardedOneReachesTheIndexes(t *testing.T) {
 	t.Parallel()
 	node := NewSingleIndex("node", func(p *pod) (string, bool) { return p.Spec.NodeName, true })
-	ix := newIndexer(t, node)
-	set(t, ix, onNode("p", "n1", "web"))
-	// The signature that the discarded write has left must not make the next one look like
-	// an update without a change, however often that happens.
-	for range 3 {
-		b := ix.Batch()
-		_, _, err := b.Set(onNode("p", "n2", "web"))
-		require.NoError(t, err)
-		b.Discard()
-		b = ix.Batch()
-		b.Delete(key("a", "p"))
-		b.Discard()
-	}
-	s := set(t, ix, onNode("p", "n2", "web"))
-	require.Equal(t, []string{"a/p"}, by(t, s, node, "n2"))
-	require.Empty(t, by(t, s, node, "n1"))
+	inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
+		set(t, ix, onNode("p", "n1", "web"))
+		// The signature that the discarded write has left must not make the next one look like
+		// an update without a change, however often that happens.
+		for range 3 {
+			b := ix.Batch()
+			_, _, err := b.Set(onNode("p", "n2", "web"))
+			require.NoError(t, err)
+			b.Discard()
+			b = ix.Batch()
+			b.Delete(key("a", "p"))
+			b.Discard()
+		}
+		s := set(t, ix, onNode("p", "n2", "web"))
+		require.Equal(t, []string{"a/p"}, by(t, s, node, "n2"))
+		require.Empty(t, by(t, s, node, "n1"))
+	}, node)
 }
 
 // What a batch stored first, and took back, must not come back with a later batch.
@@ -327,21 +344,22 @@ func TestDiscardBringsBackAnObjectThatTheBatchStoredAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ix := newIndexer(t)
-			published := newPod("n", "p")
-			set(t, ix, published, newPod("n", "q"))
-			b := ix.Batch()
-			_, _, err := b.Set(newPod("n", "p"))
-			require.NoError(t, err)
-			require.NoError(t, between(b))
-			_, _, err = b.Set(published)
-			require.NoError(t, err)
-			b.Discard()
-			b = ix.Batch()
-			require.True(t, b.SetResourceVersion("7"))
-			got, ok := b.Commit().Get(key("n", "p"))
-			require.True(t, ok)
-			require.Same(t, published, got)
+			inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
+				published := newPod("n", "p")
+				set(t, ix, published, newPod("n", "q"))
+				b := ix.Batch()
+				_, _, err := b.Set(newPod("n", "p"))
+				require.NoError(t, err)
+				require.NoError(t, between(b))
+				_, _, err = b.Set(published)
+				require.NoError(t, err)
+				b.Discard()
+				b = ix.Batch()
+				require.True(t, b.SetResourceVersion("7"))
+				got, ok := b.Commit().Get(key("n", "p"))
+				require.True(t, ok)
+				require.Same(t, published, got)
+			})
 		})
 	}
 }
@@ -405,38 +423,39 @@ func TestRemovalsAreFoundHoweverLongTheListIs(t *testing.T) {
 // The comparison of a long name takes long enough for a write in between.
 func TestReaderThatComparesANameDoesNotSeeAWriteMeanwhile(t *testing.T) {
 	t.Parallel()
-	ix := newIndexer(t)
-	k := key("n", strings.Repeat("x", 1<<16))
-	type state struct {
-		s *Snapshot[*pod]
-		p *pod
-	}
-	var current atomic.Pointer[state]
-	write := func() {
-		p := newPod(k.Namespace, k.Name)
-		current.Store(&state{set(t, ix, p), p})
-	}
-	write()
-	var done atomic.Bool
-	var wrong atomic.Int64
-	var wg sync.WaitGroup
-	for range 2 {
-		other := types.NamespacedName{Namespace: k.Namespace, Name: strings.Clone(k.Name)}
-		wg.Go(func() {
-			for !done.Load() {
-				now := current.Load()
-				if p, _ := now.s.Get(other); p != now.p {
-					wrong.Add(1)
-				}
-			}
-		})
-	}
-	for range 3000 {
+	inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
+		k := key("n", strings.Repeat("x", 1<<16))
+		type state struct {
+			s *Snapshot[*pod]
+			p *pod
+		}
+		var current atomic.Pointer[state]
+		write := func() {
+			p := newPod(k.Namespace, k.Name)
+			current.Store(&state{set(t, ix, p), p})
+		}
 		write()
-	}
-	done.Store(true)
-	wg.Wait()
-	require.Zero(t, wrong.Load())
+		var done atomic.Bool
+		var wrong atomic.Int64
+		var wg sync.WaitGroup
+		for range 2 {
+			other := types.NamespacedName{Namespace: k.Namespace, Name: strings.Clone(k.Name)}
+			wg.Go(func() {
+				for !done.Load() {
+					now := current.Load()
+					if p, _ := now.s.Get(other); p != now.p {
+						wrong.Add(1)
+					}
+				}
+			})
+		}
+		for range 3000 {
+			write()
+		}
+		done.Store(true)
+		wg.Wait()
+		require.Zero(t, wrong.Load())
+	})
 }
 
 // An object of an interface type is not a plain pointer, so all look-ups take the array.
@@ -444,6 +463,12 @@ func TestObjectsOfAnInterfaceTypeAreFoundInTheArray(t *testing.T) {
 	t.Parallel()
 	ix, err := New(Options[Object]{})
 	require.NoError(t, err)
+	for i := range neighbours + 1 { // for a table
+		b := ix.Batch()
+		_, _, err := b.Set(newPod("others", fmt.Sprint("other", i)))
+		require.NoError(t, err)
+		b.Commit()
+	}
 	var versions []*Snapshot[Object]
 	var want []Object
 	for range 20 {

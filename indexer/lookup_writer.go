@@ -12,7 +12,7 @@ import (
 // writer lock.
 //
 // The table has exactly the objects of the batch that is running, or else of the published
-// snapshot.
+// snapshot. That of a small store has none, and stays as it is.
 type lookupWriter struct {
 	*lookup          // what the next snapshot gets
 	used    int      // cells that are not 0
@@ -31,6 +31,33 @@ type lookupWriter struct {
 
 // placed is a number and its place.
 type placed struct{ number, place uint32 }
+
+// small reports whether the store has no table.
+func (w *lookupWriter) small() bool { return w.lookup == emptyLookup }
+
+// place notes the place of an object of a small store.
+func (w *lookupWriter) place(number, place uint32) {
+	if w.places == nil {
+		w.places = make([]uint32, neighbours)
+	}
+	w.places[number] = place
+}
+
+// drop makes the store small again, as it was before the batch that is discarded.
+func (w *lookupWriter) drop() {
+	for i := range w.latest {
+		// A state that the batch has frozen may still be read, and have keys in common with
+		// what is published.
+		w.share(unreadable, uint32(i)*neighbours, nil)
+	}
+	w.lookup, w.used, w.live = emptyLookup, 0, 0
+	if len(w.places) > neighbours {
+		w.places = resized(w.places, neighbours)
+		if w.signatures != nil {
+			w.signatures = resized(w.signatures, neighbours)
+		}
+	}
+}
 
 // add puts an object into the table, of which the array has the keys ids.
 func (w *lookupWriter) add(h, gen uint64, number, place uint32, ids *[neighbours]identity) {
@@ -63,6 +90,9 @@ func (w *lookupWriter) put(c uint64) {
 // remove takes an object out of the table, of which the array has the keys ids now. Its
 // removal must be in the list before.
 func (w *lookupWriter) remove(h, gen uint64, number uint32, ids *[neighbours]identity) {
+	if w.small() {
+		return
+	}
 	w.share(gen, number, ids)
 	mask := uint64(len(w.cells) - 1)
 	c := cellOf(h, number)
@@ -172,6 +202,9 @@ func resized[E any](s []E, n int) []E {
 
 // set stores what the object with that number is now.
 func (w *lookupWriter) set(gen uint64, number uint32, object unsafe.Pointer) {
+	if w.small() {
+		return
+	}
 	atomic.StorePointer(&w.change(gen, number).ids.Load()[number%neighbours].object, object)
 }
 

@@ -28,7 +28,7 @@ func (u Usage) Total() int {
 // to the number of objects: about a millisecond for 100,000. Snapshots share most of
 // what they have in common, so that of two together is hardly more than that of one.
 func (s *Snapshot[T]) Usage() Usage {
-	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated) + s.lookup.bytes(len(s.tables) > 0) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
+	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated) + s.lookup.bytes(s.Len(), len(s.tables) > 0) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
 	s.buckets.Each(func(b *bucket) bool {
 		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.numbers.Bytes(intern.Allocated)
 		return true
@@ -39,14 +39,19 @@ func (s *Snapshot[T]) Usage() Usage {
 	return u
 }
 
-// bytes returns the memory of the table and of what the writer keeps beside it, which is
-// more if there are indexes.
-func (t *lookup) bytes(indexed bool) int {
+// bytes returns the memory of the table of so many objects and of what the writer keeps
+// beside it, which is more if there are indexes.
+func (t *lookup) bytes(objects int, indexed bool) (n int) {
 	var place uint32
 	var signature uint64
 	numbers := uintptr(len(t.latest)) * neighbours
-	n := intern.Allocated(unsafe.Sizeof(*t)) + intern.Allocated(uintptr(len(t.cells))*unsafe.Sizeof(t.cells[0])) +
-		intern.Allocated(uintptr(len(t.latest))*unsafe.Sizeof(latest{})) + intern.Allocated(numbers*unsafe.Sizeof(place))
+	if t != emptyLookup {
+		n = intern.Allocated(unsafe.Sizeof(*t)) + intern.Allocated(uintptr(len(t.cells))*unsafe.Sizeof(t.cells[0])) +
+			intern.Allocated(uintptr(len(t.latest))*unsafe.Sizeof(latest{}))
+	} else if objects > 0 {
+		numbers = neighbours
+	}
+	n += intern.Allocated(numbers * unsafe.Sizeof(place))
 	if indexed {
 		n += intern.Allocated(numbers * unsafe.Sizeof(signature))
 	}

@@ -47,6 +47,45 @@ func TestUsageIsWhatTheHeapSays(t *testing.T) {
 	runtime.KeepAlive(pods)
 }
 
+// A small store has no table, and no room for keys that it does not have.
+func TestUsageOfASmallStoreIsWhatTheHeapSays(t *testing.T) {
+	const stores = 2000
+	node := NewIndex("node", func(p *pod) ([]string, error) { return []string{p.Spec.NodeName}, nil })
+	perStore := func(objects int, indexes ...IndexDefinition[*pod]) (heap, usage float64) {
+		pods := make([]*pod, objects)
+		for i := range pods {
+			pods[i] = newPod("ns", "pod-"+strconv.Itoa(i))
+			pods[i].Spec.NodeName = "node"
+		}
+		all := make([]*Indexer[*pod], stores)
+		before := liveHeap()
+		for i := range all {
+			ix, err := New(Options[*pod]{Indexes: indexes})
+			require.NoError(t, err)
+			set(t, ix, pods...)
+			all[i] = ix
+		}
+		heap = float64(liveHeap()-before) / stores
+		usage = float64(all[0].Snapshot().Usage().Total())
+		assert.Equal(t, objects <= neighbours, all[0].lookup.small())
+		runtime.KeepAlive(all)
+		runtime.KeepAlive(pods)
+		return heap, usage
+	}
+	for _, indexes := range [][]IndexDefinition[*pod]{nil, {node}} {
+		// What New makes, beside a snapshot, is not counted, nor is the name of the namespace.
+		heap0, usage0 := perStore(0, indexes...)
+		for _, objects := range []int{1, 2, 3, neighbours, neighbours + 1} {
+			heap, usage := perStore(objects, indexes...)
+			assert.InDelta(t, heap-heap0, usage-usage0, 120, "%d objects, %d indexes", objects, len(indexes))
+			if objects == 1 && indexes == nil {
+				assert.Less(t, usage-usage0, 450.0)
+			}
+			t.Logf("%d objects, %d indexes: %.0f bytes, as counted %.0f", objects, len(indexes), heap, usage)
+		}
+	}
+}
+
 func TestUsageOfAnEmptySnapshot(t *testing.T) {
 	t.Parallel()
 	ix, err := New(Options[*pod]{})

@@ -18,7 +18,14 @@ const (
 	// the generation of the leaf.
 	ownsKeys = 1 << arrayFan
 
-	// arrayGen leaves the low bits of a meta word to the mask and to ownsKeys.
+	// halved is where a leaf's meta word has how often the room for keys is halved: not at all,
+	// but for a few values. See [Array.AddFew].
+	halved     = arrayFan + 1
+	halvedMask = 3 << halved
+	// room1 says that there is room for a single key.
+	room1 = arrayBits << halved
+
+	// arrayGen leaves the low bits of a meta word to the mask and to what is above.
 	arrayGen = 2 * arrayFan
 )
 
@@ -27,8 +34,8 @@ const (
 // The zero value is empty. Copying an Array is how a version is kept.
 //
 // Beside its value a number has a key, which is for what stays when the value changes. The
-// keys of eight numbers are a node of their own, which Set does not copy. An array without
-// keys has the type struct{} for them, which takes no memory.
+// keys of eight numbers, or of fewer after AddFew, are a node of their own, which Set does
+// not copy. An array without keys has the type struct{} for them, which takes no memory.
 //
 // The root is part of the Array, for it is copied by each batch in any case.
 type Array[V, K any] struct {
@@ -48,8 +55,8 @@ type arrayNode struct {
 
 // arrayLeaf holds the values of eight neighbouring numbers.
 type arrayLeaf[V, K any] struct {
-	meta uint64 // gen<<arrayGen | ownsKeys | mask of the numbers in use
-	keys *[arrayFan]K
+	meta uint64 // gen<<arrayGen | halved | ownsKeys | mask of the numbers in use
+	keys *K     // the first of them
 	vals [arrayFan]V
 }
 
@@ -74,14 +81,14 @@ func (a *Array[V, K]) Find(i uint32) (v V, key *K) {
 	if l == nil || l.meta>>at&1 == 0 {
 		return v, nil
 	}
-	return l.vals[at], &l.keys[at]
+	return l.vals[at], l.key(at)
 }
 
 // Keys returns the keys of the number and its neighbours, or nil if none of them is in use
-// in this version.
+// in this version, or if there is not room for all of them; see AddFew.
 func (a *Array[V, K]) Keys(i uint32) *[arrayFan]K {
-	if l := a.leaf(i); l != nil {
-		return l.keys
+	if l := a.leaf(i); l != nil && l.room() == arrayFan {
+		return (*[arrayFan]K)(unsafe.Pointer(l.keys))
 	}
 	return nil
 }
@@ -115,7 +122,14 @@ func (a *Array[V, K]) Set(gen uint64, i uint32, v V) (old V) {
 
 // Add stores v under the lowest number that is free. It returns the number and its key,
 // which is zero, for the batch to change. For gen see [Trie.Put].
-func (a *Array[V, K]) Add(gen uint64, v V) (number uint32, key *K) {
+func (a *Array[V, K]) Add(gen uint64, v V) (number uint32, key *K) { return a.add(gen, v, 0) }
+
+// AddFew is Add for an array that is likely to stay small: a leaf begins with room for a
+// single key, which doubles.
+func (a *Array[V, K]) AddFew(gen uint64, v V) (number uint32, key *K) { return a.add(gen, v, room1) }
+
+// add is Add with the room of new leaves.
+func (a *Array[V, K]) add(gen uint64, v V, room uint64) (number uint32, key *K) {
 	switch {
 	case a.shift == 0:
 		a.shift = arrayBits
@@ -128,7 +142,7 @@ func (a *Array[V, K]) Add(gen uint64, v V) (number uint32, key *K) {
 	}
 	a.n++
 	i := bits.TrailingZeros8(^a.full)
-	below, key, full := addBelow[V, K](&a.kids[i], uint(a.shift)-arrayBits, gen, v)
+	below, key, full := addBelow[V, K](&a.kids[i], uint(a.shift)-arrayBits, gen, v, room)
 	if full {
 		a.full |= 1 << i
 	}
@@ -137,19 +151,20 @@ func (a *Array[V, K]) Add(gen uint64, v V) (number uint32, key *K) {
 
 // addBelow stores v below the slot at, whose children divide numbers from bit shift on.
 // It reports whether nothing is free there any more.
-func addBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, v V) (number uint32, key *K, full bool) {
+func addBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, v V, room uint64) (number uint32, key *K, full bool) {
 	if shift == 0 {
 		l := (*arrayLeaf[V, K])(*at)
 		if l == nil {
-			l = &arrayLeaf[V, K]{meta: gen<<arrayGen | ownsKeys, keys: new([arrayFan]K)}
+			l = &arrayLeaf[V, K]{meta: gen<<arrayGen | room | ownsKeys}
+			l.keys = unsafe.SliceData(make([]K, l.room()))
 		}
 		l = l.own(gen)
 		*at = unsafe.Pointer(l)
-		l.ownKeys()
-		i := bits.TrailingZeros8(^uint8(l.meta)) & (arrayFan - 1)
+		i := uint32(bits.TrailingZeros8(^uint8(l.meta)) & (arrayFan - 1))
+		l.ownKeys(i)
 		l.vals[i] = v
 		l.meta |= 1 << i
-		return uint32(i), &l.keys[i], uint8(l.meta) == allFull
+		return i, l.key(i), uint8(l.meta) == allFull
 	}
 	n := (*arrayNode)(*at)
 	if n == nil {
@@ -158,7 +173,7 @@ func addBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, v V) (number
 	n = n.own(gen)
 	*at = unsafe.Pointer(n)
 	i := bits.TrailingZeros8(^uint8(n.meta)) & (arrayFan - 1)
-	below, key, full := addBelow[V, K](&n.kids[i], shift-arrayBits, gen, v)
+	below, key, full := addBelow[V, K](&n.kids[i], shift-arrayBits, gen, v, room)
 	if full {
 		n.meta |= 1 << i
 	}
@@ -211,8 +226,8 @@ func removeBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, i uint32)
 		l = l.own(gen)
 		*at = unsafe.Pointer(l)
 		// A slot that is out of use must not keep its value in memory.
-		l.ownKeys()
-		l.vals[i], l.keys[i] = zero, zeroKey
+		l.ownKeys(i)
+		l.vals[i], *l.key(i) = zero, zeroKey
 		l.meta &^= 1 << i
 		return old
 	}
@@ -241,16 +256,32 @@ func (l *arrayLeaf[V, K]) own(gen uint64) *arrayLeaf[V, K] {
 	if l.meta>>arrayGen == gen {
 		return l
 	}
-	return &arrayLeaf[V, K]{meta: gen<<arrayGen | l.meta&allFull, keys: l.keys, vals: l.vals}
+	return &arrayLeaf[V, K]{meta: gen<<arrayGen | l.meta&(allFull|halvedMask), keys: l.keys, vals: l.vals}
 }
 
-// ownKeys copies the keys of l, which the batch owns, unless the batch owns them as well.
-func (l *arrayLeaf[V, K]) ownKeys() {
-	if l.meta&ownsKeys == 0 {
-		keys := *l.keys
-		l.keys = &keys
-		l.meta |= ownsKeys
+// room returns how many keys there is room for.
+func (l *arrayLeaf[V, K]) room() uint32 { return arrayFan >> (l.meta >> halved & 3) }
+
+// key returns the key of the number i of the leaf, for which there must be room.
+func (l *arrayLeaf[V, K]) key(i uint32) *K {
+	return (*K)(unsafe.Add(unsafe.Pointer(l.keys), uintptr(i)*unsafe.Sizeof(*l.keys)))
+}
+
+// ownKeys copies the keys of l, which the batch owns, unless the batch owns them as well and
+// there is room for the number i.
+func (l *arrayLeaf[V, K]) ownKeys(i uint32) {
+	room := l.room()
+	if l.meta&ownsKeys != 0 && i < room {
+		return
 	}
+	old := unsafe.Slice(l.keys, room)
+	for ; i >= room; room *= 2 {
+		l.meta -= 1 << halved
+	}
+	keys := make([]K, room)
+	copy(keys, old)
+	l.keys = unsafe.SliceData(keys)
+	l.meta |= ownsKeys
 }
 
 // Runs calls yield with the values in the order of their numbers, a few at a time, until
@@ -383,10 +414,10 @@ func (d *arrayDiffer[V, K]) leaf(l, m *arrayLeaf[V, K], number uint32) bool {
 	for i := range uint32(arrayFan) {
 		d.delta = ArrayDelta[V, K]{}
 		if l != nil && l.meta>>i&1 != 0 {
-			d.delta.Old, d.delta.OldKey = l.vals[i], &l.keys[i]
+			d.delta.Old, d.delta.OldKey = l.vals[i], l.key(i)
 		}
 		if m != nil && m.meta>>i&1 != 0 {
-			d.delta.New, d.delta.NewKey = m.vals[i], &m.keys[i]
+			d.delta.New, d.delta.NewKey = m.vals[i], m.key(i)
 		}
 		if d.delta.OldKey == nil && d.delta.NewKey == nil {
 			continue
@@ -420,7 +451,8 @@ func arrayBytes[V, K any](kids *[arrayFan]unsafe.Pointer, shift uint, size func(
 		switch {
 		case k == nil:
 		case shift == 0:
-			total += size(unsafe.Sizeof(arrayLeaf[V, K]{})) + size(unsafe.Sizeof([arrayFan]K{}))
+			var key K
+			total += size(unsafe.Sizeof(arrayLeaf[V, K]{})) + size(uintptr((*arrayLeaf[V, K])(k).room())*unsafe.Sizeof(key))
 		default:
 			total += size(unsafe.Sizeof(arrayNode{})) + arrayBytes[V, K](&(*arrayNode)(k).kids, shift-arrayBits, size)
 		}

@@ -26,7 +26,7 @@ func (m *arrayModel) check(t testing.TB) {
 	require.Equal(t, len(m.want), m.Len())
 	for i, v := range m.want {
 		w, k := m.Find(i)
-		if m.Get(i) != v || w != v || k == nil || *k != v.key || &m.Keys(i)[i%arrayFan] != k {
+		if all := m.Keys(i); m.Get(i) != v || w != v || k == nil || *k != v.key || all != nil && &all[i%arrayFan] != k {
 			require.Failf(t, "another value or key", "number %d", i)
 		}
 	}
@@ -95,18 +95,20 @@ func checkArrayDiff(t testing.TB, a, b *arrayModel) {
 
 func TestArrayDoesWhatAMapDoesAndItsVersionsStay(t *testing.T) {
 	t.Parallel()
-	for _, most := range []int{1, 8, 9, 64, 65, 600} {
+	type add = func(*Array[*item, int], uint64, *item) (uint32, *int)
+	for _, most := range []int{1, 3, 8, 9, 64, 65, 600} {
 		rng := rand.New(rand.NewPCG(seed(t), uint64(most)))
 		m := &arrayModel{want: map[uint32]*item{}}
 		versions := []*arrayModel{m.snapshot()}
 		for gen := uint64(1); gen < 60; gen++ {
 			// Up and down again, so that levels come and go.
 			grows := gen%20 < 10
+			add := []add{(*Array[*item, int]).Add, (*Array[*item, int]).AddFew}[rng.IntN(2)]
 			for range rng.IntN(max(2, most/8)) {
 				v := &item{key: int(gen)}
 				switch used := slices.Collect(maps.Keys(m.want)); {
 				case len(used) == 0 || len(used) < most && grows && rng.IntN(4) > 0:
-					i, k := m.Add(gen, v)
+					i, k := add(&m.Array, gen, v)
 					require.Zero(t, *k, "a removed key is not kept")
 					*k = v.key
 					require.Equal(t, m.lowestFree(), i)
@@ -187,12 +189,38 @@ func TestAddAfterAnArrayHasLostALevel(t *testing.T) {
 	}
 }
 
+// The room for keys doubles when it is used up, whether a batch adds one value or all.
+func TestFewValuesHaveRoomForFewKeys(t *testing.T) {
+	t.Parallel()
+	for name, genOf := range map[string]func(i int) uint64{"a batch each": func(i int) uint64 { return uint64(i) }, "one batch": func(int) uint64 { return 1 }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &Array[*item, int]{}
+			for i, room := range []uint32{1, 2, 4, 4, 8, 8, 8, 8} {
+				n, k := a.AddFew(genOf(i), &item{key: i})
+				*k = i
+				require.Equal(t, uint32(i), n)
+				l := (*arrayLeaf[*item, int])(a.kids[0])
+				require.Equal(t, room, l.room())
+				require.Equal(t, room == arrayFan, a.Keys(0) != nil, "all of them, or none")
+				sizes := 0
+				a.Bytes(func(n uintptr) int { sizes += int(n); return 0 })
+				require.Equal(t, int(unsafe.Sizeof(*l)+uintptr(room)*unsafe.Sizeof(i)), sizes)
+				for j := range i + 1 {
+					require.Equal(t, j, *l.key(uint32(j)))
+				}
+			}
+		})
+	}
+	require.NotNil(t, filledArray(1).Keys(0), "Add makes room for all")
+}
+
 func TestRemovedValueIsNotKeptByItsArray(t *testing.T) {
 	t.Parallel()
 	a := filledArray(3)
 	a.Remove(1, 1)
 	require.Nil(t, (*arrayLeaf[*item, int])(a.kids[0]).vals[1])
-	require.Zero(t, (*arrayLeaf[*item, int])(a.kids[0]).keys[1])
+	require.Zero(t, *(*arrayLeaf[*item, int])(a.kids[0]).key(1))
 	n, _ := a.Add(1, &item{key: 7})
 	require.Equal(t, uint32(1), n, "the number is free")
 }
