@@ -102,7 +102,7 @@ func (q *BatchFIFO[T]) enqueue(ctx context.Context, c Change[T]) error {
 	if n := len(q.fill); n == cap(q.fill) {
 		// append would grow a large slice by a quarter, and copy each change four
 		// times on the way; doubling copies it once. Often the only one is a list.
-		q.fill = slices.Grow(q.fill, max(n, 4))
+		q.fill = slices.Grow(q.fill, max(n, 1))
 	}
 	q.fill = append(q.fill, c)
 	q.countAndUnlock(1)

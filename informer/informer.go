@@ -87,7 +87,7 @@ func newInformer[T Object](opts *Options[T]) (*Informer[T], error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	opts.Logger = opts.Logger.With("informer", opts.Name)
+	opts.Logger = slog.New(&namedHandler{opts.Logger.Handler(), opts.Name})
 	// So that what the indexer logs names the informer too.
 	if opts.Indexer.Logger == nil {
 		opts.Indexer.Logger = opts.Logger
