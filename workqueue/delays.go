@@ -21,9 +21,9 @@ func (q *engine[T]) addAfter(item T, d time.Duration, retry bool) bool {
 
 // delay is addAfter for a prepared request.
 func (q *engine[T]) delay(r *request[T], now int64, d time.Duration, retry bool) bool {
-	q.mu.Lock()
+	q.lock()
 	if q.shuttingDown.Load() {
-		q.mu.Unlock()
+		q.unlock()
 		return false
 	}
 	now = q.observeLocked(now)
@@ -35,17 +35,11 @@ func (q *engine[T]) delay(r *request[T], now int64, d time.Duration, retry bool)
 	added := q.delayLocked(e, r, now, d)
 	q.noteDelayLocked(e, pending, retry, added)
 	// A delay of 0 may have queued the item.
-	w := q.waiters.next(q.order.n)
-	q.mu.Unlock()
-	w.wake()
-	if m := q.opts.Metrics; m != nil {
-		if retry {
-			m.Retried()
-		}
-		if added {
-			m.Added(1)
-		}
+	q.unlock()
+	if retry && q.opts.Metrics != nil {
+		q.opts.Metrics.Retried()
 	}
+	q.tellAdded()
 	return true
 }
 
@@ -131,33 +125,23 @@ func (q *engine[T]) armLocked(at, now int64) {
 func (q *engine[T]) release() {
 	for more := true; more; {
 		now := q.now()
-		var ended ended
-		q.mu.Lock()
+		var cancels []func() // of the conditions of the parks that have ended
+		q.lock()
 		now = q.observeLocked(now)
 		// The timer has fired. Whatever is left must arm it again.
 		q.armed = maxTime
-		if more = q.endDelaysLocked(now, &ended); !more {
-			more = q.endParksLocked(now, &ended)
+		if more = q.endDelaysLocked(now); !more {
+			more, cancels = q.endParksLocked(now)
 		}
 		// Otherwise this loop goes on, and needs no timer.
 		if !more {
 			q.armLocked(min(q.delays.wakeAt(), q.parks.wakeAt()), now)
 		}
-		w := q.waiters.next(q.order.n)
-		q.mu.Unlock()
-		w.wake()
+		q.unlock()
 		// User code, so without the lock.
-		cancelAll(ended.cancels)
-		if ended.added > 0 && q.opts.Metrics != nil {
-			q.opts.Metrics.Added(ended.added)
-		}
+		cancelAll(cancels)
+		q.tellAdded()
 	}
-}
-
-// ended is what remains to do, without the lock, for delays and parks that ended.
-type ended struct {
-	added   int      // requests made
-	cancels []func() // of the conditions of the parks
 }
 
 // endDelaysLocked ends delays whose time has come, in their order, and reports whether there may
@@ -166,7 +150,7 @@ type ended struct {
 // The entries have not been in use for as long as their delays, so their memory is not in a cache.
 // Therefore all of them are written to first: the processor fetches many at a time, while
 // looking at each would wait for one after the other.
-func (q *engine[T]) endDelaysLocked(now int64, ended *ended) (more bool) {
+func (q *engine[T]) endDelaysLocked(now int64) (more bool) {
 	var batch [releaseBatch]uint32
 	n := 0
 	for range releaseBatch {
@@ -187,16 +171,16 @@ func (q *engine[T]) endDelaysLocked(now int64, ended *ended) (more bool) {
 		q.askLocked(e, now)
 		q.notePausedLocked(e)
 	}
-	ended.added += n
 	return more
 }
 
-// endParksLocked ends parks whose time has come, and reports whether there may be more to do.
-func (q *engine[T]) endParksLocked(now int64, ended *ended) (more bool) {
+// endParksLocked ends parks whose time has come. It reports whether there may be more to do, and
+// returns what cancels their conditions.
+func (q *engine[T]) endParksLocked(now int64) (more bool, cancels []func()) {
 	for range releaseBatch {
 		var due uint32
 		if due, more = q.parks.next(now); !more {
-			return false
+			return false, cancels
 		}
 		if due == 0 {
 			continue
@@ -204,13 +188,9 @@ func (q *engine[T]) endParksLocked(now int64, ended *ended) (more bool) {
 		e := q.items.entries.at(due)
 		q.count.parkTimeouts++
 		q.noteLocked(e, history.ParkTimedOut, 0)
-		cancel, added := q.unparkLocked(e, now)
-		if cancel != nil {
-			ended.cancels = append(ended.cancels, cancel)
-		}
-		if added {
-			ended.added++
+		if cancel := q.unparkLocked(e, now); cancel != nil {
+			cancels = append(cancels, cancel)
 		}
 	}
-	return true
+	return true, cancels
 }

@@ -38,6 +38,7 @@ type engine[T comparable] struct {
 	timed bool      // whether to keep the times of requests and hand-overs
 
 	mu       mutex
+	inbox    atomic.Pointer[inbox[T]] // nil until an Add finds the lock taken
 	items    entryMap[T]
 	times    side[times] // of the entries; empty if not timed
 	order    order[T]
@@ -61,6 +62,7 @@ type engine[T comparable] struct {
 	throughput *throughput // nil in a queue that does not keep times
 	failing    failing[T]  // has a lock of its own
 
+	untold    atomic.Int64  // requests that the metrics were not told of; see tellAdded
 	recording *recording[T] // nil in a queue that is not recorded
 
 	retries  side[uint32] // rate-limited adds of the entries since the last Forget or success
@@ -149,17 +151,17 @@ func (q *engine[T]) add(r *request[T]) { q.addBecause(r, nil) }
 // addBecause is add with the reason for the history, which may be nil.
 func (q *engine[T]) addBecause(r *request[T], why *history.Cause) {
 	now := q.timeIfKept()
-	q.mu.Lock()
+	if !q.lockOrPut(r, now) {
+		q.emptyInbox()
+		q.tellAdded()
+		return
+	}
 	added := q.addLocked(r, now)
 	if q.recording != nil {
 		q.noteAddLocked(r, added, why)
 	}
-	w := q.waiters.next(q.order.n)
-	q.mu.Unlock()
-	w.wake()
-	if added && q.opts.Metrics != nil {
-		q.opts.Metrics.Added(1)
-	}
+	q.unlock()
+	q.tellAdded()
 }
 
 // addClass is Add for a priority class that the caller names. It takes the lock.
@@ -197,23 +199,15 @@ func (q *engine[T]) addAll(items []T) {
 // once for all of them.
 func (q *engine[T]) addChunk(requests []request[T]) {
 	now := q.timeIfKept()
-	added := 0
-	q.mu.Lock()
+	q.lock()
 	for i := range requests {
-		one := q.addLocked(&requests[i], now)
-		if one {
-			added++
-		}
+		added := q.addLocked(&requests[i], now)
 		if q.recording != nil {
-			q.noteAddLocked(&requests[i], one, nil)
+			q.noteAddLocked(&requests[i], added, nil)
 		}
 	}
-	w := q.waiters.next(q.order.n)
-	q.mu.Unlock()
-	w.wake()
-	if added > 0 && q.opts.Metrics != nil {
-		q.opts.Metrics.Added(added)
-	}
+	q.unlock()
+	q.tellAdded()
 }
 
 // addLocked asks for r's item to be handed out as soon as possible, and
@@ -250,6 +244,19 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 	return true
 }
 
+// tellAdded tells the metrics of the requests that were made since it was last called. It
+// calls user code. Every operation that calls the metrics anyway calls it; others, such as
+// Len, do not: the caller of one may hold a lock that its metrics take. So a request that one of
+// those has found in the inbox is told of by the Get that hands it out, if not before.
+func (q *engine[T]) tellAdded() {
+	if q.opts.Metrics == nil {
+		return
+	}
+	if n := q.untold.Swap(0); n > 0 {
+		q.opts.Metrics.Added(int(n))
+	}
+}
+
 // setGroupLocked notes the group of a request that e is going to be.
 func (q *engine[T]) setGroupLocked(e *entry[T], r *request[T]) {
 	if !q.order.grouped {
@@ -262,6 +269,9 @@ func (q *engine[T]) setGroupLocked(e *entry[T], r *request[T]) {
 // once it is done or its park has ended.
 func (q *engine[T]) askLocked(e *entry[T], now int64) {
 	q.count.added++
+	if q.opts.Metrics != nil {
+		q.untold.Add(1)
+	}
 	if q.timed {
 		q.times.at(e.handle).queuedAt = now
 	}
@@ -305,10 +315,10 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 		return item, false
 	}
 	now := q.timeIfKept()
-	q.mu.Lock()
+	q.lock()
 	if q.order.n == 0 {
 		if q.shuttingDown.Load() || !q.waitLocked(ctx) {
-			q.mu.Unlock()
+			q.unlock()
 			return item, false
 		}
 		// The time read before the wait is too old. This is the one clock read with
@@ -326,10 +336,9 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 	}
 	// The adds while a signal was on its way have signalled no other waiter. If
 	// items are left, it is up to this goroutine to do so.
-	w := q.waiters.next(q.order.n)
-	q.mu.Unlock()
-	w.wake()
+	q.unlock()
 	if q.opts.Metrics != nil {
+		q.tellAdded()
 		q.opts.Metrics.Started(time.Duration(max(0, now-t.queuedAt)))
 	}
 	return item, true
@@ -342,13 +351,13 @@ func (q *engine[T]) waitLocked(ctx context.Context) bool {
 	// Another goroutine may have taken the item before this one got the lock.
 	for q.order.n == 0 && !q.shuttingDown.Load() {
 		q.waiters.push(w)
-		q.mu.Unlock()
+		q.unlock()
 		select {
 		case <-w.signal:
-			q.mu.Lock()
+			q.lock()
 			q.waiters.arrived(w)
 		case <-ctx.Done():
-			q.mu.Lock()
+			q.lock()
 			if !w.signalled {
 				q.waiters.remove(w)
 				q.waiters.put(w)
@@ -357,10 +366,6 @@ func (q *engine[T]) waitLocked(ctx context.Context) bool {
 			// The signal is on its way, so another waiter gets one. This
 			// waiter is not reused, as its signal may come any time.
 			q.waiters.arrived(w)
-			next := q.waiters.next(q.order.n)
-			q.mu.Unlock()
-			next.wake()
-			q.mu.Lock()
 			return false
 		}
 	}
@@ -374,7 +379,7 @@ func (q *engine[T]) done(item T, forget bool) {
 	now := q.timeIfKept()
 	e := q.lockRunning(item)
 	if e == nil {
-		q.mu.Unlock()
+		q.unlock()
 		return
 	}
 	if forget {
@@ -391,10 +396,8 @@ func (q *engine[T]) done(item T, forget bool) {
 	}
 	groupDrained := q.groupDoneLocked(e)
 	reached := q.doneLocked(e, now)
-	w := q.waiters.next(q.order.n)
 	drained := q.drainedLocked()
-	q.mu.Unlock()
-	w.wake()
+	q.unlock()
 	// Closed without the lock: what waits for them may use the queue at once.
 	reached.close()
 	drained.end()
@@ -402,6 +405,7 @@ func (q *engine[T]) done(item T, forget bool) {
 		close(groupDrained)
 	}
 	if q.opts.Metrics != nil {
+		q.tellAdded()
 		q.opts.Metrics.Finished(time.Duration(max(0, now-startedAt)))
 	}
 }
@@ -417,7 +421,7 @@ func (q *engine[T]) lockRunning(item T) *entry[T] {
 	if hashed {
 		hash = hashOf(item)
 	}
-	q.mu.Lock()
+	q.lock()
 	if several := q.count.running > 1; several != hashed {
 		q.severalRunning.Store(several)
 	}
@@ -426,9 +430,9 @@ func (q *engine[T]) lockRunning(item T) *entry[T] {
 		return q.running.first()
 	}
 	if !hashed {
-		q.mu.Unlock()
+		q.unlock()
 		hash = hashOf(item)
-		q.mu.Lock()
+		q.lock()
 	}
 	if e := q.items.find(item, hash); e != nil && e.running {
 		return e
@@ -515,8 +519,8 @@ func (q *engine[T]) retriesLocked(e *entry[T]) uint32 {
 
 // forget resets the count of retries that Inspect shows.
 func (q *engine[T]) forget(item T, hash uint32) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if e := q.items.find(item, hash); e != nil {
 		q.forgetLocked(e)
 	}
@@ -533,8 +537,8 @@ func (q *engine[T]) retriesOf(item T) int {
 		return 0
 	}
 	hash := hashOf(item)
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if e := q.items.find(item, hash); e != nil {
 		return int(q.retriesLocked(e))
 	}

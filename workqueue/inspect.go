@@ -89,8 +89,8 @@ type Stats struct {
 func (q *plain[T]) Stats() Stats {
 	e := q.engine
 	now := e.now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	return e.statsLocked(now)
 }
 
@@ -98,8 +98,8 @@ func (q *plain[T]) Stats() Stats {
 // is at least one. It takes a time in proportion to their number.
 func (q *plain[T]) PriorityClasses() []PriorityClassInspection {
 	e := q.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	return e.inspectClassesLocked()
 }
 
@@ -213,7 +213,7 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 		hashes[i] = hashOf(failures[i].Item)
 	}
 	// Only copying needs the lock; sorting is done after it.
-	e.mu.Lock()
+	e.lock()
 	in := Inspection[T]{
 		Name:            e.opts.Name,
 		ShuttingDown:    e.shuttingDown.Load(),
@@ -235,7 +235,7 @@ func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
 	if e.throughput != nil {
 		in.Throughput = e.throughput.inspect(e.latest)
 	}
-	e.mu.Unlock()
+	e.unlock()
 	slices.SortFunc(in.Delayed, func(a, b Item[T]) int { return a.DelayedUntil.Compare(b.DelayedUntil) })
 	slices.SortFunc(in.Parked, func(a, b Item[T]) int { return a.ParkedUntil.Compare(b.ParkedUntil) })
 	return in
@@ -270,8 +270,8 @@ func (q *plain[T]) InspectItem(item T) ItemInspection[T] {
 	e := q.engine
 	hash := hashOf(item)
 	in := ItemInspection[T]{Queue: e.opts.Name, Item: Item[T]{Item: item}, Failure: e.failing.of(item)}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	in.ShuttingDown = e.shuttingDown.Load()
 	entry := e.items.find(item, hash)
 	if entry == nil {

@@ -179,10 +179,8 @@ func TestDueEntriesLeaveTheWheelBeforeTheyAreQueued(t *testing.T) {
 	defer q.ShutDown()
 	q.AddAfter("a", time.Hour)
 	q.AddAfter("b", time.Hour+1)
-	var ended ended
-	more := q.engine.endDelaysLocked(int64(2*time.Hour), &ended)
+	more := q.engine.endDelaysLocked(int64(2 * time.Hour))
 	require.False(t, more, "there is nothing left to do")
-	assert.Equal(t, 2, ended.added)
 	assert.Zero(t, q.engine.delays.n)
 	assert.Zero(t, q.engine.delays.used)
 	assert.Equal(t, 2, q.Len())

@@ -47,14 +47,14 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 	q.prepare(&r, item)
 	condition := q.conditionName(until)
 	now := q.now()
-	q.mu.Lock()
+	q.lock()
 	// The item may not be processed now, and there is no later: the request is lost.
 	if q.shuttingDown.Load() {
 		if e := q.items.find(r.item, r.hash); e != nil && e.again {
 			q.dropAgainLocked(e)
 			q.count.shutdownLosses++
 		}
-		q.mu.Unlock()
+		q.unlock()
 		return false
 	}
 	now = q.observeLocked(now)
@@ -69,7 +69,7 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 	q.parks.add(e.handle, at, now)
 	q.noteParkLocked(e, condition, timeout)
 	q.armLocked(at, now)
-	q.mu.Unlock()
+	q.unlock()
 	// From here on user code runs. It may call met, which takes the lock.
 	if replaced != nil {
 		replaced()
@@ -116,14 +116,14 @@ func (q *engine[T]) register(p *park[T], until Condition) {
 	if cancel == nil {
 		return
 	}
-	q.mu.Lock()
+	q.lock()
 	// The park may have ended while the condition was being registered: by met, by its
 	// deadline, by another Park or by a shutdown. None of them had cancel then.
 	ended := p.entry == nil
 	if !ended {
 		p.cancel = cancel
 	}
-	q.mu.Unlock()
+	q.unlock()
 	if ended {
 		cancel()
 	}
@@ -132,25 +132,21 @@ func (q *engine[T]) register(p *park[T], until Condition) {
 // conditionMet ends p unless it has ended. The condition calls it.
 func (q *engine[T]) conditionMet(p *park[T]) {
 	now := q.now()
-	q.mu.Lock()
+	q.lock()
 	if p.entry == nil {
-		q.mu.Unlock()
+		q.unlock()
 		return
 	}
 	now = q.observeLocked(now)
 	q.noteLocked(p.entry, history.ConditionMet, 0)
-	_, added := q.unparkLocked(p.entry, now)
-	w := q.waiters.next(q.order.n)
-	q.mu.Unlock()
-	w.wake()
-	if added && q.opts.Metrics != nil {
-		q.opts.Metrics.Added(1)
-	}
+	q.unparkLocked(p.entry, now)
+	q.unlock()
+	q.tellAdded()
 }
 
 // unparkLocked ends the park of e. It returns what cancels its condition, which may
-// be nil, and whether it made a request.
-func (q *engine[T]) unparkLocked(e *entry[T], now int64) (cancel func(), added bool) {
+// be nil.
+func (q *engine[T]) unparkLocked(e *entry[T], now int64) (cancel func()) {
 	p := q.forgetParkLocked(e)
 	q.parks.remove(e.handle)
 	switch {
@@ -165,14 +161,13 @@ func (q *engine[T]) unparkLocked(e *entry[T], now int64) (cancel func(), added b
 	case p.due <= now:
 		q.askLocked(e, now)
 		q.notePausedLocked(e)
-		added = true
 	case p.due < maxTime:
 		// The delay goes on for the rest of its time; the park did not lengthen it.
 		q.startDelayLocked(e, p.due, now)
 	case !e.running:
 		q.discardLocked(e)
 	}
-	return p.cancel, added
+	return p.cancel
 }
 
 // forgetParkLocked ends the park of e but for its deadline.

@@ -96,11 +96,11 @@ func (q *engine[T]) pauseGroup(name string) error {
 		return errNoGroups
 	}
 	now := q.timeIfKept()
-	q.mu.Lock()
+	q.lock()
 	q.observeLocked(now)
 	q.pauseGroupLocked(name)
 	drained := q.drainedLocked()
-	q.mu.Unlock()
+	q.unlock()
 	drained.end() // what is dropped during a shutdown is not waited for
 	return nil
 }
@@ -111,7 +111,7 @@ func (q *engine[T]) resumeGroup(name string) error {
 		return errNoGroups
 	}
 	now := q.timeIfKept()
-	q.mu.Lock()
+	q.lock()
 	now = q.observeLocked(now)
 	var drained chan struct{}
 	if p := q.order.paused[name]; p != nil {
@@ -125,9 +125,7 @@ func (q *engine[T]) resumeGroup(name string) error {
 		}
 		drained = p.drained
 	}
-	w := q.waiters.next(q.order.n)
-	q.mu.Unlock()
-	w.wake()
+	q.unlock()
 	if drained != nil {
 		close(drained) // DrainGroup looks why
 	}
@@ -140,7 +138,7 @@ func (q *engine[T]) drainGroup(ctx context.Context, name string) error {
 		return errNoGroups
 	}
 	now := q.timeIfKept()
-	q.mu.Lock()
+	q.lock()
 	q.observeLocked(now)
 	p := q.pauseGroupLocked(name)
 	ended := q.drainedLocked()
@@ -150,7 +148,7 @@ func (q *engine[T]) drainGroup(ctx context.Context, name string) error {
 		p.drained = wait
 	}
 	running := p.running
-	q.mu.Unlock()
+	q.unlock()
 	ended.end()
 	if running > 0 {
 		select {
@@ -159,8 +157,8 @@ func (q *engine[T]) drainGroup(ctx context.Context, name string) error {
 			return context.Cause(ctx)
 		}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if q.order.paused[name] != p {
 		return ErrGroupResumed
 	}
@@ -225,7 +223,7 @@ func (q *engine[T]) dropGroup(name string) ([]T, error) {
 		reached []*barrier
 	)
 	now := q.timeIfKept()
-	q.mu.Lock()
+	q.lock()
 	q.observeLocked(now)
 	p := q.pauseGroupLocked(name)
 	// A request that will never be processed must not keep a barrier waiting: unlike
@@ -284,7 +282,7 @@ func (q *engine[T]) dropGroup(name string) ([]T, error) {
 		}
 	}
 	drained := q.drainedLocked()
-	q.mu.Unlock()
+	q.unlock()
 	drained.end()
 	for _, k := range reached {
 		k.close()

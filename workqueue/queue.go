@@ -105,8 +105,8 @@ func (q *plain[T]) AddAll(items []T) { q.engine.addAll(items) }
 // those that are delayed, running, or running and added again; [Queue.Stats]
 // does.
 func (q *plain[T]) Len() int {
-	q.engine.mu.Lock()
-	defer q.engine.mu.Unlock()
+	q.engine.lock()
+	defer q.engine.unlock()
 	return q.engine.order.n
 }
 
@@ -134,8 +134,8 @@ func (q *plain[T]) Done(item T) { q.engine.done(item, false) }
 // it when its initial work is done. The channel stays open if the queue is
 // abandoned with items in it, so wait for a context as well.
 func (q *plain[T]) Barrier() <-chan struct{} {
-	q.engine.mu.Lock()
-	defer q.engine.mu.Unlock()
+	q.engine.lock()
+	defer q.engine.unlock()
 	return q.engine.barriers.seal()
 }
 

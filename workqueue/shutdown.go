@@ -27,14 +27,14 @@ func (d *drain) end() {
 
 // shutDown stops the queue from accepting anything, and ends a drain.
 func (q *engine[T]) shutDown() {
-	q.mu.Lock()
+	q.lock()
 	c := q.closeLocked()
 	d := q.drain
 	if d != nil {
 		d.err = ErrDrainEnded
 		q.drain = nil
 	}
-	q.mu.Unlock()
+	q.unlock()
 	c.finish()
 	d.end()
 }
@@ -44,16 +44,16 @@ func (q *engine[T]) shutDown() {
 // dropped.
 func (q *engine[T]) shutDownTaking() (delayed, parked, paused []T) {
 	// The drain stays: what waits for it is unblocked when takeAll has emptied the queue.
-	q.mu.Lock()
+	q.lock()
 	c := q.closeLocked()
-	q.mu.Unlock()
+	q.unlock()
 	c.finish()
 	return c.delayed, c.parked, c.paused
 }
 
 // shutDownWithDrain does the same and waits until everything was processed.
 func (q *engine[T]) shutDownWithDrain(ctx context.Context) error {
-	q.mu.Lock()
+	q.lock()
 	c := q.closeLocked()
 	if q.drain == nil {
 		q.drain = &drain{done: make(chan struct{})}
@@ -61,7 +61,7 @@ func (q *engine[T]) shutDownWithDrain(ctx context.Context) error {
 	d := q.drain
 	// In a queue that is empty already no Done will come that ends the drain.
 	drained := q.drainedLocked()
-	q.mu.Unlock()
+	q.unlock()
 	c.finish()
 	drained.end()
 	// If ctx is done as well, the result of the drain is worth more.
@@ -159,8 +159,8 @@ type processors struct {
 // join counts one more ProcessWith and returns its number. Numbers are used
 // again after 65,535 calls; they only have to differ among those at work.
 func (q *engine[T]) join() uint16 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	q.processors.n++
 	if q.processors.last++; q.processors.last == noHolder {
 		q.processors.last++
@@ -170,8 +170,8 @@ func (q *engine[T]) join() uint16 {
 
 // leave counts one less and reports whether it was the last.
 func (q *engine[T]) leave() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	q.processors.n--
 	return q.processors.n == 0
 }
@@ -181,7 +181,7 @@ func (q *engine[T]) leave() bool {
 // by Get. Running items are not queued again. What another ProcessWith holds, that
 // one returns; only the request to process it again is returned here, as queued.
 func (q *engine[T]) takeAll(holder uint16) (queued, running []T) {
-	q.mu.Lock()
+	q.lock()
 	for q.order.n > 0 {
 		e := q.order.pop(q.latest)
 		queued = append(queued, e.item)
@@ -204,15 +204,15 @@ func (q *engine[T]) takeAll(holder uint16) (queued, running []T) {
 		}
 	}
 	drained := q.drainedLocked()
-	q.mu.Unlock()
+	q.unlock()
 	drained.end()
 	return queued, running
 }
 
 // heldBy returns the items that were handed out to holder and are not done.
 func (q *engine[T]) heldBy(holder uint16) (running []T) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	for e := range q.running.each {
 		if e.holder == holder {
 			running = append(running, e.item)
@@ -223,14 +223,14 @@ func (q *engine[T]) heldBy(holder uint16) (running []T) {
 
 // countDropped counts an item that ProcessWith dropped because of its failures.
 func (q *engine[T]) countDropped() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	q.count.dropped++
 }
 
 // countShutdownLoss counts a request that came after the shutdown.
 func (q *engine[T]) countShutdownLoss() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	q.count.shutdownLosses++
 }
