@@ -74,8 +74,8 @@
 //
 // queue.go (what users call), entry.go (the record of an item and its states), slab.go and
 // hashindex.go (where the records are, and how they are found),
-// engine.go (add, take, finish under one lock, mutex.go), waiters.go (waiting workers), order.go (which
-// item is next), delays.go, park.go and wheel.go (items that come later), pause.go (groups that are
+// engine.go (add, take, finish under one lock, mutex.go), inbox.go (adds while it is taken),
+// waiters.go (waiting workers), order.go (which item is next), delays.go, park.go and wheel.go (items that come later), pause.go (groups that are
 // held back), barrier.go, shutdown.go. On top: process.go, result.go, failurelog.go, limiter.go,
 // limiter_exponential.go, failures.go, inspect.go, failing.go, throughput.go, recording.go.
 package workqueue

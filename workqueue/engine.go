@@ -10,7 +10,8 @@ import (
 )
 
 // engine is what all three queues are made of: the states of entry.go, moved
-// about under one lock. The exported types only name its operations.
+// about under one lock, which its methods lock and unlock (inbox.go) take and release. The
+// exported types only name its operations.
 //
 // No user code (group and class functions, metrics, limiters) runs while the
 // lock is held, so nothing a user does can deadlock the queue, and the time is read
@@ -145,7 +146,7 @@ func (q *engine[T]) prepare(r *request[T], item T) {
 	}
 }
 
-// add is Add for a prepared request. It takes the lock.
+// add is Add for a prepared request. It takes the lock, or leaves that to whoever has it.
 func (q *engine[T]) add(r *request[T]) { q.addBecause(r, nil) }
 
 // addBecause is add with the reason for the history, which may be nil.

@@ -39,9 +39,9 @@ const (
 	// kilobytes in a queue whose producers and workers have met at the lock, none in others.
 	inboxSize = 64
 
-	// inboxTurn is how many requests an operation that gives the inbox no room may take, but for those that came
-	// at the same time as the last: some ten microseconds. So few Adds do that for others,
-	// or wait, that it makes no difference to the slowest in a hundred.
+	// inboxTurn is how many requests, and at most inboxSize more, are taken before another
+	// operation must have taken the lock: work of some ten microseconds. So one Add in some
+	// hundreds does that for others, or waits for it.
 	inboxTurn = 256
 )
 

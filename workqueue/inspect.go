@@ -19,7 +19,8 @@ import (
 // goroutine that caused the event; they should return quickly.
 type Metrics interface {
 	// Added says that n items were asked for that were not asked for before
-	// (workqueue_adds_total). A delayed item counts when its delay ends.
+	// (workqueue_adds_total). A delayed item counts when its delay ends. It is called by whatever
+	// adds or takes items next, before Started for any of them.
 	Added(n int)
 	// Retried says that an item was added with a rate limit
 	// (workqueue_retries_total).

@@ -13,9 +13,9 @@ import "sync"
 // guards moves to the core that gets it, which takes longer than what is done with it there.
 // So two things are at odds where several cores want the lock all the time: to leave it to
 // one of them for a few turns, which makes a turn cheap, and to hand it over at once, which
-// makes the longest waits short. The limit is a compromise: throughput gains half, and one
-// Add in a hundred waits for some microseconds. A goroutine that gives up earlier has
-// to park, and waits a hundred times as long.
+// makes the longest waits short. The limit is a compromise: throughput gains half, and a
+// wait takes some microseconds. An Add seldom has to wait, see inbox.go. A goroutine that
+// gives up earlier has to park, and waits a hundred times as long.
 type mutex struct{ sync.Mutex }
 
 const (
