@@ -90,11 +90,11 @@ func (id *identity) key() types.NamespacedName {
 // search returns the number of the object with that key, whose hash is h, the object, and
 // whether there is one.
 func (s *Snapshot[T]) search(key *types.NamespacedName, h uint64) (number uint32, obj T, found bool) {
-	number, object, sure := s.lookup.search(key, h, s.gen)
+	number, object, none := s.lookup.search(key, h, s.gen)
 	switch {
 	case object != nil:
 		return number, *(*T)(unsafe.Pointer(&object)), true
-	case sure:
+	case none:
 		return s.searchRemoved(key, h)
 	default:
 		return s.searchArray(key, h)
@@ -102,13 +102,13 @@ func (s *Snapshot[T]) search(key *types.NamespacedName, h uint64) (number uint32
 }
 
 // search returns the number of the object with that key, whose hash is h, and the object, as
-// of the batch gen. If there is none, the object is nil, and sure says whether the table has
-// none; else only the array of a snapshot can tell.
+// of the batch gen. If the object is nil, none says that there is none in the table; else only
+// the array of a snapshot can tell.
 //
 // Most look-ups end here, with the first cell that has their hash. What is rare is therefore
 // left to the array: so little is done here that the processor begins the next look-up while
 // this one waits for memory.
-func (t *lookup) search(key *types.NamespacedName, h, gen uint64) (number uint32, object unsafe.Pointer, sure bool) {
+func (t *lookup) search(key *types.NamespacedName, h, gen uint64) (number uint32, object unsafe.Pointer, none bool) {
 	if key.Name == "" {
 		return 0, nil, true // what an unused number has for a name
 	}
@@ -141,7 +141,7 @@ func (t *lookup) search(key *types.NamespacedName, h, gen uint64) (number uint32
 	if l.gen.Load() > gen {
 		return 0, nil, false
 	}
-	return number, object, true
+	return number, object, false
 }
 
 // searchArray is search with the keys and objects of the array.
