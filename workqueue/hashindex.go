@@ -29,6 +29,7 @@ type hashIndex struct {
 	directory []*hashTable
 	bits      uint // of a hash that address the directory
 	n         int
+	spare     []hashGroup // of the table that was divided last, for the next one
 }
 
 // hashTable is a table of groups, see hashGroup.
@@ -142,9 +143,16 @@ func (x *hashIndex) divide(t *hashTable) {
 		x.directory = doubled
 		x.bits++
 	}
-	var halves [2]*hashTable
-	for i := range halves {
-		halves[i] = &hashTable{groups: make([]hashGroup, len(t.groups)), bits: t.bits + 1}
+	reused := x.spare
+	if len(reused) == len(t.groups) {
+		clear(reused)
+	} else {
+		reused = make([]hashGroup, len(t.groups))
+	}
+	x.spare = t.groups
+	halves := [2]*hashTable{
+		{groups: reused, bits: t.bits + 1},
+		{groups: make([]hashGroup, len(t.groups)), bits: t.bits + 1},
 	}
 	var some uint32 // any hash in the table; all lead to the same part of the directory
 	for s := range t.all {
