@@ -9,12 +9,10 @@ import (
 
 // failures counts the failures of items, for the limiters that need to. An item
 // that has not failed for a while is forgotten, so that a caller who never
-// calls Forget does not make them grow without bound: the counts form a list in
-// the order of their last failure, and each new failure removes what has
-// expired at its head. There is no goroutine and no scan.
-//
-// keep is the same for all items. So the order of the last failures is also the order
-// of expiry, and the oldest one is the only candidate.
+// calls Forget does not make them grow without bound: once counts may have expired, each new failure
+// looks at a few of them, in turn, and removes those that have. There is no goroutine. A list in the
+// order of expiry would find them at once, but each failure and each Forget would have to
+// change it, and it takes eight bytes for each item.
 type failures[T comparable] struct {
 	keep  time.Duration // how long after its last failure an item is remembered
 	start time.Time     // times in here are since then
@@ -24,22 +22,24 @@ type failures[T comparable] struct {
 	mu     sync.Mutex
 	counts slab[failure[T]]
 	index  hashIndex
-	peak   int    // the most counts since the index was made
-	oldest uint32 // handles of counts, 0 if there are none
-	newest uint32
+	peak   int // the most counts since the index was made
+
+	// The search for expired counts goes round.
+	turn   uint32        // the handle from which on it continues
+	oldest time.Duration // of the failures that it has found in this round, and of those since
+	rests  time.Duration // until this time, as no count expires before
 }
 
 type failure[T comparable] struct {
-	item       T
-	at         time.Duration // of the last failure
-	n          uint32
-	hash       uint32 // of the item
-	next, prev uint32 // handles
+	item T
+	at   time.Duration // of the last failure
+	n    uint32
+	hash uint32 // of the item
 }
 
 const (
-	// expireAtOnce limits how many expired counts one call removes. Since it is
-	// more than the one that the call adds, the backlog always shrinks.
+	// expireAtOnce is at how many counts a failure looks at most. Each failure adds one at most. So when
+	// the turn comes round, at most a third of the counts have expired since.
 	expireAtOnce = 4
 
 	// peakKept is how many counts there may have been for their memory to be kept when
@@ -59,10 +59,7 @@ func (f *failures[T]) add(failed failed[T]) int {
 	item, hash, now := failed.item, failed.hash, failed.at.Sub(f.start)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// Bounded work per call, with the lock held: no call pays for a burst long ago.
-	for i := 0; i < expireAtOnce && f.oldest != 0 && f.expiredLocked(f.oldest, now); i++ {
-		f.dropLocked(f.oldest)
-	}
+	f.expireLocked(now)
 	handle := f.findLocked(item, hash)
 	var c *failure[T]
 	switch {
@@ -77,14 +74,12 @@ func (f *failures[T]) add(failed failed[T]) int {
 		if f.expiredLocked(handle, now) {
 			c.n = 0 // and not removed yet
 		}
-		f.unlinkLocked(c)
 	}
 	n := c.n
 	if c.n < maxFailures {
 		c.n++
 	}
 	c.at = now
-	f.linkLocked(handle, c)
 	return int(n)
 }
 
@@ -122,6 +117,32 @@ func (f *failures[T]) forgetHashed(item T, hash uint32) {
 	}
 }
 
+// expireLocked removes some of the counts that have expired. The work is bounded, as the lock is
+// held: no call pays for a burst long ago.
+func (f *failures[T]) expireLocked(now time.Duration) {
+	if now <= f.rests {
+		return
+	}
+	for range expireAtOnce {
+		if f.turn == 0 {
+			f.oldest = now
+		}
+		var handle uint32
+		handle, f.turn = f.counts.inTurn(f.turn)
+		switch {
+		case handle == 0:
+		case f.expiredLocked(handle, now):
+			f.dropLocked(handle)
+		default:
+			f.oldest = min(f.oldest, f.counts.at(handle).at)
+		}
+		if f.turn == 0 {
+			f.rests = saturatingAdd(f.oldest, f.keep)
+			return
+		}
+	}
+}
+
 // expiredLocked reports whether a count is too old to be remembered. Like all that
 // follow, it is called with f.mu held.
 func (f *failures[T]) expiredLocked(handle uint32, now time.Duration) bool {
@@ -139,37 +160,10 @@ func (f *failures[T]) findLocked(item T, hash uint32) uint32 {
 
 // dropLocked removes a count.
 func (f *failures[T]) dropLocked(handle uint32) {
-	c := f.counts.at(handle)
-	f.unlinkLocked(c)
-	f.index.remove(c.hash, handle)
+	f.index.remove(f.counts.at(handle).hash, handle)
 	f.n.Store(int32(f.index.n))
 	f.counts.put(handle)
 	if f.index.n == 0 && f.peak > peakKept {
 		f.counts, f.index, f.peak = slab[failure[T]]{}, hashIndex{}, 0
-	}
-}
-
-// linkLocked puts a count at the end of the list, as the newest failure.
-func (f *failures[T]) linkLocked(handle uint32, c *failure[T]) {
-	c.prev, c.next = f.newest, 0
-	if f.newest == 0 {
-		f.oldest = handle
-	} else {
-		f.counts.at(f.newest).next = handle
-	}
-	f.newest = handle
-}
-
-// unlinkLocked takes a count out of the list.
-func (f *failures[T]) unlinkLocked(c *failure[T]) {
-	if c.prev == 0 {
-		f.oldest = c.next
-	} else {
-		f.counts.at(c.prev).next = c.next
-	}
-	if c.next == 0 {
-		f.newest = c.prev
-	} else {
-		f.counts.at(c.next).prev = c.prev
 	}
 }

@@ -37,11 +37,11 @@ func (s *slab[R]) requireSound(t *testing.T) {
 		}
 		require.Equal(t, p.free != 0, roomy[uint32(number)])
 		require.LessOrEqual(t, p.free, uint32(wholePage))
-		for slot := range p.records.all {
+		for slot := range p.records {
 			if p.free>>slot&1 == 1 {
 				free++
 				var zero R
-				require.EqualValues(t, zero, p.records.all[slot])
+				require.EqualValues(t, zero, p.records[slot])
 			}
 		}
 	}
@@ -103,6 +103,47 @@ func TestSlabKeepsRecordsApart(t *testing.T) {
 	s.requireSound(t)
 	assert.LessOrEqual(t, s.free, slabKept+2*pageSize)
 	assert.LessOrEqual(t, len(beside.pages), len(s.pages)*pageSize/sidePageSize+1)
+}
+
+// Each record that is in use has its turn, whatever was taken back and dropped.
+func TestSlabGivesEachRecordItsTurn(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	var s slab[int]
+	handle, next := s.inTurn(0)
+	assert.Zero(t, handle, "an empty slab")
+	assert.Zero(t, next)
+	var handles []uint32
+	for range 8 * slabKept {
+		handle, _ := s.get()
+		handles = append(handles, handle)
+	}
+	r.Shuffle(len(handles), func(i, j int) { handles[i], handles[j] = handles[j], handles[i] })
+	for len(handles) > 0 {
+		seen := map[uint32]int{}
+		steps := 0
+		for from := uint32(0); ; steps++ {
+			handle, next := s.inTurn(from)
+			if handle != 0 {
+				seen[handle]++
+			}
+			if next == 0 {
+				break
+			}
+			from = next
+		}
+		assert.LessOrEqual(t, steps, len(handles)+2*len(s.pages))
+		assert.Len(t, seen, len(handles))
+		for _, handle := range handles {
+			require.Equal(t, 1, seen[handle])
+		}
+		gone := (len(handles) + 1) / 2
+		for _, handle := range handles[:gone] {
+			s.put(handle)
+		}
+		handles = handles[gone:]
+	}
+	assert.NotEmpty(t, s.holes)
 }
 
 // What is drained in the order in which it came leaves no more than what is kept, and
