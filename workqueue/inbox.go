@@ -82,7 +82,9 @@ func (in *inbox[T]) take(room bool) []timedRequest[T] {
 // lock takes the lock and empties the inbox.
 func (q *engine[T]) lock() {
 	q.mu.Lock()
-	q.receiveLocked(true)
+	if q.inbox.Load() != nil {
+		q.receiveLocked(true)
+	}
 }
 
 // lockOrPut takes the lock as lock does, or returns false: the lock is taken, and the request in
@@ -92,14 +94,16 @@ func (q *engine[T]) lock() {
 func (q *engine[T]) lockOrPut(r *request[T], at int64) bool {
 	in := q.inbox.Load()
 	// Where there are requests, the lock is taken. Not to try leaves it to its holder's core.
-	busy := in != nil && in.some.Load()
-	if busy || !q.mu.TryLock() {
-		if q.recording == nil && q.inboxOrNew().put(r, at) {
-			return false
+	if busy := in != nil && in.some.Load(); !busy && q.mu.TryLock() {
+		if in != nil {
+			q.receiveLocked(true)
 		}
-		q.mu.Lock()
+		return true
 	}
-	q.receiveLocked(true)
+	if q.recording == nil && q.inboxOrNew().put(r, at) {
+		return false
+	}
+	q.lock()
 	return true
 }
 
@@ -129,20 +133,20 @@ func (q *engine[T]) receiveLocked(room bool) {
 // unlock releases the lock, wakes a goroutine that waits for an item if there is one, and
 // empties the inbox.
 func (q *engine[T]) unlock() {
-	q.unlockAndWake()
-	q.emptyInbox()
-}
-
-func (q *engine[T]) unlockAndWake() {
 	w := q.waiters.next(q.order.n)
 	q.mu.Unlock()
 	w.wake()
+	if q.inbox.Load() != nil {
+		q.emptyInbox()
+	}
 }
 
 // emptyInbox adds what is in the inbox, unless somebody holds the lock, who will.
 func (q *engine[T]) emptyInbox() {
 	for in := q.inbox.Load(); in != nil && in.some.Load() && q.mu.TryLock(); {
 		q.receiveLocked(false)
-		q.unlockAndWake()
+		w := q.waiters.next(q.order.n)
+		q.mu.Unlock()
+		w.wake()
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // taken returns the items that are queued, in their order, and takes them.
@@ -163,9 +165,32 @@ func TestAddWithoutRoomInTheInboxWaitsForTheLock(t *testing.T) {
 		q.Add(i)
 		want = append(want, i)
 	}
-	added := make(chan struct{})
+	added := addThatWaits(t, q, inboxSize)
+	q.engine.unlock()
+	<-added
+	assert.Equal(t, append(want, inboxSize), taken(t, q))
+}
+
+// What it was when it was added is part of the record.
+func TestAddThatIsRecordedWaitsForTheLock(t *testing.T) {
+	t.Parallel()
+	recorder := history.New(history.Options{})
+	q := New(Options[string]{History: recorder})
+	q.engine.lock()
+	added := addThatWaits(t, q, "a")
+	q.engine.unlock()
+	<-added
+	assert.Nil(t, q.engine.inbox.Load())
+	assert.Equal(t, []string{"a"}, taken(t, q))
+}
+
+// addThatWaits begins to add an item, and fails the test if that ends while the lock is held, as it
+// is now. It returns a channel that is closed when it ends.
+func addThatWaits[T comparable](t *testing.T, q *Queue[T], item T) (added chan struct{}) {
+	t.Helper()
+	added = make(chan struct{})
 	go func() {
-		q.Add(inboxSize)
+		q.Add(item)
 		close(added)
 	}()
 	for range 10_000 { // turns, any of which would let it end
@@ -176,9 +201,33 @@ func TestAddWithoutRoomInTheInboxWaitsForTheLock(t *testing.T) {
 		default:
 		}
 	}
+	return added
+}
+
+// The holder of the lock may have looked before the request was in the inbox.
+func TestAddLooksIntoTheInboxItself(t *testing.T) {
+	t.Parallel()
+	q := New(Options[string]{})
+	e := q.engine
+	var r request[string]
+	e.prepare(&r, "a")
+	require.True(t, e.inboxOrNew().put(&r, 0))
+	q.Add("b") // finds requests there, and so takes the lock for taken
+	assert.Equal(t, 2, e.order.n)
+	assert.Equal(t, []string{"a", "b"}, taken(t, q))
+}
+
+// Only an operation that is about something else gives room, be it an Add.
+func TestWhoEmptiesTheInboxForOthersGivesNoRoom(t *testing.T) {
+	t.Parallel()
+	q := New(Options[string]{})
+	q.engine.lock()
+	q.Add("a")
 	q.engine.unlock()
-	<-added
-	assert.Equal(t, append(want, inboxSize), taken(t, q))
+	in := q.engine.inbox.Load()
+	assert.Equal(t, 1, in.spent)
+	q.Add("b")
+	assert.Zero(t, in.spent)
 }
 
 // An item may be all that keeps a large string.
@@ -263,6 +312,35 @@ func TestReadersDoNotCallTheMetrics(t *testing.T) {
 	assert.EqualValues(t, 2, m.added.Load(), "by then at the latest")
 	q.Done(item)
 	assert.EqualValues(t, 2, m.added.Load())
+}
+
+// Each of them tells by itself, without another operation that follows.
+func TestWhatAddsTellsTheMetrics(t *testing.T) {
+	t.Parallel()
+	for name, add := range map[string]func(q *DelayingQueue[string]){
+		"Add":                func(q *DelayingQueue[string]) { q.Add("a") },
+		"Add of a class":     func(q *DelayingQueue[string]) { q.PriorityClass(1).Add("a") },
+		"AddAll":             func(q *DelayingQueue[string]) { q.AddAll([]string{"a", "a"}) },
+		"AddAfter":           func(q *DelayingQueue[string]) { q.AddAfter("a", 0) },
+		"Park without until": func(q *DelayingQueue[string]) { q.Park("a", nil, 0) },
+		"a condition that is met": func(q *DelayingQueue[string]) {
+			q.Park("a", func(met func()) func() { met(); return nil }, 0)
+		},
+		"Add into the inbox": func(q *DelayingQueue[string]) {
+			var r request[string]
+			q.engine.prepare(&r, "a")
+			q.engine.inboxOrNew().put(&r, 0)
+			q.Add("a")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &callbacks{onAdded: func() {}}
+			q := NewDelaying(Options[string]{Metrics: m})
+			add(q)
+			assert.EqualValues(t, 1, m.added.Load())
+		})
+	}
 }
 
 // The item waits since Add, and not since the holder of the lock has added it.
