@@ -28,9 +28,16 @@ type consumer[T Object] struct {
 	queue   *deltafifo.BatchFIFO[T]
 	state   atomic.Int32 // a consumerState
 	working sync.WaitGroup
-	workFn  func() // set by start; made once, so that to start it allocates nothing
-	// exited is whether a call of process has ended its goroutine. It may be read after stop.
-	exited bool
+
+	// Set by start.
+	ctx     context.Context //nolint:containedctx // that of start, until stop
+	process func([]deltafifo.Change[T]) error
+	workFn  func() // c.work, made once, so that to start it allocates nothing
+
+	// exited is closed when a call of process has ended its goroutine.
+	exited signal
+	mu     sync.Mutex
+	onExit func(error) // called then; guarded by mu
 }
 
 // consumerState is the state of a consumer; see there.
@@ -47,11 +54,35 @@ var errApplyExited = errors.New("a function that was called while changes were a
 	"Metrics and index functions must return")
 
 // start makes the consumer call process with each batch that is queued from now on,
-// until ctx ends. If process ends its goroutine, nothing can be applied any more, and
-// cancel is called. Start is called once, before the first write.
-func (c *consumer[T]) start(ctx context.Context, cancel func(), process func([]deltafifo.Change[T]) error) {
-	c.workFn = func() { c.work(ctx, cancel, process) }
+// until ctx ends. If process ends its goroutine, nothing can be applied any more: the queue
+// is closed, and exited. Start is called once, before the first write.
+func (c *consumer[T]) start(ctx context.Context, process func([]deltafifo.Change[T]) error) {
+	c.ctx, c.process, c.workFn = ctx, process, c.work
 	c.state.Store(int32(consumerIdle))
+}
+
+// whenExited has f called with errApplyExited when process ends its goroutine, or at once if
+// it has. It replaces what it was given before.
+func (c *consumer[T]) whenExited(f func(error)) {
+	c.mu.Lock()
+	c.onExit = f
+	exited := c.exited.isClosed()
+	c.mu.Unlock()
+	if exited {
+		f(errApplyExited)
+	}
+}
+
+// exit notes that process has ended its goroutine.
+func (c *consumer[T]) exit() {
+	c.mu.Lock()
+	c.exited.close() // before the queue, so that a write that finds it closed knows why
+	f := c.onExit
+	c.mu.Unlock()
+	c.queue.Close()
+	if f != nil {
+		f(errApplyExited)
+	}
 }
 
 // enter goes from one state to another, unless it is in another one.
@@ -70,26 +101,25 @@ func (c *consumer[T]) wake() {
 }
 
 // stop keeps process from being called again, and waits for a call that is running. The
-// context of start must have ended.
+// queue must be closed, and idle unless the context of start has ended or process has exited.
 func (c *consumer[T]) stop() {
 	c.state.Store(int32(consumerStopped))
 	c.working.Wait()
 }
 
 // work applies what is queued until there is nothing left, or ctx has ended.
-func (c *consumer[T]) work(ctx context.Context, cancel func(), process func([]deltafifo.Change[T]) error) {
+func (c *consumer[T]) work() {
 	returned := false
 	defer func() {
 		if !returned { // runtime.Goexit, or a panic that ends the process
-			c.exited = true
-			cancel()
+			c.exit()
 		}
 		c.working.Done()
 	}()
 	for {
 		// There is one consumer, so PopBatch does not wait for what Len has seen.
 		for c.queue.Len() > 0 {
-			if c.queue.PopBatch(ctx, process) != nil {
+			if c.queue.PopBatch(c.ctx, c.process) != nil {
 				// The context has ended. The state stays: no other goroutine is to try.
 				returned = true
 				return

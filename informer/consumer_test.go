@@ -17,9 +17,9 @@ import (
 )
 
 // startConsumer returns a consumer that calls process, and its queue.
-func startConsumer(ctx context.Context, cancel func(), process func([]deltafifo.Change[*pod]) error) *consumer[*pod] {
+func startConsumer(ctx context.Context, process func([]deltafifo.Change[*pod]) error) *consumer[*pod] {
 	c := &consumer[*pod]{queue: deltafifo.NewBatch[*pod](deltafifo.BatchOptions{Limit: 4})}
-	c.start(ctx, cancel, process)
+	c.start(ctx, process)
 	return c
 }
 
@@ -39,7 +39,7 @@ func TestConsumerOverlooksNoWriteWhileItEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var applied int
-	c := startConsumer(ctx, cancel, func(batch []deltafifo.Change[*pod]) error {
+	c := startConsumer(ctx, func(batch []deltafifo.Change[*pod]) error {
 		applied += len(batch)
 		return nil
 	})
@@ -60,7 +60,7 @@ func TestConsumerOverlooksNoWriteWhileItEnds(t *testing.T) {
 // The state in between: work has found the queue empty, and has not said yet that it ends.
 func TestConsumerRestsOnlyIfNothingWasQueuedMeanwhile(t *testing.T) {
 	t.Parallel()
-	c := startConsumer(t.Context(), nil, nil)
+	c := startConsumer(t.Context(), nil)
 	var started atomic.Int64
 	c.workFn = func() {
 		started.Add(1)
@@ -88,7 +88,7 @@ func TestConsumerHasOneGoroutineForManyWriters(t *testing.T) {
 	defer cancel()
 	const writers, each = 8, 2000
 	var inside, applied atomic.Int64
-	c := startConsumer(ctx, cancel, func(batch []deltafifo.Change[*pod]) error {
+	c := startConsumer(ctx, func(batch []deltafifo.Change[*pod]) error {
 		assert.Equal(t, int64(1), inside.Add(1), "calls at once")
 		applied.Add(int64(len(batch)))
 		inside.Add(-1)
@@ -125,7 +125,7 @@ func TestConsumerStopWaitsForWhatIsAppliedAndDropsTheRest(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		release := make(chan struct{})
 		var batches []int
-		c := startConsumer(ctx, cancel, func(batch []deltafifo.Change[*pod]) error {
+		c := startConsumer(ctx, func(batch []deltafifo.Change[*pod]) error {
 			<-release
 			batches = append(batches, len(batch))
 			return nil
@@ -224,6 +224,51 @@ func TestWhatIsQueuedIsAppliedIfTheReflectorGivesUp(t *testing.T) {
 				err := <-ended
 				assert.Equal(t, tc.stop, err == nil, "%v", err)
 				assert.Equal(t, tc.applied, applied)
+			})
+		})
+	}
+}
+
+// exitingLater ends the goroutine that applies a change once it is told to.
+type exitingLater struct {
+	recorder
+	exit atomic.Bool
+}
+
+func (m *exitingLater) Informer(string, func() Health) Metrics { return m }
+func (m *exitingLater) Applied(EventCounts, time.Duration) {
+	if m.exit.Load() {
+		goexit()
+	}
+}
+
+// The reflector has nothing to write, waits for a server, or for what it has written.
+func TestInformerEndsAtOnceWhateverItsReflectorWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]func(c *cluster){
+		"an event":           func(*cluster) {},
+		"another attempt":    func(c *cluster) { c.fail(errors.New("boom")); c.disconnect(false) },
+		"room for more":      func(c *cluster) { c.set("a", "x", 3); c.set("a", "x", 4); c.set("a", "x", 5) },
+		"what is known, too": func(c *cluster) { c.set("a", "x", 3); c.disconnect(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster()
+				m := &exitingLater{}
+				w := newWorld(t, c, Options[*pod]{Name: "pods", Metrics: m, QueueLimit: 1})
+				ended := make(chan error, 1)
+				go func() { ended <- w.inf.Run(t.Context()) }()
+				<-w.inf.Synced()
+				synctest.Wait()
+				m.exit.Store(true)
+				begin := time.Now()
+				c.set("a", "x", 2)
+				then(c)
+				require.ErrorIs(t, <-ended, errApplyExited)
+				assert.Less(t, time.Since(begin), time.Minute)
+				h := w.inf.Health().Sources[0].Reflector
+				assert.Equal(t, reflector.StateStopped, h.State)
 			})
 		})
 	}

@@ -68,7 +68,7 @@
 // arrow points.
 //
 //	words     event.go  hash.go  shardfilter.go  health.go  metrics.go  options.go
-//	          version.go  history.go  signal.go
+//	          version.go  history.go  signal.go  logname.go
 //	source    consumer.go  source.go  ◀── reflector (watch.go), deltafifo (batch_fifo.go)
 //	progress  rangestate.go  progress.go  how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)

@@ -111,30 +111,29 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 // run reflects, and calls apply with each batch of changes, until ctx ends or the
 // reflector fails for good. It is called once. It returns when apply has returned.
 func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Change[T])) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	// No context of its own: one that watches are derived from takes half a kilobyte.
 	s.stopping = ctx.Done()
-	s.consumer.start(ctx, cancel, func(batch []deltafifo.Change[T]) error {
+	s.consumer.start(ctx, func(batch []deltafifo.Change[T]) error {
 		apply(s, batch)
 		return nil
 	})
 	// In this goroutine: it is the only one of an informer in which nothing happens.
 	err := s.reflector.Run(ctx)
-	return s.finish(ctx, cancel, err)
+	return s.finish(ctx, err)
 }
 
 // finish waits until nothing is applied any more. What is queued is applied, unless ctx has
 // ended: then it is dropped. It returns why the source has ended, if not because of ctx.
-func (s *source[T]) finish(ctx context.Context, cancel func(), err error) error {
+func (s *source[T]) finish(ctx context.Context, err error) error {
 	s.queue.Close()
 	select {
 	case <-s.queue.Idle():
 	case <-ctx.Done():
+	case <-s.consumer.exited.wait():
 	}
-	cancel()
 	s.consumer.stop()
 	switch {
-	case s.consumer.exited:
+	case s.consumer.exited.isClosed():
 		return errApplyExited
 	case errors.Is(err, context.Canceled):
 		return nil
@@ -144,7 +143,7 @@ func (s *source[T]) finish(ctx context.Context, cancel func(), err error) error 
 
 // sink is the source as the reflector sees it: the queue, and the cache behind it for what
 // is known already. It implements [reflector.Sink], [reflector.Known] and
-// [reflector.Audited].
+// [reflector.Audited], and says when it is broken.
 type sink[T Object] source[T]
 
 // sink returns what the reflector writes to. It has no memory of its own.
@@ -183,16 +182,31 @@ func (s *sink[T]) written(err error) error {
 	return err
 }
 
+// Broken returns why nothing can be applied any more, if that is so.
+func (s *sink[T]) Broken() error {
+	if s.consumer.exited.isClosed() {
+		return errApplyExited
+	}
+	return nil
+}
+
+// WhenBroken has f called when nothing can be applied any more, as the reflector need not
+// write for a long time.
+func (s *sink[T]) WhenBroken(f func(error)) { s.consumer.whenExited(f) }
+
 // Known returns the newest version that was queued. The cache lags behind the
 // queue, so it waits until everything queued is applied: a relist that kept an
 // older version would undo the change. Nothing is queued meanwhile, as the
 // reflector, which calls this, is the only producer; so it waits at most once per
 // list.
 func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
-	select {
-	case <-s.queue.Idle():
-	case <-s.stopping:
-		// The informer is stopping: what is returned is not applied any more.
+	if idle := s.queue.Idle(); !isClosed(idle) {
+		select {
+		case <-idle:
+		case <-s.stopping:
+		case <-s.consumer.exited.wait():
+			// The informer is stopping: what is returned is not applied any more.
+		}
 	}
 	return s.store.Snapshot().Get(key)
 }

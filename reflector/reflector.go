@@ -194,6 +194,9 @@ func (r *Reflector[T]) conclude(ctx context.Context) (stop bool, err error) {
 	}
 	// Before the policy is asked, so that it finds this failure in Health.
 	f := r.noteFailure(end)
+	if err := r.broken(); err != nil {
+		return true, err
+	}
 	// A 404 is also what a wrong address answers, so absence is confirmed by the
 	// source before the sink is emptied.
 	if end.class == ClassNotFound {

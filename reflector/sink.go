@@ -29,6 +29,23 @@ type Sink[T any] interface {
 	Bookmark(ctx context.Context, rv string) error
 }
 
+// breakable is implemented by a sink that may break for good while nothing is written.
+type breakable interface {
+	// Broken returns why no write can succeed any more: then Run ends. It is nil before.
+	Broken() error
+	// WhenBroken has f called with that, or at once if it is so already, in place of what it
+	// was given before.
+	WhenBroken(f func(error))
+}
+
+// broken returns why the sink is broken for good, if it is.
+func (r *Reflector[T]) broken() error {
+	if s, ok := r.sink.(breakable); ok {
+		return s.Broken()
+	}
+	return nil
+}
+
 // Audited is implemented by a [Sink] whose contents can be read while its methods run,
 // for [Options].AuditInterval. It must keep every object that it was given, and no
 // other.

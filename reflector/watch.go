@@ -209,6 +209,9 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) bool {
 	}
 	live.silent.set(r.opts.Timeouts.Idle, errIdle)
 	live.following.Store(true)
+	if s, ok := r.sink.(breakable); ok {
+		s.WhenBroken(live.cancel)
+	}
 	return true
 }
 
