@@ -95,6 +95,8 @@ func (s *Snapshot[T]) search(key *types.NamespacedName, h uint64) (number uint32
 	case object != nil:
 		return number, *(*T)(unsafe.Pointer(&object)), true
 	case none:
+		// The list is read after the table. The writer appends before it empties the
+		// cell, so an object that has just been removed is in one of them.
 		return s.searchRemoved(key, h)
 	default:
 		return s.searchArray(key, h)
@@ -151,9 +153,7 @@ func (s *Snapshot[T]) searchArray(key *types.NamespacedName, h uint64) (number u
 	for p := h >> (t.shift & 63); ; p++ {
 		c := t.cells[p&mask].Load()
 		if c == 0 {
-			// The list is read after the table. The writer appends before it empties the
-			// cell, so an object that has just been removed is in one of them.
-			return s.searchRemoved(key, h)
+			return s.searchRemoved(key, h) // after the table, as in search
 		}
 		if c>>32 != h>>32 {
 			continue
