@@ -16,7 +16,7 @@ const burst = 9
 // be asked as often as it answers.
 //
 // It is kept as the time at which the bucket is full again (the generic cell
-// rate algorithm), which needs no timer.
+// rate algorithm), which needs no timer. At first it is full.
 type allowance struct {
 	every time.Duration // in which one request is earned
 
@@ -24,11 +24,11 @@ type allowance struct {
 	full time.Time
 }
 
-// newAllowance returns a full allowance at the pace of failures that go on: two
-// requests, a list and a watch, per shortest wait of the longest backoff. A
+// pace returns in which time an allowance earns a request, at the pace of failures that go
+// on: two requests, a list and a watch, per shortest wait of the longest backoff. A
 // watch that runs for a healthy period pays for the next one.
-func newAllowance(b Backoff) *allowance {
-	return &allowance{every: max(min(b.Healthy, time.Duration(float64(b.Max)/(1+b.Jitter))/2), minWait)}
+func pace(b Backoff) time.Duration {
+	return max(min(b.Healthy, time.Duration(float64(b.Max)/(1+b.Jitter))/2), minWait)
 }
 
 // wait returns how long to wait until at least n requests are left.

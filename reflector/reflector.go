@@ -16,27 +16,27 @@ import (
 // Reflector mirrors one collection of an API server into a [Sink]. Make one
 // with [New]; all methods are safe for concurrent use.
 type Reflector[T Object] struct {
-	lw     ListerWatcher[T]
-	sink   Sink[T]
-	opts   Options
-	ran    atomic.Bool
+	lw   ListerWatcher[T]
+	sink Sink[T]
+	opts Options
+	ran  atomic.Bool
+	// paced says that the user's policy said how long to wait, so the allowance does
+	// not. It belongs to the goroutine of Run, too.
+	paced  bool
 	status status
 
 	// What follows belongs to the goroutine of Run.
 
 	next  phase
-	ended ending         // how the phase has ended
+	ended *ending        // how the phase has ended; nil: it was a watch, which unfollow ends
 	live  *liveStream[T] // a watch that has delivered its initial events, to be followed next
 	watch following[T]   // the watch that is being followed
 
 	pos        position
 	quarantine quarantine
 	logs       logLimit
-	allowance  *allowance
+	allowance  allowance
 	audits     *auditor[T] // nil: there are no audits
-	// paced says that the user's policy said how long to wait, so the allowance does
-	// not.
-	paced bool
 	// fruitless counts the failures in a row for the backoff: those since a
 	// watch has delivered something, or the server paced the attempts.
 	fruitless int
@@ -76,7 +76,7 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 	}
 	r := &Reflector[T]{
 		lw: lw, sink: sink, opts: opts,
-		allowance: newAllowance(opts.Backoff),
+		allowance: allowance{every: pace(opts.Backoff)},
 	}
 	if r.audits, err = newAuditor(lw, sink, opts.AuditInterval); err != nil {
 		return nil, err
@@ -161,7 +161,8 @@ func (r *Reflector[T]) enter(ctx context.Context) (follows bool) {
 		return false
 	}
 	if r.next == phaseSync {
-		r.live, r.ended = r.synchronize(ctx)
+		live, end := r.synchronize(ctx)
+		r.live, r.ended = live, &end
 		return false
 	}
 	going := r.live
@@ -172,14 +173,16 @@ func (r *Reflector[T]) enter(ctx context.Context) (follows bool) {
 // conclude ends a phase, waits if it has failed, and says what is next. If stop is true, Run
 // ends with err.
 func (r *Reflector[T]) conclude(ctx context.Context) (stop bool, err error) {
-	if r.watch.live != nil {
-		r.ended = r.unfollow(ctx)
+	var end ending
+	switch {
+	case r.watch.live != nil:
+		end = r.unfollow(ctx)
+	case r.ended != nil:
+		end, r.ended = *r.ended, nil
 	}
 	if ctx.Err() != nil {
 		return true, nil
 	}
-	end := r.ended
-	r.ended = ending{}
 	if end.err == nil {
 		r.next = phaseWatch
 		return false, nil

@@ -187,8 +187,9 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) bool {
 		r.status.update(func(h *routine) { h.Watches++ })
 		var err error
 		if live, err = r.connect(ctx, nil, r.pos.watch(), r.opts.Timeouts.Answer, errNoAnswer); err != nil {
-			r.ended = failed(OpWatch, err)
-			r.opts.Metrics.Watched(time.Since(start), 0, r.ended.class)
+			end := failed(OpWatch, err)
+			r.ended = &end
+			r.opts.Metrics.Watched(time.Since(start), 0, end.class)
 			return false
 		}
 	}
