@@ -216,7 +216,7 @@ func (x *Index[T, K]) same(y *Index[T, K]) bool {
 func scan[T Object, K comparable](s *Snapshot[T], x *Index[T, K], yield func(T, []K) bool) {
 	// Once per name: a query that looks at all objects is usually made in every
 	// reconcile, and a line for each would hide everything else in the log.
-	if _, warned := s.shared.scanned.LoadOrStore(x.name, true); !warned {
+	if s.shared.noteScan(x.name) {
 		s.shared.log.Warn("indexer: an index that is not registered was queried, which looks at all objects; pass it to New or AddIndex", "index", x.name)
 	}
 	// A state of its own: the one of a registered index has scratch space for the

@@ -88,9 +88,19 @@ type shared[T Object] struct {
 	hasher    hasher
 	log       *slog.Logger
 	maxValues int
-	direct    bool         // T is a pointer, and not an interface
-	mutations *detector[T] // nil if off; used under the writer lock only
-	scanned   sync.Map     // names of the indexes that were queried without being registered
+	direct    bool                     // T is a pointer, and not an interface
+	mutations *detector[T]             // nil if off; used under the writer lock only
+	scanned   atomic.Pointer[sync.Map] // names of the indexes that were queried without being registered; nil: none
+}
+
+// noteScan notes that an index was queried without being registered, and reports whether that
+// is the first time.
+func (sh *shared[T]) noteScan(name string) bool {
+	if sh.scanned.Load() == nil {
+		sh.scanned.CompareAndSwap(nil, new(sync.Map))
+	}
+	_, before := sh.scanned.Load().LoadOrStore(name, true)
+	return !before
 }
 
 // pointer returns the object as a plain pointer, or nil if it is none.

@@ -353,8 +353,10 @@ func (a *applier[T]) publishLocked() {
 	if a.progress.synced() && len(a.records) == 0 && !a.progress.first.isClosed() {
 		a.addDiff(snap, snap, InitialList) // the handlers' sync is an entry, though without events
 	}
-	// A kept slice belongs to the log, and handlers may be reading it already.
-	if a.events.Append(a.records, view[T]{snap: snap, synced: a.progress.synced(), covered: a.progress.covered()}) || cap(a.records) > maxScratch {
+	kept := a.events.Append(a.records, view[T]{snap: snap, synced: a.progress.synced(), covered: a.progress.covered()})
+	// A kept slice belongs to the log, and handlers may be reading it already. A list may be
+	// the last that an informer applies for long.
+	if kept || cap(a.records) > maxScratch || a.counts.Lists > 0 {
 		a.records = nil
 	}
 	clear(a.records) // they must not keep objects alive

@@ -20,7 +20,7 @@ import (
 // A loop that takes long is made to catch up like a slow handler.
 func (inf *Informer[T]) Events(ctx context.Context) iter.Seq[Event[T]] {
 	return func(yield func(Event[T]) bool) {
-		r := newRunner[T](nil, HandlerOptions{Name: "Events"}, inf.log)
+		r := newRunner(nil, HandlerOptions{Name: "Events"}, inf.log, inf)
 		// After a break yield must not be called again, so the state says stopped.
 		r.handler = HandlerFunc[T](func(e Event[T]) {
 			if ctx.Err() != nil || inf.applier.progress.stopped.Load() || !yield(e) {

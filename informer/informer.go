@@ -179,12 +179,10 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	if err := opts.complete(n, inf.resync); err != nil {
 		return nil, err
 	}
-	r := newRunner(h, opts, inf.log)
+	r := newRunner(h, opts, inf.log, inf)
 	if rec := newRecording[T](inf.recorder, inf.name, opts.Name); rec != nil {
 		r.record(rec)
 	}
-	// Set before the runner joins: from then on it may be stopped and cleaned up.
-	r.cleanup = func() { inf.forget(r) }
 	inf.mu.Lock()
 	// With mu held, so that stop either finds this handler in the list or keeps it from
 	// joining. A runner must be in the list before it can end, as it takes itself off.
@@ -204,8 +202,8 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	}, nil
 }
 
-// forget takes a runner that has stopped off the list.
-// It takes mu, so a runner's clean-up must not be called with mu held.
+// forget takes a runner that has stopped off the list, if it is there.
+// It takes mu, so a runner must not finish with mu held.
 func (inf *Informer[T]) forget(r *runner[T]) {
 	inf.mu.Lock()
 	defer inf.mu.Unlock()

@@ -37,8 +37,8 @@ type runner[T Object] struct {
 	handler Handler[T]
 	onPanic func(HandlerPanic)
 	log     *slog.Logger
-	cleanup func()    // called once, before gone is closed
-	resync  *resyncer // nil for a handler that wants none
+	owner   interface{ forget(r *runner[T]) } // called once, before gone is closed
+	resync  *resyncer                         // nil for a handler that wants none
 
 	recording *recording // nil without a history
 
@@ -51,8 +51,7 @@ type runner[T Object] struct {
 	seen   view[T]  // what the handler has seen; between two runs of the log it is exact
 	start  *view[T] // the cache when the handler joined; nil once it was delivered
 
-	workFn    func()              // r.work, made once, so that to start it allocates nothing
-	deliverFn func(Event[T]) bool // r.deliver, likewise
+	workFn func() // r.work, made once, so that to start it allocates nothing
 }
 
 // runnerState is the state of a runner; see there.
@@ -86,15 +85,15 @@ type notedPanic struct {
 }
 
 // newRunner returns a runner that has not joined a log.
-func newRunner[T Object](h Handler[T], opts HandlerOptions, log *slog.Logger) *runner[T] {
+func newRunner[T Object](h Handler[T], opts HandlerOptions, log *slog.Logger, owner interface{ forget(r *runner[T]) }) *runner[T] {
 	r := &runner[T]{
 		name:    opts.Name,
 		handler: h,
 		onPanic: opts.OnPanic,
 		log:     log,
-		cleanup: func() {},
+		owner:   owner,
 	}
-	r.workFn, r.deliverFn = r.work, r.deliver
+	r.workFn = r.work
 	// The clock starts with the handler's sync, not here.
 	if opts.ResyncPeriod > 0 {
 		r.resync = newResyncer(opts.ResyncPeriod, r.wake)
@@ -210,7 +209,7 @@ func (r *runner[T]) finish() {
 	// A Registration may be kept for long, and must not keep a whole cache with it.
 	r.seen, r.start = view[T]{}, nil
 	r.resync.end()
-	r.cleanup()
+	r.owner.forget(r)
 	// Last: a caller of RemoveAndWait that this unblocks finds nothing of the handler left.
 	r.gone.close()
 }
@@ -272,7 +271,7 @@ func (r *runner[T]) deliverRun(run []record[T]) {
 		r.stats.catchingUp.Store(true)
 		// The two snapshots are next to each other in the log, so their difference leads from
 		// exactly what this handler has seen to what the list found.
-		if !rec.diff.deliver(r.deliverFn) {
+		if !rec.diff.deliver(r.deliver) {
 			break
 		}
 		r.stats.catchingUp.Store(false)
@@ -288,7 +287,7 @@ func (r *runner[T]) catchUp(now view[T], origin Origin) {
 	defer r.stats.catchingUp.Store(false)
 	r.stats.since.CompareAndSwap(0, time.Now().UnixNano())
 	// A difference that a stop interrupts is delivered in part: seen stays as it was.
-	if difference(r.seen.snap, now, origin, r.deliverFn) {
+	if difference(r.seen.snap, now, origin, r.deliver) {
 		r.seen = now
 	}
 }

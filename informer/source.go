@@ -40,21 +40,21 @@ type source[T Object] struct {
 	// How far the changes are part of the cache: listed once the first list is,
 	// rv for what is applied, reached for what is published. See progress, which
 	// guards them.
-	listed      bool
 	rv, reached string
+	listed      bool
+	// narrowed is whether set has shrunk, so that what is under way may be outside of it. It
+	// is guarded by the applier's mutex.
+	narrowed bool
 
-	// For a source that comes and goes, guarded by the informer's mu: how to end
-	// it, when it has ended, and whether it must not begin any more.
+	// For a source that comes and goes, guarded by the informer's mu: whether it must not
+	// begin any more, how to end it, and when it has ended.
+	removed bool
 	cancel  context.CancelFunc
 	ended   chan struct{}
-	removed bool
 
 	// set is what is read of a collection that is read by ranges. It only shrinks: more
 	// is read by another source. Nil in a source of any other kind.
 	set atomic.Pointer[hashSet]
-	// narrowed is whether set has shrunk, so that what is under way may be outside of it. It
-	// is guarded by the applier's mutex.
-	narrowed bool
 }
 
 // newSource returns a source that feeds store from lw. It makes no request before
