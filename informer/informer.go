@@ -50,10 +50,10 @@ type Informer[T Object] struct {
 	filled bool
 
 	mu       sync.Mutex         // taken after the applier's; guards all below
+	closed   bool               // no more handlers, nor sources
 	launch   func(s *source[T]) // not nil while Run is running sources
 	handlers []*runner[T]
-	joined   int  // handlers that were ever added
-	closed   bool // no more handlers, nor sources
+	joined   int // handlers that were ever added
 }
 
 // New returns an informer of the collection that lw reads. It makes no request

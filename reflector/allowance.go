@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
 // burst is how many requests a reflector that has been quiet may send without a
@@ -70,6 +72,12 @@ func (a *allowance) charge() {
 		a.full = now
 	}
 	a.full = a.full.Add(a.every)
+}
+
+// charged returns a context for requests: net/http may send one again by itself, and that
+// one counts too. A watch does without; see [liveStream].
+func (r *Reflector[T]) charged(ctx context.Context) context.Context {
+	return wire.WithCharge(ctx, r.allowance.charge)
 }
 
 // saving is the wait before a watch is resumed that has delivered something,

@@ -178,7 +178,7 @@ func (r *Reflector[T]) auditBeside(live *liveStream[T]) *audit {
 	if r.audits.due.IsZero() {
 		r.audits.schedule()
 	}
-	ctx, cancel := context.WithCancel(live.ctx)
+	ctx, cancel := context.WithCancel(r.charged(live.ctx))
 	a := &audit{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)

@@ -124,14 +124,14 @@ type funcStream[T Object] struct {
 	w   watch.Interface
 	n   int
 
-	closed  atomic.Bool
-	mu      sync.Mutex    // guards closing, and orders it with closed
 	closing chan struct{} // closed by Close; nil until a Next waits
+	mu      sync.Mutex    // guards closing, and orders it with closed
+	closed  atomic.Bool
 
 	// What await has received, if anything: for Next, which the same goroutine calls.
 	received bool
-	ev       watch.Event
 	open     bool // the channel was not closed
+	ev       watch.Event
 }
 
 // Next implements [Stream].

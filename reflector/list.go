@@ -110,7 +110,7 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, each f
 			return metav1.ListMeta{}, err
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(r.charged(ctx))
 	defer cancel(nil)
 	// One deadline for the answer to begin, then the same for each silence within it:
 	// how long a list takes depends on its size, how long it stalls does not.

@@ -24,8 +24,8 @@ const maxRetryShift = 6
 
 // quarantine plans the relist that makes up for lost events.
 type quarantine struct {
-	shift int       // how often the wait has doubled
 	due   time.Time // when to relist; zero if no event is lost
+	shift int32     // how often the wait has doubled
 	named bool      // Health names objects
 }
 

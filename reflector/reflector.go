@@ -22,7 +22,10 @@ type Reflector[T Object] struct {
 	ran  atomic.Bool
 	// paced says that the user's policy said how long to wait, so the allowance does
 	// not. It belongs to the goroutine of Run, too.
-	paced  bool
+	paced bool
+	// absent says that the last failure was that the resource does not exist. It belongs
+	// to that goroutine as well.
+	absent bool
 	status status
 
 	// What follows belongs to the goroutine of Run.
@@ -40,16 +43,14 @@ type Reflector[T Object] struct {
 	// fruitless counts the failures in a row for the backoff: those since a
 	// watch has delivered something, or the server paced the attempts.
 	fruitless int
-	// trouble is the class of the last failure.
-	trouble ErrorClass
 	// moved is when the position last got any further, or was found to be known
 	// to the server.
 	moved time.Time
 	// rewatches counts the watches in a row that ended or failed without
 	// getting any further in the history.
-	rewatches int
+	rewatches int32
 	// cutShort counts the streams of initial events in a row that broke.
-	cutShort int
+	cutShort int32
 }
 
 // New returns a reflector of lw's collection into sink. It does nothing before
@@ -124,8 +125,6 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return errors.New("reflector: Run was called before; make another Reflector with New")
 	}
 	defer r.leave()
-	// net/http may send a request again by itself: that one counts too.
-	ctx = wire.WithCharge(ctx, r.allowance.charge)
 	r.next = phaseSync
 	// Each turn is one phase: a phase ends with how it ended, and phaseAfter says what
 	// is next.
@@ -253,11 +252,12 @@ func (r *Reflector[T]) noteFailure(end ending) Failure {
 // resumes at once; and anything else backs off.
 func (r *Reflector[T]) waitAfter(f Failure, end ending, decision Decision, next phase) time.Duration {
 	asked := askedToWait(f.Err)
-	if end.advanced || r.trouble == ClassNotFound && f.Class != ClassNotFound {
+	absent := f.Class == ClassNotFound
+	if end.advanced || r.absent && !absent {
 		// What does not exist yet is not a failing server.
 		r.fruitless = 0
 	}
-	r.trouble = f.Class
+	r.absent = absent
 	// The policy may make it slower or faster than the allowance, but not faster than
 	// the server asks.
 	if r.paced = decision.wait > 0; r.paced {

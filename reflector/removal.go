@@ -37,7 +37,7 @@ func (r *Reflector[T]) noteAbsence(ctx context.Context) {
 		defer cancel()
 	}
 	r.allowance.charge()
-	if served, err := checker.Served(ctx); served || err != nil {
+	if served, err := checker.Served(r.charged(ctx)); served || err != nil {
 		return
 	}
 	if err := r.sink.Replace(ctx, nil, ""); err != nil {

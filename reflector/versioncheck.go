@@ -78,7 +78,7 @@ func (r *Reflector[T]) checkBeside(live *liveStream[T]) *versionCheck {
 	if checker == nil || !r.pos.doubt {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(live.ctx)
+	ctx, cancel := context.WithCancel(r.charged(live.ctx))
 	c := &versionCheck{cancel: cancel, done: make(chan struct{})}
 	opts := r.pos.probe()
 	go func() {

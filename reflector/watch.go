@@ -34,17 +34,17 @@ func isUnknownEvent(err error) bool {
 	return errors.As(err, &u)
 }
 
-// liveStream is a stream with its deadlines.
+// liveStream is a stream with its deadlines. It is the [wire.Observer] of its request.
 type liveStream[T Object] struct {
 	Stream[T]
 	awaiter awaiter         // the stream, if it is one
 	ctx     context.Context //nolint:containedctx // the life of one watch
 	cancel  context.CancelCauseFunc
-	silent  *deadline // the stream brings nothing, or does not end
+	silent  *deadline // the stream brings nothing, or does not end; it starts with the watch
+	charges *allowance
 	// following is set after the initial events.
 	following atomic.Bool
-	unhook    func() // nil: the stream ends with its context by itself
-	start     time.Time
+	unhook    func()        // nil: the stream ends with its context by itself
 	agreed    time.Duration // when the server is to end it
 	events    int
 	moved     atomic.Bool // an event was past the version that the watch began at
@@ -66,20 +66,15 @@ func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts
 	if err := r.request(ctx); err != nil {
 		return nil, err
 	}
-	s := &liveStream[T]{start: time.Now(), agreed: time.Duration(seconds) * time.Second, unordered: !isVersion(opts.ResourceVersion)}
+	s := &liveStream[T]{charges: &r.allowance, agreed: time.Duration(seconds) * time.Second, unordered: !isVersion(opts.ResourceVersion)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.silent = newDeadline(s.cancel)
 	s.silent.set(timeout, late)
 
 	r.setState(StateConnecting)
 	var err error
-	// While the watch is followed, the bytes of a big event are no silence.
-	arrived := wire.WithProgress(s.ctx, func() {
-		if s.following.Load() {
-			s.silent.extend(time.Now())
-		}
-	})
-	if s.Stream, err = r.lw.Watch(r.withKnown(arrived, list), opts); err == nil && s.Stream == nil {
+	observed := wire.WithObserver(s.ctx, s)
+	if s.Stream, err = r.lw.Watch(r.withKnown(observed, list), opts); err == nil && s.Stream == nil {
 		err = errors.New("the source returned neither a stream nor an error")
 	}
 	if err != nil {
@@ -96,6 +91,17 @@ func (r *Reflector[T]) connect(ctx context.Context, list *collectedList[T], opts
 		s.unhook = closeWith(s.ctx, s.Stream)
 	}
 	return s, nil
+}
+
+// Charge implements [wire.Observer].
+func (s *liveStream[T]) Charge() { s.charges.charge() }
+
+// Arrived implements [wire.Observer].
+func (s *liveStream[T]) Arrived() {
+	// While the watch is followed, the bytes of a big event are no silence.
+	if s.following.Load() {
+		s.silent.extend(time.Now())
+	}
 }
 
 // closeWith closes a stream when ctx ends, for a Next that does not look at it. The
@@ -152,7 +158,6 @@ func (s *liveStream[T]) await() {
 type following[T Object] struct {
 	live   *liveStream[T] // nil: no watch is being followed
 	start  time.Time
-	before string    // the position at the start
 	relist *deadline // nil: nothing is to be listed again
 	check  *versionCheck
 	audit  *audit
@@ -197,8 +202,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) bool {
 		live: live,
 		// The health of a watch counts from when it is followed: connecting says nothing
 		// about it.
-		start:  time.Now(),
-		before: r.pos.rv,
+		start: time.Now(),
 	}
 	// A stream that comes from a WatchList is healthy from when it is followed,
 	// so that a server which ends each one after the initial events is seen to.
@@ -219,7 +223,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) bool {
 // unfollow ends the watch that was followed, and returns how it has ended.
 func (r *Reflector[T]) unfollow(ctx context.Context) ending {
 	defer r.endWatch()
-	live, start, before, err := r.watch.live, r.watch.start, r.watch.before, r.watch.err
+	live, start, err := r.watch.live, r.watch.start, r.watch.err
 	r.finishCheck(r.watch.check)
 	if found := r.watch.audit.finish(); found != nil {
 		err = found
@@ -230,13 +234,13 @@ func (r *Reflector[T]) unfollow(ctx context.Context) ending {
 	end := failed(OpStream, err)
 	// What has got further may resume at once; what has not, may be stuck at its
 	// version.
-	end.advanced = r.pos.rv != before
+	end.advanced = live.moved.Load()
 	end.noProgress = time.Since(r.moved) >= probeAfter
 	// A watch on a quiet collection brings nothing for minutes, and is healthy.
 	if time.Since(start) >= r.opts.Backoff.Healthy {
 		end.advanced = true
 		end.orderly = end.class == ClassClosed || end.class == ClassIdle
-		end.timely = end.class == ClassClosed && time.Since(live.start) >= live.agreed-time.Second ||
+		end.timely = end.class == ClassClosed && time.Since(live.silent.start) >= live.agreed-time.Second ||
 			end.class == ClassIdle
 	} else if end.class == ClassClosed {
 		end.err = errShortWatch
@@ -250,7 +254,7 @@ func (r *Reflector[T]) unfollow(ctx context.Context) ending {
 		r.noteAudit(err)
 	}
 	end.orderly = end.orderly || end.class == ClassQuarantine
-	r.opts.Metrics.Watched(time.Since(live.start), live.events, end.class)
+	r.opts.Metrics.Watched(time.Since(live.silent.start), live.events, end.class)
 	return end
 }
 

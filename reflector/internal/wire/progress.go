@@ -8,6 +8,7 @@ import (
 // A source that reads from the network says that bytes arrive, so that one big
 // object on a slow connection is not taken for an answer that stalls. The
 // function for that travels in the context, past whatever wraps the source.
+// See also [WithObserver].
 
 type progressKey struct{}
 
@@ -21,6 +22,9 @@ func WithProgress(ctx context.Context, f func()) context.Context {
 func reporting(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	if f, ok := ctx.Value(progressKey{}).(func()); ok {
 		return &reportingBody{body, f}
+	}
+	if o, ok := ctx.Value(observerKey{}).(Observer); ok {
+		return &reportingBody{body, o.Arrived}
 	}
 	return body
 }
