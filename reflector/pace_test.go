@@ -161,6 +161,27 @@ func TestRequestsThatTheTransportRepeatsAreCharged(t *testing.T) {
 	})
 }
 
+// The same for lists.
+//
+// Promise reflector/3
+func TestListsThatTheTransportRepeatsAreCharged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		list := scripted.Lists("10")
+		s := &scripted.Server{List: func(w httpWriter, r *httpRequest, n int) {
+			if n%2 == 0 { // on a connection that was used before
+				scripted.Cut()
+			}
+			list(w, r, n)
+		}, Watch: scripted.Fails(410, metav1.StatusReasonExpired)}
+		run(t, sourceOf(t, s), newRecorder(), listMode)
+		after(30 * time.Minute)
+		asked := s.Requests()
+		require.Regexp(t, `^list@0 watch@10 list@\S* list@\S* watch@10 list@`, s.Verbs())
+		requireBound(t, asked, 1)
+		require.Greater(t, len(asked), 100, "all that is earned is spent")
+	})
+}
+
 func TestRetryAfterDoesNotGrow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, n int) {
