@@ -11,8 +11,8 @@ import (
 
 // storeLimitRows compare our store with the least that a store with snapshots can be, to
 // show how far from it we are. What lies between is what the least does not do: it has no
-// index and no resourceVersion, checks no object, cannot delete or list, holds at most
-// 262,144 pods, and its Get must not be called beside a write.
+// index but for a look at it, no resourceVersion, checks no object, cannot delete or list, holds at most
+// 262,144 pods, cannot move one within an index, and its Get must not be called beside a write.
 func storeLimitRows() []bench.Row {
 	least := implementation{"map and copied path", newBareStore}
 	return []bench.Row{
@@ -22,6 +22,11 @@ func storeLimitRows() []bench.Row {
 				"a Go map leads from the key to a number, and the nodes on the path to that number are copied.",
 			Want: bench.Target{Ratio: 0.5},
 		}, least, nil, singles(big)),
+		compareStores(bench.Row{
+			Work: "limit: single writes, one index",
+			Does: "The same with one index, of the node. The least only compares the nodes of the old and the new pod, which are the same.",
+			Want: bench.Target{Ratio: 0.5},
+		}, least, []indexName{byNode}, singles(big)),
 		compareStores(bench.Row{
 			Work: "limit: get by namespace and name, 1 reader",
 			Does: "One goroutine looks up 100k pods in random order; the other side is the same: a Go map leads to a number, and a path from there to the pod.",
@@ -34,6 +39,8 @@ func storeLimitRows() []bench.Row {
 // levels, of nodes of eight, that shares what has not changed with the version before.
 type bareStore struct {
 	store // nil: what the rows above do not call
+
+	indexed bool // by node
 
 	mu      sync.Mutex
 	numbers map[key]uint32
@@ -63,8 +70,8 @@ func (n *bareNode[V]) kid(i uint32) *V {
 	return n.kids[i&7]
 }
 
-func newBareStore([]indexName) store {
-	return &bareStore{numbers: map[key]uint32{}}
+func newBareStore(indexes []indexName) store {
+	return &bareStore{indexed: len(indexes) > 0, numbers: map[key]uint32{}}
 }
 
 func (s *bareStore) Write(p *corev1.Pod) {
@@ -82,6 +89,9 @@ func (s *bareStore) Write(p *corev1.Pod) {
 	d := c.kid(n >> 9)
 	e := d.kid(n >> 6)
 	f := e.kid(n >> 3)
+	if old := f.kid(n); s.indexed && old != nil && old.Spec.NodeName != p.Spec.NodeName {
+		panic("the least store cannot move a pod within its index")
+	}
 	s.root.Store(a.with(n>>15, b.with(n>>12, c.with(n>>9, d.with(n>>6, e.with(n>>3, f.with(n, p)))))))
 }
 
