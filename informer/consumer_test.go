@@ -229,7 +229,7 @@ func TestWhatIsQueuedIsAppliedIfTheReflectorGivesUp(t *testing.T) {
 	}
 }
 
-// exitingLater ends the goroutine that applies a change once it is told to.
+// exitingLater ends the goroutine that applies a change, from when the test asks for it.
 type exitingLater struct {
 	recorder
 	exit atomic.Bool

@@ -39,7 +39,7 @@ func (q *engine[T]) delay(r *request[T], now int64, d time.Duration, retry bool)
 	if retry && q.opts.Metrics != nil {
 		q.opts.Metrics.Retried()
 	}
-	q.tellAdded()
+	q.reportAdded()
 	return true
 }
 
@@ -140,7 +140,7 @@ func (q *engine[T]) release() {
 		q.unlock()
 		// User code, so without the lock.
 		cancelAll(cancels)
-		q.tellAdded()
+		q.reportAdded()
 	}
 }
 

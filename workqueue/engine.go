@@ -63,8 +63,8 @@ type engine[T comparable] struct {
 	throughput *throughput // nil in a queue that does not keep times
 	failing    failing[T]  // has a lock of its own
 
-	untold    atomic.Int64  // requests that the metrics were not told of; see tellAdded
-	recording *recording[T] // nil in a queue that is not recorded
+	unreported atomic.Int64  // requests that the metrics have not seen; see reportAdded
+	recording  *recording[T] // nil in a queue that is not recorded
 
 	retries  side[uint32] // rate-limited adds of the entries since the last Forget or success
 	retrying atomic.Int32 // how many entries have retries, changed under mu
@@ -146,7 +146,8 @@ func (q *engine[T]) prepare(r *request[T], item T) {
 	}
 }
 
-// add is Add for a prepared request. It takes the lock, or leaves that to whoever has it.
+// add is Add for a prepared request. It takes the lock, or leaves the
+// request to its holder.
 func (q *engine[T]) add(r *request[T]) { q.addBecause(r, nil) }
 
 // addBecause is add with the reason for the history, which may be nil.
@@ -154,7 +155,7 @@ func (q *engine[T]) addBecause(r *request[T], why *history.Cause) {
 	now := q.timeIfKept()
 	if !q.lockOrPut(r, now) {
 		q.emptyInbox()
-		q.tellAdded()
+		q.reportAdded()
 		return
 	}
 	added := q.addLocked(r, now)
@@ -162,7 +163,7 @@ func (q *engine[T]) addBecause(r *request[T], why *history.Cause) {
 		q.noteAddLocked(r, added, why)
 	}
 	q.unlock()
-	q.tellAdded()
+	q.reportAdded()
 }
 
 // addClass is Add for a priority class that the caller names. It takes the lock.
@@ -208,7 +209,7 @@ func (q *engine[T]) addChunk(requests []request[T]) {
 		}
 	}
 	q.unlock()
-	q.tellAdded()
+	q.reportAdded()
 }
 
 // addLocked asks for r's item to be handed out as soon as possible, and
@@ -245,15 +246,15 @@ func (q *engine[T]) addLocked(r *request[T], now int64) bool {
 	return true
 }
 
-// tellAdded tells the metrics of the requests that were made since it was last called. It
+// reportAdded reports to the metrics the requests that were made since it was last called. It
 // calls user code. Every operation that calls the metrics anyway calls it; others, such as
-// Len, do not: the caller of one may hold a lock that its metrics take. So a request that one of
-// those has found in the inbox is told of by the Get that hands it out, if not before.
-func (q *engine[T]) tellAdded() {
+// Len, do not: their caller may hold a lock that its metrics take. So a request that such an
+// operation has found in the inbox is reported by the Get that hands it out, if not before.
+func (q *engine[T]) reportAdded() {
 	if q.opts.Metrics == nil {
 		return
 	}
-	if n := q.untold.Swap(0); n > 0 {
+	if n := q.unreported.Swap(0); n > 0 {
 		q.opts.Metrics.Added(int(n))
 	}
 }
@@ -271,7 +272,7 @@ func (q *engine[T]) setGroupLocked(e *entry[T], r *request[T]) {
 func (q *engine[T]) askLocked(e *entry[T], now int64) {
 	q.count.added++
 	if q.opts.Metrics != nil {
-		q.untold.Add(1)
+		q.unreported.Add(1)
 	}
 	if q.timed {
 		q.times.at(e.handle).queuedAt = now
@@ -339,7 +340,7 @@ func (q *engine[T]) get(ctx context.Context, holder uint16) (item T, ok bool) {
 	// items are left, it is up to this goroutine to do so.
 	q.unlock()
 	if q.opts.Metrics != nil {
-		q.tellAdded()
+		q.reportAdded()
 		q.opts.Metrics.Started(time.Duration(max(0, now-t.queuedAt)))
 	}
 	return item, true
@@ -406,7 +407,7 @@ func (q *engine[T]) done(item T, forget bool) {
 		close(groupDrained)
 	}
 	if q.opts.Metrics != nil {
-		q.tellAdded()
+		q.reportAdded()
 		q.opts.Metrics.Finished(time.Duration(max(0, now-startedAt)))
 	}
 }

@@ -3,18 +3,18 @@ package workqueue
 import "sync/atomic"
 
 // inbox takes adds while the queue is locked, so that a producer need not wait for the
-// lock: whoever holds it adds what is in the inbox.
+// lock: its holder adds what is in the inbox.
 //
 // An Add that finds the lock taken puts its request here and returns; the item then counts
 // as added. Two rules, in lock and unlock, make that true:
 //
-//   - Whoever has taken the lock empties the inbox before anything else. So what begins after
-//     an Add has returned finds the item added, and items are in the order of their adds.
-//   - Whoever has released the lock looks into the inbox afterwards, as an Add does after it
-//     has put its request there. If there is one, and the lock is free, they take the lock
-//     once more. If it is not free, its holder has yet to look. So nothing stays behind.
+//   - An operation that has taken the lock empties the inbox before anything else. So one that
+//     begins after an Add has returned finds the item added, and items are in the order of their adds.
+//   - An operation that has released the lock looks into the inbox afterwards, as an Add does
+//     after it has put its request there. If there is one, and the lock is free, it takes the
+//     lock once more. If the lock is not free, its holder has yet to look. So nothing stays behind.
 //
-// Nobody adds for others without end: after inboxTurn requests the inbox has no room until
+// No operation adds for others without end: after inboxTurn requests the inbox has no room until
 // another operation has taken the lock. Until then producers wait for the lock.
 //
 // The inbox has a lock of its own, which is held for no longer than it takes to append a
@@ -116,8 +116,8 @@ func (q *engine[T]) inboxOrNew() *inbox[T] {
 	return q.inbox.Load()
 }
 
-// receiveLocked adds what is in the inbox. With room, inboxTurn more may come; only who has
-// taken the lock for nothing but the inbox gives none.
+// receiveLocked adds what is in the inbox. With room, inboxTurn more may come; only an operation
+// that has taken the lock for nothing but the inbox gives none.
 func (q *engine[T]) receiveLocked(room bool) {
 	in := q.inbox.Load()
 	if in == nil || !in.some.Load() && (!room || in.spent == 0) {
@@ -141,7 +141,7 @@ func (q *engine[T]) unlock() {
 	}
 }
 
-// emptyInbox adds what is in the inbox, unless somebody holds the lock, who will.
+// emptyInbox adds what is in the inbox, unless the lock has a holder, who will.
 func (q *engine[T]) emptyInbox() {
 	for in := q.inbox.Load(); in != nil && in.some.Load() && q.mu.TryLock(); {
 		q.receiveLocked(false)

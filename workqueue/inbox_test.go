@@ -115,7 +115,7 @@ func TestWhatBeginsAfterAnAddFindsItsItem(t *testing.T) {
 			var r request[string]
 			q.engine.prepare(&r, "a")
 			q.engine.mu.Lock()
-			require.False(t, q.engine.lockOrPut(&r, 0), "it is left to whoever takes the lock next")
+			require.False(t, q.engine.lockOrPut(&r, 0), "it is left to the next holder of the lock")
 			q.engine.mu.Unlock()
 			assert.True(t, finds(q))
 		})
@@ -277,7 +277,7 @@ func TestShutdownRefusesWhatComesIntoTheInboxDuringIt(t *testing.T) {
 	assert.Zero(t, q.Len())
 }
 
-// callbacks counts, and can be asked whether it is being told something.
+// callbacks counts what the metrics get.
 type callbacks struct {
 	added, started atomic.Int64
 	onAdded        func()
@@ -314,8 +314,8 @@ func TestReadersDoNotCallTheMetrics(t *testing.T) {
 	assert.EqualValues(t, 2, m.added.Load())
 }
 
-// Each of them tells by itself, without another operation that follows.
-func TestWhatAddsTellsTheMetrics(t *testing.T) {
+// Each of them reports by itself, without another operation that follows.
+func TestWhatAddsReportsToTheMetrics(t *testing.T) {
 	t.Parallel()
 	for name, add := range map[string]func(q *DelayingQueue[string]){
 		"Add":                func(q *DelayingQueue[string]) { q.Add("a") },
@@ -416,7 +416,7 @@ func TestNothingIsLostWhereManyMeetAtTheLock(t *testing.T) {
 	}
 }
 
-// Items of one producer keep their order, whoever adds them.
+// Items of one producer keep their order, whichever goroutine puts them into the queue.
 func TestItemsAreInTheOrderOfTheirAddsWhereManyMeetAtTheLock(t *testing.T) {
 	t.Parallel()
 	const producers, each = 4, 5000

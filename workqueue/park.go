@@ -141,7 +141,7 @@ func (q *engine[T]) conditionMet(p *park[T]) {
 	q.noteLocked(p.entry, history.ConditionMet, 0)
 	q.unparkLocked(p.entry, now)
 	q.unlock()
-	q.tellAdded()
+	q.reportAdded()
 }
 
 // unparkLocked ends the park of e. It returns what cancels its condition, which may

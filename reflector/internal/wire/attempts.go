@@ -20,7 +20,7 @@ func WithCharge(ctx context.Context, charge func()) context.Context {
 	return context.WithValue(ctx, chargeKey{}, charge)
 }
 
-// Observer is told what WithCharge and WithProgress say. A watch may last for long, and as an
+// Observer gets the calls of WithCharge and WithProgress. A watch may last for long, and as an
 // Observer takes a third of the memory of two functions, each with a context.
 type Observer interface {
 	Charge()  // in place of the function of WithCharge
@@ -29,7 +29,7 @@ type Observer interface {
 
 type observerKey struct{}
 
-// WithObserver returns a context under which a source tells o what it does.
+// WithObserver returns a context under which a source reports to o what it does.
 func WithObserver(ctx context.Context, o Observer) context.Context {
 	return context.WithValue(ctx, observerKey{}, o)
 }
