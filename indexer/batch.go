@@ -35,6 +35,13 @@ type Batch[T Object] struct {
 // Batch starts a batch on the current state. It waits for a running batch to end, so
 // index functions and OnMutation, which run within one, must not call it.
 func (ix *Indexer[T]) Batch() *Batch[T] {
+	// So little is done here that the compiler puts this into the caller, where the batch
+	// needs no memory but that of the stack.
+	return &Batch[T]{ix: ix, next: ix.begin()}
+}
+
+// begin waits for the writer lock and returns the state for a batch to edit.
+func (ix *Indexer[T]) begin() *Snapshot[T] {
 	ix.writer.Lock()
 	// With the lock held, the current snapshot cannot be replaced under us. The copy
 	// shares all nodes; with the higher generation each of them is copied before its
@@ -44,7 +51,7 @@ func (ix *Indexer[T]) Batch() *Batch[T] {
 	// restored in the table is not newer than the next snapshot.
 	next.gen = ix.lookup.gen + 1
 	next.lookup, next.removed = ix.lookup.lookup, ix.lookup.removed
-	return &Batch[T]{ix: ix, next: &next}
+	return &next
 }
 
 // Commit publishes the writes and ends the batch. It returns the snapshot that
@@ -224,6 +231,9 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
 	h := s.shared.hasher.key(&key)
+	// To find the number for sure takes three reads, one after the other, of memory that is
+	// probably not in the CPU caches. Meanwhile the memory that Set copies can be on its way.
+	s.objs.Prefetch(b.ix.lookup.likely(h))
 	number, old, existed := s.search(&key, h)
 	if existed && identical(old, obj) {
 		// Without a write, dirty stays false and no index function is called.

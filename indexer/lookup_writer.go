@@ -59,6 +59,12 @@ func (w *lookupWriter) drop() {
 	}
 }
 
+// likely returns what is as a rule the number of the object whose key has the hash h, if there
+// is one: what the first cell says, which may be any number, or none.
+func (w *lookupWriter) likely(h uint64) uint32 {
+	return uint32(w.cells[h>>(w.shift&63)&uint64(len(w.cells)-1)].Load()) - 1
+}
+
 // add puts an object into the table, of which the array has the keys ids.
 func (w *lookupWriter) add(h, gen uint64, number, place uint32, ids *[neighbours]identity) {
 	if (w.used+1)*5 > len(w.cells)*4 {

@@ -2,6 +2,7 @@ package pmap
 
 import (
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -91,6 +92,14 @@ func (a *Array[V, K]) Keys(i uint32) *[arrayFan]K {
 		return (*[arrayFan]K)(unsafe.Pointer(l.keys))
 	}
 	return nil
+}
+
+// Prefetch reads the leaf of a number, if there is one, into the caches of the processor,
+// which goes on meanwhile. It is for a Set that is about to follow. Any number will do.
+func (a *Array[V, K]) Prefetch(i uint32) {
+	if l := a.leaf(i); l != nil {
+		atomic.LoadUint64(&l.meta) // which the compiler leaves in
+	}
 }
 
 // leaf returns the leaf of that number, or nil if there is none.

@@ -31,6 +31,7 @@ func (m *arrayModel) check(t testing.TB) {
 		}
 	}
 	for _, i := range []uint32{0, 7, 8, 63, 64, 600, 1 << 20, 1<<32 - 1} {
+		m.Prefetch(i) // any number will do
 		if _, used := m.want[i]; !used {
 			_, k := m.Find(i)
 			require.Nil(t, k)
