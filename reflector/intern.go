@@ -23,8 +23,9 @@ func NewInternPool() *InternPool { return &InternPool{interning.NewPool()} }
 type InternStats struct {
 	// Parts is the number of parts in the pool.
 	Parts int
-	// Bytes estimates the memory of the pool itself, PartsBytes that of the parts
-	// in it.
+	// Bytes estimates the memory of the pool itself, with the texts of parts that
+	// decoders of unstructured objects keep to find them again. PartsBytes is that of
+	// the parts in it.
 	Bytes, PartsBytes int
 	// Found and Missed are how many parts were replaced by one of the pool, and
 	// how many were looked up and kept, since the pool was made.
@@ -41,13 +42,14 @@ func (p *InternPool) Stats() InternStats {
 // and struct behind a pointer that equals one of an earlier object is replaced by
 // that one, before anything else sees the object. Of typical pods about 60% of the
 // memory is saved, of unstructured objects 70%; the first sync of pods takes about 1.15
-// times the processor time. It works for generated types, unstructured objects,
+// times the processor time, that of unstructured objects less than without a pool: of
+// those of [NewResource], parts whose JSON comes again are not decoded again. It works for generated types, unstructured objects,
 // metadata and structs of your own.
 //
 // Objects of an informer are read-only by contract, and DeepCopy separates them, so
 // sharing changes nothing for correct programs. A program that modifies an object
-// of the cache in place, which was a data race before, now modifies others as well:
-// all that share the part. The mutation detector of package indexer finds it, and
+// of the cache in place, which was a data race before, now modifies others as well: all
+// that share the part, and those with the same part that are received later. The mutation detector of package indexer finds it, and
 // may name any of them.
 //
 // The pool learns which parts repeat: names, UIDs, addresses and times are soon not

@@ -139,7 +139,7 @@ func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], 
 
 // Interned implements interner: objects are interned where they are decoded.
 func (r *resource[T]) Interned(pool *InternPool) ListerWatcher[T] {
-	return &resource[T]{r.WithDecoded(internFunc[T](pool, r.Type())), r.selector}
+	return &resource[T]{r.Resource.Interned(pool.parts.Interner(r.Type())), r.selector}
 }
 
 // List implements [ListerWatcher].

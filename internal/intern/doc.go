@@ -27,6 +27,17 @@
 // with unexported fields (but for a few known ones, such as time.Time), functions,
 // channels, interfaces with methods, and what is nested too deeply or in a circle.
 //
+// # Before an object is decoded
+//
+// A parser of unstructured objects can ask sooner. A [Decoding] knows, for each place,
+// the text that the last shared value was made of. If the text that comes next is the
+// same, so is the value: it is the part of the pool, and nothing is parsed, allocated or
+// compared. That is most of what a walk through the object would find, and costs less
+// than not to intern at all. Text that differs is parsed, and the value looked up as in
+// a walk.
+//
+// What is kept of texts is bounded for each goroutine, and counted by [Pool.Stats].
+//
 // # What it costs
 //
 // Each place in a type (a field, the elements of a field, a path in an
@@ -41,5 +52,5 @@
 // contain it. Entries of parts that are gone are removed after each garbage
 // collection.
 //
-// Read plan.go, walk.go, hash.go, equal.go, dynamic.go, site.go, pool.go.
+// Read plan.go, walk.go, hash.go, equal.go, dynamic.go, decode.go, site.go, pool.go.
 package intern

@@ -170,29 +170,10 @@ type words struct{ typ, data unsafe.Pointer }
 // It does for a value in an interface what part does, in the same order: compare with
 // the last one found, then hash and look up, then look inside.
 func (w *walk) any(s *schema, v any) (any, bool) {
-	var id partID
-	var size uintptr
-	switch x := v.(type) {
-	case string:
-		if x == "" {
-			return v, false
-		}
-		id, size = s.tree.ids.text, unsafe.Sizeof(x)+uintptr(len(x))
-	case []any:
-		if len(x) == 0 {
-			return v, false
-		}
-		id, size = s.tree.ids.list, unsafe.Sizeof(x)+uintptr(len(x))*unsafe.Sizeof(v)
-	case map[string]any:
-		if len(x) == 0 {
-			return v, false
-		}
-		id, size = s.tree.ids.table, uintptr(mapBytes(len(x), 32))
-	default: // numbers and booleans are small
+	id, size := s.tree.partOf(v)
+	if size == 0 {
 		return v, false
 	}
-	// A number or a boolean has returned above: what takes less memory than an entry of
-	// the pool is not worth one.
 	l := w.local(s.site)
 	if !l.enabled(s.site) {
 		l.leave(1)
@@ -200,35 +181,14 @@ func (w *walk) any(s *schema, v any) (any, bool) {
 		w.insideAny(s, v)
 		return v, false
 	}
-	last := l.recent(w.at)
-	// First without a hash: one comparison is about as much work, and it often is the
-	// same.
-	if shared, ok := sharedAny(v, *last, id.id); ok {
-		w.found++
-		l.found(s.site, size)
+	shared, e, h := w.lookUp(s, l, v, id, size)
+	if shared != nil {
 		return shared, true
 	}
-	// Set by the hash if it meets something that must not be shared, at any depth.
-	w.bad = false
-	h := w.hashAny(v, id.salt)
-	if w.bad {
-		l.missed(s.site)
-		w.insideAny(s, v)
-		return v, false
-	}
-	e := w.pool.find(h, id.id)
-	if shared, ok := sharedAny(v, e, id.id); ok {
-		// Remembered by position, so that the next object compares with it first.
-		*last = e
-		w.found++
-		l.found(s.site, size)
-		return shared, true
-	}
-	w.missed++
-	l.missed(s.site)
+	bad := w.bad // of this value, not of those in it
 	w.insideAny(s, v)
 	// The first time its hash was seen. The pool has noted that, and takes the next one.
-	if e == nil && size < worthAtOnce {
+	if bad || e == nil && size < worthAtOnce {
 		return v, false
 	}
 	// After its own parts were replaced, so that the pool does not keep copies of those
@@ -236,6 +196,59 @@ func (w *walk) any(s *schema, v any) (any, bool) {
 	settled, replaced := settleAny(v)
 	w.pool.add(h, id.id, (*words)(unsafe.Pointer(&settled)).data, 0)
 	return settled, replaced
+}
+
+// partOf returns the type of a value as a part, and the size of its own memory. That is 0
+// for numbers and booleans, and for what is empty: what takes less memory than an entry
+// of the pool is not worth one.
+func (t *tree) partOf(v any) (id partID, size uintptr) {
+	switch x := v.(type) {
+	case string:
+		if x != "" {
+			return t.ids.text, unsafe.Sizeof(x) + uintptr(len(x))
+		}
+	case []any:
+		if len(x) != 0 {
+			return t.ids.list, unsafe.Sizeof(x) + uintptr(len(x))*unsafe.Sizeof(v)
+		}
+	case map[string]any:
+		if len(x) != 0 {
+			return t.ids.table, uintptr(mapBytes(len(x), 32))
+		}
+	}
+	return partID{}, 0
+}
+
+// lookUp returns the value of the pool that equals v, with its entry. If there is none it
+// returns nil, the hash of v, and what is known of that hash. It sets bad if v cannot be
+// shared.
+func (w *walk) lookUp(s *schema, l *local, v any, id partID, size uintptr) (shared any, e *entry, h uint64) {
+	w.bad = false
+	last := l.recent(w.at)
+	// First without a hash: one comparison is about as much work, and it often is the
+	// same.
+	if shared, ok := sharedAny(v, *last, id.id); ok {
+		w.found++
+		l.found(s.site, size)
+		return shared, *last, 0
+	}
+	// It sets bad if it meets something that must not be shared, at any depth.
+	h = w.hashAny(v, id.salt)
+	if w.bad {
+		l.missed(s.site)
+		return nil, nil, 0
+	}
+	e = w.pool.find(h, id.id)
+	if shared, ok := sharedAny(v, e, id.id); ok {
+		// Remembered by position, so that the next object compares with it first.
+		*last = e
+		w.found++
+		l.found(s.site, size)
+		return shared, e, h
+	}
+	w.missed++
+	l.missed(s.site)
+	return nil, e, h
 }
 
 // sharedAny returns the value of the pool if it equals v. It writes an address into a

@@ -37,6 +37,8 @@ type Pool struct {
 	// Added to once per object, not per part, to keep goroutines off a shared cache
 	// line.
 	found, missed atomic.Uint64
+	// texts is the memory of what the workers of all interners keep; see Decoding.
+	texts atomic.Int64
 }
 
 // shardCount is the number of locks, a power of two. Decoding runs on all cores, and looks
@@ -147,8 +149,9 @@ func (e *entry) get(typ uint32) unsafe.Pointer {
 	return unsafe.Pointer(e.part.Value())
 }
 
-// add makes a part the one for its hash, unless there is one.
-func (p *Pool) add(h uint64, typ uint32, part unsafe.Pointer, n int) {
+// add makes a part the one for its hash, and returns its entry. If there is one already
+// it returns nil.
+func (p *Pool) add(h uint64, typ uint32, part unsafe.Pointer, n int) *entry {
 	// Made outside the lock: weak.Make enters the runtime, and may take a lock there.
 	e := &entry{part: weak.Make((*byte)(part)), typ: typ, n: uint32(n)}
 	s := p.shard(h)
@@ -157,9 +160,11 @@ func (p *Pool) add(h uint64, typ uint32, part unsafe.Pointer, n int) {
 	// Another goroutine may have been first with an equal part. The older one stays,
 	// because objects may refer to it already. An entry of another type is replaced as
 	// well once its part is gone: a hash has one entry.
-	if old := s.entries[h]; old == nil || old.part.Value() == nil {
-		s.set(h, e)
+	if old := s.entries[h]; old != nil && old.part.Value() != nil {
+		return nil
 	}
+	s.set(h, e)
+	return e
 }
 
 // set stores an entry. s.mu is held.
@@ -235,7 +240,7 @@ type Stats struct {
 
 // Stats returns present figures, in time proportional to the number of parts.
 func (p *Pool) Stats() Stats {
-	st := Stats{Found: p.found.Load(), Missed: p.missed.Load(), Bytes: int(unsafe.Sizeof(*p))}
+	st := Stats{Found: p.found.Load(), Missed: p.missed.Load(), Bytes: int(unsafe.Sizeof(*p)) + int(p.texts.Load())}
 	none := weak.Pointer[byte]{}
 	for i := range p.shards {
 		s := &p.shards[i]

@@ -48,6 +48,8 @@ type local struct {
 	// the next one is likely to have the same; comparing spares the hash. Elements
 	// of a slice have one each, by their position.
 	last [8]*entry
+	// kept are texts of which a decoder has made parts, by their position like these.
+	kept []kept
 }
 
 // recent returns where the part is that was found last in the element at. Positions

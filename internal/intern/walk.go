@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+	"weak"
 )
 
 const (
@@ -31,8 +32,10 @@ const (
 type Interner struct {
 	pool    *Pool
 	root    *node
-	open    bool // objects may have any fields
-	visits  int  // maxVisits, but in tests
+	open    bool    // objects may have any fields
+	fields  *schema // of objects that are maps, as unstructured ones
+	visits  int     // maxVisits, but in tests
+	texts   *texts
 	endless atomic.Int32
 	workers []worker
 }
@@ -43,6 +46,7 @@ type Interner struct {
 type worker struct {
 	mu sync.Mutex
 	walk
+	kept int // bytes of the texts in locals
 }
 
 // NewInterner returns an interner of what pointers of the type t point to. One of
@@ -54,6 +58,10 @@ func NewInterner(pool *Pool, t reflect.Type) *Interner {
 		pl := &planner{pool: pool, tree: newTree(pool), open: map[reflect.Type]*node{}}
 		in.root = pl.plan(t.Elem())
 		in.open = pl.dynamic
+		if parts := in.root.parts; len(parts) == 1 && parts[0].node.kind == anyMap {
+			in.fields, in.texts = parts[0].node.schema, &texts{pool: weak.Make(pool)}
+			runtime.AddCleanup(in, (*texts).gone, in.texts)
+		}
 	}
 	return in
 }
@@ -86,6 +94,11 @@ func (in *Interner) Intern(p unsafe.Pointer) {
 	// is done.
 	w.begin(in.pool, in.visits)
 	w.share(in.root, p)
+	in.settle(&w.walk)
+}
+
+// settle ends the way through an object.
+func (in *Interner) settle(w *walk) {
 	w.slot = slice{} // a worker that waits for work must not keep a part
 	// Objects like that are no API objects, or the type is one that the plan cannot
 	// handle well. After a few of them the work is saved.
@@ -98,6 +111,17 @@ func (in *Interner) Intern(p unsafe.Pointer) {
 
 // worker returns a worker that no other goroutine uses, and locks it.
 func (in *Interner) worker() *worker {
+	if w := in.freeWorker(); w != nil {
+		return w
+	}
+	// More goroutines than cores: they take turns with the first worker.
+	w := &in.workers[0]
+	w.mu.Lock()
+	return w
+}
+
+// freeWorker is worker, but returns nil rather than wait.
+func (in *Interner) freeWorker() *worker {
 	// From the first one on: a goroutine that is alone always gets the same, with all
 	// that it has learned.
 	for i := range in.workers {
@@ -105,10 +129,7 @@ func (in *Interner) worker() *worker {
 			return w
 		}
 	}
-	// More goroutines than cores: they take turns with the first worker.
-	w := &in.workers[0]
-	w.mu.Lock()
-	return w
+	return nil
 }
 
 // walk is the way through one object.

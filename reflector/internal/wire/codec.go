@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/informerkit/informerkit/internal/intern"
 )
 
 // codec makes values of T out of the bytes of one object. It needs no
@@ -44,9 +46,9 @@ type settings[T Object] struct {
 	limit        int    // bytes of one object
 	// JSONSchemaProps of a CustomResourceDefinition is such a type.
 	recursive bool // T can be nested without end
-	// decoded, if not nil, is called with each good object, on the goroutine that has
-	// decoded it.
-	decoded func(T)
+	// interner, if not nil, shares equal parts of the objects, on the goroutines that
+	// decode.
+	interner *intern.Interner
 }
 
 // protoMessage is what generated API types implement.
@@ -112,11 +114,14 @@ func (c *codec[T]) expected() *expectation {
 // are not JSON, hence that the stream is broken.
 func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, error) {
 	obj := reflect.New(c.elem).Interface().(T)
-	var err error
+	var (
+		err    error
+		shared bool // by the parser
+	)
 	// Into its map directly: UnmarshalJSON of Unstructured would parse the bytes twice,
 	// and refuse an item of a list that has no kind of its own.
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		u.Object, err = unmarshalDynamic(raw)
+		u.Object, shared, err = unmarshalDynamic(raw, c.interner)
 	} else {
 		err = unmarshalJSON(obj, raw)
 	}
@@ -131,7 +136,7 @@ func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, e
 		return none, fmt.Errorf("invalid JSON: %w", err)
 	}
 	if err == nil {
-		err = c.finish(obj)
+		err = c.share(obj, shared)
 	}
 	if err == nil {
 		return obj, nil
@@ -170,7 +175,7 @@ func (c *codec[T]) decodeProto(raw []byte, tm typeMeta, want *expectation, posit
 		err = c.check(obj, want)
 	}
 	if err == nil {
-		err = c.finish(obj)
+		err = c.share(obj, false)
 	}
 	if err == nil {
 		return obj, nil
@@ -178,9 +183,11 @@ func (c *codec[T]) decodeProto(raw []byte, tm typeMeta, want *expectation, posit
 	return none, objectError(identifyProto(raw), position, err)
 }
 
-// finish hands a good object to decoded. A panic costs this one object.
-func (c *codec[T]) finish(obj T) (err error) {
-	if c.decoded == nil {
+// share shares equal parts of a good object: not before check has completed it. Those of an
+// unstructured one are shared already if its parser could do it. A panic costs this one
+// object.
+func (c *codec[T]) share(obj T, already bool) (err error) {
+	if c.interner == nil {
 		return nil
 	}
 	defer func() {
@@ -188,7 +195,11 @@ func (c *codec[T]) finish(obj T) (err error) {
 			err = panicked(p)
 		}
 	}()
-	c.decoded(obj)
+	if u, ok := any(obj).(*unstructured.Unstructured); ok && already {
+		u.Object = c.interner.Whole(u.Object)
+		return nil
+	}
+	c.interner.Intern(reflect.ValueOf(obj).UnsafePointer())
 	return nil
 }
 

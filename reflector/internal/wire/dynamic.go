@@ -10,6 +10,8 @@ import (
 	"unique"
 
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/informerkit/informerkit/internal/intern"
 )
 
 // What becomes an unstructured object is decoded here, in one pass, because the JSON
@@ -17,18 +19,24 @@ import (
 // object of 2.6 KB, whose names are those of all objects of its kind. Whatever is not
 // plainly an object is left to the JSON package, and so are its errors. The results are
 // the same to the last bit; FuzzDynamic compares them.
+//
+// With an interner a value is looked up by its text before it is decoded. FuzzDynamicInterned
+// compares that, too.
 
-// unmarshalDynamic decodes an object, as [unmarshalJSON] would.
-func unmarshalDynamic(raw []byte) (map[string]any, error) {
+// unmarshalDynamic decodes an object, as [unmarshalJSON] would. If the interner is not nil,
+// and is able to, it shares equal parts of the object before they are decoded, which is
+// where that is cheapest; shared is whether it did. The object as a whole is not shared, as
+// it is not complete.
+func unmarshalDynamic(raw []byte, in *intern.Interner) (m map[string]any, shared bool, err error) {
 	p := dynamicParsers.Get().(*dynamicParser) //nolint:forcetypeassert // by New
-	m, ok := p.parse(raw)
+	m, shared, ok := p.parseShared(raw, in)
 	dynamicParsers.Put(p)
 	if ok {
-		return m, nil
+		return m, shared, nil
 	}
 	m = nil
-	err := unmarshalJSON(&m, raw)
-	return m, err
+	err = unmarshalJSON(&m, raw)
+	return m, false, err
 }
 
 // dynamicParsers are used by all collections: there are about as many as cores, and
@@ -54,6 +62,10 @@ type dynamicParser struct {
 	// The names of fields, in a table of their own: they come back in each object, and
 	// values, many of which never do, must not take their places.
 	names recents
+
+	// What interns the values, for objects in which there is a place for them.
+	in intern.Decoding
+	at int // position in the innermost array
 }
 
 // member is a field of an object, or an element of an array, which has no name.
@@ -79,11 +91,22 @@ type recentString struct {
 	boxed any
 }
 
-// parse returns false if raw is not the text of an object, or if there is any doubt.
-func (p *dynamicParser) parse(raw []byte) (m map[string]any, ok bool) {
-	p.raw, p.pos = raw, 0
+// parseShared is parse with an interner, which may be nil.
+func (p *dynamicParser) parseShared(raw []byte, in *intern.Interner) (m map[string]any, shared, ok bool) {
+	decoding, root := in.Decode()
+	defer decoding.End()
+	p.in = decoding
+	m, ok = p.parse(raw, root)
+	p.in = intern.Decoding{}
+	return m, !root.Nowhere(), ok
+}
+
+// parse returns false if raw is not the text of an object, or if there is any doubt. The
+// place of the object is nowhere if it is not to be interned.
+func (p *dynamicParser) parse(raw []byte, root intern.Place) (m map[string]any, ok bool) {
+	p.raw, p.pos, p.at = raw, 0, 0
 	if p.next() == '{' {
-		m, ok = p.object(1)
+		m, ok = p.object(1, root)
 		ok = ok && p.next() == 0 && p.pos == len(raw)
 	}
 	// Also after a failure: the parser must not keep objects alive.
@@ -105,20 +128,20 @@ func (p *dynamicParser) next() byte {
 }
 
 // object consumes an object, whose opening brace is next.
-func (p *dynamicParser) object(depth int) (map[string]any, bool) {
+func (p *dynamicParser) object(depth int, place intern.Place) (map[string]any, bool) {
 	start := len(p.stack)
 	p.pos++
 	for c := p.next(); c != '}'; {
-		name, ok := p.text(&p.names)
+		name, field, ok := p.name(place)
 		if !ok || p.next() != ':' {
 			return nil, false
 		}
 		p.pos++
-		value, ok := p.value(depth)
+		value, ok := p.value(depth, field)
 		if !ok {
 			return nil, false
 		}
-		p.stack = append(p.stack, member{name.value, value})
+		p.stack = append(p.stack, member{name, value})
 		if c, ok = p.more('}'); !ok {
 			return nil, false
 		}
@@ -132,12 +155,42 @@ func (p *dynamicParser) object(depth int) (map[string]any, bool) {
 	return m, true
 }
 
+// name consumes the name of a field of the object in a place, and returns the place of
+// the field.
+func (p *dynamicParser) name(of intern.Place) (name string, field intern.Place, ok bool) {
+	if of.Nowhere() {
+		s, ok := p.text(&p.names)
+		return s.value, of, ok
+	}
+	quoted, plain, ok := p.quoted()
+	if !ok {
+		return "", of, false
+	}
+	b := quoted[1 : len(quoted)-1]
+	if !plain {
+		s, ok := unquoted(quoted)
+		if !ok {
+			return "", of, false
+		}
+		b = []byte(s.value)
+	}
+	name, field = p.in.Field(of, b)
+	if name == "" { // one of so many that the interner does not know them
+		name = p.in.Name(of, p.recent(&p.names, b).value)
+	}
+	return name, field, true
+}
+
 // array consumes an array, whose opening bracket is next.
-func (p *dynamicParser) array(depth int) ([]any, bool) {
-	start := len(p.stack)
+func (p *dynamicParser) array(depth int, place intern.Place) ([]any, bool) {
+	start, outer := len(p.stack), p.at
 	p.pos++
-	for c := p.next(); c != ']'; {
-		value, ok := p.value(depth)
+	c := p.next()
+	if c != ']' && !place.Nowhere() {
+		place = p.in.Element(place)
+	}
+	for p.at = 0; c != ']'; p.at++ {
+		value, ok := p.value(depth, place)
 		if !ok {
 			return nil, false
 		}
@@ -147,6 +200,7 @@ func (p *dynamicParser) array(depth int) ([]any, bool) {
 		}
 	}
 	p.pos++
+	p.at = outer
 	all := make([]any, len(p.stack)-start)
 	for i, e := range p.stack[start:] {
 		all[i] = e.value
@@ -171,16 +225,35 @@ func (p *dynamicParser) more(end byte) (c byte, ok bool) {
 }
 
 // value consumes any value. depth is that of what it is in.
-func (p *dynamicParser) value(depth int) (any, bool) {
-	switch c := p.next(); c {
+func (p *dynamicParser) value(depth int, place intern.Place) (any, bool) {
+	c := p.next()
+	if c != '{' && c != '[' && c != '"' || place.Nowhere() {
+		return p.parsed(c, depth, place)
+	}
+	start := p.pos
+	v, n, worth := p.in.Known(place, p.at, p.raw[start:])
+	if n > 0 {
+		p.pos += n
+		return v, true
+	}
+	v, ok := p.parsed(c, depth, place)
+	if ok && worth {
+		v = p.in.Share(place, p.at, v, p.raw[start:p.pos])
+	}
+	return v, ok
+}
+
+// parsed consumes a value, which begins with c.
+func (p *dynamicParser) parsed(c byte, depth int, place intern.Place) (any, bool) {
+	switch c {
 	case '{', '[':
 		if depth >= maxDepth {
 			return nil, false
 		}
 		if c == '{' {
-			return p.object(depth + 1)
+			return p.object(depth+1, place)
 		}
-		return p.array(depth + 1)
+		return p.array(depth+1, place)
 	case '"':
 		s, ok := p.text(&p.recents)
 		if ok && s.boxed == nil {
@@ -266,30 +339,41 @@ func (p *dynamicParser) skip(these string) bool {
 // text consumes a string. One of those that were seen lately is not made again; boxed is nil
 // for others.
 func (p *dynamicParser) text(seen *recents) (s recentString, ok bool) {
-	if p.next() != '"' {
+	quoted, plain, ok := p.quoted()
+	switch {
+	case !ok:
 		return s, false
+	case plain:
+		return p.recent(seen, quoted[1:len(quoted)-1]), true
+	default:
+		return unquoted(quoted)
+	}
+}
+
+// quoted consumes a string and returns it with its quotes. plain is whether the bytes
+// between them are those of the string.
+func (p *dynamicParser) quoted() (quoted []byte, plain, ok bool) {
+	if p.next() != '"' {
+		return nil, false, false
 	}
 	start := p.pos
-	plain := true // for as long as the bytes are those of the string
+	plain = true
 	for i := start + 1; i < len(p.raw); i++ {
 		switch c := p.raw[i]; {
 		case c == '"':
 			p.pos = i + 1
 			b := p.raw[start+1 : i]
-			if !plain && (bytes.IndexByte(b, '\\') >= 0 || !utf8.Valid(b)) {
-				return unquoted(p.raw[start:p.pos])
-			}
-			return p.recent(seen, b), true
+			return p.raw[start:p.pos], plain || bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b), true
 		case c == '\\':
 			i++ // whatever is escaped is not the end
 			plain = false
 		case c < ' ':
-			return s, false
+			return nil, false, false
 		case c >= utf8.RuneSelf:
 			plain = false
 		}
 	}
-	return s, false
+	return nil, false, false
 }
 
 // unquoted returns a string with escapes, or with bytes that are no UTF-8. It has its own

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/intern"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
@@ -223,15 +224,15 @@ type Resource[T Object] struct {
 	listAccept, watchAccept string
 }
 
-// WithDecoded returns a reader that calls f with each object before it is handed over.
-// It is called on the goroutine that has decoded the object, which is then still in
-// the cache of that core; so f runs on several at once.
-func (r *Resource[T]) WithDecoded(f func(T)) *Resource[T] {
+// Interned returns a reader whose objects share equal parts. They are shared on the
+// goroutine that decodes an object, which is then still in the cache of that core; so
+// several use the interner at once. It is one of the type of the objects.
+func (r *Resource[T]) Interned(in *intern.Interner) *Resource[T] {
 	out := *r
 	// A codec of its own: what it learns of the kind belongs to the lists of this
 	// reader. The connections are shared.
 	out.codec = &codec[T]{settings: r.codec.settings}
-	out.codec.decoded = f
+	out.codec.interner = in
 	return &out
 }
 
