@@ -104,11 +104,11 @@ func (b *Batch[T]) restore() {
 	if published.lookup == emptyLookup {
 		w.drop()
 	}
-	pmap.DiffArrays(b.next.objs, published.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
+	pmap.DiffArrays(b.next.objs, published.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
 		if !w.small() {
 			b.restoreNumber(published, number, d)
 		}
-		if d.NewKey != nil {
+		if d.HasNew {
 			// Whatever the signature was, the next write looks at the values themselves.
 			w.unsign(number)
 		}
@@ -118,27 +118,25 @@ func (b *Batch[T]) restore() {
 }
 
 // restoreNumber brings back what the table has under a number.
-func (b *Batch[T]) restoreNumber(published *Snapshot[T], number uint32, d *pmap.ArrayDelta[T, identity]) {
+func (b *Batch[T]) restoreNumber(published *Snapshot[T], number uint32, d *pmap.ArrayDelta[T, keys]) {
 	w, gen := &b.ix.lookup, b.next.gen
-	hash := func(id *identity) uint64 {
-		key := id.key()
+	hash := func(keys *keys) uint64 {
+		key := keys.key(number)
 		return published.shared.hasher.key(&key)
 	}
-	drop, back := d.OldKey, d.NewKey
-	ids := published.objs.Keys(number)
-	if drop != nil && back != nil && drop.same(back) {
-		w.share(gen, number, ids)
+	if d.HasOld && d.HasNew && d.OldKeys.same(d.NewKeys, number) {
+		w.share(gen, number, d.NewKeys)
 	} else {
-		if drop != nil {
-			w.remove(hash(drop), gen, number, ids)
+		keys := published.objs.Keys(number)
+		if d.HasOld {
+			w.remove(hash(d.OldKeys), gen, number, keys)
 		}
-		if back != nil {
-			w.add(hash(back), gen, number, 0, ids)
+		if d.HasNew {
+			w.add(hash(d.NewKeys), gen, number, 0, keys)
 		}
 	}
-	if back != nil {
-		// Also where the batch ended with the same object: it may have stored another one
-		// before, beside keys that it copied later.
+	if d.HasNew {
+		// Also where the batch ended with the same object: it may have stored another one before.
 		w.set(gen, number, published.shared.pointer(d.New))
 	}
 }
@@ -220,11 +218,23 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 		return old, false, errNilObject
 	}
 	key := object.KeyOf(obj)
-	if key.Name == "" {
-		return old, false, fmt.Errorf("%w (namespace %q)", errNoName, key.Namespace)
+	if err := checkKey(key); err != nil {
+		return old, false, err
 	}
 	old, existed = b.set(key, obj)
 	return old, existed, nil
+}
+
+// checkKey returns an error for a key that no object can have.
+func checkKey(key types.NamespacedName) error {
+	switch {
+	case key.Name == "":
+		return fmt.Errorf("%w (namespace %q)", errNoName, key.Namespace)
+	case len(key.Namespace)+len(key.Name) > maxKey:
+		return fmt.Errorf("%w (%d bytes)", errLongKey, len(key.Namespace)+len(key.Name))
+	default:
+		return nil
+	}
 }
 
 // set is Set for a valid object of a running batch.
@@ -267,19 +277,20 @@ func (b *Batch[T]) insert(key *types.NamespacedName, h uint64, obj T) uint32 {
 	nb := s.editBucket(key.Namespace)
 	w := &b.ix.lookup
 	if w.small() && s.Len() < neighbours {
-		number, id := s.objs.AddFew(s.gen, obj)
+		number, edit := s.objs.Add(s.gen, obj)
+		*edit.Keys = (*edit.Keys).with(number, key, edit.Own, true)
 		place, _ := nb.numbers.Add(s.gen, number)
-		*id = identity{name: key.Name, namespace: nb.namespace}
 		w.place(number, place)
 		return number
 	}
 	if w.small() {
 		b.makeTable()
 	}
-	number, id := s.objs.Add(s.gen, obj)
+	number, edit := s.objs.Add(s.gen, obj)
+	*edit.Keys = (*edit.Keys).with(number, key, edit.Own, false)
 	place, _ := nb.numbers.Add(s.gen, number)
-	*id = identity{key.Name, nb.namespace, s.shared.pointer(obj)}
-	w.add(h, s.gen, number, place, s.objs.Keys(number))
+	w.add(h, s.gen, number, place, *edit.Keys)
+	w.set(s.gen, number, s.shared.pointer(obj))
 	s.lookup = w.lookup
 	return number
 }
@@ -287,9 +298,9 @@ func (b *Batch[T]) insert(key *types.NamespacedName, h uint64, obj T) uint32 {
 // makeTable puts what there is into a table, as the store is not going to be small.
 func (b *Batch[T]) makeTable() {
 	s, w := b.next, &b.ix.lookup
-	s.objs.Each(func(number uint32, obj T, id *identity) bool {
-		key := id.key()
-		w.add(s.shared.hasher.key(&key), s.gen, number, w.places[number], s.objs.Keys(number))
+	s.objs.Each(func(number uint32, obj T, keys *keys) bool {
+		key := keys.key(number)
+		w.add(s.shared.hasher.key(&key), s.gen, number, w.places[number], keys)
 		w.set(s.gen, number, s.shared.pointer(obj))
 		return true
 	})
@@ -316,7 +327,10 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	if nb.numbers.Len() == 0 {
 		s.buckets.Remove(s.gen, s.shared.hasher.str(key.Namespace), func(o *bucket) bool { return o.name == key.Namespace })
 	}
-	s.objs.Remove(s.gen, number)
+	_, edit := s.objs.Remove(s.gen, number)
+	if edit.Keys != nil {
+		*edit.Keys = (*edit.Keys).without(number)
+	}
 	// A reader of an older snapshot that does not find the object in the table any more
 	// has to find it in the list, so the list comes first.
 	w.log(h, number)
@@ -331,14 +345,14 @@ func (s *Snapshot[T]) editBucket(name string) *bucket {
 	h := s.shared.hasher.str(name)
 	at := s.buckets.Edit(s.gen, h, func(nb *bucket) bool { return nb.name == name })
 	if at == nil {
-		nb := &bucket{namespace: &namespace{name}, gen: s.gen}
+		nb := &bucket{name: name, gen: s.gen}
 		s.buckets.Put(s.gen, h, nb, never, func(o *bucket) uint64 { return s.shared.hasher.str(o.name) })
 		return nb
 	}
 	// Edit has copied the node, not what it points to: the bucket has a generation of
 	// its own. The copy shares the nodes of its array.
 	if nb := *at; nb.gen != s.gen {
-		*at = &bucket{namespace: nb.namespace, gen: s.gen, numbers: nb.numbers}
+		*at = &bucket{name: nb.name, gen: s.gen, numbers: nb.numbers}
 	}
 	return *at
 }

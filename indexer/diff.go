@@ -62,14 +62,13 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 // Equality is identity of pointers. Comparing contents would visit the memory of every
 // changed object, and a Set of another pointer is an update by definition.
 func diffOld[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) (moved map[uint32]struct{}, more bool) {
-	more = pmap.DiffArrays(old.objs, new.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
-		id := d.OldKey
-		if id == nil {
+	more = pmap.DiffArrays(old.objs, new.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
+		if !d.HasOld {
 			return true
 		}
-		key := id.key()
+		key := d.OldKeys.key(number)
 		now := d.New
-		if d.NewKey == nil || !id.same(d.NewKey) {
+		if !d.HasNew || !d.OldKeys.same(d.NewKeys, number) {
 			// It was deleted. It may have been created again, and has another number then.
 			n, obj, found := new.search(&key, new.shared.hasher.key(&key))
 			if !found {
@@ -89,15 +88,14 @@ func diffOld[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) (moved
 // diffAdded yields the objects of new whose key is not in old. What has a number that was
 // free, or belonged to another object, is one of those, unless it had another number.
 func diffAdded[T Object](old, new *Snapshot[T], moved map[uint32]struct{}, yield func(Change[T]) bool) {
-	pmap.DiffArrays(old.objs, new.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
-		id := d.NewKey
-		if id == nil || d.OldKey != nil && id.same(d.OldKey) {
+	pmap.DiffArrays(old.objs, new.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
+		if !d.HasNew || d.HasOld && d.NewKeys.same(d.OldKeys, number) {
 			return true
 		}
 		if _, had := moved[number]; had {
 			return true
 		}
-		return yield(Change[T]{Type: Added, Key: id.key(), New: d.New})
+		return yield(Change[T]{Type: Added, Key: d.NewKeys.key(number), New: d.New})
 	})
 }
 

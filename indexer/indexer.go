@@ -34,6 +34,7 @@ var (
 var (
 	errNilObject = fmt.Errorf("%w: object is nil", ErrInvalidObject)
 	errNoName    = fmt.Errorf("%w: object has no metadata.name", ErrInvalidObject)
+	errLongKey   = fmt.Errorf("%w: metadata.namespace and metadata.name are longer than %d bytes", ErrInvalidObject, maxKey)
 )
 
 // Options configure an [Indexer]. The zero value is ready to use: a store without
@@ -214,8 +215,8 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) table[T] {
 	// An index is about numbers. That one may have gone to another object makes no
 	// difference to it.
-	pmap.DiffArrays(from.objs, to.objs, func(number uint32, d *pmap.ArrayDelta[T, identity]) bool {
-		before, after := entry[T]{d.Old, d.OldKey != nil}, entry[T]{d.New, d.NewKey != nil}
+	pmap.DiffArrays(from.objs, to.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
+		before, after := entry[T]{d.Old, d.HasOld}, entry[T]{d.New, d.HasNew}
 		if before.ok && after.ok && identical(before.obj, after.obj) {
 			return true
 		}

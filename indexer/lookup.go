@@ -20,20 +20,21 @@ import (
 // the number plus 1, which are read and written at once. A cell in use never moves, so a
 // reader needs no lock.
 type lookup struct {
-	cells  []atomic.Uint64 // a power of two, at most four fifths in use
-	shift  uint8           // takes a hash to its first cell
-	latest []latest        // of the numbers 0 to 7, 8 to 15, …
+	cells   []atomic.Uint64  // a power of two, at most four fifths in use
+	shift   uint8            // takes a hash to its first cell
+	latest  []latest         // of the numbers 0 to 7, 8 to 15, …
+	objects []unsafe.Pointer // by number, as of the last write, if an object is a plain pointer
 }
 
-// latest leads from eight numbers to their keys and objects as of the last write. The
-// answer for most readers is there, without a descent into the array of their snapshot.
+// latest leads from eight numbers to their keys as of the last write. With their objects,
+// the answer for most readers is there, without a descent into the array of their snapshot.
 //
-// The writer stores the generation before it changes anything else. A reader checks it
-// after it has read: if it is not greater than that of the snapshot, what was read is of
-// that snapshot.
+// The writer stores the generation before it changes anything else, keys or objects. A
+// reader checks it after it has read: if it is not greater than that of the snapshot, what
+// was read is of that snapshot.
 type latest struct {
-	gen atomic.Uint64
-	ids atomic.Pointer[[neighbours]identity] // nil if no number is in use
+	gen  atomic.Uint64
+	keys atomic.Pointer[keys] // nil if no number is in use
 }
 
 const (
@@ -57,35 +58,6 @@ var emptyLookup = &lookup{cells: make([]atomic.Uint64, 1), shift: 64}
 
 // cellOf returns the cell of an object whose key has the hash h.
 func cellOf(h uint64, number uint32) uint64 { return h>>32<<32 | uint64(number) + 1 }
-
-// identity is the key of an object, and the object as of the last write.
-//
-// It takes 32 bytes, so that none spans two lines of the CPU caches.
-type identity struct {
-	name      string
-	namespace *namespace
-	// object is what was stored last, if an object is a plain pointer. All versions of the
-	// array that share the identity share this, too; see latest. It is nil in a small store.
-	object unsafe.Pointer
-}
-
-// namespace is the name of a namespace, once for all its objects.
-type namespace struct{ name string }
-
-// is reports whether key is the key of the object.
-func (id *identity) is(key *types.NamespacedName) bool {
-	return id.name == key.Name && id.namespace.name == key.Namespace
-}
-
-// same reports whether both have the same key.
-func (id *identity) same(o *identity) bool {
-	return id == o || id.name == o.name && id.namespace.name == o.namespace.name
-}
-
-// key returns the key of the object.
-func (id *identity) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: id.namespace.name, Name: id.name}
-}
 
 // search returns the number of the object with that key, whose hash is h, the object, and
 // whether there is one.
@@ -111,9 +83,6 @@ func (s *Snapshot[T]) search(key *types.NamespacedName, h uint64) (number uint32
 // left to the array: so little is done here that the processor begins the next look-up while
 // this one waits for memory.
 func (t *lookup) search(key *types.NamespacedName, h, gen uint64) (number uint32, object unsafe.Pointer, none bool) {
-	if key.Name == "" {
-		return 0, nil, true // what an unused number has for a name
-	}
 	cells := t.cells
 	p, half := h>>(t.shift&63), h>>32
 	c := cells[p&uint64(len(cells)-1)].Load()
@@ -124,23 +93,16 @@ func (t *lookup) search(key *types.NamespacedName, h, gen uint64) (number uint32
 		p++
 	}
 	number = uint32(c) - 1
-	if int(number/neighbours) >= len(t.latest) {
+	if int(number) >= len(t.objects) {
 		return 0, nil, false
 	}
+	// The memory of both is asked for at once.
+	object = atomic.LoadPointer(&t.objects[number])
 	l := &t.latest[number/neighbours]
-	// The order matters. Keys that a batch may still be changing are not read: it has
-	// stored its generation before it stored ids.
-	ids := l.ids.Load()
-	if l.gen.Load() > gen || ids == nil {
-		return 0, nil, false
-	}
-	id := &ids[number%neighbours]
-	if !id.is(key) {
-		return 0, nil, false
-	}
-	// Nor does a newer object count.
-	object = atomic.LoadPointer(&id.object)
-	if l.gen.Load() > gen {
+	keys := l.keys.Load()
+	// The order matters: a batch has stored its generation before it stored what was read. Keys
+	// that it may still be changing are not read.
+	if l.gen.Load() > gen || keys == nil || !keys.is(number, key) {
 		return 0, nil, false
 	}
 	return number, object, false
@@ -159,8 +121,7 @@ func (s *Snapshot[T]) searchArray(key *types.NamespacedName, h uint64) (number u
 			continue
 		}
 		number = uint32(c) - 1
-		obj, id := s.objs.Find(number)
-		if id != nil && id.is(key) {
+		if obj, keys, used := s.objs.Find(number); used && keys.has(number, key) {
 			return number, obj, true
 		}
 	}
@@ -170,7 +131,7 @@ func (s *Snapshot[T]) searchArray(key *types.NamespacedName, h uint64) (number u
 // what belongs to the snapshot.
 func (s *Snapshot[T]) scan(key *types.NamespacedName) (number uint32, obj T, found bool) {
 	for number = range uint32(neighbours) {
-		if o, id := s.objs.Find(number); id != nil && id.is(key) {
+		if o, keys, used := s.objs.Find(number); used && keys.has(number, key) {
 			return number, o, true
 		}
 	}
@@ -187,8 +148,8 @@ func (s *Snapshot[T]) searchRemoved(key *types.NamespacedName, h uint64) (number
 		return 0, obj, false // as a rule, for a snapshot that is the current one
 	}
 	found = s.removed.find(uint32(h>>32), func(n uint32) bool {
-		o, id := s.objs.Find(n)
-		if id == nil || !id.is(key) {
+		o, keys, used := s.objs.Find(n)
+		if !used || !keys.has(n, key) {
 			return false
 		}
 		number, obj = n, o

@@ -3,30 +3,32 @@ package indexer
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // watchOrder runs write with each generation up to last, while a reader calls seen for what
 // it finds under number 0, in the order in which [Snapshot.at] looks: seen gets what it has
 // read first, and the generation that it has read after that. No generation may be lower
 // than that of what was read.
-func watchOrder(t *testing.T, last uint64, write func(w *lookupWriter, gen uint64), seen func(*latest) (of uint64)) {
+func watchOrder(t *testing.T, last uint64, write func(w *lookupWriter, gen uint64), seen func(*lookup) (of uint64)) {
 	t.Helper()
 	w := &lookupWriter{lookup: emptyLookup, removed: &removal{}, direct: true}
 	write(w, 1)
-	var table atomic.Pointer[latest]
-	table.Store(&w.latest[0])
+	var table atomic.Pointer[lookup]
+	table.Store(w.lookup)
 	var done atomic.Bool
 	var early atomic.Uint64
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for l := table.Load(); !done.Load(); {
-			if of := seen(l); l.gen.Load() < of {
+			if of := seen(l); l.latest[0].gen.Load() < of {
 				early.Store(of)
 				return
 			}
@@ -41,24 +43,25 @@ func watchOrder(t *testing.T, last uint64, write func(w *lookupWriter, gen uint6
 	done.Store(true)
 	wg.Wait()
 	require.Zero(t, early.Load(), "seen before its generation was stored")
-	require.Same(t, table.Load(), &w.latest[0], "the reader looked at the table in use")
+	require.Same(t, &table.Load().latest[0], &w.latest[0], "the reader looked at the table in use")
 }
 
-// keysOf returns the keys of eight numbers, of which the first has the generation as its
-// name's length.
-func keysOf(gen uint64, text string) *[neighbours]identity {
-	return &[neighbours]identity{{name: text[:gen], namespace: &namespace{"n"}}}
+// keysOf returns the keys of eight numbers, of which the first has the generation for a name.
+func keysOf(gen uint64) *keys {
+	return (*keys)(nil).with(0, &types.NamespacedName{Namespace: "n", Name: strconv.FormatUint(gen, 10)}, false, false)
 }
 
 // Keys come with the first add, and other ones with the next add or remove of a neighbour.
 func TestGenerationIsStoredBeforeKeys(t *testing.T) {
 	t.Parallel()
 	const last = 1 << 17
-	text := string(make([]byte, last+2))
-	of := func(l *latest) uint64 { return uint64(len(l.ids.Load()[0].name)) }
+	of := func(l *lookup) uint64 {
+		gen, _ := strconv.ParseUint(l.latest[0].keys.Load().key(0).Name, 10, 64)
+		return gen
+	}
 	for name, write := range map[string]func(w *lookupWriter, gen uint64){
-		"add":    func(w *lookupWriter, gen uint64) { w.add(gen<<32, gen, 0, 0, keysOf(gen, text)); w.dropCell(gen << 32) },
-		"remove": func(w *lookupWriter, gen uint64) { w.addAndRemove(gen, keysOf(gen, text)) },
+		"add":    func(w *lookupWriter, gen uint64) { w.add(gen<<32, gen, 0, 0, keysOf(gen)); w.dropCell(gen << 32) },
+		"remove": func(w *lookupWriter, gen uint64) { w.addAndRemove(gen, keysOf(gen)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,12 +84,12 @@ func (w *lookupWriter) dropCell(h uint64) {
 }
 
 // addAndRemove changes the keys by remove only.
-func (w *lookupWriter) addAndRemove(gen uint64, ids *[neighbours]identity) {
+func (w *lookupWriter) addAndRemove(gen uint64, keys *keys) {
 	if gen == 1 {
-		w.add(0, gen, 0, 0, ids)
+		w.add(0, gen, 0, 0, keys)
 		return
 	}
-	w.remove(0, gen, 0, ids)
+	w.remove(0, gen, 0, keys)
 	w.put(cellOf(0, 0))
 }
 
@@ -96,25 +99,25 @@ func TestGenerationIsStoredBeforeAnObject(t *testing.T) {
 	objects := make([]uint64, last+1) // each has its own generation
 	write := func(w *lookupWriter, gen uint64) {
 		if gen == 1 {
-			w.add(0, gen, 0, 0, keysOf(gen, "x"))
+			w.add(0, gen, 0, 0, keysOf(gen))
 		}
 		objects[gen] = gen
 		w.set(gen, 0, unsafe.Pointer(&objects[gen]))
 	}
-	watchOrder(t, last, write, func(l *latest) uint64 {
-		return *(*uint64)(atomic.LoadPointer(&l.ids.Load()[0].object))
+	watchOrder(t, last, write, func(l *lookup) uint64 {
+		return *(*uint64)(atomic.LoadPointer(&l.objects[0]))
 	})
 }
 
 // A reader that finds no keys takes that for an answer if the generation is not too high.
 func TestTableThatIsReplacedIsUnreadableBeforeItIsEmpty(t *testing.T) {
 	t.Parallel()
-	ids := keysOf(1, "x")
+	keys := keysOf(1)
 	var table atomic.Pointer[latest]
 	next := func() *lookupWriter {
 		w := &lookupWriter{lookup: emptyLookup, direct: true}
 		w.resizeLatest(1)
-		w.share(1, 0, ids)
+		w.share(1, 0, keys)
 		table.Store(&w.latest[0])
 		return w
 	}
@@ -124,7 +127,7 @@ func TestTableThatIsReplacedIsUnreadableBeforeItIsEmpty(t *testing.T) {
 	wg.Go(func() {
 		for !done.Load() {
 			l := table.Load()
-			if l.ids.Load() == nil && l.gen.Load() != unreadable {
+			if l.keys.Load() == nil && l.gen.Load() != unreadable {
 				wrong.Store(true)
 				return
 			}

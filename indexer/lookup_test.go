@@ -146,11 +146,11 @@ func (h *history) tableHasExactly(t testing.TB) {
 	t.Helper()
 	w := &h.ix.lookup
 	require.Equal(t, w.small(), h.ix.Snapshot().lookup == emptyLookup)
-	h.ix.Snapshot().objs.Each(func(n uint32, _ *pod, id *identity) bool {
-		nb, ok := h.ix.Snapshot().bucket(id.namespace.name)
+	h.ix.Snapshot().objs.Each(func(n uint32, _ *pod, keys *keys) bool {
+		nb, ok := h.ix.Snapshot().bucket(keys.key(n).Namespace)
 		require.True(t, ok)
 		require.Equal(t, n, nb.numbers.Get(w.places[n]))
-		require.True(t, !w.small() || n < neighbours && id.object == nil, "%d", n)
+		require.True(t, !w.small() || n < neighbours, "%d", n)
 		return true
 	})
 	if w.small() {
@@ -173,14 +173,19 @@ func (h *history) tableHasExactly(t testing.TB) {
 	}
 	require.Equal(t, []int{len(h.now), len(h.now), used}, []int{live, w.live, w.used})
 	require.LessOrEqual(t, numbers, len(w.latest)*neighbours)
+	require.Len(t, w.objects, len(w.latest)*neighbours)
 	for i := range w.latest {
 		require.LessOrEqual(t, w.latest[i].gen.Load(), w.gen, "the next snapshot need not descend")
 	}
-	h.ix.Snapshot().objs.Each(func(n uint32, p *pod, id *identity) bool {
-		require.True(t, w.latest[n/neighbours].ids.Load() == h.ix.Snapshot().objs.Keys(n))
-		require.True(t, (*pod)(id.object) == p, "the latest object")
+	objects := make([]*pod, len(w.objects)) // nothing is left of those that are gone
+	h.ix.Snapshot().objs.Each(func(n uint32, p *pod, keys *keys) bool {
+		require.True(t, w.latest[n/neighbours].keys.Load() == keys)
+		objects[n] = p
 		return true
 	})
+	for n, p := range objects {
+		require.True(t, (*pod)(w.objects[n]) == p, "the latest object")
+	}
 }
 
 // Promises indexer/2 and indexer/10

@@ -19,7 +19,7 @@ type lookupWriter struct {
 	live    int      // cells that have a number
 	removed *removal // the last one, whether that batch was committed or not
 	gen     uint64   // of the last batch, likewise
-	direct  bool     // objects are plain pointers, so identities can have them
+	direct  bool     // objects are plain pointers, so the table can have them
 
 	// What only the writer needs to know of each number: the place among the numbers of the
 	// namespace, and the signature of the index values, if there ever were indexes.
@@ -46,10 +46,10 @@ func (w *lookupWriter) place(number, place uint32) {
 // drop makes the store small again, as it was before the batch that is discarded.
 func (w *lookupWriter) drop() {
 	for i := range w.latest {
-		// A state that the batch has frozen may still be read, and have keys in common with
-		// what is published.
-		w.share(unreadable, uint32(i)*neighbours, nil)
+		// A state that the batch has frozen may still be read.
+		w.latest[i].gen.Store(unreadable)
 	}
+	w.release()
 	w.lookup, w.used, w.live = emptyLookup, 0, 0
 	if len(w.places) > neighbours {
 		w.places = resized(w.places, neighbours)
@@ -65,12 +65,12 @@ func (w *lookupWriter) likely(h uint64) uint32 {
 	return uint32(w.cells[h>>(w.shift&63)&uint64(len(w.cells)-1)].Load()) - 1
 }
 
-// add puts an object into the table, of which the array has the keys ids.
-func (w *lookupWriter) add(h, gen uint64, number, place uint32, ids *[neighbours]identity) {
+// add puts an object into the table, of which the array has the keys.
+func (w *lookupWriter) add(h, gen uint64, number, place uint32, keys *keys) {
 	if (w.used+1)*5 > len(w.cells)*4 {
 		w.resize(w.live + 1)
 	}
-	w.share(gen, number, ids)
+	w.share(gen, number, keys)
 	w.places[number] = place
 	w.put(cellOf(h, number))
 }
@@ -93,13 +93,14 @@ func (w *lookupWriter) put(c uint64) {
 	}
 }
 
-// remove takes an object out of the table, of which the array has the keys ids now. Its
+// remove takes an object out of the table, of which the array has the keys now. Its
 // removal must be in the list before.
-func (w *lookupWriter) remove(h, gen uint64, number uint32, ids *[neighbours]identity) {
+func (w *lookupWriter) remove(h, gen uint64, number uint32, keys *keys) {
 	if w.small() {
 		return
 	}
-	w.share(gen, number, ids)
+	w.share(gen, number, keys)
+	atomic.StorePointer(&w.objects[number], nil) // no snapshot needs it there
 	mask := uint64(len(w.cells) - 1)
 	c := cellOf(h, number)
 	p := c >> (w.shift & 63)
@@ -133,7 +134,7 @@ func (w *lookupWriter) remove(h, gen uint64, number uint32, ids *[neighbours]ide
 func (w *lookupWriter) resize(n int) {
 	old := w.cells
 	size := sizeFor(n)
-	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), latest: w.latest}
+	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), latest: w.latest, objects: w.objects}
 	w.used, w.live = 0, 0
 	numbers := 0 // all in use are less
 	for i := range old {
@@ -164,38 +165,39 @@ func (w *lookupWriter) change(gen uint64, number uint32) *latest {
 
 // share gives readers of the batch gen, and of later ones, other keys of a number and its
 // neighbours.
-func (w *lookupWriter) share(gen uint64, number uint32, ids *[neighbours]identity) {
-	was := w.change(gen, number).ids.Swap(ids)
-	if was == nil || was == ids {
-		return
-	}
-	// An old snapshot may keep those keys for long, and reads the objects in its array. They
-	// must not keep a newer object in memory.
-	for i := range was {
-		atomic.StorePointer(&was[i].object, nil)
-	}
+func (w *lookupWriter) share(gen uint64, number uint32, keys *keys) {
+	w.change(gen, number).keys.Store(keys)
 }
 
 // resizeLatest makes room for so many groups of numbers.
 func (w *lookupWriter) resizeLatest(groups int) {
-	next := *w.lookup
+	old, next := w.lookup, *w.lookup
 	next.latest = make([]latest, groups)
-	for i := range w.latest {
-		old := &w.latest[i]
+	for i := range old.latest {
+		from := &old.latest[i]
 		if i < groups {
-			next.latest[i].gen.Store(old.gen.Load())
-			next.latest[i].ids.Store(old.ids.Load())
+			next.latest[i].gen.Store(from.gen.Load())
+			next.latest[i].keys.Store(from.keys.Load())
 		}
-		// Readers may keep the old one for long, and it shares the identities, which are
-		// going to have other objects. They read their arrays from here on. Nor must the
-		// old one keep newer keys and objects in memory.
-		old.gen.Store(unreadable)
-		old.ids.Store(nil)
+		from.gen.Store(unreadable) // readers of the old one read their arrays from here on
 	}
+	next.objects = resized(old.objects, groups*neighbours)
+	old.release()
 	w.lookup = &next
 	w.places = resized(w.places, groups*neighbours)
 	if w.signatures != nil {
 		w.signatures = resized(w.signatures, groups*neighbours)
+	}
+}
+
+// release drops the keys and objects of a table that is not in use any more, and unreadable.
+// Snapshots may keep it for long, and it must not keep in memory what is newer.
+func (t *lookup) release() {
+	for i := range t.latest {
+		t.latest[i].keys.Store(nil)
+	}
+	for i := range t.objects {
+		atomic.StorePointer(&t.objects[i], nil)
 	}
 }
 
@@ -211,7 +213,8 @@ func (w *lookupWriter) set(gen uint64, number uint32, object unsafe.Pointer) {
 	if w.small() {
 		return
 	}
-	atomic.StorePointer(&w.change(gen, number).ids.Load()[number%neighbours].object, object)
+	w.change(gen, number)
+	atomic.StorePointer(&w.objects[number], object)
 }
 
 // sign stores a signature, and reports whether it was the same before.

@@ -48,8 +48,8 @@ func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
 			continue
 		}
 		key := object.KeyOf(o)
-		if key.Name == "" {
-			errs = append(errs, fmt.Errorf("%w (namespace %q, number %d of the list)", errNoName, key.Namespace, i))
+		if err := checkKey(key); err != nil {
+			errs = append(errs, fmt.Errorf("%w (number %d of the list)", err, i))
 			continue
 		}
 		if before.one && key.Namespace != before.namespace {
@@ -101,13 +101,13 @@ type scope[T Object] struct {
 
 // all iterates over the keys under which objects are stored.
 func (sc scope[T]) all(yield func(types.NamespacedName) bool) {
-	each := func(_ uint32, _ T, id *identity) bool { return yield(id.key()) }
+	each := func(number uint32, _ T, keys *keys) bool { return yield(keys.key(number)) }
 	if !sc.one {
 		sc.s.objs.Each(each)
 	} else if nb, ok := sc.s.bucket(sc.namespace); ok {
 		nb.numbers.Runs(func(run []uint32) bool {
 			for _, n := range run {
-				if _, id := sc.s.objs.Find(n); !yield(id.key()) {
+				if !yield(sc.s.objs.Keys(n).key(n)) {
 					return false
 				}
 			}

@@ -21,7 +21,7 @@ type Snapshot[T Object] struct {
 	shared *shared[T]
 	// objs has the objects by number. An object keeps its number until it is deleted, so
 	// an update changes nothing but this array, unless the values of an index change.
-	objs    pmap.Array[T, identity]
+	objs    pmap.Array[T, keys]
 	buckets pmap.Trie[*bucket]
 	// lookup leads from keys to numbers. It was that of the writer when the snapshot was made.
 	lookup *lookup
@@ -41,7 +41,7 @@ type Snapshot[T Object] struct {
 // An object keeps its place among the numbers of its namespace, so that a removal need not
 // look for it.
 type bucket struct {
-	*namespace
+	name    string
 	gen     uint64
 	numbers pmap.Array[uint32, struct{}]
 }

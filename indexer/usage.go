@@ -6,8 +6,8 @@ import (
 	"github.com/informerkit/informerkit/internal/intern"
 )
 
-// Usage is the memory of the structure of a snapshot, in bytes. The objects do not
-// count, nor the memory of strings, which belong to them.
+// Usage is the memory of the structure of a snapshot, in bytes, with its copies of the keys. The
+// objects do not count, nor the memory of other strings, which belong to them.
 type Usage struct {
 	// Objects is that of the table of objects, by namespace and name.
 	Objects int
@@ -28,9 +28,9 @@ func (u Usage) Total() int {
 // to the number of objects: about a millisecond for 100,000. Snapshots share most of
 // what they have in common, so that of two together is hardly more than that of one.
 func (s *Snapshot[T]) Usage() Usage {
-	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated) + s.lookup.bytes(s.Len(), len(s.tables) > 0) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
+	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated, (*keys).size) + s.lookup.bytes(s.Len(), len(s.tables) > 0) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
 	s.buckets.Each(func(b *bucket) bool {
-		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.numbers.Bytes(intern.Allocated)
+		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.numbers.Bytes(intern.Allocated, nil)
 		return true
 	})
 	for _, t := range s.tables {
@@ -47,7 +47,7 @@ func (t *lookup) bytes(objects int, indexed bool) (n int) {
 	numbers := uintptr(len(t.latest)) * neighbours
 	if t != emptyLookup {
 		n = intern.Allocated(unsafe.Sizeof(*t)) + intern.Allocated(uintptr(len(t.cells))*unsafe.Sizeof(t.cells[0])) +
-			intern.Allocated(uintptr(len(t.latest))*unsafe.Sizeof(latest{}))
+			intern.Allocated(uintptr(len(t.latest))*unsafe.Sizeof(latest{})) + intern.Allocated(numbers*unsafe.Sizeof(t.objects[0]))
 	} else if objects > 0 {
 		numbers = neighbours
 	}

@@ -19,13 +19,6 @@ const (
 	// the generation of the leaf.
 	ownsKeys = 1 << arrayFan
 
-	// halved is where a leaf's meta word has how often the room for keys is halved: not at all,
-	// but for a few values. See [Array.AddFew].
-	halved     = arrayFan + 1
-	halvedMask = 3 << halved
-	// room1 says that there is room for a single key.
-	room1 = arrayBits << halved
-
 	// arrayGen leaves the low bits of a meta word to the mask and to what is above.
 	arrayGen = 2 * arrayFan
 )
@@ -35,8 +28,9 @@ const (
 // The zero value is empty. Copying an Array is how a version is kept.
 //
 // Beside its value a number has a key, which is for what stays when the value changes. The
-// keys of eight numbers, or of fewer after AddFew, are a node of their own, which Set does
-// not copy. An array without keys has the type struct{} for them, which takes no memory.
+// keys of eight neighbours, from a multiple of eight on, are one K, which Set does not copy. What
+// is in it is up to the caller, who edits it after Add and Remove. It is nil in an array
+// without keys.
 //
 // The root is part of the Array, for it is copied by each batch in any case.
 type Array[V, K any] struct {
@@ -56,8 +50,8 @@ type arrayNode struct {
 
 // arrayLeaf holds the values of eight neighbouring numbers.
 type arrayLeaf[V, K any] struct {
-	meta uint64 // gen<<arrayGen | halved | ownsKeys | mask of the numbers in use
-	keys *K     // the first of them
+	meta uint64 // gen<<arrayGen | ownsKeys | mask of the numbers in use
+	keys *K
 	vals [arrayFan]V
 }
 
@@ -74,22 +68,22 @@ func (a *Array[V, K]) Get(i uint32) V {
 	return (*arrayLeaf[V, K])(p).vals[i&(arrayFan-1)]
 }
 
-// Find returns the value with that number and its key, which must not be changed. The key
-// is nil if the number is not in use in this version.
-func (a *Array[V, K]) Find(i uint32) (v V, key *K) {
+// Find returns the value with that number, and the keys of it and its neighbours, which must
+// not be changed, and whether the number is in use in this version.
+func (a *Array[V, K]) Find(i uint32) (v V, keys *K, used bool) {
 	l := a.leaf(i)
 	at := i & (arrayFan - 1)
 	if l == nil || l.meta>>at&1 == 0 {
-		return v, nil
+		return v, nil, false
 	}
-	return l.vals[at], l.key(at)
+	return l.vals[at], l.keys, true
 }
 
 // Keys returns the keys of the number and its neighbours, or nil if none of them is in use
-// in this version, or if there is not room for all of them; see AddFew.
-func (a *Array[V, K]) Keys(i uint32) *[arrayFan]K {
-	if l := a.leaf(i); l != nil && l.room() == arrayFan {
-		return (*[arrayFan]K)(unsafe.Pointer(l.keys))
+// in this version.
+func (a *Array[V, K]) Keys(i uint32) *K {
+	if l := a.leaf(i); l != nil {
+		return l.keys
 	}
 	return nil
 }
@@ -129,16 +123,15 @@ func (a *Array[V, K]) Set(gen uint64, i uint32, v V) (old V) {
 	return old
 }
 
-// Add stores v under the lowest number that is free. It returns the number and its key,
-// which is zero, for the batch to change. For gen see [Trie.Put].
-func (a *Array[V, K]) Add(gen uint64, v V) (number uint32, key *K) { return a.add(gen, v, 0) }
+// Edit is where an array has the keys of a number and its neighbours, for a batch to store
+// others there.
+type Edit[K any] struct {
+	Keys **K
+	Own  bool // the batch stored what is there, so it may also change that
+}
 
-// AddFew is Add for an array that is likely to stay small: a leaf begins with room for a
-// single key, which doubles.
-func (a *Array[V, K]) AddFew(gen uint64, v V) (number uint32, key *K) { return a.add(gen, v, room1) }
-
-// add is Add with the room of new leaves.
-func (a *Array[V, K]) add(gen uint64, v V, room uint64) (number uint32, key *K) {
+// Add stores v under the lowest number that is free, and returns that. For gen see [Trie.Put].
+func (a *Array[V, K]) Add(gen uint64, v V) (number uint32, keys Edit[K]) {
 	switch {
 	case a.shift == 0:
 		a.shift = arrayBits
@@ -151,29 +144,27 @@ func (a *Array[V, K]) add(gen uint64, v V, room uint64) (number uint32, key *K) 
 	}
 	a.n++
 	i := bits.TrailingZeros8(^a.full)
-	below, key, full := addBelow[V, K](&a.kids[i], uint(a.shift)-arrayBits, gen, v, room)
+	below, keys, full := addBelow[V, K](&a.kids[i], uint(a.shift)-arrayBits, gen, v)
 	if full {
 		a.full |= 1 << i
 	}
-	return uint32(i)<<(a.shift&31) | below, key
+	return uint32(i)<<(a.shift&31) | below, keys
 }
 
 // addBelow stores v below the slot at, whose children divide numbers from bit shift on.
 // It reports whether nothing is free there any more.
-func addBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, v V, room uint64) (number uint32, key *K, full bool) {
+func addBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, v V) (number uint32, keys Edit[K], full bool) {
 	if shift == 0 {
 		l := (*arrayLeaf[V, K])(*at)
 		if l == nil {
-			l = &arrayLeaf[V, K]{meta: gen<<arrayGen | room | ownsKeys}
-			l.keys = unsafe.SliceData(make([]K, l.room()))
+			l = &arrayLeaf[V, K]{meta: gen << arrayGen}
 		}
 		l = l.own(gen)
 		*at = unsafe.Pointer(l)
 		i := uint32(bits.TrailingZeros8(^uint8(l.meta)) & (arrayFan - 1))
-		l.ownKeys(i)
 		l.vals[i] = v
 		l.meta |= 1 << i
-		return i, l.key(i), uint8(l.meta) == allFull
+		return i, l.edit(), uint8(l.meta) == allFull
 	}
 	n := (*arrayNode)(*at)
 	if n == nil {
@@ -182,23 +173,24 @@ func addBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, v V, room ui
 	n = n.own(gen)
 	*at = unsafe.Pointer(n)
 	i := bits.TrailingZeros8(^uint8(n.meta)) & (arrayFan - 1)
-	below, key, full := addBelow[V, K](&n.kids[i], shift-arrayBits, gen, v, room)
+	below, keys, full := addBelow[V, K](&n.kids[i], shift-arrayBits, gen, v)
 	if full {
 		n.meta |= 1 << i
 	}
-	return uint32(i)<<shift | below, key, uint8(n.meta) == allFull
+	return uint32(i)<<shift | below, keys, uint8(n.meta) == allFull
 }
 
 // Remove takes out the value with that number, which must be in use, and returns it.
-// The number is free then. For gen see [Trie.Put].
-func (a *Array[V, K]) Remove(gen uint64, i uint32) (old V) {
+// The number is free then. There are no keys to edit if none of the neighbours is in use
+// any more. For gen see [Trie.Put].
+func (a *Array[V, K]) Remove(gen uint64, i uint32) (old V, keys Edit[K]) {
 	at := i >> (a.shift & 31) & (arrayFan - 1)
-	old = removeBelow[V, K](&a.kids[at], uint(a.shift)-arrayBits, gen, i)
+	old, keys = removeBelow[V, K](&a.kids[at], uint(a.shift)-arrayBits, gen, i)
 	a.full &^= 1 << at
 	a.n--
 	if a.n == 0 {
 		*a = Array[V, K]{}
-		return old
+		return old, keys
 	}
 	// The level that Add once put in between goes when only its first child is left.
 	for a.shift > arrayBits && a.onlyFirst() {
@@ -206,7 +198,7 @@ func (a *Array[V, K]) Remove(gen uint64, i uint32) (old V) {
 		a.kids, a.full = n.kids, uint8(n.meta)
 		a.shift -= arrayBits
 	}
-	return old
+	return old, keys
 }
 
 // onlyFirst reports whether all numbers in use are below the first child of the root.
@@ -221,34 +213,31 @@ func (a *Array[V, K]) onlyFirst() bool {
 
 // removeBelow takes the value with number i out of what is below the slot at, and clears
 // the slot if nothing is left.
-func removeBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, i uint32) (old V) {
+func removeBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, i uint32) (old V, keys Edit[K]) {
 	if shift == 0 {
 		var zero V
-		var zeroKey K
 		l := (*arrayLeaf[V, K])(*at)
 		i &= arrayFan - 1
 		old = l.vals[i]
 		if uint8(l.meta) == 1<<i {
 			*at = nil
-			return old
+			return old, keys
 		}
 		l = l.own(gen)
 		*at = unsafe.Pointer(l)
-		// A slot that is out of use must not keep its value in memory.
-		l.ownKeys(i)
-		l.vals[i], *l.key(i) = zero, zeroKey
+		l.vals[i] = zero // A slot that is out of use must not keep its value in memory.
 		l.meta &^= 1 << i
-		return old
+		return old, l.edit()
 	}
 	n := (*arrayNode)(*at).own(gen)
 	*at = unsafe.Pointer(n)
 	k := i >> shift & (arrayFan - 1)
-	old = removeBelow[V, K](&n.kids[k], shift-arrayBits, gen, i)
+	old, keys = removeBelow[V, K](&n.kids[k], shift-arrayBits, gen, i)
 	n.meta &^= 1 << k
 	if n.kids == [arrayFan]unsafe.Pointer{} {
 		*at = nil
 	}
-	return old
+	return old, keys
 }
 
 // own returns n if the batch gen made it, and else a copy that belongs to gen.
@@ -265,32 +254,14 @@ func (l *arrayLeaf[V, K]) own(gen uint64) *arrayLeaf[V, K] {
 	if l.meta>>arrayGen == gen {
 		return l
 	}
-	return &arrayLeaf[V, K]{meta: gen<<arrayGen | l.meta&(allFull|halvedMask), keys: l.keys, vals: l.vals}
+	return &arrayLeaf[V, K]{meta: gen<<arrayGen | l.meta&allFull, keys: l.keys, vals: l.vals}
 }
 
-// room returns how many keys there is room for.
-func (l *arrayLeaf[V, K]) room() uint32 { return arrayFan >> (l.meta >> halved & 3) }
-
-// key returns the key of the number i of the leaf, for which there must be room.
-func (l *arrayLeaf[V, K]) key(i uint32) *K {
-	return (*K)(unsafe.Add(unsafe.Pointer(l.keys), uintptr(i)*unsafe.Sizeof(*l.keys)))
-}
-
-// ownKeys copies the keys of l, which the batch owns, unless the batch owns them as well and
-// there is room for the number i.
-func (l *arrayLeaf[V, K]) ownKeys(i uint32) {
-	room := l.room()
-	if l.meta&ownsKeys != 0 && i < room {
-		return
-	}
-	old := unsafe.Slice(l.keys, room)
-	for ; i >= room; room *= 2 {
-		l.meta -= 1 << halved
-	}
-	keys := make([]K, room)
-	copy(keys, old)
-	l.keys = unsafe.SliceData(keys)
+// edit returns where l, which the batch owns, has its keys. The batch owns what it stores there.
+func (l *arrayLeaf[V, K]) edit() Edit[K] {
+	own := l.meta&ownsKeys != 0
 	l.meta |= ownsKeys
+	return Edit[K]{&l.keys, own}
 }
 
 // Runs calls yield with the values in the order of their numbers, a few at a time, until
@@ -348,12 +319,12 @@ func (l *arrayLeaf[V, K]) runs(yield func([]V) bool) bool {
 	return true
 }
 
-// ArrayDelta is what one number has in two versions of an [Array]. A key is nil, and the
-// value without meaning, if the number is not in use in that version. The keys must not be
-// changed.
+// ArrayDelta is what one number has in two versions of an [Array]: its value, the keys of it and its
+// neighbours, which must not be changed, and whether it is in use in that version.
 type ArrayDelta[V, K any] struct {
-	Old, New       V
-	OldKey, NewKey *K
+	Old, New         V
+	OldKeys, NewKeys *K
+	HasOld, HasNew   bool
 }
 
 // DiffArrays yields each number under which the versions may have different values or
@@ -423,12 +394,12 @@ func (d *arrayDiffer[V, K]) leaf(l, m *arrayLeaf[V, K], number uint32) bool {
 	for i := range uint32(arrayFan) {
 		d.delta = ArrayDelta[V, K]{}
 		if l != nil && l.meta>>i&1 != 0 {
-			d.delta.Old, d.delta.OldKey = l.vals[i], l.key(i)
+			d.delta.Old, d.delta.OldKeys, d.delta.HasOld = l.vals[i], l.keys, true
 		}
 		if m != nil && m.meta>>i&1 != 0 {
-			d.delta.New, d.delta.NewKey = m.vals[i], m.key(i)
+			d.delta.New, d.delta.NewKeys, d.delta.HasNew = m.vals[i], m.keys, true
 		}
-		if d.delta.OldKey == nil && d.delta.NewKey == nil {
+		if !d.delta.HasOld && !d.delta.HasNew {
 			continue
 		}
 		if !d.yield(number|i, &d.delta) {
@@ -438,32 +409,36 @@ func (d *arrayDiffer[V, K]) leaf(l, m *arrayLeaf[V, K], number uint32) bool {
 	return true
 }
 
-// Each calls yield with each value, its number and its key, which must not be changed, in
-// the order of the numbers, until it returns false. It reports whether it came to the end.
-func (a *Array[V, K]) Each(yield func(number uint32, v V, key *K) bool) bool {
+// Each calls yield with each value, its number, and the keys of it and its neighbours, which must
+// not be changed, in the order of the numbers, until it returns false. It reports whether it
+// came to the end.
+func (a *Array[V, K]) Each(yield func(number uint32, v V, keys *K) bool) bool {
 	return DiffArrays(Array[V, K]{}, *a, func(number uint32, d *ArrayDelta[V, K]) bool {
-		return yield(number, d.New, d.NewKey)
+		return yield(number, d.New, d.NewKeys)
 	})
 }
 
 // Bytes returns the memory of the nodes of the array, without the Array itself, in the
-// sizes that size returns for allocations. It takes a time proportional to their number.
-func (a *Array[V, K]) Bytes(size func(n uintptr) int) int {
+// sizes that size returns for allocations, and that of the keys as keys returns it; nil stands
+// for none. It takes a time proportional to their number.
+func (a *Array[V, K]) Bytes(size func(n uintptr) int, keys func(*K) int) int {
 	if a.shift == 0 {
 		return 0
 	}
-	return arrayBytes[V, K](&a.kids, uint(a.shift)-arrayBits, size)
+	return arrayBytes[V, K](&a.kids, uint(a.shift)-arrayBits, size, keys)
 }
 
-func arrayBytes[V, K any](kids *[arrayFan]unsafe.Pointer, shift uint, size func(n uintptr) int) (total int) {
+func arrayBytes[V, K any](kids *[arrayFan]unsafe.Pointer, shift uint, size func(n uintptr) int, keys func(*K) int) (total int) {
 	for _, k := range kids {
 		switch {
 		case k == nil:
 		case shift == 0:
-			var key K
-			total += size(unsafe.Sizeof(arrayLeaf[V, K]{})) + size(uintptr((*arrayLeaf[V, K])(k).room())*unsafe.Sizeof(key))
+			total += size(unsafe.Sizeof(arrayLeaf[V, K]{}))
+			if keys != nil {
+				total += keys((*arrayLeaf[V, K])(k).keys)
+			}
 		default:
-			total += size(unsafe.Sizeof(arrayNode{})) + arrayBytes[V, K](&(*arrayNode)(k).kids, shift-arrayBits, size)
+			total += size(unsafe.Sizeof(arrayNode{})) + arrayBytes[V, K](&(*arrayNode)(k).kids, shift-arrayBits, size, keys)
 		}
 	}
 	return total

@@ -10,9 +10,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// eightKeys are the keys of eight numbers in these tests; 0 is that of a number not in use.
+type eightKeys [arrayFan]int
+
+// store gives a number another key, as the batch that has called Add or Remove.
+func store(e Edit[eightKeys], i uint32, key int) {
+	if !e.Own {
+		c := &eightKeys{}
+		if *e.Keys != nil {
+			*c = **e.Keys
+		}
+		*e.Keys = c
+	}
+	(*e.Keys)[i%arrayFan] = key
+}
+
 // arrayModel is an Array beside the Go map that it has to agree with.
 type arrayModel struct {
-	Array[*item, int]
+	Array[*item, eightKeys]
 	want map[uint32]*item
 }
 
@@ -25,22 +40,28 @@ func (m *arrayModel) check(t testing.TB) {
 	t.Helper()
 	require.Equal(t, len(m.want), m.Len())
 	for i, v := range m.want {
-		w, k := m.Find(i)
-		if all := m.Keys(i); m.Get(i) != v || w != v || k == nil || *k != v.key || all != nil && &all[i%arrayFan] != k {
+		w, k, used := m.Find(i)
+		if m.Get(i) != v || w != v || !used || k[i%arrayFan] != v.key || m.Keys(i) != k {
 			require.Failf(t, "another value or key", "number %d", i)
 		}
 	}
 	for _, i := range []uint32{0, 7, 8, 63, 64, 600, 1 << 20, 1<<32 - 1} {
 		m.Prefetch(i) // any number will do
 		if _, used := m.want[i]; !used {
-			_, k := m.Find(i)
-			require.Nil(t, k)
+			_, _, used := m.Find(i)
+			require.False(t, used)
 		}
 	}
-	m.Each(func(i uint32, v *item, k *int) bool {
-		require.True(t, m.want[i] == v && *k == v.key)
+	n := 0
+	m.Each(func(i uint32, v *item, k *eightKeys) bool {
+		require.True(t, m.want[i] == v && k[i%arrayFan] == v.key)
+		for j, key := range k {
+			require.True(t, key == 0 || m.want[i-i%arrayFan+uint32(j)] != nil, "a removed key is not kept")
+		}
+		n++
 		return true
 	})
+	require.Len(t, m.want, n)
 	var got []*item
 	require.True(t, m.Runs(func(vals []*item) bool {
 		got = append(got, vals...)
@@ -52,7 +73,7 @@ func (m *arrayModel) check(t testing.TB) {
 	}
 	require.True(t, slices.Equal(want, got), "in the order of the numbers, each once")
 	if len(m.want) == 0 {
-		require.Equal(t, Array[*item, int]{}, m.Array, "an empty array holds no memory")
+		require.Equal(t, Array[*item, eightKeys]{}, m.Array, "an empty array holds no memory")
 	}
 }
 
@@ -70,13 +91,14 @@ func checkArrayDiff(t testing.TB, a, b *arrayModel) {
 	t.Helper()
 	got := map[uint32]Delta[*item]{}
 	seen := map[uint32]bool{}
-	require.True(t, DiffArrays(a.Array, b.Array, func(i uint32, d *ArrayDelta[*item, int]) bool {
+	require.True(t, DiffArrays(a.Array, b.Array, func(i uint32, d *ArrayDelta[*item, eightKeys]) bool {
 		require.False(t, seen[i], "each number once")
 		seen[i] = true
-		require.True(t, d.OldKey == nil || *d.OldKey == d.Old.key)
-		require.True(t, d.NewKey == nil || *d.NewKey == d.New.key)
+		require.True(t, d.HasOld || d.HasNew)
+		require.True(t, !d.HasOld || d.OldKeys[i%arrayFan] == d.Old.key)
+		require.True(t, !d.HasNew || d.NewKeys[i%arrayFan] == d.New.key)
 		if d.Old != d.New {
-			got[i] = Delta[*item]{Old: d.Old, New: d.New, HasOld: d.OldKey != nil, HasNew: d.NewKey != nil}
+			got[i] = Delta[*item]{Old: d.Old, New: d.New, HasOld: d.HasOld, HasNew: d.HasNew}
 		}
 		return true
 	}))
@@ -96,7 +118,6 @@ func checkArrayDiff(t testing.TB, a, b *arrayModel) {
 
 func TestArrayDoesWhatAMapDoesAndItsVersionsStay(t *testing.T) {
 	t.Parallel()
-	type add = func(*Array[*item, int], uint64, *item) (uint32, *int)
 	for _, most := range []int{1, 3, 8, 9, 64, 65, 600} {
 		rng := rand.New(rand.NewPCG(seed(t), uint64(most)))
 		m := &arrayModel{want: map[uint32]*item{}}
@@ -104,14 +125,12 @@ func TestArrayDoesWhatAMapDoesAndItsVersionsStay(t *testing.T) {
 		for gen := uint64(1); gen < 60; gen++ {
 			// Up and down again, so that levels come and go.
 			grows := gen%20 < 10
-			add := []add{(*Array[*item, int]).Add, (*Array[*item, int]).AddFew}[rng.IntN(2)]
 			for range rng.IntN(max(2, most/8)) {
 				v := &item{key: int(gen)}
 				switch used := slices.Collect(maps.Keys(m.want)); {
 				case len(used) == 0 || len(used) < most && grows && rng.IntN(4) > 0:
-					i, k := add(&m.Array, gen, v)
-					require.Zero(t, *k, "a removed key is not kept")
-					*k = v.key
+					i, k := m.Add(gen, v)
+					store(k, i, v.key)
 					require.Equal(t, m.lowestFree(), i)
 					require.NotContains(t, m.want, i)
 					m.want[i] = v
@@ -122,8 +141,11 @@ func TestArrayDoesWhatAMapDoesAndItsVersionsStay(t *testing.T) {
 					m.want[i] = v
 				default:
 					i := used[rng.IntN(len(used))]
-					require.Same(t, m.want[i], m.Remove(gen, i))
-					delete(m.want, i)
+					old, k := m.Remove(gen, i)
+					require.Same(t, m.want[i], old)
+					if delete(m.want, i); k.Keys != nil {
+						store(k, i, 0)
+					}
 				}
 			}
 			m.check(t)
@@ -138,11 +160,11 @@ func TestArrayDoesWhatAMapDoesAndItsVersionsStay(t *testing.T) {
 }
 
 // filledArray has n values, under the numbers from 0 on.
-func filledArray(n int) *Array[*item, int] {
-	a := &Array[*item, int]{}
+func filledArray(n int) *Array[*item, eightKeys] {
+	a := &Array[*item, eightKeys]{}
 	for i := range n {
-		_, k := a.Add(1, &item{key: i})
-		*k = i
+		n, k := a.Add(1, &item{key: i})
+		store(k, n, i)
 	}
 	return a
 }
@@ -152,12 +174,13 @@ func TestArrayOfABurstGivesItsMemoryBack(t *testing.T) {
 	const n = 10_000
 	a := filledArray(n)
 	plain := func(n uintptr) int { return int(n) }
-	before := a.Bytes(plain)
+	eightBytes := func(k *eightKeys) int { return int(unsafe.Sizeof(*k)) }
+	before := a.Bytes(plain, eightBytes)
 	for i := range uint32(n - 10) {
 		a.Remove(2, n-1-i)
 	}
-	require.Equal(t, filledArray(10).Bytes(plain), a.Bytes(plain))
-	require.Less(t, a.Bytes(plain), before/100)
+	require.Equal(t, filledArray(10).Bytes(plain, eightBytes), a.Bytes(plain, eightBytes))
+	require.Less(t, a.Bytes(plain, eightBytes), before/100)
 	// The worst case: one value in each leaf. It takes a leaf, and a share of the nodes.
 	a = filledArray(n)
 	for i := range uint32(n) {
@@ -165,9 +188,9 @@ func TestArrayOfABurstGivesItsMemoryBack(t *testing.T) {
 			a.Remove(3, i)
 		}
 	}
-	require.Less(t, a.Bytes(plain), n/arrayFan*2*int(unsafe.Sizeof(arrayLeaf[*item, int]{})+unsafe.Sizeof([arrayFan]int{})))
-	require.Equal(t, before, filledArray(n).Bytes(plain))
-	require.Zero(t, new(Array[*item, int]).Bytes(plain))
+	require.Less(t, a.Bytes(plain, eightBytes), n/arrayFan*2*int(unsafe.Sizeof(arrayLeaf[*item, eightKeys]{})+unsafe.Sizeof(eightKeys{})))
+	require.Equal(t, before, filledArray(n).Bytes(plain, eightBytes))
+	require.Zero(t, new(Array[*item, eightKeys]).Bytes(plain, eightBytes))
 }
 
 // The first child of the root becomes the root, and most of its children are full.
@@ -190,38 +213,35 @@ func TestAddAfterAnArrayHasLostALevel(t *testing.T) {
 	}
 }
 
-// The room for keys doubles when it is used up, whether a batch adds one value or all.
-func TestFewValuesHaveRoomForFewKeys(t *testing.T) {
+func TestArrayWithoutKeysCountsNone(t *testing.T) {
 	t.Parallel()
-	for name, genOf := range map[string]func(i int) uint64{"a batch each": func(i int) uint64 { return uint64(i) }, "one batch": func(int) uint64 { return 1 }} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := &Array[*item, int]{}
-			for i, room := range []uint32{1, 2, 4, 4, 8, 8, 8, 8} {
-				n, k := a.AddFew(genOf(i), &item{key: i})
-				*k = i
-				require.Equal(t, uint32(i), n)
-				l := (*arrayLeaf[*item, int])(a.kids[0])
-				require.Equal(t, room, l.room())
-				require.Equal(t, room == arrayFan, a.Keys(0) != nil, "all of them, or none")
-				sizes := 0
-				a.Bytes(func(n uintptr) int { sizes += int(n); return 0 })
-				require.Equal(t, int(unsafe.Sizeof(*l)+uintptr(room)*unsafe.Sizeof(i)), sizes)
-				for j := range i + 1 {
-					require.Equal(t, j, *l.key(uint32(j)))
-				}
-			}
-		})
-	}
-	require.NotNil(t, filledArray(1).Keys(0), "Add makes room for all")
+	a := &Array[uint32, struct{}]{}
+	a.Add(1, 7)
+	require.Equal(t, int(unsafe.Sizeof(arrayLeaf[uint32, struct{}]{})), a.Bytes(func(n uintptr) int { return int(n) }, nil))
+}
+
+// A batch may change the keys that it has stored, and no others: not even those that another
+// state of the same batch has.
+func TestBatchOwnsTheKeysThatItHasStored(t *testing.T) {
+	t.Parallel()
+	a := &Array[*item, eightKeys]{}
+	add := func(gen uint64) bool { _, k := a.Add(gen, &item{}); return k.Own }
+	remove := func(gen uint64, i uint32) bool { _, k := a.Remove(gen, i); return k.Own }
+	require.False(t, add(1), "there are none")
+	require.True(t, add(1))
+	require.True(t, remove(1, 1))
+	require.False(t, add(2))
+	require.True(t, add(2))
+	a.Set(3, 0, &item{})
+	require.False(t, remove(3, 0), "Set does not store keys")
+	require.True(t, add(3))
 }
 
 func TestRemovedValueIsNotKeptByItsArray(t *testing.T) {
 	t.Parallel()
 	a := filledArray(3)
 	a.Remove(1, 1)
-	require.Nil(t, (*arrayLeaf[*item, int])(a.kids[0]).vals[1])
-	require.Zero(t, *(*arrayLeaf[*item, int])(a.kids[0]).key(1))
+	require.Nil(t, (*arrayLeaf[*item, eightKeys])(a.kids[0]).vals[1])
 	n, _ := a.Add(1, &item{key: 7})
 	require.Equal(t, uint32(1), n, "the number is free")
 }
@@ -253,12 +273,12 @@ func TestDiffOfArraysVisitsOnlyWhatTheyDoNotShare(t *testing.T) {
 	b.Set(2, 54_321, &item{})
 	visited := 0
 	found := []uint32{}
-	require.True(t, DiffArrays(*a, b, func(i uint32, d *ArrayDelta[*item, int]) bool {
+	require.True(t, DiffArrays(*a, b, func(i uint32, d *ArrayDelta[*item, eightKeys]) bool {
 		visited++
 		if d.Old != d.New {
 			found = append(found, i)
 		}
-		require.True(t, d.OldKey == d.NewKey, "keys are shared")
+		require.True(t, d.OldKeys == d.NewKeys, "keys are shared")
 		return true
 	}))
 	require.Equal(t, []uint32{54_321}, found)
@@ -267,7 +287,7 @@ func TestDiffOfArraysVisitsOnlyWhatTheyDoNotShare(t *testing.T) {
 	c := b
 	c.Set(3, 7, &item{})
 	n := 0
-	require.False(t, DiffArrays(*a, c, func(uint32, *ArrayDelta[*item, int]) bool { n++; return false }))
+	require.False(t, DiffArrays(*a, c, func(uint32, *ArrayDelta[*item, eightKeys]) bool { n++; return false }))
 	require.Equal(t, 1, n)
 }
 

@@ -41,7 +41,7 @@ const eachObject = -1
 
 // afford limits the runs where setting up alone takes seconds.
 func afford(row bench.Row, objects int) bench.Row {
-	if objects >= 1_000_000 {
+	if objects >= million {
 		row.Rounds = 3
 	}
 	return row

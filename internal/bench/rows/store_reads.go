@@ -12,6 +12,9 @@ import (
 // big is the number of objects where caches of the processor are to be cold.
 const big = 100_000
 
+// million is the number of objects where not even the last cache has room for the keys.
+const million = 1_000_000
+
 func readRows() []bench.Row {
 	get := bench.Row{
 		Work: "get by namespace and name, 2 readers", Quick: true,
@@ -20,8 +23,12 @@ func readRows() []bench.Row {
 	}
 	few := listAll(10_000, 5, true)
 	few.Want.Usual = 9
+	huge := get
+	huge.Work, huge.Quick = "get by namespace and name of a million, 1 reader", false
+	huge.Does = "One goroutine looks up a million pods in random order, by keys that are not the strings of the pods; client-go through its lister."
 	rows := []bench.Row{
 		compareStores(get, clientGoStore, someIndexes(1), gets(big, 2)),
+		compareStores(afford(huge, million), clientGoStore, someIndexes(1), gets(million, 1)),
 		bareMapRow(),
 		bareSliceRow(),
 		compareStores(few, clientGoStore, someIndexes(1), lists(10_000)),
