@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,128 +10,162 @@ import (
 )
 
 // keys are the keys of eight neighbouring numbers, copied into one piece of memory without a
-// pointer. The names in the objects themselves are spread over the memory of all objects. A
-// look-up that reads one of those waits for the page table as well, which is as large.
+// pointer. The names in the objects themselves are spread over the memory of all objects: to read
+// one of those is to wait for its page as well.
 //
-//	bounds, room │ 6 team-a web-1 │ 6 team-b web-2 │ …
+//	room, end │ 5 6 team-a web-1 │ 0 │ 5 6 team-b web-2 │ …
 //
-// Each key is the length of its namespace, in as many bytes as [binary.AppendUvarint] takes for
-// it, the namespace, and the name. A number that is not in use has an empty place. Only what
-// follows the last key ever changes, and only while a batch owns the keys: a string that points
-// to a key stays as it is.
+// Each key has the lengths of its name and of its namespace, a byte each, then the namespace and
+// the name. Long lengths follow two bytes of 255, four bytes each. A number that is not in use has
+// a single 0, since no name is empty.
+//
+// Only what follows the last key ever changes, and only while a batch owns the keys: a string that
+// points to a key stays as it is.
 type keys struct {
-	bounds [neighbours + 1]uint32 // where each key begins, and the last one ends, from the start of keys
-	room   uint32                 // bytes in all
+	room, end uint32 // bytes in all, and in use
 }
 
 const (
-	// shortNamespace is the length from which on that of a namespace takes more than a byte.
-	// A name of the API server has 63 bytes at most.
-	shortNamespace = 1 << 7
-
-	// maxKey is how long a namespace and a name may be together. Eight keys are then far from
-	// what bounds can tell. The API server has a limit of 316 bytes.
-	maxKey = 1 << 24
-
 	keysHeader = uint32(unsafe.Sizeof(keys{}))
+
+	// long stands for lengths that do not fit into a byte. The API server has none: a
+	// namespace has up to 63 bytes, a name up to 253.
+	long = 1<<8 - 1
+
+	// maxKey is how long a namespace and a name may be together, so that eight keys are far
+	// from what end can tell.
+	maxKey = 1 << 24
 )
 
-// newKeys returns room for as many bytes of keys, and what else fits into that memory.
+// noKeys has no number in use.
+var noKeys = newKeys(neighbours)
+
+// newKeys returns keys of size bytes, which are 0, with room for what else fits into that memory.
 func newKeys(size uint32) *keys {
 	room := uint32(intern.Allocated(uintptr(keysHeader + size)))
-	k := (*keys)(unsafe.Pointer(unsafe.SliceData(make([]uint32, room/4)))) // noscan, aligned for bounds
-	k.room = room
-	for i := range k.bounds {
-		k.bounds[i] = keysHeader
-	}
+	k := (*keys)(unsafe.Pointer(unsafe.SliceData(make([]uint32, room/4)))) // aligned, and without pointers
+	k.room, k.end = room, keysHeader+size
 	return k
 }
 
-// text returns the key of the number i of the eight as it is stored, or nothing.
-func (k *keys) text(i uint32) string {
-	i &= neighbours - 1
-	start, end := k.bounds[i], k.bounds[i+1]
-	if start == end {
-		return "" // not a pointer to the end of the memory
+// bytes returns all of k.
+func (k *keys) bytes() []byte { return unsafe.Slice((*byte)(unsafe.Pointer(k)), k.room) }
+
+// lengths returns the lengths of the name and the namespace of the key at that place, and the
+// place of the namespace. The name is empty if the number is not in use.
+func lengths(b []byte, at uint32) (name, namespace, start uint32) {
+	switch b[at] {
+	case 0:
+		return 0, 0, at + 1
+	case long:
+		return binary.LittleEndian.Uint32(b[at+2:]), binary.LittleEndian.Uint32(b[at+6:]), at + 10
+	default:
+		return uint32(b[at]), uint32(b[at+1]), at + 2
 	}
-	return unsafe.String((*byte)(unsafe.Add(unsafe.Pointer(k), start)), end-start)
 }
 
-// is reports whether key is that of the number i. All look-ups ask, so it does not know the key of
-// a namespace with a long name, which it denies. See has.
-func (k *keys) is(i uint32, key *types.NamespacedName) bool {
-	text, n := k.text(i), 1+len(key.Namespace)
-	return len(text) == n+len(key.Name) && n <= shortNamespace && text[0] == byte(len(key.Namespace)) &&
-		text[n:] == key.Name && text[1:n] == key.Namespace
+// place returns where the key of the number i of the eight begins and ends.
+func (k *keys) place(i uint32) (at, end uint32) {
+	b := k.bytes()
+	end = keysHeader
+	for range i%neighbours + 1 {
+		name, namespace, start := lengths(b, end)
+		at, end = end, start+name+namespace
+	}
+	return at, end
+}
+
+// places returns the places of all keys, 16 bits each from the lowest on, four in a word. It is 0 for
+// a number that is not in use, and for a place that is too far for so many bits.
+func (k *keys) places() (words [neighbours / 4]uint64) {
+	if k == nil {
+		return words
+	}
+	b, at := k.bytes(), keysHeader
+	for i := range neighbours {
+		name, namespace, start := lengths(b, at)
+		if name > 0 && at < 1<<16 {
+			words[i/4] |= uint64(at) << (i % 4 * 16)
+		}
+		at = start + name + namespace
+	}
+	return words
+}
+
+// is reports whether key is at that place, where there is one. All look-ups ask, so it does not know
+// long keys, which it denies. See has.
+func (k *keys) is(at uint32, key *types.NamespacedName) bool {
+	p := unsafe.Add(unsafe.Pointer(k), at)
+	n, m := len(key.Namespace), len(key.Name)
+	return *(*[2]byte)(p) == [2]byte{byte(m), byte(n)} && n < long && m < long &&
+		unsafe.String((*byte)(unsafe.Add(p, 2+n)), m) == key.Name && (n == 0 || unsafe.String((*byte)(unsafe.Add(p, 2)), n) == key.Namespace)
 }
 
 // has reports whether key is that of the number i, which must be in use.
 func (k *keys) has(i uint32, key *types.NamespacedName) bool { return k.key(i) == *key }
 
 // same reports whether the number i has the same key in both.
-func (k *keys) same(o *keys, i uint32) bool { return k == o || k.text(i) == o.text(i) }
+func (k *keys) same(o *keys, i uint32) bool { return k == o || k.key(i) == o.key(i) }
 
 // key returns the key of the number i, which must be in use. It points to the memory of k.
 func (k *keys) key(i uint32) types.NamespacedName {
-	text := k.text(i)
-	length, n := binary.Uvarint(unsafe.Slice(unsafe.StringData(text), len(text)))
-	text = text[n:]
-	return types.NamespacedName{Namespace: text[:length], Name: text[length:]}
+	at, end := k.place(i)
+	b := k.bytes()
+	_, namespace, start := lengths(b, at)
+	text := unsafe.String(&b[start], end-start)
+	return types.NamespacedName{Namespace: text[:namespace], Name: text[namespace:]}
 }
 
 // with returns k with the key of the number i, which had none: k itself if it is own and has
-// room, else a copy. A copy has room for longer: for the numbers that follow to get keys of that
-// length, unless few says that they are not likely to. k may be nil.
+// room, else a copy. A copy has room for the numbers that follow to get keys of that length,
+// unless few says that they are not likely to. k may be nil.
 func (k *keys) with(i uint32, key *types.NamespacedName, own, few bool) *keys {
-	i &= neighbours - 1
-	prefix := uint32(bits.Len(uint(len(key.Namespace))|1)+6) / 7 // of the length
-	size := prefix + uint32(len(key.Namespace)+len(key.Name))
 	if k == nil {
 		k, own = noKeys, false
 	}
-	at, end := k.bounds[i], k.bounds[neighbours]
-	if !own || at != end || end+size > k.room {
-		more := (neighbours - 1 - i) * size
-		if few || at != end {
-			more = 0
+	name, namespace := uint32(len(key.Name)), uint32(len(key.Namespace))
+	size := 2 + name + namespace
+	isLong := max(name, namespace) >= long
+	if isLong {
+		size += 8
+	}
+	at, next := k.place(i)
+	after := neighbours - 1 - i%neighbours // numbers, of which each takes a byte if none is in use
+	last := k.end-next == after
+	if !own || !last || k.end-1+size > k.room {
+		more := uint32(0)
+		if last && !few {
+			more = after * (size - 1)
 		}
-		c := newKeys(end - keysHeader + size + more)
-		c.bounds = k.bounds
-		copy(c.bytes(keysHeader, at), k.bytes(keysHeader, at))
-		copy(c.bytes(at+size, end+size), k.bytes(at, end))
+		c := newKeys(k.end - keysHeader - 1 + size + more)
+		c.end -= more
+		copy(c.bytes()[keysHeader:], k.bytes()[keysHeader:at])
+		copy(c.bytes()[at+size:], k.bytes()[next:k.end])
 		k = c
+	} else {
+		k.end += size - 1
 	}
-	for j := i + 1; j <= neighbours; j++ {
-		k.bounds[j] += size
+	dst := k.bytes()[at : at+size]
+	if isLong {
+		dst[0], dst[1] = long, long
+		binary.LittleEndian.PutUint32(dst[2:], name)
+		binary.LittleEndian.PutUint32(dst[6:], namespace)
+	} else {
+		dst[0], dst[1] = byte(name), byte(namespace)
 	}
-	dst := k.bytes(at, at+size)
-	binary.PutUvarint(dst, uint64(len(key.Namespace)))
-	copy(dst[prefix:], key.Namespace)
-	copy(dst[prefix+uint32(len(key.Namespace)):], key.Name)
+	copy(dst[size-name-namespace:], key.Namespace)
+	copy(dst[size-name:], key.Name)
 	return k
 }
 
 // without returns a copy of k without the key of the number i.
 func (k *keys) without(i uint32) *keys {
-	i &= neighbours - 1
-	at, next, end := k.bounds[i], k.bounds[i+1], k.bounds[neighbours]
-	c := newKeys(end - keysHeader - (next - at))
-	c.bounds = k.bounds
-	for j := i + 1; j <= neighbours; j++ {
-		c.bounds[j] -= next - at
-	}
-	copy(c.bytes(keysHeader, at), k.bytes(keysHeader, at))
-	copy(c.bytes(at, c.bounds[neighbours]), k.bytes(next, end))
+	at, next := k.place(i)
+	c := newKeys(k.end - keysHeader - (next - at) + 1)
+	copy(c.bytes()[keysHeader:], k.bytes()[keysHeader:at])
+	copy(c.bytes()[at+1:], k.bytes()[next:k.end])
 	return c
-}
-
-// bytes returns the memory of k from one place to another.
-func (k *keys) bytes(from, to uint32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(k)), k.room)[from:to]
 }
 
 // size returns the memory of k.
 func (k *keys) size() int { return int(k.room) }
-
-// noKeys has no number in use.
-var noKeys = newKeys(0)

@@ -33,8 +33,9 @@ type lookup struct {
 // reader checks it after it has read: if it is not greater than that of the snapshot, what
 // was read is of that snapshot.
 type latest struct {
-	gen  atomic.Uint64
-	keys atomic.Pointer[keys] // nil if no number is in use
+	gen    atomic.Uint64
+	keys   atomic.Pointer[keys]          // nil if no number is in use
+	places [neighbours / 4]atomic.Uint64 // of the keys, as [keys.places] returns them
 }
 
 const (
@@ -99,10 +100,10 @@ func (t *lookup) search(key *types.NamespacedName, h, gen uint64) (number uint32
 	// The memory of both is asked for at once.
 	object = atomic.LoadPointer(&t.objects[number])
 	l := &t.latest[number/neighbours]
-	keys := l.keys.Load()
+	keys, at := l.keys.Load(), uint32(l.places[number%neighbours/4].Load()>>(number%4*16)&(1<<16-1))
 	// The order matters: a batch has stored its generation before it stored what was read. Keys
 	// that it may still be changing are not read.
-	if l.gen.Load() > gen || keys == nil || !keys.is(number, key) {
+	if l.gen.Load() > gen || at == 0 || !keys.is(at, key) {
 		return 0, nil, false
 	}
 	return number, object, false

@@ -166,7 +166,11 @@ func (w *lookupWriter) change(gen uint64, number uint32) *latest {
 // share gives readers of the batch gen, and of later ones, other keys of a number and its
 // neighbours.
 func (w *lookupWriter) share(gen uint64, number uint32, keys *keys) {
-	w.change(gen, number).keys.Store(keys)
+	l := w.change(gen, number)
+	l.keys.Store(keys)
+	for i, word := range keys.places() {
+		l.places[i].Store(word)
+	}
 }
 
 // resizeLatest makes room for so many groups of numbers.
@@ -178,6 +182,9 @@ func (w *lookupWriter) resizeLatest(groups int) {
 		if i < groups {
 			next.latest[i].gen.Store(from.gen.Load())
 			next.latest[i].keys.Store(from.keys.Load())
+			for j := range from.places {
+				next.latest[i].places[j].Store(from.places[j].Load())
+			}
 		}
 		from.gen.Store(unreadable) // readers of the old one read their arrays from here on
 	}
