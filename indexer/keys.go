@@ -118,7 +118,7 @@ func (k *keys) key(i uint32) types.NamespacedName {
 
 // with returns k with the key of the number i, which had none: k itself if it is own and has
 // room, else a copy. A copy has room for the numbers that follow to get keys of that length,
-// unless few says that they are not likely to. k may be nil.
+// unless that is long or few says that they are not likely to. k may be nil.
 func (k *keys) with(i uint32, key *types.NamespacedName, own, few bool) *keys {
 	if k == nil {
 		k, own = noKeys, false
@@ -134,7 +134,7 @@ func (k *keys) with(i uint32, key *types.NamespacedName, own, few bool) *keys {
 	last := k.end-next == after
 	if !own || !last || k.end-1+size > k.room {
 		more := uint32(0)
-		if last && !few {
+		if last && !few && !isLong {
 			more = after * (size - 1)
 		}
 		c := newKeys(k.end - keysHeader - 1 + size + more)

@@ -425,11 +425,11 @@ func TestRemovalsAreFoundHoweverLongTheListIs(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { start.find(7, func(n uint32) bool { return n == 4007 }) }))
 }
 
-// The comparison of a long name takes long enough for a write in between.
+// The comparison of a name takes long enough for a write in between, the longer the better.
 func TestReaderThatComparesANameDoesNotSeeAWriteMeanwhile(t *testing.T) {
 	t.Parallel()
 	inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
-		k := key("n", strings.Repeat("x", 1<<16))
+		k := key(strings.Repeat("n", long-1), strings.Repeat("x", long-1))
 		type state struct {
 			s *Snapshot[*pod]
 			p *pod
@@ -454,7 +454,7 @@ func TestReaderThatComparesANameDoesNotSeeAWriteMeanwhile(t *testing.T) {
 				}
 			})
 		}
-		for range 3000 {
+		for range 20_000 {
 			write()
 		}
 		done.Store(true)

@@ -60,9 +60,9 @@
 // Add gives away the lowest number that is free. Each node knows which of its children
 // are full, so that this costs one path, and the numbers stay dense. In the indexer
 // everything leads to numbers, and the array from there to objects: an update changes the array
-// alone. What stays when a value changes, its key, is in a node of its own for eight
-// neighbours, which an update does not copy. The numbers of a namespace are an array, too. Nodes are shared and copied as in the trie, and nodes that become empty are
-// dropped. At worst one value is left in each leaf of eight.
+// alone. What stays when a value changes, the keys of eight neighbours, is up to the caller, and
+// an update does not copy it. The numbers of a namespace are an array, too. Nodes are shared and
+// copied as in the trie, and nodes that become empty are dropped. At worst one value is left in each leaf of eight.
 //
 // # Promises
 //
