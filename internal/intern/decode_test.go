@@ -321,6 +321,21 @@ func TestPlacesThatNeverRepeatAreNotWorthSharing(t *testing.T) {
 	}
 }
 
+// A place where most values are found by their text is one where they repeat.
+func TestPlacesWhereTextsComeAgainAreWorthSharing(t *testing.T) {
+	in := newDynamic()
+	const each = 20
+	var kept []map[string]any
+	for i := range 2 * window * each / 2 { // two of each are not found
+		m, _ := decode(t, in, fmt.Appendf(nil, `{"owner":"the-owner-of-some-objects-%d"}`, i/each))
+		if i%each == 1 {
+			kept = append(kept, m)
+		}
+	}
+	require.EqualValues(t, 2*window, in.pool.Stats().Missed)
+	runtime.KeepAlive(kept)
+}
+
 // What was kept of a place is released when that is left alone.
 func TestNoTextsAreKeptOfPlacesThatAreLeftAlone(t *testing.T) {
 	in := newDynamic()
@@ -370,8 +385,9 @@ func TestEndlessObjectsAreNotDecoded(t *testing.T) {
 	in := newDynamic()
 	in.visits = 10
 	for i := range maxEndless {
-		decode(t, in, fmt.Appendf(nil, `{"a":{"b":[%d,[[[[[[[[[1]]]]]]]]]]}}`, i))
+		decode(t, in, fmt.Appendf(nil, `{"a":{"b":[[[[[[[[[[%d]]]]]]]]]%s]}}`, i, strings.Repeat(",1", 50)))
 	}
+	require.Zero(t, in.pool.Stats().Parts, "large parts are added at once, but not of such an object")
 	_, root := in.Decode()
 	require.True(t, root.Nowhere())
 	m := map[string]any{"a": "value"}

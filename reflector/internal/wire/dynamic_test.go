@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -10,10 +11,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unique"
 	"unsafe"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
@@ -32,8 +35,18 @@ var dynamicTexts = []string{
 	"{\"a\":\"é€😀\"}", "{\"a\":\"\xff\xc3\"}", "{\"\xff\":1}", `{"a":"`, `{"a":"\`, `{"a`, `{`, `{"a":1,}`, `{,}`, `{"a":[1,]}`, `{"a":[,]}`,
 	`{"a" 1}`, `{"a":1 "b":2}`, `{"a":1}}`, `{"a":1} x`, `{"a":tru}`, `{"a":nulll}`, `{1:2}`, `[]`, `null`, `"a"`, ``, ` `, `{"a":1}` + "\x00",
 	`{"":""}`, `{"a":"` + strings.Repeat("x", maxRecent) + `","b":"` + strings.Repeat("x", maxRecent+1) + `"}`,
+	manyFields(1), manyFields(2),
 	`{"a":` + strings.Repeat("[", maxDepth-1) + strings.Repeat("]", maxDepth-1) + `}`,
 	`{"a":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth) + `}`, // too deep
+}
+
+// manyFields is an object with more fields in one map than an interner learns.
+func manyFields(n int) string {
+	var b strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&b, `,"key-%d":{"text":"value-%d"}`, i, n)
+	}
+	return `{"data":{"":"the empty one"` + b.String() + `}}`
 }
 
 // checkDynamic compares with the JSON package: the same texts are objects, and they are
@@ -179,7 +192,11 @@ func checkInterned(t *testing.T, texts ...[]byte) {
 		for i, raw := range texts {
 			var want map[string]any
 			wrong := k8sjson.Unmarshal(raw, &want)
-			got, shared, err := unmarshalDynamic(raw, in)
+			buffer := bytes.Clone(raw)
+			got, shared, err := unmarshalDynamic(buffer, in)
+			for i := range buffer {
+				buffer[i] = 'x' // the next object is read into it
+			}
 			require.Equal(t, wrong, err, "%q", raw)
 			if err != nil || got == nil { // null
 				continue
@@ -239,14 +256,14 @@ func TestInternedObjectsWithChangesAreWhatTheJSONPackageMakesOfThem(t *testing.T
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	const bytes = `"\{}[]:,01.-e truefalsn` + "\xff\n\t"
+	const some = `"\{}[]:,01.-e truefalsn` + "\xff\n\t"
 	var texts [][]byte
 	for i := range 200 {
 		raw, err := json.Marshal(population.Pod(90 + i%20))
 		require.NoError(t, err)
 		for range r.IntN(3) {
 			at := r.IntN(len(raw))
-			switch b := bytes[r.IntN(len(bytes))]; r.IntN(3) {
+			switch b := some[r.IntN(len(some))]; r.IntN(3) {
 			case 0:
 				raw[at] = b
 			case 1:
@@ -263,7 +280,7 @@ func TestInternedObjectsWithChangesAreWhatTheJSONPackageMakesOfThem(t *testing.T
 // A parser that interns shares what a walk through the objects would share.
 func TestInternedTextsShareAsMuchAsInternedObjects(t *testing.T) {
 	const n = 500
-	own := func(decode func(raw []byte, in *intern.Interner) map[string]any) (bytes int) {
+	sizes := func(decode func(raw []byte, in *intern.Interner) map[string]any) (own, parts float64) {
 		pool, in := newDynamicInterner()
 		objs := make([]unstructured.Unstructured, n)
 		for i := range objs {
@@ -273,25 +290,26 @@ func TestInternedTextsShareAsMuchAsInternedObjects(t *testing.T) {
 		}
 		sizer := intern.NewSizer(pool, reflect.TypeFor[*unstructured.Unstructured]())
 		for i := range objs {
-			_, own := sizer.Size(unsafe.Pointer(&objs[i]))
-			bytes += own
+			_, bytes := sizer.Size(unsafe.Pointer(&objs[i]))
+			own += float64(bytes)
 		}
-		t.Logf("%d bytes per object, and %+v", bytes/n, pool.Stats())
-		return bytes + pool.PartsBytes()
+		t.Logf("%.0f bytes per object, and %+v", own/n, pool.Stats())
+		return own, float64(pool.PartsBytes())
 	}
-	parsed := own(func(raw []byte, in *intern.Interner) map[string]any {
+	parsed, parsedParts := sizes(func(raw []byte, in *intern.Interner) map[string]any {
 		m, shared, err := unmarshalDynamic(raw, in)
 		require.NoError(t, err)
 		require.True(t, shared)
 		return in.Whole(m)
 	})
-	walked := own(func(raw []byte, in *intern.Interner) map[string]any {
+	walked, walkedParts := sizes(func(raw []byte, in *intern.Interner) map[string]any {
 		m, _, err := unmarshalDynamic(raw, nil)
 		require.NoError(t, err)
 		in.Intern(unsafe.Pointer(&unstructured.Unstructured{Object: m}))
 		return m
 	})
-	require.LessOrEqual(t, float64(parsed), 1.02*float64(walked))
+	require.LessOrEqual(t, parsed, 1.005*walked)
+	require.LessOrEqual(t, parsedParts, 1.02*walkedParts)
 }
 
 // Items of a list may lack their kind, and get that of the list. Equal ones of two lists are
@@ -344,4 +362,88 @@ func TestAnInternedUnstructuredPodTakesHalfTheAllocations(t *testing.T) {
 	t.Logf("%v allocations instead of %v", interned, plain)
 	require.Less(t, 2*interned, plain)
 	runtime.KeepAlive(kept)
+}
+
+// A text is known at the depth at which it was decoded, and at no other.
+func TestAKnownTextMakesNoObjectTooDeep(t *testing.T) {
+	_, in := newDynamicInterner()
+	nested := func(n int) string { return strings.Repeat("[", n) + `"text"` + strings.Repeat("]", n) }
+	var kept []map[string]any
+	for range 4 {
+		for text, want := range map[string]bool{
+			`{"a":` + nested(maxDepth-1) + `}`:           true,
+			`{"a":` + nested(maxDepth) + `}`:             false,
+			`{"b":{"a":` + nested(maxDepth-1) + `}}`:     false,
+			`{"b":{"a":[1,` + nested(maxDepth-3) + `]}}`: true,
+		} {
+			p := &dynamicParser{seed: maphash.MakeSeed()}
+			m, shared, ok := p.parseShared([]byte(text), in)
+			require.Equal(t, want, ok)
+			require.True(t, shared)
+			kept = append(kept, m)
+		}
+	}
+	runtime.KeepAlive(kept)
+}
+
+// Then the object is interned when it has been decoded.
+func TestWithoutAFreeWorkerAnObjectIsNotSharedYet(t *testing.T) {
+	_, in := newDynamicInterner()
+	var busy []intern.Decoding
+	for {
+		d, root := in.Decode()
+		if root.Nowhere() {
+			break
+		}
+		busy = append(busy, d)
+	}
+	raw := []byte(`{"metadata":{"name":"a"}}`)
+	m, shared, err := unmarshalDynamic(raw, in)
+	require.NoError(t, err)
+	require.False(t, shared)
+	require.Equal(t, map[string]any{"metadata": map[string]any{"name": "a"}}, m)
+	for _, d := range busy {
+		d.End()
+	}
+	_, shared, err = unmarshalDynamic(raw, in)
+	require.NoError(t, err)
+	require.True(t, shared)
+}
+
+// One interner serves all goroutines that decode, also more than it has workers.
+func TestSeveralGoroutinesShareTexts(t *testing.T) {
+	pool, in := newDynamicInterner()
+	const n = 40
+	var raws [n][]byte
+	var want [n]map[string]any
+	for i := range n {
+		var err error
+		raws[i], err = json.Marshal(population.Pod(90 + i)) // of two ReplicaSets
+		require.NoError(t, err)
+		require.NoError(t, k8sjson.Unmarshal(raws[i], &want[i]))
+	}
+	c, err := newCodec[*unstructured.Unstructured]("v1")
+	require.NoError(t, err)
+	c.interner = in
+	var group sync.WaitGroup
+	for g := range 2*runtime.GOMAXPROCS(0) + 2 {
+		group.Go(func() {
+			var objs []*unstructured.Unstructured
+			for i := range n {
+				u, err := c.decodeJSON(raws[(i+g)%n], c.expect(), i)
+				if !assert.NoError(t, err) {
+					return
+				}
+				objs = append(objs, u)
+				if i%16 == g {
+					runtime.GC()
+				}
+			}
+			for i, u := range objs {
+				assert.Equal(t, want[(i+g)%n], u.Object)
+			}
+		})
+	}
+	group.Wait()
+	require.NotZero(t, pool.Stats().Found)
 }
