@@ -59,10 +59,14 @@ func (w *lookupWriter) drop() {
 	}
 }
 
-// likely returns what is as a rule the number of the object whose key has the hash h, if there
-// is one: what the first cell says, which may be any number, or none.
+// likely returns the number of the object whose key has the hash h, if there is one and the
+// first cell has it, or any other number.
 func (w *lookupWriter) likely(h uint64) uint32 {
-	return uint32(w.cells[h>>(w.shift&63)&uint64(len(w.cells)-1)].Load()) - 1
+	c := w.cells[h>>(w.shift&63)&uint64(len(w.cells)-1)].Load()
+	if c>>32 != h>>32 {
+		return uint32(deleted) // which no object has: a new key is not worth a read of another's leaf
+	}
+	return uint32(c) - 1
 }
 
 // add puts an object into the table, of which the array has the keys.
@@ -159,7 +163,9 @@ func (w *lookupWriter) change(gen uint64, number uint32) *latest {
 	if !w.direct {
 		gen = unreadable
 	}
-	l.gen.Store(gen)
+	if l.gen.Load() != gen { // a batch that adds objects stores into the same groups again and again
+		l.gen.Store(gen)
+	}
 	return l
 }
 
