@@ -12,6 +12,10 @@ const (
 	arrayBits = 3
 	arrayFan  = 1 << arrayBits
 
+	// arrayDepth is more than the nodes above the leaf of any number. It is a power of two, so that
+	// the compiler sees that an index is within bounds.
+	arrayDepth = 16
+
 	// allFull is the mask of a node none of whose slots has room.
 	allFull = 1<<arrayFan - 1
 
@@ -143,41 +147,46 @@ func (a *Array[V, K]) Add(gen uint64, v V) (number uint32, keys Edit[K]) {
 		a.shift += arrayBits
 	}
 	a.n++
-	i := bits.TrailingZeros8(^a.full)
-	below, keys, full := addBelow[V, K](&a.kids[i], uint(a.shift)-arrayBits, gen, v)
-	if full {
-		a.full |= 1 << i
-	}
-	return uint32(i)<<(a.shift&31) | below, keys
-}
-
-// addBelow stores v below the slot at, whose children divide numbers from bit shift on.
-// It reports whether nothing is free there any more.
-func addBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, v V) (number uint32, keys Edit[K], full bool) {
-	if shift == 0 {
-		l := (*arrayLeaf[V, K])(*at)
-		if l == nil {
-			l = &arrayLeaf[V, K]{meta: gen << arrayGen}
+	i := uint32(bits.TrailingZeros8(^a.full))
+	number = i << (a.shift & 31)
+	at := &a.kids[i]
+	var path [arrayDepth]*arrayNode
+	depth := 0
+	for shift := a.shift - arrayBits; shift > 0; shift -= arrayBits {
+		n := (*arrayNode)(*at)
+		if n == nil || n.meta>>arrayGen != gen {
+			n = n.own(gen)
+			*at = unsafe.Pointer(n)
 		}
+		path[depth&(arrayDepth-1)] = n
+		depth++
+		i := uint32(bits.TrailingZeros8(^uint8(n.meta))) & (arrayFan - 1)
+		number |= i << (shift & 31)
+		at = &n.kids[i]
+	}
+	l := (*arrayLeaf[V, K])(*at)
+	if l == nil || l.meta>>arrayGen != gen {
 		l = l.own(gen)
 		*at = unsafe.Pointer(l)
-		i := uint32(bits.TrailingZeros8(^uint8(l.meta)) & (arrayFan - 1))
-		l.vals[i] = v
-		l.meta |= 1 << i
-		return i, l.edit(), uint8(l.meta) == allFull
 	}
-	n := (*arrayNode)(*at)
-	if n == nil {
-		n = &arrayNode{meta: gen << arrayGen}
+	i = uint32(bits.TrailingZeros8(^uint8(l.meta))) & (arrayFan - 1)
+	l.vals[i] = v
+	l.meta |= 1 << i
+	number |= i
+	// The nodes above a leaf that has no room any more may have none either.
+	full := uint8(l.meta) == allFull
+	for shift := uint8(arrayBits); full; shift += arrayBits {
+		bit := number >> (shift & 31) & (arrayFan - 1)
+		if depth == 0 {
+			a.full |= 1 << bit
+			break
+		}
+		depth--
+		n := path[depth&(arrayDepth-1)]
+		n.meta |= 1 << bit
+		full = uint8(n.meta) == allFull
 	}
-	n = n.own(gen)
-	*at = unsafe.Pointer(n)
-	i := bits.TrailingZeros8(^uint8(n.meta)) & (arrayFan - 1)
-	below, keys, full := addBelow[V, K](&n.kids[i], shift-arrayBits, gen, v)
-	if full {
-		n.meta |= 1 << i
-	}
-	return uint32(i)<<shift | below, keys, uint8(n.meta) == allFull
+	return number, l.edit()
 }
 
 // Remove takes out the value with that number, which must be in use, and returns it.
@@ -240,8 +249,12 @@ func removeBelow[V, K any](at *unsafe.Pointer, shift uint, gen uint64, i uint32)
 	return old, keys
 }
 
-// own returns n if the batch gen made it, and else a copy that belongs to gen.
+// own returns n if the batch gen made it, and else a copy that belongs to gen, or a new one if n
+// is nil.
 func (n *arrayNode) own(gen uint64) *arrayNode {
+	if n == nil {
+		return &arrayNode{meta: gen << arrayGen}
+	}
 	if n.meta>>arrayGen == gen {
 		return n
 	}
@@ -249,8 +262,11 @@ func (n *arrayNode) own(gen uint64) *arrayNode {
 }
 
 // own returns l if the batch gen made it, and else a copy that belongs to gen, with keys
-// that do not.
+// that do not, or a new one if l is nil.
 func (l *arrayLeaf[V, K]) own(gen uint64) *arrayLeaf[V, K] {
+	if l == nil {
+		return &arrayLeaf[V, K]{meta: gen << arrayGen}
+	}
 	if l.meta>>arrayGen == gen {
 		return l
 	}
