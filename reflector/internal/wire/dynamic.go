@@ -132,16 +132,11 @@ func (p *dynamicParser) object(depth int, place intern.Place) (map[string]any, b
 	start := len(p.stack)
 	p.pos++
 	for c := p.next(); c != '}'; {
-		name, field, ok := p.name(place)
-		if !ok || p.next() != ':' {
-			return nil, false
-		}
-		p.pos++
-		value, ok := p.value(depth, field)
+		f, ok := p.field(depth, place)
 		if !ok {
 			return nil, false
 		}
-		p.stack = append(p.stack, member{name, value})
+		p.stack = append(p.stack, f)
 		if c, ok = p.more('}'); !ok {
 			return nil, false
 		}
@@ -155,13 +150,31 @@ func (p *dynamicParser) object(depth int, place intern.Place) (map[string]any, b
 	return m, true
 }
 
-// name consumes the name of a field of the object in a place, and returns the place of
-// the field.
-func (p *dynamicParser) name(of intern.Place) (name string, field intern.Place, ok bool) {
+// field consumes a field of the object in a place.
+func (p *dynamicParser) field(depth int, of intern.Place) (f member, ok bool) {
 	if of.Nowhere() {
-		s, ok := p.text(&p.names)
-		return s.value, of, ok
+		name, ok := p.text(&p.names)
+		if !ok || p.next() != ':' {
+			return f, false
+		}
+		p.pos++
+		f.name = name.value
+		f.value, ok = p.value(depth, of)
+		return f, ok
 	}
+	name, place, ok := p.sharedName(of)
+	if !ok || p.next() != ':' {
+		return f, false
+	}
+	p.pos++
+	f.name = name
+	f.value, ok = p.sharedValue(depth, place)
+	return f, ok
+}
+
+// sharedName consumes the name of a field of the object in a place, and returns the place
+// of the field.
+func (p *dynamicParser) sharedName(of intern.Place) (name string, field intern.Place, ok bool) {
 	quoted, plain, ok := p.quoted()
 	if !ok {
 		return "", of, false
@@ -186,11 +199,18 @@ func (p *dynamicParser) array(depth int, place intern.Place) ([]any, bool) {
 	start, outer := len(p.stack), p.at
 	p.pos++
 	c := p.next()
-	if c != ']' && !place.Nowhere() {
+	interned := c != ']' && !place.Nowhere()
+	if interned {
 		place = p.in.Element(place)
 	}
 	for p.at = 0; c != ']'; p.at++ {
-		value, ok := p.value(depth, place)
+		var value any
+		var ok bool
+		if interned {
+			value, ok = p.sharedValue(depth, place)
+		} else {
+			value, ok = p.value(depth, place)
+		}
 		if !ok {
 			return nil, false
 		}
@@ -224,11 +244,10 @@ func (p *dynamicParser) more(end byte) (c byte, ok bool) {
 	}
 }
 
-// value consumes any value. depth is that of what it is in.
-func (p *dynamicParser) value(depth int, place intern.Place) (any, bool) {
-	c := p.next()
-	if c != '{' && c != '[' && c != '"' || place.Nowhere() {
-		return p.parsed(c, depth, place)
+// sharedValue is value for one that is to be interned.
+func (p *dynamicParser) sharedValue(depth int, place intern.Place) (any, bool) {
+	if c := p.next(); c != '{' && c != '[' && c != '"' {
+		return p.value(depth, place)
 	}
 	start := p.pos
 	v, n, worth := p.in.Known(place, p.at, p.raw[start:])
@@ -236,16 +255,16 @@ func (p *dynamicParser) value(depth int, place intern.Place) (any, bool) {
 		p.pos += n
 		return v, true
 	}
-	v, ok := p.parsed(c, depth, place)
+	v, ok := p.value(depth, place)
 	if ok && worth {
 		v = p.in.Share(place, p.at, v, p.raw[start:p.pos])
 	}
 	return v, ok
 }
 
-// parsed consumes a value, which begins with c.
-func (p *dynamicParser) parsed(c byte, depth int, place intern.Place) (any, bool) {
-	switch c {
+// value consumes any value. depth is that of what it is in.
+func (p *dynamicParser) value(depth int, place intern.Place) (any, bool) {
+	switch c := p.next(); c {
 	case '{', '[':
 		if depth >= maxDepth {
 			return nil, false
@@ -356,25 +375,37 @@ func (p *dynamicParser) quoted() (quoted []byte, plain, ok bool) {
 	if p.next() != '"' {
 		return nil, false, false
 	}
-	start := p.pos
+	raw, start := p.raw, p.pos
 	plain = true
-	for i := start + 1; i < len(p.raw); i++ {
-		switch c := p.raw[i]; {
+	for i := start + 1; i < len(raw); i++ {
+		c := raw[i]
+		if ordinary[c] {
+			continue
+		}
+		switch {
 		case c == '"':
 			p.pos = i + 1
-			b := p.raw[start+1 : i]
-			return p.raw[start:p.pos], plain || bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b), true
+			b := raw[start+1 : i]
+			return raw[start:p.pos], plain || bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b), true
 		case c == '\\':
 			i++ // whatever is escaped is not the end
 			plain = false
 		case c < ' ':
 			return nil, false, false
-		case c >= utf8.RuneSelf:
+		default:
 			plain = false
 		}
 	}
 	return nil, false, false
 }
+
+// ordinary are the bytes of a string that are nothing but themselves.
+var ordinary = func() (is [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
 
 // unquoted returns a string with escapes, or with bytes that are no UTF-8. It has its own
 // variable for what escapes to the heap here.
