@@ -64,7 +64,24 @@ func (s *Snapshot[T]) bucket(namespace string) (*bucket, bool) {
 
 // each calls yield for every object of the namespace until yield returns false.
 func (s *Snapshot[T]) each(nb *bucket, yield func(T) bool) {
-	nb.numbers.Runs(func(run []uint32) bool { return s.yieldAll(run, yield) })
+	nb.numbers.Runs(func(run []uint32) bool {
+		const places = 1 << pmap.NearBits
+		var objs [places]T // a run is not longer
+		// Servers list by namespace, so most objects of one have numbers next to each other.
+		near, at := s.objs.Near(run[0]), run[0]/places
+		for i, n := range run {
+			if n/places != at {
+				near, at = s.objs.Near(n), n/places
+			}
+			objs[i] = near[n%places]
+		}
+		for _, obj := range objs[:len(run)] {
+			if !yield(obj) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // gathered is how many objects are looked up before the first of them is yielded. The

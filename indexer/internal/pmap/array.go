@@ -16,6 +16,9 @@ const (
 	// the compiler sees that an index is within bounds.
 	arrayDepth = 16
 
+	// NearBits is how many low bits of a number are its place in what [Array.Near] returns.
+	NearBits = arrayBits
+
 	// allFull is the mask of a node none of whose slots has room.
 	allFull = 1<<arrayFan - 1
 
@@ -71,6 +74,11 @@ func (a *Array[V, K]) Get(i uint32) V {
 	}
 	return (*arrayLeaf[V, K])(p).vals[i&(arrayFan-1)]
 }
+
+// Near returns the value with that number, which must be in use in this version, among its
+// neighbours, whose numbers differ only in the low [NearBits] bits: these are the places. One
+// whose number is free is zero. The values belong to the array and must not be changed.
+func (a *Array[V, K]) Near(i uint32) *[arrayFan]V { return &a.leaf(i).vals }
 
 // Find returns the value with that number, and the keys of it and its neighbours, which must
 // not be changed, and whether the number is in use in this version.
@@ -280,7 +288,7 @@ func (l *arrayLeaf[V, K]) edit() Edit[K] {
 	return Edit[K]{&l.keys, own}
 }
 
-// Runs calls yield with the values in the order of their numbers, a few at a time, until
+// Runs calls yield with the values in the order of their numbers, up to eight at a time, until
 // it returns false, and reports whether it came to the end. The slices belong to the
 // array: they must not be changed, and are valid as long as the version.
 func (a *Array[V, K]) Runs(yield func([]V) bool) bool {

@@ -41,7 +41,7 @@ func (m *arrayModel) check(t testing.TB) {
 	require.Equal(t, len(m.want), m.Len())
 	for i, v := range m.want {
 		w, k, used := m.Find(i)
-		if m.Get(i) != v || w != v || !used || k[i%arrayFan] != v.key || m.Keys(i) != k {
+		if m.Get(i) != v || m.Near(i)[i%arrayFan] != v || w != v || !used || k[i%arrayFan] != v.key || m.Keys(i) != k {
 			require.Failf(t, "another value or key", "number %d", i)
 		}
 	}
@@ -64,6 +64,7 @@ func (m *arrayModel) check(t testing.TB) {
 	require.Len(t, m.want, n)
 	var got []*item
 	require.True(t, m.Runs(func(vals []*item) bool {
+		require.LessOrEqual(t, len(vals), arrayFan)
 		got = append(got, vals...)
 		return true
 	}))
