@@ -13,7 +13,7 @@ import (
 // pointer. The names in the objects themselves are spread over the memory of all objects: to read
 // one of those is to wait for its page as well.
 //
-//	room, end │ 5 6 team-a web-1 │ 0 │ 5 6 team-b web-2 │ …
+//	room, end, used, last │ 5 6 team-a web-1 │ 0 │ 5 6 team-b web-2 │ …
 //
 // Each key has the lengths of its name and of its namespace, a byte each, then the namespace and
 // the name. Long lengths follow two bytes of 255, four bytes each. A number that is not in use has
@@ -23,6 +23,8 @@ import (
 // points to a key stays as it is.
 type keys struct {
 	room, end uint32 // bytes in all, and in use
+	used      uint32 // numbers that are in use are less
+	last      uint32 // where the key of the highest of these is
 }
 
 const (
@@ -66,30 +68,47 @@ func lengths(b []byte, at uint32) (name, namespace, start uint32) {
 
 // place returns where the key of the number i of the eight begins and ends.
 func (k *keys) place(i uint32) (at, end uint32) {
+	if i %= neighbours; i >= k.used {
+		at = k.end - (neighbours - i) // what follows is a byte each
+		return at, at + 1
+	}
 	b := k.bytes()
 	end = keysHeader
-	for range i%neighbours + 1 {
+	for range i + 1 {
 		name, namespace, start := lengths(b, end)
 		at, end = end, start+name+namespace
 	}
 	return at, end
 }
 
-// places returns the places of all keys, 16 bits each from the lowest on, four in a word. It is 0 for
+// places are those of eight keys, 16 bits each from the lowest on, four in a word. It is 0 for
 // a number that is not in use, and for a place that is too far for so many bits.
-func (k *keys) places() (words [neighbours / 4]uint64) {
+type places [neighbours / 4]uint64
+
+// set stores the place of a number that had none.
+func (p *places) set(i, at uint32) {
+	if at < 1<<16 {
+		p[i/4] |= uint64(at) << (i % 4 * 16)
+	}
+}
+
+// at returns the place of the number i.
+func (p *places) at(i uint32) uint32 { return uint32(p[i/4]>>(i%4*16)) & (1<<16 - 1) }
+
+// places returns the places of all keys. k may be nil.
+func (k *keys) places() (p places) {
 	if k == nil {
-		return words
+		return p
 	}
 	b, at := k.bytes(), keysHeader
-	for i := range neighbours {
+	for i := range k.used {
 		name, namespace, start := lengths(b, at)
-		if name > 0 && at < 1<<16 {
-			words[i/4] |= uint64(at) << (i % 4 * 16)
+		if name > 0 {
+			p.set(i, at)
 		}
 		at = start + name + namespace
 	}
-	return words
+	return p
 }
 
 // is reports whether key is at that place, where there is one. All look-ups ask, so it does not know
@@ -129,21 +148,28 @@ func (k *keys) with(i uint32, key *types.NamespacedName, own, few bool) *keys {
 	if isLong {
 		size += 8
 	}
+	i %= neighbours
 	at, next := k.place(i)
-	after := neighbours - 1 - i%neighbours // numbers, of which each takes a byte if none is in use
-	last := k.end-next == after
+	last := i >= k.used
 	if !own || !last || k.end-1+size > k.room {
 		more := uint32(0)
 		if last && !few && !isLong {
-			more = after * (size - 1)
+			more = (neighbours - 1 - i) * (size - 1)
 		}
 		c := newKeys(k.end - keysHeader - 1 + size + more)
 		c.end -= more
+		c.used, c.last = k.used, k.last
+		if !last {
+			c.last += size - 1
+		}
 		copy(c.bytes()[keysHeader:], k.bytes()[keysHeader:at])
 		copy(c.bytes()[at+size:], k.bytes()[next:k.end])
 		k = c
 	} else {
 		k.end += size - 1
+	}
+	if last {
+		k.used, k.last = i+1, at
 	}
 	dst := k.bytes()[at : at+size]
 	if isLong {
@@ -160,11 +186,26 @@ func (k *keys) with(i uint32, key *types.NamespacedName, own, few bool) *keys {
 
 // without returns a copy of k without the key of the number i.
 func (k *keys) without(i uint32) *keys {
+	i %= neighbours
 	at, next := k.place(i)
 	c := newKeys(k.end - keysHeader - (next - at) + 1)
 	copy(c.bytes()[keysHeader:], k.bytes()[keysHeader:at])
 	copy(c.bytes()[at+1:], k.bytes()[next:k.end])
+	c.findLast()
 	return c
+}
+
+// findLast sets used and last to what they should be.
+func (k *keys) findLast() {
+	b, at := k.bytes(), keysHeader
+	k.used, k.last = 0, 0
+	for i := range uint32(neighbours) {
+		name, namespace, start := lengths(b, at)
+		if name > 0 {
+			k.used, k.last = i+1, at
+		}
+		at = start + name + namespace
+	}
 }
 
 // size returns the memory of k.

@@ -22,13 +22,13 @@ type keysModel struct {
 
 // at returns the place of a number as a look-up reads it.
 func (m *keysModel) at(i uint32) uint32 {
-	words := m.places()
-	return uint32(words[i/4]>>(i%4*16)) & (1<<16 - 1)
+	p := m.places()
+	return p.at(i)
 }
 
 func (m *keysModel) check(t testing.TB, all []types.NamespacedName) {
 	t.Helper()
-	far := uint32(0)
+	var used, last uint32
 	for i := range uint32(neighbours) {
 		at, end := m.place(i)
 		require.Less(t, at, end)
@@ -38,7 +38,8 @@ func (m *keysModel) check(t testing.TB, all []types.NamespacedName) {
 			require.Equal(t, uint32(1), end-at)
 			continue
 		}
-		if far = at; at < 1<<16 {
+		used, last = i+1, at
+		if at < 1<<16 {
 			require.Equal(t, at, m.at(i))
 		} else {
 			require.Zero(t, m.at(i), "too far")
@@ -50,7 +51,9 @@ func (m *keysModel) check(t testing.TB, all []types.NamespacedName) {
 			require.Equal(t, k == want && short, m.is(at, &k), "%q %q", k.Namespace, k.Name)
 		}
 	}
-	require.LessOrEqual(t, max(far, m.end), m.room)
+	require.LessOrEqual(t, m.end, m.room)
+	require.True(t, m.used == 0 || m.want[m.used-1].Name != "")
+	require.Equal(t, []uint32{used, last}, []uint32{m.used, m.last})
 	require.Equal(t, int(m.room), m.size())
 }
 
@@ -126,6 +129,23 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
+// A length that does not fit into a byte must not be taken for its low byte, whatever follows.
+func TestLongKeyIsNotTakenForAShortOne(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ namespace, name, askedNamespace, askedName int }{
+		{255, 300, 255, 255}, {255, 300, 511, 255}, {5, 7, 256 + 5, 7}, {5, 7, 5, 256 + 7}, {5, 7, 256 + 5, 256 + 7},
+	} {
+		first := key(strings.Repeat("n", c.namespace), strings.Repeat("x", c.name))
+		rest := key("n", strings.Repeat("y", 700))
+		k := (*keys)(nil).with(0, &first, false, false).with(1, &rest, true, false)
+		text := string(k.bytes()[keysHeader+2:]) // as if a key began there that is so long
+		asked := key(text[:c.askedNamespace], text[c.askedNamespace:][:c.askedName])
+		require.False(t, k.is(keysHeader, &asked), "%v", c)
+		require.False(t, k.has(0, &asked))
+		require.True(t, k.has(0, &first))
+	}
+}
+
 // Eight keys that a batch adds take one piece of memory, which they fill; few keys have none to spare.
 func TestKeysTakeNoMoreMemoryThanTheyNeed(t *testing.T) {
 	name := func(i uint32) types.NamespacedName { return key("team-07", fmt.Sprint("web-99-0123456", i)) }
@@ -143,7 +163,7 @@ func TestKeysTakeNoMoreMemoryThanTheyNeed(t *testing.T) {
 	text := 2 + len("team-07web-99-01234567")
 	require.Equal(t, 208, fill(true, false).size())
 	require.Equal(t, fill(true, false).size(), fill(false, true).size())
-	require.Equal(t, 208, int(keysHeader)+neighbours*text+8, "the next size of the allocator")
+	require.Equal(t, 208, int(keysHeader)+neighbours*text, "the next size of the allocator")
 	one := (*keys)(nil).with(0, &names[0], false, true)
 	require.Equal(t, 48, one.size())
 	require.Equal(t, int(keysHeader)+text+neighbours-1, int(one.end))

@@ -35,7 +35,7 @@ type lookup struct {
 type latest struct {
 	gen    atomic.Uint64
 	keys   atomic.Pointer[keys]          // nil if no number is in use
-	places [neighbours / 4]atomic.Uint64 // of the keys, as [keys.places] returns them
+	places [neighbours / 4]atomic.Uint64 // of the keys, as in [places]
 }
 
 const (

@@ -173,9 +173,23 @@ func (w *lookupWriter) change(gen uint64, number uint32) *latest {
 // neighbours.
 func (w *lookupWriter) share(gen uint64, number uint32, keys *keys) {
 	l := w.change(gen, number)
-	l.keys.Store(keys)
-	for i, word := range keys.places() {
-		l.places[i].Store(word)
+	var now places
+	if l.keys.Load() != keys {
+		l.keys.Store(keys)
+		now = keys.places()
+	} else {
+		// A batch that owns the keys has at most added the last one.
+		for i := range now {
+			now[i] = l.places[i].Load()
+		}
+		if i := number % neighbours; keys != nil && i+1 == keys.used && now.at(i) == 0 {
+			now.set(i, keys.last)
+		}
+	}
+	for i, word := range now {
+		if l.places[i].Load() != word { // to store is dear beside that
+			l.places[i].Store(word)
+		}
 	}
 }
 
