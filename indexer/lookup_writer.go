@@ -157,7 +157,12 @@ func (w *lookupWriter) resize(n int) {
 func (w *lookupWriter) change(gen uint64, number uint32) *latest {
 	i := int(number / neighbours)
 	if i >= len(w.latest) {
-		w.resizeLatest(max(i+1, len(w.latest)+len(w.latest)/4))
+		// By a half, or by a quarter where much would be left unused.
+		more := len(w.latest) / 2
+		if len(w.latest) > 4096 {
+			more /= 2
+		}
+		w.resizeLatest(max(i+1, len(w.latest)+more))
 	}
 	l := &w.latest[i]
 	if !w.direct {
