@@ -447,3 +447,20 @@ func TestSeveralGoroutinesShareTexts(t *testing.T) {
 	group.Wait()
 	require.NotZero(t, pool.Stats().Found)
 }
+
+// The text of the last object is another one each time, so a value is found when it has been
+// decoded.
+func TestValuesThatComeByTurnsAreShared(t *testing.T) {
+	_, in := newDynamicInterner()
+	parts := map[uintptr]int{}
+	var kept []map[string]any
+	for i := range 12 {
+		m, shared, err := unmarshalDynamic(fmt.Appendf(nil, `{"spec":{"color":"color-%d"}}`, i%2), in)
+		require.NoError(t, err)
+		require.True(t, shared)
+		parts[reflect.ValueOf(m["spec"]).Pointer()]++
+		kept = append(kept, m)
+	}
+	require.Len(t, parts, 4, "the first one of each is only noted")
+	runtime.KeepAlive(kept)
+}
