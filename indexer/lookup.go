@@ -20,27 +20,33 @@ import (
 // the number plus 1, which are read and written at once. A cell in use never moves, so a
 // reader needs no lock.
 type lookup struct {
-	cells   []atomic.Uint64  // a power of two, at most four fifths in use
-	shift   uint8            // takes a hash to its first cell
-	latest  []latest         // of the numbers 0 to 7, 8 to 15, …
-	objects []unsafe.Pointer // by number, as of the last write, if an object is a plain pointer
+	cells  []atomic.Uint64 // a power of two, at most four fifths in use
+	shift  uint8           // takes a hash to its first cell
+	chunks [][]latest      // of the numbers 0 to 4095, 4096 to 8191, …
+	room   int             // for how many numbers the writer has room for what only it needs
 }
 
-// latest leads from eight numbers to their keys as of the last write. With their objects,
-// the answer for most readers is there, without a descent into the array of their snapshot.
+// latest has the keys and objects of eight numbers as of the last write. The answer for most
+// readers is there, without a descent into the array of their snapshot. It is in a chunk with
+// that of other numbers, which many tables share. Only a table with a single chunk may have one
+// that is smaller; it is replaced when it grows.
 //
-// The writer stores the generation before it changes anything else, keys or objects. A
-// reader checks it after it has read: if it is not greater than that of the snapshot, what
-// was read is of that snapshot.
+// The writer stores the generation before it changes anything else. A reader checks it after it
+// has read: if it is not greater than that of the snapshot, what was read is of that snapshot.
 type latest struct {
-	gen    atomic.Uint64
-	keys   atomic.Pointer[keys]          // nil if no number is in use
-	places [neighbours / 4]atomic.Uint64 // of the keys, as in [places]
+	gen     atomic.Uint64
+	keys    atomic.Pointer[keys]          // nil if no number is in use
+	places  [neighbours / 4]atomic.Uint64 // of the keys, as in [places]
+	objects [neighbours]unsafe.Pointer    // if an object is a plain pointer
 }
 
 const (
 	// neighbours is how many numbers share the node of their keys.
 	neighbours = 8
+
+	// chunked is how many numbers a chunk has: so many that the processor has the list of the
+	// chunks of a million objects in its caches, and that no memory is left over beside one.
+	chunked = 4096
 
 	// minCells is the size of the smallest table that has objects.
 	minCells = 8
@@ -94,12 +100,15 @@ func (t *lookup) search(key *types.NamespacedName, h, gen uint64) (number uint32
 		p++
 	}
 	number = uint32(c) - 1
-	if int(number) >= len(t.objects) {
+	if int(number/chunked) >= len(t.chunks) {
 		return 0, nil, false
 	}
-	// The memory of both is asked for at once.
-	object = atomic.LoadPointer(&t.objects[number])
-	l := &t.latest[number/neighbours]
+	chunk, i := t.chunks[number/chunked], number%chunked/neighbours
+	if int(i) >= len(chunk) {
+		return 0, nil, false
+	}
+	l := &chunk[i]
+	object = atomic.LoadPointer(&l.objects[number%neighbours])
 	keys, at := l.keys.Load(), uint32(l.places[number%neighbours/4].Load()>>(number%4*16)&(1<<16-1))
 	// The order matters: a batch has stored its generation before it stored what was read. Keys
 	// that it may still be changing are not read.

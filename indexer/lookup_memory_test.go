@@ -92,7 +92,7 @@ func TestOldTableKeepsNoNewerObjects(t *testing.T) {
 		names = append(names, fmt.Sprint("more", i))
 		storeWeakly(t, ix, names[len(names)-1])
 	}
-	require.NotSame(t, &old.lookup.latest[0], &ix.Snapshot().lookup.latest[0])
+	require.NotSame(t, &old.lookup.chunks[0][0], &ix.Snapshot().lookup.chunks[0][0])
 	removeNames(ix, names...)
 	require.NotContains(t, collected(later...), false, "of those that are deleted")
 	got, ok := old.Get(key("n", "first0"))
@@ -133,7 +133,7 @@ func TestDiscardedBatchKeepsNothing(t *testing.T) {
 
 		// Nor does it leave its room.
 		require.LessOrEqual(t, len(ix.lookup.cells), minCells)
-		require.LessOrEqual(t, len(ix.lookup.latest), minCells)
+		require.LessOrEqual(t, ix.lookup.room, minCells*neighbours)
 		require.LessOrEqual(t, len(ix.lookup.places), minCells*neighbours)
 	})
 }

@@ -28,7 +28,7 @@ func watchOrder(t *testing.T, last uint64, write func(w *lookupWriter, gen uint6
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for l := table.Load(); !done.Load(); {
-			if of := seen(l); l.latest[0].gen.Load() < of {
+			if of := seen(l); l.chunks[0][0].gen.Load() < of {
 				early.Store(of)
 				return
 			}
@@ -43,7 +43,7 @@ func watchOrder(t *testing.T, last uint64, write func(w *lookupWriter, gen uint6
 	done.Store(true)
 	wg.Wait()
 	require.Zero(t, early.Load(), "seen before its generation was stored")
-	require.Same(t, &table.Load().latest[0], &w.latest[0], "the reader looked at the table in use")
+	require.Same(t, &table.Load().chunks[0][0], &w.chunks[0][0], "the reader looked at the table in use")
 }
 
 // keysOf returns the keys of eight numbers, of which the first has the generation for a name.
@@ -56,7 +56,7 @@ func TestGenerationIsStoredBeforeKeys(t *testing.T) {
 	t.Parallel()
 	const last = 1 << 17
 	of := func(l *lookup) uint64 {
-		gen, _ := strconv.ParseUint(l.latest[0].keys.Load().key(0).Name, 10, 64)
+		gen, _ := strconv.ParseUint(l.chunks[0][0].keys.Load().key(0).Name, 10, 64)
 		return gen
 	}
 	for name, write := range map[string]func(w *lookupWriter, gen uint64){
@@ -105,7 +105,7 @@ func TestGenerationIsStoredBeforeAnObject(t *testing.T) {
 		w.set(gen, 0, unsafe.Pointer(&objects[gen]))
 	}
 	watchOrder(t, last, write, func(l *lookup) uint64 {
-		return *(*uint64)(atomic.LoadPointer(&l.objects[0]))
+		return *(*uint64)(atomic.LoadPointer(&l.chunks[0][0].objects[0]))
 	})
 }
 
@@ -116,9 +116,8 @@ func TestTableThatIsReplacedIsUnreadableBeforeItIsEmpty(t *testing.T) {
 	var table atomic.Pointer[latest]
 	next := func() *lookupWriter {
 		w := &lookupWriter{lookup: emptyLookup, direct: true}
-		w.resizeLatest(1)
 		w.share(1, 0, keys)
-		table.Store(&w.latest[0])
+		table.Store(&w.chunks[0][0])
 		return w
 	}
 	w := next()
@@ -134,7 +133,7 @@ func TestTableThatIsReplacedIsUnreadableBeforeItIsEmpty(t *testing.T) {
 		}
 	})
 	for range 1 << 16 {
-		w.resizeLatest(2)
+		w.extend(uint32(w.room))
 		w = next()
 	}
 	done.Store(true)

@@ -172,19 +172,27 @@ func (h *history) tableHasExactly(t testing.TB) {
 		}
 	}
 	require.Equal(t, []int{len(h.now), len(h.now), used}, []int{live, w.live, w.used})
-	require.LessOrEqual(t, numbers, len(w.latest)*neighbours)
-	require.Len(t, w.objects, len(w.latest)*neighbours)
-	for i := range w.latest {
-		require.LessOrEqual(t, w.latest[i].gen.Load(), w.gen, "the next snapshot need not descend")
+	require.LessOrEqual(t, numbers, w.room)
+	require.Len(t, w.places, w.room)
+	room := 0
+	for _, c := range w.chunks {
+		room += len(c) * neighbours
+		for i := range c {
+			require.LessOrEqual(t, c[i].gen.Load(), w.gen, "the next snapshot need not descend")
+		}
 	}
-	objects := make([]*pod, len(w.objects)) // nothing is left of those that are gone
+	require.Equal(t, w.room, room)
+	objects := make([]*pod, room) // nothing is left of those that are gone
 	h.ix.Snapshot().objs.Each(func(n uint32, p *pod, keys *keys) bool {
-		require.True(t, w.latest[n/neighbours].keys.Load() == keys)
+		l := w.latest(n)
+		require.True(t, l.keys.Load() == keys)
+		at, _ := keys.place(n)
+		require.Equal(t, uint64(at), l.places[n%neighbours/4].Load()>>(n%4*16)&(1<<16-1))
 		objects[n] = p
 		return true
 	})
 	for n, p := range objects {
-		require.True(t, (*pod)(w.objects[n]) == p, "the latest object")
+		require.True(t, (*pod)(w.latest(uint32(n)).objects[n%neighbours]) == p, "the latest object")
 	}
 }
 
@@ -492,4 +500,55 @@ func TestObjectsOfAnInterfaceTypeAreFoundInTheArray(t *testing.T) {
 		got, ok := s.Get(key("n", "p"))
 		require.True(t, ok && got == want[i])
 	}
+}
+
+func TestTableGrowsAndShrinksByChunks(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	var pods []*pod
+	for i := range 20_000 {
+		pods = append(pods, newPod("n", fmt.Sprint("p", i)))
+	}
+	check := func(s *Snapshot[*pod], pods []*pod) {
+		t.Helper()
+		require.Equal(t, len(pods), s.Len())
+		for _, p := range pods {
+			got, found := s.Get(object.KeyOf(p))
+			if !found || got != p {
+				require.Failf(t, "another object", "%v instead of %v", got, p.Name)
+			}
+		}
+	}
+	remove := func(pods []*pod) {
+		b := ix.Batch()
+		for _, p := range slices.Backward(pods) { // the highest numbers first
+			b.Delete(object.KeyOf(p))
+		}
+		b.Commit()
+	}
+	set(t, ix, pods...)
+	all := ix.Snapshot()
+	require.Greater(t, len(ix.lookup.chunks), 4)
+	check(all, pods)
+
+	// The last number in use is in the second chunk.
+	some := append(slices.Clone(pods[:3000]), pods[5000])
+	remove(pods[5001:])
+	remove(pods[3000:5000])
+	require.Equal(t, 2, len(ix.lookup.chunks)) //nolint:testifylint // Len would print them
+	fewer := ix.Snapshot()
+	check(fewer, some)
+	check(all, pods)
+
+	set(t, ix, pods...)
+	require.Greater(t, len(ix.lookup.chunks), 4)
+	check(ix.Snapshot(), pods)
+	check(fewer, some)
+
+	remove(pods[100:])
+	require.Equal(t, 1, len(ix.lookup.chunks)) //nolint:testifylint // Len would print them
+	require.Less(t, ix.lookup.room, chunked)
+	check(ix.Snapshot(), pods[:100])
+	check(fewer, some)
+	check(all, pods)
 }

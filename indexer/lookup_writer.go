@@ -45,17 +45,12 @@ func (w *lookupWriter) place(number, place uint32) {
 
 // drop makes the store small again, as it was before the batch that is discarded.
 func (w *lookupWriter) drop() {
-	for i := range w.latest {
-		// A state that the batch has frozen may still be read.
-		w.latest[i].gen.Store(unreadable)
+	for i := range w.chunks {
+		retire(w.chunks[i]) // a state that the batch has frozen may still be read
 	}
-	w.release()
 	w.lookup, w.used, w.live = emptyLookup, 0, 0
 	if len(w.places) > neighbours {
-		w.places = resized(w.places, neighbours)
-		if w.signatures != nil {
-			w.signatures = resized(w.signatures, neighbours)
-		}
+		w.resizePlaces(neighbours)
 	}
 }
 
@@ -104,7 +99,7 @@ func (w *lookupWriter) remove(h, gen uint64, number uint32, keys *keys) {
 		return
 	}
 	w.share(gen, number, keys)
-	atomic.StorePointer(&w.objects[number], nil) // no snapshot needs it there
+	atomic.StorePointer(&w.latest(number).objects[number%neighbours], nil) // no snapshot needs it there
 	mask := uint64(len(w.cells) - 1)
 	c := cellOf(h, number)
 	p := c >> (w.shift & 63)
@@ -125,7 +120,7 @@ func (w *lookupWriter) remove(h, gen uint64, number uint32, keys *keys) {
 	}
 	// The last few objects may have high numbers, so that what leads from numbers is still
 	// large when the table is as small as can be.
-	if len(w.cells) > minCells && w.live < len(w.cells)/8 || w.live < minCells && len(w.latest) > minCells {
+	if len(w.cells) > minCells && w.live < len(w.cells)/8 || w.live < minCells && w.room > minCells*neighbours {
 		w.resize(w.live)
 	}
 }
@@ -138,7 +133,7 @@ func (w *lookupWriter) remove(h, gen uint64, number uint32, keys *keys) {
 func (w *lookupWriter) resize(n int) {
 	old := w.cells
 	size := sizeFor(n)
-	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), latest: w.latest, objects: w.objects}
+	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), chunks: w.chunks, room: w.room}
 	w.used, w.live = 0, 0
 	numbers := 0 // all in use are less
 	for i := range old {
@@ -147,24 +142,18 @@ func (w *lookupWriter) resize(n int) {
 			numbers = max(numbers, int(uint32(c)))
 		}
 	}
-	if groups := (numbers + neighbours - 1) / neighbours; groups < len(w.latest)/4 {
-		w.resizeLatest(groups)
+	if numbers < w.room/4 {
+		w.cut(numbers)
 	}
 }
 
 // change returns what readers see of a number and its neighbours, for the batch gen to
 // change. After it, no reader of an older snapshot looks there.
 func (w *lookupWriter) change(gen uint64, number uint32) *latest {
-	i := int(number / neighbours)
-	if i >= len(w.latest) {
-		// By a half, or by a quarter where much would be left unused.
-		more := len(w.latest) / 2
-		if len(w.latest) > 4096 {
-			more /= 2
-		}
-		w.resizeLatest(max(i+1, len(w.latest)+more))
+	if int(number) >= w.room {
+		w.extend(number)
 	}
-	l := &w.latest[i]
+	l := w.latest(number)
 	if !w.direct {
 		gen = unreadable
 	}
@@ -198,38 +187,91 @@ func (w *lookupWriter) share(gen uint64, number uint32, keys *keys) {
 	}
 }
 
-// resizeLatest makes room for so many groups of numbers.
-func (w *lookupWriter) resizeLatest(groups int) {
-	old, next := w.lookup, *w.lookup
-	next.latest = make([]latest, groups)
-	for i := range old.latest {
-		from := &old.latest[i]
-		if i < groups {
-			next.latest[i].gen.Store(from.gen.Load())
-			next.latest[i].keys.Store(from.keys.Load())
-			for j := range from.places {
-				next.latest[i].places[j].Store(from.places[j].Load())
+// extend makes room for a number.
+func (w *lookupWriter) extend(number uint32) {
+	// By a half, or by a quarter where much would be left unused.
+	more := w.room / 2
+	if more > 8*chunked {
+		more /= 2
+	}
+	next := *w.lookup
+	next.room = (max(int(number)+1, w.room+more) + neighbours - 1) / neighbours * neighbours
+	if next.room > chunked {
+		next.room = (next.room + chunked - 1) / chunked * chunked
+	}
+	if len(next.chunks) < 2 { // it may have one that is smaller
+		next.chunks = [][]latest{w.first(min(next.room, chunked))}
+	}
+	chunks := make([][]latest, (next.room+chunked-1)/chunked)
+	for i := copy(chunks, next.chunks); i < len(chunks); i++ {
+		chunks[i] = newChunk(chunked)
+	}
+	next.chunks = chunks
+	w.lookup = &next
+	w.resizePlaces(next.room)
+}
+
+// cut makes the tables by number smaller. All numbers in use are less than numbers.
+func (w *lookupWriter) cut(numbers int) {
+	next := *w.lookup
+	next.room = (numbers + neighbours - 1) / neighbours * neighbours
+	if numbers > chunked {
+		// What is left out has no keys and objects any more, so older tables may go on.
+		next.chunks = resized(w.chunks, (numbers+chunked-1)/chunked)
+		next.room = len(next.chunks) * chunked
+	} else {
+		next.chunks = [][]latest{w.first(next.room)}
+	}
+	w.lookup = &next
+	w.resizePlaces(next.room)
+}
+
+// newChunk returns a chunk of so many numbers.
+func newChunk(numbers int) []latest { return make([]latest, numbers/neighbours) }
+
+// first returns the first chunk with another size, and retires what it was.
+func (w *lookupWriter) first(numbers int) []latest {
+	next := newChunk(numbers)
+	if len(w.chunks) == 0 {
+		return next
+	}
+	old := w.chunks[0]
+	if len(old) == len(next) {
+		return old
+	}
+	for i := range min(len(old), len(next)) {
+		from, to := &old[i], &next[i]
+		to.gen.Store(from.gen.Load())
+		to.keys.Store(from.keys.Load())
+		for j := range from.places {
+			to.places[j].Store(from.places[j].Load())
+		}
+		to.objects = from.objects
+	}
+	retire(old)
+	return next
+}
+
+// retire drops the keys and objects of a chunk that is not in use any more. Snapshots may keep
+// it for long, and it must not keep in memory what is newer. They read their arrays from here on.
+func retire(chunk []latest) {
+	for i := range chunk {
+		l := &chunk[i]
+		l.gen.Store(unreadable)
+		l.keys.Store(nil)
+		for j := range l.objects {
+			if l.objects[j] != nil {
+				atomic.StorePointer(&l.objects[j], nil)
 			}
 		}
-		from.gen.Store(unreadable) // readers of the old one read their arrays from here on
-	}
-	next.objects = resized(old.objects, groups*neighbours)
-	old.release()
-	w.lookup = &next
-	w.places = resized(w.places, groups*neighbours)
-	if w.signatures != nil {
-		w.signatures = resized(w.signatures, groups*neighbours)
 	}
 }
 
-// release drops the keys and objects of a table that is not in use any more, and unreadable.
-// Snapshots may keep it for long, and it must not keep in memory what is newer.
-func (t *lookup) release() {
-	for i := range t.latest {
-		t.latest[i].keys.Store(nil)
-	}
-	for i := range t.objects {
-		atomic.StorePointer(&t.objects[i], nil)
+// resizePlaces makes room for what only the writer needs of so many numbers.
+func (w *lookupWriter) resizePlaces(numbers int) {
+	w.places = resized(w.places, numbers)
+	if w.signatures != nil {
+		w.signatures = resized(w.signatures, numbers)
 	}
 }
 
@@ -240,13 +282,17 @@ func resized[E any](s []E, n int) []E {
 	return c
 }
 
+// latest returns what the table has of a number and its neighbours, for which there must be room.
+func (w *lookupWriter) latest(number uint32) *latest {
+	return &w.chunks[number/chunked][number%chunked/neighbours]
+}
+
 // set stores what the object with that number is now.
 func (w *lookupWriter) set(gen uint64, number uint32, object unsafe.Pointer) {
 	if w.small() {
 		return
 	}
-	w.change(gen, number)
-	atomic.StorePointer(&w.objects[number], object)
+	atomic.StorePointer(&w.change(gen, number).objects[number%neighbours], object)
 }
 
 // sign stores a signature, and reports whether it was the same before.

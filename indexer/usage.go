@@ -44,10 +44,13 @@ func (s *Snapshot[T]) Usage() Usage {
 func (t *lookup) bytes(objects int, indexed bool) (n int) {
 	var place uint32
 	var signature uint64
-	numbers := uintptr(len(t.latest)) * neighbours
+	numbers := uintptr(t.room)
 	if t != emptyLookup {
 		n = intern.Allocated(unsafe.Sizeof(*t)) + intern.Allocated(uintptr(len(t.cells))*unsafe.Sizeof(t.cells[0])) +
-			intern.Allocated(uintptr(len(t.latest))*unsafe.Sizeof(latest{})) + intern.Allocated(numbers*unsafe.Sizeof(t.objects[0]))
+			intern.Allocated(uintptr(len(t.chunks))*unsafe.Sizeof(t.chunks[0]))
+		for _, c := range t.chunks {
+			n += intern.Allocated(uintptr(len(c)) * unsafe.Sizeof(latest{}))
+		}
 	} else if objects > 0 {
 		numbers = neighbours
 	}
