@@ -178,3 +178,26 @@ func TestFrozenStateOfADiscardedBatchStaysAsItWas(t *testing.T) {
 		require.True(t, ok && got == later[i], "%d", i)
 	}
 }
+
+func TestFrozenStateOfADiscardedBatchKeepsNoNewerObjects(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	write := func() (frozen *Snapshot[*pod], later []weak.Pointer[pod]) {
+		b := ix.Batch()
+		defer b.Discard()
+		for _, p := range numbered(3 * neighbours) {
+			_, _, err := b.Set(p)
+			require.NoError(t, err)
+		}
+		frozen = b.freeze()
+		for _, p := range numbered(3 * neighbours) {
+			_, _, err := b.Set(p)
+			require.NoError(t, err)
+			later = append(later, weak.Make(p))
+		}
+		return frozen, later
+	}
+	frozen, later := write()
+	require.NotContains(t, collected(later...), false)
+	require.Equal(t, 3*neighbours, frozen.Len())
+}

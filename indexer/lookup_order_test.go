@@ -188,3 +188,18 @@ func TestReaderFindsWhatABatchDeletesBesideIt(t *testing.T) {
 		require.Zero(t, lost.Load())
 	})
 }
+
+// As a reader finds it that has read the cell just before the object was removed.
+func TestNumberWithoutKeysHasNoObject(t *testing.T) {
+	t.Parallel()
+	w := &lookupWriter{lookup: emptyLookup, removed: &removal{}, direct: true}
+	const h = 1 << 63
+	w.add(h, 1, 0, 0, keysOf(1))
+	w.set(1, 0, unsafe.Pointer(new(int)))
+	key := keysOf(1).key(0)
+	number, object, none := w.lookup.search(&key, h, 1)
+	require.True(t, number == 0 && object != nil && !none)
+	w.share(2, 0, nil)
+	_, object, none = w.lookup.search(&key, h, 2)
+	require.True(t, object == nil && !none, "only the array can tell")
+}

@@ -544,6 +544,11 @@ func TestTableGrowsAndShrinksByChunks(t *testing.T) {
 	require.Greater(t, len(ix.lookup.chunks), 4)
 	check(ix.Snapshot(), pods)
 	check(fewer, some)
+	for _, p := range pods { // what the chunks had is still there: no look-up takes the array
+		s, key := ix.Snapshot(), object.KeyOf(p)
+		_, at, _ := s.lookup.search(&key, s.shared.hasher.key(&key), s.gen)
+		require.True(t, (*pod)(at) == p)
+	}
 
 	remove(pods[100:])
 	require.Equal(t, 1, len(ix.lookup.chunks)) //nolint:testifylint // Len would print them
