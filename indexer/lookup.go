@@ -23,7 +23,8 @@ type lookup struct {
 	cells  []atomic.Uint64 // a power of two, at most four fifths in use
 	shift  uint8           // takes a hash to its first cell
 	chunks [][]latest      // of the numbers 0 to 4095, 4096 to 8191, …
-	room   int             // for how many numbers the writer has room for what only it needs
+	room   int             // for how many numbers there is room in chunks
+	beside int             // and for how many in what the writer has beside the table
 }
 
 // latest has the keys and objects of eight numbers as of the last write. The answer for most

@@ -173,7 +173,8 @@ func (h *history) tableHasExactly(t testing.TB) {
 	}
 	require.Equal(t, []int{len(h.now), len(h.now), used}, []int{live, w.live, w.used})
 	require.LessOrEqual(t, numbers, w.room)
-	require.Len(t, w.places, w.room)
+	require.Len(t, w.places, w.beside)
+	require.LessOrEqual(t, w.room, w.beside)
 	room := 0
 	for _, c := range w.chunks {
 		room += len(c) * neighbours

@@ -133,7 +133,7 @@ func (w *lookupWriter) remove(h, gen uint64, number uint32, keys *keys) {
 func (w *lookupWriter) resize(n int) {
 	old := w.cells
 	size := sizeFor(n)
-	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), chunks: w.chunks, room: w.room}
+	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), chunks: w.chunks, room: w.room, beside: w.beside}
 	w.used, w.live = 0, 0
 	numbers := 0 // all in use are less
 	for i := range old {
@@ -189,42 +189,46 @@ func (w *lookupWriter) share(gen uint64, number uint32, keys *keys) {
 
 // extend makes room for a number.
 func (w *lookupWriter) extend(number uint32) {
-	// By a half, or by a quarter where much would be left unused.
-	more := w.room / 2
-	if more > 8*chunked {
-		more /= 2
-	}
 	next := *w.lookup
-	next.room = (max(int(number)+1, w.room+more) + neighbours - 1) / neighbours * neighbours
-	if next.room > chunked {
-		next.room = (next.room + chunked - 1) / chunked * chunked
+	if int(number) < chunked {
+		// By a half, as the numbers that there are have to be copied.
+		next.room = min(roundUp(max(int(number)+1, w.room*3/2), neighbours), chunked)
+	} else {
+		next.room = roundUp(int(number)+1, chunked)
 	}
 	if len(next.chunks) < 2 { // it may have one that is smaller
 		next.chunks = [][]latest{w.first(min(next.room, chunked))}
 	}
-	chunks := make([][]latest, (next.room+chunked-1)/chunked)
+	chunks := make([][]latest, roundUp(next.room, chunked)/chunked)
 	for i := copy(chunks, next.chunks); i < len(chunks); i++ {
 		chunks[i] = newChunk(chunked)
 	}
 	next.chunks = chunks
+	if next.beside = len(w.places); next.beside < next.room {
+		next.beside = max(next.room, next.beside+next.beside/4)
+		w.resizePlaces(next.beside)
+	}
 	w.lookup = &next
-	w.resizePlaces(next.room)
 }
 
 // cut makes the tables by number smaller. All numbers in use are less than numbers.
 func (w *lookupWriter) cut(numbers int) {
 	next := *w.lookup
-	next.room = (numbers + neighbours - 1) / neighbours * neighbours
+	next.room = roundUp(numbers, neighbours)
 	if numbers > chunked {
 		// What is left out has no keys and objects any more, so older tables may go on.
-		next.chunks = resized(w.chunks, (numbers+chunked-1)/chunked)
-		next.room = len(next.chunks) * chunked
+		next.room = roundUp(numbers, chunked)
+		next.chunks = resized(w.chunks, next.room/chunked)
 	} else {
 		next.chunks = [][]latest{w.first(next.room)}
 	}
+	next.beside = next.room
+	w.resizePlaces(next.beside)
 	w.lookup = &next
-	w.resizePlaces(next.room)
 }
+
+// roundUp returns the first multiple of unit, which is a power of two, from n on.
+func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
 
 // newChunk returns a chunk of so many numbers.
 func newChunk(numbers int) []latest { return make([]latest, numbers/neighbours) }

@@ -44,7 +44,7 @@ func (s *Snapshot[T]) Usage() Usage {
 func (t *lookup) bytes(objects int, indexed bool) (n int) {
 	var place uint32
 	var signature uint64
-	numbers := uintptr(t.room)
+	numbers := uintptr(t.beside)
 	if t != emptyLookup {
 		n = intern.Allocated(unsafe.Sizeof(*t)) + intern.Allocated(uintptr(len(t.cells))*unsafe.Sizeof(t.cells[0])) +
 			intern.Allocated(uintptr(len(t.chunks))*unsafe.Sizeof(t.chunks[0]))
