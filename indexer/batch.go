@@ -125,14 +125,14 @@ func (b *Batch[T]) restoreNumber(published *Snapshot[T], number uint32, d *pmap.
 		return published.shared.hasher.key(&key)
 	}
 	if d.HasOld && d.HasNew && d.OldKeys.same(d.NewKeys, number) {
-		w.share(gen, number, d.NewKeys)
+		w.change(gen, number).share(number, d.NewKeys)
 	} else {
 		keys := published.objs.Keys(number)
 		if d.HasOld {
 			w.remove(hash(d.OldKeys), gen, number, keys)
 		}
 		if d.HasNew {
-			w.add(hash(d.NewKeys), gen, number, 0, keys)
+			w.add(hash(d.NewKeys), gen, number, 0, keys, nil)
 		}
 	}
 	if d.HasNew {
@@ -240,16 +240,18 @@ func checkKey(key types.NamespacedName) error {
 // set is Set for a valid object of a running batch.
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
+	// The object has just arrived, and the key and what indexes look at are in different lines of
+	// its memory. If they are asked for one right after the other, both come at the same time.
+	signature, sure := b.sign(obj)
 	h := s.shared.hasher.key(&key)
 	// To find the number for sure takes three reads, one after the other, of memory that is
 	// probably not in the CPU caches. Meanwhile the memory that Set copies can be on its way.
 	s.objs.Prefetch(b.ix.lookup.likely(h))
 	number, old, existed := s.search(&key, h)
 	if existed && identical(old, obj) {
-		// Without a write, dirty stays false and no index function is called.
+		b.forget()
 		return old, true
 	}
-	signature, sure := b.sign(obj)
 	b.dirty = true
 	if existed {
 		// An object that exists is the common case by far. Nothing is copied for it but the
@@ -260,27 +262,27 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	} else {
 		number = b.insert(&key, h, obj)
 	}
-	if len(s.tables) > 0 && b.ix.lookup.sign(number, signature) && existed && sure {
-		for _, t := range s.tables {
-			t.forget()
+	if len(s.tables) > 0 {
+		if b.ix.lookup.sign(number, signature) && existed && sure {
+			b.forget()
+		} else {
+			b.changed(number, entry[T]{old, existed}, entry[T]{obj, true})
 		}
-		b.watch(key, entry[T]{obj, true})
-		return old, true
 	}
-	b.changed(key, number, entry[T]{old, existed}, entry[T]{obj, true})
+	b.watch(key, entry[T]{obj, true})
 	return old, existed
 }
 
 // insert stores an object that is new and returns its number.
 func (b *Batch[T]) insert(key *types.NamespacedName, h uint64, obj T) uint32 {
 	s := b.next
-	nb := s.editBucket(key.Namespace)
 	w := &b.ix.lookup
+	nb := s.editBucket(key.Namespace, w)
 	if w.small() && s.Len() < neighbours {
 		number, edit := s.objs.Add(s.gen, obj)
 		*edit.Keys = (*edit.Keys).with(number, key, edit.Own, true)
-		place, _ := nb.numbers.Add(s.gen, number)
-		w.place(number, place)
+		w.place(number)
+		nb.add(w, s.gen, number)
 		return number
 	}
 	if w.small() {
@@ -288,9 +290,8 @@ func (b *Batch[T]) insert(key *types.NamespacedName, h uint64, obj T) uint32 {
 	}
 	number, edit := s.objs.Add(s.gen, obj)
 	*edit.Keys = (*edit.Keys).with(number, key, edit.Own, false)
-	place, _ := nb.numbers.Add(s.gen, number)
-	w.add(h, s.gen, number, place, *edit.Keys)
-	w.set(s.gen, number, s.shared.pointer(obj))
+	w.add(h, s.gen, number, unplaced, *edit.Keys, s.shared.pointer(obj))
+	nb.add(w, s.gen, number)
 	s.lookup = w.lookup
 	return number
 }
@@ -300,8 +301,7 @@ func (b *Batch[T]) makeTable() {
 	s, w := b.next, &b.ix.lookup
 	s.objs.Each(func(number uint32, obj T, keys *keys) bool {
 		key := keys.key(number)
-		w.add(s.shared.hasher.key(&key), s.gen, number, w.places[number], keys)
-		w.set(s.gen, number, s.shared.pointer(obj))
+		w.add(s.shared.hasher.key(&key), s.gen, number, w.places[number], keys, s.shared.pointer(obj))
 		return true
 	})
 }
@@ -320,12 +320,10 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	}
 	b.dirty = true
 	w := &b.ix.lookup
-	nb := s.editBucket(key.Namespace)
-	nb.numbers.Remove(s.gen, w.places[number])
-	// An empty namespace is removed, since Namespaces yields each bucket, and a cluster
-	// with many short-lived namespaces would collect empty ones.
-	if nb.numbers.Len() == 0 {
-		s.buckets.Remove(s.gen, s.shared.hasher.str(key.Namespace), func(o *bucket) bool { return o.name == key.Namespace })
+	nb := s.editBucket(key.Namespace, w)
+	nb.remove(w, s.gen, number)
+	if nb.len() == 0 {
+		s.removeBucket(nb, w)
 	}
 	_, edit := s.objs.Remove(s.gen, number)
 	if edit.Keys != nil {
@@ -336,29 +334,13 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	w.log(h, number)
 	w.remove(h, s.gen, number, s.objs.Keys(number))
 	s.lookup, s.removed = w.lookup, w.removed
-	b.changed(key, number, entry[T]{old, true}, entry[T]{})
+	b.changed(number, entry[T]{old, true}, entry[T]{})
+	b.watch(key, entry[T]{})
 	return old, true
 }
 
-// editBucket returns the namespace for the batch to edit, and adds it if there is none.
-func (s *Snapshot[T]) editBucket(name string) *bucket {
-	h := s.shared.hasher.str(name)
-	at := s.buckets.Edit(s.gen, h, func(nb *bucket) bool { return nb.name == name })
-	if at == nil {
-		nb := &bucket{name: name, gen: s.gen}
-		s.buckets.Put(s.gen, h, nb, never, func(o *bucket) uint64 { return s.shared.hasher.str(o.name) })
-		return nb
-	}
-	// Edit has copied the node, not what it points to: the bucket has a generation of
-	// its own. The copy shares the nodes of its array.
-	if nb := *at; nb.gen != s.gen {
-		*at = &bucket{name: nb.name, gen: s.gen, numbers: nb.numbers}
-	}
-	return *at
-}
-
 // changed brings every index from the old version of an object to the new one.
-func (b *Batch[T]) changed(key types.NamespacedName, number uint32, before, after entry[T]) {
+func (b *Batch[T]) changed(number uint32, before, after entry[T]) {
 	s := b.next
 	// Every index sees every write before Commit: objects and indexes are published by
 	// one pointer, and cannot disagree in any snapshot.
@@ -374,7 +356,13 @@ func (b *Batch[T]) changed(key types.NamespacedName, number uint32, before, afte
 			s.tables[i] = own
 		}
 	}
-	b.watch(key, after)
+}
+
+// forget releases what sign keeps for changed.
+func (b *Batch[T]) forget() {
+	for _, t := range b.next.tables {
+		t.forget()
+	}
 }
 
 // watch leaves a write to the detection of mutations, which looks at it after Commit.

@@ -41,6 +41,28 @@ type latest struct {
 	objects [neighbours]unsafe.Pointer    // if an object is a plain pointer
 }
 
+// share gives readers other keys of a number and its neighbours. The writer has stored the generation.
+func (l *latest) share(number uint32, keys *keys) {
+	if l.keys.Load() != keys {
+		l.keys.Store(keys)
+		now := keys.places()
+		for i := range now {
+			l.places[i].Store(now[i])
+		}
+		return
+	}
+	// A batch that owns the keys has at most added the last one.
+	if i := number % neighbours; keys != nil {
+		word := &l.places[i/4]
+		now := places{}
+		now[i/4] = word.Load()
+		if now.at(i) == 0 {
+			now.set(i, keys.last)
+			word.Store(now[i/4])
+		}
+	}
+}
+
 const (
 	// neighbours is how many numbers share the node of their keys.
 	neighbours = 8

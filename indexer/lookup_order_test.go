@@ -60,7 +60,7 @@ func TestGenerationIsStoredBeforeKeys(t *testing.T) {
 		return gen
 	}
 	for name, write := range map[string]func(w *lookupWriter, gen uint64){
-		"add":    func(w *lookupWriter, gen uint64) { w.add(gen<<32, gen, 0, 0, keysOf(gen)); w.dropCell(gen << 32) },
+		"add":    func(w *lookupWriter, gen uint64) { w.add(gen<<32, gen, 0, 0, keysOf(gen), nil); w.dropCell(gen << 32) },
 		"remove": func(w *lookupWriter, gen uint64) { w.addAndRemove(gen, keysOf(gen)) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func (w *lookupWriter) dropCell(h uint64) {
 // addAndRemove changes the keys by remove only.
 func (w *lookupWriter) addAndRemove(gen uint64, keys *keys) {
 	if gen == 1 {
-		w.add(0, gen, 0, 0, keys)
+		w.add(0, gen, 0, 0, keys, nil)
 		return
 	}
 	w.remove(0, gen, 0, keys)
@@ -99,7 +99,7 @@ func TestGenerationIsStoredBeforeAnObject(t *testing.T) {
 	objects := make([]uint64, last+1) // each has its own generation
 	write := func(w *lookupWriter, gen uint64) {
 		if gen == 1 {
-			w.add(0, gen, 0, 0, keysOf(gen))
+			w.add(0, gen, 0, 0, keysOf(gen), nil)
 		}
 		objects[gen] = gen
 		w.set(gen, 0, unsafe.Pointer(&objects[gen]))
@@ -116,7 +116,7 @@ func TestTableThatIsReplacedIsUnreadableBeforeItIsEmpty(t *testing.T) {
 	var table atomic.Pointer[latest]
 	next := func() *lookupWriter {
 		w := &lookupWriter{lookup: emptyLookup, direct: true}
-		w.share(1, 0, keys)
+		w.change(1, 0).share(0, keys)
 		table.Store(&w.chunks[0][0])
 		return w
 	}
@@ -194,12 +194,12 @@ func TestNumberWithoutKeysHasNoObject(t *testing.T) {
 	t.Parallel()
 	w := &lookupWriter{lookup: emptyLookup, removed: &removal{}, direct: true}
 	const h = 1 << 63
-	w.add(h, 1, 0, 0, keysOf(1))
+	w.add(h, 1, 0, 0, keysOf(1), nil)
 	w.set(1, 0, unsafe.Pointer(new(int)))
 	key := keysOf(1).key(0)
 	number, object, none := w.lookup.search(&key, h, 1)
 	require.True(t, number == 0 && object != nil && !none)
-	w.share(2, 0, nil)
+	w.change(2, 0).share(0, nil)
 	_, object, none = w.lookup.search(&key, h, 2)
 	require.True(t, object == nil && !none, "only the array can tell")
 }

@@ -36,6 +36,17 @@ func (v versioned) check(t testing.TB, keys []types.NamespacedName) {
 	for p := range ByIndex(v.Snapshot, byFirst, "p1") {
 		require.True(t, v.want[object.KeyOf(p)] == p)
 	}
+	listed := 0
+	for namespace := range v.Namespaces() {
+		n := 0
+		for p := range v.ByNamespace(namespace) {
+			require.True(t, p.Namespace == namespace && v.want[object.KeyOf(p)] == p)
+			n++
+		}
+		require.True(t, n > 0 && n == v.NamespaceLen(namespace))
+		listed += n
+	}
+	require.Equal(t, len(v.want), listed)
 }
 
 // checkDiff expects from Diff exactly what distinguishes the two.
@@ -149,7 +160,11 @@ func (h *history) tableHasExactly(t testing.TB) {
 	h.ix.Snapshot().objs.Each(func(n uint32, _ *pod, keys *keys) bool {
 		nb, ok := h.ix.Snapshot().bucket(keys.key(n).Namespace)
 		require.True(t, ok)
-		require.Equal(t, n, nb.numbers.Get(w.places[n]))
+		if place := w.places[n]; place == unplaced {
+			require.Contains(t, nb.recent, n)
+		} else {
+			require.Equal(t, n, nb.numbers.Get(place))
+		}
 		require.True(t, !w.small() || n < neighbours, "%d", n)
 		return true
 	})
@@ -545,11 +560,14 @@ func TestTableGrowsAndShrinksByChunks(t *testing.T) {
 	require.Greater(t, len(ix.lookup.chunks), 4)
 	check(ix.Snapshot(), pods)
 	check(fewer, some)
-	for _, p := range pods { // what the chunks had is still there: no look-up takes the array
+	left := 0 // to the array, as another key has the same half of a hash: one in twenty times there is a pair
+	for _, p := range pods {
 		s, key := ix.Snapshot(), object.KeyOf(p)
-		_, at, _ := s.lookup.search(&key, s.shared.hasher.key(&key), s.gen)
-		require.True(t, (*pod)(at) == p)
+		if _, at, _ := s.lookup.search(&key, s.shared.hasher.key(&key), s.gen); (*pod)(at) != p {
+			left++
+		}
 	}
+	require.LessOrEqual(t, left, 3, "what the chunks had is still there")
 
 	remove(pods[100:])
 	require.Equal(t, 1, len(ix.lookup.chunks)) //nolint:testifylint // Len would print them

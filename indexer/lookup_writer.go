@@ -25,8 +25,9 @@ type lookupWriter struct {
 	// namespace, and the signature of the index values, if there ever were indexes.
 	places     []uint32
 	signatures []uint64
-	// undo has the places of the objects that the batch has removed, for Discard.
-	undo []placed
+	// undo has what the places were that the batch has changed, for Discard.
+	undo   []placed
+	edited bucketCache
 }
 
 // placed is a number and its place.
@@ -35,11 +36,17 @@ type placed struct{ number, place uint32 }
 // small reports whether the store has no table.
 func (w *lookupWriter) small() bool { return w.lookup == emptyLookup }
 
-// place notes the place of an object of a small store.
-func (w *lookupWriter) place(number, place uint32) {
+// place notes that an object of a small store has no place yet.
+func (w *lookupWriter) place(number uint32) {
 	if w.places == nil {
 		w.places = make([]uint32, neighbours)
 	}
+	w.places[number] = unplaced
+}
+
+// move gives a number another place.
+func (w *lookupWriter) move(number, place uint32) {
+	w.undo = append(w.undo, placed{number, w.places[number]})
 	w.places[number] = place
 }
 
@@ -65,11 +72,13 @@ func (w *lookupWriter) likely(h uint64) uint32 {
 }
 
 // add puts an object into the table, of which the array has the keys.
-func (w *lookupWriter) add(h, gen uint64, number, place uint32, keys *keys) {
+func (w *lookupWriter) add(h, gen uint64, number, place uint32, keys *keys, object unsafe.Pointer) {
 	if (w.used+1)*5 > len(w.cells)*4 {
 		w.resize(w.live + 1)
 	}
-	w.share(gen, number, keys)
+	l := w.change(gen, number)
+	l.share(number, keys)
+	atomic.StorePointer(&l.objects[number%neighbours], object)
 	w.places[number] = place
 	w.put(cellOf(h, number))
 }
@@ -98,8 +107,9 @@ func (w *lookupWriter) remove(h, gen uint64, number uint32, keys *keys) {
 	if w.small() {
 		return
 	}
-	w.share(gen, number, keys)
-	atomic.StorePointer(&w.latest(number).objects[number%neighbours], nil) // no snapshot needs it there
+	l := w.change(gen, number)
+	l.share(number, keys)
+	atomic.StorePointer(&l.objects[number%neighbours], nil) // no snapshot needs it there
 	mask := uint64(len(w.cells) - 1)
 	c := cellOf(h, number)
 	p := c >> (w.shift & 63)
@@ -163,36 +173,12 @@ func (w *lookupWriter) change(gen uint64, number uint32) *latest {
 	return l
 }
 
-// share gives readers of the batch gen, and of later ones, other keys of a number and its
-// neighbours.
-func (w *lookupWriter) share(gen uint64, number uint32, keys *keys) {
-	l := w.change(gen, number)
-	var now places
-	if l.keys.Load() != keys {
-		l.keys.Store(keys)
-		now = keys.places()
-	} else {
-		// A batch that owns the keys has at most added the last one.
-		for i := range now {
-			now[i] = l.places[i].Load()
-		}
-		if i := number % neighbours; keys != nil && i+1 == keys.used && now.at(i) == 0 {
-			now.set(i, keys.last)
-		}
-	}
-	for i, word := range now {
-		if l.places[i].Load() != word { // to store is dear beside that
-			l.places[i].Store(word)
-		}
-	}
-}
-
 // extend makes room for a number.
 func (w *lookupWriter) extend(number uint32) {
 	next := *w.lookup
 	if int(number) < chunked {
-		// By a half, as the numbers that there are have to be copied.
-		next.room = min(roundUp(max(int(number)+1, w.room*3/2), neighbours), chunked)
+		// To twice the size, as the numbers that there are have to be copied.
+		next.room = min(roundUp(max(int(number)+1, w.room*2), neighbours), chunked)
 	} else {
 		next.room = roundUp(int(number)+1, chunked)
 	}
@@ -243,15 +229,7 @@ func (w *lookupWriter) first(numbers int) []latest {
 	if len(old) == len(next) {
 		return old
 	}
-	for i := range min(len(old), len(next)) {
-		from, to := &old[i], &next[i]
-		to.gen.Store(from.gen.Load())
-		to.keys.Store(from.keys.Load())
-		for j := range from.places {
-			to.places[j].Store(from.places[j].Load())
-		}
-		to.objects = from.objects
-	}
+	copy(next, old) // which only the writer changes, and next is not shared yet
 	retire(old)
 	return next
 }

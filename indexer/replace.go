@@ -105,7 +105,7 @@ func (sc scope[T]) all(yield func(types.NamespacedName) bool) {
 	if !sc.one {
 		sc.s.objs.Each(each)
 	} else if nb, ok := sc.s.bucket(sc.namespace); ok {
-		nb.numbers.Runs(func(run []uint32) bool {
+		nb.runs(func(run []uint32) bool {
 			for _, n := range run {
 				if !yield(sc.s.objs.Keys(n).key(n)) {
 					return false

@@ -35,17 +35,6 @@ type Snapshot[T Object] struct {
 	gen    uint64 // of the batch that made it
 }
 
-// bucket holds the numbers of the objects of one namespace. Objects are grouped like that
-// because a namespace is the most common query: the grouping is the namespace index.
-//
-// An object keeps its place among the numbers of its namespace, so that a removal need not
-// look for it.
-type bucket struct {
-	name    string
-	gen     uint64
-	numbers pmap.Array[uint32, struct{}]
-}
-
 // Get returns the object with that key. It takes no lock and allocates nothing.
 func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
 	h := s.shared.hasher.key(&key)
@@ -56,15 +45,9 @@ func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
 	return obj, found
 }
 
-// bucket returns the namespace. Equal hashes of two names are possible, so the name
-// decides.
-func (s *Snapshot[T]) bucket(namespace string) (*bucket, bool) {
-	return s.buckets.Find(s.shared.hasher.str(namespace), func(nb *bucket) bool { return nb.name == namespace })
-}
-
 // each calls yield for every object of the namespace until yield returns false.
 func (s *Snapshot[T]) each(nb *bucket, yield func(T) bool) {
-	nb.numbers.Runs(func(run []uint32) bool {
+	nb.runs(func(run []uint32) bool {
 		const places = 1 << pmap.NearBits
 		var objs [places]T // a run is not longer
 		// Servers list by namespace, so most objects of one have numbers next to each other.
@@ -113,7 +96,7 @@ func (s *Snapshot[T]) Len() int { return s.objs.Len() }
 // NamespaceLen returns the number of objects in a namespace.
 func (s *Snapshot[T]) NamespaceLen(namespace string) int {
 	if nb, ok := s.bucket(namespace); ok {
-		return nb.numbers.Len()
+		return nb.len()
 	}
 	return 0
 }

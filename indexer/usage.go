@@ -30,7 +30,8 @@ func (u Usage) Total() int {
 func (s *Snapshot[T]) Usage() Usage {
 	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated, (*keys).size) + s.lookup.bytes(s.Len(), len(s.tables) > 0) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
 	s.buckets.Each(func(b *bucket) bool {
-		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.numbers.Bytes(intern.Allocated, nil)
+		var number uint32
+		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.numbers.Bytes(intern.Allocated, nil) + intern.Allocated(uintptr(cap(b.recent))*unsafe.Sizeof(number))
 		return true
 	})
 	for _, t := range s.tables {

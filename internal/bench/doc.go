@@ -82,6 +82,9 @@
 //   - client-go has its default feature gates, and its queues are created without
 //     a name, which is how its metrics are off. Ours has none configured either.
 //
+//   - The index of the node, whose function is the user's, is a NewSingleIndex on our side, as
+//     package indexer recommends for one value per object. client-go's functions return slices.
+//
 //   - Where client-go's users go through a lister, so does the row: the lister
 //     joins namespace and name to a key, and converts the results.
 //

@@ -9,9 +9,10 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 )
 
-// nodeIndex is an index with a function of the user's, as both sides have it.
-var nodeIndex = indexer.NewIndex("node", func(p *corev1.Pod) ([]string, error) {
-	return []string{p.Spec.NodeName}, nil
+// nodeIndex is an index with a function of the user's, of the kind that is meant for one value
+// for each object. client-go has no such kind: its function returns a slice.
+var nodeIndex = indexer.NewSingleIndex("node", func(p *corev1.Pod) (string, bool) {
+	return p.Spec.NodeName, p.Spec.NodeName != ""
 })
 
 var ourIndexes = map[indexName]indexer.IndexDefinition[*corev1.Pod]{
