@@ -9,19 +9,25 @@ import (
 // bucket holds the numbers of the objects of one namespace. Objects are grouped like that
 // because a namespace is the most common query: the grouping is the namespace index.
 //
-//	numbers   0 ──▶ 17,  1 ──▶ 4,  2 ──▶ 230, …    each has a place, which it keeps
+//	placed    0 ──▶ 17,  1 ──▶ 4,  2 ──▶ 230, …    each has a place, which it keeps
 //	recent    231, 245, 19                         added last, without a place yet
 //
 // Most changes of a namespace are objects that are added behind the others. Many namespaces may
 // get a few in one batch, and to copy the path to a place in each is what would take longest.
 type bucket struct {
-	name    string
-	gen     uint64
-	numbers pmap.Array[uint32, struct{}]
+	name   string
+	gen    uint64
+	placed *placedNumbers // nil if there are none
 	// recent grows in place: a batch stores behind the end that earlier versions of the bucket
 	// have, where no reader of theirs looks. What a batch that was discarded has stored there is
 	// overwritten: nothing that outlives a batch leads to its buckets.
 	recent []uint32
+}
+
+// placedNumbers has numbers by their places. It is apart from the bucket, which is copied more often.
+type placedNumbers struct {
+	gen uint64
+	pmap.Array[uint32, struct{}]
 }
 
 const (
@@ -33,12 +39,17 @@ const (
 )
 
 // len returns the number of objects.
-func (nb *bucket) len() int { return nb.numbers.Len() + len(nb.recent) }
+func (nb *bucket) len() int {
+	if nb.placed == nil {
+		return len(nb.recent)
+	}
+	return nb.placed.Len() + len(nb.recent)
+}
 
 // runs calls yield with all numbers, as many at a time as an array does, until it returns false.
 // The slices must not be changed.
 func (nb *bucket) runs(yield func([]uint32) bool) {
-	if !nb.numbers.Runs(yield) {
+	if nb.placed != nil && !nb.placed.Runs(yield) {
 		return
 	}
 	for run := range slices.Chunk(nb.recent, 1<<pmap.NearBits) {
@@ -52,8 +63,9 @@ func (nb *bucket) runs(yield func([]uint32) bool) {
 func (nb *bucket) add(w *lookupWriter, gen uint64, number uint32) {
 	switch n := len(nb.recent); {
 	case n == maxRecent:
+		placed := nb.ownPlaced(gen)
 		for _, n := range nb.recent {
-			place, _ := nb.numbers.Add(gen, n)
+			place, _ := placed.Add(gen, n)
 			w.move(n, place)
 		}
 		nb.recent = newNumbers(maxRecent)
@@ -66,13 +78,24 @@ func (nb *bucket) add(w *lookupWriter, gen uint64, number uint32) {
 // remove takes out a number that is there. The bucket belongs to the batch gen.
 func (nb *bucket) remove(w *lookupWriter, gen uint64, number uint32) {
 	if place := w.places[number]; place != unplaced {
-		nb.numbers.Remove(gen, place)
+		nb.ownPlaced(gen).Remove(gen, place)
 		return
 	}
 	// Earlier versions have the same memory, so the others cannot be moved up in it.
 	i := slices.Index(nb.recent, number)
 	rest := append(newNumbers(len(nb.recent)), nb.recent[:i]...)
 	nb.recent = append(rest, nb.recent[i+1:]...)
+}
+
+// ownPlaced returns the numbers with places for the batch gen to edit.
+func (nb *bucket) ownPlaced(gen uint64) *placedNumbers {
+	switch {
+	case nb.placed == nil:
+		nb.placed = &placedNumbers{gen: gen}
+	case nb.placed.gen != gen:
+		nb.placed = &placedNumbers{gen, nb.placed.Array}
+	}
+	return nb.placed
 }
 
 // bucket returns the namespace. Equal hashes of two names are possible, so the name
@@ -96,7 +119,7 @@ func (s *Snapshot[T]) editBucket(name string, w *lookupWriter) *bucket {
 		return nb
 	}
 	// Edit has copied the node, not what it points to: the bucket has a generation of
-	// its own. The copy shares the nodes of its array.
+	// its own, and so have its numbers.
 	if nb := *at; nb.gen != s.gen {
 		next := *nb
 		next.gen = s.gen

@@ -163,7 +163,7 @@ func (h *history) tableHasExactly(t testing.TB) {
 		if place := w.places[n]; place == unplaced {
 			require.Contains(t, nb.recent, n)
 		} else {
-			require.Equal(t, n, nb.numbers.Get(place))
+			require.Equal(t, n, nb.placed.Get(place))
 		}
 		require.True(t, !w.small() || n < neighbours, "%d", n)
 		return true

@@ -144,14 +144,22 @@ func (w *lookupWriter) resize(n int) {
 	old := w.cells
 	size := sizeFor(n)
 	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), chunks: w.chunks, room: w.room, beside: w.beside}
-	w.used, w.live = 0, 0
+	w.live = 0
 	numbers := 0 // all in use are less
+	// No reader has the new cells yet, so they can be stored without a barrier each.
+	cells, mask := unsafe.Slice((*uint64)(unsafe.Pointer(&w.cells[0])), size), uint64(size-1)
 	for i := range old {
 		if c := old[i].Load(); c != 0 && c != deleted {
-			w.put(c)
+			p := c >> (w.shift & 63) & mask
+			for cells[p] != 0 {
+				p = (p + 1) & mask
+			}
+			cells[p] = c
+			w.live++
 			numbers = max(numbers, int(uint32(c)))
 		}
 	}
+	w.used = w.live
 	if numbers < w.room/4 {
 		w.cut(numbers)
 	}
@@ -191,7 +199,7 @@ func (w *lookupWriter) extend(number uint32) {
 	}
 	next.chunks = chunks
 	if next.beside = len(w.places); next.beside < next.room {
-		next.beside = max(next.room, next.beside+next.beside/4)
+		next.beside = max(next.room, next.beside+next.beside/8)
 		w.resizePlaces(next.beside)
 	}
 	w.lookup = &next

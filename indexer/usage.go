@@ -31,7 +31,10 @@ func (s *Snapshot[T]) Usage() Usage {
 	u := Usage{Objects: intern.Allocated(unsafe.Sizeof(*s)) + s.objs.Bytes(intern.Allocated, (*keys).size) + s.lookup.bytes(s.Len(), len(s.tables) > 0) + s.buckets.Bytes(intern.Allocated), Indexes: make(map[string]int, len(s.tables))}
 	s.buckets.Each(func(b *bucket) bool {
 		var number uint32
-		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + b.numbers.Bytes(intern.Allocated, nil) + intern.Allocated(uintptr(cap(b.recent))*unsafe.Sizeof(number))
+		u.Objects += intern.Allocated(unsafe.Sizeof(*b)) + intern.Allocated(uintptr(cap(b.recent))*unsafe.Sizeof(number))
+		if b.placed != nil {
+			u.Objects += intern.Allocated(unsafe.Sizeof(*b.placed)) + b.placed.Bytes(intern.Allocated, nil)
+		}
 		return true
 	})
 	for _, t := range s.tables {

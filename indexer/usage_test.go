@@ -17,12 +17,20 @@ func liveHeap() int {
 	return int(m.HeapAlloc)
 }
 
-// Usage is what the heap says, for indexes with few objects per value and with many.
+// Usage is what the heap says, for indexes with few objects per value and with many, and with few
+// namespaces and many.
 func TestUsageIsWhatTheHeapSays(t *testing.T) {
+	for _, namespaces := range []int{10, 500} {
+		usageIsWhatTheHeapSays(t, namespaces)
+	}
+}
+
+func usageIsWhatTheHeapSays(t *testing.T, namespaces int) {
+	t.Helper()
 	const n = 20_000
 	pods := make([]*pod, n)
 	for i := range pods {
-		pods[i] = newPod("ns-"+strconv.Itoa(i%10), "pod-"+strconv.Itoa(i))
+		pods[i] = newPod("ns-"+strconv.Itoa(i%namespaces), "pod-"+strconv.Itoa(i))
 		pods[i].Spec.NodeName = "node-" + strconv.Itoa(i%50)
 		pods[i].Spec.Hostname = "host-" + strconv.Itoa(i)
 	}
@@ -40,7 +48,7 @@ func TestUsageIsWhatTheHeapSays(t *testing.T) {
 		snap := b.Commit()
 		heap := liveHeap() - before
 		u := snap.Usage()
-		assert.InEpsilon(t, heap, u.Total(), 0.02, "%d indexes", len(indexes))
+		assert.InEpsilon(t, heap, u.Total(), 0.02, "%d namespaces, %d indexes", namespaces, len(indexes))
 		assert.Len(t, u.Indexes, len(indexes))
 		runtime.KeepAlive(ix)
 	}
