@@ -299,6 +299,7 @@ func (b *Batch[T]) insert(key *types.NamespacedName, h uint64, obj T) uint32 {
 // makeTable puts what there is into a table, as the store is not going to be small.
 func (b *Batch[T]) makeTable() {
 	s, w := b.next, &b.ix.lookup
+	w.edited = &bucketCache{}
 	s.objs.Each(func(number uint32, obj T, keys *keys) bool {
 		key := keys.key(number)
 		w.add(s.shared.hasher.key(&key), s.gen, number, w.places[number], keys, s.shared.pointer(obj))

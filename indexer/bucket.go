@@ -106,8 +106,7 @@ func (s *Snapshot[T]) bucket(namespace string) (*bucket, bool) {
 
 // editBucket returns the namespace for the batch to edit, and adds it if there is none.
 func (s *Snapshot[T]) editBucket(name string, w *lookupWriter) *bucket {
-	cached := w.edited.at(name)
-	if nb := *cached; nb != nil && nb.gen == s.gen && nb.name == name {
+	if nb := w.edited.get(name); nb != nil && nb.gen == s.gen && nb.name == name {
 		return nb
 	}
 	h := s.shared.hasher.str(name)
@@ -115,7 +114,7 @@ func (s *Snapshot[T]) editBucket(name string, w *lookupWriter) *bucket {
 	if at == nil {
 		nb := &bucket{name: name, gen: s.gen}
 		s.buckets.Put(s.gen, h, nb, never, func(o *bucket) uint64 { return s.shared.hasher.str(o.name) })
-		*cached = nb
+		w.edited.set(name, nb)
 		return nb
 	}
 	// Edit has copied the node, not what it points to: the bucket has a generation of
@@ -125,7 +124,7 @@ func (s *Snapshot[T]) editBucket(name string, w *lookupWriter) *bucket {
 		next.gen = s.gen
 		*at = &next
 	}
-	*cached = *at
+	w.edited.set(name, *at)
 	return *at
 }
 
@@ -133,18 +132,33 @@ func (s *Snapshot[T]) editBucket(name string, w *lookupWriter) *bucket {
 // with many short-lived namespaces would collect them.
 func (s *Snapshot[T]) removeBucket(nb *bucket, w *lookupWriter) {
 	s.buckets.Remove(s.gen, s.shared.hasher.str(nb.name), func(o *bucket) bool { return o == nb })
-	*w.edited.at(nb.name) = nil
+	w.edited.set(nb.name, nil)
 }
 
 // bucketCache has some of the buckets that were edited last, for the next object of the same
 // namespace. A bucket counts if its generation is that of the batch: no other version is as new.
 type bucketCache [32]*bucket
 
-// at returns the only place where the namespace may be. The ends of names differ most.
-func (c *bucketCache) at(name string) **bucket {
-	h := uint32(0)
+// get returns what there is in the place of a namespace, which may be another one. A nil cache,
+// which is that of a small store, has nothing.
+func (c *bucketCache) get(name string) *bucket {
+	if c == nil {
+		return nil
+	}
+	return c[place(name)]
+}
+
+// set puts a bucket, or nil, into the place of a namespace.
+func (c *bucketCache) set(name string, nb *bucket) {
+	if c != nil {
+		c[place(name)] = nb
+	}
+}
+
+// place returns where in the cache a namespace may be. The ends of names differ most.
+func place(name string) (h uint32) {
 	for i := max(0, len(name)-3); i < len(name); i++ {
 		h = h*11 + uint32(name[i])
 	}
-	return &c[h%uint32(len(c))]
+	return h % uint32(len(bucketCache{}))
 }

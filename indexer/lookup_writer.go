@@ -27,7 +27,7 @@ type lookupWriter struct {
 	signatures []uint64
 	// undo has what the places were that the batch has changed, for Discard.
 	undo   []placed
-	edited bucketCache
+	edited *bucketCache // nil in a small store
 }
 
 // placed is a number and its place.
@@ -55,7 +55,7 @@ func (w *lookupWriter) drop() {
 	for i := range w.chunks {
 		retire(w.chunks[i]) // a state that the batch has frozen may still be read
 	}
-	w.lookup, w.used, w.live = emptyLookup, 0, 0
+	w.lookup, w.used, w.live, w.edited = emptyLookup, 0, 0, nil
 	if len(w.places) > neighbours {
 		w.resizePlaces(neighbours)
 	}

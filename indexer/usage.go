@@ -50,7 +50,7 @@ func (t *lookup) bytes(objects int, indexed bool) (n int) {
 	var signature uint64
 	numbers := uintptr(t.beside)
 	if t != emptyLookup {
-		n = intern.Allocated(unsafe.Sizeof(*t)) + intern.Allocated(uintptr(len(t.cells))*unsafe.Sizeof(t.cells[0])) +
+		n = intern.Allocated(unsafe.Sizeof(*t)) + intern.Allocated(unsafe.Sizeof(bucketCache{})) + intern.Allocated(uintptr(len(t.cells))*unsafe.Sizeof(t.cells[0])) +
 			intern.Allocated(uintptr(len(t.chunks))*unsafe.Sizeof(t.chunks[0]))
 		for _, c := range t.chunks {
 			n += intern.Allocated(uintptr(len(c)) * unsafe.Sizeof(latest{}))

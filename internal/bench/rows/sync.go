@@ -109,6 +109,13 @@ func compareSyncs(row bench.Row, w wire, relist bool) bench.Row {
 
 // warmUp lets the server build its responses.
 func warmUp(url string, w wire) {
+	resp := request(url, w)
+	_, _ = resp.Body.Read(make([]byte, 1)) // the remaining bytes are ready, too
+	resp.Body.Close()
+}
+
+// request asks for all pods.
+func request(url string, w wire) *http.Response {
 	query := "/api/v1/pods"
 	if w.watchList {
 		query += "?watch=1&sendInitialEvents=true"
@@ -117,9 +124,7 @@ func warmUp(url string, w wire) {
 	if w.protobuf {
 		req.Header.Set("Accept", "application/vnd.kubernetes.protobuf")
 	}
-	resp := must(http.DefaultTransport.RoundTrip(req))
-	_, _ = resp.Body.Read(make([]byte, 1)) // the remaining bytes are ready, too
-	resp.Body.Close()
+	return must(http.DefaultTransport.RoundTrip(req))
 }
 
 // relisting is a second list after a first one.
