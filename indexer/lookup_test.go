@@ -169,6 +169,7 @@ func (h *history) tableHasExactly(t testing.TB) {
 		return true
 	})
 	if w.small() {
+		require.Nil(t, w.edited)
 		require.Equal(t, []int{0, 0}, []int{w.live, w.used})
 		require.LessOrEqual(t, len(w.places), neighbours)
 		require.LessOrEqual(t, len(w.signatures), neighbours)

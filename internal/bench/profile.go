@@ -3,11 +3,15 @@ package bench
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/pprof"
 )
 
 // profileCPU profiles until stop is called.
 func profileCPU(file string) (stop func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, err
+	}
 	f, err := os.Create(file)
 	if err != nil {
 		return nil, err

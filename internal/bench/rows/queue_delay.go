@@ -60,16 +60,21 @@ func delayRow() bench.Row {
 	return onNewQueues(bench.Row{
 		Area: "queue", Work: "AddAfter, nothing due",
 		Does: "One goroutine adds 100,000 keys with delays of 1 to 2 hours, spread at random; a unit is a key.",
-		Per:  n, Repeat: 1,
+		Per:  n, Repeat: 1, MoreRounds: 5,
 		Want: bench.Target{Ratio: 3, Allocs: bench.AtMost(0.1)},
-	}, func() func(queue) {
+	}, addDelayed(n))
+}
+
+// addDelayed adds n keys that are not due.
+func addDelayed(n int) func() func(queue) {
+	return func() func(queue) {
 		ks, ds := keys(n), delays(n, time.Hour, 2*time.Hour)
 		return func(q queue) {
 			for i, k := range ks {
 				q.AddAfter(k, ds[i])
 			}
 		}
-	})
+	}
 }
 
 // rateLimitRow is the limiter's bookkeeping on top of that.
@@ -78,9 +83,14 @@ func rateLimitRow() bench.Row {
 	return onNewQueues(bench.Row{
 		Area: "queue", Work: "AddRateLimited, then Forget",
 		Does: "50,000 keys are added with an exponential delay, asked for their number of requeues, and forgotten; a unit is a key.",
-		Per:  n, Repeat: 1, Quick: true,
+		Per:  n, Repeat: 1, Quick: true, MoreRounds: 5,
 		Want: bench.Target{Ratio: 1.5, Allocs: bench.AtMost(0.15)},
-	}, func() func(queue) {
+	}, failAndForget(n))
+}
+
+// failAndForget adds n keys that have failed, and forgets that.
+func failAndForget(n int) func() func(queue) {
+	return func() func(queue) {
 		ks := keys(n)
 		return func(q queue) {
 			for _, k := range ks {
@@ -91,27 +101,29 @@ func rateLimitRow() bench.Row {
 				q.Forget(k)
 			}
 		}
-	})
+	}
 }
 
 // onNewQueues compares work that needs a new queue for each run.
 func onNewQueues(row bench.Row, prepare func() func(queue)) bench.Row {
-	side := func(create func() queue) func() bench.Subject {
-		return func() bench.Subject {
-			work := prepare()
-			var q queue
-			return bench.Subject{
-				Before: func() { q = create() },
-				Run: func(n int) {
-					for range n {
-						work(q)
-					}
-				},
-				After: func() { q.ShutDown() },
-			}
+	row.Ours = bench.Side{Who: informerkit, Setup: newEachTime(ourQueue, prepare)}
+	row.Theirs = bench.Side{Who: clientGo, Setup: newEachTime(clientGoQueue, prepare)}
+	return row
+}
+
+// newEachTime returns the set-up of work that needs a new queue for each run.
+func newEachTime(create func() queue, prepare func() func(queue)) func() bench.Subject {
+	return func() bench.Subject {
+		work := prepare()
+		var q queue
+		return bench.Subject{
+			Before: func() { q = create() },
+			Run: func(n int) {
+				for range n {
+					work(q)
+				}
+			},
+			After: func() { q.ShutDown() },
 		}
 	}
-	row.Ours = bench.Side{Who: informerkit, Setup: side(ourQueue)}
-	row.Theirs = bench.Side{Who: clientGo, Setup: side(clientGoQueue)}
-	return row
 }

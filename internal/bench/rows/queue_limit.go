@@ -37,7 +37,25 @@ func queueLimitRows() []bench.Row {
 			Want: bench.Target{Ratio: 0.5},
 		}, pass(20_000, 8, 8)),
 		delayLimitRow(),
+		newQueueLimitRow(bench.Row{
+			Work: "limit: AddAfter, nothing due",
+			Does: "100,000 keys with delays of 1 to 2 hours are added to our queue, and to the least there can be: a lock, a map, and slices of keys; a unit is a key.",
+			Per:  100_000,
+		}, func() queue { return newBareDelays() }, addDelayed(100_000)),
+		newQueueLimitRow(bench.Row{
+			Work: "limit: AddRateLimited, then Forget",
+			Does: "50,000 keys are added, asked for and forgotten as above, and likewise in the least there can be: the same with one more map, of failures; a unit is a key.",
+			Per:  50_000,
+		}, func() queue { return &bareFailures{newBareDelays(), map[key]int{}} }, failAndForget(50_000)),
 	}
+}
+
+// newQueueLimitRow compares work that needs a new queue for each run.
+func newQueueLimitRow(row bench.Row, least func() queue, prepare func() func(queue)) bench.Row {
+	row.Area, row.Repeat, row.MoreRounds, row.Want = "queue", 1, 5, bench.Target{Ratio: 0.5}
+	row.Ours = bench.Side{Who: informerkit, Setup: newEachTime(ourQueue, prepare)}
+	row.Theirs = bench.Side{Who: "mutex, maps and slices", Setup: newEachTime(least, prepare)}
+	return row
 }
 
 // delayLimitRow is the same for keys that come later.
@@ -50,7 +68,7 @@ func delayLimitRow() bench.Row {
 		Per:  n, MoreRounds: 3,
 		Ours: bench.Side{Who: informerkit, Setup: func() bench.Subject { return work(ourQueue()) }},
 		Theirs: bench.Side{Who: "mutex, map and slices", Setup: func() bench.Subject {
-			return work(&bareDelays{bareQueue: newBareQueue(), start: time.Now()})
+			return work(newBareDelays())
 		}},
 		Want: bench.Target{Ratio: 0.5},
 	}
@@ -68,6 +86,8 @@ type bareDelays struct {
 }
 
 const bareSlots = 64
+
+func newBareDelays() *bareDelays { return &bareDelays{bareQueue: newBareQueue(), start: time.Now()} }
 
 func (q *bareDelays) AddAfter(k key, d time.Duration) {
 	at := (time.Since(q.start) + d).Milliseconds() + 1
@@ -105,6 +125,33 @@ func (q *bareDelays) release() {
 		clear(*slot)
 		*slot = (*slot)[:0]
 	}
+}
+
+// bareFailures is the least that counts failures, too. It has no bound for the delays.
+type bareFailures struct {
+	*bareDelays
+
+	failures map[key]int
+}
+
+func (q *bareFailures) AddRateLimited(k key) {
+	q.mu.Lock()
+	n := q.failures[k]
+	q.failures[k] = n + 1
+	q.mu.Unlock()
+	q.AddAfter(k, 5*time.Millisecond<<n)
+}
+
+func (q *bareFailures) NumRequeues(k key) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.failures[k]
+}
+
+func (q *bareFailures) Forget(k key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.failures, k)
 }
 
 // bareQueue is the least that a queue of keys can be.
@@ -164,6 +211,9 @@ func (q *bareQueue) take() key {
 	q.n--
 	return k
 }
+
+// ShutDown does nothing: nothing waits.
+func (q *bareQueue) ShutDown() {}
 
 // Done does nothing: a bareQueue does not know which keys are held.
 func (q *bareQueue) Done(key) {}

@@ -24,6 +24,8 @@ func writeRows() []bench.Row {
 		Work: "single writes",
 		Does: "One goroutine updates pods of 100k in random order, each visible at once, with one index, of the node.",
 		Want: bench.Target{Figure: bench.AtMost(1200), Bytes: bench.AtMost(800)},
+
+		MoreRounds: 3, // as it waits for memory that others on the host use, too
 	}
 	rows := []bench.Row{
 		compareStores(batched, clientGoStore, someIndexes(2), batches(big, 1000)),
@@ -72,6 +74,8 @@ func addRow(indexes int) bench.Row {
 		Does: "20,000 pods are added to a new store; a unit is a pod. The indexes are namespace, node, a label, owner, another label.",
 		Per:  n, Rate: true,
 		Want: bench.Target{Ratio: 1},
+
+		MoreRounds: 3,
 	}
 	side := func(i implementation) bench.Side {
 		return bench.Side{Who: i.who, Setup: func() bench.Subject {
