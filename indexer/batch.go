@@ -3,7 +3,6 @@ package indexer
 import (
 	"fmt"
 	"iter"
-	"math/bits"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -84,29 +83,34 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 // The snapshot of the batch is dropped as garbage. Only the table of keys, which all
 // snapshots share, has to be restored.
 func (b *Batch[T]) Discard() {
-	if b.next != nil {
-		if b.dirty {
-			b.restore()
-		}
-		b.ix.lookup.ended(b.next.gen)
-		if d := b.next.shared.mutations; d != nil {
-			d.pending = nil // the writes are not going to be published
-		}
-		b.next = nil
-		b.ix.writer.Unlock()
+	s := b.next
+	if s == nil {
+		return
 	}
+	defer b.ix.writer.Unlock()
+	b.next = nil
+	if d := s.shared.mutations; d != nil {
+		d.pending = nil // the writes are not going to be published
+	}
+	if b.dirty {
+		b.restore(s)
+	}
+	b.ix.lookup.ended(s.gen)
 }
 
 // restore brings the table back to the published state, which readers of the published
 // snapshot do not need, but the next batch does. It costs what the batch has changed.
-func (b *Batch[T]) restore() {
+func (b *Batch[T]) restore(discarded *Snapshot[T]) {
 	published, w := b.ix.Snapshot(), &b.ix.lookup
 	if published.lookup == emptyLookup {
 		w.drop()
 	}
-	pmap.DiffArrays(b.next.objs, published.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
+	if w.edited != nil {
+		clear(w.edited[:]) // of what is garbage now
+	}
+	pmap.DiffArrays(discarded.objs, published.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
 		if !w.small() {
-			b.restoreNumber(published, number, d)
+			b.restoreNumber(discarded.gen, published, number, d)
 		}
 		if d.HasNew {
 			// Whatever the signature was, the next write looks at the values themselves.
@@ -118,8 +122,8 @@ func (b *Batch[T]) restore() {
 }
 
 // restoreNumber brings back what the table has under a number.
-func (b *Batch[T]) restoreNumber(published *Snapshot[T], number uint32, d *pmap.ArrayDelta[T, keys]) {
-	w, gen := &b.ix.lookup, b.next.gen
+func (b *Batch[T]) restoreNumber(gen uint64, published *Snapshot[T], number uint32, d *pmap.ArrayDelta[T, keys]) {
+	w := &b.ix.lookup
 	hash := func(keys *keys) uint64 {
 		key := keys.key(number)
 		return published.shared.hasher.key(&key)
@@ -263,11 +267,7 @@ func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 		number = b.insert(&key, h, obj)
 	}
 	if len(s.tables) > 0 {
-		if b.ix.lookup.sign(number, signature) && existed && sure {
-			b.forget()
-		} else {
-			b.changed(number, entry[T]{old, existed}, entry[T]{obj, true})
-		}
+		b.index(number, entry[T]{old, existed}, obj, signature, sure)
 	}
 	b.watch(key, entry[T]{obj, true})
 	return old, existed
@@ -292,7 +292,7 @@ func (b *Batch[T]) insert(key *types.NamespacedName, h uint64, obj T) uint32 {
 	*edit.Keys = (*edit.Keys).with(number, key, edit.Own, false)
 	w.add(h, s.gen, number, unplaced, *edit.Keys, s.shared.pointer(obj))
 	nb.add(w, s.gen, number)
-	s.lookup = w.lookup
+	s.lookup, s.removed = w.lookup, w.removed // which belong together
 	return number
 }
 
@@ -321,6 +321,7 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	}
 	b.dirty = true
 	w := &b.ix.lookup
+	signature := w.signature(number)
 	nb := s.editBucket(key.Namespace, w)
 	nb.remove(w, s.gen, number)
 	if nb.len() == 0 {
@@ -335,28 +336,61 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	w.log(h, number)
 	w.remove(h, s.gen, number, s.objs.Keys(number))
 	s.lookup, s.removed = w.lookup, w.removed
-	b.changed(number, entry[T]{old, true}, entry[T]{})
+	b.changed(number, entry[T]{old, true}, entry[T]{}, signature)
 	b.watch(key, entry[T]{})
 	return old, true
 }
 
-// changed brings every index from the old version of an object to the new one.
-func (b *Batch[T]) changed(number uint32, before, after entry[T]) {
+// index brings every index to a new version of an object, which sign was last called for.
+func (b *Batch[T]) index(number uint32, before entry[T], obj T, signature uint64, sure bool) {
+	was := b.ix.lookup.sign(number, signature)
+	if before.ok && sure && was == signature {
+		b.forget()
+		return
+	}
+	b.changed(number, before, entry[T]{obj, true}, was)
+}
+
+// changed brings every index from the old version of an object, with the signature that it had
+// when it was stored, to the new one.
+func (b *Batch[T]) changed(number uint32, before, after entry[T], signature uint64) {
 	s := b.next
+	var found uint64   // the signature of what the old version was taken out of
+	var moved []string // the indexes that show that it is not what was stored
 	// Every index sees every write before Commit: objects and indexes are published by
 	// one pointer, and cannot disagree in any snapshot.
 	for i, t := range s.tables {
-		own := t.change(s.gen, number, before, after)
-		if own != t {
-			// The slice still belongs to the snapshot that the batch began with. One
-			// clone per batch, or per freeze, is enough.
-			if !b.ownTables {
-				s.tables = slices.Clone(s.tables)
-				b.ownTables = true
-			}
-			s.tables[i] = own
+		own, h, ok := t.change(s.gen, number, before, after)
+		b.setTable(i, own)
+		found += h
+		if !ok {
+			moved = append(moved, own.definition().Name())
 		}
 	}
+	// Where the old version has fewer values than when it was stored, no index can see that. A number
+	// that stays under a value would sooner or later be that of another object.
+	if !before.ok || len(moved) == 0 && (signature == 0 || signature == found) {
+		return
+	}
+	s.shared.warnChanged(before.obj, moved...)
+	for i, t := range s.tables {
+		b.setTable(i, t.repair(s.gen, number, before, after))
+	}
+}
+
+// setTable makes a table that of the batch.
+func (b *Batch[T]) setTable(i int, t table[T]) {
+	s := b.next
+	if t == s.tables[i] {
+		return
+	}
+	// The slice still belongs to the snapshot that the batch began with. One
+	// clone per batch, or per freeze, is enough.
+	if !b.ownTables {
+		s.tables = slices.Clone(s.tables)
+		b.ownTables = true
+	}
+	s.tables[i] = t
 }
 
 // forget releases what sign keeps for changed.
@@ -379,12 +413,14 @@ func (b *Batch[T]) watch(key types.NamespacedName, after entry[T]) {
 // An update after which the signature is the same changes no index. That saves calling
 // the functions for the old version, which may have been modified and is probably not in
 // the CPU caches any more, and looking it up in each index. The hash has 64 bits and a
-// random seed: that different values have the same is as good as impossible.
+// random seed: that different values have the same is as good as impossible. It is the sum of
+// those of the indexes, each of which has a salt of its own: so changed can tell what it was
+// from those indexes alone that it has looked at.
 func (b *Batch[T]) sign(obj T) (signature uint64, sure bool) {
 	sure = true
 	for _, t := range b.next.tables {
 		h, ok := t.evaluate(obj)
-		signature = bits.RotateLeft64(signature, 7)*0x9e3779b97f4a7c15 + h
+		signature += h
 		sure = sure && ok
 	}
 	return signature, sure

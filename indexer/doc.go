@@ -74,7 +74,8 @@
 //
 // snapshot.go is what readers see, batch.go makes the next one, indexer.go has the
 // pointer and the lock between them. lookup.go finds an object by its key, lookup_writer.go
-// keeps that up to date, keys.go has the keys, and removal.go is for old snapshots. bucket.go is a namespace. An index is index.go (the
-// definition), table.go (its state) and group.go (the objects of one value); the others use
-// these. The maps are package indexer/internal/pmap.
+// keeps that up to date, keys.go has the keys, and removal.go is for old snapshots.
+// bucket.go is a namespace. An index is index.go (the definition), table.go (its state) and
+// group.go (the objects of one value); the others use these. The maps are package
+// indexer/internal/pmap.
 package indexer

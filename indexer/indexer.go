@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer/internal/pmap"
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Errors for wrong arguments; test for them with errors.Is.
@@ -102,6 +103,13 @@ func (sh *shared[T]) noteScan(name string) bool {
 	}
 	_, before := sh.scanned.Load().LoadOrStore(name, true)
 	return !before
+}
+
+// warnChanged logs that the indexes are searched for an object, and the names of those that did not
+// have it where its values are now. There may be none: it may have fewer values than it had.
+func (sh *shared[T]) warnChanged(obj T, indexes ...string) {
+	sh.log.Warn("indexer: an object was changed after it was stored, or an index function is not a function of the object",
+		"object", object.KeyOf(obj).String(), "indexes", indexes)
 }
 
 // pointer returns the object as a plain pointer, or nil if it is none.
@@ -207,6 +215,7 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	// A new slice: the one of cur belongs to snapshots that readers hold. An append to
 	// it could write into an array that another snapshot shares.
 	next.tables = append(append(make([]table[T], 0, len(cur.tables)+1), cur.tables...), t)
+	ix.lookup.signatures = nil // they say nothing of the values in this index
 	ix.current.Store(&next)
 	return nil
 }
@@ -223,7 +232,11 @@ func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) table[T] {
 		if after.ok {
 			t.evaluate(after.obj)
 		}
-		t = t.change(gen, number, before, after)
+		var ok bool
+		if t, _, ok = t.change(gen, number, before, after); !ok {
+			to.shared.warnChanged(before.obj, t.definition().Name())
+			t = t.repair(gen, number, before, after)
+		}
 		return true
 	})
 	return t
@@ -244,6 +257,7 @@ func (ix *Indexer[T]) RemoveIndex(name string) error {
 	// older than the next batch.
 	next := *cur
 	next.tables = append(append(make([]table[T], 0, len(cur.tables)-1), cur.tables[:i]...), cur.tables[i+1:]...)
+	ix.lookup.signatures = nil // they are also of the values in this index
 	ix.current.Store(&next)
 	return nil
 }

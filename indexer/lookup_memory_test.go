@@ -201,3 +201,121 @@ func TestFrozenStateOfADiscardedBatchKeepsNoNewerObjects(t *testing.T) {
 	require.NotContains(t, collected(later...), false)
 	require.Equal(t, 3*neighbours, frozen.Len())
 }
+
+// length returns how many removals follow.
+func (r *removal) length() (n int) {
+	for e := r.next.Load(); e != nil; e = e.next.Load() {
+		n++
+	}
+	return n
+}
+
+// A snapshot that is kept has a list of what was removed since. The writer does not make it longer for
+// ever, whether what it did was published or not, and each snapshot finds what it has.
+func TestListOfRemovalsIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 7, 8, 9, 100, 3000} {
+		ix := newIndexer(t)
+		pods := make([]*pod, n)
+		for i := range pods {
+			pods[i] = newPod("n", fmt.Sprint("p", i))
+		}
+		set(t, ix, pods...)
+		type version struct {
+			*Snapshot[*pod]
+			missing int // the number of a pod, or -1
+		}
+		versions := []version{{ix.Snapshot(), -1}}
+		most := max(goneLeast, 2*n) + 1
+		tables, last := 0, ix.lookup.lookup
+		for i := range 5 * most {
+			if ix.lookup.lookup != last {
+				tables, last = tables+1, ix.lookup.lookup
+			}
+			b := ix.Batch()
+			b.Delete(key("n", fmt.Sprint("p", i%n)))
+			if i%3 == 0 {
+				b.Discard()
+				continue
+			}
+			if s := b.Commit(); i%(most/7) == 0 {
+				versions = append(versions, version{s, i % n})
+			}
+			s := set(t, ix, pods[i%n])
+			if i%(most/5) == 0 {
+				versions = append(versions, version{s, -1})
+			}
+		}
+		longest := 0
+		for _, v := range versions {
+			longest = max(longest, v.removed.length())
+			for i, p := range pods {
+				got, ok := v.Get(key("n", p.Name))
+				require.Equal(t, i != v.missing, ok)
+				require.True(t, !ok || got == p)
+			}
+			_, ok := v.Get(key("n", "none"))
+			require.False(t, ok)
+		}
+		require.LessOrEqual(t, tables, 6, "how often all of it was copied")
+		require.LessOrEqual(t, longest, most)
+		if n <= neighbours {
+			require.Zero(t, longest, "it needs none")
+		} else {
+			require.Greater(t, longest, most/2)
+		}
+	}
+}
+
+// The buckets that a batch has edited are garbage when it is discarded.
+func TestDiscardClearsTheCacheOfNamespaces(t *testing.T) {
+	t.Parallel()
+	ix := newIndexer(t)
+	set(t, ix, numbered(100)...)
+	b := ix.Batch()
+	_, _, err := b.Set(newPod("ns-1", "p"))
+	require.NoError(t, err)
+	require.NotNil(t, ix.lookup.edited.get("ns-1"))
+	b.Discard()
+	require.Equal(t, bucketCache{}, *ix.lookup.edited)
+}
+
+// The batch makes a table and empties it again, so that there is less of it than a small store has.
+func TestDiscardOfABatchThatHasEmptiedASmallStore(t *testing.T) {
+	t.Parallel()
+	app := LabelIndex[*pod]("app")
+	for _, indexes := range [][]IndexDefinition[*pod]{nil, {app}} {
+		for n := range neighbours + 1 {
+			ix := newIndexer(t, indexes...)
+			pods := make([]*pod, n)
+			for i := range pods {
+				pods[i] = newPod("n", fmt.Sprint("p", i), "app", "web")
+			}
+			set(t, ix, pods...)
+			b := ix.Batch()
+			for i := range minCells*neighbours + 1 {
+				_, _, err := b.Set(newPod("n", fmt.Sprint("p", i), "app", "db"))
+				require.NoError(t, err)
+			}
+			_, err := b.Replace(nil)
+			require.NoError(t, err)
+			b.Discard()
+
+			// The next batch gets the lock, and finds all that there is.
+			s := set(t, ix, newPod("n", "next", "app", "web"))
+			require.Equal(t, n+1, s.Len())
+			require.Len(t, slices.Collect(s.ByNamespace("n")), n+1)
+			if len(indexes) > 0 {
+				require.Len(t, by(t, s, app, "web"), n+1)
+				require.Empty(t, by(t, s, app, "db"))
+			}
+			for _, p := range pods {
+				removeNames(ix, p.Name)
+			}
+			require.Equal(t, 1, ix.Len())
+			if len(indexes) > 0 {
+				require.Equal(t, []string{"n/next"}, by(t, ix.Snapshot(), app, "web"))
+			}
+		}
+	}
+}

@@ -549,9 +549,9 @@ func TestTableGrowsAndShrinksByChunks(t *testing.T) {
 	check(all, pods)
 
 	// The last number in use is in the second chunk.
-	some := append(slices.Clone(pods[:3000]), pods[5000])
+	some := append(slices.Clone(pods[:1500]), pods[5000])
 	remove(pods[5001:])
-	remove(pods[3000:5000])
+	remove(pods[1500:5000])
 	require.Equal(t, 2, len(ix.lookup.chunks)) //nolint:testifylint // Len would print them
 	fewer := ix.Snapshot()
 	check(fewer, some)

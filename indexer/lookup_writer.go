@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"math/bits"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -18,17 +17,22 @@ type lookupWriter struct {
 	used    int      // cells that are not 0
 	live    int      // cells that have a number
 	removed *removal // the last one, whether that batch was committed or not
+	gone    int      // removals since the table was made
 	gen     uint64   // of the last batch, likewise
 	direct  bool     // objects are plain pointers, so the table can have them
 
 	// What only the writer needs to know of each number: the place among the numbers of the
-	// namespace, and the signature of the index values, if there ever were indexes.
+	// namespace, and the signature of the index values, or 0 if that is not known.
 	places     []uint32
 	signatures []uint64
 	// undo has what the places were that the batch has changed, for Discard.
 	undo   []placed
 	edited *bucketCache // nil in a small store
 }
+
+// goneLeast is how many removals there are at least before they are a reason for a new table, which
+// takes longer to make than an object to remove.
+const goneLeast = 1024
 
 // placed is a number and its place.
 type placed struct{ number, place uint32 }
@@ -56,7 +60,8 @@ func (w *lookupWriter) drop() {
 		retire(w.chunks[i]) // a state that the batch has frozen may still be read
 	}
 	w.lookup, w.used, w.live, w.edited = emptyLookup, 0, 0, nil
-	if len(w.places) > neighbours {
+	// It may have been made smaller than that of a small store, too.
+	if w.places != nil && len(w.places) != neighbours {
 		w.resizePlaces(neighbours)
 	}
 }
@@ -129,14 +134,16 @@ func (w *lookupWriter) remove(h, gen uint64, number uint32, keys *keys) {
 		w.used--
 	}
 	// The last few objects may have high numbers, so that what leads from numbers is still
-	// large when the table is as small as can be.
-	if len(w.cells) > minCells && w.live < len(w.cells)/8 || w.live < minCells && w.room > minCells*neighbours {
+	// large when the table is as small as can be. And a new table has a new list of removals.
+	if len(w.cells) > minCells && w.live < len(w.cells)/8 || w.live < minCells && w.room > minCells*neighbours ||
+		w.gone > max(goneLeast, 2*w.live) {
 		w.resize(w.live)
 	}
 }
 
 // resize makes a table for n objects and copies what is in use. Readers go on with the old
-// one until they load the next snapshot.
+// one until they load the next snapshot. Nothing is taken out of that any more, so its list of
+// removals ends here: it does not grow for as long as a snapshot is kept.
 //
 // Cells are copied about in the order of their hashes, so both tables are read and written
 // from one end to the other: no object and no name is looked at.
@@ -144,6 +151,7 @@ func (w *lookupWriter) resize(n int) {
 	old := w.cells
 	size := sizeFor(n)
 	w.lookup = &lookup{cells: make([]atomic.Uint64, size), shift: uint8(64 - bits.TrailingZeros(uint(size))), chunks: w.chunks, room: w.room, beside: w.beside}
+	w.removed, w.gone = &removal{}, 0
 	w.live = 0
 	numbers := 0 // all in use are less
 	// No reader has the new cells yet, so they can be stored without a barrier each.
@@ -285,31 +293,40 @@ func (w *lookupWriter) set(gen uint64, number uint32, object unsafe.Pointer) {
 	atomic.StorePointer(&w.change(gen, number).objects[number%neighbours], object)
 }
 
-// sign stores a signature, and reports whether it was the same before.
-func (w *lookupWriter) sign(number uint32, signature uint64) (same bool) {
+// sign stores a signature, and returns what it was before.
+func (w *lookupWriter) sign(number uint32, signature uint64) (was uint64) {
 	if w.signatures == nil {
 		w.signatures = make([]uint64, len(w.places))
 	}
-	at := &w.signatures[number]
-	same = *at == signature
-	*at = signature
-	return same
+	was, w.signatures[number] = w.signatures[number], signature
+	return was
 }
 
-// unsign makes sure that the next signature of that number is another. A random one is as
-// unlikely to be the same as that of other values.
+// signature returns that of a number.
+func (w *lookupWriter) signature(number uint32) uint64 {
+	if w.signatures == nil {
+		return 0
+	}
+	return w.signatures[number]
+}
+
+// unsign forgets the signature of a number.
 func (w *lookupWriter) unsign(number uint32) {
 	if w.signatures != nil {
-		w.signatures[number] = rand.Uint64()
+		w.signatures[number] = 0
 	}
 }
 
-// log appends the removal of an object to the list.
+// log appends the removal of an object to the list, which a small store does not need.
 func (w *lookupWriter) log(h uint64, number uint32) {
+	w.undo = append(w.undo, placed{number, w.places[number]})
+	if w.small() {
+		return
+	}
 	r := &removal{cell: cellOf(h, number)}
 	w.removed.next.Store(r)
 	w.removed = r
-	w.undo = append(w.undo, placed{number, w.places[number]})
+	w.gone++
 }
 
 // ended releases what was needed until the end of the batch gen.

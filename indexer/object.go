@@ -14,8 +14,9 @@ import (
 type Object = object.Object
 
 // FormatKey returns a key in client-go's string form: "namespace/name", or "name" for
-// a cluster-scoped object. [ParseKey] is its inverse. (The String method
-// of the key puts a slash before the name of a cluster-scoped object.)
+// a cluster-scoped object. [ParseKey] is its inverse, unless the name has a slash, which the
+// API server accepts in none. (The String method of the key puts a slash before the name of a
+// cluster-scoped object.)
 func FormatKey(key types.NamespacedName) string {
 	if key.Namespace == "" {
 		return key.Name

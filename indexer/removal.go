@@ -7,7 +7,8 @@ import (
 
 // removal is an element of the list of the objects that were taken out of the table, oldest
 // first. A snapshot has the last removal of its time, and what follows is what it may miss
-// in the table. So the garbage collector keeps exactly what snapshots need.
+// in the table. So the garbage collector keeps no more than what snapshots need. The list ends with
+// its table.
 //
 //	snapshot A ──▶ removal ──▶ removal ──▶ removal ──▶ nil
 //	                              ▲           ▲

@@ -1,11 +1,9 @@
 package indexer
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
-	"math/bits"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,9 +25,14 @@ type table[T Object] interface {
 	// forget releases what evaluate keeps for change.
 	forget()
 	// change replaces the object with that number: before becomes after, of which either
-	// may be missing, and after is what evaluate was last called for. It returns t if that changes nothing in the index or if the batch
-	// gen made t, else an edited copy. It never panics.
-	change(gen uint64, number uint32, before, after entry[T]) table[T]
+	// may be missing, and after is what evaluate was last called for. It returns t if that
+	// changes nothing in the index or if the batch gen made t, else an edited copy. With it come
+	// the hash of the values that before was found under, as evaluate returned it, and whether
+	// it was found where it had to be. It never panics.
+	change(gen uint64, number uint32, before, after entry[T]) (next table[T], hash uint64, ok bool)
+	// repair follows change for an object of which before is not what was stored. It searches
+	// the whole index.
+	repair(gen uint64, number uint32, before, after entry[T]) table[T]
 	// failures iterates over the objects that are not in the index.
 	failures() iter.Seq2[types.NamespacedName, error]
 	// bytes returns the memory of the index.
@@ -63,9 +66,9 @@ type indexState[T Object, K comparable] struct {
 	// from write to write, and belong to the goroutine that holds the writer lock;
 	// readers of a published table use only index and shared.
 	old, new []K
-	failed   error // why there are no new ones
-	// salt distinguishes the hashes of evaluate from those of other indexes, so that no
-	// signature outlives a change of the set of indexes.
+	failed   error  // why there are no new ones
+	hash     uint64 // of the new ones
+	// salt distinguishes the hashes of evaluate from those of other indexes.
 	salt uint64
 }
 
@@ -93,23 +96,30 @@ func (t *indexTable[T, K]) own(gen uint64) *indexTable[T, K] {
 func (t *indexTable[T, K]) evaluate(obj T) (hash uint64, ok bool) {
 	st := t.state
 	if st.new, st.failed = st.call(st.new[:0], obj); st.failed != nil {
-		st.new = st.new[:0]
+		st.new, st.hash = st.new[:0], 0
 		return 0, false
 	}
-	hash = st.salt
-	for _, k := range st.new {
-		hash = bits.RotateLeft64(hash, 5)*0x9e3779b97f4a7c15 + maphash.Comparable(st.shared.hasher.seed, k)
+	st.hash = st.sum(st.new)
+	return st.hash, true
+}
+
+// sum returns the hash of values. Their order makes no difference: a function that iterates over
+// the labels of an object returns them in another order each time.
+func (st *indexState[T, K]) sum(vals []K) uint64 {
+	hash := st.salt
+	for _, k := range vals {
+		hash += maphash.Comparable(st.shared.hasher.seed, k)
 	}
-	return hash, true
+	return hash * (st.salt | 1) // so that values that two indexes exchange make another sum
 }
 
 // change calls the index function for the old version, unless the index has at most one
 // value per object and that stayed. It runs like evaluate.
-func (t *indexTable[T, K]) change(gen uint64, number uint32, before, after entry[T]) table[T] {
+func (t *indexTable[T, K]) change(gen uint64, number uint32, before, after entry[T]) (next table[T], hash uint64, ok bool) {
 	st := t.state
 	st.old = st.old[:0]
 	if !after.ok {
-		st.new, st.failed = st.new[:0], nil
+		st.new, st.failed, st.hash = st.new[:0], nil, 0
 	}
 	defer st.forget()
 	var failed, failedBefore error = st.failed, nil
@@ -122,16 +132,15 @@ func (t *indexTable[T, K]) change(gen uint64, number uint32, before, after entry
 		// is probably not in the CPU caches any more. A status update of a pod on the same
 		// node ends here.
 		if st.index.single && len(st.new) == 1 && t.has(st.new[0], number) {
-			return t
+			return t, st.hash, true
 		}
 		// The values of the old version are computed, not stored: storing them would
 		// cost memory for each object. It relies on index functions being deterministic
-		// and on objects being immutable; removeByFullScan repairs the index where one
-		// of these does not hold.
+		// and on objects being immutable; repair is for where one of these does not hold.
 		if st.old, failedBefore = st.call(st.old, before.obj); failedBefore != nil {
 			st.old = st.old[:0]
-		} else if after.ok && failed == nil && t.stays(number) {
-			return t
+		} else if hash = st.sum(st.old); after.ok && failed == nil && t.stays(number) {
+			return t, hash, true
 		}
 	}
 	c := t.own(gen)
@@ -143,8 +152,13 @@ func (t *indexTable[T, K]) change(gen uint64, number uint32, before, after entry
 		// must not keep the cache from following the server.
 		c.fail(gen, number, after.obj, failed)
 	}
-	c.move(gen, number, before, failedBefore)
-	return c
+	if !before.ok {
+		for _, k := range st.new {
+			c.add(gen, k, number)
+		}
+		return c, 0, true
+	}
+	return c, hash, c.move(gen, number) && failedBefore == nil
 }
 
 // stays reports whether the new version of an object has exactly the values of the old
@@ -177,33 +191,48 @@ func (st *indexState[T, K]) forget() {
 }
 
 // move takes the object with that number out of the groups of st.old and puts it into
-// those of st.new. The old version is only looked at if it is not where it should be, or
-// if its values are not known because of err.
-func (t *indexTable[T, K]) move(gen uint64, number uint32, before entry[T], err error) {
+// those of st.new, and reports whether it was in all of the former, and in none of the others.
+func (t *indexTable[T, K]) move(gen uint64, number uint32) (found bool) {
 	st := t.state
 	stays, was := newValueSet(st.new, len(st.old)), newValueSet(st.old, len(st.new))
-	lost := false
+	found = true
 	for _, k := range st.old {
 		// Not found: the function returns other values now than when the object was
 		// stored, so the number is in some other group.
 		if stays.has(k) {
-			lost = !t.has(k, number) || lost
+			found = t.has(k, number) && found
 		} else {
-			lost = !t.remove(gen, k, number) || lost
+			found = t.remove(gen, k, number) && found
 		}
 	}
-	if lost {
-		err = errChangedValues
-	}
-	if err != nil {
-		// It is in none of the groups then, whatever the old version says.
-		t.removeByFullScan(gen, number, before.obj, err)
-	}
 	for _, k := range st.new {
-		if err != nil || !was.has(k) {
+		switch {
+		case was.has(k):
+		case t.has(k, number):
+			found = false
+		default:
 			t.add(gen, k, number)
 		}
 	}
+	return found
+}
+
+// repair takes the number out of all groups and puts it into those of the new version.
+func (t *indexTable[T, K]) repair(gen uint64, number uint32, before, after entry[T]) table[T] {
+	c := t.own(gen)
+	st := c.state
+	defer st.forget()
+	c.removeByFullScan(gen, number)
+	if !after.ok || c.missing(number) {
+		return c
+	}
+	if _, ok := c.evaluate(after.obj); !ok { // not a function of the object
+		c.fail(gen, number, after.obj, st.failed)
+	}
+	for _, k := range st.new {
+		c.add(gen, k, number)
+	}
+	return c
 }
 
 // fewValues is how many values are compared one by one faster than through a map.
@@ -239,16 +268,10 @@ func (s valueSet[K]) has(k K) bool {
 	return ok
 }
 
-var errChangedValues = errors.New("index function returned different values for the same object; was the object modified after Set?")
-
 // removeByFullScan removes the object with that number from every group that has it. It
 // is needed only if the index function does not return the same values twice for the
 // same object.
-func (t *indexTable[T, K]) removeByFullScan(gen uint64, number uint32, obj T, err error) {
-	st := t.state
-	key := object.KeyOf(obj)
-	st.shared.log.Warn("indexer: an object was changed after it was stored, or an index function is not a function of the object",
-		"index", st.index.name, "object", key.String(), "err", err)
+func (t *indexTable[T, K]) removeByFullScan(gen uint64, number uint32) {
 	// The values are collected first. A removal edits nodes of this batch in place,
 	// which must not happen under an iteration over them.
 	var in []K
