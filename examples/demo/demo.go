@@ -100,15 +100,22 @@ func (b Bell) Ring() {
 	}
 }
 
-// Until blocks until done returns true. It calls done at first and after each
-// Ring. After patience it fails with the text that problem returns. Only one
-// goroutine may wait at a time.
+// lookAgain is how often Until calls done although the bell is silent.
+const lookAgain = 20 * time.Millisecond
+
+// Until blocks until done returns true. It calls done at first, after each Ring, and now
+// and then: the metrics of a queue, say, may report an Add only when its item is handed
+// out. After patience it fails with the text that problem returns. Only one goroutine may
+// wait at a time.
 func (b Bell) Until(ctx context.Context, patience time.Duration, done func() bool, problem func() string) error {
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
 	for !done() {
 		select {
 		case <-b:
+		case <-again.C:
 		case <-timeout.C:
 			return fmt.Errorf("not converged after %v: %s", patience, problem())
 		case <-ctx.Done():

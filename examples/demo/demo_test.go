@@ -43,10 +43,19 @@ func TestBellIsHeardHoweverEarlyItWasRung(t *testing.T) {
 		asked := 0
 		done := func() bool { asked++; return asked == 3 }
 		go func() {
-			<-time.After(time.Second)
+			<-time.After(lookAgain / 2)
 			b.Ring()
 		}()
+		start := time.Now()
 		assert.NoError(t, b.Until(t.Context(), time.Minute, done, nil))
+		assert.Equal(t, lookAgain/2, time.Since(start))
+	})
+}
+
+func TestWhatHappensWithoutABellIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		assert.NoError(t, NewBell().Until(t.Context(), time.Minute, func() bool { asked++; return asked == 3 }, nil))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,7 @@ func newFixture(t *testing.T) *fixture {
 }
 
 // start starts the controller; it is stopped at the end of the test.
-func (f *fixture) start() {
+func (f *fixture) start() *Controller {
 	f.t.Helper()
 	c, err := New(demo.PrintWrites(f.server.Config(), f.writes, "controller", line), Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(f.t, err)
@@ -64,6 +65,7 @@ func (f *fixture) start() {
 		stop()
 		assert.ErrorIs(f.t, <-ended, context.Canceled)
 	})
+	return c
 }
 
 // line describes a write: events by what they say.
@@ -197,6 +199,38 @@ func TestStatusIsWrittenAgainAfterAConflict(t *testing.T) {
 	assert.EqualValues(t, 1, foo.Status.AvailableReplicas)
 }
 
+// A write that is not in the cache yet would be made again, on top of an old version, and refused.
+func TestFooIsNotLookedAtAgainBeforeTheCacheHasItsStatus(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.createFoo("web", "web", 1)
+	// The cache gets the Foo, and nothing about its status.
+	f.server.Inject(informertest.Fault{Verb: "watch", Resource: "foos", Effect: informertest.StallWatch(2)})
+	c := f.start()
+	f.sees("created deployment web")
+	f.available("web", 1)
+	f.sees("updated the status of foo web")
+	f.available("web", 2)
+	require.NoError(t, c.deployments.WaitForObject(t.Context(), f.deployment("web")))
+	require.Eventually(t, func() bool {
+		in := c.queue.Inspect()
+		return len(in.Parked) == 1 && len(in.Running)+len(in.Queued)+len(in.Delayed) == 0
+	}, time.Minute, time.Millisecond, "the Foo waits for its own status")
+	f.server.BreakConnections()
+	f.sees("updated the status of foo web")
+	assert.Equal(t, 2, f.statusWrites(), "none was refused")
+}
+
+// statusWrites returns how many statuses of Foos were sent to the server.
+func (f *fixture) statusWrites() (n int) {
+	for _, r := range f.server.Requests() {
+		if r.Verb == "update" && r.Resource == "foos" && r.Subresource == "status" {
+			n++
+		}
+	}
+	return n
+}
+
 // A deletion that no watch has delivered leads to the Foo all the same: by the last
 // known state, which has the owner.
 func TestDeploymentWhoseDeletionWasMissedComesBack(t *testing.T) {
@@ -252,13 +286,7 @@ func TestNothingIsWrittenWhenNothingHasChanged(t *testing.T) {
 	}))
 	f.sees("created deployment later", "event of later: Normal Synced")
 	assert.Greater(t, f.server.Count("", "deployments"), lists)
-	statusWrites := 0
-	for _, r := range f.server.Requests() {
-		if r.Verb == "update" && r.Resource == "foos" && r.Subresource == "status" {
-			statusWrites++
-		}
-	}
-	assert.Equal(t, 1, statusWrites)
+	assert.Equal(t, 1, f.statusWrites())
 	assert.Zero(t, f.server.Count("update", "deployments")-1, "the one of the test: a status")
 }
 
@@ -271,7 +299,9 @@ func TestCachedFooIsNotChangedByAWriteOfItsStatus(t *testing.T) {
 	c := &Controller{}
 	c.fooClient, err = restclient.New[*api.Foo](f.server.Config(), api.Resource)
 	require.NoError(t, err)
-	require.NoError(t, c.writeStatus(t.Context(), cached, &appsv1.Deployment{Status: appsv1.DeploymentStatus{AvailableReplicas: 4}}))
+	written, err := c.writeStatus(t.Context(), cached, &appsv1.Deployment{Status: appsv1.DeploymentStatus{AvailableReplicas: 4}})
+	require.NoError(t, err)
+	assert.EqualValues(t, 4, written.Status.AvailableReplicas)
 	assert.Zero(t, cached.Status.AvailableReplicas)
 	stored, err := f.foos.Get(t.Context(), key("web"))
 	require.NoError(t, err)

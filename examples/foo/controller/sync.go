@@ -57,11 +57,18 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 			return workqueue.Result{}, fmt.Errorf("scale Deployment: %w", err)
 		}
 	}
-	if err := c.writeStatus(ctx, foo, deployment); err != nil {
+	written, err := c.writeStatus(ctx, foo, deployment)
+	if err != nil {
 		return workqueue.Result{}, fmt.Errorf("write status: %w", err)
 	}
 	c.synced(foo)
-	return workqueue.Result{}, nil
+	if written == nil {
+		return workqueue.Result{}, nil
+	}
+	// Habit 5: read your own writes. This Foo is not looked at again before the cache has
+	// its new status: to compare with the one before would lead to a write that is refused.
+	// No worker waits for that.
+	return workqueue.Result{Until: c.foos.Seen(written)}, nil
 }
 
 // scale reads the Deployment past the cache, and again after a conflict: other
@@ -78,18 +85,17 @@ func (c *Controller) scale(ctx context.Context, deployment *appsv1.Deployment, r
 }
 
 // writeStatus writes the status through its subresource, which cannot change the
-// specification. A status that is right already is not written: each write is an
-// event for every watcher.
-func (c *Controller) writeStatus(ctx context.Context, foo *api.Foo, deployment *appsv1.Deployment) error {
+// specification, and returns the Foo that has it. A status that is right already is not
+// written, and nil returned: each write is an event for every watcher.
+func (c *Controller) writeStatus(ctx context.Context, foo *api.Foo, deployment *appsv1.Deployment) (written *api.Foo, err error) {
 	if foo.Status.AvailableReplicas == deployment.Status.AvailableReplicas {
-		return nil
+		return nil, nil
 	}
 	// Habit 4: DeepCopy before writing. The cached object belongs to all readers.
 	foo = foo.DeepCopy()
 	foo.Status.AvailableReplicas = deployment.Status.AvailableReplicas
 	// A conflict is returned: the next attempt works on the newer Foo.
-	_, err := c.fooClient.UpdateStatus(ctx, foo)
-	return err
+	return c.fooClient.UpdateStatus(ctx, foo)
 }
 
 // newDeployment returns the Deployment of a Foo. Through its owner
