@@ -49,6 +49,7 @@ type progress[T Object] struct {
 	first      signal        // closed by the first sync
 	after      time.Duration // from begin to the close of first
 	stopped    atomic.Bool   // nothing will change any more; written with mu held
+	failure    error         // what ended the informer; nil if it was asked to end
 	waiting    map[*waiter]struct{}
 }
 
@@ -197,18 +198,27 @@ func (p *progress[T]) publish() (first bool) {
 	return first
 }
 
-// stop ends all waits: nothing will change any more. It is called once.
-func (p *progress[T]) stop() {
+// stop ends all waits: nothing will change any more, because of failure unless that is
+// nil. It is called once.
+func (p *progress[T]) stop(failure error) {
 	p.mu.Lock()
 	// With mu held: a wait is either registered before this, and ended below, or finds
 	// it set. None can slip through in between.
 	p.stopped.Store(true)
+	p.failure = failure
 	ended := p.waiting
 	p.waiting = nil
 	p.mu.Unlock()
 	for w := range ended {
 		w.ended(ErrStopped)
 	}
+}
+
+// failed returns what ended the informer, or nil: it was asked to end, or has not ended.
+func (p *progress[T]) failed() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failure
 }
 
 // readerLocked returns the source that reads a namespace; none and no error if there

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerkit/informerkit/reflector"
 )
 
 func TestListerReadsTheCache(t *testing.T) {
@@ -150,6 +152,31 @@ func TestWaitForSyncEndsWhenAnyOfThemHasStopped(t *testing.T) {
 		assert.ErrorContains(t, err, `"gone"`)
 		waits.stop()
 		removed.stop()
+	})
+}
+
+// Done is closed before Run has returned. What has failed is known by then.
+func TestWaitForSyncReturnsWhatAnInformerHasFailedWith(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, boom := newCluster(), errors.New("boom")
+		c.fail(boom)
+		w := newWorld(t, c, Options[*pod]{Name: "pods", Reflector: reflector.Options{
+			Policy: func(reflector.Failure) reflector.Decision { return reflector.Stop() },
+		}})
+		_, r := w.join(HandlerOptions{})
+		failed := make(chan error, 1)
+		go func() { failed <- w.inf.Run(t.Context()) }()
+		for _, s := range []Syncable{w.inf, r} {
+			var not *NotSyncedError
+			require.ErrorAs(t, WaitForSync(t.Context(), s), &not) // before the caller of Run knows
+			require.ErrorIs(t, not.Cause, boom)
+			require.ErrorIs(t, not, ErrStopped)
+		}
+		err := <-failed
+		var not *NotSyncedError
+		require.ErrorAs(t, WaitForSync(t.Context(), w.inf), &not)
+		assert.Equal(t, err, not.Cause, "the same, so that it can be said once")
 	})
 }
 

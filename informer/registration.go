@@ -13,6 +13,7 @@ type Registration struct {
 	name         string
 	synced, gone *signal // of the runner
 	whyUnsynced  func() error
+	whyEnded     func() error // what the informer's Run returned
 	log          *slog.Logger
 }
 

@@ -28,11 +28,9 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 	default:
 		err = inf.applier.progress.current()[0].run(ctx, inf.applier.apply)
 	}
-	inf.stop()
-	if err != nil {
-		return inf.named(err)
-	}
-	return nil
+	err = inf.named(err)
+	inf.stop(err)
+	return err
 }
 
 // begin notes that the informer is running. It returns false if it did before.
@@ -51,8 +49,9 @@ func (inf *Informer[T]) begin() bool {
 	return true
 }
 
-// stop ends everything that depends on the informer, and waits for handlers.
-func (inf *Informer[T]) stop() {
+// stop ends everything that depends on the informer, and waits for handlers. Failure is
+// what Run will return.
+func (inf *Informer[T]) stop(failure error) {
 	// First the log, so that no runner finds another record. Then closed, so that no handler
 	// is added behind the back of the list that is taken here.
 	inf.applier.events.Close()
@@ -61,7 +60,7 @@ func (inf *Informer[T]) stop() {
 	handlers := slices.Clone(inf.handlers)
 	inf.mu.Unlock()
 	// Before the handlers are waited for: one of them may be in a WaitFor of this informer.
-	inf.applier.progress.stop()
+	inf.applier.progress.stop(failure)
 	// All are stopped before the first is waited for, so that they end side by side.
 	for _, r := range handlers {
 		r.stop()

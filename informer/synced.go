@@ -26,7 +26,8 @@ type Syncable interface {
 
 // NotSyncedError says what [WaitForSync] waited for in vain.
 type NotSyncedError struct {
-	// Cause is why the waiting ended: the context's cause, or [ErrStopped].
+	// Cause is why the waiting ended: the context's cause, or what the Run of an informer
+	// returned that ended, or [ErrStopped] if that is nil or a handler was removed.
 	Cause error
 	// Unsynced has an error for each thing that was not synced, with its name,
 	// its state, and the last thing that went wrong.
@@ -79,7 +80,7 @@ func WaitForSync(ctx context.Context, all ...Syncable) error {
 			case <-s.Done():
 				// Both channels may be closed: select picks at random then.
 				if !isClosed(s.Synced()) {
-					cancel(ErrStopped)
+					cancel(whyEnded(s))
 				}
 			case <-ctx.Done():
 			}
@@ -98,6 +99,18 @@ func WaitForSync(ctx context.Context, all ...Syncable) error {
 		return nil
 	}
 	return err
+}
+
+// whyEnded returns why something has ended that is done. It is the error of Run, which
+// the caller of Run may not have got yet: done comes first. So the two are the same in
+// whatever order they are looked at.
+func whyEnded(s Syncable) error {
+	if has, ok := s.(interface{ failure() error }); ok {
+		if err := has.failure(); err != nil {
+			return err
+		}
+	}
+	return ErrStopped
 }
 
 // remindFirst and remindEvery are when a wait without a deadline logs.
@@ -151,6 +164,12 @@ func (inf *Informer[T]) logger() *slog.Logger { return inf.log }
 
 // logger returns the logger of the informer.
 func (r *Registration) logger() *slog.Logger { return r.log }
+
+// failure returns what Run has returned, or is about to.
+func (inf *Informer[T]) failure() error { return inf.applier.progress.failed() }
+
+// failure returns what ended the informer of the handler.
+func (r *Registration) failure() error { return r.whyEnded() }
 
 // Synced returns a channel that is closed when the cache has had the contents of
 // the first list: that of each namespace, if there are several. Handlers may not
