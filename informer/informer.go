@@ -199,7 +199,7 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	return &Registration{
 		runner: r, name: opts.Name, synced: &r.synced, gone: &r.gone, log: inf.log,
 		whyUnsynced: func() error { return r.whyUnsynced(inf.name, inf.applier.progress.unlisted()) },
-		whyEnded:    inf.failure,
+		whyEnded:    inf.applier.progress.failed,
 	}, nil
 }
 
