@@ -49,6 +49,7 @@ type Controller struct {
 
 	fooClient        *restclient.Client[*api.Foo]
 	deploymentClient *restclient.Client[*appsv1.Deployment]
+	sink             *eventSink
 	broadcaster      events.EventBroadcaster
 	recorder         events.EventRecorder
 	log              *slog.Logger
@@ -89,11 +90,10 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 		return nil, err
 	}
 
-	sink, err := newEventSink(cfg)
-	if err != nil {
+	if c.sink, err = newEventSink(cfg); err != nil {
 		return nil, err
 	}
-	c.broadcaster = events.NewBroadcaster(sink)
+	c.broadcaster = events.NewBroadcaster(c.sink)
 	c.recorder = c.broadcaster.NewRecorder(runtime.NewScheme(), component)
 	c.queue = workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "foos", History: opts.History})
 	return c, c.addHandlers()
@@ -116,7 +116,9 @@ func (c *Controller) Parts() []inspect.Source {
 // Run works until ctx ends, and returns when everything it started has ended. It
 // may be called once.
 func (c *Controller) Run(ctx context.Context, workers int) error {
-	// Events outlive ctx until the last reconcile has returned.
+	// Events outlive ctx until the last reconcile has returned. Deferred calls run from the
+	// last to the first: no more events, an end to their writes, and a wait for that.
+	defer c.sink.close()
 	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if err := c.broadcaster.StartRecordingToSinkWithContext(recording); err != nil {

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampletest"
@@ -53,10 +57,15 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
+// config reaches the server, and prints the writes.
+func (f *fixture) config() *rest.Config {
+	return demo.PrintWrites(f.server.Config(), f.writes, "controller", line)
+}
+
 // start starts the controller; it is stopped at the end of the test.
 func (f *fixture) start() *Controller {
 	f.t.Helper()
-	c, err := New(demo.PrintWrites(f.server.Config(), f.writes, "controller", line), Options{Log: slog.New(slog.DiscardHandler)})
+	c, err := New(f.config(), Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(f.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -220,6 +229,95 @@ func TestFooIsNotLookedAtAgainBeforeTheCacheHasItsStatus(t *testing.T) {
 	f.sees("updated the status of foo web")
 	assert.Equal(t, 2, f.statusWrites(), "none was refused")
 }
+
+// It causes no event: the list that follows lacks it, as the cache did.
+func TestDeploymentThatIsDeletedBeforeTheCacheHasItComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	// The cache gets the bookmark that ends the empty first list, and no Deployment.
+	f.server.Inject(informertest.Fault{Verb: "watch", Resource: "deployments", Effect: informertest.StallWatch(1)})
+	c := f.start()
+	f.createFoo("web", "web", 1)
+	f.sees("created deployment web")
+	require.Eventually(t, func() bool { return len(c.queue.Inspect().Parked) == 1 }, time.Minute, time.Millisecond)
+	require.NoError(t, f.server.Delete(deploymentResource, metav1.NamespaceDefault, "web"))
+	f.server.Compact()
+	f.server.BreakConnections()
+	f.sees("created deployment web")
+	assert.Equal(t, 2, f.server.Count("create", "deployments"))
+}
+
+// A scale that is not in the cache yet would be made again.
+func TestDeploymentIsScaledOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	// The bookmark and the new Deployment.
+	f.server.Inject(informertest.Fault{Verb: "watch", Resource: "deployments", Effect: informertest.StallWatch(2)})
+	c := f.start()
+	f.createFoo("web", "web", 1)
+	f.sees("created deployment web")
+	require.Eventually(t, func() bool { return c.deployments.Snapshot().Len() == 1 && c.idle() }, time.Minute, time.Millisecond)
+	_, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error { *foo.Spec.Replicas = 3; return nil })
+	require.NoError(t, err)
+	f.sees("updated deployment web")
+	require.Eventually(t, func() bool { return len(c.queue.Inspect().Parked) == 1 }, time.Minute, time.Millisecond)
+	foo, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error {
+		foo.Labels = map[string]string{"app": "web"}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, c.foos.WaitForObject(t.Context(), foo))
+	f.server.BreakConnections()
+	require.Eventually(t, c.idle, time.Minute, time.Millisecond)
+	assert.Equal(t, 1, f.server.Count("update", "deployments"))
+}
+
+// idle reports whether there is nothing to do and to wait for.
+func (c *Controller) idle() bool {
+	in := c.queue.Inspect()
+	return len(in.Running)+len(in.Queued)+len(in.Delayed)+len(in.Parked) == 0
+}
+
+// client-go does not wait for the writes of its recorder.
+func TestNoEventIsWrittenAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	writing, goOn := make(chan struct{}), make(chan struct{})
+	begun := sync.OnceFunc(func() { close(writing) })
+	cfg := f.config()
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/events") {
+				begun()
+				<-goOn
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	c, err := New(cfg, Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, 1) }()
+	f.createFoo("web", "", 1)
+	<-writing
+	stop()
+	select {
+	case err := <-ended:
+		t.Error("an event is being written, and Run has returned")
+		ended <- err
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(goOn)
+	require.ErrorIs(t, <-ended, context.Canceled)
+	_, err = c.sink.Create(t.Context(), &eventsv1.Event{})
+	require.ErrorIs(t, err, context.Canceled, "one that begins later")
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // statusWrites returns how many statuses of Foos were sent to the server.
 func (f *fixture) statusWrites() (n int) {

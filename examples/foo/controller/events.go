@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -36,23 +37,57 @@ func (c *Controller) warn(foo *api.Foo, reason, message string) {
 
 // eventSink is where client-go's recorder writes to: an event that repeats is
 // counted, by a patch, rather than written again.
+//
+// It knows its writes, as client-go waits for none when it is shut down.
 type eventSink struct {
 	client *restclient.Client[*eventsv1.Event]
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup // writes
 }
 
-func newEventSink(cfg *rest.Config) (eventSink, error) {
+func newEventSink(cfg *rest.Config) (*eventSink, error) {
 	client, err := restclient.New[*eventsv1.Event](cfg, eventsv1.SchemeGroupVersion.WithResource("events"))
-	return eventSink{client}, err
+	return &eventSink{client: client}, err
 }
 
-func (s eventSink) Create(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
-	return s.client.Create(ctx, e)
+// Create writes a new event.
+func (s *eventSink) Create(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
+	return s.write(func() (*eventsv1.Event, error) { return s.client.Create(ctx, e) })
 }
 
-func (s eventSink) Update(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
-	return s.client.Update(ctx, e)
+// Update replaces an event.
+func (s *eventSink) Update(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
+	return s.write(func() (*eventsv1.Event, error) { return s.client.Update(ctx, e) })
 }
 
-func (s eventSink) Patch(ctx context.Context, e *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
-	return s.client.Patch(ctx, restclient.KeyOf(e), types.StrategicMergePatchType, patch)
+// Patch changes an event.
+func (s *eventSink) Patch(ctx context.Context, e *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
+	return s.write(func() (*eventsv1.Event, error) {
+		return s.client.Patch(ctx, restclient.KeyOf(e), types.StrategicMergePatchType, patch)
+	})
+}
+
+// write calls f, unless the sink is closed: client-go may begin a write even then.
+func (s *eventSink) write(f func() (*eventsv1.Event, error)) (*eventsv1.Event, error) {
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.running.Add(1) // with mu held: not while close waits
+	}
+	s.mu.Unlock()
+	if closed {
+		return nil, context.Canceled
+	}
+	defer s.running.Done()
+	return f()
+}
+
+// close refuses further writes, and waits for those that are running.
+func (s *eventSink) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.running.Wait()
 }

@@ -32,6 +32,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 		return workqueue.Result{}, workqueue.Terminal(errors.New("spec.deploymentName is empty"))
 	}
 
+	var seen []workqueue.Condition // of what is written
 	deployment, err := c.deployments.Lister().Get(types.NamespacedName{Namespace: foo.Namespace, Name: foo.Spec.DeploymentName})
 	if apierrors.IsNotFound(err) {
 		deployment, err = c.deploymentClient.Create(ctx, newDeployment(foo))
@@ -39,6 +40,9 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 			// The cache does not have it yet: it was created a moment ago, by us or
 			// by another client. Its event brings us back, and so does this error.
 			return workqueue.Result{}, fmt.Errorf("create Deployment: %w", err)
+		}
+		if err == nil {
+			seen = append(seen, c.deployments.Seen(deployment))
 		}
 	}
 	if err != nil {
@@ -56,19 +60,21 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 		if deployment, err = c.scale(ctx, deployment, *want); err != nil {
 			return workqueue.Result{}, fmt.Errorf("scale Deployment: %w", err)
 		}
+		seen = append(seen, c.deployments.Seen(deployment))
 	}
 	written, err := c.writeStatus(ctx, foo, deployment)
 	if err != nil {
 		return workqueue.Result{}, fmt.Errorf("write status: %w", err)
 	}
-	c.synced(foo)
-	if written == nil {
-		return workqueue.Result{}, nil
+	if written != nil {
+		seen = append(seen, c.foos.Seen(written))
 	}
-	// Habit 5: read your own writes. This Foo is not looked at again before the cache has
-	// its new status: to compare with the one before would lead to a write that is refused.
-	// No worker waits for that.
-	return workqueue.Result{Until: c.foos.Seen(written)}, nil
+	c.synced(foo)
+	// Habit 5: read your own writes. This Foo is not looked at again before the caches have
+	// what was written: to compare with what was before would lead to a write that is
+	// refused. Then it is looked at once more, as a Deployment that is deleted before a
+	// cache has ever had it causes no event. No worker waits for that.
+	return workqueue.Result{Until: workqueue.All(seen...)}, nil
 }
 
 // scale reads the Deployment past the cache, and again after a conflict: other
