@@ -47,8 +47,10 @@ func (r release) environment(tree string) ([]string, error) {
 		"GOPROXY=file://"+filepath.ToSlash(tree)+",file://"+filepath.ToSlash(filepath.Join(cache, "cache", "download"))+","+proxy,
 		"GONOSUMDB="+r.modules[0].path+","+r.modules[0].path+"/*", // the checksum database has not seen them
 		// Folders of the module cache are not part of what is built, so that the build
-		// cache helps from one check to the next.
+		// cache helps from one check to the next. Without cgo it also has what an image of
+		// the examples is built from.
 		"GOFLAGS=-trimpath -modcacherw",
+		"CGO_ENABLED=0",
 		"GOWORK=off",
 	), nil
 }
