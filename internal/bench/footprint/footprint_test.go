@@ -87,7 +87,7 @@ func measure(t *testing.T, program string) footprint {
 	f.modules = slices.Compact(f.modules)
 
 	binary := filepath.Join(t.TempDir(), "program")
-	run(t, "build", "-trimpath", "-buildvcs=false", "-o", binary, program)
+	run(t, "build", "-buildvcs=false", "-o", binary, program)
 	info, err := os.Stat(binary)
 	require.NoError(t, err)
 	f.size = info.Size()
