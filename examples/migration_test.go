@@ -9,11 +9,11 @@ import (
 )
 
 // MIGRATION.md shows, last, the controller of migration_after_test.go. Those before it
-// need packages of client-go that this module does not have: internal/e2e/clients tests
+// need packages of client-go that this module does not have: internal/verify/e2e/clients tests
 // them, in the same way.
 func TestMigrationPageShowsTheControllerAfter(t *testing.T) {
 	exampletest.ShowsBody(t, "MIGRATION.md", "After:", "migration_after_test.go")
-	assert.Equal(t, 5, exampletest.GoBlocks(t, "MIGRATION.md"), "each Go block of the page has its test, here or in internal/e2e/clients")
+	assert.Equal(t, 5, exampletest.GoBlocks(t, "MIGRATION.md"), "each Go block of the page has its test, here or in internal/verify/e2e/clients")
 }
 
 func TestControllerAfterTheMigrationWorks(t *testing.T) { exampletest.ReconcilesPod(t, after) }

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/informerkit/informerkit/internal/leaktest"
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/informerkit/informerkit/internal/scripted"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 )
 
 func TestTextsOfDiscoveryAreCutWhereTheyEnter(t *testing.T) {

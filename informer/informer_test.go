@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/informerkit/informerkit/internal/leaktest"
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/informerkit/informerkit/internal/scripted"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 

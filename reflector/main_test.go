@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/informerkit/informerkit/internal/leaktest"
+	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
 
 // Failures are what most tests are about, so the default logger is silent.

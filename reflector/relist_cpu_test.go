@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/informerkit/informerkit/internal/scripted"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/informerkit/informerkit/internal/scripted"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 

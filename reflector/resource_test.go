@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/internal/memnet"
-	"github.com/informerkit/informerkit/internal/scripted"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 

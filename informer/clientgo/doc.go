@@ -64,6 +64,6 @@
 //	Done of an item that is not running  changes nothing
 //	Clock                                drives delays; the durations in metrics are those of the real clock
 //
-// internal/upstream runs client-go's own tests on this package, and lists those that
-// differ; internal/e2e runs k8s.io/sample-controller on it, beside a real API server.
+// internal/verify/upstream runs client-go's own tests on this package, and lists those that
+// differ; internal/verify/e2e runs k8s.io/sample-controller on it, beside a real API server.
 package clientgo

@@ -55,7 +55,7 @@
 //
 // # What differs
 //
-// internal/e2e/cachesuite runs controller-runtime's own tests of its cache on this one, on
+// internal/verify/e2e/cachesuite runs controller-runtime's own tests of its cache on this one, on
 // a real kube-apiserver: 263 pass, and 11 differ for the first two reasons.
 //
 //	Options.NewInformer               an error of New

@@ -19,7 +19,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer/controllerruntime"
 	"github.com/informerkit/informerkit/informer/informertest"
-	"github.com/informerkit/informerkit/internal/leaktest"
+	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/informerkit/informerkit/informer/informertest"
-	"github.com/informerkit/informerkit/internal/conformance"
+	"github.com/informerkit/informerkit/internal/verify/conformance"
 )
 
-// The suite also runs against a real kube-apiserver, in internal/e2e.
+// The suite also runs against a real kube-apiserver, in internal/verify/e2e.
 // Promise informertest/1
 func TestTheEmbeddedServerConforms(t *testing.T) {
 	for name, opts := range map[string]informertest.Options{

@@ -3,7 +3,7 @@ package informertest_test
 import (
 	"testing"
 
-	"github.com/informerkit/informerkit/internal/leaktest"
+	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

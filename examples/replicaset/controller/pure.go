@@ -11,7 +11,7 @@ import (
 )
 
 // The decisions of the loop that need neither cache nor server have names that
-// others can use, too: the same controller on other machinery (internal/e2e has
+// others can use, too: the same controller on other machinery (internal/verify/e2e has
 // one on client-go) then differs from this one in its machinery alone.
 
 // Selector returns the selector of set, or why the set cannot be served.

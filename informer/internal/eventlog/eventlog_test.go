@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/informerkit/informerkit/internal/leaktest"
+	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

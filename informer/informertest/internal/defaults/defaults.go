@@ -4,7 +4,7 @@
 //
 // What is set stands in tables, one per kind, written from the API reference
 // (the sentence "Defaults to ..." of each field). The tests of
-// internal/conformance compare the outcome with what a real server stores.
+// internal/verify/conformance compare the outcome with what a real server stores.
 //
 // Not here: what depends on other objects or on the object's identity, such as
 // cluster IPs, node ports and the selectors of jobs.

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/bench/rows"
+)
+
+// options are the command line.
+type options struct {
+	quick, scaling, list, json, markdown, cpu bool
+
+	from, update, into string
+
+	run         *regexp.Regexp
+	rounds      int
+	time        time.Duration
+	slack       float64
+	profile     string
+	child, side string
+	pods        int
+	population  string
+	burst       string
+	watchList   bool
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
+	flags.BoolVar(&o.quick, "quick", false, "only the most significant rows, with fewer and shorter runs")
+	flags.BoolVar(&o.scaling, "scaling", false, "instead of the table, the rows that show how costs grow (see cmd/chart)")
+	flags.BoolVar(&o.list, "list", false, "print what there is to measure, and measure nothing")
+	flags.BoolVar(&o.json, "json", false, "print JSON, with every sample")
+	flags.BoolVar(&o.markdown, "markdown", false, "print the table in Markdown")
+	flags.BoolVar(&o.cpu, "cpu", false, "compare processor time instead of wall-clock time, for a machine that is shared")
+	flags.StringVar(&o.from, "from", "", "measure nothing, but print what -json has written into this file")
+	flags.StringVar(&o.update, "update", "", "with -from: update the figures in this Markdown document instead of printing them")
+	flags.StringVar(&o.into, "into", "", "put what is measured into this file of -json, in place of what it has of the same rows")
+	flags.IntVar(&o.rounds, "rounds", 0, "runs of each side (default 9, or 5 with -quick or -scaling)")
+	flags.DurationVar(&o.time, "time", 0, "duration of a run (default 200ms, or 100ms with -quick)")
+	flags.Float64Var(&o.slack, "slack", 1, "how many times a ratio may be less than its target, for a machine that is busy; memory has 1.25 at most")
+	flags.StringVar(&o.profile, "profile", "", "write CPU and heap profiles of each side of each row into this directory")
+	flags.StringVar(&o.child, "child", "", "measure one side of this row under the orders of a parent (internal)")
+	flags.StringVar(&o.side, "side", "", "which side a child measures: ours or theirs (internal)")
+	flags.IntVar(&o.pods, rows.ServeFlag, 0, "serve so many pods to a child (internal)")
+	flags.StringVar(&o.population, rows.PopulationFlag, "", "serve such objects to a child (internal)")
+	flags.StringVar(&o.burst, rows.BurstFlag, "", "serve bursts of events of such objects to a child (internal)")
+	flags.BoolVar(&o.watchList, "watchlist", false, "with -"+rows.ServeFlag+": know WatchList (internal)")
+	pattern := flags.String("run", "", "only rows whose name matches this regular expression")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err := o.check(flags); err != nil {
+		return o, err
+	}
+	if o.rounds == 0 {
+		o.rounds = pick(o.quick || o.scaling, 5, 9)
+	}
+	if o.time == 0 {
+		o.time = pick(o.quick, 100*time.Millisecond, 200*time.Millisecond)
+	}
+	var err error
+	o.run, err = regexp.Compile(*pattern)
+	return o, err
+}
+
+// check reports flags that contradict each other.
+func (o options) check(flags *flag.FlagSet) error {
+	printing := []string{"from", "update", "json", "markdown"}
+	var measuring []string
+	flags.Visit(func(f *flag.Flag) {
+		if !slices.Contains(printing, f.Name) {
+			measuring = append(measuring, "-"+f.Name)
+		}
+	})
+	switch {
+	case o.from != "" && len(measuring) > 0:
+		return fmt.Errorf("-from prints what has been measured; %s cannot change it", strings.Join(measuring, " "))
+	case o.update != "" && o.from == "":
+		return errors.New("-update needs -from, the results")
+	case o.update != "" && (o.json || o.markdown), o.json && o.markdown:
+		return errors.New("there can be only one of -json, -markdown and -update")
+	case o.into != "" && (o.quick || o.cpu || o.slack != 1 || o.json || o.markdown):
+		return errors.New("-into keeps results as they are published; it cannot be combined with -quick, -cpu, -slack, -json and -markdown")
+	case o.quick && o.scaling:
+		return errors.New("-quick and -scaling select different rows; there can be only one")
+	case !(o.slack >= 1):
+		return fmt.Errorf("-slack is %g; it makes targets easier, and is at least 1", o.slack)
+	case o.rounds < 0, o.time < 0:
+		return errors.New("-rounds and -time must not be negative")
+	}
+	return nil
+}
+
+func pick[T any](first bool, a, b T) T {
+	if first {
+		return a
+	}
+	return b
+}
+
+// selection returns the rows that were asked for.
+func (o options) selection() []bench.Row {
+	var selected []bench.Row
+	all := rows.All()
+	if o.scaling {
+		all = rows.Scaling()
+	}
+	for _, row := range all {
+		if (row.Quick || !o.quick) && o.run.MatchString(row.Name()) {
+			selected = append(selected, row)
+		}
+	}
+	return selected
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/bench/shards"
+)
+
+// way is how a replica reads owners, and what they own.
+type way struct {
+	name             string
+	owners, children informer.HashKey
+	metadata         bool // of the children
+	named            bool // namespaces that the program knows, instead of ranges
+}
+
+var ways = []way{
+	{name: "each by its own UID", owners: informer.HashUID, children: informer.HashUID},
+	{name: "HashNamespace for both", owners: informer.HashNamespace, children: informer.HashNamespace},
+	{name: "namespaces by name", named: true},
+	{name: "HashOwner, whole objects", owners: informer.HashUID, children: informer.HashOwner},
+	{name: "HashOwner, metadata only", owners: informer.HashUID, children: informer.HashOwner, metadata: true},
+}
+
+// owned measures what one of the replicas needs for its part of the owners, with each way.
+// With HashNamespace it is the replica that has the most namespaces; with the others, all
+// have about as many owners.
+func owned(ctx context.Context, o options) (all []shards.Owned, err error) {
+	for _, filter := range []bool{true, false} {
+		if o.gate == "on" && !filter || o.gate == "off" && filter {
+			continue
+		}
+		server, err := launch(ctx, "owned", o.owned, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range ways {
+			var one shards.Owned
+			if w.metadata {
+				one, err = read[*metav1.PartialObjectMetadata](ctx, o, server, w)
+			} else {
+				one, err = read[*appsv1.Deployment](ctx, o, server, w)
+			}
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: %w", w.name, err), server.end())
+			}
+			one.Filter = filter
+			progress("  %s: %.1f s", w.name, one.Seconds)
+			all = append(all, one)
+		}
+		if err := server.end(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// read measures a replica that reads the children as objects of type T: its first lists,
+// and then changes of children for some seconds.
+func read[T informer.Object](ctx context.Context, o options, server *remote, w way) (one shards.Owned, err error) {
+	one = shards.Owned{Way: w.name, Owners: o.owned, Replicas: o.replicas, Rate: o.rate}
+	t := &traffic{}
+	cfg := rest.CopyConfig(server.cfg)
+	cfg.Wrap(t.wrap)
+	// Of both phases, and of neither what this program does besides.
+	empty, cpu, begin := heap(), bench.CPUTime(), time.Now()
+	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{ByRange: !w.named, ByNamespace: w.named, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return one, err
+	}
+	owners, err := informer.For(factory, informer.ForOptions[*unstructured.Unstructured]{Resource: foos, HashKey: w.owners})
+	if err != nil {
+		return one, err
+	}
+	children, err := informer.For(factory, informer.ForOptions[T]{Resource: deployments, HashKey: w.children})
+	if err != nil {
+		return one, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		err = errors.Join(err, factory.Shutdown(ctx))
+		cancel()
+	}()
+	if err := w.add(o, factory); err != nil {
+		return one, err
+	}
+	factory.Start(ctx)
+	if !w.named {
+		err = factory.WaitForRanges(ctx)
+	}
+	if err := errors.Join(err, factory.WaitForSync(ctx)); err != nil {
+		return one, err
+	}
+	one.Seconds, one.CPU = time.Since(begin).Seconds(), (bench.CPUTime() - cpu).Seconds()
+	one.Heap = heap() - empty
+	one.OwnersHeld, one.ChildrenHeld = owners.Snapshot().Len(), children.Snapshot().Len()
+	for child := range children.Snapshot().All() {
+		owner := metav1.GetControllerOf(child)
+		if _, err := owners.Lister().Get(types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}); err != nil {
+			one.Apart++
+		}
+	}
+	listed := t.count()
+	one.Lists, one.ListBytes = listed.Lists, listed.ListBytes
+	if _, err := server.ask(ctx, fmt.Sprint("rate=", o.rate)); err != nil {
+		return one, err
+	}
+	// Short: it is repeated for each way.
+	at, before := time.Now(), t.count()
+	if err := sleep(ctx, 2*time.Second); err != nil {
+		return one, err
+	}
+	one.WatchBytesPerSecond = float64(t.count().Less(before).WatchBytes) / time.Since(at).Seconds()
+	_, err = server.ask(ctx, "rate=0")
+	return one, err
+}
+
+// add makes the factory read what one of the replicas has.
+func (w way) add(o options, factory *informer.Factory) error {
+	if w.named {
+		for i := 0; i < namespaces; i += o.replicas {
+			if err := factory.AddNamespace(namespace(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	all := shares(o)
+	if w.owners == informer.HashNamespace {
+		return factory.AddRanges(slices.MaxFunc(all, func(a, b []informer.HashRange) int { return cmp.Compare(inRanges(a), inRanges(b)) })...)
+	}
+	return factory.AddRanges(all[0]...)
+}
+
+// shares are the ranges of each of the replicas, spread like those that rendezvous hashing
+// assigns.
+func shares(o options) [][]informer.HashRange {
+	all := make([][]informer.HashRange, o.replicas)
+	for i, one := range informer.SplitHashes(o.parts) {
+		all[i%o.replicas] = append(all[i%o.replicas], one)
+	}
+	return all
+}
+
+// inRanges returns how many of the namespaces are in some ranges.
+func inRanges(ranges []informer.HashRange) (n int) {
+	for i := range namespaces {
+		if slices.ContainsFunc(ranges, func(r informer.HashRange) bool { return r.Contains(informer.HashOf(namespace(i))) }) {
+			n++
+		}
+	}
+	return n
+}

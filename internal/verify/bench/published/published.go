@@ -1,0 +1,159 @@
+// Package published keeps what is written about comparisons true: the figures in
+// documents and the charts are those of the results beside them.
+package published
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/bench/chart"
+)
+
+// The places in a folder of results.
+const (
+	// Comparison is what compare -json has written.
+	Comparison = "results/compare.json"
+	// Scaling is what compare -scaling -json has written.
+	Scaling = "results/scaling.json"
+	// Charts are drawn of Scaling; the summary on the first page, of Comparison.
+	Charts = "charts"
+	// Document shows the comparison and the charts.
+	Document = "BENCHMARKS.md"
+)
+
+// Check reports what in a folder differs from its results: the figures in its
+// Document and in the others, whose paths are relative to it, and the charts.
+func Check(folder string, others ...string) error {
+	comparison, err := read(filepath.Join(folder, Comparison))
+	if err != nil {
+		return err
+	}
+	scaling, err := read(filepath.Join(folder, Scaling))
+	if err != nil {
+		return err
+	}
+	var problems []error
+	if !reflect.DeepEqual(comparison.Host, scaling.Host) {
+		problems = append(problems, fmt.Errorf("%s and %s were measured on different machines or versions", Comparison, Scaling))
+	}
+	for _, document := range append([]string{Document}, others...) {
+		problems = append(problems, checkDocument(folder, document, comparison))
+	}
+	drawn := map[string]bool{}
+	problems = append(problems, checkSummary(folder, comparison, others, drawn), checkCharts(folder, scaling, drawn))
+	files, err := filepath.Glob(filepath.Join(folder, Charts, "*"))
+	for _, f := range files {
+		if name := Charts + "/" + filepath.Base(f); !drawn[name] {
+			problems = append(problems, fmt.Errorf("%s is of no series in %s", name, Scaling))
+		}
+	}
+	return errors.Join(append(problems, err)...)
+}
+
+func read(file string) (bench.Report, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return bench.Report{}, err
+	}
+	defer f.Close()
+	rep, err := bench.ReadReport(f)
+	if err != nil {
+		return rep, fmt.Errorf("%s: %w", file, err)
+	}
+	return rep, nil
+}
+
+func checkDocument(folder, document string, rep bench.Report) error {
+	is, err := os.ReadFile(filepath.Join(folder, document))
+	if err != nil {
+		return err
+	}
+	should, err := bench.Update(string(is), rep)
+	if err != nil {
+		return fmt.Errorf("%s: %w", document, err)
+	}
+	if should == string(is) {
+		return nil
+	}
+	had, want := firstDifference(string(is), should)
+	return fmt.Errorf("%s has other figures than %s (run: go run ./cmd/compare -from %s -update %s)\n\tit says    %s\n\tinstead of %s",
+		document, Comparison, Comparison, document, had, want)
+}
+
+// firstDifference returns the first lines that differ.
+func firstDifference(a, b string) (string, string) {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(as), len(bs)) {
+		if as[i] != bs[i] {
+			return as[i], bs[i]
+		}
+	}
+	return "the end of one", "more lines"
+}
+
+// checkSummary checks the picture of the first page, which is one of the others.
+func checkSummary(folder string, rep bench.Report, others []string, drawn map[string]bool) error {
+	bars, err := chart.Summary(rep)
+	if err != nil {
+		return fmt.Errorf("%s: %w", Comparison, err)
+	}
+	redraw := fmt.Sprintf("run: go run ./cmd/chart -summary -from %s -into %s", Comparison, Charts)
+	file := Charts + "/" + bars.Name + ".svg"
+	drawn[file] = true
+	for _, other := range others {
+		document, err := os.ReadFile(filepath.Join(folder, other))
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(document), file+")") {
+			return checkPicture(folder, file, bars, Comparison, redraw)
+		}
+	}
+	return fmt.Errorf("%s is shown nowhere", file)
+}
+
+// checkPicture checks that a file is what would be drawn now.
+func checkPicture(folder, file string, picture interface{ WriteSVG(io.Writer) error }, results, redraw string) error {
+	var should bytes.Buffer
+	if err := picture.WriteSVG(&should); err != nil {
+		return err
+	}
+	is, err := os.ReadFile(filepath.Join(folder, file))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w (%s)", err, redraw)
+	case !bytes.Equal(is, should.Bytes()):
+		return fmt.Errorf("%s is not drawn of %s (%s)", file, results, redraw)
+	}
+	return nil
+}
+
+// checkCharts checks the charts of all series, and notes which files these are.
+func checkCharts(folder string, rep bench.Report, drawn map[string]bool) error {
+	charts, err := chart.Of(rep)
+	if err != nil {
+		return fmt.Errorf("%s: %w", Scaling, err)
+	}
+	document, err := os.ReadFile(filepath.Join(folder, Document))
+	if err != nil {
+		return err
+	}
+	redraw := fmt.Sprintf("run: go run ./cmd/chart -from %s -into %s", Scaling, Charts)
+	var problems []error
+	for _, c := range charts {
+		file := Charts + "/" + c.Name + ".svg"
+		drawn[file] = true
+		problems = append(problems, checkPicture(folder, file, c, Scaling, redraw))
+		if !strings.Contains(string(document), "("+file+")") {
+			problems = append(problems, fmt.Errorf("%s does not show %s", Document, file))
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,244 @@
+package rows
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/informerkit/informerkit/deltafifo"
+	"github.com/informerkit/informerkit/internal/verify/bench"
+)
+
+// fifo is what queues of changes can do. Pop handles what there is, or part of
+// it, and returns how many changes that were.
+type fifo interface {
+	Update(*corev1.Pod)
+	Replace([]*corev1.Pod)
+	Pop() int
+}
+
+// pending is how many changes wait in the rows about a backlog; it is below our
+// default limit.
+const pending = 10_000
+
+func fifoRows() []bench.Row {
+	rows := []bench.Row{
+		compareFIFOs("one change at a time", "An update is queued and handed over.", 1,
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1, 1)),
+		compareFIFOs("1,000 changes of 1,000 objects", "They are queued, then handed over; a unit is a change.", 1000,
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1000, 1000)),
+		compareFIFOs("1,000 changes of one object", "They are queued, then handed over; a unit is a change.", 1000,
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1000, 1)),
+		compareFIFOs("producer and consumer, 10k changes", "One goroutine queues, another one takes; a unit is a change.", pending,
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, pipe),
+		compareFIFOs("replace with 10k objects", "A list is queued as one change and handed over; a unit is an object.", pending,
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0.001)}, batchFIFOs, replaceWhole),
+		compareFIFOs("classic: one change at a time", "The same with the DeltaFIFO, which hands over one object.", 1,
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(1)}, deltaFIFOs, handOver(1, 1)),
+		compareFIFOs("classic: 1,000 changes of 1,000 objects", "They are queued, then handed over; a unit is a change.", 1000,
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(1)}, deltaFIFOs, handOver(1000, 1000)),
+		compareFIFOs("classic: 1,000 changes of 100 objects", "They are queued, then handed over, ten by ten; a unit is a change.", 1000,
+			bench.Target{Ratio: 1, Allocs: bench.AtMost(0.1)}, deltaFIFOs, handOver(1000, 100)),
+		compareFIFOs("classic: replace with 10k objects", "A list is queued, then handed over object by object; a unit is an object.", pending,
+			bench.Target{Ratio: 1}, deltaFIFOs, replaceWhole),
+	}
+	for _, row := range []bench.Row{
+		compareFIFOs("memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
+			bench.Target{Ratio: 1, Figure: bench.AtMost(64)}, batchFIFOs, fillUp(pending, pending)),
+		compareFIFOs("classic: memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
+			bench.Target{Ratio: 1}, deltaFIFOs, fillUp(pending, pending)),
+		compareFIFOs("classic: memory of one of ten changes", "10,000 changes of 1,000 objects are queued; the heap of one.", pending,
+			bench.Target{Ratio: 1, Figure: bench.AtMost(64)}, deltaFIFOs, fillUp(pending, pending/10)),
+	} {
+		row.Measure, row.Repeat = bench.LiveHeap, 1
+		rows = append(rows, row)
+	}
+	return append(rows, fifoLimitRows()...)
+}
+
+// fifos are the two sides of a comparison.
+type fifos struct {
+	peer         string
+	ours, theirs func() fifo
+}
+
+var (
+	batchFIFOs = fifos{clientGo + " RealFIFO", newOurBatchFIFO, newRealFIFO}
+	deltaFIFOs = fifos{clientGo + " DeltaFIFO", newOurDeltaFIFO, newDeltaFIFO}
+)
+
+func compareFIFOs(work, does string, per int, want bench.Target, f fifos, subject func(fifo) bench.Subject) bench.Row {
+	return bench.Row{
+		Area: "queue of changes", Work: work, Does: does, Per: per, Want: want,
+		Ours:   bench.Side{Who: informerkit, Setup: func() bench.Subject { return subject(f.ours()) }},
+		Theirs: bench.Side{Who: f.peer, Setup: func() bench.Subject { return subject(f.theirs()) }},
+	}
+}
+
+// handOver queues so many changes of so many objects in turn, and takes them.
+func handOver(changes, objects int) func(fifo) bench.Subject {
+	return func(q fifo) bench.Subject {
+		ps := pods(objects, 1)
+		return times(func() {
+			for i := range changes {
+				q.Update(ps[i%objects])
+			}
+			drain(q, changes)
+		})
+	}
+}
+
+func drain(q fifo, changes int) {
+	for left := changes; left > 0; {
+		left -= q.Pop()
+	}
+}
+
+// pipe lets a producer and a consumer work at the same time.
+func pipe(q fifo) bench.Subject {
+	ps := pods(pending, 20)
+	return times(func() {
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for _, p := range ps {
+				q.Update(p)
+			}
+		})
+		drain(q, len(ps))
+		wg.Wait()
+	})
+}
+
+func replaceWhole(q fifo) bench.Subject {
+	ps := pods(pending, 20)
+	return times(func() {
+		q.Replace(ps)
+		drain(q, len(ps))
+	})
+}
+
+// fillUp queues so many changes of so many objects in turn, and leaves them there.
+func fillUp(changes, objects int) func(fifo) bench.Subject {
+	return func(q fifo) bench.Subject {
+		ps := pods(objects, 20)
+		return bench.Subject{
+			Run: func(int) {
+				for i := range changes {
+					q.Update(ps[i%objects])
+				}
+			},
+			After: func() { drain(q, changes) },
+		}
+	}
+}
+
+// ourBatchFIFO is the batch queue, which the informer uses.
+type ourBatchFIFO struct {
+	q   *deltafifo.BatchFIFO[*corev1.Pod]
+	ctx context.Context
+}
+
+func newOurBatchFIFO() fifo {
+	return ourBatchFIFO{deltafifo.NewBatch[*corev1.Pod](deltafifo.BatchOptions{}), running()}
+}
+
+func (f ourBatchFIFO) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
+func (f ourBatchFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
+
+func (f ourBatchFIFO) Pop() (n int) {
+	check(f.q.PopBatch(f.ctx, func(batch []deltafifo.Change[*corev1.Pod]) error {
+		for i := range batch {
+			if all := batch[i].Collection; all != nil {
+				n += len(all.Objects)
+			} else {
+				n++
+			}
+		}
+		return nil
+	}))
+	return n
+}
+
+// ourDeltaFIFO is our DeltaFIFO.
+type ourDeltaFIFO struct {
+	q   *deltafifo.DeltaFIFO[*corev1.Pod]
+	ctx context.Context
+}
+
+func newOurDeltaFIFO() fifo {
+	return ourDeltaFIFO{deltafifo.New(deltafifo.Options[*corev1.Pod]{}), running()}
+}
+
+func (f ourDeltaFIFO) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
+func (f ourDeltaFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
+
+func (f ourDeltaFIFO) Pop() (n int) {
+	check(f.q.Pop(f.ctx, func(deltas deltafifo.Deltas[*corev1.Pod]) error {
+		n = len(deltas)
+		return nil
+	}))
+	return n
+}
+
+// realFIFO is the queue that client-go's informers use, configured as they do.
+type realFIFO struct{ q *cache.RealFIFO }
+
+func newRealFIFO() fifo {
+	return realFIFO{cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+		KeyFunction:  cache.MetaNamespaceKeyFunc,
+		AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
+	})}
+}
+
+func (f realFIFO) Update(p *corev1.Pod)     { check(f.q.Update(p)) }
+func (f realFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(anys(ps), "1")) }
+
+func (f realFIFO) Pop() (n int) {
+	count := func(d cache.Delta) {
+		if all, ok := d.Object.(cache.ReplacedAllInfo); ok {
+			n += len(all.Objects)
+		} else {
+			n++
+		}
+	}
+	check(f.q.PopBatch(func(deltas []cache.Delta, _ bool) error {
+		for _, d := range deltas {
+			count(d)
+		}
+		return nil
+	}, func(obj any, _ bool) error {
+		count(obj.(cache.Deltas)[0])
+		return nil
+	}))
+	return n
+}
+
+// deltaFIFO is client-go's classic one.
+type deltaFIFO struct{ q *cache.DeltaFIFO }
+
+func newDeltaFIFO() fifo {
+	return deltaFIFO{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{EmitDeltaTypeReplaced: true})}
+}
+
+func (f deltaFIFO) Update(p *corev1.Pod)     { check(f.q.Update(p)) }
+func (f deltaFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(anys(ps), "1")) }
+
+func (f deltaFIFO) Pop() (n int) {
+	_ = must(f.q.Pop(func(obj any, _ bool) error {
+		n = len(obj.(cache.Deltas))
+		return nil
+	}))
+	return n
+}
+
+// anys is the list as client-go's stores and queues want it. Its reflector makes
+// such a list, too.
+func anys(ps []*corev1.Pod) []any {
+	list := make([]any, len(ps))
+	for i, p := range ps {
+		list[i] = p
+	}
+	return list
+}

@@ -1,0 +1,94 @@
+package rows
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/internal/verify/bench"
+)
+
+func TestRowsAreComplete(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	quick := 0
+	for _, row := range All() {
+		require.False(t, seen[row.Name()], "%s occurs twice", row.Name())
+		seen[row.Name()] = true
+		require.NotEmpty(t, row.Area, row.Name())
+		require.NotEmpty(t, row.Does, row.Name())
+		require.NotEmpty(t, row.Ours.Who, row.Name())
+		require.NotEmpty(t, row.Theirs.Who, row.Name())
+		require.NotNil(t, row.Ours.Setup, row.Name())
+		require.NotNil(t, row.Theirs.Setup, row.Name())
+		if row.Quick {
+			quick++
+			require.NotEqual(t, bench.Target{}, row.Want, "%s is quick, and asks for nothing", row.Name())
+		}
+	}
+	require.Equal(t, 15, quick, "the quick comparison is to stay quick")
+}
+
+func TestSeriesAreComplete(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, row := range All() {
+		require.Nil(t, row.Point, row.Name())
+		names[row.Name()] = true
+	}
+	points := map[string][]float64{}
+	for _, row := range Scaling() {
+		require.False(t, names[row.Name()], "%s occurs twice", row.Name())
+		names[row.Name()] = true
+		require.NotNil(t, row.Point, row.Name())
+		require.Equal(t, bench.Target{}, row.Want, "%s is there to be drawn", row.Name())
+		require.NotNil(t, row.Ours.Setup, row.Name())
+		require.NotNil(t, row.Theirs.Setup, row.Name())
+		for _, text := range []string{row.Does, row.Point.Title, row.Point.XLabel, row.Point.YLabel} {
+			require.NotEmpty(t, text, row.Name())
+		}
+		points[row.Point.Series] = append(points[row.Point.Series], row.Point.X)
+	}
+	for name, xs := range points {
+		require.GreaterOrEqual(t, len(xs), 4, name)
+		require.True(t, slices.IsSorted(xs), name)
+	}
+	require.Len(t, points, 12)
+}
+
+// Both sides of a store row must see the same objects, or their figures are not
+// comparable.
+func TestStoresAgree(t *testing.T) {
+	t.Parallel()
+	for _, i := range []implementation{ourStore, clientGoStore, memDBStore} {
+		s := i.new(someIndexes(8))
+		ps := pods(1000, 10)
+		s.WriteAll(ps)
+		u := updatesOf(ps)
+		for range 1500 {
+			s.Write(u.take())
+		}
+		require.Equal(t, 1000, s.All(), i.who)
+		require.Equal(t, 100, s.InNamespace(namespace(3)), i.who)
+		require.Equal(t, podsPerNode, s.OnNode(nodeName(4)), i.who)
+		for _, k := range keysOf(ps) {
+			require.Equal(t, k.Name, s.Get(k).Name, i.who)
+		}
+		s.Replace(ps[:500])
+		require.Equal(t, 500, s.All(), i.who)
+	}
+}
+
+// The encoded pods that the server makes from a template are those that it would
+// encode.
+func TestTemplatesMakeWholePods(t *testing.T) {
+	t.Parallel()
+	for _, enc := range []*encoding{newJSONEncoding(), newProtobufEncoding()} {
+		plain, changed := enc.pod.appendPod(nil, 255, false), enc.pod.appendPod(nil, 255, true)
+		require.Len(t, plain, len(enc.pod.encoded), enc.contentType)
+		require.Contains(t, string(plain), "web-7f9c6d5b8-000000ff", enc.contentType)
+		require.Contains(t, string(plain), "10000255", enc.contentType)
+		require.Contains(t, string(changed), "20000255", enc.contentType)
+	}
+}
