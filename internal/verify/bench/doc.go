@@ -1,7 +1,7 @@
 // Package bench measures work that two sides do in the same way, side by side.
 //
-// The command cmd/compare does so for this library and its peers: client-go,
-// controller-runtime and go-memdb. Package rows defines the work. (That both
+// The command cmd/compare does so for this library and its peers, client-go
+// and controller-runtime. Package rows defines the work. (That both
 // sides also come to the same results is the matter of package differential: it
 // sends random histories through client-go and this library.)
 //
@@ -93,9 +93,6 @@
 //
 //   - A list of client-go is a slice that the caller may keep and sort. Where that
 //     is the purpose, slices.Collect has to be added to our side.
-//
-//   - go-memdb is a general database. It gets one table with indexes of the same
-//     keys. Its objects are the same pods.
 //
 //   - Informers in memory get the same events from the same channel. Our handlers
 //     are Lossless there, so that both sides deliver every event. The stalled handler

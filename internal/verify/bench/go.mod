@@ -3,7 +3,6 @@ module github.com/informerkit/informerkit/internal/verify/bench
 go 1.26.0
 
 require (
-	github.com/hashicorp/go-memdb v1.3.5
 	github.com/informerkit/informerkit v0.1.0
 	golang.org/x/image v0.30.0
 	golang.org/x/sys v0.47.0
@@ -52,8 +51,6 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/hashicorp/go-immutable-radix v1.3.1 // indirect
-	github.com/hashicorp/golang-lru v0.5.4 // indirect
 	github.com/informerkit/informerkit/informer/controllerruntime v0.1.0
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect

@@ -23,7 +23,6 @@ type Host struct {
 var peers = []string{
 	"k8s.io/client-go",
 	"sigs.k8s.io/controller-runtime",
-	"github.com/hashicorp/go-memdb",
 }
 
 // ThisHost looks around.

@@ -15,19 +15,19 @@ func (r Report) WriteMarkdown(w io.Writer) {
 		for n < len(entries) && entries[n].Area == entries[0].Area {
 			n++
 		}
-		writeArea(w, entries[:n])
+		r.writeArea(w, entries[:n])
 		entries = entries[n:]
 	}
 }
 
 // writeArea writes entries of one area.
-func writeArea(w io.Writer, entries []Entry) {
+func (r Report) writeArea(w io.Writer, entries []Entry) {
 	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
 	fmt.Fprintf(w, "\n### %s\n\n", entries[0].Area)
 	line(columns)
-	line([]string{"---", "---:", "---:", "---", "---:", "---", "---"})
+	line([]string{"---", "---:", "---:", "---", "---:", "---:", "---:", "---", "---"})
 	for _, e := range entries {
-		line(e.cells())
+		line(r.cells(e))
 	}
 	fmt.Fprint(w, "\n<details><summary>What the rows mean</summary>\n\n")
 	for _, e := range entries {

@@ -24,16 +24,18 @@ type Entry struct {
 	Does string `json:"does"`
 	Unit string `json:"unit"`
 	// Rate is set if tables show units of work per second.
-	Rate    bool          `json:"rate,omitempty"`
-	Point   *Point        `json:"point,omitempty"`
-	Ours    ReportOutcome `json:"ours"`
-	Theirs  ReportOutcome `json:"theirs"`
-	Ratio   float64       `json:"ratio"`
-	Low     float64       `json:"ratioLow"`
-	High    float64       `json:"ratioHigh"`
-	Target  string        `json:"target,omitempty"`
-	Verdict string        `json:"verdict,omitempty"`
-	Misses  []string      `json:"misses,omitempty"`
+	Rate   bool          `json:"rate,omitempty"`
+	Point  *Point        `json:"point,omitempty"`
+	Ours   ReportOutcome `json:"ours"`
+	Theirs ReportOutcome `json:"theirs"`
+	Ratio  float64       `json:"ratio"`
+	Low    float64       `json:"ratioLow"`
+	High   float64       `json:"ratioHigh"`
+	// Limit is the name of the row that shows how far this one is from what cannot be surpassed.
+	Limit   string   `json:"limit,omitempty"`
+	Target  string   `json:"target,omitempty"`
+	Verdict string   `json:"verdict,omitempty"`
+	Misses  []string `json:"misses,omitempty"`
 	// Host is the machine that the row was measured on, if that is another one than the
 	// report's.
 	Host *Host `json:"host,omitempty"`
@@ -63,7 +65,7 @@ func NewReport(host Host, how string, results []Result) Report {
 			Rate: r.Row.Rate, Point: r.Row.Point,
 			Ours: r.Row.outcome(r.Row.Ours, r.Ours), Theirs: r.Row.outcome(r.Row.Theirs, r.Theirs),
 			Ratio: r.Ratio.mid, Low: r.Ratio.low, High: r.Ratio.high,
-			Target: r.Row.target(), Verdict: r.verdict(), Misses: r.Misses,
+			Limit: r.Row.Limit, Target: r.Row.target(), Verdict: r.verdict(), Misses: r.Misses,
 		})
 	}
 	return rep

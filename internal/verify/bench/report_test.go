@@ -26,7 +26,22 @@ func TestReportIsATable(t *testing.T) {
 	var table bytes.Buffer
 	testReport().WriteTable(&table)
 	require.Contains(t, table.String(), "go1.26.0, linux/amd64, 2 × CPU\nclient-go v0.37.2\nwall-clock time\n")
-	require.Contains(t, table.String(), "allocate  1.00 µs, 0 allocs  2.00 µs, 0 allocs  something  2× ±5%  ≥ 1.5×, ≤ 0 allocs  ok")
+	require.Contains(t, table.String(), "allocate  1.00 µs, 0 allocs  2.00 µs, 0 allocs  something  2× ±5%                                ≥ 1.5×, ≤ 0 allocs  ok")
+}
+
+func TestReportShowsProcessorTimeAndTheLimit(t *testing.T) {
+	t.Parallel()
+	rep := testReport()
+	timed, limit := rep.Entries[0], rep.Entries[0]
+	limit.Work, limit.Ratio, limit.Theirs.Who = "limit", 0.8, "nothing but the least"
+	timed.Limit = limit.Name()
+	for i := range 3 {
+		timed.Ours.Samples[i].CPU, timed.Theirs.Samples[i].CPU = 1000, 3000
+	}
+	rep.Entries = []Entry{timed, limit}
+	require.Equal(t, []string{"2× ±5%", "3×", "0.8× of nothing but the least"}, rep.cells(timed)[4:7])
+	timed.Limit = "something else"
+	require.Empty(t, rep.limit(timed))
 }
 
 func TestReportIsMarkdown(t *testing.T) {
@@ -41,9 +56,9 @@ const testTables = `go1.26.0, linux/amd64, 2 × CPU; client-go v0.37.2; wall-clo
 
 ### test
 
-| work | ours | theirs | peer | ratio | target | verdict |
-| --- | ---: | ---: | --- | ---: | --- | --- |
-| allocate | 1.00 µs, 0 allocs | 2.00 µs, 0 allocs | something | 2× ±5% | ≥ 1.5×, ≤ 0 allocs | ok |
+| work | ours | theirs | peer | ratio | processor time | of the limit | target | verdict |
+| --- | ---: | ---: | --- | ---: | ---: | ---: | --- | --- |
+| allocate | 1.00 µs, 0 allocs | 2.00 µs, 0 allocs | something | 2× ±5% |  |  | ≥ 1.5×, ≤ 0 allocs | ok |
 
 <details><summary>What the rows mean</summary>
 
@@ -53,9 +68,9 @@ const testTables = `go1.26.0, linux/amd64, 2 × CPU; client-go v0.37.2; wall-clo
 
 ### memory
 
-| work | ours | theirs | peer | ratio | target | verdict |
-| --- | ---: | ---: | --- | ---: | --- | --- |
-| allocate | 1.00 kB | 2.00 kB | something | 2× ±5% | ≥ 1.5×, ≤ 0 allocs | ok |
+| work | ours | theirs | peer | ratio | processor time | of the limit | target | verdict |
+| --- | ---: | ---: | --- | ---: | ---: | ---: | --- | --- |
+| allocate | 1.00 kB | 2.00 kB | something | 2× ±5% |  |  | ≥ 1.5×, ≤ 0 allocs | ok |
 
 <details><summary>What the rows mean</summary>
 

@@ -34,6 +34,9 @@ type Row struct {
 	// MoreRounds multiplies the runs of each side, for rows whose runs vary; 0 is 1.
 	MoreRounds int
 
+	// Limit names the row that shows how far this one is from what cannot be surpassed, if there is one.
+	Limit string
+
 	// Rate selects units per second instead of time per unit in the table.
 	Rate bool
 	// Quick puts the row among the few that a short comparison consists of.

@@ -8,10 +8,49 @@ import (
 )
 
 // columns of the table.
-var columns = []string{"work", "ours", "theirs", "peer", "ratio", "target", "verdict"}
+var columns = []string{"work", "ours", "theirs", "peer", "ratio", "processor time", "of the limit", "target", "verdict"}
 
-func (e Entry) cells() []string {
-	return []string{e.Work, e.Ours.Shown, e.Theirs.Shown, e.Theirs.Who, e.ratioAndNoise(), e.Target, e.Verdict}
+// cells are a line of the table.
+func (r Report) cells(e Entry) []string {
+	return []string{e.Work, e.Ours.Shown, e.Theirs.Shown, e.Theirs.Who, e.ratioAndNoise(), e.processorTime(), r.limit(e), e.Target, e.Verdict}
+}
+
+// processorTime is the ratio of the processor times of a row that compares time, which
+// a busy machine disturbs less, and which shows what is paid for doing things in parallel.
+func (e Entry) processorTime() string {
+	if e.Unit != "ns" || !e.timed() {
+		return ""
+	}
+	ratio := medianInterval(paired(processorTimes(e.Ours.Samples), processorTimes(e.Theirs.Samples)))
+	return trim(ratio.mid) + "×"
+}
+
+// timed reports whether the runs have a processor time, as they have where a unit is counted.
+func (e Entry) timed() bool {
+	for _, s := range append(processorTimes(e.Ours.Samples), processorTimes(e.Theirs.Samples)...) {
+		if s <= 0 {
+			return false
+		}
+	}
+	return len(e.Ours.Samples) > 0 && len(e.Theirs.Samples) > 0
+}
+
+func processorTimes(samples []Sample) []float64 {
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = s.CPU
+	}
+	return values
+}
+
+// limit is how far a row is from what cannot be surpassed, which another row has measured.
+func (r Report) limit(e Entry) string {
+	for _, other := range r.Entries {
+		if e.Limit != "" && other.Name() == e.Limit {
+			return fmt.Sprintf("%s of %s", other.ratio(), other.Theirs.Who)
+		}
+	}
+	return ""
 }
 
 // WriteTable writes the report as a table for a terminal, by area.
@@ -22,7 +61,7 @@ func (r Report) WriteTable(w io.Writer) {
 		widths[i] = utf8.RuneCountInString(c)
 	}
 	for _, e := range r.Entries {
-		for i, c := range e.cells() {
+		for i, c := range r.cells(e) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
@@ -40,6 +79,6 @@ func (r Report) WriteTable(w io.Writer) {
 			area = e.Area
 			fmt.Fprintf(w, "%s\n", area)
 		}
-		line(e.cells())
+		line(r.cells(e))
 	}
 }

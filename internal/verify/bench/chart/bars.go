@@ -39,8 +39,8 @@ type Bar struct {
 // summary are the rows that the first page of the project shows, with what a
 // reader who has seen nothing else calls them.
 var summary = []struct{ row, title string }{
-	{"intern: heap per object, pods", "memory of a cached pod, equal parts shared"},
-	{"informer: event to 10 handlers", "an event, delivered to 10 handlers"},
+	{"what a controller does: heap per object, equal parts shared, pods", "memory of a cached pod, equal parts shared"},
+	{"what a controller does: event to 10 handlers", "an event, delivered to 10 handlers"},
 }
 
 // Summary returns the picture of the first page. It is an error if a report lacks

@@ -17,9 +17,9 @@ func ofSummary() bench.Report {
 	}
 	return reportOf(
 		row("store", "get", bench.ReportOutcome{}, bench.ReportOutcome{}),
-		row("informer", "event to 10 handlers", bench.ReportOutcome{Who: "client-go", Figure: 8e3, Shown: "8.00 µs, 9 allocs"},
+		row("what a controller does", "event to 10 handlers", bench.ReportOutcome{Who: "client-go", Figure: 8e3, Shown: "8.00 µs, 9 allocs"},
 			bench.ReportOutcome{Who: "informerkit", Figure: 800, Shown: "800 ns, 1 allocs"}),
-		row("intern", "heap per object, pods", bench.ReportOutcome{Who: "client-go", Figure: 10e3, Shown: "10.0 kB"},
+		row("what a controller does", "heap per object, equal parts shared, pods", bench.ReportOutcome{Who: "client-go", Figure: 10e3, Shown: "10.0 kB"},
 			bench.ReportOutcome{Who: "informerkit interned", Figure: 4e3, Shown: "4.00 kB"}),
 	)
 }
@@ -47,7 +47,7 @@ func TestSummaryOfResultsThatLackARow(t *testing.T) {
 	rep := ofSummary()
 	rep.Entries = rep.Entries[:2]
 	_, err := Summary(rep)
-	require.ErrorContains(t, err, `no result of "intern: heap per object, pods"`)
+	require.ErrorContains(t, err, `no result of "what a controller does: heap per object, equal parts shared, pods"`)
 	for _, figure := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		rep = ofSummary()
 		rep.Entries[1].Ours.Figure = figure

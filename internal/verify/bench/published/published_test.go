@@ -23,8 +23,8 @@ func publish(t *testing.T) (folder string) {
 	host := bench.Host{Go: "go1.26.0", Cores: 2}
 	comparison := bench.Report{Host: host, How: "once", Entries: []bench.Entry{
 		{Area: "store", Work: "get", Unit: "ns", Ours: outcome(50), Theirs: outcome(100), Ratio: 2, Low: 2, High: 2},
-		{Area: "intern", Work: "heap per object, pods", Unit: "B", Ours: outcome(4), Theirs: outcome(10), Ratio: 2.5, Low: 2.5, High: 2.5},
-		{Area: "informer", Work: "event to 10 handlers", Unit: "ns", Ours: outcome(8), Theirs: outcome(80), Ratio: 10, Low: 10, High: 10},
+		{Area: "what a controller does", Work: "heap per object, equal parts shared, pods", Unit: "B", Ours: outcome(4), Theirs: outcome(10), Ratio: 2.5, Low: 2.5, High: 2.5},
+		{Area: "what a controller does", Work: "event to 10 handlers", Unit: "ns", Ours: outcome(8), Theirs: outcome(80), Ratio: 10, Low: 10, High: 10},
 	}}
 	scaling := bench.Report{Host: host, How: "once"}
 	for _, x := range []float64{1, 2} {
@@ -100,7 +100,7 @@ func TestWhatIsPublishedIsNotWhatWasMeasured(t *testing.T) {
 		{"a chart that is not shown", replace(Document, "charts/get.svg", ""), []string{"does not show charts/get.svg"}},
 		{"a summary that is not shown", replace("README.md", "charts/summary.svg", ""), []string{"charts/summary.svg is shown nowhere"}},
 		{"a summary of other results", replace(Comparison, `"figure": 80,`, `"figure": 90,`), []string{"charts/summary.svg is not drawn of results/compare.json"}},
-		{"a summary without its rows", replace(Comparison, "heap per object, pods", "heap"), []string{`no result of "intern: heap per object, pods"`}},
+		{"a summary without its rows", replace(Comparison, "heap per object, equal parts shared, pods", "heap"), []string{`no result of "what a controller does: heap per object, equal parts shared, pods"`}},
 		{"no summary", remove(Charts + "/summary.svg"), []string{"no such file", "chart -summary"}},
 		{"a stray file", func(t *testing.T, folder string) { write(t, filepath.Join(folder, Charts, "old.svg"), "") }, []string{"charts/old.svg is of no series"}},
 		{"another machine", replace(Scaling, `"cores": 2`, `"cores": 4`), []string{"different machines"}},

@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -24,38 +23,20 @@ type fifo interface {
 const pending = 10_000
 
 func fifoRows() []bench.Row {
-	rows := []bench.Row{
+	memory := compareFIFOs("memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
+		bench.Target{Ratio: 0.5}, batchFIFOs, fillUp(pending, pending))
+	memory.Measure, memory.Repeat = bench.LiveHeap, 1
+	return []bench.Row{
 		compareFIFOs("one change at a time", "An update is queued and handed over.", 1,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1, 1)),
+			bench.Target{Ratio: 1}, batchFIFOs, handOver(1, 1)),
 		compareFIFOs("1,000 changes of 1,000 objects", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1000, 1000)),
+			bench.Target{Ratio: 1}, batchFIFOs, handOver(1000, 1000)),
 		compareFIFOs("1,000 changes of one object", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, handOver(1000, 1)),
-		compareFIFOs("producer and consumer, 10k changes", "One goroutine queues, another one takes; a unit is a change.", pending,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0)}, batchFIFOs, pipe),
+			bench.Target{Ratio: 1}, batchFIFOs, handOver(1000, 1)),
 		compareFIFOs("replace with 10k objects", "A list is queued as one change and handed over; a unit is an object.", pending,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0.001)}, batchFIFOs, replaceWhole),
-		compareFIFOs("classic: one change at a time", "The same with the DeltaFIFO, which hands over one object.", 1,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(1)}, deltaFIFOs, handOver(1, 1)),
-		compareFIFOs("classic: 1,000 changes of 1,000 objects", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(1)}, deltaFIFOs, handOver(1000, 1000)),
-		compareFIFOs("classic: 1,000 changes of 100 objects", "They are queued, then handed over, ten by ten; a unit is a change.", 1000,
-			bench.Target{Ratio: 1, Allocs: bench.AtMost(0.1)}, deltaFIFOs, handOver(1000, 100)),
-		compareFIFOs("classic: replace with 10k objects", "A list is queued, then handed over object by object; a unit is an object.", pending,
-			bench.Target{Ratio: 1}, deltaFIFOs, replaceWhole),
+			bench.Target{Ratio: 1}, batchFIFOs, replaceWhole),
+		memory,
 	}
-	for _, row := range []bench.Row{
-		compareFIFOs("memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
-			bench.Target{Ratio: 1, Figure: bench.AtMost(64)}, batchFIFOs, fillUp(pending, pending)),
-		compareFIFOs("classic: memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
-			bench.Target{Ratio: 1}, deltaFIFOs, fillUp(pending, pending)),
-		compareFIFOs("classic: memory of one of ten changes", "10,000 changes of 1,000 objects are queued; the heap of one.", pending,
-			bench.Target{Ratio: 1, Figure: bench.AtMost(64)}, deltaFIFOs, fillUp(pending, pending/10)),
-	} {
-		row.Measure, row.Repeat = bench.LiveHeap, 1
-		rows = append(rows, row)
-	}
-	return append(rows, fifoLimitRows()...)
 }
 
 // fifos are the two sides of a comparison.
@@ -94,21 +75,6 @@ func drain(q fifo, changes int) {
 	for left := changes; left > 0; {
 		left -= q.Pop()
 	}
-}
-
-// pipe lets a producer and a consumer work at the same time.
-func pipe(q fifo) bench.Subject {
-	ps := pods(pending, 20)
-	return times(func() {
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for _, p := range ps {
-				q.Update(p)
-			}
-		})
-		drain(q, len(ps))
-		wg.Wait()
-	})
 }
 
 func replaceWhole(q fifo) bench.Subject {

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,31 +9,24 @@ import (
 	"github.com/informerkit/informerkit/internal/verify/bench"
 )
 
-func informerRows() []bench.Row {
+func informerRows() []bench.Row { return slices.Concat(latencyRows(), resyncRows()) }
+
+// eventRows are the way of an event from the watch to every handler.
+func eventRows() []bench.Row {
 	var rows []bench.Row
 	for _, c := range []struct {
 		handlers int
 		ratio    float64
-		quick    bool
-	}{{1, 3, false}, {10, 5, true}, {100, 10, false}} {
+	}{{1, 3}, {10, 5}, {100, 10}} {
 		rows = append(rows, compareInformers(bench.Row{
 			Work: "event to " + count(c.handlers, "handler"),
 			Does: "Updates of 10,000 pods come over a watch in memory and go through reflector, queue, store and index to every handler; " +
 				"a unit is an event that all have received.",
-			Quick: c.quick,
-			Want:  bench.Target{Ratio: c.ratio, Allocs: bench.AtMost(2)},
+			Quick: c.handlers == 10, MoreRounds: 2,
+			Want: bench.Target{Ratio: c.ratio, Allocs: bench.AtMost(2)},
 		}, deliver(10_000, c.handlers, 0)))
 	}
-	for _, readers := range []int{1, 10} {
-		rows = append(rows, compareInformers(bench.Row{
-			Work: fmt.Sprintf("event to 1 handler while %s list 10k", count(readers, "reader")),
-			Does: "The same while goroutines list the namespace of 10,000 pods without pause.",
-			Time: share,
-		}, deliver(10_000, 1, readers)))
-	}
-	return append(rows,
-		slices.Concat(latencyRows(), gridRows(), resyncRows(),
-			[]bench.Row{lateHandlerRow(), stalledHandlerRow(), besideStalledRow(), idleHandlerRow(), idleInformerRow()})...)
+	return rows
 }
 
 // deliver sends updates and waits until each handler has got them all.

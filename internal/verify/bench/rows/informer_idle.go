@@ -48,7 +48,7 @@ func idleInformerRow() bench.Row {
 		Does: "10,000 informers, each with a source of its own that holds one pod, are synced and have one handler each; " +
 			"heap, stacks and goroutines of one, source and pod included.",
 		Measure: bench.LiveHeap, Repeat: 10_000,
-		Want: bench.Target{Ratio: 1, Figure: bench.AtMost(12_000), Goroutines: bench.AtMost(1)},
+		Want: bench.Target{Ratio: 1, Figure: bench.AtMost(15_000), Goroutines: bench.AtMost(2)},
 	}
 	run := func(create func(*feed) shared) func() bench.Subject {
 		return func() bench.Subject {

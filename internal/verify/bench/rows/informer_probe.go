@@ -12,13 +12,9 @@ import (
 // An event is due at a fixed time, whatever became of those before it. If the
 // sender, the watch or a handler is late, all the events that had to wait for it
 // are late, as they would be with a server.
-//
-// If receive is called for each event, the times begin there, and leave out how long it
-// took until the reader of the watch was running.
 type probe struct {
 	epoch    time.Time
 	events   int
-	received []time.Duration // when receive was called, since the epoch
 	handlers []*deliveryTimes
 	done     chan struct{}
 }
@@ -45,14 +41,8 @@ func (p *probe) handler() func() {
 	}
 }
 
-// receive is for the reader of the watch to call on each event.
-func (p *probe) receive() {
-	p.received = append(p.received, time.Since(p.epoch))
-}
-
 // run sends the events at a rate per second, and returns their latencies.
 func (p *probe) run(f *feed, u *updates, rate int) []time.Duration {
-	p.received = p.received[:0]
 	for _, t := range p.handlers {
 		t.at = t.at[:0]
 	}
@@ -77,9 +67,6 @@ func (p *probe) latencies(start time.Time, interval time.Duration) []time.Durati
 	latencies := make([]time.Duration, p.events)
 	for i := range latencies {
 		from := start.Add(time.Duration(i+1) * interval).Sub(p.epoch)
-		if len(p.received) > 0 {
-			from = p.received[i]
-		}
 		for _, t := range p.handlers {
 			latencies[i] = max(latencies[i], t.at[i]-from)
 		}

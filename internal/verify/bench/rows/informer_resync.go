@@ -33,10 +33,6 @@ func resyncRows() []bench.Row {
 			bench.Latency, 3, resync(big, handlers)),
 		row("peak heap", "Each takes a microsecond for an event; the most that is on the heap in a period, garbage included, over what was in use before; no less than 8 kB is counted.",
 			bench.Memory, 10, resyncHeap(big, handlers, time.Microsecond)),
-		row("longest hold-up", "For two periods 1,000 updates come in a second; the longest time from when one is due to when all five have received it.",
-			bench.Latency, 3, resyncLatency(big, handlers, false)),
-		row("longest hold-up of another", "The same for a sixth handler, which has no resync.",
-			bench.Latency, 3, resyncLatency(big, handlers, true)),
 	}
 }
 
@@ -132,33 +128,6 @@ func resyncHeap(objects, handlers int, while time.Duration) func(shared, *feed) 
 				slow.Store(false)
 			},
 			Value: func() float64 { return max(page, most) },
-		}
-	}
-}
-
-// resyncLatency measures how long events take meanwhile: to the handlers that
-// resync, or to another one.
-func resyncLatency(objects, handlers int, another bool) func(shared, *feed) bench.Subject {
-	const rate, seconds = 1000, 2
-	return func(inf shared, f *feed) bench.Subject {
-		u := updatesOf(f.fill(pods(objects, 1)))
-		r, p := newRounds(objects), newProbe(rate*seconds)
-		for range handlers {
-			onUpdate := func() {}
-			if !another {
-				onUpdate = p.handler()
-			}
-			inf.(resyncing).AddResynced(r.handler(onUpdate))
-		}
-		inf.Start()
-		if another {
-			inf.AddHandler(p.handler())
-		}
-		r.next()
-		var latencies []time.Duration
-		return bench.Subject{
-			Run:   func(int) { latencies = p.run(f, u, rate) },
-			Value: func() float64 { return float64(slices.Max(latencies)) },
 		}
 	}
 }

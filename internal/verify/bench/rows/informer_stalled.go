@@ -61,23 +61,3 @@ func behindStalled(objects, updates int) func(shared, *feed) bench.Subject {
 		}
 	}
 }
-
-// besideStalledRow is what other handlers feel of a stalled one.
-func besideStalledRow() bench.Row {
-	const objects, handlers = 10_000, 10
-	row := compareInformers(bench.Row{
-		Work: "our event to 10 handlers beside a stalled one, against none",
-		Does: "Both sides are ours: updates of 10,000 pods go to ten handlers, and on one side there is an eleventh which never returns.",
-		Time: share,
-		// No more than a twentieth is taken from the others.
-		Want: bench.Target{Ratio: 1 / 1.05},
-	}, func(inf shared, f *feed) bench.Subject {
-		subject := deliver(objects, handlers, 0)(inf, f)
-		inf.(stalling).AddStalled(nil)
-		return subject
-	})
-	alone := compareInformers(row, deliver(objects, handlers, 0)).Ours
-	alone.Who = informerkit + " alone"
-	row.Theirs = alone
-	return row
-}

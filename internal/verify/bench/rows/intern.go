@@ -1,11 +1,8 @@
 package rows
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,32 +22,37 @@ import (
 // interned is our side with equal parts stored once.
 const interned = "informerkit interned"
 
+// sharedHeapRows are what a cache keeps of 50,000 objects if equal parts are stored once.
+func sharedHeapRows() []bench.Row {
+	var rows []bench.Row
+	for _, c := range []struct {
+		name  string
+		ratio float64
+	}{{"pods", 2.5}, {"widgets", 2.5}, {"configmaps", 1 / 1.03}} {
+		p := populations[c.name]
+		rows = append(rows, compareInterning(bench.Row{
+			Work:    "heap per object, equal parts shared, " + p.name,
+			Does:    fmt.Sprintf("An informer with a namespace index that shares equal parts has synced 50,000 %s, by WatchList, from another process; what is on the heap for one.", p.name),
+			Measure: bench.Memory, Per: cluster, Want: bench.Target{Ratio: c.ratio},
+		}, c.name, heapAfter, clientGo))
+	}
+	return rows
+}
+
+// internRows are what the sharing of equal parts costs.
 func internRows() []bench.Row {
 	var rows []bench.Row
-	for _, name := range []string{"pods", "widgets", "configmaps"} {
-		p := populations[name]
-		does := fmt.Sprintf("An informer with a namespace index and an InternPool has synced 50,000 %s, by WatchList, from another process; ", p.name)
-		add := func(work, does string, m bench.Measure, probe func() (before func(), value func() float64), want bench.Target, peer string) {
+	for _, c := range []struct {
+		peer  string
+		ratio float64
+	}{{clientGo, 1}, {informerkit, 0.8}} {
+		for _, name := range []string{"pods", "widgets"} {
 			rows = append(rows, compareInterning(bench.Row{
-				Area: "intern", Work: work + ", " + p.name, Does: does, Measure: m, Per: cluster, Want: want,
-			}, name, probe, peer))
+				Area: "intern", Work: fmt.Sprintf("processor time of a first sync against %s, %s", c.peer, populations[name].name),
+				Does:    "The processor time of that first sync with equal parts shared, per object; the peer shares nothing.",
+				Measure: bench.Latency, Per: cluster, Want: bench.Target{Ratio: c.ratio},
+			}, name, cpuOf, c.peer))
 		}
-		target := func(alike, other float64) bench.Target {
-			if name == "configmaps" {
-				return bench.Target{Ratio: other}
-			}
-			return bench.Target{Ratio: alike}
-		}
-		if name == "configmaps" {
-			p.name += " that have nothing in common"
-		}
-		const least = 1 / 1.03
-		add("heap per object", does+"what is on the heap for one.", bench.Memory, heapAfter, target(2.5, least), clientGo)
-		add("heap per object against no pool", does+"what is on the heap for one, beside the same without a pool.", bench.Memory, heapAfter, target(0, least), informerkit)
-		add("resident memory", does+"what is resident of the process, garbage included, per object.", bench.Memory, residentAfter, bench.Target{}, clientGo)
-		add("peak of the heap", does+"the most that was on the heap during that, garbage included, per object.", bench.Memory, nil, bench.Target{}, clientGo)
-		add("processor time of the first sync", does+"the processor time of that, per object.", bench.Latency, cpuOf, target(1, 0), clientGo)
-		add("processor time of the first sync against no pool", does+"the processor time of that, per object, beside the same without a pool.", bench.Latency, cpuOf, bench.Target{Ratio: 0.8}, informerkit)
 	}
 	return rows
 }
@@ -58,19 +60,6 @@ func internRows() []bench.Row {
 // heapAfter measures what is reachable after a sync.
 func heapAfter() (before func(), value func() float64) {
 	return func() {}, reachable
-}
-
-// residentAfter measures the memory of the process that is resident after a sync.
-func residentAfter() (before func(), value func() float64) {
-	return func() {}, func() float64 {
-		_ = reachable()
-		raw, err := os.ReadFile("/proc/self/statm")
-		if err != nil {
-			return 0 // another system
-		}
-		pages := must(strconv.Atoi(string(bytes.Fields(raw)[1])))
-		return float64(pages * os.Getpagesize())
-	}
 }
 
 // cpuOf measures the processor time of a sync.
@@ -84,7 +73,7 @@ func cpuOf() (before func(), value func() float64) {
 	return func() { start = used() }, func() float64 { return used() - start }
 }
 
-// compareInterning measures a first sync by a probe; nil is the peak of the heap.
+// compareInterning measures a first sync by a probe.
 func compareInterning(row bench.Row, population string, probe func() (func(), func() float64), peer string) bench.Row {
 	row.Fresh, row.Repeat, row.Rounds = true, 1, 3
 	side := func(create func(*rest.Config) syncer) func() bench.Subject {
@@ -99,10 +88,6 @@ func compareInterning(row bench.Row, population string, probe func() (func(), fu
 			var figure float64
 			return bench.Subject{
 				Run: func(int) {
-					if probe == nil {
-						figure = highest(heapInUse, sync)
-						return
-					}
 					before, value := probe()
 					before()
 					sync()

@@ -71,26 +71,3 @@ func priorityRow() bench.Row {
 		}}
 	})
 }
-
-// priorityDrainRow is a backlog of mixed urgency.
-func priorityDrainRow() bench.Row {
-	return comparePriorities(bench.Row{
-		Area: "queue", Work: "priorities: 20k added, then drained",
-		Does: "20,000 keys with three priorities in turn are added, then all of them got and done; a unit is a key.",
-		Per:  20_000,
-		Want: bench.Target{Ratio: 5},
-	}, func(q prioritized) bench.Subject {
-		ks := keys(20_000)
-		return bench.Subject{Run: func(n int) {
-			for range n {
-				for i, k := range ks {
-					q.AddClass(k, i%3)
-				}
-				for range ks {
-					k, _ := q.Get()
-					q.Done(k)
-				}
-			}
-		}}
-	})
-}

@@ -13,12 +13,11 @@ const (
 	informerkit       = "informerkit"
 	clientGo          = "client-go"
 	controllerRuntime = "controller-runtime"
-	memDB             = "go-memdb"
 )
 
 // All returns every row, in the order of the table.
 func All() []bench.Row {
-	return slices.Concat(queueRows(), storeRows(), fifoRows(), informerRows(), syncRows(), burstRows(), decodingRows(), relistRows(), internRows())
+	return slices.Concat(controllerRows(), queueRows(), storeRows(), fifoRows(), informerRows(), syncRows(), internRows())
 }
 
 // must ends the process: a benchmark that cannot be set up measures nothing.

@@ -9,7 +9,7 @@ import (
 )
 
 func storeRows() []bench.Row {
-	return slices.Concat(readRows(), writeRows(), storeLimitRows(), contentionRows(), changeRows(), memoryRows())
+	return slices.Concat(readRows(), writeRows(), changeRows(), memoryRows())
 }
 
 // store is what the stores can do. To list is to visit every object; the methods
@@ -57,7 +57,6 @@ type implementation struct {
 var (
 	ourStore      = implementation{informerkit, newOurStore}
 	clientGoStore = implementation{clientGo, newClientGoStore}
-	memDBStore    = implementation{memDB, newMemDBStore}
 )
 
 // compareStores fills in the sides of a row with work that is written once, for

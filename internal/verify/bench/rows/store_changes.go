@@ -12,23 +12,14 @@ import (
 const changed = 1000
 
 func changeRows() []bench.Row {
-	small := bench.Row{
-		Area: "store", Work: "our diff of 1,000 in 100k, against 1,000 in 10k",
-		Does:   "Both sides are ours: two snapshots that differ in 1,000 pods, in a store ten times as large. A unit is a difference.",
-		Per:    changed,
-		Ours:   bench.Side{Who: informerkit, Setup: ourDiff(big)},
-		Theirs: bench.Side{Who: informerkit + ", 10k", Setup: ourDiff(10_000)},
-		Want:   bench.Target{Ratio: 0.4},
-	}
-	large := bench.Row{
+	return []bench.Row{{
 		Area: "store", Work: "what has changed, 1% of 100k",
 		Does: "1,000 differing pods of 100k are found: by the diff of two snapshots, against listing the store and looking each up " +
 			"in the list before, as one has to do with client-go. A unit is a difference.",
 		Per:    changed,
 		Ours:   bench.Side{Who: informerkit, Setup: ourDiff(big)},
 		Theirs: bench.Side{Who: clientGo, Setup: clientGoDiff},
-	}
-	return []bench.Row{large, small}
+	}}
 }
 
 func ourDiff(size int) func() bench.Subject {

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -20,43 +19,15 @@ const (
 	share = 500 * time.Millisecond
 )
 
-func contentionRows() []bench.Row {
-	rows := []bench.Row{}
-	for _, c := range []struct {
-		readers int
-		want    bench.Target
-		quick   bool
-	}{{0, bench.Target{}, false}, {1, bench.Target{}, false}, {10, bench.Target{Ratio: 100, Usual: 500}, true}, {80, bench.Target{}, false}} {
-		row := bench.Row{
-			Work: fmt.Sprintf("single writes while %s list 10k", count(c.readers, "reader")),
-			Does: "One goroutine updates pods, each visible at once; others list their namespace of 10,000 without pause.",
-			Rate: true, Time: share, Quick: c.quick,
-			Want: c.want,
-		}
-		rows = append(rows, compareStores(row, clientGoStore, someIndexes(1), writesAgainst(readers{c.readers, 0})))
-		if c.readers == 10 {
-			r := row
-			r.Work, r.Want, r.Quick = row.Work+", "+memDB, bench.Target{Ratio: 1}, false
-			rows = append(rows, compareStores(r, memDBStore, someIndexes(1), writesAgainst(readers{c.readers, 0})))
-		}
-	}
-	paced := bench.Row{
-		Work: "single writes while 80 readers list 10k at 10/s",
-		Does: "The same with 80 goroutines that list the namespace 10 times a second each.",
-		Rate: true, Time: share,
-	}
-	alone := compareStores(bench.Row{
-		Work: "our single writes with 80 readers at 10/s, against none",
-		Does: "Both sides are ours: what 80 paced readers take from the writer.",
-		Rate: true, Time: share,
-		Want: bench.Target{Ratio: 1.0 / 3},
-	}, implementation{informerkit + " alone", newOurStore}, someIndexes(1), writesAgainst(readers{80, pace}))
-	alone.Theirs.Setup = func() bench.Subject {
-		return writesAgainst(readers{})(newOurStore(someIndexes(1)))
-	}
-	return append(rows,
-		compareStores(paced, clientGoStore, someIndexes(1), writesAgainst(readers{80, pace})),
-		alone, readsAgainstRow())
+// writesBesideReadersRow is a cache that many reconciles read at once, with the pauses
+// that real ones have.
+func writesBesideReadersRow() bench.Row {
+	return compareStores(bench.Row{
+		Work: "writes beside 10 readers that list 10k, 10 times a second each",
+		Does: "One goroutine updates pods, each visible at once; 10 others list their namespace of 10,000 pods, each 10 times a second.",
+		Rate: true, Time: share, Quick: true,
+		Want: bench.Target{Ratio: 0.5},
+	}, clientGoStore, someIndexes(1), writesAgainst(readers{10, pace}))
 }
 
 // readers list a namespace while something else is measured.
@@ -125,23 +96,4 @@ func writesAgainst(r readers) func(store) bench.Subject {
 		subject.After = func() { stop() }
 		return subject
 	})
-}
-
-// readsAgainstRow is the same from the other side.
-func readsAgainstRow() bench.Row {
-	return compareStores(bench.Row{
-		Work: "2 readers list 10k during 1,000 writes/s",
-		Does: "2 goroutines list a namespace of 10,000 while another one writes a pod each millisecond; a unit is a visited pod.",
-		Per:  crowd, Time: share,
-		Want: bench.Target{Ratio: 5},
-	}, clientGoStore, someIndexes(1), filled(crowd, 1, func(s store, ps []*corev1.Pod) bench.Subject {
-		u := updatesOf(ps)
-		writer := readers{1, time.Millisecond}
-		var stop func()
-		return bench.Subject{
-			Before: func() { stop = writer.start(func() { s.Write(u.take()) }) },
-			Run:    func(n int) { parallel(2, n, func(int) { expect(s.InNamespace(namespace(0)), crowd) }) },
-			After:  func() { stop() },
-		}
-	}))
 }

@@ -39,7 +39,7 @@ func TestResultsIntoAFile(t *testing.T) {
 	save(other)
 	_, err = savedLike(opts)
 	require.ErrorContains(t, err, "another machine")
-	memory, err := parse([]string{"-into", file, "-run", "^intern: heap per object, pods$"})
+	memory, err := parse([]string{"-into", file, "-run", "heap per object, equal parts shared, pods$"})
 	require.NoError(t, err)
 	_, err = savedLike(memory)
 	require.NoError(t, err, "bytes are the same everywhere")
