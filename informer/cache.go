@@ -25,7 +25,6 @@ type Cache[T Object] interface {
 	Name() string
 	HasSynced() bool
 	Health() Health
-	MemoryUsage() MemoryUsage
 
 	Snapshot() *indexer.Snapshot[T]
 	Lister() Lister[T]

@@ -74,7 +74,7 @@
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)
 //	handlers  resync.go  runner.go    ◀── internal/eventlog (cursor.go)
 //	          handler.go  predicate.go  enqueue.go  ──▶ workqueue (queue.go)
-//	informer  registration.go  informer.go  namespaces.go  ranges.go  memory.go  run.go
+//	informer  registration.go  informer.go  namespaces.go  ranges.go  run.go
 //	reading   lister.go  events.go  synced.go  wait.go  ready.go  cache.go
 //	sharing   discovery.go  collection.go  factory.go  factoryranges.go  share.go  group.go
 package informer

@@ -111,7 +111,6 @@ type sharedInformer interface {
 	Readiness
 	Health() Health
 	Name() string
-	MemoryUsage() MemoryUsage
 	Find(key types.NamespacedName) (Object, bool)
 	addNamespace(namespace string) error
 	removeNamespace(namespace string)
@@ -222,17 +221,6 @@ func (f *Factory) Ready() error {
 		whys = append(whys, s.Ready())
 	}
 	return errors.Join(whys...)
-}
-
-// MemoryUsage returns that of all informers, by their names. Informers with the same
-// pool have the same [MemoryUsage].Pool, which counts once.
-func (f *Factory) MemoryUsage() map[string]MemoryUsage {
-	all := f.inUse()
-	usage := make(map[string]MemoryUsage, len(all))
-	for _, s := range all {
-		usage[s.Name()] = s.MemoryUsage()
-	}
-	return usage
 }
 
 // Find returns the objects with this key that are in the caches, by the names of their

@@ -35,7 +35,6 @@ type Informer[T Object] struct {
 	resync   time.Duration
 	metrics  MetricsProvider
 	recorder *history.Recorder
-	pool     *reflector.InternPool
 
 	done signal // closed when Run has returned
 
@@ -99,7 +98,6 @@ func newInformer[T Object](opts *Options[T]) (*Informer[T], error) {
 		resync:   opts.ResyncPeriod,
 		metrics:  opts.Metrics,
 		recorder: opts.History,
-		pool:     opts.InternPool,
 	}
 	store, err := indexer.New(opts.Indexer)
 	if err != nil {

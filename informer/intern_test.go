@@ -77,36 +77,3 @@ func TestMutationOfASharedPartIsFound(t *testing.T) {
 		}
 	})
 }
-
-func TestMemoryUsageSaysWhatIsSaved(t *testing.T) {
-	t.Parallel()
-	for _, share := range []bool{false, true} {
-		opts := Options[*pod]{}
-		if share {
-			opts.InternPool = reflector.NewInternPool()
-		}
-		c := newCluster()
-		alike(c, 1000)
-		inWorld(t, c, opts, func(t *testing.T, w *world) {
-			u := w.inf.MemoryUsage()
-			assert.Equal(t, 1000, u.Objects)
-			assert.Equal(t, w.inf.Snapshot().Usage(), u.Structure)
-			assert.InDelta(t, memorySample, u.Sampled, memorySample)
-			if share {
-				assert.Less(t, u.Own, u.Plain*9/10, "labels are a good part of these pods")
-				assert.Positive(t, u.Pool)
-			} else {
-				assert.Equal(t, u.Plain, u.Own)
-				assert.Zero(t, u.Pool)
-			}
-			assert.Equal(t, u.Structure.Total()+u.Own+u.Pool, u.Total())
-			var plain, own int
-			plain, own = reflector.SizeOf(opts.InternPool, w.inf.Snapshot().All())
-			assert.InEpsilon(t, plain, u.Plain, 0.1)
-			assert.InEpsilon(t, own, u.Own, 0.1)
-		})
-	}
-	inf, err := New(newCluster().source(), Options[*pod]{})
-	require.NoError(t, err)
-	assert.Zero(t, inf.MemoryUsage().Plain)
-}

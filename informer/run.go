@@ -41,9 +41,6 @@ func (inf *Informer[T]) begin() bool {
 	}
 	if inf.metrics != nil { // without a lock, as it may ask for Health
 		m := inf.metrics.Informer(inf.name, inf.Health)
-		if m, ok := m.(MemoryMetrics); ok {
-			m.Memory(inf.MemoryUsage)
-		}
 		inf.applier.setMetrics(m)
 	}
 	return true

@@ -273,12 +273,3 @@ func (c *Cache) Health() []informer.Health {
 	}
 	return all
 }
-
-// MemoryUsage returns what each informer's cache costs, by the name of the informer.
-func (c *Cache) MemoryUsage() map[string]informer.MemoryUsage {
-	all := map[string]informer.MemoryUsage{}
-	for _, p := range c.parts() {
-		all[p.informer.Name()] = p.informer.MemoryUsage()
-	}
-	return all
-}

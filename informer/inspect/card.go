@@ -93,7 +93,6 @@ var explanations = map[string]string{
 	"Audits":           "Comparisons of the cache with the metadata of the collection on the server, and how many objects differed.",
 	"Last audit error": "Why the most recent audit that failed did. The next one is made an interval later.",
 	"Changes":          "Changes of the cache since the start. A list counts as one.",
-	"Memory":           "What the cache takes, partly estimated from a sample of its objects.",
 	"Ranges":           "The ranges of hashes that this informer reads, and what keeps objects of other ranges out.",
 	"Ranges of hashes": "A range is in the cache when a list of it is.",
 	"Handlers":         "What the events of this informer are delivered to.",
@@ -215,11 +214,6 @@ func (inf *informerReport) card(now time.Time) card {
 		// With several, no state is that of the informer, so each has a row.
 		c.Facts = own
 		c.Lists = append(c.Lists, inf.namespaces(now))
-	}
-	// The text has a prefix and a newline for the plain text form; the fact has its own
-	// name.
-	if inf.Memory != nil {
-		c.Facts = append(c.Facts, fact{Name: "Memory", Value: strings.TrimSpace(strings.TrimPrefix(inf.Memory.text(), "memory: ")), Wide: true})
 	}
 	if len(inf.Ranges) > 0 {
 		c.Facts = append(c.Facts, inf.rangesFact())

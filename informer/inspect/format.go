@@ -157,3 +157,15 @@ func writeJSON(w io.Writer, r any) error {
 	_, err := safe.WriteTo(w)
 	return err
 }
+
+// size prints bytes as people read them. In powers of 1000, as the letters k and M
+// mean. Small sizes are shown to the byte, where a rounded kilobyte would say little.
+func size(bytes int) string {
+	switch {
+	case bytes < 10_000:
+		return fmt.Sprintf("%d B", bytes)
+	case bytes < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+}

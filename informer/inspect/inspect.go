@@ -94,7 +94,6 @@ func (h *Handler) Add(sources ...Source) (remove func(), err error) {
 	// Copies, one per call: the caller may change its slice, and a source that is added
 	// twice is removed by the call that added it.
 	for i, s := range sources {
-		s.estimated = new(estimate)
 		added[i] = &s
 	}
 	h.mu.Lock()

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
@@ -144,13 +143,6 @@ func (a answer) queues() (names []string) {
 type stubInformer informer.Health
 
 func (s stubInformer) Health() informer.Health { return informer.Health(s) }
-
-func (s stubInformer) MemoryUsage() informer.MemoryUsage {
-	return informer.MemoryUsage{
-		Structure: indexer.Usage{Objects: 100 * s.Objects, Indexes: map[string]int{"node": 20 * s.Objects}},
-		Plain:     9000 * s.Objects, Own: 3000 * s.Objects, Pool: 500 * s.Objects,
-	}
-}
 
 // stubReplica is a replica in the state that the test sets.
 type stubReplica sharding.Health

@@ -42,7 +42,6 @@ type informerReport struct {
 	// the number of events that handlers got.
 	Events uint64 `json:"events"`
 	// Nil if the source cannot say it.
-	Memory  *memoryReport  `json:"memory,omitempty"`
 	Sources []sourceReport `json:"sources"`
 	// Of an informer that reads ranges of hashes.
 	Ranges []rangeReport `json:"ranges"`
@@ -268,19 +267,8 @@ func newReport(shown []*Source, opts *Options) *report {
 			r.Replicas = append(r.Replicas, s.replica(opts))
 			continue
 		}
-		// The memory is asked separately, as not every source knows it.
-		memory := map[string]informer.MemoryUsage{}
-		if s.memory != nil {
-			memory = s.estimated.usage(s.memory)
-		}
 		for _, h := range s.informers() {
-			inf := reportInformer(h, opts)
-			// By name, as the two answers of a source are not taken at the same moment: an
-			// informer may be in one of them only.
-			if u, ok := memory[h.Name]; ok {
-				inf.Memory = reportMemory(u)
-			}
-			r.Informers = append(r.Informers, inf)
+			r.Informers = append(r.Informers, reportInformer(h, opts))
 		}
 	}
 	// Sorted, so that two pages can be compared; sources of equal names keep their

@@ -15,9 +15,7 @@ import (
 // Exactly one of informers, queue and replica is set. They are functions rather than the
 // objects, so that a Handler needs no type parameter.
 type Source struct {
-	estimated *estimate // of memory
 	informers func() []informer.Health
-	memory    func() map[string]informer.MemoryUsage // nil if it is not known
 	queue     func(opts *Options) queueReport
 	replica   func(opts *Options) replicaReport
 	// For one key, by its text; nil if a source cannot look one up.
@@ -33,14 +31,6 @@ func Informer(inf interface{ Health() informer.Health }) Source {
 		return Source{}
 	}
 	s := Source{informers: func() []informer.Health { return []informer.Health{inf.Health()} }}
-	// Not part of what is required: an informer of another package may not know what it
-	// holds. The name is read again at each request: the map is matched by it in
-	// newReport.
-	if m, ok := inf.(interface{ MemoryUsage() informer.MemoryUsage }); ok {
-		s.memory = func() map[string]informer.MemoryUsage {
-			return map[string]informer.MemoryUsage{inf.Health().Name: m.MemoryUsage()}
-		}
-	}
 	if f, ok := inf.(interface {
 		Find(key types.NamespacedName) (informer.Object, bool)
 	}); ok {
@@ -57,14 +47,11 @@ func Informer(inf interface{ Health() informer.Health }) Source {
 
 // Factory returns the source that shows the informers of f, an [informer.Factory] or
 // what else has several: those that it has at the time of a request.
-func Factory(f interface {
-	Health() []informer.Health
-	MemoryUsage() map[string]informer.MemoryUsage
-}) Source {
+func Factory(f interface{ Health() []informer.Health }) Source {
 	if isNil(f) {
 		return Source{}
 	}
-	s := Source{informers: f.Health, memory: f.MemoryUsage}
+	s := Source{informers: f.Health}
 	if found, ok := f.(interface {
 		Find(key types.NamespacedName) map[string]informer.Object
 	}); ok {

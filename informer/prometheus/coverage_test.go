@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
@@ -122,18 +121,6 @@ var shown = map[reflect.Type]map[string]string{
 		"Panics":        "informer_handler_panics_total",
 		"LastPanic":     "- a text, and a key",
 		"LastPanicTime": "- increase(informer_handler_panics_total[10m])",
-	},
-	reflect.TypeFor[informer.MemoryUsage](): {
-		"Objects":   "informer_objects",
-		"Structure": "- see indexer.Usage",
-		"Sampled":   "- how the estimate was made",
-		"Plain":     "informer_shared_bytes",
-		"Own":       "informer_objects_bytes",
-		"Pool":      "informer_pool_bytes",
-	},
-	reflect.TypeFor[indexer.Usage](): {
-		"Objects": "informer_structure_bytes",
-		"Indexes": "informer_index_bytes",
 	},
 	reflect.TypeFor[workqueue.Stats](): {
 		"Queued":         "workqueue_depth",

@@ -35,8 +35,7 @@
 //
 // # Promises
 //
-//  1. Gauges are of the moment of the scrape, those of memory up to five minutes
-//     older. No goroutine updates them.
+//  1. Gauges are of the moment of the scrape. No goroutine updates them.
 //  2. Counters begin at 0 with the informer, queue, reflector or replica, so that the
 //     first increase is seen. Only series with a label whose values are not known
 //     beforehand (reason, result, type of a reflector's events) begin with the first
@@ -52,5 +51,5 @@
 // # Reading order
 //
 // provider.go (what a program calls), collector.go (what a registry calls), names.go;
-// informer.go with source.go, handler.go and memory.go; queue.go; reflector.go; replica.go.
+// informer.go with source.go and handler.go; queue.go; reflector.go; replica.go.
 package prometheus

@@ -28,7 +28,6 @@ type informerLevels struct {
 	ranges, unlisted                   level
 	sourceLevels
 	handlerLevels
-	memoryLevels
 }
 
 // newInformers names everything about informers.
@@ -47,7 +46,6 @@ func newInformers() *informers {
 			unlisted:      gauge("informer_unlisted_ranges", "How many of these are not in the cache yet."),
 			sourceLevels:  newSourceLevels(),
 			handlerLevels: newHandlerLevels(),
-			memoryLevels:  newMemoryLevels(),
 		},
 	}
 	i.vectors = vectors{i.events, i.lists, i.took}
@@ -63,7 +61,6 @@ func (i *informers) describe(ch chan<- *prom.Desc) {
 	}
 	l.sourceLevels.describe(ch)
 	l.handlerLevels.describe(ch)
-	l.memoryLevels.describe(ch)
 }
 
 // collect implements part. It asks the informers for their health without the mutex of
@@ -73,9 +70,6 @@ func (i *informers) collect(ch chan<- prom.Metric) {
 	now := time.Now()
 	for _, s := range i.all() {
 		i.levels.read(reading{ch, s.name}, s.health(), now)
-		if usage, ok := s.read(now); ok {
-			i.levels.readMemory(reading{ch, s.name}, usage)
-		}
 	}
 }
 
@@ -137,7 +131,6 @@ func (i *informers) addInformer(name string, health func() informer.Health) *inf
 
 // informerSeries records what happens in one informer.
 type informerSeries struct {
-	memory
 	name                           string
 	health                         func() informer.Health
 	added, updated, deleted, lists prom.Counter

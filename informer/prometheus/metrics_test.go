@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/prometheus"
@@ -90,7 +89,7 @@ func TestNamesFollowTheConventions(t *testing.T) {
 // everything makes each metric have a series.
 func everything(t *testing.T, metrics *prometheus.Provider) {
 	t.Helper()
-	series := metrics.Informer("pods", func() informer.Health {
+	metrics.Informer("pods", func() informer.Health {
 		h := troubled()
 		h.Audit.Interval, h.Audit.Last = time.Hour, time.Now()
 		return informer.Health{
@@ -98,9 +97,6 @@ func everything(t *testing.T, metrics *prometheus.Provider) {
 			Sources:  []informer.SourceHealth{{Reflector: h, FilteredBy: informer.FilteredByServer}},
 			Handlers: []informer.HandlerHealth{{Name: "h"}},
 		}
-	})
-	series.(informer.MemoryMetrics).Memory(func() informer.MemoryUsage {
-		return informer.MemoryUsage{Structure: indexer.Usage{Indexes: map[string]int{"by owner": 1}}, Pool: 1}
 	})
 	queue, err := metrics.Queue("pods")
 	require.NoError(t, err)

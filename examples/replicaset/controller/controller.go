@@ -154,8 +154,6 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 
 func (c *Controller) work(ctx context.Context, workers int) error {
 	c.log.Info("caches are synced", "replicasets", c.sets.Snapshot().Len(), "pods", c.pods.Snapshot().Len(), "workers", workers)
-	memory := c.pods.MemoryUsage()
-	c.log.Info("equal parts of pods are stored once", "bytes", memory.Own+memory.Pool, "bytesOtherwise", memory.Plain)
 
 	// A failed reconcile is logged and retried after 5 ms, then 10, 20, …
 	_, err := workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/reflector"
@@ -72,25 +71,15 @@ func (s scene) serve(t *testing.T) (url string) {
 }
 
 // stubInformer and stubQueue are what they say.
-type stubInformer struct {
-	informer.Health
-	memory informer.MemoryUsage
-}
+type stubInformer informer.Health
 
-func (s stubInformer) MemoryUsage() informer.MemoryUsage { return s.memory }
-
-// Health hides the field.
-type health struct{ stubInformer }
-
-func (h health) Health() informer.Health { return h.stubInformer.Health }
+func (s stubInformer) Health() informer.Health { return informer.Health(s) }
 
 type stubQueue workqueue.Inspection[key]
 
 func (s stubQueue) InspectUpTo(int) workqueue.Inspection[key] { return workqueue.Inspection[key](s) }
 
-func show(inf informer.Health, memory informer.MemoryUsage) inspect.Source {
-	return inspect.Informer(health{stubInformer{inf, memory}})
-}
+func show(inf informer.Health) inspect.Source { return inspect.Informer(stubInformer(inf)) }
 
 func pod(name string) key { return key{Namespace: "shop", Name: name} }
 
@@ -103,7 +92,7 @@ func pods(ago func(time.Duration) time.Time) inspect.Source {
 			WatchLists: 1, Watches: 212, Reconnects: map[reflector.ErrorClass]int{reflector.ClassClosed: 211},
 		}}},
 		Handlers: []informer.HandlerHealth{{Name: "enqueue-owner", Synced: true, Delivered: 23937}},
-	}, informer.MemoryUsage{Structure: indexer.Usage{Objects: 521_000, Indexes: map[string]int{"node": 83_000, "owner": 91_000}}, Plain: 44_000_000, Own: 15_000_000, Pool: 3_100_000})
+	})
 }
 
 // replicasets is a queue that is well.
@@ -136,7 +125,7 @@ func forbidden(ago func(time.Duration) time.Time) []inspect.Source {
 			LastError: err, LastErrorClass: reflector.ClassForbidden, LastErrorTime: ago(3 * time.Second), Lists: 7,
 		}}},
 		Handlers: []informer.HandlerHealth{{Name: "enqueue"}},
-	}, informer.MemoryUsage{})}
+	})}
 }
 
 // failing is a controller with trouble in its queue, and keys of all lengths.
