@@ -3,10 +3,8 @@ package sharding
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -37,8 +35,9 @@ type RangesOptions[T informer.Object] struct {
 	// Reader is what reads the ranges: the factory of Objects. Nil means Objects, which
 	// then must be an informer of [informer.NewRanged].
 	Reader RangeReader
-	// Limiter and Queue are the arguments of workqueue.NewRateLimiting. Group is left nil:
-	// the groups are the parts.
+	// Limiter and Queue are the arguments of workqueue.NewRateLimiting. The default of
+	// Group is the part: then a part that has just been taken, all of whose keys are
+	// queued at once, does not delay the keys of others.
 	Limiter workqueue.RateLimiter[Key]
 	Queue   workqueue.Options[Key]
 }
@@ -58,11 +57,12 @@ type RangesOptions[T informer.Object] struct {
 //		return ranges.Run(ctx, workqueue.ProcessOptions[sharding.Key]{Workers: 4}, reconcile)
 //	})
 //
-// The life of a part here. There is one queue, whose groups are the parts:
+// The life of a part here. There is one queue, and a gate per part between the queue and
+// the function:
 //
-//	taken     AddRanges ─▶ WaitForRanges ─▶ all keys of the range are queued ─▶ ResumeGroup
-//	handed    DrainGroup: nothing is handed out, what is in progress ends ─▶ RemoveRanges
-//	over        ─▶ DropGroup ─▶ the record of the part is given up
+//	taken     AddRanges ─▶ WaitForRanges ─▶ the gate opens, and all keys of the range are queued
+//	handed    the gate closes: nothing is handed out, what is in progress ends ─▶ RemoveRanges
+//	over        ─▶ the gate drops its keys ─▶ the record of the part is given up
 //	lost      the same, but what is in progress is cancelled
 //
 // Keys are queued from the cache, and not by the events of the list: a handler that is late
@@ -72,8 +72,7 @@ type Ranges struct {
 	reader  RangeReader
 	queue   *workqueue.RateLimitingQueue[Key]
 	ranges  []informer.HashRange // one per part
-	groups  []string             // of the queue, one per part
-	held    []heldRange          // one per part
+	gates   []gate               // one per part
 	hashKey informer.HashKey
 	handler *informer.Registration
 	running atomic.Bool
@@ -86,13 +85,6 @@ type Ranges struct {
 	names nameSet
 }
 
-// heldRange is a part as the queue sees it. The queue has keys of the part only while part
-// is set.
-type heldRange struct {
-	mu   sync.RWMutex
-	part *Part // nil: not held, or given up
-}
-
 // NewRanges returns Ranges, with a replica that has not joined its group yet. It makes no
 // request. The errors are about cfg and the options.
 func NewRanges[T informer.Object](cfg *rest.Config, opts RangesOptions[T]) (*Ranges, error) {
@@ -101,9 +93,6 @@ func NewRanges[T informer.Object](cfg *rest.Config, opts RangesOptions[T]) (*Ran
 	}
 	if opts.Work != nil {
 		return nil, errors.New("sharding: RangesOptions.Work is set; leave it nil, and pass Run what is to be done with a key")
-	}
-	if opts.Queue.Group != nil {
-		return nil, errors.New("sharding: RangesOptions.Queue.Group is set; leave it nil, as the groups are the parts")
 	}
 	r := &Ranges{reader: opts.Reader, hashKey: opts.Objects.Health().HashKey}
 	if r.reader == nil {
@@ -118,19 +107,16 @@ func NewRanges[T informer.Object](cfg *rest.Config, opts RangesOptions[T]) (*Ran
 		return nil, err
 	}
 	r.ranges = informer.SplitHashes(r.replica.opts.Parts)
-	r.held = make([]heldRange, len(r.ranges))
-	for i := range r.ranges {
-		r.groups = append(r.groups, strconv.Itoa(i))
-	}
 	if opts.Queue.Name == "" {
 		opts.Queue.Name = opts.Objects.Name()
 	}
-	opts.Queue.Group = func(key Key) string { return r.groups[key.Part] }
+	if opts.Queue.Group == nil {
+		opts.Queue.Group = func(key Key) string { return strconv.Itoa(key.Part) }
+	}
 	r.queue = workqueue.NewRateLimiting(opts.Limiter, opts.Queue)
-	for _, group := range r.groups {
-		if err := r.queue.PauseGroup(group); err != nil {
-			return nil, fmt.Errorf("sharding: %w", err)
-		}
+	r.gates = make([]gate, len(r.ranges))
+	for i := range r.gates {
+		r.gates[i].add = r.queue.Add
 	}
 	r.keys = func() iter.Seq[Key] {
 		return func(yield func(Key) bool) {
@@ -177,40 +163,22 @@ func (r *Ranges) Queue() *workqueue.RateLimitingQueue[Key] { return r.queue }
 // keys of the part are processed. It makes Ranges a queue for handlers, such as that of
 // [informer.EnqueueMapped], in which any object may lead to any key.
 func (r *Ranges) Add(key Key) {
-	r.ifHeld(key, r.queue.Add)
+	if r.holds(key) {
+		r.queue.Add(key)
+	}
 }
 
 // AddBecause is Add with the cause, for a queue with a history.
 func (r *Ranges) AddBecause(key Key, why history.Cause) {
-	r.ifHeld(key, func(key Key) { r.queue.AddBecause(key, why) })
-}
-
-// ifHeld calls add, and keeps the part from being given up meanwhile. So the queue never has
-// keys of a part that is not held, of which nobody would ever take them.
-func (r *Ranges) ifHeld(key Key, add func(Key)) {
-	if key.Part < 0 || key.Part >= len(r.held) {
-		return
-	}
-	h := &r.held[key.Part]
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	if h.part != nil {
-		add(key)
+	if r.holds(key) {
+		r.queue.AddBecause(key, why)
 	}
 }
 
-// set says that a part is held, or, if it is nil, that it is not.
-func (h *heldRange) set(part *Part) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.part = part
-}
-
-// get returns the part if it is held, else nil.
-func (h *heldRange) get() *Part {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return h.part
+// holds reports whether the part of a key is held. If it is given up before the key is in
+// the queue, the gate drops the key.
+func (r *Ranges) holds(key Key) bool {
+	return key.Part >= 0 && key.Part < len(r.gates) && r.gates[key.Part].held() != nil
 }
 
 // Run joins the group, and calls fn for the keys of the parts that this replica gets, as
@@ -245,7 +213,8 @@ func (r *Ranges) Run(ctx context.Context, opts workqueue.ProcessOptions[Key], fn
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer cancel() // nothing is processed any more: the others are to have the parts
+		defer cancel()    // nothing is processed any more: the others are to have the parts
+		opts.Drain = true // by then all gates are closed, and what is left in the queue passes quickly
 		_, failed = workqueue.ProcessWith(working, r.queue, opts, r.guard(fn))
 	}()
 	err := r.replica.Run(ctx)

@@ -256,6 +256,17 @@ func (w *rangedWorld) live() []*rangedReplica {
 	return slices.DeleteFunc(slices.Clone(w.all), func(r *rangedReplica) bool { return r.dead.Load() || r.stop == nil })
 }
 
+// waiting returns how many keys the gates remember.
+func (r *rangedReplica) waiting() (n int) {
+	for i := range r.ranges.gates {
+		g := &r.ranges.gates[i]
+		g.mu.Lock()
+		n += len(g.remembered)
+		g.mu.Unlock()
+	}
+	return n
+}
+
 // objects returns what is in the cache.
 func (r *rangedReplica) objects() map[types.UID]int {
 	all := map[types.UID]int{}

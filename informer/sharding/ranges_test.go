@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -108,13 +107,13 @@ func TestPromise8KeyIsNotHandedOutBeforeItsRangeIsListed(t *testing.T) {
 		}
 		key := Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "object-7"}}
 		r.ranges.Add(key)
-		assert.Zero(t, r.ranges.Queue().Stats().Paused, "a key of a part that is not held is not kept")
+		assert.Zero(t, r.waiting(), "a key of a part that is not held is not kept")
 		r.run()
 		pass(5 * time.Second)
 		require.Len(t, r.ranges.Replica().Health().Held, 1)
 		r.ranges.Add(key)
 		pass(time.Second)
-		assert.Equal(t, 1, r.ranges.Queue().Stats().Paused, "it waits")
+		assert.Equal(t, 1, r.waiting(), "it waits")
 		assert.Zero(t, r.calls.Load())
 		close(listed)
 		pass(time.Second)
@@ -201,21 +200,21 @@ func TestPromise9HandOverLeavesNothingAndLosesNothing(t *testing.T) {
 		calls := first.calls.Load()
 		pass(time.Second)
 		assert.Equal(t, calls, first.calls.Load(), "nothing is handed out")
-		stats := first.ranges.Queue().Stats()
-		assert.Positive(t, stats.Paused)
+		assert.Positive(t, first.waiting())
 		close(finish)
 		pass(15 * time.Second)
 		require.NoError(t, <-first.ended)
 		first.stop = nil
 		assert.True(t, found.Load(), "a key in progress finds its object")
-		stats = first.ranges.Queue().Stats()
-		assert.Zero(t, stats.Queued+stats.Delayed+stats.Parked+stats.Paused+stats.Running, "%+v", stats)
+		stats := first.ranges.Queue().Stats()
+		assert.Zero(t, first.waiting())
+		assert.Zero(t, stats.Queued+stats.Delayed+stats.Parked+stats.Running, "%+v", stats)
 		assert.Zero(t, stats.ShutdownLosses, "dropped with the part, and not by the end of the queue")
 		assert.Empty(t, first.objects())
 		assert.Len(t, w.done, 20)
 		assert.Equal(t, "while it moves", w.version("object-5"))
 		first.ranges.Add(Key{})
-		assert.Zero(t, first.ranges.Queue().Stats().Paused)
+		assert.Zero(t, first.waiting())
 	})
 }
 
@@ -248,7 +247,7 @@ func TestPromise8LostPartIsDroppedAndProcessedAgain(t *testing.T) {
 		r.ranges.Add(Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "object-2"}})
 		pass(time.Second)
 		assert.Equal(t, calls, r.calls.Load())
-		assert.Zero(t, r.ranges.Queue().Stats().Paused, "a key of a part that is lost is not kept")
+		assert.Zero(t, r.waiting(), "a key of a part that is lost is not kept")
 		r.dead.Store(false)
 		pass(time.Minute)
 		assert.Equal(t, calls+20, r.calls.Load(), "all once more")
@@ -256,40 +255,27 @@ func TestPromise8LostPartIsDroppedAndProcessedAgain(t *testing.T) {
 	})
 }
 
-// A key that is being added while its part is released leaves with it, and none comes later.
+// A key that is being added while its part is given up leaves with it, and none comes later.
 //
 // Promise informer/sharding/8
 func TestPromise8KeyThatIsBeingAddedLeavesWithItsPart(t *testing.T) {
-	inRanges(t, 0, 1, func(t *testing.T, w *rangedWorld) {
-		r := w.prepare().ranges
-		r.held[0].set(&Part{})
-		adding, goOn := make(chan struct{}), make(chan struct{})
-		go r.ifHeld(Key{}, func(key Key) {
-			close(adding)
-			<-goOn
-			r.queue.Add(key)
-		})
-		<-adding
-		released := make(chan struct{})
-		go func() {
-			defer close(released)
-			r.release(t.Context(), 0)
-		}()
-		for early := false; !early && r.held[0].mu.TryRLock(); { // until the release waits for the add
-			r.held[0].mu.RUnlock()
-			runtime.Gosched()
-			select {
-			case <-released:
-				early = true
-			default:
-			}
-		}
-		close(goOn)
-		<-released
-		synctest.Wait()
-		assert.Zero(t, r.Queue().Stats().Paused)
-		r.Add(Key{})
-		assert.Zero(t, r.Queue().Stats().Paused, "nothing is added any more")
+	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
+		r := w.start()
+		key := Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "object-2"}}
+		require.True(t, r.ranges.holds(key), "and so Add goes on to add it")
+		calls := r.calls.Load()
+		r.dead.Store(true) // the part is lost
+		pass(20 * time.Second)
+		require.False(t, r.ranges.holds(key))
+		r.ranges.queue.Add(key) // which takes place now
+		r.ranges.Add(key)
+		pass(time.Second)
+		assert.Equal(t, calls, r.calls.Load())
+		assert.Zero(t, r.waiting())
+		assert.Zero(t, r.ranges.Queue().Stats().Queued)
+		r.dead.Store(false)
+		pass(time.Minute)
+		assert.Equal(t, calls+20, r.calls.Load(), "all once more")
 	})
 }
 
@@ -300,7 +286,7 @@ func TestPromise8PausedReplicaHandsOutNothing(t *testing.T) {
 	inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
 		r := w.start()
 		require.EqualValues(t, 20, r.calls.Load())
-		r.ranges.held[0].get().deadline.end() // as it is after a pause
+		r.ranges.gates[0].held().deadline.end() // as it is after a pause
 		w.change("object-3", "1")
 		time.Sleep(time.Millisecond) // not for the loop of the replica to see it
 		assert.EqualValues(t, 20, r.calls.Load())
@@ -381,7 +367,7 @@ func TestPromise9KeysOfPartsThatAreTakenTogetherAreAllQueued(t *testing.T) {
 		}
 		var fills sync.WaitGroup
 		for part := range 3 {
-			r.held[part].set(&Part{})
+			r.gates[part].hold(&Part{})
 			fills.Go(func() { r.fill(part) })
 			if part == 0 {
 				<-begun
@@ -395,7 +381,9 @@ func TestPromise9KeysOfPartsThatAreTakenTogetherAreAllQueued(t *testing.T) {
 		close(goOn)
 		fills.Wait()
 		assert.Equal(t, 2, passes)
-		assert.Equal(t, 3, r.Queue().Stats().Paused)
+		for part := range 3 {
+			assert.Len(t, r.gates[part].remembered, 1)
+		}
 	})
 }
 
@@ -512,7 +500,6 @@ func TestRangesOptionsAreChecked(t *testing.T) {
 		"Objects is nil":     func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = nil },
 		"Objects is nil; ":   func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = (*informer.Informer[*corev1.ConfigMap])(nil) },
 		"Work is set":        func(o *RangesOptions[*corev1.ConfigMap]) { o.Work = func(context.Context, *Part) error { return nil } },
-		"Group is set":       func(o *RangesOptions[*corev1.ConfigMap]) { o.Queue.Group = func(Key) string { return "" } },
 		"Reader is nil":      func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = shared },
 		"Options.Parts is -": func(o *RangesOptions[*corev1.ConfigMap]) { o.Parts = -1 },
 	}

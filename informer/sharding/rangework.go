@@ -11,12 +11,16 @@ import (
 )
 
 // work is Options.Work of [Ranges]: the life of a part, from the take to the end. It
-// returns when no key of the part is in progress, none is queued, and the cache has no
-// object of it.
+// returns when no key of the part is in progress, and the cache has no object of it.
 func (r *Ranges) work(ctx context.Context, part *Part) error {
 	i := part.Index
-	defer r.release(context.WithoutCancel(ctx), i)
-	r.held[i].set(part)
+	gate := &r.gates[i]
+	gate.hold(part)
+	defer func() {
+		if dropped := gate.drop(); len(dropped) > 0 {
+			r.replica.log.Debug("the keys that were held back are left to the next owner of the part", "part", i, "keys", len(dropped))
+		}
+	}()
 	if err := r.reader.AddRanges(r.ranges[i]); err != nil {
 		return err
 	}
@@ -32,38 +36,16 @@ func (r *Ranges) work(ctx context.Context, part *Part) error {
 	if !part.Held() || ctx.Err() != nil {
 		return nil
 	}
-	if err := r.queue.ResumeGroup(r.groups[i]); err != nil {
-		return err
-	}
+	gate.open()
 	<-ctx.Done()
-	// Before the range is removed: a key in progress still finds its object.
-	r.drain(context.WithoutCancel(ctx), i)
-	return nil
-}
-
-// drain stops handing out the keys of a part, and waits for those in progress, however
-// long that takes: the contexts of those end when the part is lost. Its own must not end.
-func (r *Ranges) drain(ctx context.Context, i int) {
-	for r.queue.DrainGroup(ctx, r.groups[i]) != nil {
-		// Only if somebody has resumed the group by way of Queue.
-	}
-}
-
-// release empties the queue of a part that is drained. What is delayed or parked
-// goes, too: the next owner processes all keys.
-func (r *Ranges) release(ctx context.Context, i int) {
-	r.drain(ctx, i)
-	r.held[i].set(nil) // from now on nothing is added
-	_, _ = r.queue.DropGroup(r.groups[i])
+	// Before the range is removed, so that a key in progress still finds its object. It may
+	// take long, but no context ends the wait: those of the keys end when the part is lost.
+	return gate.drain(context.WithoutCancel(ctx))
 }
 
 // guard returns the function for the workers.
 func (r *Ranges) guard(fn func(context.Context, *Part, types.NamespacedName) (workqueue.Result, error)) func(context.Context, Key) (workqueue.Result, error) {
-	return func(ctx context.Context, key Key) (workqueue.Result, error) {
-		part := r.held[key.Part].get()
-		if part == nil {
-			return workqueue.Result{}, nil
-		}
+	once := func(ctx context.Context, part *Part, key Key) (workqueue.Result, error) {
 		if now, exists := r.find(key.NamespacedName); exists && now != key {
 			return workqueue.Result{}, nil // the name is that of another object now, which has its own key
 		}
@@ -78,6 +60,9 @@ func (r *Ranges) guard(fn func(context.Context, *Part, types.NamespacedName) (wo
 			return workqueue.Result{}, nil // the next owner does it
 		}
 		return result, err
+	}
+	return func(ctx context.Context, key Key) (workqueue.Result, error) {
+		return r.gates[key.Part].pass(ctx, key, once)
 	}
 }
 
@@ -120,8 +105,8 @@ type fills struct {
 	waiting   map[int]bool // parts, each waiting for the next iteration
 }
 
-// fill queues the keys of all objects of a part. The part must be listed, and be held
-// in the queue.
+// fill has the gate of a part, which is closed, remember the keys of all objects of the
+// part. The part must be listed.
 func (r *Ranges) fill(i int) {
 	f := &r.fills
 	f.mu.Lock()
@@ -143,7 +128,7 @@ func (r *Ranges) fill(i int) {
 	f.mu.Unlock()
 	for key := range r.keys() {
 		if parts[key.Part] {
-			r.Add(key)
+			r.gates[key.Part].remember(key)
 		}
 	}
 }
