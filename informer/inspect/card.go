@@ -106,8 +106,6 @@ var explanations = map[string]string{
 	"Running again":    "Running items that were added once more. They are queued when they are done.",
 	"Delayed":          "Items that are queued when their delay ends: retries, and requeues after a time.",
 	"Parked":           "Items that are held back until a condition is met, for example until the cache has seen a write.",
-	"Paused":           "Items of groups that are paused. They are queued when their group is resumed.",
-	"Paused groups":    "Groups whose items are not handed out, until ResumeGroup is called.",
 	"Oldest":           "For how long the oldest of the queued items has waited.",
 	"Longest running":  "For how long the item that was handed out first has been running.",
 	"Unfinished work":  "The sum of the times that the running items have been running.",

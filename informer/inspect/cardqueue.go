@@ -25,8 +25,6 @@ func (q *queueReport) card(now time.Time) card {
 	// at how long.
 	case q.Queued > 0:
 		c.State = "waiting for a worker"
-	case q.Paused > 0:
-		c.State = "paused"
 	}
 	// The inspection has throughput exactly for a queue that keeps times, so this is
 	// how a report knows. The options of the queue are not part of it.
@@ -40,7 +38,6 @@ func (q *queueReport) card(now time.Time) card {
 		{Name: "Running again", Value: count(q.Again, "item")},
 		{Name: "Delayed", Value: count(q.Delayed, "item")},
 		{Name: "Parked", Value: count(q.Parked, "item")},
-		{Name: "Paused", Value: count(q.Paused, "item")},
 		{Name: "Added", Value: count(int(q.Added), "item")},
 		{Name: "Retried", Value: count(int(q.Retried), "time")},
 		// Both stay marked for the life of the queue: nothing retries these items by
@@ -62,20 +59,7 @@ func (q *queueReport) card(now time.Time) card {
 		q.items(&q.DelayedItems, "Delayed", "Nothing waits for the end of a delay.", func(i *itemReport) string { return "for another " + short(i.DelayedUntil.Sub(now)) }),
 		q.items(&q.ParkedItems, "Parked", "Nothing waits for a condition.", func(i *itemReport) string { return "for another " + short(i.ParkedUntil.Sub(now)) + " at most" }),
 	)
-	if q.PausedGroups.LeftOut+len(q.PausedGroups.Shown) > 0 {
-		c.Lists = append(c.Lists, q.pausedList())
-	}
 	return c
-}
-
-// pausedList lists the groups that are paused. It is there only if there are any: most
-// queues have no groups.
-func (q *queueReport) pausedList() list {
-	l := list{Name: "Paused groups", More: q.PausedGroups.LeftOut}
-	for _, g := range q.PausedGroups.Shown {
-		l.Rows = append(l.Rows, row{Name: title(g.Group), Text: count(g.Queued, "item") + " queued, " + count(g.Running, "item") + " in progress"})
-	}
-	return l
 }
 
 // unknown returns the text, or says that the queue keeps no times. The text is a

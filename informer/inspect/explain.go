@@ -141,7 +141,7 @@ func (e *explanation) remedy(r *report) string {
 func lastOutcome(past []history.Entry) *history.Entry {
 	for i := range slices.Backward(past) {
 		switch past[i].What {
-		case history.Succeeded, history.Done, history.Dropped, history.Withdrawn, history.Interrupted:
+		case history.Succeeded, history.Done, history.Dropped, history.Interrupted:
 			return &past[i]
 		}
 	}
@@ -156,10 +156,6 @@ func (s *itemState) answer(key string, now time.Time) (p problem, ok bool) {
 	switch {
 	case s.Running:
 		p.Sentence = fmt.Sprintf("%s is being processed%s, from %s.", key, since(now, s.RunningSince), queue)
-	case s.Paused:
-		p.Severity = severityWarning
-		p.Sentence = fmt.Sprintf("%s waits in %s until its group %s is resumed.", key, queue, title(s.Group))
-		p.Remedy = "Call ResumeGroup when the group may be processed."
 	case s.Queued:
 		p.Sentence = fmt.Sprintf("%s waits for a worker of %s%s, in class %d with %s queued.", key, queue, since(now, s.QueuedSince), s.PriorityClass, count(s.ClassQueued, "item"))
 	case !s.ParkedUntil.IsZero():

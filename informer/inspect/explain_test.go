@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -40,9 +39,9 @@ type explained struct {
 		Body                           json.RawMessage
 	}
 	Queues []struct {
-		Queue                                  string
-		Lookup, Found, Queued, Running, Paused bool
-		Failure                                *struct{ Message string }
+		Queue                          string
+		Lookup, Found, Queued, Running bool
+		Failure                        *struct{ Message string }
 	}
 	History struct {
 		Recorded, Overwritten bool
@@ -316,73 +315,6 @@ func TestWhyNotNamesTheQuarantine(t *testing.T) {
 		cancel()
 		<-inf.Done()
 		server.Close()
-	})
-}
-
-// What is noted of a group that is paused, resumed and dropped, and what is said of its keys.
-func TestKeyOfAPausedGroupWaitsUntilItIsResumed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		recorder := history.New(history.Options{})
-		queue := workqueue.New(workqueue.Options[key]{Name: "work", History: recorder, Group: func(k key) string { return k.Namespace }})
-		h, err := inspect.New(inspect.Options{History: recorder, Show: []inspect.Source{inspect.Queue(queue)}})
-		require.NoError(t, err)
-		web := key{Namespace: "prod", Name: "web"}
-		require.NoError(t, queue.PauseGroup("prod"))
-		queue.Add(web)
-		queue.Add(key{Namespace: "dev", Name: "web"})
-
-		e := explain(t, h, "prod/web")
-		assert.Equal(t, "prod/web waits in queue work until its group prod is resumed.", e.Answer.Sentence)
-		assert.Equal(t, "Call ResumeGroup when the group may be processed.", e.Answer.Remedy)
-		assert.Equal(t, []string{"Added to queue work by the program: its group is paused, so it is queued when that is resumed."}, e.sentences())
-		assert.Regexp(t, `^Added at .* by the program\.$`, e.Story)
-		assert.True(t, e.Queues[0].Paused)
-		assert.Contains(t, ask(h, http.MethodGet, "/?key=prod/web", nil).Body.String(), "queue work: paused with its group\n")
-		assert.False(t, explain(t, h, "dev/web").Queues[0].Paused, "of another group")
-
-		require.NoError(t, queue.ResumeGroup("prod"))
-		e = explain(t, h, "prod/web")
-		assert.Equal(t, "prod/web waits for a worker of queue work for 0s, in class 0 with 2 items queued.", e.Answer.Sentence)
-		assert.False(t, e.Queues[0].Paused)
-
-		dropped, err := queue.DropGroup("prod")
-		require.NoError(t, err)
-		assert.Equal(t, 1, dropped)
-		e = explain(t, h, "prod/web")
-		assert.Regexp(t, `^prod/web is in no queue: .* ago, dropped from queue work with its group\.$`, e.Answer.Sentence)
-		assert.Equal(t, "Dropped from queue work with its group.", e.sentences()[len(e.sentences())-1])
-		assert.Regexp(t, `^Added at .* by the program; resumed with its group at .*; held back with its group at .*; dropped with its group\.$`, e.Story)
-	})
-}
-
-// A key that failed before its group was paused waits for that, and not for a correction.
-func TestKeyOfAPausedGroupThatFailedWaitsForTheGroup(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		queue := workqueue.NewRateLimiting(workqueue.Exponential[key](workqueue.ExponentialOptions{Base: time.Second, Max: time.Second}),
-			workqueue.Options[key]{Name: "work", Group: func(k key) string { return k.Namespace }})
-		h := newHandler(t, inspect.Queue(queue))
-		queue.Add(key{Namespace: "prod", Name: "web"})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[key]{Logger: slog.New(slog.DiscardHandler)}, func(context.Context, key) (workqueue.Result, error) {
-				return workqueue.Result{}, errors.New("no quota")
-			})
-			assert.NoError(t, err)
-		}()
-		synctest.Wait()
-		assert.Equal(t, "Read the error, which is that of the last attempt.", explain(t, h, "prod/web").Answer.Remedy)
-		require.NoError(t, queue.PauseGroup("prod"))
-		time.Sleep(time.Minute) // the retry is due
-		e := explain(t, h, "prod/web")
-		assert.Equal(t, "prod/web waits in queue work until its group prod is resumed.", e.Answer.Sentence)
-		assert.Equal(t, "no quota", e.Answer.Detail)
-		assert.Equal(t, "Call ResumeGroup when the group may be processed.", e.Answer.Remedy)
-		cancel()
-		<-done
 	})
 }
 

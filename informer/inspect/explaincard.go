@@ -62,7 +62,6 @@ func (s *itemState) card(now time.Time) card {
 	add(s.Running, "running"+since(now, s.RunningSince))
 	add(s.Queued, "queued"+since(now, s.QueuedSince))
 	add(s.Again, "queued again when it is done")
-	add(s.Paused, "paused with its group")
 	add(!s.DelayedUntil.IsZero(), "delayed for another "+short(s.DelayedUntil.Sub(now)))
 	add(!s.ParkedUntil.IsZero(), "parked for another "+short(s.ParkedUntil.Sub(now))+" at most")
 	if len(states) > 0 {

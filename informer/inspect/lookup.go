@@ -143,7 +143,6 @@ type itemState struct {
 	Queued       bool `json:"queued"`
 	Running      bool `json:"running"`
 	Again        bool `json:"again"`
-	Paused       bool `json:"paused"`
 	// The times are zero if the item is not in that state, or the queue keeps no times.
 	QueuedSince   time.Time `json:"queuedSince,omitzero"`
 	RunningSince  time.Time `json:"runningSince,omitzero"`
@@ -172,7 +171,7 @@ func lookUpItem[T comparable](q inspectable[T], text string, opts *Options) item
 	}
 	s := itemState{
 		Queue: in.Queue, Lookup: true, ShuttingDown: in.ShuttingDown, Found: in.Found(),
-		Queued: in.Queued, Running: in.Running, Again: in.Item.Again, Paused: in.Paused,
+		Queued: in.Queued, Running: in.Running, Again: in.Item.Again,
 		QueuedSince: in.Item.QueuedSince.UTC(), RunningSince: in.Item.RunningSince.UTC(),
 		DelayedUntil: in.Item.DelayedUntil.UTC(), ParkedUntil: in.Item.ParkedUntil.UTC(),
 		PriorityClass: in.Item.PriorityClass, ClassQueued: in.ClassQueued,

@@ -289,7 +289,6 @@ func named(t *testing.T, name string) *inspect.Handler {
 			{Item: id, Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Dropped},
 		}, Failing: 2,
 	}}
-	queue.PausedGroups = []workqueue.PausedGroup{{Name: name}}
 	inf.Ranges = []informer.RangeHealth{{}}
 	inf.Sources[0].FilteredBy = informer.FilteredBy("x" + name)
 	replica := stubReplica{

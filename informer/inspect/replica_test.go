@@ -18,7 +18,6 @@ import (
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
-	"github.com/informerkit/informerkit/workqueue"
 )
 
 var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
@@ -185,21 +184,4 @@ func TestPageSaysWhoLeads(t *testing.T) {
 		assert.Equal(t, "Replica pod-1 of group shop has stopped: it takes no part any more.", jsonOf(t, h).Problems[0].Sentence)
 		server.Close()
 	})
-}
-
-// A program may pause any number of groups; the page stays short.
-func TestPausedGroupsAreShownInPart(t *testing.T) {
-	t.Parallel()
-	queue := workqueue.New(workqueue.Options[string]{Name: "q", Group: func(item string) string { return item }})
-	for _, group := range []string{"a", "b", "c", "d"} {
-		require.NoError(t, queue.PauseGroup(group))
-		queue.Add(group)
-	}
-	h, err := inspect.New(inspect.Options{MaxItems: 3, Show: []inspect.Source{inspect.Queue(queue)}})
-	require.NoError(t, err)
-	text := textOf(t, h)
-	assert.Contains(t, text, "queue q: paused\n")
-	assert.Regexp(t, `  paused +4 items\n`, text)
-	assert.Contains(t, text, "  paused groups:\n    a  1 item queued, 0 items in progress\n")
-	assert.Contains(t, text, "    c  1 item queued, 0 items in progress\n    and 1 more\n")
 }

@@ -149,7 +149,6 @@ type queueReport struct {
 	Again          int    `json:"again"`
 	Delayed        int    `json:"delayed"`
 	Parked         int    `json:"parked"`
-	Paused         int    `json:"paused"`
 	Running        int    `json:"running"`
 	Added          uint64 `json:"added"`
 	Retried        uint64 `json:"retried"`
@@ -170,21 +169,6 @@ type queueReport struct {
 	RunningItems items `json:"runningItems"`
 	DelayedItems items `json:"delayedItems"`
 	ParkedItems  items `json:"parkedItems"`
-	// The groups that are paused, by name.
-	PausedGroups pausedGroups `json:"pausedGroups"`
-}
-
-// pausedGroups are some paused groups, and how many more there are.
-type pausedGroups struct {
-	Shown   []pausedGroup `json:"shown"`
-	LeftOut int           `json:"leftOut"`
-}
-
-// pausedGroup is a group whose items are not handed out.
-type pausedGroup struct {
-	Group   string `json:"group"`
-	Queued  int    `json:"queued"`
-	Running int    `json:"running"`
 }
 
 // classReport is one priority class of a queue. Class 0 is the most urgent. A queue
@@ -391,7 +375,6 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		Again:           s.Again,
 		Delayed:         s.Delayed,
 		Parked:          s.Parked,
-		Paused:          s.Paused,
 		Running:         s.Running,
 		Added:           s.Added,
 		Retried:         s.Retried,
@@ -407,12 +390,6 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		ParkedItems:     reportItems(in.Parked, s.Parked),
 		Throughput:      append([]int{}, in.Throughput...),
 		Failures:        failures{Shown: make([]failureReport, 0, len(in.Failures)), LeftOut: in.Failing - len(in.Failures)},
-	}
-	// A program chooses the names of groups, and may pause any number of them.
-	shown := min(len(in.PausedGroups), opts.MaxItems)
-	r.PausedGroups = pausedGroups{Shown: make([]pausedGroup, 0, shown), LeftOut: len(in.PausedGroups) - shown}
-	for _, g := range in.PausedGroups[:shown] {
-		r.PausedGroups.Shown = append(r.PausedGroups.Shown, pausedGroup{Group: shorten(g.Name, maxItem), Queued: g.Queued, Running: g.Running})
 	}
 	// Errors are formatted without the lock of the queue: Error may be the program's
 	// own, and slow.

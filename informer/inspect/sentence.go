@@ -96,7 +96,7 @@ func sentence(e *history.Entry, opts *Options) string {
 			printable(orUnnamed(e.Object.Name)), lowerFirst(changeName(&e.Record)), versions(&e.Record), title(e.Part.Name), title(e.Part.Informer))
 	case history.Panicked:
 		return fmt.Sprintf("Handler %s of informer %s panicked.", title(e.Part.Name), title(e.Part.Informer))
-	case history.Added, history.Collapsed, history.AddedAgain, history.AddedParked, history.AddedPaused, history.Rejected:
+	case history.Added, history.Collapsed, history.AddedAgain, history.AddedParked, history.Rejected:
 		return addSentence(e, queue)
 	case history.Due:
 		return fmt.Sprintf("Its delay ended, and it was queued in %s.", queue)
@@ -116,12 +116,6 @@ func sentence(e *history.Entry, opts *Options) string {
 		return fmt.Sprintf("Failed after %s, attempt %d, and was dropped: it is not tried again before it is added. The error: %s", short(e.Duration), e.Attempt, printable(errorOf(e, opts)))
 	case history.Interrupted:
 		return fmt.Sprintf("Not tried again, as %s was shut down.", queue)
-	case history.Withdrawn:
-		return fmt.Sprintf("Dropped from %s with its group.", queue)
-	case history.Paused:
-		return fmt.Sprintf("Held back in %s: its group is paused.", queue)
-	case history.Resumed:
-		return fmt.Sprintf("Its group was resumed, and it was queued in %s.", queue)
 	case history.Parked:
 		return fmt.Sprintf("Parked in %s until %s is met, for %s at most.", queue, printable(orUnnamed(e.Object.Name)), short(e.Duration))
 	case history.ConditionMet:
@@ -149,8 +143,6 @@ func addSentence(e *history.Entry, queue string) string {
 		return fmt.Sprintf("Added to %s%s while it was being processed: it is queued again when that is done.", queue, by)
 	case history.AddedParked:
 		return fmt.Sprintf("Added to %s%s while it was parked: it is queued when the park ends.", queue, by)
-	case history.AddedPaused:
-		return fmt.Sprintf("Added to %s%s: its group is paused, so it is queued when that is resumed.", queue, by)
 	case history.Rejected:
 		return fmt.Sprintf("Added to %s%s, and ignored: the queue is shut down.", queue, by)
 	}
@@ -192,7 +184,7 @@ func story(past []history.Entry, now time.Time, opts *Options) string {
 	begin := -1
 	for i := range past {
 		switch past[i].What {
-		case history.Added, history.AddedParked, history.AddedPaused:
+		case history.Added, history.AddedParked:
 			begin = i
 		}
 	}
@@ -216,7 +208,7 @@ func story(past []history.Entry, now time.Time, opts *Options) string {
 func chapter(e *history.Entry, now time.Time, opts *Options) string {
 	at := e.Time.UTC().Format("15:04:05.000")
 	switch e.What {
-	case history.Added, history.AddedParked, history.AddedPaused:
+	case history.Added, history.AddedParked:
 		by := " by the program"
 		if e.Cause != nil {
 			by = fmt.Sprintf(" by handler %s because %s", title(e.Cause.Name), changed(&e.Record, e.Cause, e.Object))
@@ -236,12 +228,6 @@ func chapter(e *history.Entry, now time.Time, opts *Options) string {
 		return "failed and dropped: " + printable(errorOf(e, opts))
 	case history.Interrupted:
 		return "not tried again, as the queue was shut down"
-	case history.Withdrawn:
-		return "dropped with its group"
-	case history.Paused:
-		return "held back with its group at " + at
-	case history.Resumed:
-		return "resumed with its group at " + at
 	case history.Retried, history.Delayed:
 		next := "next try"
 		if e.What == history.Delayed {

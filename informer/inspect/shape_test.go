@@ -80,11 +80,10 @@ func everything(t *testing.T) *inspect.Handler {
 	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{
 		Name: "pods", ShuttingDown: true,
 		Stats: workqueue.Stats{
-			Queued: 25, Again: 1, Delayed: 1, Parked: 1, Paused: 5, Running: 1, Added: 5336, Retried: 4, Dropped: 2, ParkTimeouts: 6, ShutdownLosses: 3,
+			Queued: 25, Again: 1, Delayed: 1, Parked: 1, Running: 1, Added: 5336, Retried: 4, Dropped: 2, ParkTimeouts: 6, ShutdownLosses: 3,
 			UnfinishedWork: 3 * time.Second, LongestRunning: 3 * time.Second,
 		},
 		PriorityClasses: []workqueue.PriorityClassInspection{{Queued: 24, Groups: 2}, {MaxWait: time.Minute, Queued: 1, Groups: 1, QueuedSince: ago(70 * time.Second)}},
-		PausedGroups:    []workqueue.PausedGroup{{Name: "part-2", Queued: 5, Running: 1}},
 		Throughput:      []int{0, 3, 5},
 		Failing:         2,
 		Failures: []workqueue.Failure[key]{

@@ -184,7 +184,7 @@ func lastDeliveries(past []history.Entry) (all []*delivery) {
 			if d := of[p.Part]; d != nil {
 				d.panicked = true
 			}
-		case history.Added, history.Collapsed, history.AddedAgain, history.AddedParked, history.AddedPaused, history.Rejected:
+		case history.Added, history.Collapsed, history.AddedAgain, history.AddedParked, history.Rejected:
 			if d := of[p.Cause]; d != nil {
 				d.added = true
 			}

@@ -18,12 +18,12 @@ var _ workqueue.Metrics = (*Queue)(nil)
 type queues struct {
 	names[*Queue]
 	vectors
-	adds, retries                             *prom.CounterVec
-	waited, worked                            *prom.HistogramVec
-	depth, unfinished, longest                level
-	running, delayed, parked, paused, failing level
-	dropped, timeouts, losses                 level
-	classDepth, classOldest, classMaxWait     level
+	adds, retries                         *prom.CounterVec
+	waited, worked                        *prom.HistogramVec
+	depth, unfinished, longest            level
+	running, delayed, parked, failing     level
+	dropped, timeouts, losses             level
+	classDepth, classOldest, classMaxWait level
 }
 
 // newQueues names everything about queues.
@@ -42,7 +42,6 @@ func newQueues() *queues {
 
 		running: gauge("workqueue_running", "Items that are handed out and not done."),
 		delayed: gauge("workqueue_delayed", "Items that wait for their delay to end: retries, and requeues after a time."),
-		paused:  gauge("workqueue_paused", "Items that wait for their group to be resumed."),
 		failing: gauge("workqueue_failing", "Items whose last processing failed and that have not succeeded since, up to 256."),
 		parked:  gauge("workqueue_parked", "Items that are held back until a condition is met, such as a cache having seen a write."),
 
@@ -61,7 +60,7 @@ func newQueues() *queues {
 func (q *queues) describe(ch chan<- *prom.Desc) {
 	q.vectors.describe(ch)
 	for _, l := range []level{
-		q.depth, q.unfinished, q.longest, q.running, q.delayed, q.parked, q.paused, q.failing, q.dropped, q.timeouts, q.losses,
+		q.depth, q.unfinished, q.longest, q.running, q.delayed, q.parked, q.failing, q.dropped, q.timeouts, q.losses,
 		q.classDepth, q.classOldest, q.classMaxWait,
 	} {
 		ch <- l.desc
@@ -85,7 +84,6 @@ func (q *queues) collect(ch chan<- prom.Metric) {
 		r.send(q.running, float64(stats.Running))
 		r.send(q.delayed, float64(stats.Delayed))
 		r.send(q.parked, float64(stats.Parked))
-		r.send(q.paused, float64(stats.Paused))
 		r.send(q.failing, float64(stats.Failing))
 		r.send(q.dropped, float64(stats.Dropped))
 		r.send(q.timeouts, float64(stats.ParkTimeouts))

@@ -33,7 +33,6 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 			`workqueue_depth{name="pods"}`:                             0,
 			`workqueue_running{name="pods"}`:                           0,
 			`workqueue_delayed{name="pods"}`:                           0,
-			`workqueue_paused{name="pods"}`:                            0,
 			`workqueue_failing{name="pods"}`:                           0,
 			`workqueue_class_depth{class="0",name="pods"}`:             0,
 			`workqueue_class_oldest_seconds{class="0",name="pods"}`:    0,
@@ -64,7 +63,6 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 			`workqueue_depth{name="pods"}`:                             2, // c, and a again
 			`workqueue_running{name="pods"}`:                           2,
 			`workqueue_delayed{name="pods"}`:                           1,
-			`workqueue_paused{name="pods"}`:                            0,
 			`workqueue_failing{name="pods"}`:                           0,
 			`workqueue_class_depth{class="0",name="pods"}`:             1,
 			`workqueue_class_oldest_seconds{class="0",name="pods"}`:    9,
@@ -101,9 +99,9 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 	})
 }
 
-// A class that is starved, a group that is paused and an item that fails are seen
+// A class that is starved and an item that fails are seen
 // without a look at the page.
-func TestQueueShowsClassesPausesAndFailures(t *testing.T) {
+func TestQueueShowsClassesAndFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics, registry := newMetrics(t)
@@ -111,13 +109,12 @@ func TestQueueShowsClassesPausesAndFailures(t *testing.T) {
 		require.NoError(t, err)
 		limiter := workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Hour, Max: time.Hour})
 		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{
-			Metrics: series, MaxWait: []time.Duration{0, 30 * time.Second}, Group: func(item string) string { return item[:1] },
+			Metrics: series, MaxWait: []time.Duration{0, 30 * time.Second},
 		})
 		series.Attach(queue)
-		require.NoError(t, queue.PauseGroup("p"))
 		queue.PriorityClass(1).Add("bulk1")
 		queue.PriorityClass(1).Add("bulk2")
-		queue.AddAll([]string{"urgent", "paused"})
+		queue.AddAll([]string{"urgent"})
 		time.Sleep(time.Minute)
 		scrape(t, registry).includes(t, page{
 			`workqueue_class_depth{class="0",name="pods"}`:            1,
@@ -125,7 +122,6 @@ func TestQueueShowsClassesPausesAndFailures(t *testing.T) {
 			`workqueue_class_oldest_seconds{class="0",name="pods"}`:   60,
 			`workqueue_class_oldest_seconds{class="1",name="pods"}`:   60,
 			`workqueue_class_max_wait_seconds{class="1",name="pods"}`: 30,
-			`workqueue_paused{name="pods"}`:                           1,
 		})
 		stop := run(t, func(ctx context.Context) error {
 			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},

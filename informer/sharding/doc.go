@@ -58,7 +58,8 @@
 //  7. Leases edited by hand are put right. Until then, for at most D, a part may have two
 //     owners. So do not edit them.
 //  8. [Ranges] hands out no key of a part before all objects of its range are in the cache,
-//     and none after the part was given up or lost. Its queue has keys of parts that are held only.
+//     and none after the part was given up or lost. Keys that the queue has of it by then leave
+//     the queue without being processed.
 //  9. With Ranges, no change is lost while its range moves: the next owner lists after
 //     it has the part, and then processes all keys of the range.
 //  10. With Ranges, the cache has objects of parts that are held, and of no others. In a hand-over they
@@ -74,6 +75,6 @@
 //
 // README.md: choosing durations, rights, cost, failures. In the code: lease.go (what is stored), plan.go (who is to
 // have what), clock.go (the deadline), view.go, replica.go (the loop), session.go (join,
-// renew, end), moves.go (take and give up), part.go (what Work gets). On top: key.go, ranges.go and
-// rangework.go (parts that are ranges of hashes).
+// renew, end), moves.go (take and give up), part.go (what Work gets). On top: key.go, ranges.go,
+// rangework.go and gate.go (parts that are ranges of hashes).
 package sharding

@@ -164,9 +164,6 @@ func TestAlerts(t *testing.T) {
 		{"WorkqueueDropping", 10, series{`workqueue_dropped_total{name="pods"}`: from(10, 3, 4)}},
 		{"WorkqueueDropping", -1, series{`workqueue_dropped_total{name="pods"}`: is(3)}},
 
-		{"WorkqueuePaused", 35, series{`workqueue_paused{name="pods"}`: from(5, 0, 1)}},
-		{"WorkqueuePaused", -1, series{`workqueue_paused{name="pods"}`: func(m int) float64 { return float64(m % 20) }}},
-
 		{"ShardingNoSession", 7, series{`sharding_member{name="shop"}`: from(5, 1, 0)}},
 		{"ShardingNoSession", -1, series{`sharding_member{name="shop"}`: func(m int) float64 { return float64(m % 2) }}},
 
