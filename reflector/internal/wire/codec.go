@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/informerkit/informerkit/internal/intern"
 )
 
 // codec makes values of T out of the bytes of one object. It needs no
@@ -46,9 +44,6 @@ type settings[T Object] struct {
 	limit        int    // bytes of one object
 	// JSONSchemaProps of a CustomResourceDefinition is such a type.
 	recursive bool // T can be nested without end
-	// interner, if not nil, shares equal parts of the objects, on the goroutines that
-	// decode.
-	interner *intern.Interner
 }
 
 // protoMessage is what generated API types implement.
@@ -114,14 +109,11 @@ func (c *codec[T]) expected() *expectation {
 // are not JSON, hence that the stream is broken.
 func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, error) {
 	obj := reflect.New(c.elem).Interface().(T)
-	var (
-		err    error
-		shared bool // by the parser
-	)
+	var err error
 	// Into its map directly: UnmarshalJSON of Unstructured would parse the bytes twice,
 	// and refuse an item of a list that has no kind of its own.
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		u.Object, shared, err = unmarshalDynamic(raw, c.interner)
+		u.Object, err = unmarshalDynamic(raw)
 	} else {
 		err = unmarshalJSON(obj, raw)
 	}
@@ -134,9 +126,6 @@ func (c *codec[T]) decodeJSON(raw []byte, want *expectation, position int) (T, e
 	} else if err = quoteless(err); !json.Valid(raw) {
 		var none T
 		return none, fmt.Errorf("invalid JSON: %w", err)
-	}
-	if err == nil {
-		err = c.share(obj, shared)
 	}
 	if err == nil {
 		return obj, nil
@@ -175,32 +164,9 @@ func (c *codec[T]) decodeProto(raw []byte, tm typeMeta, want *expectation, posit
 		err = c.check(obj, want)
 	}
 	if err == nil {
-		err = c.share(obj, false)
-	}
-	if err == nil {
 		return obj, nil
 	}
 	return none, objectError(identifyProto(raw), position, err)
-}
-
-// share shares equal parts of a good object: not before check has completed it. Those of an
-// unstructured one are shared already if its parser could do it. A panic costs this one
-// object.
-func (c *codec[T]) share(obj T, already bool) (err error) {
-	if c.interner == nil {
-		return nil
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = panicked(p)
-		}
-	}()
-	if u, ok := any(obj).(*unstructured.Unstructured); ok && already {
-		u.Object = c.interner.Whole(u.Object)
-		return nil
-	}
-	c.interner.Intern(reflect.ValueOf(obj).UnsafePointer())
-	return nil
 }
 
 // unmarshalJSON turns a panic of a method UnmarshalJSON into an error. Objects come

@@ -10,8 +10,6 @@ import (
 	"unique"
 
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/informerkit/informerkit/internal/intern"
 )
 
 // What becomes an unstructured object is decoded here, in one pass, because the JSON
@@ -19,24 +17,18 @@ import (
 // object of 2.6 KB, whose names are those of all objects of its kind. Whatever is not
 // plainly an object is left to the JSON package, and so are its errors. The results are
 // the same to the last bit; FuzzDynamic compares them.
-//
-// With an interner a value is looked up by its text before it is decoded. FuzzDynamicInterned
-// compares that, too.
 
-// unmarshalDynamic decodes an object, as [unmarshalJSON] would. If the interner is not nil,
-// and is able to, it shares equal parts of the object before they are decoded, which is
-// where that is cheapest; shared is whether it did. The object as a whole is not shared, as
-// it is not complete.
-func unmarshalDynamic(raw []byte, in *intern.Interner) (m map[string]any, shared bool, err error) {
+// unmarshalDynamic decodes an object, as [unmarshalJSON] would.
+func unmarshalDynamic(raw []byte) (map[string]any, error) {
 	p := dynamicParsers.Get().(*dynamicParser) //nolint:forcetypeassert // by New
-	m, shared, ok := p.parseShared(raw, in)
+	m, ok := p.parse(raw)
 	dynamicParsers.Put(p)
 	if ok {
-		return m, shared, nil
+		return m, nil
 	}
 	m = nil
-	err = unmarshalJSON(&m, raw)
-	return m, false, err
+	err := unmarshalJSON(&m, raw)
+	return m, err
 }
 
 // dynamicParsers are used by all collections: there are about as many as cores, and
@@ -62,10 +54,6 @@ type dynamicParser struct {
 	// The names of fields, in a table of their own: they come back in each object, and
 	// values, many of which never do, must not take their places.
 	names recents
-
-	// What interns the values, for objects in which there is a place for them.
-	in intern.Decoding
-	at int // position in the innermost array
 }
 
 // member is a field of an object, or an element of an array, which has no name.
@@ -91,22 +79,11 @@ type recentString struct {
 	boxed any
 }
 
-// parseShared is parse with an interner, which may be nil.
-func (p *dynamicParser) parseShared(raw []byte, in *intern.Interner) (m map[string]any, shared, ok bool) {
-	decoding, root := in.Decode()
-	defer decoding.End()
-	p.in = decoding
-	m, ok = p.parse(raw, root)
-	p.in = intern.Decoding{}
-	return m, !root.Nowhere(), ok
-}
-
-// parse returns false if raw is not the text of an object, or if there is any doubt. The
-// place of the object is nowhere if it is not to be interned.
-func (p *dynamicParser) parse(raw []byte, root intern.Place) (m map[string]any, ok bool) {
-	p.raw, p.pos, p.at = raw, 0, 0
+// parse returns false if raw is not the text of an object, or if there is any doubt.
+func (p *dynamicParser) parse(raw []byte) (m map[string]any, ok bool) {
+	p.raw, p.pos = raw, 0
 	if p.next() == '{' {
-		m, ok = p.object(1, root)
+		m, ok = p.object(1)
 		ok = ok && p.next() == 0 && p.pos == len(raw)
 	}
 	// Also after a failure: the parser must not keep objects alive.
@@ -128,11 +105,11 @@ func (p *dynamicParser) next() byte {
 }
 
 // object consumes an object, whose opening brace is next.
-func (p *dynamicParser) object(depth int, place intern.Place) (map[string]any, bool) {
+func (p *dynamicParser) object(depth int) (map[string]any, bool) {
 	start := len(p.stack)
 	p.pos++
 	for c := p.next(); c != '}'; {
-		f, ok := p.field(depth, place)
+		f, ok := p.field(depth)
 		if !ok {
 			return nil, false
 		}
@@ -150,67 +127,24 @@ func (p *dynamicParser) object(depth int, place intern.Place) (map[string]any, b
 	return m, true
 }
 
-// field consumes a field of the object in a place.
-func (p *dynamicParser) field(depth int, of intern.Place) (f member, ok bool) {
-	if of.Nowhere() {
-		name, ok := p.text(&p.names)
-		if !ok || p.next() != ':' {
-			return f, false
-		}
-		p.pos++
-		f.name = name.value
-		f.value, ok = p.value(depth, of)
-		return f, ok
-	}
-	name, place, ok := p.sharedName(of)
+// field consumes a field of an object.
+func (p *dynamicParser) field(depth int) (f member, ok bool) {
+	name, ok := p.text(&p.names)
 	if !ok || p.next() != ':' {
 		return f, false
 	}
 	p.pos++
-	f.name = name
-	f.value, ok = p.sharedValue(depth, place)
+	f.name = name.value
+	f.value, ok = p.value(depth)
 	return f, ok
 }
 
-// sharedName consumes the name of a field of the object in a place, and returns the place
-// of the field.
-func (p *dynamicParser) sharedName(of intern.Place) (name string, field intern.Place, ok bool) {
-	quoted, plain, ok := p.quoted()
-	if !ok {
-		return "", of, false
-	}
-	b := quoted[1 : len(quoted)-1]
-	if !plain {
-		s, ok := unquoted(quoted)
-		if !ok {
-			return "", of, false
-		}
-		b = []byte(s.value)
-	}
-	name, field = p.in.Field(of, b)
-	if name == "" { // one of so many that the interner does not know them
-		name = p.in.Name(of, p.recent(&p.names, b).value)
-	}
-	return name, field, true
-}
-
 // array consumes an array, whose opening bracket is next.
-func (p *dynamicParser) array(depth int, place intern.Place) ([]any, bool) {
-	start, outer := len(p.stack), p.at
+func (p *dynamicParser) array(depth int) ([]any, bool) {
+	start := len(p.stack)
 	p.pos++
-	c := p.next()
-	interned := c != ']' && !place.Nowhere()
-	if interned {
-		place = p.in.Element(place)
-	}
-	for p.at = 0; c != ']'; p.at++ {
-		var value any
-		var ok bool
-		if interned {
-			value, ok = p.sharedValue(depth, place)
-		} else {
-			value, ok = p.value(depth, place)
-		}
+	for c := p.next(); c != ']'; {
+		value, ok := p.value(depth)
 		if !ok {
 			return nil, false
 		}
@@ -220,7 +154,6 @@ func (p *dynamicParser) array(depth int, place intern.Place) ([]any, bool) {
 		}
 	}
 	p.pos++
-	p.at = outer
 	all := make([]any, len(p.stack)-start)
 	for i, e := range p.stack[start:] {
 		all[i] = e.value
@@ -244,35 +177,17 @@ func (p *dynamicParser) more(end byte) (c byte, ok bool) {
 	}
 }
 
-// sharedValue is value for one that is to be interned.
-func (p *dynamicParser) sharedValue(depth int, place intern.Place) (any, bool) {
-	if c := p.next(); c != '{' && c != '[' && c != '"' {
-		return p.value(depth, place)
-	}
-	start := p.pos
-	v, n, worth := p.in.Known(place, p.at, p.raw[start:])
-	if n > 0 {
-		p.pos += n
-		return v, true
-	}
-	v, ok := p.value(depth, place)
-	if ok && worth {
-		v = p.in.Share(place, p.at, v, p.raw[start:p.pos])
-	}
-	return v, ok
-}
-
 // value consumes any value. depth is that of what it is in.
-func (p *dynamicParser) value(depth int, place intern.Place) (any, bool) {
+func (p *dynamicParser) value(depth int) (any, bool) {
 	switch c := p.next(); c {
 	case '{', '[':
 		if depth >= maxDepth {
 			return nil, false
 		}
 		if c == '{' {
-			return p.object(depth+1, place)
+			return p.object(depth + 1)
 		}
-		return p.array(depth+1, place)
+		return p.array(depth + 1)
 	case '"':
 		s, ok := p.text(&p.recents)
 		if ok && s.boxed == nil {
@@ -431,7 +346,7 @@ func (p *dynamicParser) recent(seen *recents, b []byte) recentString {
 	}
 	*second = *first // the older of the two is forgotten
 	if seen == &p.names {
-		// In the memory that all parsers use, and an interner for the fields it knows.
+		// In the memory that all parsers use, and package intern for the fields it knows.
 		name := unique.Make(string(b))
 		first.value, first.boxed = name.Value(), name
 		return *first

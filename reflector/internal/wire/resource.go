@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/internal/intern"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
@@ -222,18 +221,6 @@ type Resource[T Object] struct {
 	client                  *http.Client
 	url                     *url.URL
 	listAccept, watchAccept string
-}
-
-// Interned returns a reader whose objects share equal parts. They are shared on the
-// goroutine that decodes an object, which is then still in the cache of that core; so
-// several use the interner at once. It is one of the type of the objects.
-func (r *Resource[T]) Interned(in *intern.Interner) *Resource[T] {
-	out := *r
-	// A codec of its own: what it learns of the kind belongs to the lists of this
-	// reader. The connections are shared.
-	out.codec = &codec[T]{settings: r.codec.settings}
-	out.codec.interner = in
-	return &out
 }
 
 // Metadata returns a reader of the metadata of the same collection, over the same

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/informerkit/informerkit/internal/intern/population"
+	"github.com/informerkit/informerkit/internal/verify/population"
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 )
 

@@ -2,10 +2,8 @@ package intern
 
 import (
 	"encoding/json"
-	"reflect"
 	"runtime"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,36 +11,35 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/informerkit/informerkit/internal/intern/population"
+	"github.com/informerkit/informerkit/internal/verify/population"
 )
 
 // sample makes objects of encoded ones.
 type sample struct {
 	name   string
-	typ    reflect.Type
 	encode func(i int) ([]byte, error)
-	decode func(raw []byte) (unsafe.Pointer, error)
+	decode func(raw []byte) (any, error)
 	most   float64 // the memory of interned objects over that of others
 }
 
 var samples = []sample{
-	{"pods", reflect.TypeFor[*corev1.Pod](),
+	{"pods",
 		func(i int) ([]byte, error) { return population.Pod(i).Marshal() },
-		func(raw []byte) (unsafe.Pointer, error) {
+		func(raw []byte) (any, error) {
 			p := &corev1.Pod{}
-			return unsafe.Pointer(p), p.Unmarshal(raw)
+			return p, p.Unmarshal(raw)
 		}, 0.5},
-	{"unstructured pods", reflect.TypeFor[*unstructured.Unstructured](),
+	{"unstructured pods",
 		func(i int) ([]byte, error) { return json.Marshal(population.Pod(i)) },
-		func(raw []byte) (unsafe.Pointer, error) {
+		func(raw []byte) (any, error) {
 			u := &unstructured.Unstructured{}
-			return unsafe.Pointer(u), k8sjson.Unmarshal(raw, &u.Object)
+			return u, k8sjson.Unmarshal(raw, &u.Object)
 		}, 0.5},
-	{"ConfigMaps", reflect.TypeFor[*corev1.ConfigMap](),
+	{"ConfigMaps",
 		func(i int) ([]byte, error) { return population.ConfigMap(i).Marshal() },
-		func(raw []byte) (unsafe.Pointer, error) {
+		func(raw []byte) (any, error) {
 			c := &corev1.ConfigMap{}
-			return unsafe.Pointer(c), c.Unmarshal(raw)
+			return c, c.Unmarshal(raw)
 		}, 1.06},
 }
 
@@ -73,19 +70,19 @@ func TestInterningSavesMemory(t *testing.T) {
 		var bytes [2]float64
 		for i := range bytes {
 			before := live()
-			in := NewInterner(NewPool(), s.typ)
-			kept := make([]unsafe.Pointer, n)
+			intern := Transform[any](NewPool())
+			kept := make([]any, n)
 			for j, r := range raw {
 				var err error
 				kept[j], err = s.decode(r)
 				require.NoError(t, err)
 				if i == 1 {
-					in.Intern(kept[j])
+					_, _ = intern(kept[j])
 				}
 			}
 			bytes[i] = float64(live() - before)
 			runtime.KeepAlive(kept)
-			runtime.KeepAlive(in)
+			runtime.KeepAlive(intern)
 		}
 		t.Logf("%s: %.0f bytes, interned %.0f", s.name, bytes[0]/n, bytes[1]/n)
 		assert.Less(t, bytes[1]/bytes[0], s.most, s.name)
@@ -98,8 +95,8 @@ func BenchmarkIntern(b *testing.B) {
 	for _, s := range samples {
 		b.Run(s.name, func(b *testing.B) {
 			raw := s.encoded(b, n)
-			in := NewInterner(NewPool(), s.typ)
-			kept := make([]unsafe.Pointer, n)
+			intern := Transform[any](NewPool())
+			kept := make([]any, n)
 			for done := 0; done < b.N; done += at {
 				b.StopTimer()
 				some := kept[done%n:][:at]
@@ -110,7 +107,7 @@ func BenchmarkIntern(b *testing.B) {
 				}
 				b.StartTimer()
 				for _, p := range some {
-					in.Intern(p)
+					_, _ = intern(p)
 				}
 			}
 		})

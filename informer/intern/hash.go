@@ -20,7 +20,7 @@ const (
 	hashBool
 	hashInt
 	hashFloat
-	hashMap
+	hashEntry
 	hashList
 )
 
@@ -53,8 +53,6 @@ func (w *walk) hash(n *node, p unsafe.Pointer, h uint64) uint64 {
 			h = w.hash(f.node, unsafe.Add(p, f.offset), h)
 		}
 		return h
-	case array:
-		return w.hashAll(n.elem, p, n.count, h)
 	case list:
 		s := (*slice)(p)
 		if s.data == nil {
@@ -85,18 +83,11 @@ func (w *walk) hash(n *node, p unsafe.Pointer, h uint64) uint64 {
 		w.depth--
 		return h
 	case textMap:
-		return w.hashTextMap(*(*map[string]string)(p), h)
+		return hashMap(w, *(*map[string]string)(p), h, w.hashText)
 	case anyMap:
-		return w.hashAnyMap(*(*map[string]any)(p), h)
+		return hashMap(w, *(*map[string]any)(p), h, w.hashAny)
 	case otherMap:
 		return w.hashOtherMap(n, p, h)
-	case dynamic:
-		return w.hashAny(*(*any)(p), h)
-	case absent:
-		// A value behind an interface with methods may be anything; only nil is known
-		// to be equal to nil.
-		w.bad = w.bad || (*words)(p).typ != nil
-		return mix(h, hashNil)
 	default:
 		w.bad = true
 		return h
@@ -137,33 +128,18 @@ func (w *walk) hashText(s string, h uint64) uint64 {
 	return mix(h^uint64(len(s)), maphash.String(w.pool.seed, s))
 }
 
-// The order of a map's keys is not part of it, so hashes of entries are summed up.
-
-// hashTextMap adds a map. A sum does not depend on the order, and unlike XOR two equal
-// terms do not cancel out.
-func (w *walk) hashTextMap(m map[string]string, h uint64) uint64 {
-	if m == nil {
-		return mix(h, hashNil)
-	}
-	var sum uint64
-	for k, v := range m {
-		sum += w.hashText(v, w.hashText(k, hashMap))
-	}
-	return mix(mix(h, sum), uint64(len(m)))
-}
-
-// hashAnyMap adds a map of values of any type.
-func (w *walk) hashAnyMap(m map[string]any, h uint64) uint64 {
+// hashMap adds a map. The order of its keys is not part of it, so the hashes of its entries
+// are summed up: unlike with XOR, two equal terms do not cancel out.
+func hashMap[V any](w *walk, m map[string]V, h uint64, value func(V, uint64) uint64) uint64 {
 	if m == nil {
 		return mix(h, hashNil)
 	}
 	if !w.enter() {
 		return h
 	}
-	// The entries are summed up, see hashTextMap. The loop ends at the first bad value.
 	var sum uint64
 	for k, v := range m {
-		sum += w.hashAny(v, w.hashText(k, hashMap))
+		sum += value(v, w.hashText(k, hashEntry))
 		if w.bad {
 			break
 		}
@@ -186,7 +162,7 @@ func (w *walk) hashOtherMap(n *node, p unsafe.Pointer, h uint64) uint64 {
 	// allocate both for each entry.
 	s := n.borrow(m)
 	for s.next() && !w.bad {
-		sum += w.hash(n.elem, s.elemAt, w.hash(n.key, s.keyAt, hashMap))
+		sum += w.hash(n.elem, s.elemAt, w.hash(n.key, s.keyAt, hashEntry))
 	}
 	n.giveBack(s)
 	w.depth--
@@ -211,7 +187,7 @@ func (w *walk) hashAny(v any, h uint64) uint64 {
 	case float64:
 		return mix(mix(h, hashFloat), math.Float64bits(x))
 	case map[string]any:
-		return w.hashAnyMap(x, mix(h, hashMap))
+		return hashMap(w, x, mix(h, hashEntry), w.hashAny)
 	case []any:
 		// nil and empty differ, here as in equal: JSON has null for one and [] for the
 		// other.

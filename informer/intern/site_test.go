@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,33 +59,11 @@ func TestSitesAreJudgedOneByOne(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// What workers learn at the same time is learned by all of them.
-func TestWorkersLearnTogether(t *testing.T) {
-	if runtime.GOMAXPROCS(0) < 2 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	}
-	r := newRig[oneText]()
-	const workers = 2
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			// Each sees less than it takes to judge a site.
-			for i := range window * 3 / 4 {
-				r.intern(oneText{fmt.Sprint("unique-", w, "-", i)})
-			}
-		})
-	}
-	wg.Wait()
-	before := r.pool.Stats().Missed
-	r.intern(oneText{"it is left alone by now"})
-	assert.Equal(t, before, r.pool.Stats().Missed)
-}
-
-// Interners of one Go type are one, those of objects that may have any fields are not.
+// The plans of one Go type are one, those of objects that may have any fields are not.
 func TestPlansAreSharedByGoType(t *testing.T) {
 	p := NewPool()
-	typed, dynamic := reflect.TypeFor[*oneText](), reflect.TypeFor[*unstructured.Unstructured]()
-	assert.Same(t, p.Interner(typed), p.Interner(typed))
-	assert.NotSame(t, p.Interner(dynamic), p.Interner(dynamic))
-	assert.NotSame(t, p.Interner(typed), NewPool().Interner(typed))
+	typed, dynamic := reflect.TypeFor[oneText](), reflect.TypeFor[unstructured.Unstructured]()
+	assert.Same(t, p.plan(typed), p.plan(typed))
+	assert.NotSame(t, p.plan(dynamic), p.plan(dynamic))
+	assert.NotSame(t, p.plan(typed), NewPool().plan(typed))
 }

@@ -28,8 +28,6 @@ func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 			}
 		}
 		return true
-	case array:
-		return w.equalAll(n.elem, p, q, n.count)
 	case list:
 		s, t := (*slice)(p), (*slice)(q)
 		switch {
@@ -48,19 +46,15 @@ func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 		// Equal addresses are equal values, whatever is behind them.
 		to, of := *(*unsafe.Pointer)(p), *(*unsafe.Pointer)(q)
 		return to == of || to != nil && of != nil && w.equal(n.elem, to, of)
-	case textMap:
-		return equalTextMaps(*(*map[string]string)(p), *(*map[string]string)(q))
 	// A map is a pointer to its memory, so equal pointers are one map.
+	case textMap:
+		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) ||
+			equalMaps(*(*map[string]string)(p), *(*map[string]string)(q), equalTexts)
 	case anyMap:
 		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) ||
-			equalAnyMaps(*(*map[string]any)(p), *(*map[string]any)(q))
+			equalMaps(*(*map[string]any)(p), *(*map[string]any)(q), equalAny)
 	case otherMap:
 		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) || w.equalOtherMaps(n, p, q)
-	case dynamic:
-		return equalAny(*(*any)(p), *(*any)(q))
-	// Only nil can be shared, see hash.
-	case absent:
-		return (*words)(p).typ == nil && (*words)(q).typ == nil
 	default:
 		return false
 	}
@@ -94,33 +88,21 @@ func sameMemory(p, q unsafe.Pointer, size uintptr) bool {
 	return bytes.Equal(unsafe.Slice((*byte)(p), size), unsafe.Slice((*byte)(q), size))
 }
 
-// equalTextMaps compares two maps. nil and empty are different: an encoder may write one
+// equalMaps compares two maps. nil and empty are different: an encoder may write one
 // of them and not the other.
-func equalTextMaps(a, b map[string]string) bool {
+func equalMaps[V any](a, b map[string]V, equal func(a, b V) bool) bool {
 	if len(a) != len(b) || (a == nil) != (b == nil) {
 		return false
 	}
 	for k, v := range a {
-		if u, ok := b[k]; !ok || u != v {
+		if u, ok := b[k]; !ok || !equal(v, u) {
 			return false
 		}
 	}
 	return true
 }
 
-// equalAnyMaps is equalTextMaps for values of any type. It is recursive through
-// equalAny, and as deep as the part of the pool at most.
-func equalAnyMaps(a, b map[string]any) bool {
-	if len(a) != len(b) || (a == nil) != (b == nil) {
-		return false
-	}
-	for k, v := range a {
-		if u, ok := b[k]; !ok || !equalAny(v, u) {
-			return false
-		}
-	}
-	return true
-}
+func equalTexts(a, b string) bool { return a == b }
 
 // equalAny compares what JSON decodes to.
 func equalAny(a, b any) bool {
@@ -142,7 +124,7 @@ func equalAny(a, b any) bool {
 		// By their bits: NaN is itself here, and 0 and -0 are encoded differently.
 		return math.Float64bits(x) == math.Float64bits(b.(float64))
 	case map[string]any:
-		return equalAnyMaps(x, b.(map[string]any))
+		return equalMaps(x, b.(map[string]any), equalAny)
 	case []any:
 		y := b.([]any)
 		if len(x) != len(y) || (x == nil) != (y == nil) {
@@ -159,10 +141,6 @@ func equalAny(a, b any) bool {
 	}
 }
 
-// smallMap is the number of entries up to which maps are compared pair by pair,
-// which allocates nothing, rather than by looking keys up.
-const smallMap = 8
-
 // equalOtherMaps compares maps through reflection. Such maps are rare in API objects
 // (resource lists, for example), hence no code per type.
 func (w *walk) equalOtherMaps(n *node, p, q unsafe.Pointer) bool {
@@ -171,35 +149,18 @@ func (w *walk) equalOtherMaps(n *node, p, q unsafe.Pointer) bool {
 	if a.Len() != b.Len() || a.IsNil() != b.IsNil() {
 		return false
 	}
-	s := n.borrow(a)
+	s, t := n.borrow(a), n.borrow(b)
 	defer n.giveBack(s)
+	defer n.giveBack(t)
 	for s.next() {
-		if !w.hasEntry(n, b, s) {
+		other := b.MapIndex(s.key)
+		if !other.IsValid() {
+			return false
+		}
+		t.elem.Set(other) // where it has an address
+		if !w.equal(n.elem, s.elemAt, t.elemAt) {
 			return false
 		}
 	}
 	return true
-}
-
-// hasEntry reports whether m holds the entry at which s is.
-func (w *walk) hasEntry(n *node, m reflect.Value, s *scratch) bool {
-	t := n.borrow(m)
-	defer n.giveBack(t)
-	if m.Len() > smallMap {
-		// MapIndex allocates the value that it returns, which pays only for larger maps.
-		e := m.MapIndex(s.key)
-		if !e.IsValid() {
-			return false
-		}
-		t.elem.Set(e)
-		return w.equal(n.elem, s.elemAt, t.elemAt)
-	}
-	// Pair by pair, in the order in which the map yields them: at most smallMap times
-	// smallMap comparisons.
-	for t.next() {
-		if w.equal(n.key, s.keyAt, t.keyAt) {
-			return w.equal(n.elem, s.elemAt, t.elemAt)
-		}
-	}
-	return false
 }

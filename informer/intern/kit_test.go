@@ -1,10 +1,10 @@
 package intern
 
 import (
+	"os"
 	"reflect"
 	"runtime"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -12,18 +12,20 @@ import (
 // rig interns values of one type.
 type rig[T any] struct {
 	pool *Pool
-	in   *Interner
+	of   func(*T) (*T, error)
 }
 
-func newRig[T any]() rig[T] {
-	pool := NewPool()
-	return rig[T]{pool, NewInterner(pool, reflect.TypeFor[*T]())}
-}
+func newRig[T any]() rig[T] { return rigOf[T](NewPool()) }
+
+func rigOf[T any](pool *Pool) rig[T] { return rig[T]{pool, Transform[*T](pool)} }
 
 // intern returns v, interned.
 func (r rig[T]) intern(v T) *T {
-	r.in.Intern(unsafe.Pointer(&v))
-	return &v
+	p, err := r.of(&v)
+	if err != nil || p != &v {
+		panic("it is another object")
+	}
+	return p
 }
 
 // three interns three values that create makes, of which the first is only seen,
@@ -42,6 +44,14 @@ func (r rig[T]) three(t *testing.T, create func() T) (second, third *T) {
 func (p *Pool) collect() {
 	for range 3 {
 		runtime.GC()
-		p.Sweep()
+		p.sweep()
 	}
 }
+
+// share interns an object of any type.
+func (p *Pool) share(obj any) {
+	s := sharer{p, map[reflect.Type]*node{}}
+	s.share(reflect.ValueOf(obj))
+}
+
+func TestMain(m *testing.M) { os.Exit(m.Run()) }

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -25,14 +24,14 @@ func BenchmarkFirstSync(b *testing.B) {
 				for range b.N {
 					runtime.GC()
 					before := processorTime(b)
-					in := NewInterner(NewPool(), s.typ)
-					kept := make([]unsafe.Pointer, n)
+					intern := Transform[any](NewPool())
+					kept := make([]any, n)
 					for i, r := range raw {
 						var err error
 						kept[i], err = s.decode(r)
 						require.NoError(b, err)
 						if pooled {
-							in.Intern(kept[i])
+							_, _ = intern(kept[i])
 						}
 					}
 					used += processorTime(b) - before

@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/informerkit/informerkit/internal/intern/population"
+	"github.com/informerkit/informerkit/internal/verify/population"
 )
 
 func sameMap[K comparable, V any](a, b map[K]V) bool {
@@ -82,7 +82,7 @@ func TestEqualPartsOfUnstructuredObjectsAreStoredOnce(t *testing.T) {
 func TestValuesThatDifferInAnyBitAreKept(t *testing.T) {
 	type value struct {
 		Floats []float64
-		Any    any
+		Any    map[string]any
 		Lists  [][]string
 		Map    map[string][]byte
 		Ints   map[int]string
@@ -91,9 +91,9 @@ func TestValuesThatDifferInAnyBitAreKept(t *testing.T) {
 	negative := math.Copysign(0, -1)
 	values := []value{
 		{Floats: []float64{0}}, {Floats: []float64{negative}}, {Floats: []float64{math.NaN()}}, {Floats: []float64{}}, {},
-		{Any: 0.0}, {Any: negative}, {Any: math.NaN()}, {Any: int64(1)}, {Any: 1.0}, {Any: "1"}, {Any: true}, {Any: false},
-		{Any: []any{}}, {Any: []any(nil)}, {Any: map[string]any{}}, {Any: map[string]any(nil)}, {Any: []any{nil}}, {Any: []any{[]any{}}},
-		{Any: map[string]any{"a": nil}}, {Any: map[string]any{"b": nil}}, {Any: ""},
+		{Any: map[string]any{"k": 0.0}}, {Any: map[string]any{"k": negative}}, {Any: map[string]any{"k": math.NaN()}}, {Any: map[string]any{"k": int64(1)}}, {Any: map[string]any{"k": 1.0}}, {Any: map[string]any{"k": "1"}}, {Any: map[string]any{"k": true}}, {Any: map[string]any{"k": false}},
+		{Any: map[string]any{"k": []any{}}}, {Any: map[string]any{"k": []any(nil)}}, {Any: map[string]any{"k": map[string]any{}}}, {Any: map[string]any{"k": map[string]any(nil)}}, {Any: map[string]any{"k": []any{nil}}}, {Any: map[string]any{"k": []any{[]any{}}}},
+		{Any: map[string]any{"k": map[string]any{"a": nil}}}, {Any: map[string]any{"k": map[string]any{"b": nil}}}, {Any: map[string]any{"k": ""}},
 		{Lists: [][]string{{}}}, {Lists: [][]string{nil}}, {Lists: [][]string{{"a", "b"}}}, {Lists: [][]string{{"a"}, {"b"}}}, {Lists: [][]string{{"ab"}}},
 		{Map: map[string][]byte{"k": nil}}, {Map: map[string][]byte{"k": {}}}, {Map: map[string][]byte{}}, {Map: map[string][]byte{"k": {0}}},
 		{Ints: map[int]string{0: "zero"}}, {Ints: map[int]string{1: "zero"}}, {Small: new(int8)},
@@ -109,7 +109,7 @@ func TestValuesThatDifferInAnyBitAreKept(t *testing.T) {
 	for range 4 {
 		for _, v := range values {
 			c := v
-			c.Floats, c.Lists, c.Map, c.Ints = slices.Clone(v.Floats), slices.Clone(v.Lists), maps.Clone(v.Map), maps.Clone(v.Ints)
+			c.Floats, c.Lists, c.Map, c.Ints, c.Any = slices.Clone(v.Floats), slices.Clone(v.Lists), maps.Clone(v.Map), maps.Clone(v.Ints), maps.Clone(v.Any)
 			assert.Equal(t, hide(text(v)), hide(text(*r.intern(c))))
 		}
 	}
@@ -182,12 +182,15 @@ func TestExoticValuesAreLeftAlone(t *testing.T) {
 }
 
 func TestTypesOtherThanPointersToStructsAreLeftAlone(t *testing.T) {
-	for _, typ := range []reflect.Type{reflect.TypeFor[string](), reflect.TypeFor[*string](), reflect.TypeFor[map[string]string]()} {
-		s := "text"
-		NewInterner(NewPool(), typ).Intern(unsafe.Pointer(&s))
-		assert.Equal(t, "text", s)
+	p := NewPool()
+	s := "text"
+	for range 3 {
+		for _, v := range []any{nil, s, &s, map[string]string{s: s}, (*corev1.Pod)(nil), []string{s}, struct{ S []string }{[]string{s}}} {
+			p.share(v)
+		}
 	}
-	NewInterner(NewPool(), reflect.TypeFor[*corev1.Pod]()).Intern(nil)
+	assert.Equal(t, "text", s)
+	assert.Zero(t, p.Stats().Found+p.Stats().Missed)
 }
 
 type recursive struct {
@@ -214,45 +217,51 @@ func TestTypesThatContainThemselves(t *testing.T) {
 // Values in a circle have no end; they are given up after some time.
 func TestValuesThatContainThemselvesAreLeftAlone(t *testing.T) {
 	r := newRig[recursive]()
-	r.in.visits = 10_000
-	for range maxEndless + 1 {
-		c := recursive{Name: "circle"}
-		c.Left = &c
-		c.Children = []recursive{{Left: &c}, {Left: &c}}
-		r.in.Intern(unsafe.Pointer(&c))
-		assert.Same(t, &c, c.Left)
-		assert.Same(t, &c, c.Children[1].Left)
-	}
-	assert.EqualValues(t, maxEndless, r.in.endless.Load())
-
+	c := &recursive{Name: "circle"}
+	c.Left = c
+	c.Children = []recursive{{Left: c}, {Left: c}}
+	r.pool.share(c)
+	assert.Same(t, c, c.Left)
+	assert.Same(t, c, c.Children[1].Left)
 	m := map[string]any{}
 	m["self"], m["list"] = m, []any{m, m}
-	u := newRig[unstructured.Unstructured]()
-	u.in.visits = 10_000
-	u.in.Intern(unsafe.Pointer(&unstructured.Unstructured{Object: m}))
+	r.pool.share(&unstructured.Unstructured{Object: m})
 	assert.True(t, sameMap(m, m["self"].(map[string]any)))
 }
 
-func TestHashesThatWereSeenOnceHaveOneEntry(t *testing.T) {
-	const typ = 7
-	p := NewPool()
-	seen := func(h uint64, typ uint32) *entry {
-		p.find(h, typ)
-		return p.find(h, typ)
+// Parts with equal hashes are compared, and only one of them is in the pool.
+func TestPartsWithEqualHashesAreCompared(t *testing.T) {
+	for _, mask := range []uint64{0, 1, 15} {
+		pool := NewPool()
+		pool.parts.mask = mask
+		typed, dynamic := rigOf[corev1.Pod](pool), rigOf[unstructured.Unstructured](pool)
+		var kept []any
+		for i := range 300 {
+			p := typed.intern(*population.Pod(i % 150))
+			u := dynamic.intern(*asUnstructured(t, population.Pod(i%150)))
+			require.Equal(t, population.Pod(i%150), p)
+			require.Equal(t, asUnstructured(t, population.Pod(i%150)), u)
+			kept = append(kept, p, u)
+		}
+		st := pool.Stats()
+		assert.LessOrEqual(t, st.Parts+st.Seen, int(mask)+1)
+		assert.NotZero(t, st.Found)
+		runtime.KeepAlive(kept)
 	}
-	first := seen(1, typ)
-	require.NotNil(t, first)
-	assert.Same(t, first, seen(2, typ))
-	assert.EqualValues(t, typ+onceCount, seen(3, typ+onceCount).typ, "types may have the same place")
-	assert.EqualValues(t, typ, seen(4, typ).typ)
+}
 
-	p.Sweep()
-	assert.Same(t, first, p.find(1, typ), "there is a full interval in which a part may be seen again")
-	later := seen(5, typ)
-	assert.NotSame(t, first, later, "it is of another interval")
-	p.Sweep()
-	assert.Nil(t, p.find(1, typ), "forgotten")
-	assert.Same(t, later, p.find(5, typ))
+func TestPartsThatWereSeenOnceAreForgotten(t *testing.T) {
+	const typ = 7
+	p := newParts()
+	assert.Zero(t, p.find(1, typ), "new")
+	assert.EqualValues(t, typ, p.find(1, typ).typ, "seen")
+	assert.Zero(t, p.find(1, typ+1), "of another type")
+	p.sweep()
+	assert.EqualValues(t, typ, p.find(1, typ).typ, "there is a full interval in which a part may be seen again")
+	p.find(5, typ)
+	p.sweep()
+	assert.Zero(t, p.find(1, typ), "forgotten")
+	assert.EqualValues(t, typ, p.find(5, typ).typ)
 }
 
 func TestPoolIsEmptyWhenObjectsAreGone(t *testing.T) {
@@ -312,7 +321,7 @@ func TestPoolIsCollected(t *testing.T) {
 
 func TestPartsAreSharedBetweenTypes(t *testing.T) {
 	pool := NewPool()
-	pods, services := rig[corev1.Pod]{pool, NewInterner(pool, reflect.TypeFor[*corev1.Pod]())}, rig[corev1.Service]{pool, NewInterner(pool, reflect.TypeFor[*corev1.Service]())}
+	pods, services := rigOf[corev1.Pod](pool), rigOf[corev1.Service](pool)
 	labels := func() map[string]string { return map[string]string{"app.kubernetes.io/name": "web"} }
 	pod := func() (p corev1.Pod) { p.Labels = labels(); return p }
 	_, p := pods.three(t, pod)
@@ -323,20 +332,19 @@ func TestPartsAreSharedBetweenTypes(t *testing.T) {
 
 func TestSeveralGoroutinesInternAtOnce(t *testing.T) {
 	pool := NewPool()
-	typed, dynamic := NewInterner(pool, reflect.TypeFor[*corev1.Pod]()), NewInterner(pool, reflect.TypeFor[*unstructured.Unstructured]())
+	typed, dynamic := rigOf[corev1.Pod](pool), rigOf[unstructured.Unstructured](pool)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
 			for i := range 60 {
-				p := population.Pod(i)
-				typed.Intern(unsafe.Pointer(p))
+				p := typed.intern(*population.Pod(i))
 				assert.Equal(t, population.Pod(i), p)
-				u := asUnstructured(t, p)
-				dynamic.Intern(unsafe.Pointer(u))
+				u := dynamic.intern(*asUnstructured(t, p))
 				assert.Equal(t, asUnstructured(t, p), u)
 				if i%20 == 0 {
-					pool.Sweep()
+					pool.sweep()
 				}
+				pool.Stats()
 			}
 		})
 	}
