@@ -19,6 +19,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -115,14 +116,16 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 
 func TestAnAuditHealsTheCacheOfARestoredServer(t *testing.T) {
 	t.Parallel()
-	pool := reflector.NewInternPool()
+	pool := intern.NewPool()
 	auditHeals(t, informer.FactoryOptions{}, informer.ForOptions[*corev1.ConfigMap]{})
-	auditHeals(t, informer.FactoryOptions{InternPool: pool}, informer.ForOptions[*unstructured.Unstructured]{
-		Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+	auditHeals(t, informer.FactoryOptions{}, informer.ForOptions[*unstructured.Unstructured]{
+		Transform: intern.Transform[*unstructured.Unstructured](pool),
+		Kind:      corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 	})
 	// One source per namespace, each of which audits its own.
-	auditHeals(t, informer.FactoryOptions{InternPool: pool, Namespaces: []string{"default", "other"}}, informer.ForOptions[*metav1.PartialObjectMetadata]{
-		Resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
+	auditHeals(t, informer.FactoryOptions{Namespaces: []string{"default", "other"}}, informer.ForOptions[*metav1.PartialObjectMetadata]{
+		Transform: intern.Transform[*metav1.PartialObjectMetadata](pool),
+		Resource:  corev1.SchemeGroupVersion.WithResource("configmaps"),
 	})
 }
 

@@ -29,7 +29,6 @@ type collection[T Object] struct {
 	gvk       schema.GroupVersionKind // if gvr is not given
 	opts      reflector.ResourceOptions
 	tweak     func(*metav1.ListOptions) // of each request; may be nil
-	pool      *reflector.InternPool     // may be nil
 
 	mu     sync.Mutex // not held during a request: String must not wait for one
 	gvr    schema.GroupVersionResource
@@ -62,17 +61,10 @@ func (c *collection[T]) resolve(ctx context.Context) (reflector.ListerWatcher[T]
 	if err != nil {
 		return nil, err
 	}
-	source = reflector.Intern(source, c.pool)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gvr, c.source = gvr, source
 	return source, nil
-}
-
-// Interned has equal parts of the objects stored once, where they are decoded. See
-// [reflector.Intern], which calls it before the first request.
-func (c *collection[T]) Interned(pool *reflector.InternPool) reflector.ListerWatcher[T] {
-	return &collection[T]{cfg: c.cfg, discovery: c.discovery, gvk: c.gvk, opts: c.opts, tweak: c.tweak, gvr: c.gvr, pool: pool}
 }
 
 // Metadata returns a source of the metadata of the same collection, for audits.

@@ -49,9 +49,6 @@ type FactoryOptions struct {
 	TweakListOptions func(*metav1.ListOptions)
 	// Reflector configures how all of the informers list and watch.
 	Reflector reflector.Options
-	// InternPool, if set, stores equal parts of the objects of all informers once;
-	// see [reflector.Intern].
-	InternPool *reflector.InternPool
 	// Logger gets what goes wrong in all informers. The default is slog.Default()
 	// at the time of NewFactory; slog.New(slog.DiscardHandler) silences them.
 	Logger *slog.Logger

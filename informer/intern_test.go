@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/informerkit/informerkit/indexer"
-	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/informer/intern"
 )
 
 // alike are names of pods that differ in nothing else.
@@ -23,10 +23,10 @@ func alike(c *cluster, n int) {
 
 func TestEqualPartsAreStoredOnce(t *testing.T) {
 	t.Parallel()
-	pool := reflector.NewInternPool()
+	pool := intern.NewPool()
 	c := newCluster()
 	alike(c, 10)
-	inWorld(t, c, Options[*pod]{InternPool: pool}, func(t *testing.T, w *world) {
+	inWorld(t, c, Options[*pod]{Transform: intern.Transform[*pod](pool)}, func(t *testing.T, w *world) {
 		var labels []map[string]string
 		for p := range w.inf.Snapshot().All() {
 			require.Equal(t, map[string]string{"n": "12"}, p.Labels)
@@ -47,7 +47,7 @@ func TestMutationOfASharedPartIsFound(t *testing.T) {
 	t.Parallel()
 	var found []indexer.Mutation
 	opts := Options[*pod]{
-		InternPool: reflector.NewInternPool(), Logger: slog.New(slog.DiscardHandler),
+		Transform: intern.Transform[*pod](intern.NewPool()), Logger: slog.New(slog.DiscardHandler),
 		Indexer: indexer.Options[*pod]{Mutations: indexer.MutationOptions{
 			SampleEvery: 1, OnMutation: func(m indexer.Mutation) { found = append(found, m) },
 		}},

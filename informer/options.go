@@ -31,12 +31,6 @@ type Options[T Object] struct {
 	// them: an object cannot be stored under another name. See
 	// [reflector.Transform].
 	Transform func(T) (T, error)
-	// InternPool, if set, stores equal parts of objects once; see
-	// [reflector.Intern]. Most objects differ in little, so a cache takes a fraction
-	// of the memory. Several informers may have the same pool. Transform, if set,
-	// comes first, and must not return memory that anything else uses. Objects
-	// of InitialObjects are stored as they are.
-	InternPool *reflector.InternPool
 	// Reflector configures how the source is listed and watched.
 	Reflector reflector.Options
 	// Indexer configures the cache, for example its indexes.

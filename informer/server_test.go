@@ -16,6 +16,7 @@ import (
 
 	"github.com/informerkit/informerkit/deltafifo"
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -34,7 +35,7 @@ func followUnreliable(t *testing.T, seed uint64) {
 	s := informertest.Start(t, informertest.Options{InMemory: true, Seed: seed, HistoryLength: 50})
 	source, err := reflector.NewResource[*pod](s.Config(), podResource, reflector.ResourceOptions{})
 	require.NoError(t, err)
-	inf, err := New(source, Options[*pod]{InternPool: reflector.NewInternPool()})
+	inf, err := New(source, Options[*pod]{Transform: intern.Transform[*pod](intern.NewPool())})
 	require.NoError(t, err)
 	w := &world{t: t, inf: inf}
 	w.run()

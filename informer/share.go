@@ -351,7 +351,6 @@ func (b builder[T]) options() Options[T] {
 		Name:           cmp.Or(opts.Name, b.name()),
 		Logger:         cmp.Or(opts.Logger, f.Logger),
 		Transform:      opts.Transform,
-		InternPool:     f.InternPool,
 		Reflector:      f.Reflector,
 		Indexer:        opts.Indexer,
 		QueueLimit:     opts.QueueLimit,

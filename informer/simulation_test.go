@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/informer/intern"
 )
 
 var (
@@ -75,7 +75,7 @@ func (s *simulation) run() {
 	c := newCluster()
 	opts := Options[*pod]{QueueLimit: 1 + s.rnd.IntN(50)}
 	if s.rnd.IntN(2) == 0 {
-		opts.InternPool = reflector.NewInternPool()
+		opts.Transform = intern.Transform[*pod](intern.NewPool())
 	}
 	s.w = newWorld(s.t, c, opts)
 	for range s.rnd.IntN(30) {

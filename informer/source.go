@@ -68,7 +68,7 @@ func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store 
 func newRangeSource[T Object](set hashSet, filter *shardFilter, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) (*source[T], error) {
 	s := &source[T]{lw: lw}
 	s.set.Store(&set)
-	// Before Transform and Intern, which need not see what is dropped.
+	// Before Transform, which need not see what is dropped.
 	sharded := reflector.Sharded(lw, func() reflector.Shard { return filter.shard(*s.set.Load()) })
 	return s, s.init(sharded, store, opts)
 }
@@ -84,13 +84,8 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 		s.log = s.log.With("namespace", namespace)
 	}
 	s.consumer.queue = s.queue
-	// Interning wraps the transform, so it gets the object that is stored: what a
-	// transform drops need not be interned.
 	if opts.Transform != nil {
 		lw = reflector.Transform(lw, opts.Transform)
-	}
-	if opts.InternPool != nil {
-		lw = reflector.Intern(lw, opts.InternPool)
 	}
 	ropts := opts.Reflector
 	if ropts.Logger == nil {

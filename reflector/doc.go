@@ -76,5 +76,5 @@
 // versioncheck.go (from where), audit.go (comparing), backoff.go and allowance.go
 // (when), deadline.go and completion.go (how long), quarantine.go, removal.go, health.go,
 // logging.go, metrics.go. Sources: resource.go over internal/wire, funcs.go, transform.go
-// with transforms.go, sharded.go, and intern.go.
+// with transforms.go, and sharded.go.
 package reflector

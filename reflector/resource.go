@@ -137,11 +137,6 @@ func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], 
 	return &resource[*metav1.PartialObjectMetadata]{metadata, r.selector}, nil
 }
 
-// Interned implements interner: objects are interned where they are decoded.
-func (r *resource[T]) Interned(pool *InternPool) ListerWatcher[T] {
-	return &resource[T]{r.Resource.Interned(pool.parts.Interner(r.Type())), r.selector}
-}
-
 // List implements [ListerWatcher].
 func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
 	var refused error // by each; it is returned as it is

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -80,7 +81,7 @@ func simulate(t *testing.T, seed uint64) {
 		lw = &blurred{ListerWatcher: lw, rng: rand.New(rand.NewPCG(seed, 3)), faults: faults}
 	}
 	if chance(0.5) {
-		lw = reflector.Intern(lw, reflector.NewInternPool())
+		lw = reflector.Transform(lw, intern.Transform[*corev1.ConfigMap](intern.NewPool()))
 	}
 
 	opts := reflector.Options{}

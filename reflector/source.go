@@ -18,7 +18,7 @@ type Object = object.Object
 
 // ListerWatcher reads one collection of an API server. [NewResource] returns
 // one that speaks HTTP, [FromFuncs] one from the two functions of a clientset, and
-// [Transform] and [Intern] one around another.
+// [Transform] one around another.
 //
 // An implementation makes one request per call and never retries: pages,
 // deadlines and retries are the Reflector's. Both methods must return soon

@@ -70,7 +70,7 @@
 //	waiting for a removed informer    ends with an error, not with the context
 //	new kinds after the end of Start  an error at once, not at the end of the context
 //	a transform to another type       any client.Object; what is none is quarantined
-//	UnsafeDisableDeepCopy             objects share parts with each other: see reflector.Intern
+//	UnsafeDisableDeepCopy             objects share parts with each other: see intern.Transform
 //	NewQueue                          priorities above 0 are one class, and those below;
 //	                                  controller-runtime's workqueue_ metrics have no such queue
 //

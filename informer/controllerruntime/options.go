@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -16,8 +17,8 @@ import (
 // to use.
 type Options struct {
 	// InternPool is where equal parts of objects are stored once; see
-	// [reflector.Intern]. The default is a pool for all kinds of this cache.
-	InternPool *reflector.InternPool
+	// [intern.Transform]. The default is a pool for all kinds of this cache.
+	InternPool *intern.Pool
 	// Separate stores each object with all of its parts, as controller-runtime does. A
 	// program that modifies objects of the cache is wrong either way; this keeps the
 	// damage to the object. It contradicts an InternPool.
@@ -52,7 +53,7 @@ func NewWith(own Options) cache.NewCacheFunc {
 // withDefaults returns the options with each field that is zero set.
 func (o Options) withDefaults() Options {
 	if o.InternPool == nil && !o.Separate {
-		o.InternPool = reflector.NewInternPool()
+		o.InternPool = intern.NewPool()
 	}
 	if o.Logger == nil {
 		// It passes on to the logger that the program sets later, with log.SetLogger.

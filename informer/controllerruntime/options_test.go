@@ -25,6 +25,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer/controllerruntime"
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -353,7 +354,7 @@ func TestEqualPartsAreStoredOnceUnlessSeparate(t *testing.T) {
 		}
 		shared, separate := distinct(controllerruntime.Options{}), distinct(controllerruntime.Options{Separate: true})
 		require.Less(t, shared, separate, "shared across informers")
-		pool := reflector.NewInternPool()
+		pool := intern.NewPool()
 		distinct(controllerruntime.Options{InternPool: pool})
 		require.Positive(t, pool.Stats().Found)
 	})
@@ -373,7 +374,7 @@ func TestOptionsThatContradictAreRefused(t *testing.T) {
 		}
 		_, err := controllerruntime.New(nil, cache.Options{})
 		require.ErrorContains(t, err, "the rest.Config is nil")
-		refused("set one of the two", cache.Options{}, controllerruntime.Options{Separate: true, InternPool: reflector.NewInternPool()})
+		refused("set one of the two", cache.Options{}, controllerruntime.Options{Separate: true, InternPool: intern.NewPool()})
 		refused("Options.NewInformer", cache.Options{NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
 			return nil
 		}}, none)

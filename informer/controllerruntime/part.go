@@ -16,6 +16,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/clientgo"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -59,13 +60,12 @@ func (c *Cache) newPart(k *kind, resource schema.GroupVersionResource, namespace
 	}
 	resync := resyncPeriod(config.SyncPeriod, rand.Float64())
 	inf, err := informer.New(lw, informer.Options[client.Object]{
-		Name:       name,
-		Resource:   resource.GroupResource(),
-		Logger:     c.own.Logger,
-		Transform:  transform(config.Transform),
-		InternPool: c.own.InternPool,
-		Reflector:  options,
-		Metrics:    c.own.Metrics,
+		Name:      name,
+		Resource:  resource.GroupResource(),
+		Logger:    c.own.Logger,
+		Transform: intern.Transform(c.own.InternPool, transform(config.Transform)),
+		Reflector: options,
+		Metrics:   c.own.Metrics,
 	})
 	if err != nil {
 		return nil, err

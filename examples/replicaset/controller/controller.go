@@ -23,6 +23,7 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 	"github.com/informerkit/informerkit/workqueue/history"
@@ -105,14 +106,16 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	c.byOwner = byController()
 	// The pods of a set, and the sets' templates, are mostly equal: equal parts are
 	// stored once. It is safe because nothing modifies what is in a cache.
-	pool := reflector.NewInternPool()
+	pool := intern.NewPool()
 	if c.pods, err = informer.New(podSource, informer.Options[*corev1.Pod]{
-		Name: "pods", Logger: opts.Log, InternPool: pool, History: opts.History,
+		Name: "pods", Logger: opts.Log, Transform: intern.Transform[*corev1.Pod](pool), History: opts.History,
 		Indexer: indexer.Options[*corev1.Pod]{Indexes: []indexer.IndexDefinition[*corev1.Pod]{c.byOwner}},
 	}); err != nil {
 		return nil, err
 	}
-	if c.sets, err = informer.New(setSource, informer.Options[*api.ReplicaSet]{Name: "replicasets", Logger: opts.Log, InternPool: pool, History: opts.History}); err != nil {
+	if c.sets, err = informer.New(setSource, informer.Options[*api.ReplicaSet]{
+		Name: "replicasets", Logger: opts.Log, Transform: intern.Transform[*api.ReplicaSet](pool), History: opts.History,
+	}); err != nil {
 		return nil, err
 	}
 

@@ -27,6 +27,7 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/informer/prometheus"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
@@ -99,7 +100,7 @@ func live(t *testing.T) exported {
 		require.NoError(t, err)
 		silent := slog.New(slog.DiscardHandler)
 		inf, err := informer.New(source, informer.Options[*corev1.ConfigMap]{
-			Name: "configmaps", Metrics: metrics, Logger: silent, InternPool: reflector.NewInternPool(),
+			Name: "configmaps", Metrics: metrics, Logger: silent, Transform: intern.Transform[*corev1.ConfigMap](intern.NewPool()),
 			Indexer:   indexer.Options[*corev1.ConfigMap]{Indexes: []indexer.IndexDefinition[*corev1.ConfigMap]{indexer.OwnerUIDIndex[*corev1.ConfigMap]()}},
 			Reflector: reflector.Options{AuditInterval: time.Minute},
 		})

@@ -1,27 +1,19 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"math"
-	"math/rand/v2"
-	"reflect"
 	"runtime"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"unique"
 	"unsafe"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/informerkit/informerkit/internal/verify/population"
 )
 
 // dynamicTexts are what FuzzDynamic starts from.

@@ -18,6 +18,7 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -109,7 +110,7 @@ func (w *world) makeOurs() error {
 		Indexer: indexer.Options[*corev1.Pod]{Indexes: []indexer.IndexDefinition[*corev1.Pod]{byLabel}},
 	}
 	if w.seed%8 >= 4 { // half of those in protobuf, and of those in JSON
-		opts.InternPool = reflector.NewInternPool()
+		opts.Transform = intern.Transform[*corev1.Pod](intern.NewPool())
 	}
 	w.ours, err = informer.New(source, opts)
 	return err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/internal/verify/bench"
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -102,7 +103,7 @@ func compareInterning(row bench.Row, population string, probe func() (func(), fu
 		}
 	}
 	row.Ours = bench.Side{Who: interned, Setup: side(func(cfg *rest.Config) syncer {
-		return newPopulationSyncer(cfg, population, reflector.NewInternPool())
+		return newPopulationSyncer(cfg, population, intern.NewPool())
 	})}
 	row.Theirs = bench.Side{Who: peer, Setup: side(func(cfg *rest.Config) syncer {
 		if peer == informerkit {
@@ -127,7 +128,7 @@ func (s typedSyncer[T]) OnUpdate(f func()) {
 
 func (s typedSyncer[T]) Len() int { return s.inf.Snapshot().Len() }
 
-func newPopulationSyncer(cfg *rest.Config, name string, pool *reflector.InternPool) syncer {
+func newPopulationSyncer(cfg *rest.Config, name string, pool *intern.Pool) syncer {
 	switch p := populations[name]; name {
 	case "pods":
 		return newTypedSyncer[*corev1.Pod](cfg, p, pool)
@@ -138,10 +139,10 @@ func newPopulationSyncer(cfg *rest.Config, name string, pool *reflector.InternPo
 	}
 }
 
-func newTypedSyncer[T informer.Object](cfg *rest.Config, p objectsOf, pool *reflector.InternPool) syncer {
+func newTypedSyncer[T informer.Object](cfg *rest.Config, p objectsOf, pool *intern.Pool) syncer {
 	lw := must(reflector.NewResource[T](cfg, p.resource, reflector.ResourceOptions{}))
 	return typedSyncer[T]{must(informer.New(lw, informer.Options[T]{
-		InternPool: pool,
+		Transform: intern.Transform[T](pool),
 	}))}
 }
 

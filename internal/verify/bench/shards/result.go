@@ -146,9 +146,8 @@ type Run struct {
 	Start Phase `json:"start"`
 	// Heap is what all replicas keep, before the changes.
 	Heap int64 `json:"heapBytes"`
-	// MostObjects is the number in the largest cache, and CacheBytes the estimate of it.
+	// MostObjects is the number in the largest cache.
 	MostObjects int `json:"mostObjects"`
-	CacheBytes  int `json:"cacheBytes"`
 	// Steady is a time of changes at the rate, without moves.
 	Steady  Phase   `json:"steady"`
 	Latency Latency `json:"latency"`

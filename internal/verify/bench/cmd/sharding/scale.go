@@ -9,7 +9,6 @@ import (
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
 	"github.com/informerkit/informerkit/internal/verify/bench/shards"
-	"github.com/informerkit/informerkit/reflector"
 )
 
 // group is a server with the replicas that share its objects.
@@ -140,8 +139,6 @@ func scale(ctx context.Context, o options, filter bool) (run shards.Run, err err
 	run.Heap = heap() - empty
 	for _, r := range g.live {
 		run.MostObjects = max(run.MostObjects, r.objects.Snapshot().Len())
-		objects, _ := reflector.SizeOf(nil, r.objects.Snapshot().All())
-		run.CacheBytes = max(run.CacheBytes, objects)
 		for _, s := range r.objects.Health().Sources {
 			run.FilteredBy = string(s.FilteredBy)
 		}
