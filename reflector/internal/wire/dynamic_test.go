@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
-
 )
 
 // dynamicTexts are what FuzzDynamic starts from.
