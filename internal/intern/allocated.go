@@ -1,9 +1,7 @@
 package intern
 
 import (
-
 	"sort"
-
 )
 
 // classes are the sizes of memory that Go's allocator gives out, in bytes.
