@@ -18,13 +18,13 @@ func BenchmarkBatch(b *testing.B) {
 	objs := someThings(1000)
 	for _, size := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
-			q := NewBatch[thing](BatchOptions{})
-			process := func([]Change[thing]) error { return nil }
+			q := New(Options[thing]{})
+			process := func(Batch[thing]) error { return nil }
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				_ = q.Update(b.Context(), objs[i%len(objs)])
 				if i%size == size-1 {
-					_ = q.PopBatch(b.Context(), process)
+					_ = q.Pop(b.Context(), process)
 				}
 			}
 		})
@@ -35,11 +35,11 @@ func BenchmarkBatch(b *testing.B) {
 // goroutine to a consumer in another, with backpressure.
 func BenchmarkBatchPipeline(b *testing.B) {
 	objs := someThings(1000)
-	q := NewBatch[thing](BatchOptions{})
+	q := New(Options[thing]{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for q.PopBatch(b.Context(), func([]Change[thing]) error { return nil }) == nil {
+		for q.Pop(b.Context(), func(Batch[thing]) error { return nil }) == nil {
 			continue
 		}
 	}()
@@ -55,45 +55,46 @@ func BenchmarkBatchPipeline(b *testing.B) {
 // whether each can be queued.
 func BenchmarkBatchReplace(b *testing.B) {
 	objs := someThings(10_000)
-	q := NewBatch[thing](BatchOptions{})
+	q := New(Options[thing]{})
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Replace(b.Context(), objs, "1")
-		_ = q.PopBatch(b.Context(), func([]Change[thing]) error { return nil })
+		_ = q.Pop(b.Context(), func(Batch[thing]) error { return nil })
 	}
 }
 
-// BenchmarkDeltaFIFO is the cost of one delta in and out when 1,000 objects are
-// queued, each with so many changes.
-func BenchmarkDeltaFIFO(b *testing.B) {
+// BenchmarkByObject is the cost of one delta in and out when 1,000 objects are
+// queued, each with so many changes, and read by object.
+func BenchmarkByObject(b *testing.B) {
 	objs := someThings(1000)
 	for _, changes := range []int{1, 4} {
 		b.Run(fmt.Sprintf("changes=%d", changes), func(b *testing.B) {
 			q := New(Options[thing]{})
-			process := func(Deltas[thing]) error { return nil }
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				_ = q.Update(b.Context(), objs[i%len(objs)])
 				if i%(len(objs)*changes) == len(objs)*changes-1 {
-					for range objs {
-						_ = q.Pop(b.Context(), process)
-					}
+					_ = q.Pop(b.Context(), readByObject)
 				}
 			}
 		})
 	}
 }
 
-// BenchmarkDeltaFIFOReplace is the cost of a list of 10,000 objects and of
-// popping each of them.
-func BenchmarkDeltaFIFOReplace(b *testing.B) {
+// BenchmarkByObjectReplace is the cost of a list of 10,000 objects that is read by object.
+func BenchmarkByObjectReplace(b *testing.B) {
 	objs := someThings(10_000)
 	q := New(Options[thing]{})
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Replace(b.Context(), objs, "1")
-		for range objs {
-			_ = q.Pop(b.Context(), func(Deltas[thing]) error { return nil })
-		}
+		_ = q.Pop(b.Context(), readByObject)
 	}
+}
+
+func readByObject(batch Batch[thing]) error {
+	if len(batch.ByObject()) == 0 {
+		return errBatch
+	}
+	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// bounded is where producers wait for room and the consumer waits for work. Each
-// of the two queues is a bounded plus a data structure that its mutex guards.
+// bounded is where producers wait for room and the consumer waits for work. The queue is
+// a bounded plus what its mutex guards.
 //
 //	producer                                    consumer
 //	lockWhenRoom ─ add ─ countAndUnlock(+n)     lockWhenPending ─ take ─ countAndUnlock(-n)
@@ -20,21 +20,18 @@ import (
 // pending for the first time again, as the consumer waits only if nothing is; that of
 // room whenever there is some and a producer waits. So a wake-up cannot be lost, and a
 // stale token costs one extra look. A producer that has used a token and left room
-// passes it on. As long as nothing waits, no channel is touched.
+// passes it on.
 //
 // A sync.Cond has no select, so that a context cannot end its Wait; with
 // context.AfterFunc to wake it, each wait would allocate. A buffered channel of
-// deltas has select, but no queue of lists, and cannot hand over all that it
-// holds at once.
+// deltas has select, but cannot hand over all that it holds at once.
 type bounded struct {
 	mu      sync.Mutex
-	limit   int // positive; 0 in a queue that was not made by its constructor
+	limit   int // positive; 0 in a queue that was not made by New
 	pending int // deltas that wait for the consumer
 	waiting int // producers that wait for room
 	closed  bool
 
-	// Made when something waits for the first time, which in most queues is never; set once,
-	// with the mutex locked.
 	room    chan struct{} // token: pending is less than limit
 	work    chan struct{} // token: something is pending
 	closing chan struct{} // closed by close: everything that waits looks again
@@ -42,7 +39,7 @@ type bounded struct {
 	popping atomic.Bool // a pop is in progress
 }
 
-// init makes the queue usable. It is called by the constructors alone.
+// init makes the queue usable.
 func (b *bounded) init(limit int) {
 	switch {
 	case limit == 0:
@@ -51,25 +48,11 @@ func (b *bounded) init(limit int) {
 		limit = math.MaxInt
 	}
 	b.limit = limit
-}
-
-// prepare makes the channels of a wait, for which the mutex must be locked. What is waited for
-// is missing at that moment, so a new channel needs no token.
-func (b *bounded) prepare(tokens *chan struct{}) {
-	if *tokens == nil {
-		*tokens = make(chan struct{}, 1)
-	}
-	if b.closing == nil {
-		b.closing = make(chan struct{})
-	}
+	b.room, b.work, b.closing = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 }
 
 // lockWhenRoom waits until one write may be made, and returns with the mutex
 // locked. If it returns an error the mutex is not locked.
-//
-// A write of any size is admitted as soon as there is room for one delta. So a
-// large Replace may overshoot the limit, but never waits for more room than
-// there can be.
 func (b *bounded) lockWhenRoom(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -78,29 +61,20 @@ func (b *bounded) lockWhenRoom(ctx context.Context) error {
 		return err
 	}
 	for b.pending >= b.limit {
-		if err := b.waitForRoom(ctx); err != nil {
+		b.waiting++
+		b.mu.Unlock()
+		err := b.wait(ctx, b.room)
+		b.mu.Lock()
+		b.waiting--
+		if err == nil && b.closed {
+			err = ErrClosed
+		}
+		if err != nil {
+			b.mu.Unlock()
 			return err
 		}
 	}
 	return nil
-}
-
-// waitForRoom unlocks the mutex while it waits until it is time to look again. If it
-// returns an error the mutex is not locked.
-func (b *bounded) waitForRoom(ctx context.Context) error {
-	b.waiting++
-	b.prepare(&b.room)
-	b.mu.Unlock()
-	err := b.wait(ctx, b.room)
-	b.mu.Lock()
-	b.waiting--
-	if err == nil && b.closed {
-		err = ErrClosed
-	}
-	if err != nil {
-		b.mu.Unlock()
-	}
-	return err
 }
 
 // lockIfOpen locks the mutex for a write that does not wait for room. If it
@@ -128,7 +102,6 @@ func (b *bounded) lockWhenPending(ctx context.Context) error {
 	b.mu.Lock()
 	for b.pending == 0 {
 		closed, made := b.closed, b.limit != 0
-		b.prepare(&b.work)
 		b.mu.Unlock()
 		switch {
 		case closed:
@@ -170,7 +143,7 @@ func (b *bounded) countAndUnlock(n int) {
 	b.mu.Unlock()
 }
 
-// put puts a token in, unless there is one, or nothing has waited yet.
+// put puts a token in, unless there is one.
 func put(token chan<- struct{}) {
 	select {
 	case token <- struct{}{}:
@@ -193,21 +166,22 @@ func (b *bounded) beginPop(hasProcess bool) error {
 // endPop lets the next pop begin, also after a panic of process.
 func (b *bounded) endPop() { b.popping.Store(false) }
 
-// close ends writing and wakes everything that waits.
-func (b *bounded) close() {
+// Len returns the number of pending deltas. What is being processed does not
+// count.
+func (b *bounded) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pending
+}
+
+// Close ends writing: writes that wait for room and later writes fail with
+// [ErrClosed]. What is pending can still be popped. Close may be called more
+// than once, and from anywhere.
+func (b *bounded) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed && b.limit != 0 {
 		b.closed = true
-		if b.closing != nil {
-			close(b.closing)
-		}
+		close(b.closing)
 	}
-}
-
-// len returns the number of pending deltas.
-func (b *bounded) len() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.pending
 }

@@ -11,32 +11,25 @@ import (
 
 func TestQueueThatWasNotConstructedSaysSo(t *testing.T) {
 	t.Parallel()
-	for name, q := range map[string]queue{
-		"BatchFIFO": batchQueue{&BatchFIFO[thing]{}},
-		"DeltaFIFO": deltaQueue{&DeltaFIFO[thing]{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.ErrorIs(t, q.Add(t.Context(), newThing("a", "1")), errNotMade)
-			assert.ErrorIs(t, q.Replace(t.Context(), nil, "1"), errNotMade)
-			assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), errNotMade)
-			if q, ok := q.(fullQueue); ok {
-				assert.ErrorIs(t, q.AddIfNotPresent(Deltas[thing]{{Type: Added, Key: keyNamed("a"), Object: newThing("a", "1")}}), errNotMade)
-				assert.ErrorIs(t, q.Resync(t.Context()), errNotMade)
-				assert.Empty(t, q.List())
-				assert.False(t, q.HasSynced())
-			}
-			assert.ErrorIs(t, q.Bookmark(t.Context(), "1"), errNotMade)
-			assert.Zero(t, q.Len())
-			q.Close()
-		})
-	}
+	q := byObject{&DeltaFIFO[thing]{}}
+	assert.ErrorIs(t, q.Add(t.Context(), newThing("a", "1")), errNotMade)
+	assert.ErrorIs(t, q.Replace(t.Context(), nil, "1"), errNotMade)
+	assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), errNotMade)
+	assert.ErrorIs(t, q.AddIfNotPresent(Deltas[thing]{{Type: Added, Object: newThing("a", "1")}}), errNotMade)
+	assert.ErrorIs(t, q.Resync(t.Context()), errNotMade)
+	assert.ErrorIs(t, q.Bookmark(t.Context(), "1"), errNotMade)
+	_, ok := q.Known(keyNamed("a"))
+	assert.False(t, ok)
+	assert.False(t, q.HasSynced())
+	assert.Zero(t, q.Len())
+	q.Close()
 }
 
 // Promise deltafifo/9
 func TestAProducerThatGivesUpTakesNoRoomFromOneThatWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := batchQueue{NewBatch[thing](BatchOptions{Limit: 1})}
+		q := inOrder{New(Options[thing]{Limit: 1})}
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		ctx, cancel := context.WithCancel(t.Context())
 		got := blockProducers(1, func(int) error { return q.Add(t.Context(), newThing("a", "2")) })

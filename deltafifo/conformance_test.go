@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,17 +20,20 @@ import (
 // the queue will apply its deltas to.
 type maker func(limit int, consumer *store) queue
 
+// unbounded is a limit with which producers never wait.
+const unbounded = -1
+
 var implementations = map[string]maker{
-	"BatchFIFO": func(limit int, _ *store) queue {
-		return batchQueue{NewBatch[thing](BatchOptions{Limit: limit})}
+	"in order": func(limit int, consumer *store) queue {
+		return inOrder{New(Options[thing]{Limit: limit, KnownObjects: consumer})}
 	},
-	"DeltaFIFO": func(limit int, consumer *store) queue {
-		return deltaQueue{New(Options[thing]{Limit: limit, KnownObjects: consumer})}
+	"by object": func(limit int, consumer *store) queue {
+		return byObject{New(Options[thing]{Limit: limit, KnownObjects: consumer})}
 	},
-	"BatchFIFO model": func(limit int, _ *store) queue {
-		return newModel(false, nil, limit)
+	"model in order": func(limit int, consumer *store) queue {
+		return newModel(false, consumer, limit)
 	},
-	"DeltaFIFO model": func(limit int, consumer *store) queue {
+	"model by object": func(limit int, consumer *store) queue {
 		return newModel(true, consumer, limit)
 	},
 }
@@ -43,10 +45,10 @@ type property struct {
 	check func(t *testing.T, newQueue maker)
 }
 
-// conformance is what holds for both queues.
+// conformance is what holds however a queue is read.
 var conformance = []property{
 	{"PopReturnsWhatWasWrittenInOrder", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		a1, a2, a3 := newThing("ns/a", "1"), newThing("ns/a", "2"), newThing("ns/a", "3")
 		require.NoError(t, q.Add(t.Context(), a1))
 		require.NoError(t, q.Update(t.Context(), a2))
@@ -58,14 +60,14 @@ var conformance = []property{
 		}, popOnce(t, q))
 	}},
 	{"OrderAcrossObjectsIsThatOfArrival", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		for _, name := range []string{"c", "a", "b"} {
 			require.NoError(t, q.Add(t.Context(), newThing(name, "1")))
 		}
 		assert.Equal(t, "Added c@1, Added a@1, Added b@1", describe(drain(t, q, nil)))
 	}},
 	{"ReAddedObjectGoesToTheBack", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		popOnce(t, q)
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
@@ -75,7 +77,7 @@ var conformance = []property{
 	{"ConsumerEndsWithTheStateOfTheProducer", func(t *testing.T, newQueue maker) {
 		rnd := newRand(t)
 		consumer, producer := newStore(), newStore()
-		q := newQueue(Unbounded, consumer)
+		q := newQueue(unbounded, consumer)
 		for version := range 2000 {
 			obj := newThing([]string{"a", "b", "x/a", "x/b", "y/a"}[rnd.IntN(5)], strconv.Itoa(version))
 			switch n := rnd.IntN(40); {
@@ -99,7 +101,7 @@ var conformance = []property{
 		assert.Equal(t, producer.versions(), consumer.versions())
 	}},
 	{"PopWaitsForAWrite", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		go func() {
 			advance(time.Minute)
 			_ = q.Add(context.Background(), newThing("a", "1"))
@@ -109,7 +111,7 @@ var conformance = []property{
 		assert.Equal(t, time.Minute, time.Since(start))
 	}},
 	{"PopEndsWithItsContext", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		assert.Equal(t, context.DeadlineExceeded, q.pop(ctx, mustNotRun(t)))
@@ -119,7 +121,7 @@ var conformance = []property{
 		assert.Equal(t, "Added a@1", describe(popOnce(t, q)), "the next pop is not disturbed")
 	}},
 	{"PopEndsWithClose", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		go func() {
 			advance(time.Minute)
 			q.Close()
@@ -127,7 +129,7 @@ var conformance = []property{
 		assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrClosed)
 	}},
 	{"ClosedQueueHandsOverWhatRemains", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
 		q.Close()
@@ -143,7 +145,7 @@ var conformance = []property{
 		assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrClosed)
 	}},
 	{"CloseFromWithinProcess", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		require.NoError(t, q.pop(t.Context(), func([]delta) error { q.Close(); return nil }))
 		assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrClosed)
@@ -236,7 +238,7 @@ var conformance = []property{
 	}},
 	{"ReplaceStatesTheWholeCollection", func(t *testing.T, newQueue maker) {
 		consumer := newStore()
-		q := newQueue(Unbounded, consumer)
+		q := newQueue(unbounded, consumer)
 		require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "1"), newThing("b", "1")}, "1"))
 		drain(t, q, consumer)
 		require.NoError(t, q.Add(t.Context(), newThing("queued", "2")))
@@ -249,26 +251,26 @@ var conformance = []property{
 		assert.Empty(t, consumer.versions())
 	}},
 	{"ReplaceIsAllOrNothing", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		for _, bad := range []thing{nil, newThing("ns/", "1")} {
 			err := q.Replace(t.Context(), []thing{newThing("a", "1"), bad, newThing("b", "1")}, "1")
 			assert.ErrorIs(t, err, ErrInvalidObject)
 		}
 		assert.Zero(t, q.Len())
-		assertNotSynced(t, q)
+		assert.False(t, q.HasSynced())
 	}},
 	{"GarbageIsRefusedAtTheDoor", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		for _, bad := range []thing{nil, newThing("", "1"), newThing("ns/", "1")} {
 			assert.ErrorIs(t, q.Add(t.Context(), bad), ErrInvalidObject)
 			assert.ErrorIs(t, q.Update(t.Context(), bad), ErrInvalidObject)
 			assert.ErrorIs(t, q.Delete(t.Context(), bad), ErrInvalidObject)
 		}
 		assert.Zero(t, q.Len())
-		assertNotSynced(t, q)
+		assert.False(t, q.HasSynced())
 	}},
 	{"SlashesInNamesDoNotMixUpObjects", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		inNamespace, inName := newThing("", "1"), newThing("", "2")
 		inNamespace.Namespace, inNamespace.Name = "a/b", "c"
 		inName.Namespace, inName.Name = "a", "b/c"
@@ -279,7 +281,7 @@ var conformance = []property{
 		assert.NotEqual(t, deltas[0].Key, deltas[1].Key)
 	}},
 	{"EndedContextWritesNothing", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		obj := newThing("a", "1")
@@ -291,7 +293,7 @@ var conformance = []property{
 		assert.Zero(t, q.Len())
 	}},
 	{"SecondPopIsRefused", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		waiting := blockProducers(1, func(int) error { return q.pop(context.Background(), func([]delta) error { return nil }) })
 		assert.ErrorIs(t, q.pop(t.Context(), mustNotRun(t)), ErrConcurrentPop, "while one waits")
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
@@ -306,7 +308,7 @@ var conformance = []property{
 		assert.Equal(t, "Added c@3", describe(popOnce(t, q)))
 	}},
 	{"WritesFromWithinProcessComeLater", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		require.NoError(t, q.pop(t.Context(), func(got []delta) error {
 			assert.Zero(t, q.Len(), "what is in process is not pending")
@@ -318,7 +320,7 @@ var conformance = []property{
 		assert.Equal(t, "Updated a@2", describe(popOnce(t, q)))
 	}},
 	{"ErrorOfProcessIsReturnedAndTheRestGoesOn", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		boom := errors.New("boom")
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		assert.Equal(t, boom, q.pop(t.Context(), func([]delta) error { return boom }))
@@ -327,7 +329,7 @@ var conformance = []property{
 		assert.Equal(t, "Added b@2", describe(popOnce(t, q)))
 	}},
 	{"PanicOfProcessGoesThroughAndTheQueueStaysUsable", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		var kept []delta
 		assert.PanicsWithValue(t, "boom", func() {
@@ -338,7 +340,7 @@ var conformance = []property{
 		assert.Equal(t, "Added a@1", describe(kept), "the recovering caller can still report it")
 	}},
 	{"GoexitInProcessLeavesTheQueueUsable", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -349,29 +351,13 @@ var conformance = []property{
 		assert.Equal(t, "Added b@2", describe(popOnce(t, q)))
 	}},
 	{"NilProcessTakesNothing", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore())
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		assert.Error(t, q.pop(t.Context(), nil))
 		assert.Equal(t, 1, q.Len())
 	}},
-}
-
-// deltaFIFOConformance is what holds for a DeltaFIFO in addition.
-var deltaFIFOConformance = []property{
-	{"TombstonesAreRefusedLikeOtherWrites", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore(newThing("a", "1"))).(fullQueue)
-		assert.ErrorIs(t, q.DeleteFinalStateUnknown(t.Context(), DeletedFinalStateUnknown[thing]{}), ErrInvalidObject)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		tombstone := DeletedFinalStateUnknown[thing]{Key: keyNamed("a")}
-		assert.Equal(t, context.Canceled, q.DeleteFinalStateUnknown(ctx, tombstone))
-		q.Close()
-		assert.ErrorIs(t, q.DeleteFinalStateUnknown(t.Context(), tombstone), ErrClosed)
-		assert.Zero(t, q.Len())
-		assert.False(t, q.HasSynced())
-	}},
 	{"SyncedOnlyWhenTheListHasBeenProcessed", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore()).(fullQueue)
+		q := newQueue(unbounded, newStore())
 		assert.False(t, q.HasSynced())
 		require.NoError(t, q.Bookmark(t.Context(), "1"))
 		assert.False(t, q.HasSynced())
@@ -384,19 +370,18 @@ var deltaFIFOConformance = []property{
 			}))
 		}
 		assert.True(t, q.HasSynced())
-		<-q.Synced()
 		require.NoError(t, q.Replace(t.Context(), []thing{newThing("c", "3")}, "3"))
 		assert.True(t, q.HasSynced(), "it stays true")
 	}},
 	{"WithoutAListTheFirstWriteIsTheInitialState", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore()).(fullQueue)
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		assert.False(t, q.HasSynced())
 		popOnce(t, q)
 		assert.True(t, q.HasSynced())
 	}},
 	{"AListThatComesInTimeIsTheInitialState", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore()).(fullQueue)
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
 		require.NoError(t, q.pop(t.Context(), func([]delta) error {
 			return q.Replace(t.Context(), []thing{newThing("a", "2"), newThing("b", "2")}, "2")
@@ -406,7 +391,7 @@ var deltaFIFOConformance = []property{
 		assert.True(t, q.HasSynced())
 	}},
 	{"DeletesCountTowardsTheInitialState", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore(newThing("old", "0"))).(fullQueue)
+		q := newQueue(unbounded, newStore(newThing("old", "0")))
 		require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "1")}, "1"))
 		for q.Len() > 0 {
 			assert.False(t, q.HasSynced())
@@ -415,7 +400,7 @@ var deltaFIFOConformance = []property{
 		assert.True(t, q.HasSynced())
 	}},
 	{"WhatIsWrittenAfterTheListDoesNotDelaySynced", func(t *testing.T, newQueue maker) {
-		q := newQueue(Unbounded, newStore()).(fullQueue)
+		q := newQueue(unbounded, newStore())
 		require.NoError(t, q.Replace(t.Context(), []thing{newThing("a", "1")}, "1"))
 		require.NoError(t, q.pop(t.Context(), func([]delta) error {
 			return q.Add(t.Context(), newThing("b", "2"))
@@ -429,11 +414,7 @@ var deltaFIFOConformance = []property{
 func TestConformance(t *testing.T) {
 	for name, newQueue := range implementations {
 		t.Run(name, func(t *testing.T) {
-			properties := conformance
-			if strings.HasPrefix(name, "DeltaFIFO") {
-				properties = slices.Concat(conformance, deltaFIFOConformance)
-			}
-			for _, property := range properties {
+			for _, property := range conformance {
 				t.Run(property.name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { property.check(t, newQueue) })
 				})
@@ -468,15 +449,6 @@ func drain(t *testing.T, q queue, consumer *store) []delta {
 		}))
 	}
 	return all
-}
-
-// assertNotSynced asserts that no write has been accepted as the initial state, of
-// a queue that has one.
-func assertNotSynced(t *testing.T, q queue) {
-	t.Helper()
-	if q, ok := q.(fullQueue); ok {
-		assert.False(t, q.HasSynced())
-	}
 }
 
 func mustNotRun(t *testing.T) func([]delta) error {

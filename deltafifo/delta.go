@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is what the queues carry: a pointer to a Kubernetes API object, such
+// Object is what the queue carries: a pointer to a Kubernetes API object, such
 // as *corev1.Pod or *unstructured.Unstructured.
 type Object = object.Object
 
@@ -22,46 +22,51 @@ const (
 	Updated = object.Updated
 	// Deleted: the object is gone.
 	Deleted = object.Deleted
-	// Replaced: the result of a list. A [DeltaFIFO] has one for each listed
-	// object; a [BatchFIFO] has one for the whole list.
+	// Replaced: the result of a list. In a batch it is one delta with the whole list;
+	// [Batch.ByObject] has one for each listed object.
 	Replaced = object.Replaced
-	// Sync: a known object that a resync delivers again, unchanged. A BatchFIFO
-	// has no resync.
+	// Sync: a resync. In a batch it is one delta without an object; ByObject has one
+	// for each known object, which is delivered again, unchanged.
 	Sync = object.Sync
-	// Bookmark: nothing changed up to a version. A DeltaFIFO has no place for it.
+	// Bookmark: nothing changed up to a version. ByObject has no place for it.
 	Bookmark = object.Bookmark
 )
 
-// Delta is one change of an object, as a [DeltaFIFO] delivers it. It is a value:
-// copying it copies no object. The object in it is shared with other readers and must
-// not be modified.
+// Delta is one change. It is a value of three words, since a queue may have
+// thousands of them: copying it copies no object. The object in it is shared with
+// other readers and must not be modified.
 type Delta[T Object] struct {
-	// Type is Added, Updated, Deleted, Replaced or Sync.
 	Type DeltaType
-	// FinalStateUnknown marks a Deleted delta as a tombstone: the object
-	// was deleted while nothing watched, and Object is the last state that was
-	// seen, not the last state that it had.
+	// FinalStateUnknown marks a Deleted as a tombstone: the object was deleted while
+	// nothing watched, and Object is the last state that was seen, not the last
+	// state that it had. Only ByObject has tombstones.
 	FinalStateUnknown bool
-	// Object is the state after the change; for Deleted the last state known,
-	// which is nil in a tombstone of an object that was never seen.
+	putBack           bool // by AddIfNotPresent: delivered even if it deletes what is not known
+
+	// Object is the state after the change; for Deleted the last state known. It is
+	// nil in what is about the whole collection: a list, a bookmark, a resync.
 	Object T
-	// Key is the namespace and name of the object.
-	Key types.NamespacedName
-	// ResourceVersion is that of the list for Replaced; otherwise it is empty, as the
-	// object has its own.
+	// List is set for Replaced and Bookmark only.
+	List *List[T]
+}
+
+// List is the state of a whole collection, as a list or a bookmark states it.
+type List[T Object] struct {
+	// Objects are all objects, in the order of the list. A bookmark has none; for a
+	// list, an empty collection is a valid state.
+	Objects []T
+	// ResourceVersion is that of the list, or of the bookmark.
 	ResourceVersion string
 }
 
-// Tombstone returns the delta as a tombstone, and whether it is one.
-func (d Delta[T]) Tombstone() (DeletedFinalStateUnknown[T], bool) {
-	if d.Type != Deleted || !d.FinalStateUnknown {
-		return DeletedFinalStateUnknown[T]{}, false
-	}
-	return DeletedFinalStateUnknown[T]{Key: d.Key, Object: d.Object}, true
-}
+// Key returns the namespace and name of the object. The delta must have one.
+func (d Delta[T]) Key() types.NamespacedName { return object.KeyOf(d.Object) }
 
-// Deltas is the history of one object that a consumer has not seen yet, oldest
-// first.
+// aboutAll reports whether the delta is about the whole collection, not one object.
+func (d *Delta[T]) aboutAll() bool { return object.IsNil(d.Object) }
+
+// Deltas are changes, oldest first. From [Batch.ByObject] they are what happened to one
+// object since the consumer saw it last.
 type Deltas[T Object] []Delta[T]
 
 // Oldest returns the first change, or the zero Delta if there is none.
@@ -79,13 +84,4 @@ func (d Deltas[T]) Newest() Delta[T] {
 		return Delta[T]{}
 	}
 	return d[len(d)-1]
-}
-
-// DeletedFinalStateUnknown is a tombstone: an object that is known to be gone
-// although its deletion was not observed.
-type DeletedFinalStateUnknown[T Object] struct {
-	// Key names the object; required.
-	Key types.NamespacedName
-	// Object is the last state that was seen. It may be stale, and nil.
-	Object T
 }

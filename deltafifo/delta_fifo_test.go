@@ -9,13 +9,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // newDeltaQueue returns a queue whose consumer has the given objects.
-func newDeltaQueue(objs ...thing) (deltaQueue, *store) {
+func newDeltaQueue(objs ...thing) (byObject, *store) {
 	known := newStore(objs...)
-	return deltaQueue{New(Options[thing]{KnownObjects: known})}, known
+	return byObject{New(Options[thing]{KnownObjects: known})}, known
 }
 
 // Promise deltafifo/1
@@ -29,8 +28,7 @@ func TestChangesToAQueuedObjectJoinItsListAndKeepItsPlace(t *testing.T) {
 	require.NoError(t, q.Delete(ctx, newThing("a", "4")))
 	require.NoError(t, q.Add(ctx, newThing("a", "5")))
 	assert.Equal(t, 5, q.Len())
-	assert.Equal(t, "Added a@1, Updated a@3, Deleted a@4, Added a@5", describe(popOnce(t, q)))
-	assert.Equal(t, "Added b@2", describe(popOnce(t, q)))
+	assert.Equal(t, "Added a@1, Updated a@3, Deleted a@4, Added a@5, Added b@2", describe(popOnce(t, q)))
 }
 
 func TestChangesBetweenTwoPopsAreTwoLists(t *testing.T) {
@@ -48,8 +46,7 @@ func TestDeleteOfWhatTheConsumerHasNotHeardOfIsDropped(t *testing.T) {
 	q, _ := newDeltaQueue(newThing("known", "1"))
 	ctx := t.Context()
 	require.NoError(t, q.Delete(ctx, newThing("unknown", "2")))
-	require.NoError(t, q.DeleteFinalStateUnknown(ctx, DeletedFinalStateUnknown[thing]{Key: keyNamed("unknown")}))
-	assert.Empty(t, q.ListKeys())
+	assert.Empty(t, popOnce(t, q))
 
 	require.NoError(t, q.Add(ctx, newThing("queued", "3")))
 	require.NoError(t, q.Delete(ctx, newThing("queued", "4")))
@@ -59,7 +56,7 @@ func TestDeleteOfWhatTheConsumerHasNotHeardOfIsDropped(t *testing.T) {
 
 func TestWithoutKnownObjectsOnlyQueuedOnesExist(t *testing.T) {
 	t.Parallel()
-	q := deltaQueue{New(Options[thing]{})}
+	q := byObject{New(Options[thing]{})}
 	ctx := t.Context()
 	require.NoError(t, q.Add(ctx, newThing("popped", "1")))
 	require.NoError(t, q.pop(ctx, func([]delta) error {
@@ -75,26 +72,26 @@ func TestWithoutKnownObjectsOnlyQueuedOnesExist(t *testing.T) {
 // Promise deltafifo/2
 func TestOfTwoDeletesInARowTheOneThatSawTheEndIsKept(t *testing.T) {
 	t.Parallel()
-	type step func(q deltaQueue) error
+	type step func(q byObject) error
 	observed := func(version string) step {
-		return func(q deltaQueue) error { return q.Delete(context.Background(), newThing("a", version)) }
+		return func(q byObject) error { return q.Delete(context.Background(), newThing("a", version)) }
 	}
 	tombstone := func(version string) step {
-		return func(q deltaQueue) error {
-			return q.DeleteFinalStateUnknown(context.Background(), DeletedFinalStateUnknown[thing]{Key: keyNamed("a"), Object: newThing("a", version)})
+		return func(q byObject) error {
+			return q.AddIfNotPresent(Deltas[thing]{{Type: Deleted, FinalStateUnknown: true, Object: newThing("a", version)}})
 		}
 	}
+	listWithoutIt := func(q byObject) error { return q.Replace(context.Background(), nil, "2") }
 	for name, tc := range map[string]struct {
 		steps []step
 		want  string
 	}{
 		"observed twice: the older":             {[]step{observed("1"), observed("2")}, "Deleted a@1"},
-		"tombstone after observed: the older":   {[]step{observed("1"), tombstone("2")}, "Deleted a@1"},
 		"observed after tombstone: the newer":   {[]step{tombstone("1"), observed("2")}, "Deleted a@2"},
-		"two tombstones: the newer":             {[]step{tombstone("1"), tombstone("2")}, "Deleted(tombstone) a@2"},
-		"three: merging goes on":                {[]step{tombstone("1"), observed("2"), tombstone("3")}, "Deleted a@2"},
-		"something in between: both are kept":   {[]step{observed("1"), func(q deltaQueue) error { return q.Add(context.Background(), newThing("a", "2")) }, observed("3")}, "Deleted a@1, Added a@2, Deleted a@3"},
-		"a list without it adds nothing to one": {[]step{observed("1"), func(q deltaQueue) error { return q.Replace(context.Background(), nil, "2") }}, "Deleted a@1"},
+		"observed after one of a list":          {[]step{listWithoutIt, observed("2")}, "Deleted a@2"},
+		"three: merging goes on":                {[]step{tombstone("1"), observed("2"), listWithoutIt, observed("3")}, "Deleted a@2"},
+		"something in between: both are kept":   {[]step{observed("1"), func(q byObject) error { return q.Add(context.Background(), newThing("a", "2")) }, observed("3")}, "Deleted a@1, Added a@2, Deleted a@3"},
+		"a list without it adds nothing to one": {[]step{observed("1"), listWithoutIt}, "Deleted a@1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, _ := newDeltaQueue(newThing("a", "0"))
@@ -132,9 +129,10 @@ func TestTheTombstoneOfAnObjectInProcessHasItsNewestState(t *testing.T) {
 	ctx := t.Context()
 	q, consumer := newDeltaQueue(newThing("a", "1"))
 	require.NoError(t, q.Update(ctx, newThing("a", "2")))
-	require.NoError(t, q.Pop(ctx, func(Deltas[thing]) error {
+	require.NoError(t, q.pop(ctx, func(deltas []delta) error {
 		require.NoError(t, q.Update(ctx, newThing("a", "3")))
-		return q.Replace(ctx, nil, "4")
+		require.NoError(t, q.Replace(ctx, nil, "4"))
+		return consumer.apply(deltas)
 	}))
 	assert.Equal(t, "Updated a@3, Deleted(tombstone) a@3", describe(drain(t, q, consumer)))
 }
@@ -155,13 +153,9 @@ func TestReplacedCarriesTheResourceVersionOfTheList(t *testing.T) {
 }
 
 // Promise deltafifo/7
-func TestEmptyReplaceOfAnEmptyStoreIsSyncedAtOnce(t *testing.T) {
+func TestAnEmptyReplaceIsAnInitialStateToo(t *testing.T) {
 	t.Parallel()
-	q, _ := newDeltaQueue()
-	require.NoError(t, q.Replace(t.Context(), nil, "1"))
-	assert.True(t, q.HasSynced(), "there is nothing to process")
-
-	q, _ = newDeltaQueue(newThing("a", "1"))
+	q, _ := newDeltaQueue(newThing("a", "1"))
 	require.NoError(t, q.Replace(t.Context(), nil, "1"))
 	assert.False(t, q.HasSynced(), "the deletion of a is to be processed")
 	popOnce(t, q)
@@ -174,58 +168,54 @@ func TestOneFailingObjectDoesNotKeepTheQueueFromSyncing(t *testing.T) {
 	q, _ := newDeltaQueue()
 	require.NoError(t, q.Replace(t.Context(), []thing{newThing("bad", "1"), newThing("good", "1")}, "1"))
 	assert.Error(t, q.pop(t.Context(), func([]delta) error { return errors.New("bad") }))
-	assert.False(t, q.HasSynced())
-	popOnce(t, q)
 	assert.True(t, q.HasSynced())
 }
 
-func TestResyncHandsOverWhatIsKnownAndIdle(t *testing.T) {
+func TestResyncHandsOverWhatIsKnownAndHasNotChanged(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	q, known := newDeltaQueue(newThing("busy", "1"), newThing("idle", "1"), newThing("in-process", "1"))
 	require.NoError(t, q.Update(ctx, newThing("in-process", "2")))
-	require.NoError(t, q.Update(ctx, newThing("busy", "3")))
 	require.NoError(t, q.pop(ctx, func(got []delta) error {
+		require.NoError(t, q.Update(ctx, newThing("busy", "3")))
 		require.NoError(t, q.Resync(ctx))
+		require.NoError(t, q.Resync(ctx), "a second resync adds nothing")
 		return known.apply(got)
 	}))
-	assert.Equal(t, "Updated busy@3, Sync idle@1", describe(drain(t, q, known)))
-	require.NoError(t, q.Resync(ctx))
-	require.NoError(t, q.Resync(ctx))
-	assert.Equal(t, "Sync busy@3, Sync idle@1, Sync in-process@2", describe(drain(t, q, known)), "a second resync adds nothing")
+	assert.Equal(t, "Updated busy@3, Sync idle@1, Sync in-process@2", describe(drain(t, q, known)))
 }
 
 func TestAnObjectInProcessIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, tc := range map[string]struct {
-		before func(q deltaQueue) error
-		during func(q deltaQueue) error
+		before func(q byObject) error
+		during func(q byObject) error
 		want   string
 	}{
 		"delete while it is being added": {
-			func(q deltaQueue) error { return q.Add(ctx, newThing("a", "1")) },
-			func(q deltaQueue) error { return q.Delete(ctx, newThing("a", "2")) },
+			func(q byObject) error { return q.Add(ctx, newThing("a", "1")) },
+			func(q byObject) error { return q.Delete(ctx, newThing("a", "2")) },
 			"Deleted a@2",
 		},
 		"list without it while it is being added": {
-			func(q deltaQueue) error { return q.Add(ctx, newThing("a", "1")) },
-			func(q deltaQueue) error { return q.Replace(ctx, nil, "2") },
+			func(q byObject) error { return q.Add(ctx, newThing("a", "1")) },
+			func(q byObject) error { return q.Replace(ctx, nil, "2") },
 			"Deleted(tombstone) a@1",
 		},
 		"delete while it is being deleted": {
-			func(q deltaQueue) error { return q.Delete(ctx, newThing("known", "1")) },
-			func(q deltaQueue) error { return q.Delete(ctx, newThing("known", "2")) },
+			func(q byObject) error { return q.Delete(ctx, newThing("known", "1")) },
+			func(q byObject) error { return q.Delete(ctx, newThing("known", "2")) },
 			"",
 		},
 		"list without it while it is being deleted": {
-			func(q deltaQueue) error { return q.Delete(ctx, newThing("known", "1")) },
-			func(q deltaQueue) error { return q.Replace(ctx, nil, "2") },
+			func(q byObject) error { return q.Delete(ctx, newThing("known", "1")) },
+			func(q byObject) error { return q.Replace(ctx, nil, "2") },
 			"",
 		},
 		"list without it while it is being updated": {
-			func(q deltaQueue) error { return q.Update(ctx, newThing("known", "1")) },
-			func(q deltaQueue) error { return q.Replace(ctx, nil, "2") },
+			func(q byObject) error { return q.Update(ctx, newThing("known", "1")) },
+			func(q byObject) error { return q.Replace(ctx, nil, "2") },
 			"Deleted(tombstone) known@1",
 		},
 	} {
@@ -234,7 +224,7 @@ func TestAnObjectInProcessIsNotForgotten(t *testing.T) {
 			if name == "delete while it is being added" || name == "list without it while it is being added" {
 				known = newStore()
 			}
-			q := deltaQueue{New(Options[thing]{KnownObjects: known})}
+			q := byObject{New(Options[thing]{KnownObjects: known})}
 			require.NoError(t, tc.before(q))
 			require.NoError(t, q.pop(ctx, func(got []delta) error {
 				require.NoError(t, tc.during(q))
@@ -245,37 +235,71 @@ func TestAnObjectInProcessIsNotForgotten(t *testing.T) {
 	}
 }
 
+// putBack puts all that is in a batch back, each object for itself.
+func putBack(t *testing.T, q byObject) func(Batch[thing]) error {
+	return func(batch Batch[thing]) error {
+		for _, deltas := range batch.ByObject() {
+			require.NoError(t, q.AddIfNotPresent(deltas))
+		}
+		return errors.New("later")
+	}
+}
+
 func TestAddIfNotPresentPutsBackUnlessThereIsNews(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	q, _ := newDeltaQueue()
-	failing := func(deltas Deltas[thing]) error {
-		require.NoError(t, q.AddIfNotPresent(deltas))
-		return errors.New("later")
-	}
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	require.NoError(t, q.Update(ctx, newThing("a", "2")))
-	require.NoError(t, q.Add(ctx, newThing("b", "3")))
-	assert.Error(t, q.Pop(ctx, failing))
-	assert.Equal(t, []types.NamespacedName{keyNamed("b"), keyNamed("a")}, q.ListKeys(), "it goes to the back")
-	require.NoError(t, q.Update(ctx, newThing("a", "4")))
-	popOnce(t, q)
-	assert.Equal(t, "Added a@1, Updated a@2, Updated a@4", describe(popOnce(t, q)), "its history goes on")
-
-	require.NoError(t, q.Add(ctx, newThing("a", "5")))
-	assert.Error(t, q.Pop(ctx, func(deltas Deltas[thing]) error {
-		require.NoError(t, q.Update(ctx, newThing("a", "6")))
-		return failing(deltas)
+	assert.Error(t, q.Pop(ctx, func(batch Batch[thing]) error {
+		require.NoError(t, q.Add(ctx, newThing("b", "3")))
+		return putBack(t, q)(batch)
 	}))
-	assert.Equal(t, "Updated a@6", describe(drain(t, q, nil)), "newer news wins")
+	require.NoError(t, q.Update(ctx, newThing("a", "4")))
+	assert.Equal(t, "Added b@3, Added a@1, Updated a@2, Updated a@4", describe(popOnce(t, q)), "it goes to the back, and its history goes on")
+
+	for news, write := range map[string]func() error{
+		"Updated a@6":            func() error { return q.Update(ctx, newThing("a", "6")) },
+		"Added b@6, Updated a@6": func() error { return errors.Join(q.Add(ctx, newThing("b", "6")), q.Update(ctx, newThing("a", "6"))) },
+		"Replaced a@7":           func() error { return q.Replace(ctx, []thing{newThing("a", "7")}, "7") },
+		"Replaced b@7":           func() error { return q.Replace(ctx, []thing{newThing("b", "7")}, "7") },
+		"Added a@5":              func() error { return q.Bookmark(ctx, "7") },
+		"Added b@6, Added a@5":   func() error { return q.Add(ctx, newThing("b", "6")) },
+		"Replaced b@7, Added b@8": func() error {
+			return errors.Join(q.Replace(ctx, []thing{newThing("b", "7")}, "7"), q.Add(ctx, newThing("b", "8")))
+		},
+	} {
+		require.NoError(t, q.Add(ctx, newThing("a", "5")))
+		assert.Error(t, q.Pop(ctx, func(batch Batch[thing]) error {
+			require.NoError(t, write())
+			return putBack(t, q)(batch)
+		}))
+		assert.Equal(t, news, describe(drain(t, q, nil)), "newer news wins")
+	}
+}
+
+// The consumer has the object, and could not delete it; or it keeps no store.
+func TestADeletionThatIsPutBackIsDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	for _, opts := range []Options[thing]{{}, {KnownObjects: newStore()}, {KnownObjects: newStore(newThing("a", "1"))}} {
+		q := byObject{New(opts)}
+		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
+		require.NoError(t, q.Replace(t.Context(), nil, "2"))
+		assert.Error(t, q.Pop(t.Context(), func(batch Batch[thing]) error {
+			require.Len(t, batch.ByObject(), 1)
+			require.NoError(t, q.AddIfNotPresent(batch.ByObject()[0][1:]))
+			return errors.New("later")
+		}))
+		assert.Equal(t, "Deleted(tombstone) a@1", describe(popOnce(t, q)))
+	}
 }
 
 func TestAddIfNotPresentDoesNotKeepTheCallersSlice(t *testing.T) {
 	t.Parallel()
 	q, _ := newDeltaQueue()
 	callers := Deltas[thing]{
-		{Type: Added, Key: keyNamed("a"), Object: newThing("a", "1")},
-		{Type: Updated, Key: keyNamed("a"), Object: newThing("a", "2")},
+		{Type: Added, Object: newThing("a", "1")},
+		{Type: Updated, Object: newThing("a", "2")},
 	}
 	require.NoError(t, q.AddIfNotPresent(callers[:1]))
 	require.NoError(t, q.Update(t.Context(), newThing("a", "3")))
@@ -290,11 +314,11 @@ func TestAddIfNotPresentDoesNotKeepTheCallersSlice(t *testing.T) {
 func TestAddIfNotPresentDoesNotWaitForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := deltaQueue{New(Options[thing]{Limit: 1})}
+		q := byObject{New(Options[thing]{Limit: 1})}
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		require.NoError(t, q.Pop(t.Context(), func(deltas Deltas[thing]) error {
+		require.NoError(t, q.Pop(t.Context(), func(batch Batch[thing]) error {
 			require.NoError(t, q.Add(t.Context(), newThing("b", "2")))
-			return q.AddIfNotPresent(deltas)
+			return q.AddIfNotPresent(batch.Deltas)
 		}))
 		assert.Equal(t, 2, q.Len())
 	})
@@ -306,43 +330,30 @@ func TestAddIfNotPresentRefusesGarbageAndWhatIsTooLate(t *testing.T) {
 	a, b := newThing("a", "1"), newThing("b", "1")
 	for name, deltas := range map[string]Deltas[thing]{
 		"none":        {},
-		"two objects": {{Type: Added, Key: keyNamed("a"), Object: a}, {Type: Added, Key: keyNamed("b"), Object: b}},
-		"no key":      {{Type: Added, Object: a}},
-		"no object":   {{Type: Added, Key: keyNamed("a")}},
+		"two objects": {{Type: Added, Object: a}, {Type: Added, Object: b}},
+		"no name":     {{Type: Added, Object: newThing("x/", "1")}},
+		"no object":   {{Type: Added}},
+		"a list":      {{Type: Replaced, List: &List[thing]{Objects: []thing{a}}}},
 	} {
 		assert.ErrorIs(t, q.AddIfNotPresent(deltas), ErrInvalidObject, name)
 	}
-	assert.NoError(t, q.AddIfNotPresent(Deltas[thing]{{Type: Deleted, Key: keyNamed("a"), FinalStateUnknown: true}}), "a tombstone needs no object")
 	q.Close()
-	assert.ErrorIs(t, q.AddIfNotPresent(Deltas[thing]{{Type: Added, Key: keyNamed("b"), Object: b}}), ErrClosed)
+	assert.ErrorIs(t, q.AddIfNotPresent(Deltas[thing]{{Type: Added, Object: b}}), ErrClosed)
 }
 
-func TestLookupsReturnCopiesOfWhatIsQueued(t *testing.T) {
+func TestTheOldestAndTheNewestOfDeltas(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
 	q, _ := newDeltaQueue()
-	require.NoError(t, q.Add(ctx, newThing("ns/b", "1")))
-	require.NoError(t, q.Add(ctx, newThing("ns/a", "2")))
-	require.NoError(t, q.Update(ctx, newThing("ns/b", "3")))
-
-	deltas, ok := q.GetByKey(keyNamed("ns/b"))
-	require.True(t, ok)
-	assert.Equal(t, "Added ns/b@1, Updated ns/b@3", describe(deltas))
-	assert.Equal(t, "1", deltas.Oldest().Object.ResourceVersion)
-	assert.Equal(t, "3", deltas.Newest().Object.ResourceVersion)
-	deltas[0] = Delta[thing]{}
-	list := q.List()
-	require.Len(t, list, 2)
-	assert.Equal(t, "Added ns/b@1, Updated ns/b@3", describe(list[0]))
-	assert.Equal(t, "Added ns/a@2", describe(list[1]))
-	assert.Equal(t, []types.NamespacedName{keyNamed("ns/b"), keyNamed("ns/a")}, q.ListKeys())
-
-	_, ok = q.GetByKey(keyNamed("ns/none"))
-	assert.False(t, ok)
-	drain(t, q, nil)
-	_, ok = q.GetByKey(keyNamed("ns/b"))
-	assert.False(t, ok)
-	assert.Empty(t, q.List())
+	for i := range 3 {
+		require.NoError(t, q.Update(t.Context(), newThing("ns/a", strconv.Itoa(i))))
+	}
+	require.NoError(t, q.Pop(t.Context(), func(batch Batch[thing]) error {
+		deltas := batch.ByObject()[0]
+		assert.Equal(t, "0", deltas.Oldest().Object.ResourceVersion)
+		assert.Equal(t, "2", deltas.Newest().Object.ResourceVersion)
+		assert.Equal(t, keyNamed("ns/a"), deltas.Newest().Key())
+		return nil
+	}))
 }
 
 func TestDeltasWithoutElementsHaveNoOldestAndNewest(t *testing.T) {
@@ -351,50 +362,26 @@ func TestDeltasWithoutElementsHaveNoOldestAndNewest(t *testing.T) {
 	assert.Zero(t, Deltas[thing](nil).Newest())
 }
 
-func TestEveryShapeOfDeltaKnowsItsKey(t *testing.T) {
+// Both readings of a batch are of the same changes, and neither disturbs the other.
+func TestABatchCanBeReadInBothWays(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	q, known := newDeltaQueue(newThing("ns/known", "0"), newThing("ns/vanished", "0"))
-	require.NoError(t, q.Add(ctx, newThing("ns/added", "1")))
-	require.NoError(t, q.DeleteFinalStateUnknown(ctx, DeletedFinalStateUnknown[thing]{Key: keyNamed("ns/vanished")}))
+	q, _ := newDeltaQueue(newThing("known", "0"))
+	require.NoError(t, q.Add(ctx, newThing("a", "1")))
+	require.NoError(t, q.Bookmark(ctx, "2"))
+	require.NoError(t, q.Replace(ctx, []thing{newThing("b", "3")}, "3"))
+	require.NoError(t, q.Delete(ctx, newThing("a", "4")))
 	require.NoError(t, q.Resync(ctx))
-	require.NoError(t, q.Replace(ctx, []thing{newThing("ns/listed", "2")}, "2"))
-	var got []string
-	for _, d := range drain(t, q, known) {
-		got = append(got, d.Type.String()+" "+d.Key.String())
-		tombstone, ok := deltasOf([]delta{d})[0].Tombstone()
-		assert.Equal(t, d.FinalStateUnknown, ok)
-		if ok {
-			assert.Equal(t, d.Key, tombstone.Key)
+	require.NoError(t, q.Update(ctx, newThing("b", "5")))
+	require.NoError(t, q.Pop(ctx, func(batch Batch[thing]) error {
+		for range 2 {
+			var byObject []string
+			for _, deltas := range batch.ByObject() {
+				byObject = append(byObject, describe(deltas))
+			}
+			assert.Equal(t, []string{"Added a@1, Deleted a@4", "Replaced b@3, Updated b@5", "Deleted(tombstone) known@0"}, byObject)
+			assert.Equal(t, "Added a@1, Bookmark @2, Replaced [b@3]@3, Deleted a@4, Sync, Updated b@5", describe(batch.Deltas))
 		}
-	}
-	assert.Equal(t, []string{
-		"Added ns/added", "Deleted ns/added", "Deleted ns/vanished",
-		"Sync ns/known", "Deleted ns/known", "Replaced ns/listed",
-	}, got)
-}
-
-// Promise deltafifo/2
-func TestBookmarksLeaveNoTraceInADeltaFIFO(t *testing.T) {
-	t.Parallel()
-	q, _ := newDeltaQueue()
-	require.NoError(t, q.Bookmark(t.Context(), "1"))
-	assert.Zero(t, q.Len())
-	assert.False(t, q.HasSynced())
-}
-
-func TestDeltasOfADeltaFIFOMayBeKept(t *testing.T) {
-	t.Parallel()
-	q, _ := newDeltaQueue()
-	var kept []Deltas[thing]
-	for i := range 100 {
-		require.NoError(t, q.Add(t.Context(), newThing("a", strconv.Itoa(i))))
-		require.NoError(t, q.Pop(t.Context(), func(deltas Deltas[thing]) error {
-			kept = append(kept, deltas)
-			return nil
-		}))
-	}
-	for i, deltas := range kept {
-		assert.Equal(t, "Added a@"+strconv.Itoa(i), describe(deltas))
-	}
+		return nil
+	}))
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // patience is how long, in the fake time of a bubble, a call may wait.
@@ -33,29 +32,26 @@ type history struct {
 	popDepth int
 }
 
-// newHistory reads from data which queue to build.
+// newHistory reads from data which queue to build, and how it is read.
 func newHistory(t *testing.T, data []byte) *history {
 	h := &history{t: t, data: data}
 	shape := h.byte()
-	limit := Unbounded
+	limit := unbounded
 	if shape&1 != 0 {
 		limit = 1 + int(shape>>4)%8
 	}
-	isDeltaFIFO := shape&2 != 0
-	if isDeltaFIFO && shape&4 != 0 {
+	opts := Options[thing]{Limit: limit}
+	if shape&4 != 0 {
 		h.known = newStore()
 		h.known.set(newThing("x/known", "0"), newThing("a", "0"))
-	}
-	h.model = newModel(isDeltaFIFO, h.known, limit)
-	if !isDeltaFIFO {
-		h.queue = batchQueue{NewBatch[thing](BatchOptions{Limit: limit})}
-		return h
-	}
-	opts := Options[thing]{Limit: limit}
-	if h.known != nil {
 		opts.KnownObjects = h.known
 	}
-	h.queue = deltaQueue{New(opts)}
+	h.model = newModel(shape&2 != 0, h.known, limit)
+	if h.model.isByObject {
+		h.queue = byObject{New(opts)}
+	} else {
+		h.queue = inOrder{New(opts)}
+	}
 	return h
 }
 
@@ -89,7 +85,7 @@ func (h *history) run() {
 func (h *history) step() {
 	op, arg := h.byte(), h.byte()
 	switch op % 16 {
-	case 0, 1:
+	case 0, 1, 7:
 		obj := h.object(arg)
 		h.both("Add", func(f queue, ctx context.Context) error { return f.Add(ctx, obj) })
 	case 2, 3, 4:
@@ -98,12 +94,6 @@ func (h *history) step() {
 	case 5, 6:
 		obj := h.object(arg)
 		h.both("Delete", func(f queue, ctx context.Context) error { return f.Delete(ctx, obj) })
-	case 7:
-		tombstone := DeletedFinalStateUnknown[thing]{Key: keyNamed([]string{"a", "x/b", "y/b", "none"}[arg%4])}
-		if arg&4 != 0 {
-			tombstone.Object = newThing(tombstone.Key.String(), "?")
-		}
-		h.deltaFIFO("DeleteFinalStateUnknown", func(f fullQueue, ctx context.Context) error { return f.DeleteFinalStateUnknown(ctx, tombstone) })
 	case 8:
 		var objs []thing
 		for i := range byte(8) {
@@ -115,10 +105,10 @@ func (h *history) step() {
 	case 9:
 		h.both("Bookmark", func(f queue, ctx context.Context) error { return f.Bookmark(ctx, strconv.Itoa(int(arg))) })
 	case 10:
-		h.deltaFIFO("Resync", func(f fullQueue, ctx context.Context) error { return f.Resync(ctx) })
+		h.both("Resync", func(f queue, ctx context.Context) error { return f.Resync(ctx) })
 	case 11:
 		deltas := slices.Clone(h.last)
-		h.deltaFIFO("AddIfNotPresent", func(f fullQueue, _ context.Context) error { return f.AddIfNotPresent(deltas) })
+		h.both("AddIfNotPresent", func(f queue, _ context.Context) error { return f.AddIfNotPresent(deltas) })
 	case 12:
 		h.garbage(arg)
 	default:
@@ -168,31 +158,15 @@ func (h *history) both(name string, op func(f queue, ctx context.Context) error)
 	h.compare(name)
 }
 
-func (h *history) deltaFIFO(name string, op func(f fullQueue, ctx context.Context) error) {
-	h.t.Helper()
-	if !h.model.isDeltaFIFO {
-		return
-	}
-	h.both(name, func(f queue, ctx context.Context) error { return op(f.(fullQueue), ctx) })
-}
-
 func (h *history) compare(after string) {
 	h.t.Helper()
 	require.Equal(h.t, h.model.Len(), h.queue.Len(), "Len after %s", after)
-	if q, ok := h.queue.(fullQueue); ok {
-		require.Equal(h.t, h.model.HasSynced(), q.HasSynced(), "HasSynced after %s", after)
-		require.Equal(h.t, h.model.ListKeys(), q.ListKeys(), "ListKeys after %s", after)
-		require.Equal(h.t, h.model.List(), q.List(), "List after %s", after)
-		want, wantOK := h.model.GetByKey(types.NamespacedName{Name: "a"})
-		got, gotOK := q.GetByKey(types.NamespacedName{Name: "a"})
-		require.Equal(h.t, wantOK, gotOK, "GetByKey after %s", after)
-		require.Equal(h.t, want, got, "GetByKey after %s", after)
-		for _, key := range append(h.model.everything(), keyNamed("none")) {
-			want, wantOK := h.model.Known(key)
-			got, gotOK := q.Known(key)
-			require.Equal(h.t, wantOK, gotOK, "Known %s after %s", key, after)
-			require.True(h.t, !gotOK || want == got, "Known %s after %s", key, after)
-		}
+	require.Equal(h.t, h.model.HasSynced(), h.queue.HasSynced(), "HasSynced after %s", after)
+	for _, key := range append(h.model.keys(slices.Concat(h.model.inProcess, h.model.log)), keyNamed("none")) {
+		want, wantOK := h.model.Known(key)
+		got, gotOK := h.queue.Known(key)
+		require.Equal(h.t, wantOK, gotOK, "Known %s after %s", key, after)
+		require.True(h.t, !gotOK || want == got, "Known %s after %s", key, after)
 	}
 }
 
@@ -234,8 +208,8 @@ func (h *history) pop(arg byte) {
 		wantErr = popOne(h.model, func(want []delta) error {
 			require.Equal(h.t, describe(want), describe(got), "popped")
 			require.Equal(h.t, want, got, "popped")
-			if h.model.isDeltaFIFO {
-				h.last = deltasOf(got)
+			if h.model.isByObject && len(got) > 0 {
+				h.last = deltasOf(slices.DeleteFunc(slices.Clone(got), func(d delta) bool { return d.Key != got[0].Key }))
 			}
 			h.compare("taking")
 			for range nested {
@@ -263,7 +237,7 @@ func (h *history) pop(arg byte) {
 	h.compare("Pop")
 }
 
-func TestBothQueuesBehaveLikeTheModelInRandomHistories(t *testing.T) {
+func TestTheQueueBehavesLikeTheModelInRandomHistories(t *testing.T) {
 	t.Parallel()
 	rnd := newRand(t)
 	n := 3000
@@ -282,7 +256,7 @@ func TestBothQueuesBehaveLikeTheModelInRandomHistories(t *testing.T) {
 	}
 }
 
-func FuzzBothQueuesBehaveLikeTheModel(f *testing.F) {
+func FuzzTheQueueBehavesLikeTheModel(f *testing.F) {
 	for shape := range byte(8) {
 		f.Add([]byte{shape | 0x20, 0, 0, 2, 1, 8, 7, 5, 0, 13, 0x1a, 2, 2, 11, 0, 10, 0, 9, 3, 13, 8, 0, 1, 14, 1})
 	}

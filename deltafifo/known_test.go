@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -30,17 +31,17 @@ func TestKnownIsTheNewestOfWhatIsQueuedInProcessAndStored(t *testing.T) {
 	require.NoError(q.Update(ctx, newThing("a", "1")))
 	require.NoError(q.Update(ctx, newThing("a", "2")))
 	require.Equal("2", known(), "the newest of what is queued")
-	require.NoError(q.Pop(ctx, func(deltas Deltas[thing]) error {
+	require.NoError(q.pop(ctx, func(deltas []delta) error {
 		require.Equal("2", known(), "in process, and not in the store yet")
 		require.NoError(q.Update(ctx, newThing("a", "3")))
 		require.Equal("3", known(), "queued behind what is in process")
-		return consumer.apply(all(ofDelta, deltas))
+		return consumer.apply(deltas)
 	}))
 	require.NoError(q.Delete(ctx, newThing("a", "4")))
 	require.Equal("unknown", known(), "a queued deletion")
-	require.NoError(q.Pop(ctx, func(deltas Deltas[thing]) error {
+	require.NoError(q.pop(ctx, func(deltas []delta) error {
 		require.Equal("unknown", known(), "a deletion in process; the store still has the object")
-		require.NoError(q.AddIfNotPresent(deltas))
+		require.NoError(q.AddIfNotPresent(deltasOf(deltas)))
 		require.Equal("unknown", known(), "a deletion that was put back")
 		return nil
 	}))
@@ -51,9 +52,9 @@ func TestKnownIsTheNewestOfWhatIsQueuedInProcessAndStored(t *testing.T) {
 	drain(t, q, consumer)
 	require.Equal("unknown", known(), "stored no more")
 	require.NoError(q.Update(ctx, newThing("a", "7")))
-	require.NoError(q.Pop(ctx, func(deltas Deltas[thing]) error { return q.AddIfNotPresent(deltas) }))
+	require.NoError(q.Pop(ctx, func(batch Batch[thing]) error { return q.AddIfNotPresent(batch.Deltas) }))
 	require.Equal("7", known(), "put back")
-	require.NoError(q.Pop(ctx, func(Deltas[thing]) error { return nil }))
+	require.NoError(q.Pop(ctx, func(Batch[thing]) error { return nil }))
 	require.Equal("unknown", known(), "the consumer has dropped it")
 }
 
@@ -65,7 +66,7 @@ func TestKnownWithoutKnownObjectsIsWhatIsQueuedOrInProcess(t *testing.T) {
 	assert.False(t, known())
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	assert.True(t, known())
-	require.NoError(t, q.Pop(ctx, func(Deltas[thing]) error { assert.True(t, known()); return nil }))
+	require.NoError(t, q.Pop(ctx, func(Batch[thing]) error { assert.True(t, known()); return nil }))
 	assert.False(t, known())
 }
 
@@ -85,7 +86,7 @@ func TestNilObjectsOfTheStoreHaveNoTombstoneAndNoResync(t *testing.T) {
 	t.Parallel()
 	s := newStore(newThing("b", "1"))
 	s.objs[keyNamed("a")] = nil
-	q := deltaQueue{New(Options[thing]{KnownObjects: s})}
+	q := byObject{New(Options[thing]{KnownObjects: s})}
 	require.NoError(t, q.Resync(t.Context()))
 	assert.Equal(t, "Sync b@1", describe(drain(t, q, nil)))
 	require.NoError(t, q.Replace(t.Context(), nil, "2"))
@@ -109,7 +110,7 @@ func TestAKnownObjectThatIsGivenBackIsNotTransformedAgain(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	consumer := newStore()
-	q := deltaQueue{marking(consumer)}
+	q := byObject{marking(consumer)}
 	for _, name := range []string{"stored", "deleted", "queued", "dropped", "taken"} {
 		require.NoError(t, q.Add(ctx, newThing(name, "1")))
 		if name == "stored" || name == "deleted" {
@@ -124,12 +125,11 @@ func TestAKnownObjectThatIsGivenBackIsNotTransformedAgain(t *testing.T) {
 	list := []thing{known("stored"), known("queued"), known("dropped"), known("taken")}
 	// In the meantime the consumer goes on.
 	require.NoError(t, q.Delete(ctx, known("deleted")), "an unreadable deletion ends with the known state")
-	assert.Equal(t, "Added queued@1'", describe(popOnce(t, q)), "dropped by a consumer that failed")
-	assert.Equal(t, "Added dropped@1'", describe(popOnce(t, q)))
-	require.NoError(t, q.Pop(ctx, func(Deltas[thing]) error {
+	require.NoError(t, q.Pop(ctx, func(Batch[thing]) error {
+		// A consumer that drops what it has popped.
 		return q.Replace(ctx, append(list, newThing("new", "2")), "2")
 	}))
-	assert.Equal(t, "Deleted deleted@1', Replaced stored@1', Replaced queued@1', Replaced dropped@1', Replaced taken@1', Replaced new@2'",
+	assert.Equal(t, "Replaced stored@1', Replaced queued@1', Replaced dropped@1', Replaced taken@1', Replaced new@2', Deleted(tombstone) deleted@1'",
 		describe(drain(t, q, consumer)))
 }
 
@@ -137,7 +137,7 @@ func TestOnlyTheObjectThatKnownReturnedIsSparedTheTransform(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	consumer := newStore()
-	q := deltaQueue{marking(consumer)}
+	q := byObject{marking(consumer)}
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	old, _ := q.Known(keyNamed("a"))
 	require.NoError(t, q.Update(ctx, newThing("a", "2")), "another one of that key")
@@ -176,15 +176,22 @@ func TestTheOnlyProducerKnowsWhatItWroteLast(t *testing.T) {
 	t.Parallel()
 	const writes = 5000
 	consumer := newStore()
-	q := New(Options[thing]{KnownObjects: consumer, Limit: 8})
+	q := byObject{New(Options[thing]{KnownObjects: consumer, Limit: 8})}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for n := 0; ; n++ {
-			err := q.Pop(context.Background(), func(deltas Deltas[thing]) error {
-				if n%3 == 0 {
-					return q.AddIfNotPresent(deltas)
+			err := q.pop(context.Background(), func(deltas []delta) error {
+				if n%3 != 0 {
+					return consumer.apply(deltas)
 				}
-				return consumer.apply(all(ofDelta, deltas))
+				for len(deltas) > 0 {
+					n := slices.IndexFunc(append(deltas, delta{}), func(d delta) bool { return d.Key != deltas[0].Key })
+					if err := q.AddIfNotPresent(deltasOf(deltas[:n])); err != nil && !errors.Is(err, ErrClosed) {
+						return err
+					}
+					deltas = deltas[n:]
+				}
+				return nil
 			})
 			if errors.Is(err, ErrClosed) && q.Len() == 0 {
 				return

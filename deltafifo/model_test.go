@@ -1,6 +1,7 @@
 package deltafifo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,33 +11,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// model is a naive implementation of both queues, to compare the real ones with.
-// Everything pending is one list of deltas in order of arrival; whatever is
-// asked is found by looking through all of it. A waiter is woken by every
-// change. It is slow and hard to get wrong.
+// model is a naive implementation of the queue, to compare the real one with.
+// Everything pending is one list of records in order of arrival; whatever is
+// asked is found by looking through all of it, for each object again. A waiter is woken by
+// every change. It is slow and hard to get wrong.
 type model struct {
-	isDeltaFIFO bool
-	known       *store // may be nil
-	limit       int
+	isByObject bool
+	known      *store // may be nil
+	limit      int
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
-	log     []delta
+	log     []record
 	closed  bool
 	popping bool
 
-	// DeltaFIFO
-	synced            chan struct{}
-	inProcess         []delta
-	populated, listed bool
-	waitFor           map[types.NamespacedName]int // how often each initial object has yet to be processed
+	inProcess                 []record
+	populated, listed, synced bool
+	records                   int
+	waitFor                   map[int]bool // initial records that have yet to be processed
 }
 
-func newModel(isDeltaFIFO bool, known *store, limit int) *model {
-	return &model{
-		isDeltaFIFO: isDeltaFIFO, known: known, limit: limit,
-		changed: make(chan struct{}), synced: make(chan struct{}), waitFor: map[types.NamespacedName]int{},
-	}
+// record is a write.
+type record struct {
+	delta
+	number  int
+	putBack bool
+}
+
+func (r record) isList() bool   { return r.Type == Replaced && r.Object == nil }
+func (r record) isResync() bool { return r.Type == Sync && r.Object == nil }
+
+func newModel(isByObject bool, known *store, limit int) *model {
+	return &model{isByObject: isByObject, known: known, limit: limit, changed: make(chan struct{}), waitFor: map[int]bool{}}
 }
 
 // when waits for a condition and returns with the model locked.
@@ -65,11 +72,11 @@ func (m *model) unlock() {
 }
 
 // write makes one write, once it may be made.
-func (m *model) write(ctx context.Context, list bool, valid []thing, do func()) error {
+func (m *model) write(ctx context.Context, d delta, objs ...thing) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, obj := range valid {
+	for _, obj := range objs {
 		if obj == nil || obj.Name == "" {
 			return ErrInvalidObject
 		}
@@ -81,92 +88,57 @@ func (m *model) write(ctx context.Context, list bool, valid []thing, do func()) 
 	if m.closed {
 		return ErrClosed
 	}
-	do()
-	m.populate(list)
+	m.append(d, false)
 	return nil
 }
 
-func (m *model) Add(ctx context.Context, obj thing) error {
-	return m.write(ctx, false, []thing{obj}, func() { m.append(delta{Type: Added, Object: obj, Key: object.KeyOf(obj)}) })
-}
-
-func (m *model) Update(ctx context.Context, obj thing) error {
-	return m.write(ctx, false, []thing{obj}, func() { m.append(delta{Type: Updated, Object: obj, Key: object.KeyOf(obj)}) })
-}
-
-func (m *model) Delete(ctx context.Context, obj thing) error {
-	return m.write(ctx, false, []thing{obj}, func() {
-		if !m.isDeltaFIFO || m.state(object.KeyOf(obj)).exists {
-			m.append(delta{Type: Deleted, Object: obj, Key: object.KeyOf(obj)})
-		}
-	})
-}
-
-func (m *model) DeleteFinalStateUnknown(ctx context.Context, d DeletedFinalStateUnknown[thing]) error {
-	if d.Key.Name == "" {
-		return ErrInvalidObject
+func (m *model) append(d delta, putBack bool) {
+	m.records++
+	m.log = append(m.log, record{d, m.records, putBack})
+	if d.Type == Bookmark || d.Type == Sync {
+		return
 	}
-	return m.write(ctx, false, nil, func() {
-		if m.state(d.Key).exists {
-			m.append(delta{Type: Deleted, Object: d.Object, Key: d.Key, FinalStateUnknown: true})
+	list := d.Type == Replaced && d.Object == nil
+	if !m.populated || list && !m.listed {
+		clear(m.waitFor)
+		for _, r := range slices.Concat(m.inProcess, m.log) {
+			m.waitFor[r.number] = true
 		}
-	})
+	}
+	m.populated, m.listed = true, m.listed || list
 }
+
+func (m *model) writeObject(ctx context.Context, typ DeltaType, obj thing) error {
+	d := delta{Type: typ, Object: obj}
+	if obj != nil {
+		d.Key = object.KeyOf(obj)
+	}
+	return m.write(ctx, d, obj)
+}
+
+func (m *model) Add(ctx context.Context, obj thing) error    { return m.writeObject(ctx, Added, obj) }
+func (m *model) Update(ctx context.Context, obj thing) error { return m.writeObject(ctx, Updated, obj) }
+func (m *model) Delete(ctx context.Context, obj thing) error { return m.writeObject(ctx, Deleted, obj) }
 
 func (m *model) Bookmark(ctx context.Context, rv string) error {
-	if m.isDeltaFIFO {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.closed {
-			return ErrClosed
-		}
-		return nil
-	}
-	return m.write(ctx, false, nil, func() { m.append(delta{Type: Bookmark, ResourceVersion: rv}) })
+	return m.write(ctx, delta{Type: Bookmark, ResourceVersion: rv})
 }
 
 func (m *model) Replace(ctx context.Context, objs []thing, rv string) error {
-	return m.write(ctx, true, objs, func() {
-		if !m.isDeltaFIFO {
-			m.append(delta{Type: Replaced, Objects: objs, ResourceVersion: rv})
-			return
-		}
-		var tombstones []delta
-		for _, key := range m.everything() {
-			last := m.state(key)
-			isListed := slices.ContainsFunc(objs, func(obj thing) bool { return object.KeyOf(obj) == key })
-			if !isListed && last.exists && !last.ends {
-				tombstones = append(tombstones, delta{Type: Deleted, Object: last.obj, Key: key, FinalStateUnknown: true})
-			}
-		}
-		for _, obj := range objs {
-			m.append(delta{Type: Replaced, Object: obj, Key: object.KeyOf(obj), ResourceVersion: rv})
-		}
-		for _, d := range tombstones {
-			m.append(d)
-		}
-	})
+	return m.write(ctx, delta{Type: Replaced, Objects: objs, ResourceVersion: rv}, objs...)
 }
 
 func (m *model) Resync(ctx context.Context) error {
-	if m.known == nil {
-		return m.Bookmark(ctx, "")
+	if m.known != nil {
+		return m.write(ctx, delta{Type: Sync})
 	}
-	if err := m.when(ctx, func() bool { return m.closed || m.limit < 0 || len(m.log) < m.limit }); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	defer m.unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.closed {
 		return ErrClosed
-	}
-	for obj := range m.known.All() {
-		key := object.KeyOf(obj)
-		if len(m.queued(key)) == 0 && (len(m.inProcess) == 0 || m.inProcess[0].Key != key) {
-			m.append(delta{Type: Sync, Object: obj, Key: key})
-		}
 	}
 	return nil
 }
@@ -180,115 +152,109 @@ func (m *model) AddIfNotPresent(deltas Deltas[thing]) error {
 	if m.closed {
 		return ErrClosed
 	}
-	if len(m.queued(deltas[0].Key)) == 0 {
-		m.log = append(m.log, all(ofDelta, deltas)...)
+	if !slices.ContainsFunc(m.log, func(r record) bool { return r.isList() || r.Object != nil && r.Key == deltas[0].Key() }) {
+		for _, d := range deltas {
+			m.append(ofDelta(d), true)
+		}
 	}
-	m.populate(false)
 	return nil
 }
 
-// lastState is what the consumer has, or will have when it has caught up.
-type lastState struct {
-	exists bool // in the sense of Delete
-	ends   bool // its newest queued delta is a deletion
-	obj    thing
+// placed is a delta and where it comes from: which record, and where in that.
+type placed struct {
+	delta
+	record, within int
 }
 
-func (m *model) state(key types.NamespacedName) lastState {
-	if queued := m.queued(key); len(queued) > 0 {
-		last := queued[len(queued)-1]
-		return lastState{exists: true, ends: last.Type == Deleted, obj: last.Object}
-	}
-	if m.known == nil {
-		return lastState{}
-	}
-	if n := len(m.inProcess); n > 0 && m.inProcess[0].Key == key {
-		return lastState{exists: m.inProcess[n-1].Type != Deleted, obj: m.inProcess[n-1].Object}
-	}
-	obj, ok := m.known.Get(key)
-	return lastState{exists: ok, obj: obj}
-}
-
-// everything returns the keys of all that is queued, in process or known, in
-// the order in which Replace looks at them.
-func (m *model) everything() []types.NamespacedName {
-	keys := m.keys()
-	see := func(key types.NamespacedName) {
-		if !slices.Contains(keys, key) {
-			keys = append(keys, key)
+// group returns what the records mean for each object, in the order of its first change.
+func (m *model) group(log []record) []delta {
+	var lists [][]placed
+	for _, key := range m.keys(log) {
+		if list := m.changesOf(key, log); len(list) > 0 {
+			lists = append(lists, list)
 		}
 	}
-	if len(m.inProcess) > 0 {
-		see(m.inProcess[0].Key)
-	}
-	if m.known != nil {
-		for obj := range m.known.All() {
-			see(object.KeyOf(obj))
-		}
-	}
-	return keys
-}
-
-// keys returns the queued keys in the order of their first delta.
-func (m *model) keys() []types.NamespacedName {
-	keys := []types.NamespacedName{}
-	for _, d := range m.log {
-		if !slices.Contains(keys, d.Key) {
-			keys = append(keys, d.Key)
-		}
-	}
-	return keys
-}
-
-func (m *model) queued(key types.NamespacedName) []delta {
+	slices.SortFunc(lists, func(a, b []placed) int {
+		return cmp.Or(a[0].record-b[0].record, a[0].within-b[0].within)
+	})
 	var deltas []delta
-	for _, d := range m.log {
-		if d.Key == key {
-			deltas = append(deltas, d)
+	for _, list := range lists {
+		for _, d := range list {
+			deltas = append(deltas, d.delta)
 		}
 	}
 	return deltas
 }
 
-func (m *model) append(d delta) {
-	if m.isDeltaFIFO && d.Type == Deleted {
-		for i, before := range slices.Backward(m.log) {
-			if before.Key != d.Key {
-				continue
-			}
-			if before.Type != Deleted {
-				break
-			}
-			if before.FinalStateUnknown {
-				m.log[i] = d
-			}
-			return
+// keys returns the keys of all objects in the records and in the store.
+func (m *model) keys(log []record) []types.NamespacedName {
+	var keys []types.NamespacedName
+	see := func(obj thing) {
+		if key := object.KeyOf(obj); !slices.Contains(keys, key) {
+			keys = append(keys, key)
 		}
 	}
-	m.log = append(m.log, d)
+	for _, r := range log {
+		if r.Object != nil {
+			see(r.Object)
+		}
+		for _, obj := range r.Objects {
+			see(obj)
+		}
+	}
+	if m.known != nil {
+		for obj := range m.known.All() {
+			see(obj)
+		}
+	}
+	return keys
 }
 
-func (m *model) populate(list bool) {
-	if !m.isDeltaFIFO {
-		return
-	}
-	if !m.populated || list && !m.listed {
-		clear(m.waitFor)
-		for _, key := range m.keys() {
-			m.waitFor[key]++
+// changesOf returns what the records mean for one object.
+func (m *model) changesOf(key types.NamespacedName, log []record) (list []placed) {
+	stored, place := m.stored(key)
+	for i, r := range log {
+		last := delta{Object: stored}
+		if n := len(list); n > 0 {
+			last = list[n-1].delta
 		}
-		if len(m.inProcess) > 0 {
-			m.waitFor[m.inProcess[0].Key]++
+		switch {
+		case r.isResync() && len(list) == 0 && stored != nil:
+			list = append(list, placed{delta{Type: Sync, Object: stored, Key: key}, i, place})
+		case r.isList():
+			listed := false
+			for at, obj := range r.Objects {
+				if object.KeyOf(obj) == key {
+					listed = true
+					list = append(list, placed{delta{Type: Replaced, Object: obj, Key: key, ResourceVersion: r.ResourceVersion}, i, at})
+				}
+			}
+			if !listed && last.Type != Deleted && last.Object != nil {
+				list = append(list, placed{delta{Type: Deleted, Object: last.Object, Key: key, FinalStateUnknown: true}, i, len(r.Objects) + place})
+			}
+		case r.Object == nil || r.Key != key:
+		case r.Type != Deleted:
+			list = append(list, placed{r.delta, i, 0})
+		case last.Type == Deleted && last.FinalStateUnknown:
+			list[len(list)-1].delta = r.delta
+		case last.Type != Deleted && (last.Object != nil || r.putBack):
+			list = append(list, placed{r.delta, i, 0})
 		}
 	}
-	m.populated, m.listed = true, m.listed || list
-	m.checkSynced()
+	return list
 }
 
-func (m *model) checkSynced() {
-	if m.populated && len(m.waitFor) == 0 && !m.HasSynced() {
-		close(m.synced)
+// stored returns what the store has of an object, and its place in the order of the store.
+func (m *model) stored(key types.NamespacedName) (thing, int) {
+	if m.known == nil {
+		return nil, 0
 	}
+	all := slices.Collect(m.known.All())
+	i := slices.IndexFunc(all, func(obj thing) bool { return object.KeyOf(obj) == key })
+	if i < 0 {
+		return nil, 0
+	}
+	return all[i], i
 }
 
 func (m *model) pop(ctx context.Context, process func([]delta) error) error {
@@ -316,63 +282,42 @@ func (m *model) pop(ctx context.Context, process func([]delta) error) error {
 		return ErrClosed
 	}
 	batch := m.log
-	if m.isDeltaFIFO {
-		key := m.log[0].Key
-		batch = m.queued(key)
-		m.log = slices.DeleteFunc(m.log, func(d delta) bool { return d.Key == key })
-		m.inProcess = slices.Clone(batch)
-	} else {
-		m.log = nil
-	}
-	handed := slices.Clone(batch)
+	m.log, m.inProcess = nil, batch
 	m.unlock()
 
 	defer func() {
 		m.mu.Lock()
 		defer m.unlock()
-		if !m.isDeltaFIFO {
-			return
-		}
-		if m.waitFor[batch[0].Key]--; m.waitFor[batch[0].Key] <= 0 {
-			delete(m.waitFor, batch[0].Key)
+		for _, r := range m.inProcess {
+			delete(m.waitFor, r.number)
 		}
 		m.inProcess = nil
-		m.checkSynced()
+		m.synced = m.synced || m.populated && len(m.waitFor) == 0
 	}()
-	return process(handed)
-}
-
-func (m *model) GetByKey(key types.NamespacedName) (Deltas[thing], bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	deltas := m.queued(key)
-	return deltasOf(deltas), len(deltas) > 0
-}
-
-func (m *model) List() []Deltas[thing] {
-	list := []Deltas[thing]{}
-	for _, key := range m.ListKeys() {
-		deltas, _ := m.GetByKey(key)
-		list = append(list, deltas)
+	if m.isByObject {
+		return process(m.group(batch))
 	}
-	return list
+	return process(all(func(r record) delta { return r.delta }, batch))
 }
 
-func (m *model) ListKeys() []types.NamespacedName {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.keys()
-}
-
-// Known finds the last of all deltas of the object that the consumer has not
+// Known finds the last of all records about the object that the consumer has not
 // finished, in order of arrival, or else looks into the store.
 func (m *model) Known(key types.NamespacedName) (thing, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range slices.Backward(slices.Concat(m.inProcess, m.log)) {
-		if d.Key == key {
-			return d.Object, d.Type != Deleted
+	for _, r := range slices.Backward(slices.Concat(m.inProcess, m.log)) {
+		if r.Object != nil && r.Key == key {
+			return r.Object, r.Type != Deleted
 		}
+		if !r.isList() {
+			continue
+		}
+		for _, obj := range slices.Backward(r.Objects) {
+			if object.KeyOf(obj) == key {
+				return obj, true
+			}
+		}
+		return nil, false
 	}
 	if m.known == nil {
 		return nil, false
@@ -381,15 +326,10 @@ func (m *model) Known(key types.NamespacedName) (thing, bool) {
 }
 
 func (m *model) HasSynced() bool {
-	select {
-	case <-m.synced:
-		return true
-	default:
-		return false
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.synced
 }
-
-func (m *model) Synced() <-chan struct{} { return m.synced }
 
 func (m *model) Len() int {
 	m.mu.Lock()

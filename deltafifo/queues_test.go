@@ -11,8 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/informerkit/informerkit/internal/object"
 )
 
 // thing is the object of most tests: metadata and nothing else.
@@ -44,30 +42,19 @@ type producer interface {
 	Bookmark(ctx context.Context, rv string) error
 }
 
-// queue is what both queues, and the reference models, have in common.
+// queue is the queue, read in one of two ways, or the model of it.
 type queue interface {
 	producer
 	pop(ctx context.Context, process func([]delta) error) error
+	HasSynced() bool
+	AddIfNotPresent(deltas Deltas[thing]) error
+	Resync(ctx context.Context) error
+	Known(key types.NamespacedName) (thing, bool)
 	Len() int
 	Close()
 }
 
-// fullQueue is what a DeltaFIFO and its model have in addition.
-type fullQueue interface {
-	queue
-	DeleteFinalStateUnknown(ctx context.Context, tombstone DeletedFinalStateUnknown[thing]) error
-	HasSynced() bool
-	Synced() <-chan struct{}
-	AddIfNotPresent(deltas Deltas[thing]) error
-	Resync(ctx context.Context) error
-	GetByKey(key types.NamespacedName) (Deltas[thing], bool)
-	List() []Deltas[thing]
-	ListKeys() []types.NamespacedName
-	Known(key types.NamespacedName) (thing, bool)
-}
-
-// delta is what both queues deliver, in one type: a Delta of an object, or a Change
-// of a collection.
+// delta is a Delta with everything in it that can be compared.
 type delta struct {
 	Type              DeltaType
 	FinalStateUnknown bool
@@ -78,14 +65,17 @@ type delta struct {
 }
 
 func ofDelta(d Delta[thing]) delta {
-	return delta{Type: d.Type, FinalStateUnknown: d.FinalStateUnknown, Object: d.Object, Key: d.Key, ResourceVersion: d.ResourceVersion}
-}
-
-func ofChange(c Change[thing]) delta {
-	if c.Collection != nil {
-		return delta{Type: c.Type, Object: c.Object, Objects: c.Collection.Objects, ResourceVersion: c.Collection.ResourceVersion}
+	of := delta{Type: d.Type, FinalStateUnknown: d.FinalStateUnknown, Object: d.Object}
+	if d.Object != nil {
+		of.Key = d.Key()
 	}
-	return delta{Type: c.Type, Object: c.Object, Key: object.KeyOf(c.Object)}
+	if d.List != nil {
+		of.ResourceVersion = d.List.ResourceVersion
+		if d.Object == nil {
+			of.Objects = d.List.Objects
+		}
+	}
+	return of
 }
 
 func ofAny[D delta | Delta[thing]](d D) delta {
@@ -104,30 +94,38 @@ func all[A any](of func(A) delta, as []A) []delta {
 	return ds
 }
 
-// deltasOf is what the history of an object in a DeltaFIFO looks like.
+// deltasOf is the reverse.
 func deltasOf(ds []delta) (deltas Deltas[thing]) {
 	for _, d := range ds {
-		deltas = append(deltas, Delta[thing]{Type: d.Type, FinalStateUnknown: d.FinalStateUnknown, Object: d.Object, Key: d.Key, ResourceVersion: d.ResourceVersion})
+		of := Delta[thing]{Type: d.Type, FinalStateUnknown: d.FinalStateUnknown, Object: d.Object}
+		if d.ResourceVersion != "" {
+			of.List = &List[thing]{Objects: d.Objects, ResourceVersion: d.ResourceVersion}
+		}
+		deltas = append(deltas, of)
 	}
 	return deltas
 }
 
-type batchQueue struct{ *BatchFIFO[thing] }
+// inOrder reads the batches of a queue in the order of arrival.
+type inOrder struct{ *DeltaFIFO[thing] }
 
-func (f batchQueue) pop(ctx context.Context, process func([]delta) error) error {
-	if process == nil {
-		return f.PopBatch(ctx, nil)
-	}
-	return f.PopBatch(ctx, func(batch []Change[thing]) error { return process(all(ofChange, batch)) })
-}
-
-type deltaQueue struct{ *DeltaFIFO[thing] }
-
-func (f deltaQueue) pop(ctx context.Context, process func([]delta) error) error {
+func (f inOrder) pop(ctx context.Context, process func([]delta) error) error {
 	if process == nil {
 		return f.Pop(ctx, nil)
 	}
-	return f.Pop(ctx, func(deltas Deltas[thing]) error { return process(all(ofDelta, deltas)) })
+	return f.Pop(ctx, func(batch Batch[thing]) error { return process(all(ofDelta, batch.Deltas)) })
+}
+
+// byObject reads the batches of a queue by object, one object after the other.
+type byObject struct{ *DeltaFIFO[thing] }
+
+func (f byObject) pop(ctx context.Context, process func([]delta) error) error {
+	if process == nil {
+		return f.Pop(ctx, nil)
+	}
+	return f.Pop(ctx, func(batch Batch[thing]) error {
+		return process(all(ofDelta, slices.Concat(batch.ByObject()...)))
+	})
 }
 
 // store is a consumer's store that can be looked into while it is written.
@@ -185,7 +183,7 @@ func (s *store) apply(deltas []delta) error {
 			for _, obj := range d.Objects {
 				s.objs[types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}] = obj
 			}
-		case d.Type != Bookmark:
+		case d.Object != nil:
 			s.objs[d.Key] = d.Object
 		}
 	}
@@ -207,9 +205,6 @@ func (s *store) versions() map[string]string {
 // "Added web@1, Deleted(tombstone) db@2, Replaced [a@1 b@2]@7, Bookmark @8".
 func describe[D delta | Delta[thing]](deltas []D) string {
 	name := func(obj thing) string {
-		if obj == nil {
-			return "nil"
-		}
 		return strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/") + "@" + obj.ResourceVersion
 	}
 	var out []string
@@ -223,8 +218,8 @@ func describe[D delta | Delta[thing]](deltas []D) string {
 				objs = append(objs, name(obj))
 			}
 			out = append(out, fmt.Sprintf("Replaced %v@%s", objs, d.ResourceVersion))
-		case d.FinalStateUnknown && d.Object == nil:
-			out = append(out, fmt.Sprintf("%s(tombstone) %s nil", d.Type, strings.TrimPrefix(d.Key.String(), "/")))
+		case d.Object == nil:
+			out = append(out, d.Type.String())
 		case d.FinalStateUnknown:
 			out = append(out, fmt.Sprintf("%s(tombstone) %s", d.Type, name(d.Object)))
 		default:

@@ -17,7 +17,7 @@ func TestEachReceivedObjectIsTransformedOnce(t *testing.T) {
 	ctx := t.Context()
 	known := newStore()
 	calls := map[thing]int{}
-	q := deltaQueue{New(Options[thing]{KnownObjects: known, Transform: func(obj thing) (thing, error) {
+	q := byObject{New(Options[thing]{KnownObjects: known, Transform: func(obj thing) (thing, error) {
 		calls[obj]++
 		out := obj.DeepCopy()
 		out.ResourceVersion += "'"
@@ -31,7 +31,7 @@ func TestEachReceivedObjectIsTransformedOnce(t *testing.T) {
 	require.NoError(t, q.Resync(ctx))
 	assert.Equal(t, "Sync b@3', Sync c@3'", describe(drain(t, q, known)), "a resync transforms nothing")
 	require.NoError(t, q.Delete(ctx, newThing("b", "4")))
-	require.NoError(t, q.Pop(ctx, func(deltas Deltas[thing]) error { return q.AddIfNotPresent(deltas) }))
+	require.NoError(t, q.Pop(ctx, func(batch Batch[thing]) error { return q.AddIfNotPresent(batch.Deltas) }))
 	require.NoError(t, q.Replace(ctx, nil, "5"))
 	assert.Equal(t, "Deleted b@4', Deleted(tombstone) c@3'", describe(drain(t, q, known)), "nor does putting back, nor a tombstone")
 	for obj, n := range calls {
@@ -54,7 +54,7 @@ func TestFailingTransformQueuesNothing(t *testing.T) {
 		"no name":   {func(obj thing) (thing, error) { obj.Name = ""; return obj, nil }, ErrInvalidObject},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := deltaQueue{New(Options[thing]{KnownObjects: newStore(newThing("ns/bad", "0")), Transform: func(obj thing) (thing, error) {
+			q := byObject{New(Options[thing]{KnownObjects: newStore(newThing("ns/bad", "0")), Transform: func(obj thing) (thing, error) {
 				if obj.Name == "bad" {
 					return tc.transform(obj)
 				}
@@ -79,8 +79,8 @@ func TestFailingTransformQueuesNothing(t *testing.T) {
 // Promise deltafifo/8
 func TestTransformRunsWithoutALock(t *testing.T) {
 	t.Parallel()
-	var q deltaQueue
-	q = deltaQueue{New(Options[thing]{Transform: func(obj thing) (thing, error) {
+	var q byObject
+	q = byObject{New(Options[thing]{Transform: func(obj thing) (thing, error) {
 		_ = q.Len()
 		return obj, nil
 	}})}
@@ -89,7 +89,7 @@ func TestTransformRunsWithoutALock(t *testing.T) {
 
 func TestPanicOfTransformLeavesTheQueueUsable(t *testing.T) {
 	t.Parallel()
-	q := deltaQueue{New(Options[thing]{Transform: func(obj thing) (thing, error) {
+	q := byObject{New(Options[thing]{Transform: func(obj thing) (thing, error) {
 		if obj.Name == "bad" {
 			panic("transform")
 		}
@@ -108,13 +108,39 @@ func (brokenStore) All() iter.Seq[thing]                   { return func(func(th
 
 func TestPanicOfKnownObjectsLeavesTheQueueUsable(t *testing.T) {
 	t.Parallel()
-	q := deltaQueue{New(Options[thing]{KnownObjects: brokenStore{}})}
+	q := byObject{New(Options[thing]{KnownObjects: brokenStore{}})}
 	ctx := context.Background()
-	assert.PanicsWithValue(t, "Get", func() { _ = q.Delete(ctx, newThing("a", "1")) })
-	assert.PanicsWithValue(t, "All", func() { _ = q.Replace(ctx, []thing{newThing("a", "1")}, "1") })
-	assert.PanicsWithValue(t, "All", func() { _ = q.Resync(ctx) })
+	require.NoError(t, q.Delete(ctx, newThing("a", "1")))
+	assert.PanicsWithValue(t, "Get", func() { _ = q.pop(ctx, mustNotRun(t)) })
+	require.NoError(t, q.Replace(ctx, []thing{newThing("a", "1")}, "1"))
+	assert.PanicsWithValue(t, "All", func() { _ = q.pop(ctx, mustNotRun(t)) })
+	require.NoError(t, q.Resync(ctx))
+	assert.PanicsWithValue(t, "All", func() { _ = q.pop(ctx, mustNotRun(t)) })
 	assert.PanicsWithValue(t, "Get", func() { q.Known(keyNamed("a")) })
-	assert.Zero(t, q.Len(), "nothing was written half")
+	assert.Zero(t, q.Len())
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	assert.Equal(t, "Added a@1", describe(drain(t, q, nil)))
+}
+
+// A store may ask the queue, as it is never called with the queue locked.
+type askingStore struct {
+	*store
+	ask func()
+}
+
+func (s askingStore) Get(key types.NamespacedName) (thing, bool) { s.ask(); return s.store.Get(key) }
+func (s askingStore) All() iter.Seq[thing]                       { s.ask(); return s.store.All() }
+
+// Promise deltafifo/8
+func TestKnownObjectsAreAskedWithoutALock(t *testing.T) {
+	t.Parallel()
+	var q byObject
+	asked := 0
+	q = byObject{New(Options[thing]{KnownObjects: askingStore{newStore(newThing("a", "1")), func() { asked++; q.Len() }}})}
+	q.Known(keyNamed("a"))
+	require.NoError(t, q.Delete(t.Context(), newThing("a", "1")))
+	require.NoError(t, q.Resync(t.Context()))
+	require.NoError(t, q.Replace(t.Context(), nil, "1"))
+	assert.Equal(t, "Deleted a@1", describe(popOnce(t, q)))
+	assert.Equal(t, 4, asked)
 }

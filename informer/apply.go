@@ -70,7 +70,7 @@ const maxScratch = 64
 // apply applies what is pending of a source.
 //
 // It returns when all of them are published, so the queue counts them as pending until then.
-func (a *applier[T]) apply(s *source[T], changes []deltafifo.Change[T]) {
+func (a *applier[T]) apply(s *source[T], changes deltafifo.Deltas[T]) {
 	for some := range slices.Chunk(changes, applyAtOnce) {
 		a.change(func() {
 			a.records = slices.Grow(a.records, len(some))
@@ -102,7 +102,7 @@ func (a *applier[T]) change(f func()) {
 }
 
 // applyOne applies one change to the batch. Like all that it calls, it needs mu.
-func (a *applier[T]) applyOne(s *source[T], c *deltafifo.Change[T]) {
+func (a *applier[T]) applyOne(s *source[T], c *deltafifo.Delta[T]) {
 	switch c.Type {
 	case deltafifo.Added, deltafifo.Updated:
 		if a.keeps(s, c.Object) {
@@ -115,11 +115,11 @@ func (a *applier[T]) applyOne(s *source[T], c *deltafifo.Change[T]) {
 		a.delete(c.Object)
 		a.reach(s, c.Object.GetResourceVersion())
 	case deltafifo.Replaced:
-		a.replace(s, c.Collection.Objects, c.Collection.ResourceVersion)
+		a.replace(s, c.List.Objects, c.List.ResourceVersion)
 	case deltafifo.Bookmark:
 		// A bookmark has no object: it only says that the server has sent everything
 		// up to its version. Selective watches move on by it.
-		a.reach(s, c.Collection.ResourceVersion)
+		a.reach(s, c.List.ResourceVersion)
 	}
 }
 

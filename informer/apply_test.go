@@ -59,17 +59,17 @@ func TestASourceIsSyncedWhenItsFirstListIsApplied(t *testing.T) {
 	require.NoError(t, err)
 	s := inf.applier.progress.sources[0]
 	p := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "u", ResourceVersion: "2"}}
-	for _, before := range []deltafifo.Change[*pod]{
-		{Type: deltafifo.Bookmark, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "1"}},
+	for _, before := range []deltafifo.Delta[*pod]{
+		{Type: deltafifo.Bookmark, List: &deltafifo.List[*pod]{ResourceVersion: "1"}},
 		{Type: deltafifo.Added, Object: p},
 		{Type: deltafifo.Deleted, Object: p},
 	} {
-		inf.applier.apply(s, []deltafifo.Change[*pod]{before})
+		inf.applier.apply(s, deltafifo.Deltas[*pod]{before})
 		assert.ErrorContains(t, inf.applier.progress.unlisted(), "the reflector is", before.Type)
 	}
-	inf.applier.apply(s, []deltafifo.Change[*pod]{{Type: deltafifo.Replaced, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "3"}}})
+	inf.applier.apply(s, deltafifo.Deltas[*pod]{{Type: deltafifo.Replaced, List: &deltafifo.List[*pod]{ResourceVersion: "3"}}})
 	assert.NoError(t, inf.applier.progress.unlisted())
-	inf.applier.apply(s, []deltafifo.Change[*pod]{{Type: deltafifo.Bookmark, Collection: &deltafifo.Collection[*pod]{ResourceVersion: "4"}}})
+	inf.applier.apply(s, deltafifo.Deltas[*pod]{{Type: deltafifo.Bookmark, List: &deltafifo.List[*pod]{ResourceVersion: "4"}}})
 	assert.NoError(t, inf.applier.progress.unlisted(), "it stays so")
 }
 
@@ -80,11 +80,11 @@ func TestLongQueueIsAppliedInParts(t *testing.T) {
 	require.NoError(t, err)
 	applied := 0
 	inf.applier.metrics = counter{&applied}
-	var deltas []deltafifo.Change[*pod]
+	var deltas deltafifo.Deltas[*pod]
 	for i := range 2*applyAtOnce + 1 {
 		p := labelled("1")
 		p.Name, p.ResourceVersion = fmt.Sprint(i), fmt.Sprint(i+1)
-		deltas = append(deltas, deltafifo.Change[*pod]{Type: deltafifo.Added, Object: p})
+		deltas = append(deltas, deltafifo.Delta[*pod]{Type: deltafifo.Added, Object: p})
 	}
 	inf.applier.apply(inf.applier.progress.sources[0], deltas)
 	assert.Equal(t, 3, applied)

@@ -68,30 +68,35 @@ func (c *classic[T]) run(t *testing.T) (stop func()) {
 	}
 }
 
-// process brings the store to each state of one object in turn.
-func (c *classic[T]) process(deltas deltafifo.Deltas[T]) error {
-	if c.failing != nil && c.failing() {
-		return c.queue.AddIfNotPresent(deltas)
-	}
-	for _, d := range deltas {
-		if err := c.apply(d); err != nil {
-			return err
+// process brings the store to each state of each object in turn.
+func (c *classic[T]) process(batch deltafifo.Batch[T]) error {
+	for _, deltas := range batch.ByObject() {
+		if c.failing != nil && c.failing() {
+			if err := c.queue.AddIfNotPresent(deltas); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, d := range deltas {
+			if err := c.apply(d); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 func (c *classic[T]) apply(d deltafifo.Delta[T]) error {
-	e := Event[T]{Key: d.Key, Origin: Watch}
+	e := Event[T]{Key: d.Key(), Origin: Watch}
 	b := c.store.Batch()
 	defer b.Discard()
-	old, known := b.Get(d.Key)
+	old, known := b.Get(d.Key())
 	another := known && d.Type != deltafifo.Deleted && old.GetUID() != d.Object.GetUID()
 	switch {
 	case d.Type == deltafifo.Deleted && !known:
 		return nil
 	case d.Type == deltafifo.Deleted || another:
-		b.Delete(d.Key)
+		b.Delete(d.Key())
 		e.Type, e.Old, e.FinalStateUnknown = Deleted, old, another || d.FinalStateUnknown
 		if !e.FinalStateUnknown {
 			e.New = d.Object

@@ -25,13 +25,13 @@ import (
 // An idle consumer costs neither a goroutine nor a stack: a program may have
 // informers of hundreds of collections in which little happens.
 type consumer[T Object] struct {
-	queue   *deltafifo.BatchFIFO[T]
+	queue   *deltafifo.DeltaFIFO[T]
 	state   atomic.Int32 // a consumerState
 	working sync.WaitGroup
 
 	// Set by start.
 	ctx     context.Context //nolint:containedctx // that of start, until stop
-	process func([]deltafifo.Change[T]) error
+	process func(deltafifo.Batch[T]) error
 	workFn  func() // c.work, made once, so that to start it allocates nothing
 
 	// exited is closed when a call of process has ended its goroutine.
@@ -56,7 +56,7 @@ var errApplyExited = errors.New("a function that was called while changes were a
 // start makes the consumer call process with each batch that is queued from now on,
 // until ctx ends. If process ends its goroutine, nothing can be applied any more: the queue
 // is closed, and exited. Start is called once, before the first write.
-func (c *consumer[T]) start(ctx context.Context, process func([]deltafifo.Change[T]) error) {
+func (c *consumer[T]) start(ctx context.Context, process func(deltafifo.Batch[T]) error) {
 	c.ctx, c.process, c.workFn = ctx, process, c.work
 	c.state.Store(int32(consumerIdle))
 }
@@ -100,8 +100,8 @@ func (c *consumer[T]) wake() {
 	}
 }
 
-// stop keeps process from being called again, and waits for a call that is running. The
-// queue must be closed, and idle unless the context of start has ended or process has exited.
+// stop waits until what is queued is applied, the context of start has ended or process has
+// exited; then process is not called again. The queue must be closed.
 func (c *consumer[T]) stop() {
 	c.state.Store(int32(consumerStopped))
 	c.working.Wait()
@@ -117,9 +117,9 @@ func (c *consumer[T]) work() {
 		c.working.Done()
 	}()
 	for {
-		// There is one consumer, so PopBatch does not wait for what Len has seen.
+		// There is one consumer, so Pop does not wait for what Len has seen.
 		for c.queue.Len() > 0 {
-			if c.queue.PopBatch(c.ctx, c.process) != nil {
+			if c.queue.Pop(c.ctx, c.process) != nil {
 				// The context has ended. The state stays: no other goroutine is to try.
 				returned = true
 				return

@@ -17,8 +17,8 @@ import (
 )
 
 // startConsumer returns a consumer that calls process, and its queue.
-func startConsumer(ctx context.Context, process func([]deltafifo.Change[*pod]) error) *consumer[*pod] {
-	c := &consumer[*pod]{queue: deltafifo.NewBatch[*pod](deltafifo.BatchOptions{Limit: 4})}
+func startConsumer(ctx context.Context, process func(deltafifo.Batch[*pod]) error) *consumer[*pod] {
+	c := &consumer[*pod]{queue: deltafifo.New(deltafifo.Options[*pod]{Limit: 4})}
 	c.start(ctx, process)
 	return c
 }
@@ -39,15 +39,17 @@ func TestConsumerOverlooksNoWriteWhileItEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var applied int
-	c := startConsumer(ctx, func(batch []deltafifo.Change[*pod]) error {
-		applied += len(batch)
+	called := make(chan struct{}, 1)
+	c := startConsumer(ctx, func(batch deltafifo.Batch[*pod]) error {
+		applied += len(batch.Deltas)
+		called <- struct{}{}
 		return nil
 	})
 	const writes = 50_000
 	for i := range writes {
 		require.NoError(t, enqueue(ctx, c, i))
 		select {
-		case <-c.queue.Idle():
+		case <-called:
 		case <-ctx.Done():
 			require.Fail(t, "a change is not applied", "write %d of %d, state %d", i, writes, c.state.Load())
 		}
@@ -70,7 +72,7 @@ func TestConsumerRestsOnlyIfNothingWasQueuedMeanwhile(t *testing.T) {
 	require.NoError(t, enqueue(t.Context(), c, 1))
 	assert.False(t, c.rest(), "there is something to apply")
 	assert.Equal(t, consumerRunning, consumerState(c.state.Load()))
-	require.NoError(t, c.queue.PopBatch(t.Context(), func([]deltafifo.Change[*pod]) error { return nil }))
+	require.NoError(t, c.queue.Pop(t.Context(), func(deltafifo.Batch[*pod]) error { return nil }))
 	assert.True(t, c.rest(), "there is nothing left")
 	assert.Equal(t, consumerIdle, consumerState(c.state.Load()))
 
@@ -88,9 +90,9 @@ func TestConsumerHasOneGoroutineForManyWriters(t *testing.T) {
 	defer cancel()
 	const writers, each = 8, 2000
 	var inside, applied atomic.Int64
-	c := startConsumer(ctx, func(batch []deltafifo.Change[*pod]) error {
+	c := startConsumer(ctx, func(batch deltafifo.Batch[*pod]) error {
 		assert.Equal(t, int64(1), inside.Add(1), "calls at once")
-		applied.Add(int64(len(batch)))
+		applied.Add(int64(len(batch.Deltas)))
 		inside.Add(-1)
 		return nil
 	})
@@ -109,14 +111,9 @@ func TestConsumerHasOneGoroutineForManyWriters(t *testing.T) {
 	for range writers {
 		require.NoError(t, <-written)
 	}
-	select {
-	case <-c.queue.Idle():
-	case <-ctx.Done():
-		require.Fail(t, "some changes are not applied")
-	}
-	assert.Equal(t, int64(writers*each), applied.Load())
-	cancel()
+	c.queue.Close()
 	c.stop()
+	assert.Equal(t, int64(writers*each), applied.Load())
 }
 
 func TestConsumerStopWaitsForWhatIsAppliedAndDropsTheRest(t *testing.T) {
@@ -125,9 +122,9 @@ func TestConsumerStopWaitsForWhatIsAppliedAndDropsTheRest(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		release := make(chan struct{})
 		var batches []int
-		c := startConsumer(ctx, func(batch []deltafifo.Change[*pod]) error {
+		c := startConsumer(ctx, func(batch deltafifo.Batch[*pod]) error {
 			<-release
-			batches = append(batches, len(batch))
+			batches = append(batches, len(batch.Deltas))
 			return nil
 		})
 		require.NoError(t, enqueue(ctx, c, 1))
@@ -153,7 +150,7 @@ func TestConsumerStopWaitsForWhatIsAppliedAndDropsTheRest(t *testing.T) {
 
 func TestConsumerDoesNothingBeforeStart(t *testing.T) {
 	t.Parallel()
-	c := &consumer[*pod]{queue: deltafifo.NewBatch[*pod](deltafifo.BatchOptions{})}
+	c := &consumer[*pod]{queue: deltafifo.New(deltafifo.Options[*pod]{})}
 	require.NoError(t, enqueue(t.Context(), c, 1))
 	assert.Equal(t, consumerStopped, consumerState(c.state.Load()))
 	assert.Equal(t, 1, c.queue.Len())
@@ -203,7 +200,7 @@ func TestWhatIsQueuedIsAppliedIfTheReflectorGivesUp(t *testing.T) {
 				var applied []int
 				ended := make(chan error, 1)
 				go func() {
-					ended <- s.run(ctx, func(_ *source[*pod], batch []deltafifo.Change[*pod]) {
+					ended <- s.run(ctx, func(_ *source[*pod], batch deltafifo.Deltas[*pod]) {
 						<-release
 						applied = append(applied, len(batch))
 					})

@@ -69,7 +69,7 @@
 //
 //	words     event.go  hash.go  shardfilter.go  health.go  metrics.go  options.go
 //	          version.go  history.go  signal.go  logname.go
-//	source    consumer.go  source.go  ◀── reflector (watch.go), deltafifo (batch_fifo.go)
+//	source    consumer.go  source.go  ◀── reflector (watch.go), deltafifo (delta_fifo.go)
 //	progress  rangestate.go  progress.go  how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)
 //	handlers  resync.go  runner.go    ◀── internal/eventlog (cursor.go)

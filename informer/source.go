@@ -32,10 +32,9 @@ type source[T Object] struct {
 	log       *slog.Logger // names the namespace
 	lw        reflector.ListerWatcher[T]
 	reflector *reflector.Reflector[T]
-	queue     *deltafifo.BatchFIFO[T]
+	queue     *deltafifo.DeltaFIFO[T]
 	consumer  consumer[T]
 	store     *indexer.Indexer[T]
-	stopping  <-chan struct{} // closed when what is queued need not be applied any more
 
 	// How far the changes are part of the cache: listed once the first list is,
 	// rv for what is applied, reached for what is published. See progress, which
@@ -78,7 +77,7 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 	namespace := s.namespace
 	s.store = store
 	s.log = opts.Logger
-	s.queue = deltafifo.NewBatch[T](deltafifo.BatchOptions{Limit: opts.QueueLimit})
+	s.queue = deltafifo.New(deltafifo.Options[T]{KnownObjects: store, Limit: opts.QueueLimit})
 	// Only then: with a single source the namespace says nothing.
 	if namespace != "" {
 		s.log = s.log.With("namespace", namespace)
@@ -105,27 +104,21 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 
 // run reflects, and calls apply with each batch of changes, until ctx ends or the
 // reflector fails for good. It is called once. It returns when apply has returned.
-func (s *source[T]) run(ctx context.Context, apply func(*source[T], []deltafifo.Change[T])) error {
+func (s *source[T]) run(ctx context.Context, apply func(*source[T], deltafifo.Deltas[T])) error {
 	// No context of its own: one that watches are derived from takes half a kilobyte.
-	s.stopping = ctx.Done()
-	s.consumer.start(ctx, func(batch []deltafifo.Change[T]) error {
-		apply(s, batch)
+	s.consumer.start(ctx, func(batch deltafifo.Batch[T]) error {
+		apply(s, batch.Deltas)
 		return nil
 	})
 	// In this goroutine: it is the only one of an informer in which nothing happens.
 	err := s.reflector.Run(ctx)
-	return s.finish(ctx, err)
+	return s.finish(err)
 }
 
-// finish waits until nothing is applied any more. What is queued is applied, unless ctx has
-// ended: then it is dropped. It returns why the source has ended, if not because of ctx.
-func (s *source[T]) finish(ctx context.Context, err error) error {
+// finish waits until nothing is applied any more. What is queued is applied, unless the context
+// of run has ended: then it is dropped. It returns why the source has ended, if not because of that.
+func (s *source[T]) finish(err error) error {
 	s.queue.Close()
-	select {
-	case <-s.queue.Idle():
-	case <-ctx.Done():
-	case <-s.consumer.exited.wait():
-	}
 	s.consumer.stop()
 	switch {
 	case s.consumer.exited.isClosed():
@@ -189,22 +182,9 @@ func (s *sink[T]) Broken() error {
 // write for a long time.
 func (s *sink[T]) WhenBroken(f func(error)) { s.consumer.whenExited(f) }
 
-// Known returns the newest version that was queued. The cache lags behind the
-// queue, so it waits until everything queued is applied: a relist that kept an
-// older version would undo the change. Nothing is queued meanwhile, as the
-// reflector, which calls this, is the only producer; so it waits at most once per
-// list.
-func (s *sink[T]) Known(key types.NamespacedName) (T, bool) {
-	if idle := s.queue.Idle(); !isClosed(idle) {
-		select {
-		case <-idle:
-		case <-s.stopping:
-		case <-s.consumer.exited.wait():
-			// The informer is stopping: what is returned is not applied any more.
-		}
-	}
-	return s.store.Snapshot().Get(key)
-}
+// Known returns the newest version that was queued, and has perhaps not been applied yet: a
+// relist that kept an older version would undo the change.
+func (s *sink[T]) Known(key types.NamespacedName) (T, bool) { return s.queue.Known(key) }
 
 // Contents returns what is in the cache of what this source states, for audits. It
 // lags behind the queue, and audits allow for that.

@@ -30,7 +30,7 @@ func TestAtLeastComparesNumbersOfAnyLength(t *testing.T) {
 
 // history is a random one: versions out of order, deletions with the version
 // before, bookmarks, lists that go back, versions that are no numbers, or none.
-func randomDeltas(rnd *rand.Rand, exotic bool) []deltafifo.Change[*pod] {
+func randomDeltas(rnd *rand.Rand, exotic bool) deltafifo.Deltas[*pod] {
 	at := 100
 	version := func() string {
 		switch at += 1 + rnd.IntN(3); {
@@ -45,18 +45,18 @@ func randomDeltas(rnd *rand.Rand, exotic bool) []deltafifo.Change[*pod] {
 	pods := func(rv string) *pod {
 		return &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint(rnd.IntN(5)), UID: "u", ResourceVersion: rv}}
 	}
-	list := func(rv string) deltafifo.Change[*pod] {
-		return deltafifo.Change[*pod]{Type: deltafifo.Replaced, Collection: &deltafifo.Collection[*pod]{Objects: []*pod{pods(rv)}, ResourceVersion: rv}}
+	list := func(rv string) deltafifo.Delta[*pod] {
+		return deltafifo.Delta[*pod]{Type: deltafifo.Replaced, List: &deltafifo.List[*pod]{Objects: []*pod{pods(rv)}, ResourceVersion: rv}}
 	}
-	deltas := []deltafifo.Change[*pod]{list("100")}
+	deltas := deltafifo.Deltas[*pod]{list("100")}
 	for range 50 {
 		p := pods(version())
-		d := deltafifo.Change[*pod]{Type: deltafifo.Updated, Object: p}
+		d := deltafifo.Delta[*pod]{Type: deltafifo.Updated, Object: p}
 		switch rnd.IntN(10) {
 		case 0, 1:
 			d.Type = deltafifo.Deleted
 		case 2:
-			d = deltafifo.Change[*pod]{Type: deltafifo.Bookmark, Collection: &deltafifo.Collection[*pod]{ResourceVersion: version()}}
+			d = deltafifo.Delta[*pod]{Type: deltafifo.Bookmark, List: &deltafifo.List[*pod]{ResourceVersion: version()}}
 		case 3:
 			if d = list(version()); exotic && rnd.IntN(3) == 0 {
 				at = rnd.IntN(at + 1) // the versions begin again
@@ -70,7 +70,7 @@ func randomDeltas(rnd *rand.Rand, exotic bool) []deltafifo.Change[*pod] {
 
 // versionsAfter applies a history in batches that end at the given places, and
 // returns the version of the cache at each of them.
-func versionsAfter(t *testing.T, deltas []deltafifo.Change[*pod], ends []int) map[int][2]string {
+func versionsAfter(t *testing.T, deltas deltafifo.Deltas[*pod], ends []int) map[int][2]string {
 	t.Helper()
 	inf, err := New(newCluster().source(), Options[*pod]{})
 	require.NoError(t, err)

@@ -35,13 +35,13 @@ func queued(t *testing.T, s *ordered) *deltafifo.DeltaFIFO[*corev1.ConfigMap] {
 	go func() {
 		var err error
 		for !errors.Is(err, deltafifo.ErrClosed) {
-			err = q.Pop(context.Background(), func(deltas deltafifo.Deltas[*corev1.ConfigMap]) error {
-				for _, d := range deltas {
-					if err := applyDelta(s, d); err != nil {
-						return errors.Join(err, q.AddIfNotPresent(deltas))
+			err = q.Pop(context.Background(), func(batch deltafifo.Batch[*corev1.ConfigMap]) (err error) {
+				for _, deltas := range batch.ByObject() {
+					if failed := applyDeltas(s, deltas); failed != nil {
+						err = errors.Join(err, failed, q.AddIfNotPresent(deltas))
 					}
 				}
-				return nil
+				return err
 			})
 		}
 		popped <- err
@@ -53,9 +53,15 @@ func queued(t *testing.T, s *ordered) *deltafifo.DeltaFIFO[*corev1.ConfigMap] {
 	return q
 }
 
-func applyDelta(s *ordered, d deltafifo.Delta[*corev1.ConfigMap]) error {
-	if d.Type == deltafifo.Deleted {
-		return s.Delete(context.Background(), d.Object)
+func applyDeltas(s *ordered, deltas deltafifo.Deltas[*corev1.ConfigMap]) error {
+	for _, d := range deltas {
+		write := s.Update
+		if d.Type == deltafifo.Deleted {
+			write = s.Delete
+		}
+		if err := write(context.Background(), d.Object); err != nil {
+			return err
+		}
 	}
-	return s.Update(context.Background(), d.Object)
+	return nil
 }

@@ -100,24 +100,29 @@ func (c *chain) loop(ctx context.Context) error {
 	}
 }
 
-// apply brings the store up to date, and then calls the handler, which therefore
-// finds in the store what it is called for.
-func (c *chain) apply(deltas deltafifo.Deltas[*corev1.ConfigMap]) error {
-	if err := c.write(deltas); err != nil {
-		// They go to the back of the line, unless newer deltas are there already.
-		return errors.Join(fmt.Errorf("%w; %s is put back", err, deltas.Newest().Key.Name), c.queue.AddIfNotPresent(deltas))
-	}
-	for _, d := range deltas {
-		if _, tombstone := d.Tombstone(); tombstone {
-			c.transcript.Say("handler", "%s %s: a tombstone, its last state was not seen", d.Type, d.Key.Name)
-		} else {
-			c.transcript.Say("handler", "%s %s", d.Type, d.Key.Name)
+// apply brings the store up to date with each object, and then calls the handler, which
+// therefore finds in the store what it is called for.
+func (c *chain) apply(batch deltafifo.Batch[*corev1.ConfigMap]) error {
+	var errs []error
+	for _, deltas := range batch.ByObject() {
+		if err := c.write(deltas); err != nil {
+			// They go to the back of the queue, unless newer deltas are there already.
+			err = fmt.Errorf("%w; %s is put back", err, deltas.Newest().Key().Name)
+			errs = append(errs, err, c.queue.AddIfNotPresent(deltas))
+			continue
+		}
+		for _, d := range deltas {
+			if d.FinalStateUnknown {
+				c.transcript.Say("handler", "%s %s: a tombstone, its last state was not seen", d.Type, d.Key().Name)
+			} else {
+				c.transcript.Say("handler", "%s %s", d.Type, d.Key().Name)
+			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// write writes all of the deltas to the store, or none.
+// write writes all deltas of an object to the store, or none.
 func (c *chain) write(deltas deltafifo.Deltas[*corev1.ConfigMap]) error {
 	if c.full.CompareAndSwap(true, false) {
 		return errors.New("the disk is full")
@@ -126,7 +131,7 @@ func (c *chain) write(deltas deltafifo.Deltas[*corev1.ConfigMap]) error {
 	defer batch.Discard()
 	for _, d := range deltas {
 		if d.Type == deltafifo.Deleted {
-			batch.Delete(d.Key)
+			batch.Delete(d.Key())
 		} else if _, _, err := batch.Set(d.Object); err != nil {
 			return err
 		}

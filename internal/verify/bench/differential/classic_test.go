@@ -81,10 +81,10 @@ func (w *world) makeOurChain(to *chains) (*deltafifo.DeltaFIFO[*corev1.Pod], *re
 	w.ourStore = store
 	w.runs = append(w.runs, func() { _ = r.Run(w.ctx) }, func() {
 		for w.ctx.Err() == nil {
-			err := queue.Pop(w.ctx, func(deltas deltafifo.Deltas[*corev1.Pod]) error {
+			err := queue.Pop(w.ctx, func(batch deltafifo.Batch[*corev1.Pod]) error {
 				initial := !queue.HasSynced()
-				for _, d := range deltas {
-					if err := end.apply(d.Key, d.Object, d.Type == deltafifo.Deleted, d.FinalStateUnknown, initial); err != nil {
+				for _, d := range slices.Concat(batch.ByObject()...) {
+					if err := end.apply(d.Key(), d.Object, d.Type == deltafifo.Deleted, d.FinalStateUnknown, initial); err != nil {
 						return err
 					}
 				}

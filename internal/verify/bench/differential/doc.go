@@ -116,9 +116,9 @@
 //	Q7  A bucket in a MaxOf: client-go takes a token at once, also for an item
 //	    that another limiter delays for longer; here when the item is due.
 //	    Because: retries of other items would wait for tokens that are not used.
-//	F1  A DeltaFIFO that is written to before it is given a list: client-go's is
-//	    synced at once; here when that change has been processed, and the first
-//	    list too if it came before that.
+//	F1  A DeltaFIFO that is written to before it is given a list, or is given an
+//	    empty one: client-go's is synced at once; here when that change has been
+//	    processed, and the first list too if it came before that.
 //	    Because: HasSynced means that the consumer has it.
 //	F2  A DeltaFIFO after Close: client-go's accepts changes; here they fail.
 //	    Because: no consumer will receive them.

@@ -31,7 +31,7 @@ func TestHotPathsAllocateNoMoreThanTheyDid(t *testing.T) {
 	ks := keysOf(ps)
 	batch := make([]*corev1.Pod, 100)
 
-	batched, classic := newOurBatchFIFO(), newOurDeltaFIFO()
+	batched, classic := newOursInOrder(), newOursByObject()
 
 	for _, path := range []struct {
 		name string

@@ -46,8 +46,8 @@ type fifos struct {
 }
 
 var (
-	batchFIFOs = fifos{clientGo + " RealFIFO", newOurBatchFIFO, newRealFIFO}
-	deltaFIFOs = fifos{clientGo + " DeltaFIFO", newOurDeltaFIFO, newDeltaFIFO}
+	batchFIFOs = fifos{clientGo + " RealFIFO", newOursInOrder, newRealFIFO}
+	deltaFIFOs = fifos{clientGo + " DeltaFIFO", newOursByObject, newDeltaFIFO}
 )
 
 func compareFIFOs(work, does string, per int, want bench.Target, f fifos, subject func(fifo) bench.Subject) bench.Row {
@@ -100,23 +100,23 @@ func fillUp(changes, objects int) func(fifo) bench.Subject {
 	}
 }
 
-// ourBatchFIFO is the batch queue, which the informer uses.
-type ourBatchFIFO struct {
-	q   *deltafifo.BatchFIFO[*corev1.Pod]
+// oursInOrder is our queue, read in the order of arrival as the informer does.
+type oursInOrder struct {
+	q   *deltafifo.DeltaFIFO[*corev1.Pod]
 	ctx context.Context
 }
 
-func newOurBatchFIFO() fifo {
-	return ourBatchFIFO{deltafifo.NewBatch[*corev1.Pod](deltafifo.BatchOptions{}), running()}
+func newOursInOrder() fifo {
+	return oursInOrder{deltafifo.New(deltafifo.Options[*corev1.Pod]{}), running()}
 }
 
-func (f ourBatchFIFO) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
-func (f ourBatchFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
+func (f oursInOrder) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
+func (f oursInOrder) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
 
-func (f ourBatchFIFO) Pop() (n int) {
-	check(f.q.PopBatch(f.ctx, func(batch []deltafifo.Change[*corev1.Pod]) error {
-		for i := range batch {
-			if all := batch[i].Collection; all != nil {
+func (f oursInOrder) Pop() (n int) {
+	check(f.q.Pop(f.ctx, func(batch deltafifo.Batch[*corev1.Pod]) error {
+		for i := range batch.Deltas {
+			if all := batch.Deltas[i].List; all != nil {
 				n += len(all.Objects)
 			} else {
 				n++
@@ -127,22 +127,24 @@ func (f ourBatchFIFO) Pop() (n int) {
 	return n
 }
 
-// ourDeltaFIFO is our DeltaFIFO.
-type ourDeltaFIFO struct {
+// oursByObject is our queue, read by object.
+type oursByObject struct {
 	q   *deltafifo.DeltaFIFO[*corev1.Pod]
 	ctx context.Context
 }
 
-func newOurDeltaFIFO() fifo {
-	return ourDeltaFIFO{deltafifo.New(deltafifo.Options[*corev1.Pod]{}), running()}
+func newOursByObject() fifo {
+	return oursByObject{deltafifo.New(deltafifo.Options[*corev1.Pod]{}), running()}
 }
 
-func (f ourDeltaFIFO) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
-func (f ourDeltaFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
+func (f oursByObject) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
+func (f oursByObject) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
 
-func (f ourDeltaFIFO) Pop() (n int) {
-	check(f.q.Pop(f.ctx, func(deltas deltafifo.Deltas[*corev1.Pod]) error {
-		n = len(deltas)
+func (f oursByObject) Pop() (n int) {
+	check(f.q.Pop(f.ctx, func(batch deltafifo.Batch[*corev1.Pod]) error {
+		for _, deltas := range batch.ByObject() {
+			n += len(deltas)
+		}
 		return nil
 	}))
 	return n

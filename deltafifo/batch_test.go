@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newBatchQueue() batchQueue {
-	return batchQueue{NewBatch[thing](BatchOptions{})}
+func newInOrder() inOrder {
+	return inOrder{New(Options[thing]{})}
 }
 
 // Promise deltafifo/12
 func TestBatchIsEverythingPendingHoweverMuchAndWhateverKind(t *testing.T) {
 	t.Parallel()
-	q := newBatchQueue()
+	q := newInOrder()
 	ctx := t.Context()
 	require.NoError(t, q.Add(ctx, newThing("a", "1")))
 	require.NoError(t, q.Update(ctx, newThing("a", "2")))
@@ -40,7 +40,7 @@ func TestBatchIsEverythingPendingHoweverMuchAndWhateverKind(t *testing.T) {
 // Promise deltafifo/13
 func TestReplaceIsOneDeltaThatKeepsTheSlice(t *testing.T) {
 	t.Parallel()
-	q := newBatchQueue()
+	q := newInOrder()
 	objs := []thing{newThing("a", "1"), newThing("b", "1")}
 	require.NoError(t, q.Replace(t.Context(), objs, "7"))
 	assert.Equal(t, 1, q.Len())
@@ -53,7 +53,7 @@ func TestReplaceIsOneDeltaThatKeepsTheSlice(t *testing.T) {
 func TestReplaceCountsAsOneDeltaAgainstTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := batchQueue{NewBatch[thing](BatchOptions{Limit: 2})}
+		q := inOrder{New(Options[thing]{Limit: 2})}
 		long := make([]thing, 100)
 		for i := range long {
 			long[i] = newThing(strconv.Itoa(i), "1")
@@ -75,7 +75,7 @@ func TestReplaceCountsAsOneDeltaAgainstTheLimit(t *testing.T) {
 
 func TestDeleteOfAnUnknownObjectIsHandedOver(t *testing.T) {
 	t.Parallel()
-	q := newBatchQueue()
+	q := newInOrder()
 	require.NoError(t, q.Delete(t.Context(), newThing("never-seen", "1")))
 	assert.Equal(t, "Deleted never-seen@1", describe(popOnce(t, q)))
 }
@@ -83,41 +83,22 @@ func TestDeleteOfAnUnknownObjectIsHandedOver(t *testing.T) {
 // Promise deltafifo/13
 func TestEmptyReplaceIsABarrierThatHasToBeProcessed(t *testing.T) {
 	t.Parallel()
-	q := newBatchQueue()
+	q := newInOrder()
 	require.NoError(t, q.Replace(t.Context(), nil, "1"))
 	assert.Equal(t, 1, q.Len(), "the consumer may hold objects that it has to drop")
 	assert.Equal(t, "Replaced []@1", describe(popOnce(t, q)))
-}
-
-func TestConsumerMayDoWhatItLikesWithTheBatch(t *testing.T) {
-	t.Parallel()
-	q := newBatchQueue()
-	for round := range 5 {
-		for i := range 5 {
-			require.NoError(t, q.Add(t.Context(), newThing(strconv.Itoa(i), strconv.Itoa(round))))
-		}
-		require.NoError(t, q.PopBatch(t.Context(), func(batch []Change[thing]) error {
-			require.Len(t, batch, 5)
-			for i, c := range batch {
-				require.Equal(t, Change[thing]{Type: Added, Object: newThing(strconv.Itoa(i), strconv.Itoa(round))}, c)
-			}
-			_ = append(batch, Change[thing]{Type: Bookmark, Collection: &Collection[thing]{ResourceVersion: "from the consumer"}})
-			batch[0], batch[4] = batch[4], Change[thing]{Type: Deleted}
-			return nil
-		}))
-	}
 }
 
 // The slots behind the batch are those of later deltas: an append of the consumer
 // must not write into them.
 func TestTheBatchHasNoSpareCapacity(t *testing.T) {
 	t.Parallel()
-	q := batchQueue{NewBatch[thing](BatchOptions{})}
+	q := inOrder{New(Options[thing]{})}
 	for round := range 3 {
 		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		require.NoError(t, q.PopBatch(t.Context(), func(batch []Change[thing]) error {
-			assert.Equal(t, len(batch), cap(batch))
-			_ = append(batch, Change[thing]{Type: Replaced, Collection: &Collection[thing]{ResourceVersion: "garbage"}})
+		require.NoError(t, q.Pop(t.Context(), func(batch Batch[thing]) error {
+			assert.Equal(t, len(batch.Deltas), cap(batch.Deltas))
+			_ = append(batch.Deltas, Delta[thing]{Type: Replaced, List: &List[thing]{ResourceVersion: "garbage"}})
 			return nil
 		}))
 		require.NoError(t, q.Add(t.Context(), newThing("a", "2")))
@@ -132,7 +113,7 @@ func TestTheBatchHasNoSpareCapacity(t *testing.T) {
 func TestZeroLimitIsADefaultAndNegativeIsNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		bounded, unbounded := newBatchQueue(), batchQueue{NewBatch[thing](BatchOptions{Limit: Unbounded})}
+		bounded, unbounded := newInOrder(), inOrder{New(Options[thing]{Limit: unbounded})}
 		obj := newThing("a", "1")
 		for range DefaultLimit {
 			require.NoError(t, bounded.Update(t.Context(), obj))
@@ -148,25 +129,25 @@ func TestZeroLimitIsADefaultAndNegativeIsNone(t *testing.T) {
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, size := range []int{1, 10, 100, 1000} {
-		q := newBatchQueue()
+		q := newInOrder()
 		obj := newThing("ns/a", "1")
-		process := func([]Change[thing]) error { return nil }
+		process := func(Batch[thing]) error { return nil }
 		allocs := testing.AllocsPerRun(100, func() {
 			for range size {
 				_ = q.Update(t.Context(), obj)
 			}
-			_ = q.PopBatch(t.Context(), process)
+			_ = q.Pop(t.Context(), process)
 		})
 		assert.Zero(t, allocs, "batches of %d", size)
 	}
 }
 
-// Promise deltafifo/14
+// Promise deltafifo/11
 func TestProcessedObjectsCanBeCollected(t *testing.T) {
 	t.Parallel()
-	for name, newQueue := range map[string]maker{"BatchFIFO": implementations["BatchFIFO"], "DeltaFIFO": implementations["DeltaFIFO"]} {
+	for name, newQueue := range map[string]maker{"in order": implementations["in order"], "by object": implementations["by object"]} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueue(Unbounded, newStore())
+			q := newQueue(unbounded, newStore())
 			var refs []weak.Pointer[thingValue]
 			write := func(obj thing, write func(context.Context, thing) error) {
 				refs = append(refs, weak.Make(obj))
@@ -190,36 +171,4 @@ func TestProcessedObjectsCanBeCollected(t *testing.T) {
 			runtime.KeepAlive(q)
 		})
 	}
-}
-
-func TestQueueIsIdleWhenAllThatWasWrittenIsProcessed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := newBatchQueue()
-		isIdle := func(idle <-chan struct{}) bool {
-			synctest.Wait()
-			select {
-			case <-idle:
-				return true
-			default:
-				return false
-			}
-		}
-		require.True(t, isIdle(q.Idle()), "nothing was written")
-		require.NoError(t, q.Add(t.Context(), newThing("a", "1")))
-		pending := q.Idle()
-		require.False(t, isIdle(pending))
-		require.NoError(t, q.PopBatch(t.Context(), func([]Change[thing]) error {
-			assert.False(t, isIdle(pending), "it is in process")
-			assert.False(t, isIdle(q.Idle()))
-			return q.Add(t.Context(), newThing("b", "2"))
-		}))
-		require.False(t, isIdle(pending), "something else is pending")
-		q.Close()
-		assert.Panics(t, func() {
-			_ = q.PopBatch(t.Context(), func([]Change[thing]) error { panic("no") })
-		})
-		assert.True(t, isIdle(pending), "a batch whose process panics is gone")
-		assert.True(t, isIdle(q.Idle()))
-	})
 }
