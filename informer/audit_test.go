@@ -18,10 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/reflector"
 )
+
+// auditOf returns what the audits of an informer with one source have found.
+func auditOf(h informer.Health) audit.Health {
+	found, _ := audit.HealthOf(&h.Sources[0].Reflector)
+	return found
+}
 
 // auditHeals restores the server of a factory from a backup, lets the new history pass
 // the version that the informer has, and waits for one audit.
@@ -45,7 +52,7 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 			}
 			opts.Scheme = runtime.NewScheme()
 			require.NoError(t, corev1.AddToScheme(opts.Scheme))
-			opts.Reflector.AuditInterval = time.Hour
+			opts.Reflector.Monitor = audit.Every(time.Hour)
 			f, err := informer.NewFactory(server.Config(), opts)
 			require.NoError(t, err)
 			inf, err := informer.For(f, forOpts)
@@ -104,7 +111,7 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 			}
 			require.Equal(t, want, have)
 			require.ElementsMatch(t, []string{"add created", "delete deleted"}, events())
-			audit := inf.Health().Sources[0].Reflector.Audit
+			audit := auditOf(inf.Health())
 			require.Equal(t, 1, audit.Audits)
 			require.Equal(t, 1, audit.Missing)
 			require.Equal(t, 1, audit.Extra)
@@ -169,7 +176,7 @@ func TestAnAuditHealsTheRangesOfARestoredServer(t *testing.T) {
 		source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{})
 		require.NoError(t, err)
 		inf, err := informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{
-			Reflector: reflector.Options{AuditInterval: time.Hour},
+			Reflector: reflector.Options{Monitor: audit.Every(time.Hour)},
 		})
 		require.NoError(t, err)
 		require.NoError(t, inf.AddRanges(half))
@@ -227,7 +234,7 @@ func TestAnAuditHealsTheRangesOfARestoredServer(t *testing.T) {
 			}
 		}
 		require.Positive(t, missing)
-		audit := inf.Health().Sources[0].Reflector.Audit
+		audit := auditOf(inf.Health())
 		require.Equal(t, 1, audit.Audits)
 		require.Equal(t, missing, audit.Missing, "not those of the other range")
 		require.Equal(t, 5, audit.Extra)
@@ -238,7 +245,7 @@ func TestAnAuditHealsTheRangesOfARestoredServer(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		require.Len(t, cached(), 110)
-		audit = inf.Health().Sources[0].Reflector.Audit
+		audit = auditOf(inf.Health())
 		require.Positive(t, audit.Audits)
 		require.Zero(t, audit.Found(), "nothing is wrong any more")
 		stop()

@@ -203,13 +203,13 @@ func (c *cluster) namespaced(ns string) reflector.ListerWatcher[*pod] { return &
 
 func (c *clusterSource) in(p *pod) bool { return c.namespace == "" || p.Namespace == c.namespace }
 
-func (c *clusterSource) List(_ context.Context, opts metav1.ListOptions, each func(*pod, error) error) (metav1.ListMeta, error) {
+func (c *clusterSource) List(_ context.Context, req reflector.Request, each func(reflector.WatchEvent[*pod]) error) (metav1.ListMeta, error) {
 	c.mu.Lock()
 	c.lists++
 	err, rv := c.listErr, c.rv
 	var objs []*pod
 	var errs []error
-	selects := c.selector(opts)
+	selects := c.selector(req.ListOptions)
 	for _, p := range c.objs {
 		if c.in(p) && selects(p) {
 			objs, errs = append(objs, p), append(errs, c.unreadableError(p))
@@ -224,17 +224,17 @@ func (c *clusterSource) List(_ context.Context, opts metav1.ListOptions, each fu
 		if errs[i] != nil {
 			p = nil
 		}
-		if err := each(p, errs[i]); err != nil {
+		if err := each(reflector.WatchEvent[*pod]{Type: watch.Added, Object: p, Err: errs[i]}); err != nil {
 			return metav1.ListMeta{}, err
 		}
 	}
 	return metav1.ListMeta{ResourceVersion: strconv.Itoa(rv)}, nil
 }
 
-func (c *clusterSource) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*pod], error) {
+func (c *clusterSource) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[*pod], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, _ := strconv.Atoi(opts.ResourceVersion)
+	from, _ := strconv.Atoi(req.ResourceVersion)
 	switch {
 	case c.listErr != nil:
 		return nil, c.listErr
@@ -242,7 +242,7 @@ func (c *clusterSource) Watch(ctx context.Context, opts metav1.ListOptions) (ref
 		return nil, apierrors.NewResourceExpired("too old")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	return &clusterStream{c: c, ctx: ctx, cancel: cancel, at: from, cut: c.cut, selects: c.selector(opts)}, nil
+	return &clusterStream{c: c, ctx: ctx, cancel: cancel, at: from, cut: c.cut, selects: c.selector(req.ListOptions)}, nil
 }
 
 type clusterStream struct {

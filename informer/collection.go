@@ -73,13 +73,13 @@ func (c *collection[T]) Metadata() (reflector.ListerWatcher[*metav1.PartialObjec
 }
 
 // List lists the resource.
-func (c *collection[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+func (c *collection[T]) List(ctx context.Context, req reflector.Request, each func(reflector.WatchEvent[T]) error) (metav1.ListMeta, error) {
 	source, err := c.resolve(ctx)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	c.tweakOptions(&opts)
-	return source.List(ctx, opts, each)
+	c.tweakOptions(&req.ListOptions)
+	return source.List(ctx, req, each)
 }
 
 // tweakOptions applies what the factory says about all requests.
@@ -92,13 +92,13 @@ func (c *collection[T]) tweakOptions(opts *metav1.ListOptions) {
 }
 
 // Watch watches the resource.
-func (c *collection[T]) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[T], error) {
+func (c *collection[T]) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[T], error) {
 	source, err := c.resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.tweakOptions(&opts)
-	return source.Watch(ctx, opts)
+	c.tweakOptions(&req.ListOptions)
+	return source.Watch(ctx, req)
 }
 
 // Served reports whether the server has the resource. The reflector asks after a
@@ -118,21 +118,6 @@ func (c *collection[T]) Served(ctx context.Context) (bool, error) {
 
 // SupportsWatchList reports that a current server streams lists.
 func (c *collection[T]) SupportsWatchList() bool { return true }
-
-// CheckVersion asks the resource's source.
-func (c *collection[T]) CheckVersion(ctx context.Context, opts metav1.ListOptions) error {
-	source, err := c.resolve(ctx)
-	if err != nil {
-		return err
-	}
-	if checker, ok := source.(interface {
-		CheckVersion(ctx context.Context, opts metav1.ListOptions) error
-	}); ok {
-		c.tweakOptions(&opts)
-		return checker.CheckVersion(ctx, opts)
-	}
-	return nil
-}
 
 // Namespace is the namespace of the collection, or "" for all of them.
 func (c *collection[T]) Namespace() string { return c.opts.Namespace }

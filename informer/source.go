@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/deltafifo"
@@ -90,7 +91,7 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 	if ropts.Logger == nil {
 		ropts.Logger = s.log
 		// A reflector names the namespace itself if its source knows it.
-		if n, ok := lw.(interface{ Namespace() string }); ok && n.Namespace() == namespace {
+		if n, ok := reflector.As[interface{ Namespace() string }](lw); ok && n.Namespace() == namespace {
 			ropts.Logger = opts.Logger
 		}
 	}
@@ -130,8 +131,8 @@ func (s *source[T]) finish(err error) error {
 }
 
 // sink is the source as the reflector sees it: the queue, and the cache behind it for what
-// is known already. It implements [reflector.Sink], [reflector.Known] and
-// [reflector.Audited], and says when it is broken.
+// is known already. It implements [reflector.Sink] and [reflector.Known], shows its
+// contents, and says when it is broken.
 type sink[T Object] source[T]
 
 // sink returns what the reflector writes to. It has no memory of its own.
@@ -186,19 +187,30 @@ func (s *sink[T]) WhenBroken(f func(error)) { s.consumer.whenExited(f) }
 // relist that kept an older version would undo the change.
 func (s *sink[T]) Known(key types.NamespacedName) (T, bool) { return s.queue.Known(key) }
 
+// KnowsAny reports whether there is any object that Known may be asked for: none before a
+// first list, as a rule, which is spared the look-ups.
+func (s *sink[T]) KnowsAny() bool { return s.store.Snapshot().Len() > 0 }
+
 // Contents returns what is in the cache of what this source states, for audits. It
 // lags behind the queue, and audits allow for that.
-func (s *sink[T]) Contents() (get func(types.NamespacedName) (T, bool), all iter.Seq[T]) {
+func (s *sink[T]) Contents() (get func(types.NamespacedName) (metav1.Object, bool), all iter.Seq[metav1.Object]) {
 	snap := s.store.Snapshot()
-	if s.namespace != "" {
-		return snap.Get, snap.ByNamespace(s.namespace)
+	get = func(key types.NamespacedName) (metav1.Object, bool) {
+		obj, ok := snap.Get(key)
+		return obj, ok
 	}
-	return snap.Get, snap.All()
+	objs := snap.All()
+	if s.namespace != "" {
+		objs = snap.ByNamespace(s.namespace)
+	}
+	return get, func(yield func(metav1.Object) bool) {
+		objs(func(obj T) bool { return yield(obj) })
+	}
 }
 
 // selector describes the selectors of the source, if it says so.
 func (s *source[T]) selector() string {
-	if described, ok := s.lw.(interface{ Selector() string }); ok {
+	if described, ok := reflector.As[interface{ Selector() string }](s.lw); ok {
 		return described.Selector()
 	}
 	return ""

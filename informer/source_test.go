@@ -57,10 +57,10 @@ type stubborn struct {
 	listing, release chan struct{}
 }
 
-func (s *stubborn) List(ctx context.Context, opts metav1.ListOptions, each func(*pod, error) error) (metav1.ListMeta, error) {
+func (s *stubborn) List(ctx context.Context, req reflector.Request, each func(reflector.WatchEvent[*pod]) error) (metav1.ListMeta, error) {
 	s.listing <- struct{}{}
 	<-s.release
-	return s.ListerWatcher.List(context.WithoutCancel(ctx), opts, each)
+	return s.ListerWatcher.List(context.WithoutCancel(ctx), req, each)
 }
 
 // What a removed namespace still reads must not be cached after its objects were

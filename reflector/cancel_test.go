@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
@@ -142,7 +141,7 @@ type streaming struct {
 	stream reflector.Stream[*configMap]
 }
 
-func (s streaming) Watch(context.Context, metav1.ListOptions) (reflector.Stream[*configMap], error) {
+func (s streaming) Watch(context.Context, reflector.Request) (reflector.Stream[*configMap], error) {
 	return s.stream, nil
 }
 

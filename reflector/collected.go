@@ -1,203 +1,223 @@
 package reflector
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
+	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
-// collectedList collects the objects of one reading of the collection.
+// collectedList collects the objects of one reading of the collection, which come as
+// events: those of a LIST are all ADDED, and initial events may change and delete what
+// came before.
 type collectedList[T Object] struct {
-	known Known[T]
-	reuse bool // whether equal versions are equal states
+	known Known[T] // nil: the sink has nothing, or cannot return it
+	reuse bool     // whether equal versions are equal states
 	objs  []T
-	bad   []*ObjectError // nil: there is good news of it
-	// index finds objects by key, for initial events, which may change and
-	// delete what came before. It is nil for lists, which hold each key once.
-	index map[types.NamespacedName]int
-	// badAt finds unreadable objects that have a name in bad, for initial events.
-	badAt     map[types.NamespacedName]int
-	deletions int // objects deleted: nil in objs
+	index map[types.NamespacedName]int // of objs
+	// bad are the unreadable objects of which no readable state has come, and nameless
+	// those of which not even the name is known.
+	bad      map[types.NamespacedName]*ObjectError
+	nameless []*ObjectError
 	// lost says that a change among the initial events was unreadable, so that
 	// objs may hold a state that is no longer so.
 	lost bool
-	// good counts the objects that could be decoded, fresh the names that have
-	// come for the first time, stale the objects of a list that have none, or
-	// one that has come before. seen holds the hashes of the names of a list.
+	// good counts the events that could be read, fresh those that brought a name for the
+	// first time, and stale those that did not.
 	good, fresh, stale int
-	seen               map[uint64]struct{}
+	deletions          int // objects deleted: nil in objs
 }
 
-// maxStale bounds the objects of one reading of the collection that bring no new
-// name. An API server sends none; an answer without end may consist of them.
+// maxStale bounds the objects of a LIST that bring no new name. An API server sends none;
+// an answer without end may consist of them.
 const maxStale = 1000
 
-// hashSeed makes the hashes of names unknown to the server, which could otherwise
-// choose names that collide.
-var hashSeed = maphash.MakeSeed()
-
-// countName counts an object by its name, and refuses an answer that repeats itself.
-func (r *collectedList[T]) countName(key types.NamespacedName) error {
-	// A hash of 8 bytes instead of the name: two names that collide are counted as
-	// stale once, and nothing is lost by that.
-	hash := maphash.Comparable(hashSeed, key)
-	if _, again := r.seen[hash]; key.Name == "" || again {
-		if r.stale++; r.stale > maxStale {
-			return &wire.DecodeError{Err: fmt.Errorf("more than %d objects have no name, or that of another one", maxStale)}
-		}
-		return nil
-	}
-	if r.seen == nil {
-		r.seen = map[uint64]struct{}{}
-	}
-	r.seen[hash] = struct{}{}
-	r.fresh++
-	return nil
-}
-
-// unreadable returns an error for a collection that is not empty, and of which
-// not one object could be decoded. It is not known then. The collection is
-// complete.
-func (r *collectedList[T]) unreadable() error {
-	r.bad = slices.DeleteFunc(r.bad, func(oe *ObjectError) bool { return oe == nil })
-	if r.good > 0 || len(r.bad) == 0 {
-		return nil
-	}
-	return fmt.Errorf("none of the %d objects could be read, the first one because of: %w", len(r.bad), r.bad[0])
-}
-
-// newCollectedList returns an empty one: for a LIST, or for initial events.
-func (r *Reflector[T]) newCollectedList(events bool) *collectedList[T] {
+// newCollectedList returns an empty one.
+func (r *Reflector[T]) newCollectedList() *collectedList[T] {
 	known := r.known()
-	out := &collectedList[T]{known: known, reuse: known != nil && !r.pos.rewritten && !r.opts.DecodeUnchanged}
-	if events {
-		out.index, out.badAt = map[types.NamespacedName]int{}, map[types.NamespacedName]int{}
+	return &collectedList[T]{
+		known: known, reuse: known != nil && !r.pos.rewritten && !r.opts.DecodeUnchanged,
+		index: map[types.NamespacedName]int{}, bad: map[types.NamespacedName]*ObjectError{},
 	}
-	return out
 }
 
-// reset empties the list before the collection is read once more from its first page.
-func (r *collectedList[T]) reset() { *r = collectedList[T]{known: r.known, reuse: r.reuse} }
-
-// take takes over an object of a list, or notes that it is unreadable.
-func (r *collectedList[T]) take(obj T, err error) error {
-	old, same := unchangedObject[T](err)
-	switch {
-	case same:
-		obj = old
-	case err != nil:
-		return r.refuse(err)
+// have is the [Request].Known of the requests for this list: what the sink has in the
+// server's version need not be decoded. It is nil if that is of no use.
+func (c *collectedList[T]) have() func(key types.NamespacedName, uid, rv []byte) any {
+	if !c.reuse {
+		return nil
 	}
-	if err := r.countName(object.KeyOf(obj)); err != nil {
-		return err
-	}
-	if same {
-		r.store(obj)
-	} else {
-		r.put(obj)
-	}
-	r.good++
-	return nil
-}
-
-// put adds or replaces an object and reports whether its key is new.
-func (r *collectedList[T]) put(obj T) bool {
-	// The pointer that the sink has: what the reader compares stays the same, and the
-	// decoded copy is garbage at once.
-	if r.reuse {
-		if old, ok := r.known.Known(object.KeyOf(obj)); ok && !object.IsNil(old) && object.SameVersion(old, obj) {
-			obj = old
+	return func(key types.NamespacedName, uid, rv []byte) any {
+		old, ok := c.old(key)
+		// Compared as bytes of the message, so no string is allocated.
+		if !ok || old.GetResourceVersion() != string(rv) || string(old.GetUID()) != string(uid) {
+			return nil
 		}
+		return old
 	}
-	return r.store(obj)
 }
 
-// store adds or replaces an object as it is, and reports whether its key is new.
-func (r *collectedList[T]) store(obj T) bool {
-	// A list has each object once, so it needs no index. For 100,000 objects that is a
-	// map of several megabytes.
-	if r.index == nil {
-		r.objs = append(r.objs, obj)
-		return true
+// old returns what the sink has of an object.
+func (c *collectedList[T]) old(key types.NamespacedName) (T, bool) {
+	if c.known == nil || key.Name == "" {
+		var none T
+		return none, false
 	}
+	obj, ok := c.known.Known(key)
+	return obj, ok && !object.IsNil(obj)
+}
+
+// take takes over an event, and reports whether it brought a new name.
+func (c *collectedList[T]) take(ev WatchEvent[T]) (fresh bool, err error) {
+	switch {
+	case ev.Known != nil:
+		obj, ok := ev.Known.(T)
+		if !ok {
+			return false, &wire.DecodeError{Err: fmt.Errorf("the source handed over a %T as known", ev.Known)}
+		}
+		c.good++
+		fresh = c.put(obj)
+	case ev.Err != nil:
+		fresh = c.refuse(ev.Type, asObjectError(ev.Err))
+	case ev.Type == watch.Added, ev.Type == watch.Modified:
+		c.good++
+		// The pointer that the sink has: what the reader compares stays the same, and the
+		// decoded copy is garbage at once.
+		if c.reuse {
+			if old, ok := c.old(object.KeyOf(ev.Object)); ok && object.SameVersion(old, ev.Object) {
+				ev.Object = old
+			}
+		}
+		fresh = c.put(ev.Object)
+	case ev.Type == watch.Deleted:
+		c.remove(object.KeyOf(ev.Object))
+	default:
+		return false, &unknownEventError{ev.Type}
+	}
+	if fresh {
+		c.fresh++
+	} else {
+		c.stale++
+	}
+	return fresh, nil
+}
+
+// put adds or replaces an object.
+func (c *collectedList[T]) put(obj T) (fresh bool) {
 	key := object.KeyOf(obj)
-	r.clearBad(key)
-	if i, ok := r.index[key]; ok {
-		r.objs[i] = obj
+	delete(c.bad, key)
+	if i, ok := c.index[key]; ok {
+		c.objs[i] = obj
 		return false
 	}
-	r.index[key] = len(r.objs)
-	r.objs = append(r.objs, obj)
-	return true
-}
-
-// clearBad drops the note that an earlier event of an object was unreadable.
-func (r *collectedList[T]) clearBad(key types.NamespacedName) {
-	if i, ok := r.badAt[key]; ok {
-		r.bad[i] = nil
-		delete(r.badAt, key)
-	}
+	c.index[key] = len(c.objs)
+	c.objs = append(c.objs, obj)
+	return key.Name != ""
 }
 
 // remove deletes an object.
-func (r *collectedList[T]) remove(key types.NamespacedName) {
-	r.clearBad(key)
-	if i, ok := r.index[key]; ok {
+func (c *collectedList[T]) remove(key types.NamespacedName) {
+	delete(c.bad, key)
+	if i, ok := c.index[key]; ok {
 		// The place stays, so that the indexes of all others are right; finish closes
 		// the gaps.
 		var none T
-		r.objs[i] = none
-		r.deletions++
-		delete(r.index, key)
+		c.objs[i] = none
+		c.deletions++
+		delete(c.index, key)
 	}
 }
 
-// refuse notes an object that could not be decoded or transformed. Any other
-// error ends the list.
-func (r *collectedList[T]) refuse(err error) error {
-	var oe *ObjectError
-	if !errors.As(err, &oe) {
-		return err
+// refuse notes an object that could not be decoded or transformed.
+func (c *collectedList[T]) refuse(typ watch.EventType, oe *ObjectError) (fresh bool) {
+	if typ == watch.Deleted && oe.Key.Name != "" {
+		c.remove(oe.Key)
+		return false
 	}
-	if r.index == nil || oe.Key.Name == "" {
-		if err := r.countName(oe.Key); err != nil {
-			return err
-		}
+	// The first state of an object is quarantined like one in a list. A change of one
+	// leaves an older state in the list, which must not pass for that of the bookmark.
+	c.lost = c.lost || typ != watch.Added
+	if oe.Key.Name == "" {
+		c.nameless = append(c.nameless, oe)
+		return false
 	}
-	// Better an old version than none: an object that is missing from a
-	// Replace is deleted.
-	if _, have := r.index[oe.Key]; !have && r.known != nil && oe.Key.Name != "" {
-		if old, ok := r.known.Known(oe.Key); ok && !object.IsNil(old) {
-			r.put(old)
-		}
+	_, again := c.bad[oe.Key]
+	if _, have := c.index[oe.Key]; have {
+		again = true
+	} else if old, ok := c.old(oe.Key); ok {
+		// Better an old version than none: an object that is missing from a Replace is
+		// deleted.
+		c.put(old)
 	}
-	if r.index != nil && oe.Key.Name != "" {
-		r.clearBad(oe.Key) // the newer one stands for both
-		r.badAt[oe.Key] = len(r.bad)
+	c.bad[oe.Key] = oe // the newer one stands for both
+	return !again
+}
+
+// unreadable returns the objects that could not be read, in their order. It is an error if
+// there is no other: the fault is with the type or the server then, and a Replace would
+// delete everything.
+func (c *collectedList[T]) unreadable() ([]*ObjectError, error) {
+	bad := slices.AppendSeq(slices.Clone(c.nameless), maps.Values(c.bad))
+	slices.SortFunc(bad, func(a, b *ObjectError) int {
+		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.name(), b.name()))
+	})
+	if c.good > 0 || len(bad) == 0 {
+		return bad, nil
 	}
-	r.bad = append(r.bad, oe)
-	return nil
+	return nil, fmt.Errorf("none of the %d objects could be read, the first one because of: %w", len(bad), bad[0])
 }
 
 // finish returns the objects in order of arrival. The list is used up.
-func (r *collectedList[T]) finish() []T {
-	r.index = nil
-	if r.deletions == 0 {
-		return r.objs
+func (c *collectedList[T]) finish() []T {
+	c.index = nil
+	if c.deletions == 0 {
+		return c.objs
 	}
-	out := r.objs[:0]
-	for _, o := range r.objs {
-		if !object.IsNil(o) {
-			out = append(out, o)
-		}
+	return slices.DeleteFunc(c.objs, func(obj T) bool { return object.IsNil(obj) })
+}
+
+// replace gives the collection as of rv to the sink.
+func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv string) error {
+	bad, err := list.unreadable()
+	if err != nil {
+		return err
 	}
-	// The slice is given away, so what is behind its end must not keep objects alive.
-	clear(r.objs[len(out):])
-	return out
+	objs := list.finish()
+	n := len(objs)
+	// Nothing is noted unless the sink has accepted it: the position must not get ahead
+	// of it.
+	if err := r.sink.Replace(ctx, objs, rv); err != nil {
+		return &sinkError{op: "Replace", err: err}
+	}
+	now := time.Now()
+	r.pos.synced(rv)
+	r.moved = now
+	r.status.update(func(h *Health) { h.Synced, h.ResourceRemoved, h.LastSync, h.ResourceVersion = true, false, now, rv })
+	r.requarantine(bad)
+	// An object may be in an older state than rv says, so another list is due.
+	if list.lost {
+		r.lose()
+	}
+	r.setState(StateSynced)
+	r.info("synced", "synced", "objects", n, "resourceVersion", rv, "quarantined", len(bad))
+	return nil
+}
+
+// asObjectError makes sure of the type of a per-object error; sources of users
+// may use any.
+func asObjectError(err error) *ObjectError {
+	var oe *ObjectError
+	if errors.As(err, &oe) {
+		return oe
+	}
+	return &ObjectError{Class: ClassDecode, Err: err}
 }

@@ -9,56 +9,75 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
-func roundObject(i int) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("o", i), ResourceVersion: "1"}}
+func objectEvent(typ watch.EventType, i int) WatchEvent[*corev1.ConfigMap] {
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("o", i), ResourceVersion: "1"}}
+	return WatchEvent[*corev1.ConfigMap]{Type: typ, Object: obj}
 }
 
-func unreadableEvent(i int) *ObjectError {
-	return &ObjectError{Key: types.NamespacedName{Name: fmt.Sprint("o", i)}, Class: ClassDecode, Err: errors.New("bad")}
+func unreadableEvent(i int) WatchEvent[*corev1.ConfigMap] {
+	oe := &ObjectError{Key: types.NamespacedName{Name: fmt.Sprint("o", i)}, Position: i, Class: ClassDecode, Err: errors.New("bad")}
+	return WatchEvent[*corev1.ConfigMap]{Type: watch.Added, Err: oe}
+}
+
+// take has a list take over events.
+func take(t *testing.T, list *collectedList[*corev1.ConfigMap], events ...WatchEvent[*corev1.ConfigMap]) {
+	t.Helper()
+	for _, ev := range events {
+		_, err := list.take(ev)
+		require.NoError(t, err)
+	}
+}
+
+func newTestList() *collectedList[*corev1.ConfigMap] {
+	return (&Reflector[*corev1.ConfigMap]{}).newCollectedList()
 }
 
 // If each good event looked through all the bad ones, this would take a minute.
 func TestGoodNewsOfManyBadInitialEventsIsCheap(t *testing.T) {
 	t.Parallel()
 	const n = 60_000
-	r := (&Reflector[*corev1.ConfigMap]{}).newCollectedList(true)
+	list := newTestList()
 	for i := range n {
-		require.NoError(t, r.refuse(unreadableEvent(i)))
-		require.NoError(t, r.refuse(unreadableEvent(i)))
+		take(t, list, unreadableEvent(i), unreadableEvent(i))
 	}
 	for i := n; i < 2*n; i++ {
-		r.put(roundObject(i))
+		take(t, list, objectEvent(watch.Added, i))
 	}
 	for i := 2; i < n; i++ {
-		if i%2 == 0 {
-			r.put(roundObject(i))
-		} else {
-			r.remove(types.NamespacedName{Name: fmt.Sprint("o", i)})
+		typ := watch.Modified
+		if i%2 == 1 {
+			typ = watch.Deleted
 		}
+		take(t, list, objectEvent(typ, i))
 	}
-	r.good = 1
-	require.NoError(t, r.unreadable())
-	require.Len(t, r.bad, 2, "each object once, without those of which there is good news")
-	require.Equal(t, "o0 o1", r.bad[0].Key.Name+" "+r.bad[1].Key.Name)
-	require.Len(t, r.finish(), n+n/2-1)
+	bad, err := list.unreadable()
+	require.NoError(t, err)
+	require.Len(t, bad, 2, "each object once, without those of which there is good news")
+	require.Equal(t, "o0 o1", bad[0].Key.Name+" "+bad[1].Key.Name)
+	require.Len(t, list.finish(), n+n/2-1)
 }
 
 func TestACollectionWithGoodNewsOnlyIsReadable(t *testing.T) {
 	t.Parallel()
-	r := (&Reflector[*corev1.ConfigMap]{}).newCollectedList(true)
-	require.NoError(t, r.refuse(unreadableEvent(0)))
-	require.ErrorContains(t, r.unreadable(), "none of the 1 objects could be read")
-	r.remove(types.NamespacedName{Name: "o0"})
-	require.NoError(t, r.unreadable(), "it was deleted")
+	list := newTestList()
+	take(t, list, unreadableEvent(0))
+	_, err := list.unreadable()
+	require.ErrorContains(t, err, "none of the 1 objects could be read")
+	take(t, list, objectEvent(watch.Deleted, 0))
+	_, err = list.unreadable()
+	require.NoError(t, err, "it was deleted")
 }
 
 func TestAnObjectErrorWithoutANameStays(t *testing.T) {
 	t.Parallel()
-	r := (&Reflector[*corev1.ConfigMap]{}).newCollectedList(true)
-	require.NoError(t, r.refuse(&ObjectError{Err: errors.New("first")}))
-	require.NoError(t, r.refuse(&ObjectError{Err: errors.New("second")}))
-	r.remove(types.NamespacedName{})
-	require.ErrorContains(t, r.unreadable(), "none of the 2 objects")
+	list := newTestList()
+	for _, text := range []string{"first", "second"} {
+		take(t, list, WatchEvent[*corev1.ConfigMap]{Type: watch.Added, Err: &ObjectError{Err: errors.New(text)}})
+	}
+	take(t, list, WatchEvent[*corev1.ConfigMap]{Type: watch.Deleted, Object: &corev1.ConfigMap{}})
+	_, err := list.unreadable()
+	require.ErrorContains(t, err, "none of the 2 objects")
 }

@@ -2,7 +2,6 @@ package reflector
 
 import (
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,9 +24,6 @@ type deadline struct {
 	mu    sync.Mutex
 	timer *time.Timer // nil: the deadline is not running
 	cause error
-	// last is a second deadline, from start, which nothing extends or holds; 0 is none.
-	last      time.Duration
-	lastCause error
 }
 
 // newDeadline returns a deadline that is not running.
@@ -39,49 +35,21 @@ func newDeadline(cancel context.CancelCauseFunc) *deadline {
 func (d *deadline) set(after time.Duration, cause error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil // a fire that waits for the mutex has no effect then
+	}
+	if after <= 0 {
+		return
+	}
 	d.cause = cause
-	d.after.Store(int64(max(after, 0)))
-	d.due.Store(int64(time.Since(d.start) + after))
-	d.runLocked()
+	d.after.Store(int64(after))
+	d.extend(time.Now())
+	d.timer = time.AfterFunc(after, d.fire)
 }
 
-// setLast ends the request after the given time, whatever set and extend say. The two
-// share a timer, which every watch has.
-func (d *deadline) setLast(after time.Duration, cause error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.last, d.lastCause = time.Since(d.start)+after, cause
-	d.runLocked()
-}
-
-// runLocked starts the timer for what is due first. The mutex must be held.
-func (d *deadline) runLocked() {
-	d.stopTimerLocked()
-	if left, _ := d.leftLocked(); left < forever {
-		d.timer = time.AfterFunc(left, d.fire)
-	}
-}
-
-// forever is how long it is until a deadline that is not running.
-const forever = time.Duration(math.MaxInt64)
-
-// leftLocked returns how long it is until the deadline must be looked at, and its cause if
-// it is due. One that is held is looked at again no later than it can be due. The mutex
-// must be held.
-func (d *deadline) leftLocked() (left time.Duration, cause error) {
-	left, cause = forever, d.cause
-	now := time.Since(d.start)
-	if after := time.Duration(d.after.Load()); after > 0 {
-		left = after
-		if !d.held.Load() { // looked at first: held is cleared after due has been extended
-			left = time.Duration(d.due.Load()) - now
-		}
-	}
-	if d.last > 0 && d.last-now < left {
-		return d.last - now, d.lastCause
-	}
-	return left, cause
-}
+// stop ends the deadline without an effect on the request. It can be set again.
+func (d *deadline) stop() { d.set(0, nil) }
 
 // extend restarts the deadline from now if it is running. It may be called from
 // any goroutine, such as the one that reads.
@@ -96,30 +64,16 @@ func (d *deadline) fire() {
 	if d.timer == nil {
 		return
 	}
-	left, cause := d.leftLocked()
+	// A deadline that is held is looked at again no later than it can be due.
+	left := time.Duration(d.after.Load())
+	if !d.held.Load() { // looked at first: held is cleared after due has been extended
+		left = time.Duration(d.due.Load()) - time.Since(d.start)
+	}
 	if left > 0 {
 		d.timer.Reset(left)
 		return
 	}
-	d.cancel(cause)
-}
-
-// stop ends the deadline without an effect on the request. It can be set again.
-func (d *deadline) stop() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.after.Store(0)
-	d.last = 0
-	d.stopTimerLocked()
-}
-
-// stopTimerLocked ends the timer. A fire that waits for the mutex has no effect then. The
-// mutex must be held.
-func (d *deadline) stopTimerLocked() {
-	if d.timer != nil {
-		d.timer.Stop()
-		d.timer = nil
-	}
+	d.cancel(d.cause)
 }
 
 // because returns the reason why ctx was cancelled in place of the error that
@@ -129,4 +83,15 @@ func because(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// sleep returns after d or when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	// Not time.After: its timer would live on after ctx has ended.
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
 }

@@ -12,23 +12,14 @@ import (
 	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
-// ErrorClass sorts what can go wrong by what can be done about it.
+// ErrorClass sorts what can go wrong by what can be done about it: the reason in
+// [Health], metrics and logs. The empty one is that of no error. Those that a program
+// may treat differently, in [Options].Policy for one, are constants.
 type ErrorClass string
 
-// The classes of errors.
 const (
-	// ClassNone is the class of nil.
-	ClassNone ErrorClass = ""
 	// ClassRefused: nothing listens at the server's address.
 	ClassRefused ErrorClass = "refused"
-	// ClassNetwork: the connection could not be made for another reason
-	// (name resolution, routing) or broke (reset, truncated answer).
-	ClassNetwork ErrorClass = "network"
-	// ClassTLS: the two sides do not trust or understand each other.
-	ClassTLS ErrorClass = "tls"
-	// ClassTimeout: no answer, or no next part of it, in time; or the server
-	// says so (504).
-	ClassTimeout ErrorClass = "timeout"
 	// ClassUnauthorized: 401, the credentials are missing, wrong or expired.
 	ClassUnauthorized ErrorClass = "unauthorized"
 	// ClassForbidden: 403, a role is missing.
@@ -37,116 +28,122 @@ const (
 	ClassNotFound ErrorClass = "not found"
 	// ClassExpired: 410, the resourceVersion has been compacted away.
 	ClassExpired ErrorClass = "expired"
-	// ClassFuture: the server has not reached the resourceVersion, which
-	// happens when it was restored from a backup.
-	ClassFuture ErrorClass = "resourceVersion too large"
-	// ClassThrottled: 429.
-	ClassThrottled ErrorClass = "throttled"
 	// ClassServer: 5xx.
 	ClassServer ErrorClass = "server error"
-	// ClassRejected: any other 4xx; the server does not accept the request.
-	ClassRejected ErrorClass = "rejected"
-	// ClassNotAPI: the answer is not that of an API server (HTML, for one).
-	ClassNotAPI ErrorClass = "not an API server"
-	// ClassWrongKind: the collection is of another kind than the Go type is for.
-	ClassWrongKind ErrorClass = "wrong kind"
-	// ClassNotSharded: the server ignores the shard selector.
-	ClassNotSharded ErrorClass = "not sharded"
 	// ClassDecode: the answer or an object in it could not be decoded.
 	ClassDecode ErrorClass = "decode"
 	// ClassTransform: a transform returned an error or panicked.
 	ClassTransform ErrorClass = "transform"
-	// ClassNoBookmark: the bookmark that ends the initial events did not come.
-	ClassNoBookmark ErrorClass = "no bookmark"
-	// ClassIdle: a watch was silent, or open, for too long.
-	ClassIdle ErrorClass = "idle"
-	// ClassClosed: the server ended a watch in an orderly way; it is an error
-	// only if that happens soon after it began.
-	ClassClosed ErrorClass = "closed"
-	// ClassSink: the sink did not take a change over.
-	ClassSink ErrorClass = "sink"
-	// ClassQuarantine: a watch was ended to list again what has been lost with
-	// objects that could not be decoded or transformed. It is not an error.
-	ClassQuarantine ErrorClass = "quarantine"
-	// ClassAudit: a watch was ended because an audit found differences that no event
-	// explains; see [Options].AuditInterval.
-	ClassAudit ErrorClass = "audit"
-	// ClassOther: an error of a source that is none of the above.
-	ClassOther ErrorClass = "other"
 )
 
-// Errors that the Reflector finds by itself.
-var (
-	errShortWatch = errors.New("the watch ended soon after it began; is something between here and the API server closing connections?")
-	errNoAnswer   = errors.New("no answer in time; is the server reachable from here, or overloaded?")
-	errStalled    = errors.New("the answer stalled; is the server overloaded, or a proxy in between holding it back?")
-	errIdle       = errors.New("the watch was silent for too long; the connection may be half-open")
-	errOverdue    = errors.New("the server did not end the watch at the time agreed")
-	errNoProgress = errors.New("the initial events did not begin, or stopped before the bookmark that ends them")
-	errNoBookmark = errors.New("the bookmark that ends the initial events did not come in time")
-	errRelistDue  = errors.New("objects are quarantined: the collection is read again")
-	errCutShort   = errors.New("the watch ended before the bookmark that ends the initial events")
+const (
+	// The connection could not be made (name resolution, routing), or broke (reset,
+	// truncated answer), or the two sides do not trust each other.
+	classNetwork ErrorClass = "network"
+	classTLS     ErrorClass = "tls"
+	// No answer, or no next part of it, in time; or the server says so (504).
+	classTimeout ErrorClass = "timeout"
+	// The server has not reached the resourceVersion, which happens when it was restored
+	// from a backup.
+	classFuture ErrorClass = "resourceVersion too large"
+	// 429, and any other 4xx.
+	classThrottled ErrorClass = "throttled"
+	classRejected  ErrorClass = "rejected"
+	// The answer is not that of an API server (HTML, for one), or of another kind than T,
+	// or ignores the shard selector.
+	classNotAPI     ErrorClass = "not an API server"
+	classWrongKind  ErrorClass = "wrong kind"
+	classNotSharded ErrorClass = "not sharded"
+	// The bookmark that ends the initial events did not come.
+	classNoBookmark ErrorClass = "no bookmark"
+	// A watch was silent, or open, for too long.
+	classIdle ErrorClass = "idle"
+	// The server ended a watch in an orderly way: an error only soon after it began.
+	classClosed ErrorClass = "closed"
+	// The sink did not take a change over.
+	classSink ErrorClass = "sink"
+	// A watch was ended to list again what has been lost with objects that could not be
+	// decoded or transformed.
+	classQuarantine ErrorClass = "quarantine"
+	// An error of a source that is none of the above.
+	classOther ErrorClass = "other"
 )
+
+// classified is implemented by the errors of this package that have a class of their own,
+// whatever they wrap.
+type classified interface {
+	error
+	class() ErrorClass
+}
+
+// foundError is what the Reflector finds by itself.
+type foundError struct {
+	reason ErrorClass
+	text   string
+}
+
+func (e *foundError) Error() string     { return e.text }
+func (e *foundError) class() ErrorClass { return e.reason }
+
+var (
+	errShortWatch = &foundError{classClosed, "the watch ended soon after it began; is something between here and the API server closing connections?"}
+	errCutShort   = &foundError{classClosed, "the watch ended before the bookmark that ends the initial events"}
+	errNoAnswer   = &foundError{classTimeout, "no answer in time; is the server reachable from here, or overloaded?"}
+	errStalled    = &foundError{classTimeout, "the answer stalled; is the server overloaded, or a proxy in between holding it back?"}
+	errIdle       = &foundError{classIdle, "the watch was silent for too long; the connection may be half-open"}
+	errOverdue    = &foundError{classIdle, "the server did not end the watch at the time agreed"}
+	errNoProgress = &foundError{classNoBookmark, "the initial events did not begin, or stopped before the bookmark that ends them"}
+	errNoBookmark = &foundError{classNoBookmark, "the bookmark that ends the initial events did not come in time"}
+	errRelistDue  = &foundError{classQuarantine, "objects are quarantined: the collection is read again"}
+)
+
+func (e *sinkError) class() ErrorClass   { return classSink }
+func (e *ObjectError) class() ErrorClass { return e.Class }
 
 // Classify sorts an error of a [ListerWatcher], a [Sink] or a [Reflector].
 func Classify(err error) ErrorClass {
-	if err == nil {
-		return ClassNone
-	}
 	var (
-		sink   *sinkError
-		object *ObjectError
+		own    classified
 		decode *wire.DecodeError
-		event  *unknownEventError
 		notAPI *wire.NotAPIError
 		shard  *wire.ShardError
 		kind   *wire.WrongKindError
 		status apierrors.APIStatus
 	)
 	switch {
-	case errors.As(err, &sink):
-		return ClassSink
-	case errors.As(err, &object):
-		return object.Class
-	case errors.Is(err, errNoProgress), errors.Is(err, errNoBookmark):
-		return ClassNoBookmark
-	case errors.Is(err, errIdle), errors.Is(err, errOverdue):
-		return ClassIdle
-	case errors.Is(err, errShortWatch), errors.Is(err, errCutShort), err == io.EOF: //nolint:errorlint // wrapped, it is a broken connection
-		return ClassClosed
-	case errors.Is(err, errRelistDue):
-		return ClassQuarantine
-	case isAudit(err):
-		return ClassAudit
-	case errors.Is(err, errNoAnswer), errors.Is(err, errStalled):
-		return ClassTimeout
+	case err == nil:
+		return ""
+	case errors.As(err, &own):
+		return own.class()
+	case err == io.EOF: //nolint:errorlint // wrapped, it is a broken connection
+		return classClosed
 	case errors.As(err, &status):
 		return classifyStatus(err, status.Status())
 	case errors.As(err, &notAPI):
-		return ClassNotAPI
+		return classNotAPI
 	case errors.As(err, &kind):
-		return ClassWrongKind
+		return classWrongKind
 	case errors.As(err, &shard):
-		return ClassNotSharded
-	case errors.As(err, &decode), errors.As(err, &event):
+		return classNotSharded
+	case errors.As(err, &decode):
 		return ClassDecode
 	case wire.IsRefused(err):
 		return ClassRefused
 	case wire.IsTLS(err):
-		return ClassTLS
+		return classTLS
 	case wire.IsTimeout(err):
-		return ClassTimeout
+		return classTimeout
 	case wire.IsNetwork(err):
-		return ClassNetwork
+		return classNetwork
 	}
-	return ClassOther
+	return classOther
 }
 
 // classifyStatus sorts a Status of the server, by reason or else by code.
 func classifyStatus(err error, s metav1.Status) ErrorClass {
 	switch {
 	case wire.IsFuture(err, s):
-		return ClassFuture
+		return classFuture
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return ClassExpired
 	case apierrors.IsUnauthorized(err):
@@ -156,13 +153,13 @@ func classifyStatus(err error, s metav1.Status) ErrorClass {
 	case apierrors.IsNotFound(err):
 		return ClassNotFound
 	case apierrors.IsTooManyRequests(err):
-		return ClassThrottled
+		return classThrottled
 	case apierrors.IsTimeout(err):
-		return ClassTimeout
+		return classTimeout
 	case s.Code >= 500, apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsServerTimeout(err):
 		return ClassServer
 	case s.Code >= 400:
-		return ClassRejected
+		return classRejected
 	}
 	return ClassServer
 }
@@ -199,9 +196,9 @@ func (e *requestError) advice() string {
 	switch Classify(e.err) {
 	case ClassRefused:
 		return "is the API server running, and is this its address?"
-	case ClassNetwork, ClassTimeout:
+	case classNetwork, classTimeout:
 		return "is the server reachable from here?"
-	case ClassTLS:
+	case classTLS:
 		return "check the scheme of the address, and the CA and the server name in the configuration"
 	case ClassUnauthorized:
 		return "the credentials in the configuration are missing, wrong or expired"
@@ -213,20 +210,8 @@ func (e *requestError) advice() string {
 		return fmt.Sprintf("add the verbs list and watch on %s to the %s of this user", e.resource.GroupResource(), role)
 	case ClassNotFound:
 		return fmt.Sprintf("the server does not serve %s; is the CustomResourceDefinition installed, and are version and plural name right?", e.resource.GroupVersion().WithResource(e.resource.Resource).String())
-	case ClassNotAPI:
+	case classNotAPI:
 		return "is this the address of an API server?"
 	}
 	return ""
 }
-
-// sinkError says that the sink did not take a change over.
-type sinkError struct {
-	op  string // the method of the Sink: Add, Update, Delete, Replace or Bookmark
-	err error  // what it returned
-}
-
-// Error names the method.
-func (e *sinkError) Error() string { return fmt.Sprintf("sink: %s: %v", e.op, e.err) }
-
-// Unwrap returns what the sink returned.
-func (e *sinkError) Unwrap() error { return e.err }

@@ -109,7 +109,8 @@ func ExampleTransform() {
 		// Name, namespace, UID and resourceVersion come along by themselves.
 		return &metav1.PartialObjectMetadata{}, nil
 	})
-	_, err = names.List(context.Background(), metav1.ListOptions{}, func(o *metav1.PartialObjectMetadata, err error) error {
+	_, err = names.List(context.Background(), reflector.Request{}, func(ev reflector.WatchEvent[*metav1.PartialObjectMetadata]) error {
+		o, err := ev.Object, ev.Err
 		fmt.Println(o.Name)
 		return err
 	})
@@ -135,7 +136,7 @@ func ExampleClassify() {
 	if err != nil {
 		panic(err)
 	}
-	_, err = widgets.List(context.Background(), metav1.ListOptions{}, nil)
+	_, err = widgets.List(context.Background(), reflector.Request{}, nil)
 	fmt.Println(reflector.Classify(err))
 	// Output: not found
 }
@@ -146,7 +147,8 @@ func ExampleFromFuncs() {
 		List(context.Context, metav1.ListOptions) (*corev1.PodList, error)
 	} = podClient{}
 	lw := reflector.FromFuncs[*corev1.Pod](clientset.List, noWatch)
-	_, err := lw.List(context.Background(), metav1.ListOptions{}, func(p *corev1.Pod, err error) error {
+	_, err := lw.List(context.Background(), reflector.Request{}, func(ev reflector.WatchEvent[*corev1.Pod]) error {
+		p, err := ev.Object, ev.Err
 		fmt.Println(p.Name)
 		return err
 	})

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/reflector/internal/wire"
@@ -51,11 +51,11 @@ func (f *funcs[T, L]) validate() error {
 }
 
 // List implements [ListerWatcher].
-func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+func (f *funcs[T, L]) List(ctx context.Context, req Request, each func(WatchEvent[T]) error) (metav1.ListMeta, error) {
 	if err := f.validate(); err != nil {
 		return metav1.ListMeta{}, err
 	}
-	list, err := f.list(ctx, opts)
+	list, err := f.list(ctx, req.ListOptions)
 	if err != nil {
 		return metav1.ListMeta{}, wire.CutError(err)
 	}
@@ -71,9 +71,16 @@ func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each fu
 	// Copied: a pointer into Items would keep all items alive for as long as one of
 	// them is cached.
 	err = meta.EachListItemWithAlloc(list, func(o runtime.Object) error {
-		obj, err := typed[T](o, n)
+		ev := WatchEvent[T]{Type: watch.Added}
+		if ev.Object, ev.Err = typed[T](o, n); ev.Err == nil && req.Known != nil {
+			// It is decoded already, but need not be transformed.
+			key := types.NamespacedName{Namespace: ev.Object.GetNamespace(), Name: ev.Object.GetName()}
+			if ev.Known = req.Known(key, []byte(ev.Object.GetUID()), []byte(ev.Object.GetResourceVersion())); ev.Known != nil {
+				ev = WatchEvent[T]{Type: watch.Added, Known: ev.Known}
+			}
+		}
 		n++
-		return each(obj, err)
+		return each(ev)
 	})
 	return metav1.ListMeta{
 		ResourceVersion: acc.GetResourceVersion(), Continue: acc.GetContinue(), RemainingItemCount: acc.GetRemainingItemCount(),
@@ -81,10 +88,11 @@ func (f *funcs[T, L]) List(ctx context.Context, opts metav1.ListOptions, each fu
 }
 
 // Watch implements [ListerWatcher].
-func (f *funcs[T, L]) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error) {
+func (f *funcs[T, L]) Watch(ctx context.Context, req Request) (Stream[T], error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
+	opts := req.ListOptions
 	opts.Watch = true
 	w, err := f.watch(ctx, opts)
 	if err != nil {
@@ -93,7 +101,7 @@ func (f *funcs[T, L]) Watch(ctx context.Context, opts metav1.ListOptions) (Strea
 	if w == nil {
 		return nil, &wire.DecodeError{Err: errors.New("the watch function returned neither a watch nor an error")}
 	}
-	return &funcStream[T]{ctx: ctx, w: w}, nil
+	return &funcStream[T]{ctx: ctx, w: w, closed: make(chan struct{})}, nil
 }
 
 // typed returns o as a T. The error is an *ObjectError: o is not a T, or nil, or
@@ -120,18 +128,11 @@ func typed[T Object](o runtime.Object, position int) (T, error) {
 
 // funcStream reads a watch.Interface.
 type funcStream[T Object] struct {
-	ctx context.Context //nolint:containedctx // the life of one watch
-	w   watch.Interface
-	n   int
-
-	closing chan struct{} // closed by Close; nil until a Next waits
-	mu      sync.Mutex    // guards closing, and orders it with closed
-	closed  atomic.Bool
-
-	// What await has received, if anything: for Next, which the same goroutine calls.
-	received bool
-	open     bool // the channel was not closed
-	ev       watch.Event
+	ctx    context.Context //nolint:containedctx // the life of one watch
+	w      watch.Interface
+	n      int
+	close  sync.Once
+	closed chan struct{} // by Close
 }
 
 // Next implements [Stream].
@@ -151,7 +152,7 @@ func (s *funcStream[T]) Next() (WatchEvent[T], error) {
 			return WatchEvent[T]{}, &wire.DecodeError{Err: fmt.Errorf("a BOOKMARK event without metadata: %w", err)}
 		}
 		end, err := wire.Bookmark[T](acc)
-		return WatchEvent[T](end), err
+		return fromWire(end), err
 	case watch.Added, watch.Modified, watch.Deleted:
 		obj, err := typed[T](ev.Object, position)
 		if err != nil {
@@ -163,6 +164,42 @@ func (s *funcStream[T]) Next() (WatchEvent[T], error) {
 	}
 }
 
+// receive waits for the next event.
+func (s *funcStream[T]) receive() (watch.Event, error) {
+	// Of several channels that are ready, select takes any: not an event after the end.
+	select {
+	case <-s.ctx.Done():
+		return watch.Event{}, context.Cause(s.ctx)
+	case <-s.closed:
+		return watch.Event{}, errStreamClosed
+	default:
+	}
+	events := s.w.ResultChan()
+	select {
+	case <-s.ctx.Done():
+		return watch.Event{}, context.Cause(s.ctx)
+	case <-s.closed:
+		return watch.Event{}, errStreamClosed
+	case ev, open := <-events:
+		if !open {
+			return ev, io.EOF
+		}
+		return ev, nil
+	}
+}
+
+// errStreamClosed is returned by a stream after Close.
+var errStreamClosed = errors.New("the stream is closed")
+
+// Close implements [Stream].
+func (s *funcStream[T]) Close() error {
+	s.close.Do(func() {
+		close(s.closed)
+		s.w.Stop()
+	})
+	return nil
+}
+
 // errorEvent returns the error in the object of an ERROR event.
 func errorEvent(o runtime.Object) error {
 	err := apierrors.FromObject(o)
@@ -171,86 +208,4 @@ func errorEvent(o runtime.Object) error {
 		return &wire.DecodeError{Err: fmt.Errorf("an ERROR event with a %T, not a Status", o)}
 	}
 	return wire.CutError(err)
-}
-
-// receive waits for the next event.
-func (s *funcStream[T]) receive() (watch.Event, error) {
-	if !s.received {
-		s.wait(s.whenClosed())
-	}
-	if err := s.ended(); err != nil {
-		return watch.Event{}, err
-	}
-	ev := s.ev
-	s.received, s.ev = false, watch.Event{}
-	if !s.open {
-		return ev, io.EOF
-	}
-	return ev, nil
-}
-
-// await implements awaiter. It need not return when the stream is closed, as the
-// goroutine that calls it is the one that closes; so an idle watch needs no channel for that.
-func (s *funcStream[T]) await() {
-	if !s.received {
-		s.wait(nil)
-	}
-}
-
-// wait waits for an event, or the end of the watch, or of closing.
-func (s *funcStream[T]) wait(closing <-chan struct{}) {
-	if s.ended() != nil {
-		return
-	}
-	events := s.w.ResultChan()
-	select {
-	case s.ev, s.open = <-events: // in a burst, this takes a fraction of the time
-		s.received = true
-		return
-	default:
-	}
-	select {
-	case <-s.ctx.Done():
-	case <-closing:
-	case s.ev, s.open = <-events:
-		s.received = true
-	}
-}
-
-// ended says why there is nothing more to receive.
-func (s *funcStream[T]) ended() error {
-	if s.ctx.Err() != nil {
-		return context.Cause(s.ctx)
-	}
-	if s.closed.Load() {
-		return errors.New("the stream is closed")
-	}
-	return nil
-}
-
-// whenClosed returns a channel that is closed when the stream is.
-func (s *funcStream[T]) whenClosed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing == nil {
-		s.closing = make(chan struct{})
-		if s.closed.Load() {
-			close(s.closing)
-		}
-	}
-	return s.closing
-}
-
-// Close implements [Stream].
-func (s *funcStream[T]) Close() error {
-	s.mu.Lock()
-	again := s.closed.Swap(true)
-	if !again && s.closing != nil {
-		close(s.closing)
-	}
-	s.mu.Unlock()
-	if !again {
-		s.w.Stop()
-	}
-	return nil
 }

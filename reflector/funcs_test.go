@@ -92,7 +92,8 @@ func TestAKeptItemDoesNotPinItsList(t *testing.T) {
 	list := &corev1.ConfigMapList{Items: []corev1.ConfigMap{cmObject("a", "1"), cmObject("b", "2")}}
 	lw := reflector.FromFuncs[*configMap](func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) { return list, nil }, noWatch)
 	i := 0
-	_, err := lw.List(context.Background(), metav1.ListOptions{}, func(obj *configMap, err error) error {
+	_, err := lw.List(context.Background(), reflector.Request{}, func(ev reflector.WatchEvent[*configMap]) error {
+		obj, err := ev.Object, ev.Err
 		require.NoError(t, err)
 		require.Equal(t, list.Items[i].Name, obj.Name)
 		require.NotSame(t, &list.Items[i], obj)
@@ -224,7 +225,7 @@ func TestCloseEndsTheNextOfAWatchThatDoesNot(t *testing.T) {
 		u := &unstoppable{}
 		lw := reflector.FromFuncs[*configMap](listOf(), func(context.Context, metav1.ListOptions) (watch.Interface, error) { return u, nil })
 		for waits := range 2 { // a Next that waits already, and one that comes later
-			stream, err := lw.Watch(t.Context(), metav1.ListOptions{})
+			stream, err := lw.Watch(t.Context(), reflector.Request{})
 			require.NoError(t, err)
 			ended := make(chan error, 2)
 			for range waits {

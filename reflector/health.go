@@ -2,7 +2,6 @@ package reflector
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -68,8 +67,8 @@ type Health struct {
 	ResourceVersion string
 	// LastEvent is when the last event or bookmark arrived.
 	LastEvent time.Time
-	// Lists, WatchLists and Watches count requests. Lists are the pages of lists and
-	// audits, and the checks whether the server still knows a version; WatchLists are
+	// Lists, WatchLists and Watches count requests. Lists are the pages of lists, and
+	// the checks whether the server still knows a version; WatchLists are
 	// watches with initial events, Watches those without.
 	Lists, WatchLists, Watches int
 	// Reconnects counts the ends of watches, and failures to start one, by
@@ -82,56 +81,29 @@ type Health struct {
 	// so far. Quarantine holds the ones for which that is still so, at most 100.
 	Quarantined int
 	Quarantine  []*ObjectError
-	// Audit says what audits have found; see [Options].AuditInterval.
-	Audit AuditHealth
+	// Monitor is what [Options].Monitor has reported last.
+	Monitor any
 }
 
 // Degraded says whether there is trouble at present, and for how long there
 // has been.
 func (h Health) Degraded() (reason ErrorClass, since time.Time, degraded bool) {
 	if h.DegradedSince.IsZero() {
-		return ClassNone, time.Time{}, false
+		return "", time.Time{}, false
 	}
 	return h.LastErrorClass, h.DegradedSince, true
 }
 
-// status is the health that Run writes and any goroutine reads. It is kept in two parts:
-// most reflectors of a program never fail, and need not have room for it.
+// status is the health that Run writes and any goroutine reads.
 type status struct {
-	mu      sync.Mutex
-	routine routine
-	trouble *trouble // nil: nothing has failed, and there was no audit
+	mu     sync.Mutex
+	health Health
 	// heals is when the watch that is followed has run for long enough that earlier
 	// failures are forgotten; zero without a watch. It is looked at when it matters, so
 	// it needs no timer.
 	heals time.Time
-}
-
-// routine is what every reflector has to say. The fields are those of [Health].
-type routine struct {
-	State                      State
-	Since                      time.Time
-	Synced, ResourceRemoved    bool
-	LastSync                   time.Time
-	ResourceVersion            string
-	LastEvent                  time.Time
-	Lists, WatchLists, Watches int
-	Reconnects                 map[ErrorClass]int // nil: none; each watch ends at some time
-}
-
-// trouble is the rest, which is made by the first failure or audit. The fields are those
-// of [Health].
-type trouble struct {
-	LastError             error
-	LastErrorClass        ErrorClass
-	LastErrorTime         time.Time
-	DegradedSince         time.Time
-	ConsecutiveFailures   int
-	NextAttempt           time.Time
-	WatchListRefusedUntil time.Time
-	Quarantined           int
-	Quarantine            []*ObjectError
-	Audit                 AuditHealth // but for its Interval, which is in the options
+	// endWatch ends the watch that is being followed; nil without one.
+	endWatch context.CancelCauseFunc
 }
 
 // read returns a copy that shares no memory with what Run goes on to change.
@@ -139,35 +111,25 @@ func (s *status) read() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.healLocked()
-	r, t := &s.routine, s.trouble
-	if t == nil {
-		t = &trouble{}
-	}
-	h := Health{
-		State: r.State, Since: r.Since,
-		Synced: r.Synced, LastSync: r.LastSync, ResourceRemoved: r.ResourceRemoved,
-		LastError: t.LastError, LastErrorClass: t.LastErrorClass, LastErrorTime: t.LastErrorTime,
-		DegradedSince: t.DegradedSince, ConsecutiveFailures: t.ConsecutiveFailures, NextAttempt: t.NextAttempt,
-		ResourceVersion: r.ResourceVersion, LastEvent: r.LastEvent,
-		Lists: r.Lists, WatchLists: r.WatchLists, Watches: r.Watches,
-		Reconnects:            maps.Clone(r.Reconnects),
-		WatchListRefusedUntil: t.WatchListRefusedUntil,
-		Quarantined:           t.Quarantined, Quarantine: slices.Clone(t.Quarantine),
-		Audit: t.Audit,
-	}
-	if h.Reconnects == nil {
-		h.Reconnects = map[ErrorClass]int{}
-	}
+	h := s.health
+	h.Reconnects = map[ErrorClass]int{} // never nil
+	maps.Copy(h.Reconnects, s.health.Reconnects)
+	h.Quarantine = slices.Clone(h.Quarantine)
 	return h
+}
+
+// update changes the health under the mutex; f must not block.
+func (s *status) update(f func(h *Health)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.health)
 }
 
 // healLocked forgets the failures if it is time to. The mutex must be held.
 func (s *status) healLocked() {
 	if !s.heals.IsZero() && !time.Now().Before(s.heals) {
 		s.heals = time.Time{}
-		if t := s.trouble; t != nil {
-			t.ConsecutiveFailures, t.DegradedSince = 0, time.Time{}
-		}
+		s.health.ConsecutiveFailures, s.health.DegradedSince = 0, time.Time{}
 	}
 }
 
@@ -180,44 +142,20 @@ func (s *status) healAt(when time.Time) {
 	s.heals = when
 }
 
-// update changes the routine part under the mutex; f must not block.
-func (s *status) update(f func(h *routine)) {
+// following sets what ends the watch that is being followed.
+func (s *status) following(end context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(&s.routine)
+	s.endWatch = end
 }
 
-// note changes the other part under the mutex; f must not block.
-func (s *status) note(f func(t *trouble)) {
+// relist ends the watch that is being followed, for the collection to be read again.
+func (s *status) relist(reason ErrorClass, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.trouble == nil {
-		s.trouble = &trouble{}
+	if s.endWatch == nil {
+		return false
 	}
-	f(s.trouble)
-}
-
-// setState enters a state, and calls what observes states.
-func (r *Reflector[T]) setState(to State) {
-	var from State
-	r.status.update(func(h *routine) {
-		from = h.State
-		if from == to {
-			return
-		}
-		h.State, h.Since = to, time.Now()
-		if t := r.status.trouble; t != nil && to != StateDegraded {
-			t.NextAttempt = time.Time{}
-		}
-	})
-	if from == to {
-		return
-	}
-	r.opts.Metrics.StateChanged(from, to)
-	if ctx := context.Background(); r.opts.Logger.Enabled(ctx, slog.LevelDebug) {
-		r.logger().DebugContext(ctx, "state changed", "from", from, "to", to)
-	}
-	if r.opts.OnStateChange != nil {
-		r.opts.OnStateChange(r.Health())
-	}
+	s.endWatch(&relistError{reason: reason, err: err, rewritten: true})
+	return true
 }

@@ -26,7 +26,8 @@ func serve(t *testing.T, contentType string, next func() string) *rest.Config {
 
 // listOnce makes one LIST request.
 func listOnce[T reflector.Object](t *testing.T, lw reflector.ListerWatcher[T]) (objs []T, bad []error, err error) {
-	_, err = lw.List(t.Context(), metav1.ListOptions{}, func(o T, err error) error {
+	_, err = lw.List(t.Context(), reflector.Request{}, func(ev reflector.WatchEvent[T]) error {
+		o, err := ev.Object, ev.Err
 		if err != nil {
 			bad = append(bad, err)
 		} else {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/informerkit/informerkit/internal/verify/scripted"
@@ -69,7 +68,7 @@ func TestListsThatAreEmptyAreLists(t *testing.T) {
 			for _, encoding := range []reflector.Encoding{reflector.EncodingAuto, reflector.EncodingJSON} {
 				lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, scripted.ConfigMaps, reflector.ResourceOptions{Encoding: encoding})
 				require.NoError(t, err)
-				meta, err := lw.List(t.Context(), metav1.ListOptions{}, func(*corev1.ConfigMap, error) error { return nil })
+				meta, err := lw.List(t.Context(), reflector.Request{}, func(reflector.WatchEvent[*corev1.ConfigMap]) error { return nil })
 				require.NoError(t, err)
 				require.Equal(t, "7", meta.ResourceVersion)
 			}

@@ -1,24 +1,26 @@
 package reflector
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 )
 
-// SyncMode says how a collection is read as a whole.
+// SyncMode says how a collection is read as a whole. The zero value uses WatchList where
+// the source expects the server to know it, and LIST where it does not, or the server has
+// refused.
 type SyncMode string
 
 const (
-	// SyncAuto uses WatchList where the source expects the server to know it,
-	// and LIST where it does not, or the server has refused.
-	SyncAuto SyncMode = ""
 	// SyncList always uses LIST.
 	SyncList SyncMode = "list"
 	// SyncWatchList uses WatchList also where the source does not say that the
 	// server knows it. A refusal still leads to a LIST.
 	SyncWatchList SyncMode = "watchlist"
+
+	syncAuto SyncMode = ""
 )
 
 // Options configure a [Reflector]. The zero value is ready to use: a field that is
@@ -39,7 +41,7 @@ type Options struct {
 	// Metrics, if not nil, receives counts and durations.
 	Metrics Metrics
 
-	// Sync says how the collection is read as a whole. The default is SyncAuto.
+	// Sync says how the collection is read as a whole.
 	Sync SyncMode
 	// PageSize is the number of objects per page of a LIST. If it is 0, a list
 	// that the server answers from its watch cache is not paged, and one that
@@ -52,26 +54,32 @@ type Options struct {
 	// was updated. Such a change has no event either.
 	DecodeUnchanged bool
 
-	// AuditInterval, if not 0, is the time between audits, give or take 5%. An audit
-	// compares the metadata of the collection with what the sink has. What is missing, extra or of another
-	// version, without an event that explains it, is repaired by reading the collection
-	// again, and reported in [Health].Audit. No watch can notice such a difference: it
-	// comes from an etcd that was restored from a backup and whose history has reached
-	// the version of the watch again, or from an aggregated API server that resumes
-	// watches without the events in between.
-	//
-	// An audit lists metadata in pages of 1000, in protobuf if the server has it; what
-	// is equal is not decoded. What differs is looked at again 10s later. The source
-	// must be able to list metadata, as that of NewResource is, and the sink must be
-	// [Audited]; New reports if not. An hour is a good value.
-	AuditInterval time.Duration
-
 	// Backoff paces attempts after failures.
 	Backoff Backoff
 	// Policy, if not nil, decides after each failure whether to go on, and when.
 	Policy func(Failure) Decision
 	// Timeouts say what is taken for a failure; the defaults are rarely changed.
 	Timeouts Timeouts
+
+	// Monitor, if not nil, is called by New. What it returns is run for as long as Run,
+	// in a goroutine of its own, and must return when its context ends; it may be nil. An
+	// error is returned by New. Package informer/audit has one.
+	Monitor func(Monitored) (run func(context.Context), err error)
+}
+
+// Monitored is a [Reflector] as [Options].Monitor sees it. The functions may be called
+// from any goroutine.
+type Monitored struct {
+	Source any // the ListerWatcher; see [As]
+	Sink   any
+	Logger *slog.Logger
+	Health func() Health
+	// Relist has the collection read again, and each object decoded, because the sink
+	// cannot be right: reason and err say why, in Health and in the log. It ends the
+	// watch; if none is being followed, it does nothing and returns false.
+	Relist func(reason ErrorClass, err error) bool
+	// Report sets [Health].Monitor. The value must not change any more.
+	Report func(v any)
 }
 
 // Timeouts bound how long a [Reflector] waits for a server. A field that is zero means
@@ -113,15 +121,12 @@ const maxWatchTimeout = 10 * 365 * 24 * time.Hour
 // withDefaults returns the options with each field that is zero set.
 func (o Options) withDefaults() (Options, error) {
 	switch o.Sync {
-	case SyncAuto, SyncList, SyncWatchList:
+	case syncAuto, SyncList, SyncWatchList:
 	default:
-		return o, fmt.Errorf("reflector: Options.Sync is %q; use SyncAuto, SyncList or SyncWatchList", o.Sync)
+		return o, fmt.Errorf("reflector: Options.Sync is %q; leave it unset, or use SyncList or SyncWatchList", o.Sync)
 	}
 	if o.PageSize < 0 {
 		return o, errors.New("reflector: Options.PageSize is negative")
-	}
-	if o.AuditInterval < 0 {
-		return o, fmt.Errorf("reflector: Options.AuditInterval is %v; use 0 for no audits", o.AuditInterval)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -155,4 +160,12 @@ func (t Timeouts) withDefaults(healthy time.Duration) (Timeouts, error) {
 		return t, errors.New("reflector: Timeouts.Watch or Timeouts.Idle is below Backoff.Healthy: no watch would ever count as healthy")
 	}
 	return t, nil
+}
+
+// orDefault sets a field that is zero.
+func orDefault[V comparable](field *V, value V) {
+	var zero V
+	if *field == zero {
+		*field = value
+	}
 }

@@ -1,6 +1,9 @@
 package reflector
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // phase is what Run does next.
 type phase string
@@ -8,7 +11,14 @@ type phase string
 const (
 	phaseSync  phase = "read the collection" // LIST or WatchList
 	phaseWatch phase = "watch"               // from the last resourceVersion
-	phaseCheck phase = "ask for the version" // whether the server knows it
+)
+
+// What a reflector was doing when it failed; see [Failure].
+const (
+	opList      = "list"
+	opWatchList = "watchlist"
+	opWatch     = "watch"
+	opStream    = "stream"
 )
 
 // maxRewatches is how many watches in a row may fail without getting further
@@ -24,7 +34,7 @@ const probeAfter = 3 * time.Minute
 
 // ending says how a phase ended. The zero value is success.
 type ending struct {
-	op    Op
+	op    string
 	class ErrorClass
 	err   error
 	// orderly says that there is no failure: the server ended a watch that
@@ -41,45 +51,73 @@ type ending struct {
 	timely bool
 }
 
+// failed returns the ending of a phase that failed with err.
+func failed(op string, err error) ending {
+	return ending{op: op, class: Classify(err), err: err}
+}
+
 // cut says that the connection ended, or the server ended the watch: nothing is
 // known to be wrong with what the watch was asked for.
 func (e *ending) cut() bool {
-	return e.op == OpStream && (e.class == ClassNetwork || e.class == ClassClosed || e.class == ClassIdle)
+	return e.op == opStream && (e.class == classNetwork || e.class == classClosed || e.class == classIdle)
 }
 
-// failed returns the ending of a phase that failed with err.
-func failed(op Op, err error) ending {
-	return ending{op: op, class: Classify(err), err: err}
+// endOfWatch says how a watch has ended that has been followed since start.
+func (r *Reflector[T]) endOfWatch(live *liveStream[T], start time.Time, err error) ending {
+	end := failed(opStream, err)
+	// What has got further may resume at once; what has not, may be stuck at its
+	// version.
+	end.advanced = live.moved.Load()
+	end.noProgress = time.Since(r.moved) >= probeAfter
+	// A watch on a quiet collection brings nothing for minutes, and is healthy.
+	if time.Since(start) >= r.opts.Backoff.Healthy {
+		end.advanced = true
+		end.orderly = end.class == classClosed || end.class == classIdle
+		end.timely = end.class == classClosed && time.Since(live.started) >= live.agreed-time.Second || end.class == classIdle
+	} else if end.class == classClosed {
+		end.err = errShortWatch
+	}
+	end.orderly = end.orderly || end.class == classQuarantine
+	var relist *relistError
+	if errors.As(err, &relist) {
+		end.orderly = true
+		r.pos.lost, r.pos.rewritten = true, r.pos.rewritten || relist.rewritten
+		r.status.update(func(h *Health) { h.LastError, h.LastErrorClass, h.LastErrorTime = err, end.class, time.Now() })
+		r.warn("relist "+string(end.class), "reading the collection again", "err", err)
+	}
+	r.opts.Metrics.Watched(time.Since(live.started), live.events, end.class)
+	return end
 }
 
 // phaseAfter is the outcome table: what follows which ending.
 func (r *Reflector[T]) phaseAfter(end ending) phase {
 	switch {
-	case end.op == OpList || end.op == OpWatchList:
+	case end.op == opList || end.op == opWatchList:
 		return phaseSync
 	case !r.pos.resumable():
 		// Without a resumable version a watch replays existing objects as ADDED
 		// and never reports deletions.
 		return phaseSync
-	case end.class == ClassQuarantine, r.pos.lost:
+	case end.class == classQuarantine, r.pos.lost:
 		return phaseSync
 	case end.orderly:
-		return r.resume()
+		return phaseWatch
 	}
 	switch end.class {
-	case ClassRefused, ClassThrottled:
+	case ClassRefused, classThrottled:
 		return phaseWatch
-	case ClassNetwork, ClassTLS, ClassTimeout, ClassIdle, ClassClosed, ClassSink:
+	case classNetwork, classTLS, classTimeout, classIdle, classClosed, classSink:
 	case ClassServer:
 		// The answer 5xx to a request concerns the server that answered. In
 		// a stream it concerns this watch: an object that can no longer be
 		// read, for one, which only a list gets rid of.
-		if end.op == OpStream {
+		if end.op == opStream {
 			return phaseSync
 		}
 	case ClassDecode:
 		// Broken bytes may be whole the next time; an unknown event stays one.
-		if end.op != OpStream || isUnknownEvent(end.err) {
+		var unknown *unknownEventError
+		if end.op != opStream || errors.As(end.err, &unknown) {
 			return phaseSync
 		}
 	default:
@@ -90,16 +128,6 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 	if r.rewatches++; r.rewatches > maxRewatches {
 		r.rewatches = 0
 		return phaseSync
-	}
-	return r.resume()
-}
-
-// resume is what comes before a watch is resumed.
-func (r *Reflector[T]) resume() phase {
-	// A source that can be asked beside the watch is asked there, without a delay for
-	// the watch.
-	if r.pos.doubt && checkerOf(r.lw) == nil && r.allowance.wait(time.Now(), burst/2+1) == 0 {
-		return phaseCheck
 	}
 	return phaseWatch
 }

@@ -105,7 +105,7 @@ func (p *position) probe() metav1.ListOptions {
 // note looks whether an error says that rv is not to be had.
 func (p *position) note(err error) (lost bool) {
 	switch Classify(err) {
-	case ClassFuture:
+	case classFuture:
 		p.rewritten = true
 		return true
 	case ClassExpired:
@@ -118,7 +118,7 @@ func (p *position) note(err error) (lost bool) {
 // rejects what is not one of its versions, such as one that was damaged on the way
 // or comes from another kind of storage, and would always reject it.
 func (p *position) refused(err error) bool {
-	return isVersion(p.rv) && Classify(err) == ClassRejected
+	return isVersion(p.rv) && Classify(err) == classRejected
 }
 
 // removed notes that the resource does not exist any more. If it is created

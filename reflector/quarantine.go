@@ -1,7 +1,6 @@
 package reflector
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -12,15 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxQuarantine bounds how many quarantined objects Health names.
-const maxQuarantine = 100
-
-// minQuarantine is the shortest first wait before a relist: a bad object that is
-// in every watch must not keep the server busy.
-const minQuarantine = time.Second
-
-// maxRetryShift bounds how often the wait before a relist doubles.
-const maxRetryShift = 6
+const (
+	// maxQuarantine bounds how many quarantined objects Health names.
+	maxQuarantine = 100
+	// minQuarantine is the shortest first wait before a relist: a bad object that is
+	// in every watch must not keep the server busy.
+	minQuarantine = time.Second
+	// maxRetryShift bounds how often the wait before a relist doubles.
+	maxRetryShift = 6
+	// maxNamed is how many objects of a list the summary in the log names.
+	maxNamed = 5
+)
 
 // quarantine plans the relist that makes up for lost events.
 type quarantine struct {
@@ -37,17 +38,6 @@ func (r *Reflector[T]) lose() {
 	}
 }
 
-// relisted notes that the collection was read again, which makes up for every
-// loss so far.
-func (q *quarantine) relisted() {
-	if q.due.IsZero() {
-		q.shift = 0
-	} else {
-		q.shift = min(q.shift+1, maxRetryShift)
-	}
-	q.due = time.Time{}
-}
-
 // report logs and counts an object of an event that could not be decoded or
 // transformed.
 func (r *Reflector[T]) report(oe *ObjectError) {
@@ -59,13 +49,13 @@ func (r *Reflector[T]) report(oe *ObjectError) {
 // hold puts an object into the quarantine.
 func (r *Reflector[T]) hold(oe *ObjectError) {
 	r.quarantine.named = true
-	r.status.note(func(t *trouble) {
-		t.Quarantined++
-		t.Quarantine = slices.DeleteFunc(t.Quarantine, func(o *ObjectError) bool {
+	r.status.update(func(h *Health) {
+		h.Quarantined++
+		h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool {
 			return oe.Key.Name != "" && o.Key == oe.Key
 		})
-		if len(t.Quarantine) < maxQuarantine {
-			t.Quarantine = append(t.Quarantine, oe)
+		if len(h.Quarantine) < maxQuarantine {
+			h.Quarantine = append(h.Quarantine, oe)
 		}
 	})
 	r.opts.Metrics.Quarantined(oe.Class)
@@ -74,13 +64,30 @@ func (r *Reflector[T]) hold(oe *ObjectError) {
 	}
 }
 
-// requarantine replaces the quarantine by the objects that a list has found
-// unreadable.
+// release takes an object out of the quarantine after good news of it.
+func (r *Reflector[T]) release(key types.NamespacedName) {
+	if !r.quarantine.named { // as nearly always
+		return
+	}
+	r.status.update(func(h *Health) {
+		h.Quarantine = slices.DeleteFunc(h.Quarantine, func(o *ObjectError) bool { return o.Key == key })
+		r.quarantine.named = len(h.Quarantine) > 0
+	})
+}
+
+// requarantine replaces the quarantine by the objects that a reading of the collection has
+// found unreadable. It makes up for every loss so far.
 func (r *Reflector[T]) requarantine(bad []*ObjectError) {
-	r.quarantine.relisted()
-	if r.quarantine.named {
-		r.quarantine.named = false
-		r.status.note(func(t *trouble) { t.Quarantine = nil })
+	q := &r.quarantine
+	if q.due.IsZero() {
+		q.shift = 0
+	} else {
+		q.shift = min(q.shift+1, maxRetryShift)
+	}
+	q.due = time.Time{}
+	if q.named {
+		q.named = false
+		r.status.update(func(h *Health) { h.Quarantine = nil })
 	}
 	if len(bad) == 0 {
 		return
@@ -93,43 +100,18 @@ func (r *Reflector[T]) requarantine(bad []*ObjectError) {
 		"count", len(bad), "classes", classes, "first", first, "err", bad[0].Err)
 }
 
-// maxNamed is how many objects of a list the summary in the log names.
-const maxNamed = 5
-
 // summary says in short which objects of a list are unreadable: how many of each
 // class, and the names of the first ones.
 func summary(bad []*ObjectError) (classes, first string) {
-	var names []string
+	var names, counts []string
 	count := map[ErrorClass]int{}
 	for _, oe := range bad {
 		if count[oe.Class]++; len(names) < maxNamed {
 			names = append(names, oe.name())
 		}
 	}
-	var counts []string
 	for _, class := range slices.Sorted(maps.Keys(count)) {
 		counts = append(counts, fmt.Sprintf("%s %d", class, count[class]))
 	}
 	return strings.Join(counts, ", "), strings.Join(names, ", ")
-}
-
-// release takes an object out of the quarantine after good news of it.
-func (r *Reflector[T]) release(key types.NamespacedName) {
-	if !r.quarantine.named { // as nearly always
-		return
-	}
-	r.status.note(func(t *trouble) {
-		t.Quarantine = slices.DeleteFunc(t.Quarantine, func(o *ObjectError) bool { return o.Key == key })
-		r.quarantine.named = len(t.Quarantine) > 0
-	})
-}
-
-// asObjectError makes sure of the type of a per-object error; sources of users
-// may use any.
-func asObjectError(err error) *ObjectError {
-	var oe *ObjectError
-	if errors.As(err, &oe) {
-		return oe
-	}
-	return &ObjectError{Class: ClassDecode, Err: err}
 }

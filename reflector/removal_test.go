@@ -28,11 +28,11 @@ func (s *removable) Served(context.Context) (bool, error) {
 }
 
 // removedServer has one object until its watch ends, then answers 404, and has
-// another object two lists later. The second list asks for the version.
+// another object two lists later.
 func removedServer() *scripted.Server {
 	absent := scripted.Fails(404, metav1.StatusReasonNotFound)
 	return &scripted.Server{
-		List: scripted.InTurn(scripted.Lists("10", scripted.ConfigMap("a", "1")), scripted.Lists("10", scripted.ConfigMap("a", "1")), absent, scripted.Lists("90", scripted.ConfigMap("b", "80"))),
+		List: scripted.InTurn(scripted.Lists("10", scripted.ConfigMap("a", "1")), absent, scripted.Lists("90", scripted.ConfigMap("b", "80"))),
 		Watch: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) {
 			scripted.Begin(w)
 			scripted.Linger(r, 30*time.Second)
@@ -65,7 +65,7 @@ func TestARemovedResourceEmptiesTheSink(t *testing.T) {
 		after(time.Minute)
 		require.Equal(t, "b@80", sink.holds())
 		require.False(t, r.Health().ResourceRemoved)
-		require.Equal(t, "list@0 watch@10 list@10 watch@10 list@ list@ watch@90", s.Verbs(),
+		require.Equal(t, "list@0 watch@10 watch@10 list@ list@ watch@90", s.Verbs(),
 			"the versions of a resource that was removed say nothing about the next one")
 		require.EqualValues(t, 1, source.asked.Load())
 	})

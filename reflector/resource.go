@@ -9,19 +9,20 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
-// Encoding is the format in which objects are transferred.
+// Encoding is the format in which objects are transferred. The zero value asks for
+// protobuf where T can be decoded from it (the generated built-in types and
+// *metav1.PartialObjectMetadata), with JSON as the second choice; for other types it asks
+// for JSON.
 type Encoding string
 
 const (
-	// EncodingAuto asks for protobuf where T can be decoded from it (the
-	// generated built-in types and *metav1.PartialObjectMetadata), with JSON
-	// as the second choice; for other types it asks for JSON.
-	EncodingAuto = Encoding(wire.EncodingAuto)
 	// EncodingJSON asks for JSON only.
 	EncodingJSON = Encoding(wire.EncodingJSON)
 	// EncodingProtobuf asks for protobuf only. Servers refuse it for custom
@@ -45,13 +46,13 @@ type ResourceOptions struct {
 	//
 	// See [metav1.ListOptions]. The server needs the feature gate
 	// ShardedListAndWatch. One that ignores the selector is an error of
-	// [ClassNotSharded], not a full cache: each object that arrives is compared
+	// class "not sharded", not a full cache: each object that arrives is compared
 	// with the selector, and a list of a built-in type T must say that it is the
 	// shard. (Servers do not say so of custom resources and of watches.)
 	ShardSelector string
 	// Kind is the kind of the objects, for a T that does not say it. Generated
 	// types such as *corev1.Pod do, by their name; a struct of your own does not.
-	// A collection of another kind is then an error of [ClassWrongKind], instead
+	// A collection of another kind is then an error of class "wrong kind", instead
 	// of objects with little in them. Without it, the kind is that of the newest
 	// list. Objects of which the server sends the metadata only are not compared.
 	Kind string
@@ -128,7 +129,7 @@ func (r *resource[T]) Selector() string { return r.selector }
 // SupportsWatchList says that the server may know sendInitialEvents.
 func (r *resource[T]) SupportsWatchList() bool { return true }
 
-// Metadata implements metadataLister.
+// Metadata returns a source of the metadata of the same collection.
 func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], error) {
 	metadata, err := r.Resource.Metadata()
 	if err != nil {
@@ -138,10 +139,10 @@ func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], 
 }
 
 // List implements [ListerWatcher].
-func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+func (r *resource[T]) List(ctx context.Context, req Request, each func(WatchEvent[T]) error) (metav1.ListMeta, error) {
 	var refused error // by each; it is returned as it is
-	meta, err := r.Resource.List(ctx, opts, func(obj T, err error) error {
-		refused = each(obj, fromWire(err))
+	meta, err := r.Resource.List(wireContext(ctx, req), req.ListOptions, func(obj T, err error) error {
+		refused = each(fromWire(wire.Event[T]{Type: watch.Added, Object: obj, Err: err}))
 		return refused
 	})
 	if err == nil || refused != nil {
@@ -151,17 +152,12 @@ func (r *resource[T]) List(ctx context.Context, opts metav1.ListOptions, each fu
 }
 
 // Watch implements [ListerWatcher].
-func (r *resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error) {
-	s, err := r.Resource.Watch(ctx, opts)
+func (r *resource[T]) Watch(ctx context.Context, req Request) (Stream[T], error) {
+	s, err := r.Resource.Watch(wireContext(ctx, req), req.ListOptions)
 	if err != nil {
 		return nil, r.failed("watch", err)
 	}
 	return &resourceStream[T]{s, r}, nil
-}
-
-// CheckVersion implements versionChecker.
-func (r *resource[T]) CheckVersion(ctx context.Context, opts metav1.ListOptions) error {
-	return listNothing(ctx, r, opts)
 }
 
 // failed says which request has failed.
@@ -180,29 +176,54 @@ func (s *resourceStream[T]) Next() (WatchEvent[T], error) {
 	ev, err := s.Stream.Next()
 	switch {
 	case err == nil:
-		if ev.Err != nil {
-			ev.Err = fromWire(ev.Err)
-		}
-		return WatchEvent[T](ev), nil
+		return fromWire(ev), nil
 	case err == io.EOF: //nolint:errorlint // the bare value means an orderly end
 		return WatchEvent[T]{}, err
 	}
 	return WatchEvent[T]{}, s.r.failed("watch", err)
 }
 
-// fromWire returns an *ObjectError for that of the wire. nil stays nil.
-func fromWire(err error) error {
-	if err == nil {
-		return nil
+// fromWire returns an event of the wire with the errors of this package.
+func fromWire[T Object](ev wire.Event[T]) WatchEvent[T] {
+	out := WatchEvent[T]{Type: ev.Type, Object: ev.Object, ResourceVersion: ev.ResourceVersion, InitialEventsEnd: ev.InitialEventsEnd}
+	if ev.Err == nil {
+		return out
 	}
-	if _, ok := err.(wire.Unchanged); ok { //nolint:errorlint // spares what errors.As allocates
-		return err
+	if known, ok := ev.Err.(unchanged); ok { //nolint:errorlint // it is never wrapped
+		out.Known = known.object
+		return out
 	}
+	out.Err = ev.Err
 	var oe *wire.ObjectError
-	if !errors.As(err, &oe) {
-		return err
+	if errors.As(ev.Err, &oe) {
+		out.Err = &ObjectError{
+			Key: oe.Key, UID: oe.UID, ResourceVersion: oe.ResourceVersion, Position: oe.Position, Class: ClassDecode, Err: oe.Err,
+		}
 	}
-	return &ObjectError{
-		Key: oe.Key, UID: oe.UID, ResourceVersion: oe.ResourceVersion, Position: oe.Position, Class: ClassDecode, Err: oe.Err,
+	return out
+}
+
+// unchanged is how the wire hands over what [Request].Known returned.
+type unchanged struct{ object any }
+
+func (unchanged) Error() string { return "the object has not changed" }
+func (unchanged) Unchanged()    {}
+
+// wireContext returns a context with the functions of a request.
+func wireContext(ctx context.Context, req Request) context.Context {
+	if req.Known != nil {
+		ctx = wire.WithKnown(ctx, func(key types.NamespacedName, uid, rv []byte) wire.Unchanged {
+			if known := req.Known(key, uid, rv); known != nil {
+				return unchanged{known}
+			}
+			return nil
+		})
 	}
+	if req.Arrived != nil {
+		ctx = wire.WithProgress(ctx, req.Arrived)
+	}
+	if req.Sent != nil {
+		ctx = wire.WithCharge(ctx, req.Sent)
+	}
+	return ctx
 }

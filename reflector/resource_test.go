@@ -53,7 +53,8 @@ func listed[T reflector.Object](t *testing.T, body string, gvr schema.GroupVersi
 	lw, err := reflector.NewResource[T](cfg, gvr, opts)
 	require.NoError(t, err)
 	var out []T
-	_, err = lw.List(t.Context(), metav1.ListOptions{}, func(o T, err error) error {
+	_, err = lw.List(t.Context(), reflector.Request{}, func(ev reflector.WatchEvent[T]) error {
+		o, err := ev.Object, ev.Err
 		require.NoError(t, err)
 		out = append(out, o)
 		return nil
@@ -400,7 +401,8 @@ func TestADecoderThatPanicsQuarantinesItsObject(t *testing.T) {
 	lw, err := reflector.NewResource[*panicky](s.Config(t), scripted.ConfigMaps, reflector.ResourceOptions{})
 	require.NoError(t, err)
 	n, bad := 0, []error(nil)
-	_, err = lw.List(t.Context(), metav1.ListOptions{}, func(_ *panicky, err error) error {
+	_, err = lw.List(t.Context(), reflector.Request{}, func(ev reflector.WatchEvent[*panicky]) error {
+		err := ev.Err
 		if n++; err != nil {
 			bad = append(bad, err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,8 +57,8 @@ func shardedServer(t *testing.T, sharded, says bool, kind string) *rest.Config {
 func readShard[T reflector.Object](t *testing.T, cfg *rest.Config, resource string) (listed, watched int, listErr, watchErr error) {
 	lw, err := reflector.NewResource[T](cfg, schema.GroupVersionResource{Version: "v1", Resource: resource}, reflector.ResourceOptions{ShardSelector: lowerHalf})
 	require.NoError(t, err)
-	_, listErr = lw.List(t.Context(), metav1.ListOptions{}, func(T, error) error { listed++; return nil })
-	stream, err := lw.Watch(t.Context(), metav1.ListOptions{})
+	_, listErr = lw.List(t.Context(), reflector.Request{}, func(reflector.WatchEvent[T]) error { listed++; return nil })
+	stream, err := lw.Watch(t.Context(), reflector.Request{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, stream.Close()) }()
 	for {

@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -51,38 +52,29 @@ type sharded[T Object] struct {
 	shard func() Shard
 }
 
-// validate reports a source or function that is missing, here or further inside.
+// Unwrap returns the source within; see [As].
+func (s *sharded[T]) Unwrap() any { return s.lw }
+
+// validate reports a source or function that is missing.
 func (s *sharded[T]) validate() error {
 	if s.lw == nil || s.shard == nil {
 		return errors.New("reflector: Sharded needs a ListerWatcher and a function")
 	}
-	if v, ok := s.lw.(validator); ok {
-		return v.validate()
-	}
 	return nil
 }
 
-// SupportsWatchList is what the source says.
-func (s *sharded[T]) SupportsWatchList() bool {
-	w, ok := s.lw.(watchLister)
-	return ok && w.SupportsWatchList()
-}
+// Selector is empty: that of the source does not describe the part.
+func (s *sharded[T]) Selector() string { return "" }
 
-// String is the name of the source.
-func (s *sharded[T]) String() string { return sourceName(s.lw) }
-
-// Namespace is that of the source.
-func (s *sharded[T]) Namespace() string { return sourceNamespace(s.lw) }
-
-// checker asks the source: whether a version is known does not depend on the part.
-func (s *sharded[T]) checker() versionChecker { return checkerOf(s.lw) }
-
-// resourceChecker asks the source.
-func (s *sharded[T]) resourceChecker() resourceChecker { return resourceCheckerOf(s.lw) }
-
-// metadata is that of the source, of the same part.
-func (s *sharded[T]) metadata() (ListerWatcher[*metav1.PartialObjectMetadata], error) {
-	lw, err := metadataOf(s.lw)
+// Metadata is that of the source, of the same part.
+func (s *sharded[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], error) {
+	source, ok := As[interface {
+		Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], error)
+	}](s.lw)
+	if !ok {
+		return nil, fmt.Errorf("reflector: the source, a %T, cannot list metadata", s.lw)
+	}
+	lw, err := source.Metadata()
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +86,14 @@ func (s *sharded[T]) metadata() (ListerWatcher[*metav1.PartialObjectMetadata], e
 }
 
 // List implements [ListerWatcher].
-func (s *sharded[T]) List(ctx context.Context, opts metav1.ListOptions, each func(T, error) error) (metav1.ListMeta, error) {
+func (s *sharded[T]) List(ctx context.Context, req Request, each func(WatchEvent[T]) error) (metav1.ListMeta, error) {
 	sh := s.shard()
-	opts.ShardSelector = sh.Selector
-	meta, err := s.lw.List(wire.WithAnyShard(ctx), opts, func(obj T, err error) error {
-		if !sh.holds(obj, err) {
+	req.ShardSelector = sh.Selector
+	meta, err := s.lw.List(wire.WithAnyShard(ctx), req, func(ev WatchEvent[T]) error {
+		if ev.Known == nil && !sh.holds(ev.Object, ev.Err) {
 			return nil
 		}
-		return each(obj, err)
+		return each(ev)
 	})
 	if err == nil && sh.Listed != nil {
 		sh.Listed(meta.ShardInfo != nil && meta.ShardInfo.Selector != "")
@@ -125,18 +117,18 @@ func (sh *Shard) holds(obj metav1.Object, err error) bool {
 }
 
 // Watch implements [ListerWatcher].
-func (s *sharded[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error) {
+func (s *sharded[T]) Watch(ctx context.Context, req Request) (Stream[T], error) {
 	sh := s.shard()
-	opts.ShardSelector = sh.Selector
-	stream, err := s.lw.Watch(wire.WithAnyShard(ctx), opts)
+	req.ShardSelector = sh.Selector
+	stream, err := s.lw.Watch(wire.WithAnyShard(ctx), req)
 	if err != nil {
 		return nil, err
 	}
 	return &shardedStream[T]{
 		Stream: stream, shard: sh,
-		initial: opts.SendInitialEvents != nil && *opts.SendInitialEvents,
+		initial: req.SendInitialEvents != nil && *req.SendInitialEvents,
 		// Without a version the first events are existing objects, in no order.
-		ordered: opts.ResourceVersion != "" && opts.ResourceVersion != "0",
+		ordered: req.ResourceVersion != "" && req.ResourceVersion != "0",
 	}, nil
 }
 
@@ -158,7 +150,7 @@ func (s *shardedStream[T]) Next() (WatchEvent[T], error) {
 		case ev.InitialEventsEnd:
 			s.initial, s.ordered = false, true
 			return ev, nil
-		case ev.Err == nil && object.IsNil(ev.Object), s.shard.holds(ev.Object, ev.Err):
+		case ev.Known != nil, ev.Err == nil && object.IsNil(ev.Object), s.shard.holds(ev.Object, ev.Err):
 			return ev, nil
 		}
 		switch {

@@ -35,18 +35,18 @@ type fixedSource struct {
 	asked  []metav1.ListOptions
 }
 
-func (s *fixedSource) List(_ context.Context, opts metav1.ListOptions, each func(*corev1.ConfigMap, error) error) (metav1.ListMeta, error) {
-	s.asked = append(s.asked, opts)
+func (s *fixedSource) List(_ context.Context, req reflector.Request, each func(configMapEvent) error) (metav1.ListMeta, error) {
+	s.asked = append(s.asked, req.ListOptions)
 	for _, o := range s.objs {
-		if err := each(o.obj, o.err); err != nil {
+		if err := each(configMapEvent{Type: watch.Added, Object: o.obj, Err: o.err}); err != nil {
 			return metav1.ListMeta{}, err
 		}
 	}
 	return metav1.ListMeta{ResourceVersion: "9", ShardInfo: s.info}, s.err
 }
 
-func (s *fixedSource) Watch(_ context.Context, opts metav1.ListOptions) (reflector.Stream[*corev1.ConfigMap], error) {
-	s.asked = append(s.asked, opts)
+func (s *fixedSource) Watch(_ context.Context, req reflector.Request) (reflector.Stream[*corev1.ConfigMap], error) {
+	s.asked = append(s.asked, req.ListOptions)
 	return &fixedStream{s.events}, s.err
 }
 
@@ -90,7 +90,8 @@ func TestShardedListHasThePartWhetherOrNotTheServerSelects(t *testing.T) {
 		{err: errors.New("of no object")},
 	}}
 	list := func(lw reflector.ListerWatcher[*corev1.ConfigMap]) (names []string) {
-		meta, err := lw.List(t.Context(), metav1.ListOptions{ResourceVersion: "7"}, func(obj *corev1.ConfigMap, err error) error {
+		meta, err := lw.List(t.Context(), reflector.Request{ListOptions: metav1.ListOptions{ResourceVersion: "7"}}, func(ev reflector.WatchEvent[*corev1.ConfigMap]) error {
+			obj, err := ev.Object, ev.Err
 			if err != nil {
 				names = append(names, err.Error())
 			} else {
@@ -120,13 +121,13 @@ func TestShardedListHasThePartWhetherOrNotTheServerSelects(t *testing.T) {
 	assert.Contains(t, got, unreadable("out-2", "out-2").Error())
 
 	stated, s.err = nil, errors.New("boom")
-	_, err := partOf(s, note).List(t.Context(), metav1.ListOptions{}, func(*corev1.ConfigMap, error) error { return nil })
+	_, err := partOf(s, note).List(t.Context(), reflector.Request{}, func(reflector.WatchEvent[*corev1.ConfigMap]) error { return nil })
 	require.ErrorIs(t, err, s.err)
 	assert.Empty(t, stated, "a list that has failed says nothing")
-	_, err = partOf(s, nil).Watch(t.Context(), metav1.ListOptions{})
+	_, err = partOf(s, nil).Watch(t.Context(), reflector.Request{})
 	require.ErrorIs(t, err, s.err)
 	stop := errors.New("enough")
-	_, err = partOf(s, nil).List(t.Context(), metav1.ListOptions{}, func(*corev1.ConfigMap, error) error { return stop })
+	_, err = partOf(s, nil).List(t.Context(), reflector.Request{}, func(reflector.WatchEvent[*corev1.ConfigMap]) error { return stop })
 	require.ErrorIs(t, err, stop)
 }
 
@@ -170,7 +171,7 @@ func TestShardedWatchAdvancesWithObjectsOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &fixedSource{events: test.events}
-			w, err := partOf(s, func(sh *reflector.Shard) { sh.Moves = test.moves }).Watch(t.Context(), test.opts)
+			w, err := partOf(s, func(sh *reflector.Shard) { sh.Moves = test.moves }).Watch(t.Context(), reflector.Request{ListOptions: test.opts})
 			require.NoError(t, err)
 			var got []string
 			for {
@@ -206,9 +207,9 @@ func TestShardedAsksForEachRequest(t *testing.T) {
 		asked++
 		return reflector.Shard{Selector: selectors[asked-1], Holds: func(obj metav1.Object) bool { return asked == 1 || obj.GetName() == "in-2" }}
 	})
-	_, err := lw.List(t.Context(), metav1.ListOptions{}, func(*corev1.ConfigMap, error) error { return nil })
+	_, err := lw.List(t.Context(), reflector.Request{}, func(reflector.WatchEvent[*corev1.ConfigMap]) error { return nil })
 	require.NoError(t, err)
-	w, err := lw.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
+	w, err := lw.Watch(t.Context(), reflector.Request{ListOptions: metav1.ListOptions{ResourceVersion: "1"}})
 	require.NoError(t, err)
 	for _, want := range []watch.EventType{watch.Bookmark, watch.Modified} {
 		ev, err := w.Next()

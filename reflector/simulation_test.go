@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/internal/verify/scripted"
@@ -91,7 +92,7 @@ func simulate(t *testing.T, seed uint64) {
 	case chance(0.4):
 		sink = &orderedKnowing{checker}
 		if chance(0.5) {
-			opts.AuditInterval = time.Duration(1+rng.IntN(30)) * time.Minute
+			opts.Monitor = audit.Every(time.Duration(1+rng.IntN(30)) * time.Minute)
 		}
 	case chance(0.5):
 		sink = queued(t, checker)
@@ -134,7 +135,7 @@ func simulate(t *testing.T, seed uint64) {
 	calm()
 	server.ClearFaults()
 	switch {
-	case opts.AuditInterval > 0 && chance(0.5):
+	case opts.Monitor != nil && chance(0.5):
 		// A backup, whose history overtakes the version that clients have: only an audit
 		// can know.
 		after(70 * time.Minute)
@@ -224,8 +225,17 @@ func (s *orderedKnowing) Known(key types.NamespacedName) (*corev1.ConfigMap, boo
 	return knowing{s.recorder}.Known(key)
 }
 
-func (s *orderedKnowing) Contents() (func(types.NamespacedName) (*corev1.ConfigMap, bool), iter.Seq[*corev1.ConfigMap]) {
-	return audited{knowing: knowing{s.recorder}}.Contents()
+// Contents is for audits.
+func (s *orderedKnowing) Contents() (func(types.NamespacedName) (metav1.Object, bool), iter.Seq[metav1.Object]) {
+	state := s.objects()
+	get := func(key types.NamespacedName) (metav1.Object, bool) { o, ok := state[key]; return o, ok }
+	return get, func(yield func(metav1.Object) bool) {
+		for _, o := range state {
+			if !yield(o) {
+				return
+			}
+		}
+	}
 }
 
 // forget ends the checks of the order: time starts again.
@@ -281,18 +291,14 @@ type blurred struct {
 
 func (b *blurred) SupportsWatchList() bool { return true }
 
-func (b *blurred) Metadata() (reflector.ListerWatcher[*metav1.PartialObjectMetadata], error) {
-	return b.ListerWatcher.(interface {
-		Metadata() (reflector.ListerWatcher[*metav1.PartialObjectMetadata], error)
-	}).Metadata()
-}
+func (b *blurred) Unwrap() any { return b.ListerWatcher }
 
-func (b *blurred) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*corev1.ConfigMap], error) {
-	s, err := b.ListerWatcher.Watch(ctx, opts)
+func (b *blurred) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[*corev1.ConfigMap], error) {
+	s, err := b.ListerWatcher.Watch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	return &blurredStream{Stream: s, b: b, initial: opts.SendInitialEvents != nil}, nil
+	return &blurredStream{Stream: s, b: b, initial: req.SendInitialEvents != nil}, nil
 }
 
 type blurredStream struct {

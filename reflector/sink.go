@@ -2,7 +2,6 @@ package reflector
 
 import (
 	"context"
-	"iter"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -29,33 +28,6 @@ type Sink[T any] interface {
 	Bookmark(ctx context.Context, rv string) error
 }
 
-// breakable is implemented by a sink that may break for good while nothing is written.
-type breakable interface {
-	// Broken returns why no write can succeed any more: then Run ends. It is nil before.
-	Broken() error
-	// WhenBroken has f called with that, or at once if it is so already, in place of what it
-	// was given before.
-	WhenBroken(f func(error))
-}
-
-// broken returns why the sink is broken for good, if it is.
-func (r *Reflector[T]) broken() error {
-	if s, ok := r.sink.(breakable); ok {
-		return s.Broken()
-	}
-	return nil
-}
-
-// Audited is implemented by a [Sink] whose contents can be read while its methods run,
-// for [Options].AuditInterval. It must keep every object that it was given, and no
-// other.
-type Audited[T any] interface {
-	// Contents returns how to look up and how to iterate over what the sink has at
-	// present. Both may be used on several goroutines at once, beside all methods of the
-	// Sink, and go on returning objects of about the time of the call.
-	Contents() (get func(types.NamespacedName) (T, bool), all iter.Seq[T])
-}
-
 // Known is implemented by a [Sink] that can return what it has. A relist then
 // neither decodes nor transforms an unchanged object, one of which the sink has the
 // same UID and resourceVersion: it keeps the sink's pointer. A relist costs what
@@ -75,3 +47,45 @@ type Known[T any] interface {
 	// whatever it modifies itself.
 	Known(key types.NamespacedName) (T, bool)
 }
+
+// sizer is implemented by a [Known] sink that can say how many objects it has, so that a
+// first list into an empty one is spared the look-ups.
+type sizer interface{ Len() int }
+
+// known returns the sink, if it can return what it has, and has anything; else nil.
+func (r *Reflector[T]) known() Known[T] {
+	if s, ok := r.sink.(sizer); ok && s.Len() == 0 {
+		return nil
+	}
+	k, _ := r.sink.(Known[T])
+	return k
+}
+
+// breakable is implemented by a sink that may break for good while nothing is written.
+type breakable interface {
+	// Broken returns why no write can succeed any more: then Run ends. It is nil before.
+	Broken() error
+	// WhenBroken has f called with that, or at once if it is so already, in place of what it
+	// was given before.
+	WhenBroken(f func(error))
+}
+
+// broken returns why the sink is broken for good, if it is.
+func (r *Reflector[T]) broken() error {
+	if s, ok := r.sink.(breakable); ok {
+		return s.Broken()
+	}
+	return nil
+}
+
+// sinkError says that the sink did not take a change over.
+type sinkError struct {
+	op  string // the method of the Sink: Add, Update, Delete, Replace or Bookmark
+	err error  // what it returned
+}
+
+// Error names the method.
+func (e *sinkError) Error() string { return "sink: " + e.op + ": " + e.err.Error() }
+
+// Unwrap returns what the sink returned.
+func (e *sinkError) Unwrap() error { return e.err }

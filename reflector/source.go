@@ -17,30 +17,51 @@ import (
 type Object = object.Object
 
 // ListerWatcher reads one collection of an API server. [NewResource] returns
-// one that speaks HTTP, [FromFuncs] one from the two functions of a clientset, and
+// one that speaks HTTP, [FromFuncs] one made of the two functions of a clientset, and
 // [Transform] one around another.
 //
 // An implementation makes one request per call and never retries: pages,
 // deadlines and retries are the Reflector's. Both methods must return soon
-// after ctx ends.
+// after ctx ends. List may be called by another goroutine while a watch is open.
 //
-// A source with a method Served(ctx) (bool, error) is asked after a 404 whether
-// the server has the resource. If it certainly has not (false, nil), the sink gets
-// an empty collection, and [Health].ResourceRemoved is set. Other sources leave
-// the sink as it is: a server that is starting answers 404, too.
+// What else a source can do it says by optional methods, which [As] finds:
+//
+//	String() string                      its name, for logs
+//	Namespace() string                   the namespace that it reads, "" for all
+//	SupportsWatchList() bool             whether the server may know sendInitialEvents
+//	Served(context.Context) (bool, error)  whether the server has the resource
+//
+// Served is called after a 404. If the resource certainly does not exist (false, nil),
+// the sink gets an empty collection, and [Health].ResourceRemoved is set. Without it a
+// 404 leaves the sink as it is: a server that is starting answers 404, too.
 type ListerWatcher[T Object] interface {
-	// List makes one LIST request and hands over the objects one by one, in
-	// the order of the answer, as they are decoded. An object that cannot be
-	// decoded or transformed is handed over as an *[ObjectError] with a zero
-	// obj, and the next ones follow. An error that each returns ends the list and
-	// is returned unchanged.
+	// List makes one LIST request and calls each for the objects one by one, in the order
+	// of the answer, as they are decoded: as events of type ADDED. An object that cannot
+	// be decoded or transformed is one with Err set, and the next ones follow. An error
+	// that each returns ends the list and is returned unchanged.
 	//
 	// The result holds the resourceVersion and the continue token of the page.
-	List(ctx context.Context, opts metav1.ListOptions, each func(obj T, err error) error) (metav1.ListMeta, error)
+	List(ctx context.Context, req Request, each func(WatchEvent[T]) error) (metav1.ListMeta, error)
 
 	// Watch starts one WATCH request. The stream ends when ctx does. If Watch
 	// returns an error there is nothing to close.
-	Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error)
+	Watch(ctx context.Context, req Request) (Stream[T], error)
+}
+
+// Request is one LIST or WATCH request. The functions are optional for both sides: each
+// may be nil, and a source may ignore them. They may be called from any goroutine, and
+// several at once.
+type Request struct {
+	metav1.ListOptions
+	// Known is asked, before an object is decoded, for what the caller has of it in this
+	// version. If that is not nil the object is not decoded, and it is handed over as
+	// [WatchEvent].Known. The bytes are valid during the call.
+	Known func(key types.NamespacedName, uid, resourceVersion []byte) any
+	// Arrived is called when bytes of the answer arrive, so that one big object on a slow
+	// connection is not taken for a server that stalls.
+	Arrived func()
+	// Sent is called for each HTTP request beyond the first, such as a retry by net/http.
+	Sent func()
 }
 
 // Stream is a running watch, read by one goroutine.
@@ -59,16 +80,18 @@ type Stream[T Object] interface {
 }
 
 // WatchEvent is one event of a watch, as the server sent it: with the API's event
-// types, and without the state before. The informer makes its Event from it.
+// types, and without the state before. An object of a list comes as ADDED.
 type WatchEvent[T Object] struct {
 	// Type is ADDED, MODIFIED, DELETED or BOOKMARK; whatever else the server
 	// sent is handed over too, for the Reflector to report.
 	Type watch.EventType
 	// Object is the new state of the object, or the last one of a deleted
-	// object. It is the zero T for bookmarks and if Err is set.
+	// object. It is the zero T for bookmarks and if Known or Err is set.
 	Object T
+	// Known is what [Request].Known returned, in place of Object.
+	Known any
 	// ResourceVersion is the position in the history that the event stands
-	// for. It is empty if Err is set and it could not be read.
+	// for. It is empty for objects of lists, and if Err is set and it could not be read.
 	ResourceVersion string
 	// InitialEventsEnd marks the bookmark that ends the initial events of a
 	// watch that was asked to send them.
@@ -100,30 +123,58 @@ func (e *ObjectError) Error() string {
 	return fmt.Sprintf("%s: object %s: %v", e.Class, e.name(), e.Err)
 }
 
-// name is the key, or else the position.
+// name is namespace/name, the name alone of a cluster-scoped object, or else the position.
 func (e *ObjectError) name() string {
-	if e.Key.Name == "" {
+	switch {
+	case e.Key.Name == "":
 		return fmt.Sprintf("at position %d", e.Position)
+	case e.Key.Namespace == "":
+		return e.Key.Name
 	}
-	return keyString(e.Key)
+	return e.Key.String()
 }
 
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
-// keyString is namespace/name, or the name alone of a cluster-scoped object.
-func keyString(k types.NamespacedName) string {
-	if k.Namespace == "" {
-		return k.Name
+// As finds what a source can do: it returns the first of source, the source that its
+// method Unwrap() any returns, and so on, that implements I. So a wrapper implements
+// Unwrap, and an optional method only where its answer is another one.
+func As[I any](source any) (found I, ok bool) {
+	for ; source != nil; source = unwrap(source) {
+		if found, ok = source.(I); ok {
+			return found, true
+		}
 	}
-	return k.Namespace + "/" + k.Name
+	return found, false
 }
 
-// watchLister is what a ListerWatcher implements to say whether its server can
-// be expected to know sendInitialEvents. One that does not implement it is not
-// asked, unless [Options].Sync says so.
-type watchLister interface{ SupportsWatchList() bool }
+// unwrap returns the source within a wrapper, or nil.
+func unwrap(source any) any {
+	if w, ok := source.(interface{ Unwrap() any }); ok {
+		return w.Unwrap()
+	}
+	return nil
+}
 
-// validator is implemented by sources that know before the first request
-// that they are unusable.
-type validator interface{ validate() error }
+// validate returns what is wrong with a source or one within: what is known before the
+// first request should not be retried for ever.
+func validate(source any) error {
+	for ; source != nil; source = unwrap(source) {
+		if v, ok := source.(interface{ validate() error }); ok {
+			if err := v.validate(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sourceName is the name of a source that has one, or else its type of objects.
+func sourceName[T Object](lw ListerWatcher[T]) string {
+	if s, ok := As[fmt.Stringer](lw); ok {
+		return s.String()
+	}
+	var zero T
+	return fmt.Sprintf("%T", zero)
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,97 +33,84 @@ func Transform[In, Out Object](lw ListerWatcher[In], fn func(In) (Out, error)) L
 	return &transformed[In, Out]{lw: lw, fn: fn}
 }
 
-// transformed implements [ListerWatcher], and the optional interfaces of the source
-// within, which would be hidden otherwise.
+// transformed implements [ListerWatcher].
 type transformed[In, Out Object] struct {
 	lw ListerWatcher[In]
 	fn func(In) (Out, error)
 }
 
-// validate reports a source or function that is missing, here or further inside.
+// Unwrap returns the source within; see [As].
+func (t *transformed[In, Out]) Unwrap() any { return t.lw }
+
+// validate reports a source or function that is missing.
 func (t *transformed[In, Out]) validate() error {
 	if t.lw == nil || t.fn == nil {
 		return errors.New("reflector: Transform needs a ListerWatcher and a function")
 	}
-	if v, ok := t.lw.(validator); ok {
-		return v.validate()
-	}
 	return nil
 }
 
-// SupportsWatchList is what the source says.
-func (t *transformed[In, Out]) SupportsWatchList() bool {
-	w, ok := t.lw.(watchLister)
-	return ok && w.SupportsWatchList()
-}
-
-// String is the name of the source.
-func (t *transformed[In, Out]) String() string { return sourceName(t.lw) }
-
-// Namespace is that of the source.
-func (t *transformed[In, Out]) Namespace() string { return sourceNamespace(t.lw) }
-
-// Selector is that of the source.
-func (t *transformed[In, Out]) Selector() string {
-	if s, ok := t.lw.(interface{ Selector() string }); ok {
-		return s.Selector()
-	}
-	return ""
-}
-
-// checker asks the source: nothing is there to be transformed.
-func (t *transformed[In, Out]) checker() versionChecker { return checkerOf(t.lw) }
-
-// resourceChecker asks the source.
-func (t *transformed[In, Out]) resourceChecker() resourceChecker { return resourceCheckerOf(t.lw) }
-
-// metadata is that of the source: the identity of objects is not transformed.
-func (t *transformed[In, Out]) metadata() (ListerWatcher[*metav1.PartialObjectMetadata], error) {
-	return metadataOf(t.lw)
-}
-
 // List implements [ListerWatcher].
-func (t *transformed[In, Out]) List(ctx context.Context, opts metav1.ListOptions, each func(Out, error) error) (metav1.ListMeta, error) {
+func (t *transformed[In, Out]) List(ctx context.Context, req Request, each func(WatchEvent[Out]) error) (metav1.ListMeta, error) {
 	n := 0
-	return t.lw.List(ctx, opts, func(in In, err error) error {
-		var out Out
-		if err == nil {
-			out, err = t.apply(in, n)
-		}
+	return t.lw.List(ctx, req, func(ev WatchEvent[In]) error {
 		n++
-		return each(out, err)
+		return each(t.apply(ev, n-1))
 	})
 }
 
 // Watch implements [ListerWatcher].
-func (t *transformed[In, Out]) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[Out], error) {
-	s, err := t.lw.Watch(ctx, opts)
+func (t *transformed[In, Out]) Watch(ctx context.Context, req Request) (Stream[Out], error) {
+	s, err := t.lw.Watch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	return &transformedStream[In, Out]{Stream: s, t: t}, nil
+	return &transformedStream[In, Out]{stream: s, t: t}, nil
 }
 
 // transformedStream transforms events one by one, in the goroutine of the caller.
 type transformedStream[In, Out Object] struct {
-	Stream[In]
-	t *transformed[In, Out]
-	n int
+	stream Stream[In]
+	t      *transformed[In, Out]
+	n      int
 }
+
+// Close implements [Stream].
+func (s *transformedStream[In, Out]) Close() error { return s.stream.Close() }
 
 // Next implements [Stream].
 func (s *transformedStream[In, Out]) Next() (WatchEvent[Out], error) {
-	ev, err := s.Stream.Next()
+	ev, err := s.stream.Next()
 	if err != nil {
 		return WatchEvent[Out]{}, err
 	}
-	out := WatchEvent[Out]{Type: ev.Type, ResourceVersion: ev.ResourceVersion, InitialEventsEnd: ev.InitialEventsEnd, Err: ev.Err}
-	// A bookmark has no object, and an event that cannot be read has none either.
-	if ev.Err == nil && !object.IsNil(ev.Object) {
-		out.Object, out.Err = s.t.apply(ev.Object, s.n)
-	}
 	s.n++
-	return out, nil
+	return s.t.apply(ev, s.n-1), nil
+}
+
+// apply transforms the object of an event, if it has one: a bookmark has none, nor has
+// an event that could not be read. One that is known was transformed before.
+func (t *transformed[In, Out]) apply(ev WatchEvent[In], position int) WatchEvent[Out] {
+	out := WatchEvent[Out]{Type: ev.Type, Known: ev.Known, ResourceVersion: ev.ResourceVersion, InitialEventsEnd: ev.InitialEventsEnd, Err: ev.Err}
+	if ev.Err != nil || ev.Known != nil || object.IsNil(ev.Object) {
+		return out
+	}
+	in := ev.Object
+	// Before fn is called: it may modify the object that it gets.
+	id := identity{types.NamespacedName{Namespace: in.GetNamespace(), Name: in.GetName()}, in.GetUID(), in.GetResourceVersion()}
+	obj, err := t.call(in)
+	if err == nil && object.IsNil(obj) {
+		err = errors.New("the transform returned nil")
+	}
+	if err != nil {
+		out.Err = &ObjectError{
+			Key: id.NamespacedName, UID: id.uid, ResourceVersion: id.rv, Position: position, Class: ClassTransform, Err: err,
+		}
+		return out
+	}
+	restore(obj, id)
+	out.Object = obj
+	return out
 }
 
 // identity is what a transform must not change.
@@ -129,28 +118,6 @@ type identity struct {
 	types.NamespacedName
 	uid types.UID
 	rv  string
-}
-
-// apply calls fn and restores the identity.
-func (t *transformed[In, Out]) apply(in In, position int) (Out, error) {
-	// Before fn is called: it may modify the object that it gets.
-	id := identity{
-		NamespacedName: types.NamespacedName{Namespace: in.GetNamespace(), Name: in.GetName()},
-		uid:            in.GetUID(),
-		rv:             in.GetResourceVersion(),
-	}
-	out, err := t.call(in)
-	if err == nil && object.IsNil(out) {
-		err = errors.New("the transform returned nil")
-	}
-	if err != nil {
-		var none Out
-		return none, &ObjectError{
-			Key: id.NamespacedName, UID: id.uid, ResourceVersion: id.rv, Position: position, Class: ClassTransform, Err: err,
-		}
-	}
-	restore(out, id)
-	return out, nil
 }
 
 // call turns a panic of fn into an error.
@@ -177,5 +144,73 @@ func restore(obj metav1.Object, id identity) {
 	}
 	if obj.GetResourceVersion() != id.rv {
 		obj.SetResourceVersion(id.rv)
+	}
+}
+
+// StripManagedFields is a function for [Transform] that drops
+// metadata.managedFields, the record of who has set which field: a good part of
+// most objects, and of no use to most controllers.
+//
+//	lw = reflector.Transform(lw, reflector.StripManagedFields[*corev1.Pod])
+func StripManagedFields[T Object](obj T) (T, error) {
+	if obj.GetManagedFields() != nil {
+		obj.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// KeepMetadata returns a function for [Transform] that drops all labels and
+// annotations but those named, and the managed fields. A name that ends with
+// "/" stands for all that begin with it.
+func KeepMetadata[T Object](labels, annotations []string) func(T) (T, error) {
+	return func(obj T) (T, error) {
+		if kept, changed := keep(obj.GetLabels(), labels); changed {
+			obj.SetLabels(kept)
+		}
+		if kept, changed := keep(obj.GetAnnotations(), annotations); changed {
+			obj.SetAnnotations(kept)
+		}
+		return StripManagedFields(obj)
+	}
+}
+
+// keep returns a new map, because a Go map does not shrink.
+func keep(m map[string]string, names []string) (kept map[string]string, changed bool) {
+	wanted := func(key string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return key == name || strings.HasSuffix(name, "/") && strings.HasPrefix(key, name)
+		})
+	}
+	n := 0
+	for k := range m {
+		if wanted(k) {
+			n++
+		}
+	}
+	if n == len(m) {
+		return m, false
+	}
+	if n > 0 {
+		kept = make(map[string]string, n)
+	}
+	for k, v := range m {
+		if wanted(k) {
+			kept[k] = v
+		}
+	}
+	return kept, true
+}
+
+// Chain returns a function for [Transform] that applies fns one after the other
+// and ends at the first error.
+func Chain[T Object](fns ...func(T) (T, error)) func(T) (T, error) {
+	return func(obj T) (T, error) {
+		for _, fn := range fns {
+			var err error
+			if obj, err = fn(obj); err != nil {
+				return obj, err
+			}
+		}
+		return obj, nil
 	}
 }

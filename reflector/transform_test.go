@@ -158,9 +158,9 @@ func TestATransformThatPanicsAmongInitialEventsLosesNoOther(t *testing.T) {
 					return o, nil
 				})
 				yes := true
-				stream, err := lw.Watch(t.Context(), metav1.ListOptions{
+				stream, err := lw.Watch(t.Context(), reflector.Request{ListOptions: metav1.ListOptions{
 					SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
-				})
+				}})
 				require.NoError(t, err)
 				for i := range 1000 {
 					ev, err := stream.Next()

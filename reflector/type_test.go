@@ -48,7 +48,8 @@ func TestASourceOfAnInterfaceDecodesIntoTheTypeOfItsOptions(t *testing.T) {
 				shared := reflector.Transform(lw, intern.Transform[reflector.Object](intern.NewPool()))
 				var objs []reflector.Object
 				labels := map[unsafe.Pointer]bool{}
-				_, err = shared.List(t.Context(), metav1.ListOptions{}, func(obj reflector.Object, err error) error {
+				_, err = shared.List(t.Context(), reflector.Request{}, func(ev reflector.WatchEvent[reflector.Object]) error {
+					obj, err := ev.Object, ev.Err
 					require.NoError(t, err)
 					require.Equal(t, typ, reflect.TypeOf(obj), name)
 					objs = append(objs, obj)

@@ -20,7 +20,7 @@ func tooLarge(w httpWriter, r *httpRequest, n int) {
 	scripted.Fails(504, metav1.StatusReasonTimeout, metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})(w, r, n)
 }
 
-// lowly hides that a source can be asked beside a watch.
+// lowly hides all that a source can do besides listing and watching.
 type lowly struct {
 	reflector.ListerWatcher[*corev1.ConfigMap]
 }
@@ -37,13 +37,13 @@ func TestABrokenConnectionToARestoredServerLeadsToARelist(t *testing.T) {
 		"not available": scripted.Fails(503, ""),
 	}
 	for name, end := range ends {
-		for _, beside := range []bool{true, false} {
-			t.Run(name+map[bool]string{true: ", beside", false: ", before"}[beside], func(t *testing.T) {
+		for _, wrapped := range []bool{false, true} {
+			t.Run(name+map[bool]string{false: "", true: ", of another source"}[wrapped], func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					s := &scripted.Server{List: scripted.InTurn(scripted.Lists("1000", scripted.ConfigMap("a", "7")), tooLarge, scripted.Lists("50", scripted.ConfigMap("b", "9"))), Watch: scripted.InTurn(end, scripted.Quiet)}
 					source, want := sourceOf(t, s), "list@0 watch@1000 watch@1000 list@1000 list@ watch@50"
-					if !beside {
-						source, want = lowly{source}, "list@0 watch@1000 list@1000 list@ watch@50"
+					if wrapped {
+						source = lowly{source}
 					}
 					sink := newRecorder()
 					r := run(t, source, sink, listMode)

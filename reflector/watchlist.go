@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/informerkit/informerkit/internal/object"
 )
 
 // bulkRate is the number of new objects per second at which initial events are
 // taken for those of a large collection rather than for ordinary life on a
 // server that will never say that they are over.
 const bulkRate = 100
+
+// bulkWindow is for how long that rate is measured, after Timeouts.Completion.
+const bulkWindow = 5 * time.Second
 
 // maxCutShort is how many streams of initial events in a row may break before a
 // LIST is used instead.
@@ -23,8 +24,8 @@ func (r *Reflector[T]) useWatchList() bool {
 	switch r.opts.Sync {
 	case SyncList:
 		return false
-	case SyncAuto:
-		if w, ok := r.lw.(watchLister); !ok || !w.SupportsWatchList() {
+	case syncAuto:
+		if w, ok := As[interface{ SupportsWatchList() bool }](r.lw); !ok || !w.SupportsWatchList() {
 			return false
 		}
 	}
@@ -45,20 +46,21 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 		r.cutShort = 0
 		return live, ending{}, false
 	}
-	end = failed(OpWatchList, err)
+	end = failed(opWatchList, err)
 	if ctx.Err() != nil {
 		return nil, end, false
 	}
 	// What decides is whether a LIST could do better, and whether the server said no to
 	// WatchList or failed at it.
+	refused := false
 	switch end.class {
-	case ClassRefused, ClassThrottled, ClassTLS, ClassUnauthorized, ClassNotFound, ClassNotAPI, ClassNotSharded, ClassWrongKind, ClassSink, ClassExpired:
+	case ClassRefused, classThrottled, classTLS, ClassUnauthorized, ClassNotFound, classNotAPI, classNotSharded, classWrongKind, classSink, ClassExpired:
 		// A LIST would fare no better.
 		return nil, end, false
-	case ClassNetwork, ClassClosed, ClassTimeout, ClassDecode, ClassFuture, ClassServer:
+	case classNetwork, classClosed, classTimeout, ClassDecode, classFuture, ClassServer:
 		if end.class == ClassServer && answered {
 			// Accepted, and then not able to: etcd is too old for it.
-			r.refused()
+			refused = true
 			break
 		}
 		// A broken connection says nothing about WatchList. But a proxy that cuts each
@@ -70,55 +72,42 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 	case ClassForbidden:
 		// Perhaps only watching is; a list is better than nothing.
 	default:
-		r.refused()
+		refused = true
 	}
-	r.noteRefusal(end)
-	return nil, end, true
-}
-
-// refused remembers that the server does not do WatchList.
-func (r *Reflector[T]) refused() {
-	// For a while, as the server may be upgraded while this process runs.
-	until := time.Now().Add(r.opts.Timeouts.WatchListRetry)
-	r.status.note(func(t *trouble) { t.WatchListRefusedUntil = until })
-}
-
-// noteRefusal reports why LIST is used, without counting it as a failure.
-func (r *Reflector[T]) noteRefusal(end ending) {
-	r.status.note(func(t *trouble) {
-		t.LastError, t.LastErrorClass, t.LastErrorTime = end.err, end.class, time.Now()
+	// Reported, but not counted as a failure.
+	now := time.Now()
+	r.status.update(func(h *Health) {
+		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, now
+		if refused {
+			h.WatchListRefusedUntil = now.Add(r.opts.Timeouts.WatchListRetry)
+		}
 	})
 	r.warn("fallback "+string(end.class), "using LIST instead of WatchList", "class", end.class, "err", end.err)
+	return nil, end, true
 }
 
 // initialEvents reads the initial events of one watch and gives them to the
 // sink. It says how many objects there were, and whether the server had
 // accepted the request.
 func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], n int, answered bool, err error) {
-	r.status.update(func(h *routine) { h.WatchLists++ })
-	list := r.newCollectedList(true)
-	live, err = r.connect(ctx, list, r.pos.watchList(), r.opts.Timeouts.Progress, errNoProgress)
+	r.status.update(func(h *Health) { h.WatchLists++ })
+	list := r.newCollectedList()
+	live, err = r.connect(ctx, Request{ListOptions: r.pos.watchList(), Known: list.have()}, r.opts.Timeouts.Progress, errNoProgress)
 	if err != nil {
 		return nil, 0, false, err
 	}
-	defer func() {
-		if err != nil {
-			live.end()
-			live = nil
-		}
-	}()
 	r.setState(StateStreaming)
 	rv, err := r.collect(live, list)
-	if err != nil {
-		// An orderly end is one only after the bookmark.
-		if isEOF(err) {
-			err = errCutShort
-		}
-		return live, len(list.index), true, err
-	}
 	n = len(list.index)
-	if err := r.replace(ctx, list, rv); err != nil {
-		return live, n, true, err
+	if isEOF(err) { // an orderly end is one only after the bookmark
+		err = errCutShort
+	}
+	if err == nil {
+		err = r.replace(ctx, list, rv)
+	}
+	if err != nil {
+		live.end()
+		return nil, n, true, err
 	}
 	// From here on the order is that of the history.
 	live.unordered = false
@@ -128,56 +117,38 @@ func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], 
 // collect reads events into list up to the bookmark that ends the initial
 // ones, and returns its resourceVersion.
 func (r *Reflector[T]) collect(live *liveStream[T], list *collectedList[T]) (string, error) {
-	// Two deadlines: one for silence, and one for a stream that is busy but never
-	// complete.
+	// Two bounds: one for silence, and one for a stream that is busy but never complete.
 	live.silent.set(r.opts.Timeouts.Progress, errNoProgress)
-	whole := r.completion(live)
-	defer whole.stop()
+	begun, window, seen := time.Now(), r.opts.Timeouts.Completion, 0
 	for {
 		ev, err := live.next()
 		if err != nil {
 			return "", err
 		}
 		r.opts.Metrics.Received(ev.Type)
-		old, same := unchangedObject[T](ev.Err)
+		now := time.Now()
 		switch {
-		case same:
-			list.good++
-			// Only objects that are new extend the deadlines: a server without the
-			// bookmark goes on with ordinary changes of the same objects.
-			if !list.store(old) {
-				continue
-			}
 		case ev.Type == watch.Bookmark && ev.InitialEventsEnd:
-			live.silent.set(0, nil)
+			live.silent.stop()
 			return ev.ResourceVersion, nil
 		case ev.Type == watch.Bookmark:
-			continue
-		case ev.Err != nil:
-			oe := asObjectError(ev.Err)
-			if ev.Type == watch.Deleted && oe.Key.Name != "" {
-				list.remove(oe.Key)
-				continue
-			}
-			// The first state of an object is quarantined like one in a list. A change
-			// of one leaves an older state in the list, which must not pass for that of
-			// the bookmark.
-			list.lost = list.lost || ev.Type != watch.Added
-			if err := list.refuse(oe); err != nil {
+		default:
+			fresh, err := list.take(ev)
+			if err != nil {
 				return "", err
 			}
-		case ev.Type == watch.Added, ev.Type == watch.Modified:
-			list.good++
-			if !list.put(ev.Object) {
-				continue
+			// Only objects that are new count: a server without the bookmark goes on with
+			// ordinary changes of the same objects.
+			if fresh {
+				live.silent.extend(now)
 			}
-		case ev.Type == watch.Deleted:
-			list.remove(object.KeyOf(ev.Object))
-			continue
-		default:
-			return "", &unknownEventError{ev.Type}
 		}
-		whole.fresh.Add(1)
-		live.silent.extend(time.Now())
+		// A large collection gets as much time as it needs.
+		if elapsed := now.Sub(begun); elapsed >= window {
+			if float64(list.fresh-seen) < bulkRate*elapsed.Seconds() {
+				return "", errNoBookmark
+			}
+			begun, window, seen = now, bulkWindow, list.fresh
+		}
 	}
 }

@@ -51,5 +51,5 @@ func encoding(cfg *rest.Config) reflector.Encoding {
 	if cfg.ContentType != "" && !strings.Contains(cfg.ContentType, "protobuf") {
 		return reflector.EncodingJSON
 	}
-	return reflector.EncodingAuto
+	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/controllerruntime"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
@@ -71,7 +72,7 @@ func ExampleNewWith() {
 	defer server.Close()
 
 	newCache := controllerruntime.NewWith(controllerruntime.Options{
-		Reflector: reflector.Options{AuditInterval: time.Hour},
+		Reflector: reflector.Options{Monitor: audit.Every(time.Hour)},
 	})
 	c, err := newCache(server.Config(), cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
 	if err != nil {

@@ -24,7 +24,7 @@ type Options struct {
 	// damage to the object. It contradicts an InternPool.
 	Separate bool
 	// Reflector configures how all collections are listed and watched, for example with
-	// an AuditInterval.
+	// a Monitor that audits them; see package informer/audit.
 	Reflector reflector.Options
 	// Logger gets what goes wrong. The default is the logger of controller-runtime,
 	// under the name "cache".

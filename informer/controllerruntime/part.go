@@ -116,7 +116,7 @@ type withoutBookmarks struct {
 }
 
 // Watch implements [reflector.ListerWatcher].
-func (w withoutBookmarks) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[client.Object], error) {
+func (w withoutBookmarks) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[client.Object], error) {
 	opts.AllowWatchBookmarks = false
 	return w.ListerWatcher.Watch(ctx, opts)
 }

@@ -40,7 +40,9 @@ func TestShardSelectorsAreHonouredIfTheGateIsOn(t *testing.T) {
 		// The library's own parser agrees with what the list states, and with each object.
 		lw, err := reflector.NewResource[*corev1.ConfigMap](s.Config(), schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, reflector.ResourceOptions{ShardSelector: selector})
 		require.NoError(t, err)
-		_, err = lw.List(t.Context(), metav1.ListOptions{}, func(_ *corev1.ConfigMap, err error) error { return err })
+		_, err = lw.List(t.Context(), reflector.Request{}, func(ev reflector.WatchEvent[*corev1.ConfigMap]) error {
+			return ev.Err
+		})
 		require.NoError(t, err)
 	}
 	assert.Len(t, seen, 40)

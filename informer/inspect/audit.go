@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -32,8 +33,9 @@ type auditReport struct {
 
 // reportAudit returns nil for a source that is not audited. The JSON then has no audit
 // at all: zeros would read as audits that found nothing.
-func reportAudit(a *reflector.AuditHealth) *auditReport {
-	if a.Interval == 0 {
+func reportAudit(h *reflector.Health) *auditReport {
+	a, ok := audit.HealthOf(h)
+	if !ok {
 		return nil
 	}
 	r := &auditReport{

@@ -44,8 +44,8 @@
 //  2. A slow reader of the page blocks nothing: no lock is held while the answer
 //     is written.
 //  3. What is in objects is not shown. Shown are names, keys, numbers, times, and
-//     error texts; but not those of decoding and transforming, of reflector.ClassSink
-//     and of reflector.ClassOther, any of which may quote an object. Errors and panics of
+//     error texts; but not those of decoding and transforming, of the sink
+//     and of unknown sources, any of which may quote an object. Errors and panics of
 //     the program's own functions are shown, unless [Options].HideErrors is set; of an
 //     object that the server finds invalid, only the fields are named. An item of a queue
 //     that does not consist of strings, numbers and booleans alone is shown as its

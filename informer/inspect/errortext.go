@@ -21,7 +21,7 @@ const withheld = "not shown, since it may quote an object; it is in the log"
 // or the server writes.
 func message(h *reflector.Health) string {
 	switch h.LastErrorClass {
-	case reflector.ClassDecode, reflector.ClassTransform, reflector.ClassSink, reflector.ClassOther:
+	case reflector.ClassDecode, reflector.ClassTransform, "sink", "other":
 		return withheld
 	}
 	return shorten(h.LastError.Error(), maxMessage)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -90,28 +91,28 @@ func sortProblems(all []problem) {
 // or with None if waiting is enough.
 var causes = map[reflector.ErrorClass]struct{ cause, remedy string }{
 	reflector.ClassRefused:      {"nothing listens at the server's address (connection refused)", "Check that the API server is running, and that its address in the configuration is right."},
-	reflector.ClassNetwork:      {"the server cannot be reached", "Check the network, the DNS name and the firewalls between this program and the server."},
-	reflector.ClassTLS:          {"there is no secure connection to the server", "Check the scheme of the address, and the CA and the server name in the configuration."},
-	reflector.ClassTimeout:      {"the server does not answer in time", "Check whether the server can be reached and is overloaded, or a proxy holds the answer back."},
+	"network":                   {"the server cannot be reached", "Check the network, the DNS name and the firewalls between this program and the server."},
+	"tls":                       {"there is no secure connection to the server", "Check the scheme of the address, and the CA and the server name in the configuration."},
+	"timeout":                   {"the server does not answer in time", "Check whether the server can be reached and is overloaded, or a proxy holds the answer back."},
 	reflector.ClassUnauthorized: {"the server rejects the credentials (401 Unauthorized)", "Renew the credentials in the configuration: they are missing, wrong or expired."},
 	reflector.ClassForbidden:    {"the server does not permit this user to list and watch (403 Forbidden)", "Add the verbs list and watch on this resource to the Role or ClusterRole of this user; check with: kubectl auth can-i list RESOURCE --as USER."},
 	reflector.ClassNotFound:     {"the server does not serve this resource (404 Not Found)", "Install the CustomResourceDefinition, or correct the group, the version or the plural name."},
 	reflector.ClassExpired:      {"the version asked for has expired (410 Gone)", "None, if it does not last: the collection is listed again."},
-	reflector.ClassFuture:       {"the server is behind the version asked for", "None, if it does not last: a replica of the server catches up, or the collection is listed again."},
-	reflector.ClassThrottled:    {"the server throttles this user (429 Too Many Requests)", "None, if it does not last. Else send fewer requests, or give the user a larger share in API Priority and Fairness."},
+	"resourceVersion too large": {"the server is behind the version asked for", "None, if it does not last: a replica of the server catches up, or the collection is listed again."},
+	"throttled":                 {"the server throttles this user (429 Too Many Requests)", "None, if it does not last. Else send fewer requests, or give the user a larger share in API Priority and Fairness."},
 	reflector.ClassServer:       {"the server reports an error of its own (5xx)", "Look at the log of the API server, or of the API service that it names."},
-	reflector.ClassRejected:     {"the server rejects the request (4xx)", "Correct the selectors and the options of the request."},
-	reflector.ClassNotAPI:       {"what answers is not an API server", "Correct the address of the server; look for a proxy or a login page in between."},
-	reflector.ClassWrongKind:    {"the server sends objects of another kind", "Make the Go type and the resource agree."},
-	reflector.ClassNotSharded:   {"the server ignores the shard selector", "Enable ShardedListAndWatch at the server, or remove the selector."},
+	"rejected":                  {"the server rejects the request (4xx)", "Correct the selectors and the options of the request."},
+	"not an API server":         {"what answers is not an API server", "Correct the address of the server; look for a proxy or a login page in between."},
+	"wrong kind":                {"the server sends objects of another kind", "Make the Go type and the resource agree."},
+	"not sharded":               {"the server ignores the shard selector", "Enable ShardedListAndWatch at the server, or remove the selector."},
 	reflector.ClassDecode:       {"the answer of the server cannot be decoded", "Make the Go type and the resource agree; the error is in the log."},
 	reflector.ClassTransform:    {"the Transform function fails", "Correct the Transform function; the error is in the log."},
-	reflector.ClassNoBookmark:   {"the server does not end its initial events with a bookmark", "None: the collection is listed instead."},
-	reflector.ClassIdle:         {"the watch was silent for too long", "Look for a proxy or a firewall that drops connections without closing them."},
-	reflector.ClassClosed:       {"watches end soon after they began", "Look for a proxy between this program and the server that closes connections."},
-	reflector.ClassSink:         {"the cache does not take the objects over", "The error is in the log."},
-	reflector.ClassAudit:        {"an audit found objects that differ from the server's", "None, if it does not last: the collection is listed again. Else look for what modifies the cache, or for a server that loses changes."},
-	reflector.ClassQuarantine:   {"objects are quarantined, so the collection is read again", "See the quarantined objects."},
+	"no bookmark":               {"the server does not end its initial events with a bookmark", "None: the collection is listed instead."},
+	"idle":                      {"the watch was silent for too long", "Look for a proxy or a firewall that drops connections without closing them."},
+	"closed":                    {"watches end soon after they began", "Look for a proxy between this program and the server that closes connections."},
+	"sink":                      {"the cache does not take the objects over", "The error is in the log."},
+	audit.Reason:                {"an audit found objects that differ from the server's", "None, if it does not last: the collection is listed again. Else look for what modifies the cache, or for a server that loses changes."},
+	"quarantine":                {"objects are quarantined, so the collection is read again", "See the quarantined objects."},
 }
 
 // causeOf returns the two sentences for an error. A class that is not known comes from

@@ -215,7 +215,7 @@ func TestPromise3WhatIsInObjectsIsNotShown(t *testing.T) {
 		h := newHandler(t, inspect.Informer(inf), inspect.Queue(pointers), inspect.Queue(structs), inspect.Queue(anything),
 			inspect.Replica(stubReplica{State: sharding.StateMember, LastErrorTime: time.Now(), LastError: apierrors.NewInvalid(
 				schema.GroupKind{Kind: "ConfigMap"}, "x", field.ErrorList{field.Invalid(field.NewPath("data"), secret, "is wrong")})}),
-			quoting(reflector.ClassDecode), quoting(reflector.ClassTransform), quoting(reflector.ClassSink), quoting(reflector.ClassOther))
+			quoting(reflector.ClassDecode), quoting(reflector.ClassTransform), quoting("sink"), quoting("other"))
 
 		html, raw := page(t, h), ask(h, http.MethodGet, "/?format=json", nil).Body.String()
 		for _, s := range []string{html, textOf(t, h), raw} {

@@ -347,7 +347,7 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 		Reconnects:          make(map[string]int, len(h.Reconnects)),
 		Quarantined:         h.Quarantined,
 		Quarantine:          make([]quarantineItem, 0, len(h.Quarantine)),
-		Audit:               reportAudit(&h.Audit),
+		Audit:               reportAudit(h),
 	}
 	// The text is reduced here, where the error is still known by its type. Nothing
 	// behind this point can quote an object.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
@@ -34,9 +35,9 @@ func everything(t *testing.T) *inspect.Handler {
 				State: reflector.StateDegraded, Since: ago(2 * time.Second), Synced: true, LastSync: ago(time.Hour), LastEvent: ago(time.Minute),
 				ResourceVersion: "4711", ConsecutiveFailures: 4, DegradedSince: ago(9 * time.Second), NextAttempt: ago(-500 * time.Millisecond),
 				LastError: errors.New("cannot watch pods at https://10.0.0.1: connection refused"), LastErrorClass: reflector.ClassRefused, LastErrorTime: ago(2 * time.Second),
-				Lists: 1, WatchLists: 2, Watches: 7, Reconnects: map[reflector.ErrorClass]int{reflector.ClassClosed: 6, reflector.ClassRefused: 4},
+				Lists: 1, WatchLists: 2, Watches: 7, Reconnects: map[reflector.ErrorClass]int{"closed": 6, reflector.ClassRefused: 4},
 				Quarantined: 3, Quarantine: []*reflector.ObjectError{{Key: key{Namespace: "prod", Name: "odd"}, Class: reflector.ClassDecode}},
-				Audit: reflector.AuditHealth{
+				Monitor: audit.Health{
 					Interval: time.Hour, Last: ago(90 * time.Minute), Audits: 24, Objects: 1200, Missing: 2, Extra: 1, Stale: 1, Repaired: 3, Lasting: 1,
 					LastError: errors.New("no answer in time"), LastErrorTime: ago(30 * time.Minute),
 				},

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
@@ -95,9 +96,9 @@ var shown = map[reflect.Type]map[string]string{
 		"WatchListRefusedUntil": "- the label verb of informer_requests_total says what is used",
 		"Quarantined":           "informer_quarantined_objects_total",
 		"Quarantine":            "informer_quarantine_size",
-		"Audit":                 "- see reflector.AuditHealth",
+		"Monitor":               "- see audit.Health",
 	},
-	reflect.TypeFor[reflector.AuditHealth](): {
+	reflect.TypeFor[audit.Health](): {
 		"Interval":      "informer_audit_interval_seconds",
 		"Last":          "informer_audit_age_seconds",
 		"Audits":        "informer_audits_total",

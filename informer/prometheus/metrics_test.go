@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/prometheus"
 	"github.com/informerkit/informerkit/workqueue"
@@ -91,7 +92,7 @@ func everything(t *testing.T, metrics *prometheus.Provider) {
 	t.Helper()
 	metrics.Informer("pods", func() informer.Health {
 		h := troubled()
-		h.Audit.Interval, h.Audit.Last = time.Hour, time.Now()
+		h.Monitor = audit.Health{Interval: time.Hour, Last: time.Now()}
 		return informer.Health{
 			Synced: true, ResourceVersion: "1",
 			Sources:  []informer.SourceHealth{{Reflector: h, FilteredBy: informer.FilteredByServer}},

@@ -99,7 +99,7 @@ func (r *Reflector) record(f func()) {
 func (r *Reflector) Listed(took time.Duration, objects int, class reflector.ErrorClass) {
 	r.record(func() {
 		r.lists.WithLabelValues(result(class)).Inc()
-		if class == reflector.ClassNone {
+		if class == "" {
 			r.listTook.Observe(took.Seconds())
 			r.listSize.Observe(float64(objects))
 		}
@@ -153,7 +153,7 @@ func eventType(typ watch.EventType) string {
 
 // result is how something ended: with success, or an error of this class.
 func result(class reflector.ErrorClass) string {
-	if class == reflector.ClassNone {
+	if class == "" {
 		return "success"
 	}
 	return string(class)

@@ -19,8 +19,8 @@ import (
 
 // touch records one of each.
 func touch(r *prometheus.Reflector) {
-	r.Listed(time.Second, 1, reflector.ClassNone)
-	r.Watched(time.Second, 1, reflector.ClassClosed)
+	r.Listed(time.Second, 1, "")
+	r.Watched(time.Second, 1, "closed")
 	r.Received(watch.Added)
 	r.Quarantined(reflector.ClassDecode)
 	r.StateChanged(reflector.StateNew, reflector.StateConnecting)
@@ -30,7 +30,7 @@ func touch(r *prometheus.Reflector) {
 func troubled() reflector.Health {
 	return reflector.Health{
 		Synced: true, LastSync: time.Now(), DegradedSince: time.Now(),
-		Reconnects: map[reflector.ErrorClass]int{reflector.ClassClosed: 1},
+		Reconnects: map[reflector.ErrorClass]int{"closed": 1},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/reflector"
 )
 
 // inServer runs a test in a bubble with an API server.
@@ -56,7 +57,8 @@ func TestClient(t *testing.T) {
 		assert.Equal(t, changed, read)
 
 		listed := 0
-		_, err = c.source().List(ctx, metav1.ListOptions{}, func(l *lease, err error) error {
+		_, err = c.source().List(ctx, reflector.Request{}, func(ev reflector.WatchEvent[*lease]) error {
+			l, err := ev.Object, ev.Err
 			listed++
 			require.NoError(t, err)
 			assert.Equal(t, read, l)

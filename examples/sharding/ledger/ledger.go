@@ -67,7 +67,8 @@ func New(cfg *rest.Config, namespace string) (*Ledger, error) {
 
 // Begin notes what is there. It comes before the replicas; Follow comes after it.
 func (l *Ledger) Begin(ctx context.Context) error {
-	list, err := l.source.List(ctx, metav1.ListOptions{}, func(foo *api.Foo, err error) error {
+	list, err := l.source.List(ctx, reflector.Request{}, func(ev reflector.WatchEvent[*api.Foo]) error {
+		foo, err := ev.Object, ev.Err
 		if err == nil {
 			l.Note(foo)
 		}
@@ -115,7 +116,7 @@ const (
 // watch notes what one watch shows, and returns why it has ended. It is final if another one
 // cannot go on from there.
 func (l *Ledger) watch(ctx context.Context) (final bool, err error) {
-	stream, err := l.source.Watch(ctx, metav1.ListOptions{ResourceVersion: l.version})
+	stream, err := l.source.Watch(ctx, reflector.Request{ListOptions: metav1.ListOptions{ResourceVersion: l.version}})
 	if err != nil {
 		return isFinal(err), err
 	}

@@ -89,7 +89,7 @@ func pods(ago func(time.Duration) time.Time) inspect.Source {
 		Name: "pods", Synced: true, SyncedAfter: 412 * time.Millisecond, Objects: 5204, ResourceVersion: "812734", Events: 18733,
 		Sources: []informer.SourceHealth{{Reflector: reflector.Health{
 			State: reflector.StateWatching, Since: ago(6 * time.Minute), Synced: true, LastSync: ago(26 * time.Hour), LastEvent: ago(1200 * time.Millisecond), ResourceVersion: "812734",
-			WatchLists: 1, Watches: 212, Reconnects: map[reflector.ErrorClass]int{reflector.ClassClosed: 211},
+			WatchLists: 1, Watches: 212, Reconnects: map[reflector.ErrorClass]int{"closed": 211},
 		}}},
 		Handlers: []informer.HandlerHealth{{Name: "enqueue-owner", Synced: true, Delivered: 23937}},
 	})

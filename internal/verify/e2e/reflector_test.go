@@ -181,7 +181,7 @@ func TestReflectorListsWhereWatchListIsRefused(t *testing.T) {
 			assert.Equal(t, 1, h.WatchLists, "it should have been tried once")
 			assert.Positive(t, h.Lists)
 			assert.Equal(t, 1, sink.replaced)
-			assert.Equal(t, reflector.ClassRejected, h.LastErrorClass, "%v", h.LastError)
+			assert.Equal(t, reflector.ErrorClass("rejected"), h.LastErrorClass, "%v", h.LastError)
 			assert.False(t, h.WatchListRefusedUntil.IsZero(), "the refusal should be remembered")
 		})
 	}

@@ -58,7 +58,7 @@ func testShards[T reflector.Object](t *testing.T, cp *controlplane.ControlPlane,
 		_, sink := startReflector(t, lw, reflector.Options{Sync: mode, OnStateChange: note})
 		if !served {
 			h := wait(t, "no failure was reported", func(h reflector.Health) bool { return h.State == reflector.StateDegraded })
-			assert.Equal(t, reflector.ClassNotSharded, h.LastErrorClass, "%v", h.LastError)
+			assert.Equal(t, reflector.ErrorClass("not sharded"), h.LastErrorClass, "%v", h.LastError)
 			assert.False(t, h.Synced)
 			continue
 		}

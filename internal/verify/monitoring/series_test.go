@@ -26,6 +26,7 @@ import (
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/informer/prometheus"
@@ -102,7 +103,7 @@ func live(t *testing.T) exported {
 		inf, err := informer.New(source, informer.Options[*corev1.ConfigMap]{
 			Name: "configmaps", Metrics: metrics, Logger: silent, Transform: intern.Transform[*corev1.ConfigMap](intern.NewPool()),
 			Indexer:   indexer.Options[*corev1.ConfigMap]{Indexes: []indexer.IndexDefinition[*corev1.ConfigMap]{indexer.OwnerUIDIndex[*corev1.ConfigMap]()}},
-			Reflector: reflector.Options{AuditInterval: time.Minute},
+			Reflector: reflector.Options{Monitor: audit.Every(time.Minute)},
 		})
 		require.NoError(t, err)
 		series, err := metrics.Queue("configmaps")

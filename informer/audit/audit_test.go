@@ -1,11 +1,9 @@
-package reflector_test
+package audit_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,32 +20,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// audited is a recorder that implements reflector.Known and reflector.Audited. It
-// hides objects of one name from audits.
-type audited struct {
-	knowing
-	hidden string
-}
-
-func (s audited) Contents() (func(types.NamespacedName) (*corev1.ConfigMap, bool), iter.Seq[*corev1.ConfigMap]) {
-	state := s.objects()
-	maps.DeleteFunc(state, func(key types.NamespacedName, _ *corev1.ConfigMap) bool {
-		return s.hidden != "" && key.Name == s.hidden
-	})
-	return func(key types.NamespacedName) (*corev1.ConfigMap, bool) { o, ok := state[key]; return o, ok }, maps.Values(state)
-}
-
-func newAudited() audited { return audited{knowing: knowing{newRecorder()}} }
-
 const hour = time.Hour
 
 // audits are the options of the tests.
-var audits = reflector.Options{AuditInterval: hour}
+var audits = reflector.Options{Monitor: audit.Every(hour)}
+
+// healthOf returns what the audits of a reflector have found.
+func healthOf(h reflector.Health) audit.Health {
+	found, _ := audit.HealthOf(&h)
+	return found
+}
 
 // overtake restores a server from a backup and lets its history reach the version that
 // clients have: of what happened meanwhile they get nothing.
@@ -91,11 +79,11 @@ func contents(t *testing.T, server *informertest.Server) string {
 	return strings.Join(out, " ")
 }
 
-// Promise reflector/11
+// Promise audit/1
 func TestARestoredServerWhoseHistoryHasOvertakenIsNoticedByAnAudit(t *testing.T) {
-	for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncAuto} {
+	for _, mode := range []reflector.SyncMode{reflector.SyncList, ""} {
 		for _, opts := range []reflector.Options{{}, audits} {
-			t.Run(fmt.Sprintf("%s audits every %v", mode, opts.AuditInterval), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s audits %v", mode, opts.Monitor != nil), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					server := informertest.Start(t, informertest.Options{InMemory: true})
 					createConfigMaps(t, server, "busy", "deleted", "kept", "modified")
@@ -104,7 +92,7 @@ func TestARestoredServerWhoseHistoryHasOvertakenIsNoticedByAnAudit(t *testing.T)
 					}
 					lw, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), scripted.ConfigMaps, reflector.ResourceOptions{})
 					require.NoError(t, err)
-					sink := newAudited()
+					sink := newRecorder()
 					opts.Sync = mode
 					r := run(t, lw, sink, opts)
 					after(time.Minute)
@@ -118,27 +106,27 @@ func TestARestoredServerWhoseHistoryHasOvertakenIsNoticedByAnAudit(t *testing.T)
 					})
 					after(hour + 5*time.Minute)
 					h := r.Health()
-					if opts.AuditInterval == 0 {
+					if opts.Monitor == nil {
 						require.NotEqual(t, contents(t, server), sink.holds(), "without an audit nothing is noticed")
-						require.Zero(t, h.Audit)
+						require.Nil(t, h.Monitor)
 						return
 					}
 					require.Equal(t, contents(t, server), sink.holds())
-					require.Equal(t, 1, h.Audit.Audits)
-					require.Equal(t, 1, h.Audit.Missing)
-					require.Equal(t, 1, h.Audit.Extra)
-					require.Positive(t, h.Audit.Stale)
-					require.Equal(t, h.Audit.Found(), h.Audit.Repaired)
-					require.Zero(t, h.Audit.Lasting)
-					require.Equal(t, reflector.ClassAudit, h.LastErrorClass)
+					require.Equal(t, 1, healthOf(h).Audits)
+					require.Equal(t, 1, healthOf(h).Missing)
+					require.Equal(t, 1, healthOf(h).Extra)
+					require.Positive(t, healthOf(h).Stale)
+					require.Equal(t, healthOf(h).Found(), healthOf(h).Repaired)
+					require.Zero(t, healthOf(h).Lasting)
+					require.Equal(t, audit.Reason, h.LastErrorClass)
 					require.Zero(t, h.ConsecutiveFailures)
-					require.Equal(t, 1, h.Reconnects[reflector.ClassAudit])
-					found := h.Audit.Found()
+					require.Equal(t, 1, h.Reconnects[audit.Reason])
+					found := healthOf(h).Found()
 					after(3 * hour)
 					h = r.Health()
-					require.GreaterOrEqual(t, h.Audit.Audits, 3)
-					require.Equal(t, found, h.Audit.Found())
-					require.NoError(t, h.Audit.LastError)
+					require.GreaterOrEqual(t, healthOf(h).Audits, 3)
+					require.Equal(t, found, healthOf(h).Found())
+					require.NoError(t, healthOf(h).LastError)
 				})
 			})
 		}
@@ -160,8 +148,8 @@ func TestAnAuditOfABusyServerFindsNothing(t *testing.T) {
 			}
 			return o, nil
 		})
-		sink := newAudited()
-		r := run(t, slow, sink, reflector.Options{AuditInterval: time.Minute})
+		sink := newRecorder()
+		r := run(t, slow, sink, reflector.Options{Monitor: audit.Every(time.Minute)})
 		after(time.Second)
 		lists := server.Count("watch", "configmaps")
 		for i := range 20 * 60 {
@@ -179,10 +167,10 @@ func TestAnAuditOfABusyServerFindsNothing(t *testing.T) {
 		}
 		after(time.Minute)
 		h := r.Health()
-		require.GreaterOrEqual(t, h.Audit.Audits, 14)
-		require.Equal(t, 40, h.Audit.Objects)
-		require.Zero(t, h.Audit.Found(), "%+v", h.Audit)
-		require.NoError(t, h.Audit.LastError)
+		require.GreaterOrEqual(t, healthOf(h).Audits, 14)
+		require.Equal(t, 40, healthOf(h).Objects)
+		require.Zero(t, healthOf(h).Found(), "%+v", healthOf(h))
+		require.NoError(t, healthOf(h).LastError)
 		require.Equal(t, contents(t, server), sink.holds())
 		// The watches are those that end in time.
 		require.LessOrEqual(t, server.Count("watch", "configmaps")-lists, 5)
@@ -198,8 +186,8 @@ func TestAServerThatResumesNothingIsNoticedByAnAudit(t *testing.T) {
 			List:  func(w httpWriter, _ *httpRequest, _ int) { scripted.WriteList(w, "10", "", *now.Load()...) },
 			Watch: scripted.Quiet,
 		}
-		sink := newAudited()
-		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, AuditInterval: hour})
+		sink := newRecorder()
+		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, Monitor: audit.Every(hour)})
 		after(time.Minute)
 		old := sink.objects()
 		// Of c nothing was ever sent, and a was replaced by another state of the same
@@ -209,8 +197,8 @@ func TestAServerThatResumesNothingIsNoticedByAnAudit(t *testing.T) {
 		after(hour + 5*time.Minute)
 		require.Equal(t, "a@5 b@7 c@9", sink.holds())
 		require.Equal(t, "history", sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}].Data["other"], "from %v", old)
-		require.Equal(t, 1, r.Health().Audit.Missing)
-		require.Equal(t, 1, r.Health().Audit.Repaired)
+		require.Equal(t, 1, healthOf(r.Health()).Missing)
+		require.Equal(t, 1, healthOf(r.Health()).Repaired)
 	})
 }
 
@@ -241,7 +229,7 @@ func TestAnAuditListsMetadataInPages(t *testing.T) {
 		})
 		lw, err := reflector.NewResource[*corev1.ConfigMap](cfg, scripted.ConfigMaps, reflector.ResourceOptions{LabelSelector: "!none"})
 		require.NoError(t, err)
-		sink := newAudited()
+		sink := newRecorder()
 		r := run(t, lw, sink, audits)
 		after(hour + 5*time.Minute)
 		mu.Lock()
@@ -254,8 +242,8 @@ func TestAnAuditListsMetadataInPages(t *testing.T) {
 				require.GreaterOrEqual(t, p.at.Sub(pages[i-1].at), 100*time.Millisecond)
 			}
 		}
-		require.Equal(t, 2500, r.Health().Audit.Objects)
-		require.Equal(t, 1, r.Health().Audit.Audits)
+		require.Equal(t, 2500, healthOf(r.Health()).Objects)
+		require.Equal(t, 1, healthOf(r.Health()).Audits)
 	})
 }
 
@@ -267,20 +255,14 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 func TestADifferenceThatLastsIsReadOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "5"), scripted.ConfigMap("b", "7")), Watch: scripted.Quiet}
-		sink := newAudited()
+		sink := newRecorder()
 		sink.hidden = "b"
-		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, AuditInterval: hour})
+		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, Monitor: audit.Every(hour)})
 		after(10 * hour)
-		h := r.Health().Audit
+		h := healthOf(r.Health())
 		require.GreaterOrEqual(t, h.Audits, 9)
 		require.Equal(t, 1, h.Found())
-		replaces := 0
-		for _, call := range sink.calls() {
-			if strings.HasPrefix(call, "replace") {
-				replaces++
-			}
-		}
-		require.Equal(t, 2, replaces)
+		require.Equal(t, 2, sink.replaces)
 	})
 }
 
@@ -289,15 +271,17 @@ func TestAuditsLeaveTheQuarantineAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		bad := `{"metadata":{"name":"b","namespace":"ns","uid":"u","resourceVersion":"7"},"data":7}`
 		s := &scripted.Server{List: scripted.Lists("10", scripted.ConfigMap("a", "5"), bad), Watch: scripted.Quiet}
-		sink := newAudited()
-		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, AuditInterval: hour})
+		sink := newRecorder()
+		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, Monitor: audit.Every(hour)})
 		after(5 * hour)
-		require.GreaterOrEqual(t, r.Health().Audit.Audits, 4)
-		require.Zero(t, r.Health().Audit.Found())
+		require.GreaterOrEqual(t, healthOf(r.Health()).Audits, 4)
+		require.Zero(t, healthOf(r.Health()).Found())
 	})
 }
 
 // An audit that cannot compare says so, and disturbs nothing.
+//
+// Promise audit/2
 func TestAFailedAuditIsReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scripted.Server{
@@ -310,13 +294,13 @@ func TestAFailedAuditIsReported(t *testing.T) {
 			},
 			Watch: scripted.Quiet,
 		}
-		sink := newAudited()
-		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, AuditInterval: hour})
+		sink := newRecorder()
+		r := run(t, sourceOf(t, s), sink, reflector.Options{Sync: reflector.SyncList, Monitor: audit.Every(hour)})
 		after(hour + 5*time.Minute)
 		h := r.Health()
-		require.ErrorContains(t, h.Audit.LastError, "NotAcceptable")
-		require.False(t, h.Audit.LastErrorTime.IsZero())
-		require.Zero(t, h.Audit.Audits)
+		require.ErrorContains(t, healthOf(h).LastError, "NotAcceptable")
+		require.False(t, healthOf(h).LastErrorTime.IsZero())
+		require.Zero(t, healthOf(h).Audits)
 		require.Zero(t, h.ConsecutiveFailures)
 		require.Equal(t, reflector.StateWatching, h.State)
 	})
@@ -340,12 +324,12 @@ func TestAnAuditThatStallsEnds(t *testing.T) {
 				}
 			},
 		}
-		sink := newAudited()
-		opts := reflector.Options{Sync: reflector.SyncList, AuditInterval: time.Minute}
+		sink := newRecorder()
+		opts := reflector.Options{Sync: reflector.SyncList, Monitor: audit.Every(time.Minute)}
 		opts.Timeouts.Watch = hour
 		r := run(t, sourceOf(t, s), sink, opts)
 		after(10 * time.Minute)
-		require.Error(t, r.Health().Audit.LastError)
+		require.Error(t, healthOf(r.Health()).LastError)
 		require.GreaterOrEqual(t, len(s.Requests()), 4)
 	})
 }
@@ -354,10 +338,10 @@ func TestAuditsThatAreImpossibleAreRefused(t *testing.T) {
 	t.Parallel()
 	s := &scripted.Server{}
 	lw := sourceOf(t, s)
-	sink := newAudited()
-	_, err := reflector.New(lw, sink, reflector.Options{AuditInterval: -time.Second})
-	require.ErrorContains(t, err, "AuditInterval is -1s")
-	_, err = reflector.New(lw, knowing{newRecorder()}, audits)
+	sink := newRecorder()
+	_, err := reflector.New(lw, sink, reflector.Options{Monitor: audit.Every(-time.Second)})
+	require.ErrorContains(t, err, "the interval is -1s")
+	_, err = reflector.New[*corev1.ConfigMap](lw, plainSink{newRecorder()}, audits)
 	require.ErrorContains(t, err, "does not implement Audited")
 	funcs := reflector.FromFuncs[*corev1.ConfigMap](
 		func(context.Context, metav1.ListOptions) (*corev1.ConfigMapList, error) {
