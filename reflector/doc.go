@@ -62,19 +62,14 @@
 //     namespace, name, UID or resourceVersion.
 //  10. When the resource no longer exists, and its source confirms that, the sink
 //     is emptied; [Health].ResourceRemoved says so.
-//  11. With [Options].AuditInterval, an object that differs from the server's, for lack
-//     of an event, is repaired by the next audit. A change that is on its way does not
-//     count; a difference that a relist does not remove causes one relist only.
 //
 // # Where to read on
 //
 // README.md: the words, what happens on each failure, pace, cost, differences
-// from client-go. The code, in this order: source.go, sink.go and options.go (what
-// users pass in), errors.go and policy.go (failures, by class), reflector.go (Run),
-// outcome.go (which step follows which), list.go, watchlist.go, collected.go
-// and known.go (reading the collection), watch.go (following it), position.go and
-// versioncheck.go (from where), audit.go (comparing), backoff.go and allowance.go
-// (when), deadline.go and completion.go (how long), quarantine.go, removal.go, health.go,
-// logging.go, metrics.go. Sources: resource.go over internal/wire, funcs.go, transform.go
-// with transforms.go, and sharded.go.
+// from client-go. The code: reflector.go (Run), outcome.go (what follows what), list.go,
+// watchlist.go and collected.go (reading the collection), watch.go (following it),
+// position.go and versioncheck.go (from where), pace.go (when), deadline.go (for how
+// long), quarantine.go and removal.go, health.go and report.go. What users pass in:
+// source.go, sink.go, options.go; errors.go sorts failures. Sources: resource.go over
+// internal/wire, funcs.go and transform.go.
 package reflector

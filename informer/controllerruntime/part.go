@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -117,8 +116,8 @@ type withoutBookmarks struct {
 
 // Watch implements [reflector.ListerWatcher].
 func (w withoutBookmarks) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[client.Object], error) {
-	opts.AllowWatchBookmarks = false
-	return w.ListerWatcher.Watch(ctx, opts)
+	req.AllowWatchBookmarks = false
+	return w.ListerWatcher.Watch(ctx, req)
 }
 
 // reportTo returns a policy that calls handler with each failure and decides as next
