@@ -18,8 +18,8 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// The goroutine of Run waits with so little on its stack that a garbage collection shrinks
-// it to 4 kB, whatever was on it before. The race detector makes frames larger.
+// The goroutine of Run waits with less than 2 kB on its stack, so that a garbage collection
+// leaves it at 8 kB at most, whatever was on it before. The race detector makes frames larger.
 func TestIdleInformerHasASmallStack(t *testing.T) {
 	const n = 500
 	stacks := func() float64 {
@@ -51,5 +51,5 @@ func TestIdleInformerHasASmallStack(t *testing.T) {
 	}
 	per := (stacks() - before) / n
 	t.Logf("%.0f bytes of stack per informer", per)
-	assert.LessOrEqual(t, per, 5000.0)
+	assert.LessOrEqual(t, per, 8500.0)
 }

@@ -48,13 +48,13 @@ type Known[T any] interface {
 	Known(key types.NamespacedName) (T, bool)
 }
 
-// sizer is implemented by a [Known] sink that can say how many objects it has, so that a
-// first list into an empty one is spared the look-ups.
-type sizer interface{ Len() int }
+// knower is implemented by a [Known] sink that can say whether it has any object before it
+// was given one, so that a first list into an empty one is spared the look-ups.
+type knower interface{ KnowsAny() bool }
 
 // known returns the sink, if it can return what it has, and has anything; else nil.
 func (r *Reflector[T]) known() Known[T] {
-	if s, ok := r.sink.(sizer); ok && s.Len() == 0 {
+	if s, ok := r.sink.(knower); ok && !r.Health().Synced && !s.KnowsAny() {
 		return nil
 	}
 	k, _ := r.sink.(Known[T])
