@@ -151,21 +151,6 @@ func put(token chan<- struct{}) {
 	}
 }
 
-// beginPop reserves the queue for one pop, until endPop, or says why it cannot.
-// It needs no lock, so that a second pop is refused while the first one waits.
-func (b *bounded) beginPop(hasProcess bool) error {
-	if !hasProcess {
-		return errNoProcess
-	}
-	if !b.popping.CompareAndSwap(false, true) {
-		return ErrConcurrentPop
-	}
-	return nil
-}
-
-// endPop lets the next pop begin, also after a panic of process.
-func (b *bounded) endPop() { b.popping.Store(false) }
-
 // Len returns the number of pending deltas. What is being processed does not
 // count.
 func (b *bounded) Len() int {

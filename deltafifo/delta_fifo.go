@@ -22,10 +22,10 @@ import (
 //	               └──▶ ByObject:                 db [Added], web [Deleted]
 //
 // A list is one change among the others, and so is a bookmark: everything before it is
-// older, everything behind it is newer. Nothing is done for an object before the consumer has the batch
-// and asks for it: to group what happened to each object, to merge deletions, to find what a
-// list lacks. At that moment the consumer's store has all earlier batches, so those are questions about
-// one sequence and one store, with nobody else at work on either.
+// older, everything behind it is newer. What happened to each object, which deletions are one, and
+// what a list lacks is found when the consumer asks for it. At that moment its store has all
+// earlier batches, so those are questions about one sequence and one store, with nobody else
+// at work on either.
 //
 // Any number of goroutines may call any method, except that one consumer at a
 // time calls [DeltaFIFO.Pop]. No lock is held while it processes. What the queue
@@ -115,20 +115,10 @@ func (q *DeltaFIFO[T]) Bookmark(ctx context.Context, resourceVersion string) err
 }
 
 // Resync queues a Sync delta, from which [Batch.ByObject] makes one for each known object
-// that has not changed before it in the batch, so that the consumer looks at each again. Without
-// KnownObjects there are none, and it only fails where Add would. Otherwise it is like Add.
+// that has not changed before it in the batch, so that the consumer looks at each again.
+// Otherwise it is like Add.
 func (q *DeltaFIFO[T]) Resync(ctx context.Context) error {
-	if q.known != nil {
-		return q.enqueue(ctx, Delta[T]{Type: Sync})
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := q.lockIfOpen(); err != nil {
-		return err
-	}
-	q.mu.Unlock()
-	return nil
+	return q.enqueue(ctx, Delta[T]{Type: Sync})
 }
 
 // AddIfNotPresent puts deltas of one object back that were popped and could not be
@@ -205,10 +195,14 @@ func (q *DeltaFIFO[T]) append(d Delta[T]) {
 // while it waits. After Close it delivers what remains and then returns
 // [ErrClosed]. A call while another one is in progress gets [ErrConcurrentPop].
 func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(batch Batch[T]) error) error {
-	if err := q.beginPop(process != nil); err != nil {
-		return err
+	if process == nil {
+		return errNoProcess
 	}
-	defer q.endPop()
+	// Without the mutex, so that a second pop is refused while the first one waits.
+	if !q.popping.CompareAndSwap(false, true) {
+		return ErrConcurrentPop
+	}
+	defer q.popping.Store(false)
 	if err := q.lockWhenPending(ctx); err != nil {
 		return err
 	}

@@ -129,18 +129,7 @@ func (m *model) Replace(ctx context.Context, objs []thing, rv string) error {
 }
 
 func (m *model) Resync(ctx context.Context) error {
-	if m.known != nil {
-		return m.write(ctx, delta{Type: Sync})
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return ErrClosed
-	}
-	return nil
+	return m.write(ctx, delta{Type: Sync})
 }
 
 func (m *model) AddIfNotPresent(deltas Deltas[thing]) error {
