@@ -65,11 +65,14 @@
 //
 // # Where to read on
 //
-// README.md: the words, what happens on each failure, pace, cost, differences
-// from client-go. The code: reflector.go (Run), outcome.go (what follows what), list.go,
-// watchlist.go and collected.go (reading the collection), watch.go (following it),
-// position.go and versioncheck.go (from where), pace.go (when), deadline.go (for how
-// long), quarantine.go and removal.go, health.go and report.go. What users pass in:
-// source.go, sink.go, options.go; errors.go sorts failures. Sources: resource.go over
-// internal/wire, funcs.go and transform.go.
+// Run, in reflector.go, is the loop: read the collection, watch, resume, back off.
+//
+//	Run ─▶ synchronize ─▶ pages (list.go) ───────┐  collectedList     ─▶ replace ─▶ Sink.Replace
+//	    │              └▶ collect (watchlist.go) ─┘  (collected.go)
+//	    ├─▶ follow ─▶ connect ─▶ Stream.Next ─▶ deliver (watch.go) ─▶ Sink.Add, Update, Delete
+//	    └─▶ conclude ─▶ phaseAfter (outcome.go), waitAfter (pace.go)
+//
+// Users pass in what is in source.go, sink.go and options.go. README.md: the words, which
+// file keeps which promise, what happens on each failure, pace, cost, and the differences
+// from client-go.
 package reflector

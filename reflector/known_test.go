@@ -53,7 +53,7 @@ func relisted(t *testing.T, mode reflector.SyncMode, opts reflector.Options) (si
 		before[key.Name] = o
 	}
 	after(90 * time.Second)
-	require.Equal(t, "20", r.LastResourceVersion())
+	require.Equal(t, "20", r.Health().ResourceVersion)
 	require.Len(t, sink.objects(), 300)
 	return sink, before, int(n.Load())
 }

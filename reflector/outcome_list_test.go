@@ -32,7 +32,7 @@ func TestListThenWatchMirrorsTheCollection(t *testing.T) {
 		require.Equal(t, []string{
 			"replace [a@1 b@2] @10", "add c@11", "update a@12", "delete b@13", "bookmark @20",
 		}, sink.calls())
-		require.Equal(t, "20", r.LastResourceVersion())
+		require.Equal(t, "20", r.Health().ResourceVersion)
 		h := r.Health()
 		require.Equal(t, reflector.StateWatching, h.State)
 		require.True(t, h.Synced)

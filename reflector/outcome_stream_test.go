@@ -212,7 +212,7 @@ func TestSilenceFromARestoredServerLeadsToARelist(t *testing.T) {
 		after(5 * time.Minute)
 		require.Equal(t, "list@0 watch@1000 watch@1000 list@1000 list@ watch@50", s.Verbs())
 		require.Equal(t, "1", s.Requests()[3].Query.Get("limit"))
-		require.Equal(t, "50", r.LastResourceVersion())
+		require.Equal(t, "50", r.Health().ResourceVersion)
 		now := sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}]
 		require.Equal(t, held.ResourceVersion, now.ResourceVersion)
 		require.NotSame(t, held, now, "equal versions of different histories are not the same")
@@ -242,7 +242,7 @@ func TestSilenceIsMeasuredAcrossWatches(t *testing.T) {
 				after(2*time.Minute + 50*time.Second)
 				require.Equal(t, 1, r.Health().Lists, "two bookmarks may be late")
 				after(90 * time.Second)
-				require.Equal(t, "50", r.LastResourceVersion())
+				require.Equal(t, "50", r.Health().ResourceVersion)
 			})
 		})
 	}

@@ -182,11 +182,3 @@ func (r *Reflector[T]) runMonitor(ctx context.Context) (stop func()) {
 
 // Health returns the present state and how it came about.
 func (r *Reflector[T]) Health() Health { return r.status.read() }
-
-// LastResourceVersion returns the resourceVersion up to which the sink has
-// everything, or "" before its first list.
-func (r *Reflector[T]) LastResourceVersion() string {
-	r.status.mu.Lock()
-	defer r.status.mu.Unlock()
-	return r.status.health.ResourceVersion
-}

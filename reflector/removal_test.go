@@ -60,7 +60,7 @@ func TestARemovedResourceEmptiesTheSink(t *testing.T) {
 		require.True(t, h.ResourceRemoved)
 		require.True(t, h.Synced, "the sink has the collection, which is empty")
 		require.Equal(t, reflector.ClassNotFound, h.LastErrorClass)
-		require.Empty(t, r.LastResourceVersion())
+		require.Empty(t, r.Health().ResourceVersion)
 
 		after(time.Minute)
 		require.Equal(t, "b@80", sink.holds())
@@ -86,7 +86,7 @@ func TestAResourceThatMayExistLeavesTheSinkAsItIs(t *testing.T) {
 				require.Equal(t, reflector.ClassNotFound, r.Health().LastErrorClass)
 				require.False(t, r.Health().ResourceRemoved)
 				require.Equal(t, "a@1", sink.holds())
-				require.Equal(t, "10", r.LastResourceVersion())
+				require.Equal(t, "10", r.Health().ResourceVersion)
 			})
 		})
 	}

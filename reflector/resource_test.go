@@ -296,9 +296,9 @@ func TestVersionsOfSyntheticEventsAreNoPointToResumeFrom(t *testing.T) {
 		r := run(t, sourceOf(t, s), sink, listMode)
 		after(20 * time.Second)
 		require.Equal(t, "a@5 b@9", sink.holds())
-		require.Equal(t, "0", r.LastResourceVersion())
+		require.Equal(t, "0", r.Health().ResourceVersion)
 		after(20 * time.Second)
-		require.Equal(t, "11", r.LastResourceVersion())
+		require.Equal(t, "11", r.Health().ResourceVersion)
 	})
 }
 

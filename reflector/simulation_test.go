@@ -174,7 +174,7 @@ func simulate(t *testing.T, seed uint64) {
 		got[k.String()] = o.ResourceVersion + o.Annotations["n"]
 	}
 	require.Equal(t, want, got, "at version %s, the server at %s; %d faults, last error %v",
-		r.LastResourceVersion(), server.ResourceVersion(), faults.count, r.Health().LastError)
+		r.Health().ResourceVersion, server.ResourceVersion(), faults.count, r.Health().LastError)
 	require.Equal(t, reflector.StateWatching, r.Health().State)
 	require.Zero(t, r.Health().ConsecutiveFailures)
 	r.cancel()

@@ -47,7 +47,7 @@ func TestATransformRunsOncePerObjectAndMayChangeTheType(t *testing.T) {
 		after(time.Second)
 		require.Equal(t, []string{"a@1", "b@2", "a@11", "a@12"}, calls)
 		require.Equal(t, []string{"replace ns/a uid-a 1", "replace ns/b uid-b 2", "update ns/a uid-a 11", "delete ns/a uid-a 12"}, sink.log)
-		require.Equal(t, "12", r.LastResourceVersion())
+		require.Equal(t, "12", r.Health().ResourceVersion)
 	})
 }
 
@@ -67,7 +67,7 @@ func TestATransformCannotBreakTheIdentity(t *testing.T) {
 		after(time.Second)
 		require.Equal(t, []string{"replace [a@1] @10", "update a@11"}, sink.calls())
 		require.Equal(t, "uid-a", string(sink.objects()[keyOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})].UID))
-		require.Equal(t, "11", r.LastResourceVersion())
+		require.Equal(t, "11", r.Health().ResourceVersion)
 	})
 }
 

@@ -169,9 +169,9 @@ func TestARestoredServerIsNoticedWithoutDelay(t *testing.T) {
 				before := sink.holds()
 				require.NoError(t, server.RestartWithNewHistory())
 				after(6 * time.Second)
-				require.NotEqual(t, before, sink.holds(), "at %s", r.LastResourceVersion())
+				require.NotEqual(t, before, sink.holds(), "at %s", r.Health().ResourceVersion)
 				require.Len(t, sink.objects(), 3)
-				require.Equal(t, server.ResourceVersion(), r.LastResourceVersion())
+				require.Equal(t, server.ResourceVersion(), r.Health().ResourceVersion)
 			})
 		})
 	}

@@ -41,7 +41,7 @@ func TestWatchListSyncsAndGoesOnInOneRequest(t *testing.T) {
 		r := run(t, sourceOf(t, s), sink, reflector.Options{})
 		after(time.Second)
 		require.Equal(t, []string{"replace [a@3 c@2 d@5] @6", "update c@7"}, sink.calls())
-		require.Equal(t, "7", r.LastResourceVersion())
+		require.Equal(t, "7", r.Health().ResourceVersion)
 		asked := s.Requests()
 		require.Len(t, asked, 1)
 		q := asked[0].Query
@@ -70,7 +70,7 @@ func TestWatchListDoesNotSyncBeforeTheBookmark(t *testing.T) {
 		after(4 * time.Second)
 		require.Empty(t, sink.calls())
 		require.Equal(t, reflector.StateStreaming, r.Health().State)
-		require.Empty(t, r.LastResourceVersion())
+		require.Empty(t, r.Health().ResourceVersion)
 		after(2 * time.Second)
 		require.Equal(t, []string{"replace [a@1] @6"}, sink.calls())
 	})
@@ -289,7 +289,7 @@ func TestAnObjectAddedAfterTheInitialEventsMovesThePosition(t *testing.T) {
 		}, scripted.ConfigMap("a", "1"))}
 		r := run(t, sourceOf(t, s), newRecorder(), reflector.Options{})
 		after(time.Second)
-		require.Equal(t, "7", r.LastResourceVersion())
+		require.Equal(t, "7", r.Health().ResourceVersion)
 	})
 }
 
