@@ -50,7 +50,9 @@ func (w *world) makeChains() error {
 		return err
 	}
 	p.synced = func() (bool, bool) { return ourQueue.HasSynced(), theirs.HasSynced() }
-	w.versions = func() (string, string) { return ourReflector.Health().ResourceVersion, theirs.LastSyncResourceVersion() }
+	w.versions = func() (string, string) {
+		return ourReflector.Health().ResourceVersion, theirs.LastSyncResourceVersion()
+	}
 	return nil
 }
 
