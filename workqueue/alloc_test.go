@@ -23,18 +23,17 @@ func steady(ctx context.Context) map[string]func() {
 		MaxWait: []time.Duration{0, time.Minute},
 		Group:   func(k key) string { return k.Namespace },
 	})
-	pausing := workqueue.New(workqueue.Options[key]{Group: func(k key) string { return k.Namespace }})
-	_ = pausing.PauseGroup("other")
 	pointers := workqueue.New(workqueue.Options[*key]{})
 	batch := []key{{"a", "b"}, {"c", "d"}, {"a", "c"}}
 	batches := workqueue.New(workqueue.Options[key]{})
 	delaying := workqueue.NewDelaying(workqueue.Options[key]{})
 	limited := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{})
-	recorded := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{History: history.New(history.Options{Entries: 64})})
+	recorded := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{Observe: []workqueue.Observer[key]{history.Queue[key](history.New(history.Options{Entries: 64}), "q")}})
+	why := history.Cause{Object: history.Key{Name: "x"}}
 	return map[string]func(){
 		"with a history": func() {
 			recorded.AddRateLimited(k)
-			recorded.AddBecause(k, history.Cause{Object: history.Key{Name: "x"}})
+			recorded.AddBecause(k, &why)
 			item, _ := recorded.Get(ctx)
 			recorded.Done(item)
 		},
@@ -57,18 +56,13 @@ func steady(ctx context.Context) map[string]func() {
 			item, _ := all.Get(ctx)
 			all.Done(item)
 		},
-		"beside a paused group": func() {
-			pausing.Add(k)
-			item, _ := pausing.Get(ctx)
-			pausing.Done(item)
-		},
 		"pointers": func() {
 			pointers.Add(&batch[0])
 			item, _ := pointers.Get(ctx)
 			pointers.Done(item)
 		},
-		"add all": func() {
-			batches.AddAll(batch)
+		"several": func() {
+			addAll(batches, batch)
 			for range batch {
 				item, _ := batches.Get(ctx)
 				batches.Done(item)

@@ -27,9 +27,9 @@ func TestBacklogCostsLittlePerItem(t *testing.T) {
 		add           func(q *workqueue.RateLimitingQueue[benchKey], k benchKey)
 	}{
 		// A namespace and a name take 32 of the bytes.
-		{"queued", 0.05, 90, func(q *workqueue.RateLimitingQueue[benchKey], k benchKey) { q.Add(k) }},
-		{"delayed", 0.05, 108, func(q *workqueue.RateLimitingQueue[benchKey], k benchKey) { q.AddAfter(k, time.Hour) }},
-		{"retried", 0.1, 188, func(q *workqueue.RateLimitingQueue[benchKey], k benchKey) { q.AddRateLimited(k) }},
+		{"queued", 1.05, 150, func(q *workqueue.RateLimitingQueue[benchKey], k benchKey) { q.Add(k) }},
+		{"delayed", 1.05, 180, func(q *workqueue.RateLimitingQueue[benchKey], k benchKey) { q.AddAfter(k, time.Hour) }},
+		{"retried", 1.1, 280, func(q *workqueue.RateLimitingQueue[benchKey], k benchKey) { q.AddRateLimited(k) }},
 	} {
 		q := workqueue.NewRateLimiting(workqueue.FastSlow[benchKey](time.Hour, time.Hour, 1), workqueue.Options[benchKey]{})
 		before := settled()

@@ -89,7 +89,7 @@ func BenchmarkBacklog(b *testing.B) {
 						q.Add(k)
 					}
 				case "AddAll":
-					q.AddAll(keys)
+					addAll(q, keys)
 				case "AddAfter":
 					for i, k := range keys {
 						q.AddAfter(k, time.Duration(1+i*7919%20000)*time.Microsecond)

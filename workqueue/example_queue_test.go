@@ -31,25 +31,6 @@ func Example() {
 	// working on default/db
 }
 
-// A controller that wants to know when it has seen everything once adds all it
-// knows, and waits for a barrier.
-func ExampleQueue_Barrier() {
-	ctx := context.Background()
-	q := workqueue.New(workqueue.Options[string]{})
-	q.AddAll([]string{"default/web", "default/db"})
-	initial := q.Barrier()
-
-	go func() {
-		for key, ok := q.Get(ctx); ok; key, ok = q.Get(ctx) {
-			q.Done(key)
-		}
-	}()
-	<-initial
-	fmt.Println("the initial work is done")
-	q.ShutDown()
-	// Output: the initial work is done
-}
-
 // Class 0 comes first, but after a minute an item of class 1 has a share in the
 // hand-outs. Within a class, namespaces take turns.
 func ExampleOptions() {
@@ -109,7 +90,7 @@ func ExampleQueue_ShutDownWithDrain() {
 			q.Done(n)
 		}
 	}()
-	q.AddAll([]int{1, 2, 3})
+	addAll(q, []int{1, 2, 3})
 	err := q.ShutDownWithDrain(ctx)
 	fmt.Println(sum, err)
 	// Output: 6 <nil>

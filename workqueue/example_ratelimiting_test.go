@@ -62,10 +62,12 @@ func ExampleProcess() {
 // An item that can never succeed is dropped; a function may ask for a later run.
 func ExampleProcessWith() {
 	q := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Name: "pods"})
-	q.AddAll([]string{"poison", "flaky", "checked hourly", "fine"})
+	for _, key := range []string{"poison", "flaky", "checked hourly", "fine"} {
+		q.Add(key)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 
-	left, err := workqueue.ProcessWith(ctx, q, workqueue.ProcessOptions[string]{
+	err := workqueue.ProcessWith(ctx, q, workqueue.ProcessOptions[string]{
 		MaxAttempts:   3,
 		ItemTimeout:   time.Minute,
 		CapturePanics: true,
@@ -86,7 +88,7 @@ func ExampleProcessWith() {
 		}
 		return workqueue.Result{}, nil
 	})
-	fmt.Println("left:", left.Queued, left.Delayed, err)
+	fmt.Println("lost:", q.Stats().ShutdownLosses, err)
 	// Output:
 	// poison dropped 1
 	// flaky retried 1
@@ -94,7 +96,7 @@ func ExampleProcessWith() {
 	// fine succeeded 1
 	// flaky retried 2
 	// flaky dropped 3
-	// left: [] [checked hourly] <nil>
+	// lost: 1 <nil>
 }
 
 // Each item backs off on its own with some jitter, and all of them together

@@ -24,7 +24,7 @@ func logged(t *testing.T, opts options, items []string, d time.Duration, fn func
 	var log bytes.Buffer
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	p := start(t, opts, func(_ context.Context, item string) error { return fn(item) })
-	p.q.AddAll(items)
+	addAll(p.q, items)
 	advance(d)
 	p.stop()
 	return strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
@@ -118,7 +118,7 @@ func TestLogForgetsTheItemWithTheOldestLine(t *testing.T) {
 		p := start(t, options{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxAttempts: 2}, func(context.Context, string) error {
 			return assert.AnError
 		})
-		p.q.AddAll(number(1024, "old-%d"))
+		addAll(p.q, number(1024, "old-%d"))
 		advance(time.Minute)
 		p.q.Add("old-0") // a second line
 		synctest.Wait()
@@ -182,7 +182,7 @@ func TestWithoutALoggerFailuresGoToTheDefault(t *testing.T) {
 		var log bytes.Buffer
 		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Hour, time.Hour, 1), workqueue.Options[string]{})
-		q.AddAll([]string{"bad", "fine"})
+		addAll(q, []string{"bad", "fine"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.NoError(t, workqueue.Process(ctx, q, 1, func(_ context.Context, item string) error {

@@ -2,168 +2,190 @@ package workqueue
 
 import (
 	"math"
+	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// failures counts the failures of items, for the limiters that need to. An item
-// that has not failed for a while is forgotten, so that a caller who never
-// calls Forget does not make them grow without bound: once counts may have expired, each new failure
-// looks at a few of them, in turn, and removes those that have. There is no goroutine. A list in the
-// order of expiry would find them at once, but each failure and each Forget would have to
-// change it, and it takes eight bytes for each item.
-type failures[T comparable] struct {
-	keep  time.Duration // how long after its last failure an item is remembered
-	start time.Time     // times in here are since then
-
-	n atomic.Int32 // how many counts there are, changed under mu
-
-	mu     sync.Mutex
-	counts slab[failure[T]]
-	index  hashIndex
-	peak   int // the most counts since the index was made
-
-	// The search for expired counts goes round.
-	turn   uint32        // the handle from which on it continues
-	oldest time.Duration // of the failures that it has found in this round, and of those since
-	rests  time.Duration // until this time, as no count expires before
-}
-
-type failure[T comparable] struct {
-	item T
-	at   time.Duration // of the last failure
-	n    uint32
-	hash uint32 // of the item
+// ExponentialOptions configures [Exponential]. The zero value is what
+// [DefaultControllerRateLimiter] uses.
+type ExponentialOptions struct {
+	// Base is the delay after the first failure; 0 or less means 5 ms.
+	Base time.Duration
+	// Max is the longest delay; 0 or less means 1000 s. If it is shorter than
+	// Base, every delay is Max.
+	Max time.Duration
+	// Jitter lengthens each delay by a random part of up to this fraction of
+	// itself, so that items which failed together are not retried together.
+	// Max still holds. 0 or less, or not a number, means none.
+	Jitter float64
+	// IdleAfter is how long after its longest possible delay an item
+	// without a call of Forget is forgotten; 0 or less means 10 min.
+	IdleAfter time.Duration
 }
 
 const (
-	// expireAtOnce is at how many counts a failure looks at most. Each failure adds one at most. So when
-	// the turn comes round, at most a third of the counts have expired since.
-	expireAtOnce = 4
-
-	// peakKept is how many counts there may have been for their memory to be kept when
-	// the last is removed.
-	peakKept = 128
-
-	maxFailures = math.MaxInt32
+	defaultBaseDelay = 5 * time.Millisecond
+	defaultMaxDelay  = 1000 * time.Second
+	defaultIdleAfter = 10 * time.Minute
 )
 
-// init makes failures ready that remember an item for so long.
-func (f *failures[T]) init(keep time.Duration) {
-	f.keep, f.start = keep, time.Now()
+// Exponential returns a limiter that doubles the delay with each failure of the
+// same item. An item is forgotten when it has not failed for Max + IdleAfter.
+func Exponential[T comparable](opts ExponentialOptions) RateLimiter[T] {
+	l := &exponential[T]{
+		base:   orDefault(opts.Base, defaultBaseDelay),
+		max:    orDefault(opts.Max, defaultMaxDelay),
+		jitter: opts.Jitter,
+	}
+	l.keep = saturatingAdd(l.max, orDefault(opts.IdleAfter, defaultIdleAfter))
+	return l
 }
+
+type exponential[T comparable] struct {
+	failures[T]
+	base, max time.Duration
+	jitter    float64
+}
+
+func (l *exponential[T]) When(item T) time.Duration { return l.delay(l.add(item)) }
+
+// delay returns the delay after n earlier failures.
+func (l *exponential[T]) delay(n int) time.Duration {
+	// base << n > max, asked without computing what may not fit.
+	if n >= 63 || l.base > l.max>>n {
+		return l.max
+	}
+	d := l.base << n
+	if l.jitter > 0 {
+		// Compared as floating-point numbers: the sum might not fit a Duration.
+		extra := float64(d) * l.jitter * rand.Float64()
+		if extra >= float64(l.max-d) {
+			return l.max
+		}
+		d += time.Duration(extra)
+	}
+	return d
+}
+
+// FastSlow returns a limiter that delays the first fastAttempts failures of an
+// item by fast, and all later ones by slow. Negative arguments count as 0. An
+// item is forgotten when it has not failed for the longer delay and 10 min.
+func FastSlow[T comparable](fast, slow time.Duration, fastAttempts int) RateLimiter[T] {
+	l := &fastSlow[T]{fast: max(0, fast), slow: max(0, slow), fastAttempts: fastAttempts}
+	l.keep = saturatingAdd(max(l.fast, l.slow), defaultIdleAfter)
+	return l
+}
+
+type fastSlow[T comparable] struct {
+	failures[T]
+	fast, slow   time.Duration
+	fastAttempts int
+}
+
+func (l *fastSlow[T]) When(item T) time.Duration {
+	if l.add(item) < l.fastAttempts {
+		return l.fast
+	}
+	return l.slow
+}
+
+// failures counts the failures of items, for the limiters that need to. An item that has
+// not failed for a while is forgotten, so that a caller who never calls Forget does not make
+// them grow without bound.
+//
+// For that there are two maps. Items that fail are counted in the recent one. When that has
+// been in use for as long as an item is remembered, it becomes the older one; and what was
+// in the older one, which has not failed since before, is dropped. No goroutine and no list
+// is needed, and what has expired takes memory for as long again at most.
+type failures[T comparable] struct {
+	keep time.Duration // how long after its last failure an item is remembered
+
+	mu            sync.Mutex
+	recent, older map[T]failure // nil without any
+	begun         time.Time     // when recent was begun
+}
+
+// failure is what is known about an item that has failed.
+type failure struct {
+	n  int
+	at time.Time // of the last one
+}
+
+const maxFailures = math.MaxInt32
 
 // add records a failure and returns how many of the item there were before.
-func (f *failures[T]) add(failed failed[T]) int {
-	item, hash, now := failed.item, failed.hash, failed.at.Sub(f.start)
+func (f *failures[T]) add(item T) int {
+	mustCompare(item)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.expireLocked(now)
-	handle := f.findLocked(item, hash)
-	var c *failure[T]
-	switch {
-	case handle == 0:
-		handle, c = f.counts.get()
-		c.item, c.hash = item, hash
-		f.index.insert(hash, handle)
-		f.n.Store(int32(f.index.n))
-		f.peak = max(f.peak, f.index.n)
-	default:
-		c = f.counts.at(handle)
-		if f.expiredLocked(handle, now) {
-			c.n = 0 // and not removed yet
-		}
+	now := time.Now()
+	if now.Sub(f.begun) > f.keep {
+		f.recent, f.older, f.begun = nil, f.recent, now
 	}
-	n := c.n
-	if c.n < maxFailures {
-		c.n++
+	c := f.findLocked(item, now)
+	if f.recent == nil {
+		f.recent = make(map[T]failure)
 	}
-	c.at = now
-	return int(n)
+	f.recent[item] = failure{min(c.n+1, maxFailures), now}
+	f.older = without(f.older, item)
+	return c.n
 }
 
-// count returns how many failures of item are remembered.
-func (f *failures[T]) count(item T) int {
-	if f.empty() {
-		return 0
+// findLocked returns the failures of item that are remembered.
+func (f *failures[T]) findLocked(item T, now time.Time) failure {
+	c, ok := f.recent[item]
+	if !ok {
+		c = f.older[item]
 	}
-	hash, now := hashOf(item), time.Since(f.start)
+	if now.Sub(c.at) > f.keep {
+		return failure{}
+	}
+	return c
+}
+
+// NumRequeues returns how many failures of item are remembered.
+func (f *failures[T]) NumRequeues(item T) int {
+	mustCompare(item)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if handle := f.findLocked(item, hash); handle != 0 && !f.expiredLocked(handle, now) {
-		return int(f.counts.at(handle).n)
-	}
-	return 0
+	return f.findLocked(item, time.Now()).n
 }
 
-// empty reports whether nothing has failed. It takes no lock.
-func (f *failures[T]) empty() bool { return f.n.Load() == 0 }
-
-// forget removes the count of item, if there is one. It takes the lock, unless nothing
-// has failed: it is called for each item that succeeds.
-func (f *failures[T]) forget(item T) {
-	if !f.empty() {
-		f.forgetHashed(item, hashOf(item))
-	}
-}
-
-// forgetHashed is forget with the hash of the item.
-func (f *failures[T]) forgetHashed(item T, hash uint32) {
+// Forget forgets the failures of item.
+func (f *failures[T]) Forget(item T) {
+	mustCompare(item)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if handle := f.findLocked(item, hash); handle != 0 {
-		f.dropLocked(handle)
-	}
+	f.recent, f.older = without(f.recent, item), without(f.older, item)
 }
 
-// expireLocked removes some of the counts that have expired. The work is bounded, as the lock is
-// held: no call pays for a burst long ago.
-func (f *failures[T]) expireLocked(now time.Duration) {
-	if now <= f.rests {
-		return
+// without removes an item from a map, which it returns. An empty map is replaced by nil,
+// as a Go map never shrinks.
+func without[T comparable](m map[T]failure, item T) map[T]failure {
+	if m == nil {
+		return nil
 	}
-	for range expireAtOnce {
-		if f.turn == 0 {
-			f.oldest = now
-		}
-		var handle uint32
-		handle, f.turn = f.counts.inTurn(f.turn)
-		switch {
-		case handle == 0:
-		case f.expiredLocked(handle, now):
-			f.dropLocked(handle)
-		default:
-			f.oldest = min(f.oldest, f.counts.at(handle).at)
-		}
-		if f.turn == 0 {
-			f.rests = saturatingAdd(f.oldest, f.keep)
-			return
-		}
+	delete(m, item)
+	if len(m) == 0 {
+		return nil
 	}
+	return m
 }
 
-// expiredLocked reports whether a count is too old to be remembered. Like all that
-// follow, it is called with f.mu held.
-func (f *failures[T]) expiredLocked(handle uint32, now time.Duration) bool {
-	return now-f.counts.at(handle).at > f.keep
+// orDefault returns d, or def if d is not positive.
+func orDefault(d, def time.Duration) time.Duration {
+	if d <= 0 {
+		return def
+	}
+	return d
 }
 
-// findLocked returns the handle of the count of an item, or 0.
-func (f *failures[T]) findLocked(item T, hash uint32) uint32 {
-	handle := f.index.find(hash, 0)
-	for handle != 0 && f.counts.at(handle).item != item {
-		handle = f.index.find(hash, handle)
+// saturatingAdd returns a+b, or the longest duration if that does not fit. Both are
+// not negative.
+func saturatingAdd(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
 	}
-	return handle
-}
-
-// dropLocked removes a count.
-func (f *failures[T]) dropLocked(handle uint32) {
-	f.index.remove(f.counts.at(handle).hash, handle)
-	f.n.Store(int32(f.index.n))
-	f.counts.put(handle)
-	if f.index.n == 0 && f.peak > peakKept {
-		f.counts, f.index, f.peak = slab[failure[T]]{}, hashIndex{}, 0
-	}
+	return a + b
 }

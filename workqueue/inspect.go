@@ -1,37 +1,13 @@
 package workqueue
 
 import (
+	"cmp"
+	"container/heap"
 	"iter"
 	"math"
 	"slices"
 	"time"
 )
-
-// Metrics records the measurements of one queue, with the meaning that the metrics of
-// Kubernetes' workqueues have; the series to feed are given in brackets. Packages
-// informer and reflector have a Metrics of the same form, with what they measure.
-// What is a level rather than an event (workqueue_depth,
-// workqueue_unfinished_work_seconds,
-// workqueue_longest_running_processor_seconds) is read from [Queue.Stats] when
-// needed, so that no goroutine has to keep it up to date.
-//
-// The methods are called without the queue's lock held, concurrently, by the
-// goroutine that caused the event; they should return quickly.
-type Metrics interface {
-	// Added says that n items were asked for that were not asked for before
-	// (workqueue_adds_total). A delayed item counts when its delay ends. It is called by whatever
-	// adds or takes items next, before Started for any of them.
-	Added(n int)
-	// Retried says that an item was added with a rate limit
-	// (workqueue_retries_total).
-	Retried()
-	// Started says that an item was handed out after waiting so long since it
-	// was first asked for (workqueue_queue_duration_seconds).
-	Started(waited time.Duration)
-	// Finished says that an item was done after so long since it was handed
-	// out (workqueue_work_duration_seconds).
-	Finished(worked time.Duration)
-}
 
 // Stats is the state of a queue in numbers.
 type Stats struct {
@@ -47,14 +23,10 @@ type Stats struct {
 	// Parked is the number of items that are held back until a condition is met; see
 	// [DelayingQueue.Park]. One that is running as well is counted in both.
 	Parked int
-	// Paused is the number of items that wait for their group to be resumed; see
-	// [Queue.PauseGroup].
-	Paused int
 	// Running is the number of items handed out and not done.
 	Running int
-	// Failing is the number of items whose last processing by [ProcessWith] failed and
-	// that have not succeeded since, retried and dropped ones. It is at most 256, see
-	// [Inspection].Failures.
+	// Failing is the number of items that were added with a rate limit and have not been
+	// forgotten since: those that failed last time and are tried again.
 	Failing int
 
 	// Added is how many requests there were; an add that changed nothing,
@@ -87,34 +59,21 @@ type Stats struct {
 }
 
 // Stats returns the state of the queue in numbers, in constant time.
-func (q *plain[T]) Stats() Stats {
-	e := q.engine
-	now := e.now()
-	e.lock()
-	defer e.unlock()
-	return e.statsLocked(now)
+func (q *Queue[T]) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.statsLocked()
 }
 
-// PriorityClasses returns the state of each priority class, the most urgent first; there
-// is at least one. It takes a time in proportion to their number.
-func (q *plain[T]) PriorityClasses() []PriorityClassInspection {
-	e := q.engine
-	e.lock()
-	defer e.unlock()
-	return e.inspectClassesLocked()
-}
-
-// statsLocked returns the state in numbers; the durations end at now.
-func (q *engine[T]) statsLocked(now int64) Stats {
-	now = q.observeLocked(now)
+// statsLocked returns the state in numbers.
+func (q *Queue[T]) statsLocked() Stats {
 	s := Stats{
 		Queued:  q.order.n,
 		Again:   q.count.again,
-		Delayed: q.delays.n,
-		Parked:  q.parks.n,
-		Paused:  q.order.nPaused,
+		Delayed: len(q.later.deadlines) - len(q.later.parks),
+		Parked:  len(q.later.parks),
 		Running: q.count.running,
-		Failing: int(q.failing.n.Load()),
+		Failing: q.count.retrying,
 		Added:   q.count.added,
 		Retried: q.count.retried,
 		Dropped: q.count.dropped,
@@ -122,11 +81,12 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 		ParkTimeouts:   q.count.parkTimeouts,
 		ShutdownLosses: q.count.shutdownLosses,
 	}
-	// The sum of now-startedAt over all running items, without a walk over them. The
-	// list is in order of the hand-out, so its head has been running for longest.
-	if !q.running.empty() && q.timed {
+	// The sum of now-since over all running items, without a walk over them. The
+	// list is in order of the hand-out, so its first has been running for longest.
+	if first := q.running.first; first != nil && q.timed {
+		now := q.clock()
 		s.UnfinishedWork = time.Duration(int64(q.count.running)*now - q.startedSum)
-		s.LongestRunning = time.Duration(now - q.times.at(q.running.head).startedAt)
+		s.LongestRunning = time.Duration(now - first.since)
 	}
 	return s
 }
@@ -135,6 +95,9 @@ func (q *engine[T]) statsLocked(now int64) Stats {
 type Inspection[T comparable] struct {
 	Name         string
 	ShuttingDown bool
+	// Timed is whether the queue keeps times, see [Options].Times. Otherwise all but those
+	// of delays and parks are 0.
+	Timed bool
 	// Stats is of the same moment, so that it shows how much a limit has left out.
 	Stats Stats
 	// PriorityClasses has one entry for each priority class, at least one.
@@ -143,17 +106,6 @@ type Inspection[T comparable] struct {
 	Delayed         []Item[T] // the one whose delay ends first comes first
 	Parked          []Item[T] // the one whose park ends first, at the latest, comes first
 	Running         []Item[T] // the one that was handed out first comes first
-	// PausedGroups has the groups that [Queue.PauseGroup] has paused, by name. The items
-	// that wait in them are in none of the lists above.
-	PausedGroups []PausedGroup
-	// Failures are items whose last processing by [ProcessWith] failed, those with the
-	// most attempts first, and Failing is how many there are. The last 256 are kept.
-	Failures []Failure[T]
-	Failing  int
-	// Throughput is how many items were done in each of the last 30 periods of
-	// [ThroughputPeriod], the oldest first. The last one is not over yet. It is nil
-	// in a queue that does not keep times, see [Options].Times.
-	Throughput []int
 }
 
 // PriorityClassInspection is the state of one priority class in an [Inspection].
@@ -197,49 +149,28 @@ type Item[T comparable] struct {
 // Inspect returns what the queue holds. An item that is both running and
 // delayed or parked is listed twice. The queue is locked while everything is copied, so
 // this is for tests and debugging. [Queue.Stats] is cheap enough for a loop, and
-// [Queue.InspectUpTo] bounds the time for a queue that may be long.
-func (q *plain[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
+// [Queue.InspectUpTo] bounds the result for a queue that may be long.
+func (q *Queue[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
 
 // InspectUpTo is [Queue.Inspect] with at most limit items of each kind: those
 // that come next, those whose delays end first, and those that have been running
-// for longest. The queue is locked for a time in proportion to limit, and to
-// the number of delays that end at about the same time as the last one returned. A limit below 0 counts as 0.
-func (q *plain[T]) InspectUpTo(limit int) Inspection[T] {
+// for longest. The queue is locked for a time in proportion to limit, and to the parked
+// items; all delays are copied. A limit below 0 counts as 0.
+func (q *Queue[T]) InspectUpTo(limit int) Inspection[T] {
 	limit = max(0, limit)
-	e := q.engine
-	now := e.now()
-	failures, failing := e.failing.worst(limit)
-	hashes := make([]uint32, len(failures))
-	for i := range failures {
-		hashes[i] = hashOf(failures[i].Item)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return Inspection[T]{
+		Name:            q.opts.Name,
+		ShuttingDown:    q.shutDown,
+		Timed:           q.timed,
+		Stats:           q.statsLocked(),
+		PriorityClasses: q.classesLocked(),
+		Queued:          q.itemsLocked(min(limit, q.order.n), q.order.each(q.now())),
+		Delayed:         q.itemsLocked(min(limit, len(q.later.deadlines)-len(q.later.parks)), q.later.delayed),
+		Parked:          q.itemsLocked(min(limit, len(q.later.parks)), q.later.parked),
+		Running:         q.itemsLocked(min(limit, q.count.running), q.running.each),
 	}
-	// Only copying needs the lock; sorting is done after it.
-	e.lock()
-	in := Inspection[T]{
-		Name:            e.opts.Name,
-		ShuttingDown:    e.shuttingDown.Load(),
-		Stats:           e.statsLocked(now),
-		PriorityClasses: e.inspectClassesLocked(),
-		PausedGroups:    e.order.inspectPauses(),
-		Failures:        failures,
-		Failing:         failing,
-		Queued:          collectLocked(e, min(limit, e.order.n), e.order.each(e.latest)),
-		Delayed:         collectLocked(e, min(limit, e.delays.n), e.earliestLocked(&e.delays, limit)),
-		Parked:          collectLocked(e, min(limit, e.parks.n), e.earliestLocked(&e.parks, limit)),
-		Running:         collectLocked(e, min(limit, e.count.running), e.running.each),
-	}
-	for i := range failures {
-		if entry := e.items.find(failures[i].Item, hashes[i]); entry != nil && entry.delayed() {
-			failures[i].NextAttempt = e.start.Add(time.Duration(e.delays.at(entry.handle)))
-		}
-	}
-	if e.throughput != nil {
-		in.Throughput = e.throughput.inspect(e.latest)
-	}
-	e.unlock()
-	slices.SortFunc(in.Delayed, func(a, b Item[T]) int { return a.DelayedUntil.Compare(b.DelayedUntil) })
-	slices.SortFunc(in.Parked, func(a, b Item[T]) int { return a.ParkedUntil.Compare(b.ParkedUntil) })
-	return in
 }
 
 // ItemInspection is the state of one item, for a debugging page. It may be in several
@@ -249,134 +180,143 @@ type ItemInspection[T comparable] struct {
 	Queue        string
 	ShuttingDown bool
 	// Queued and Running say whether it is, also in a queue that does not keep times.
-	// Paused is whether it is queued when its group is resumed.
-	Queued, Running, Paused bool
+	Queued, Running bool
 	// Item has the rest. Only Item.Item is set if the queue does not have the item.
 	Item Item[T]
 	// ClassQueued is how many items of its priority class are queued, itself included.
 	ClassQueued int
-	// Failure is its last failure in [ProcessWith], unless it has succeeded since; nil
-	// if there is none, or if it is not among the last 256.
-	Failure *Failure[T]
 }
 
 // Found reports whether the queue has the item, in any state.
 func (i *ItemInspection[T]) Found() bool {
-	return i.Queued || i.Running || i.Paused || !i.Item.DelayedUntil.IsZero() || !i.Item.ParkedUntil.IsZero()
+	return i.Queued || i.Running || !i.Item.DelayedUntil.IsZero() || !i.Item.ParkedUntil.IsZero()
 }
 
 // InspectItem returns the state of one item, in constant time, however much the queue
 // holds.
-func (q *plain[T]) InspectItem(item T) ItemInspection[T] {
-	e := q.engine
-	hash := hashOf(item)
-	in := ItemInspection[T]{Queue: e.opts.Name, Item: Item[T]{Item: item}, Failure: e.failing.of(item)}
-	e.lock()
-	defer e.unlock()
-	in.ShuttingDown = e.shuttingDown.Load()
-	entry := e.items.find(item, hash)
-	if entry == nil {
-		return in
-	}
-	paused := e.order.isPaused(entry)
-	in.Queued, in.Running, in.Paused = entry.queued && !paused, entry.running, paused
-	in.Item = e.inspectLocked(entry)
-	in.ClassQueued = e.order.classes[entry.class].n
-	if in.Failure != nil && entry.delayed() {
-		in.Failure.NextAttempt = in.Item.DelayedUntil
+func (q *Queue[T]) InspectItem(item T) ItemInspection[T] {
+	mustCompare(item)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	in := ItemInspection[T]{Queue: q.opts.Name, ShuttingDown: q.shutDown, Item: Item[T]{Item: item}}
+	if e := q.entries[item]; e != nil {
+		in.Queued, in.Running = e.is(queued), e.is(running)
+		in.Item = q.itemLocked(e)
+		in.ClassQueued = q.order.classes[e.class].n
 	}
 	return in
 }
 
-// collectLocked describes the first n entries; nil if there are none.
-func collectLocked[T comparable](q *engine[T], n int, entries iter.Seq[*entry[T]]) []Item[T] {
+// itemsLocked describes the first n entries; nil if there are none.
+func (q *Queue[T]) itemsLocked(n int, entries iter.Seq[*entry[T]]) []Item[T] {
 	if n == 0 {
 		return nil
 	}
 	items := make([]Item[T], 0, n)
 	for e := range entries {
-		if items = append(items, q.inspectLocked(e)); len(items) == n {
+		if items = append(items, q.itemLocked(e)); len(items) == n {
 			break
 		}
 	}
 	return items
 }
 
-// inspectLocked describes one entry, which may be in several states.
-func (q *engine[T]) inspectLocked(e *entry[T]) Item[T] {
-	at := func(t int64) time.Time { return q.start.Add(time.Duration(t)) }
+// itemLocked describes one entry, which may be in several states.
+func (q *Queue[T]) itemLocked(e *entry[T]) Item[T] {
 	item := Item[T]{
 		Item:          e.item,
 		PriorityClass: int(e.class),
-		Retries:       int(q.retriesLocked(e)),
-		Again:         e.again,
+		Retries:       int(e.retries),
+		Again:         e.again(),
 	}
-	if q.order.grouped {
-		item.Group = q.order.links.at(e.handle).name
+	if e.member != nil {
+		item.Group = e.member.name
 	}
-	if q.timed && e.requested() {
-		item.QueuedSince = at(q.times.at(e.handle).queuedAt)
+	if q.timed && e.is(requested) {
+		item.QueuedSince = q.timeAt(e.requestedAt)
 	}
-	if e.delayed() {
-		item.DelayedUntil = at(q.delays.at(e.handle))
+	if q.timed && e.is(running) {
+		item.RunningSince = q.timeAt(e.since)
 	}
-	if e.parked() {
-		item.ParkedUntil = at(q.parks.at(e.handle))
-	}
-	if q.timed && e.running {
-		item.RunningSince = at(q.times.at(e.handle).startedAt)
+	switch {
+	case e.delayed():
+		item.DelayedUntil = q.timeAt(q.later.at(e))
+	case e.is(parked):
+		item.ParkedUntil = q.timeAt(q.later.at(e))
 	}
 	return item
-}
-
-// each yields the entries of a list, the first one first.
-func (l *entryList[T]) each(yield func(*entry[T]) bool) {
-	for next := l.head; next != 0; {
-		e := l.entries.at(next)
-		next = e.next
-		if !yield(e) {
-			return
-		}
-	}
 }
 
 // each yields the queued entries in the order in which they would be handed out
 // from now on, if groups did not take turns and nothing became overdue meanwhile.
 func (o *order[T]) each(now int64) iter.Seq[*entry[T]] {
 	return func(yield func(*entry[T]) bool) {
-		// Copies of the heads and of the rotation: looking must not use up a turn.
+		// Copies of the lists' ends and of the rotation: looking must not use up a turn.
 		rotation, rest := o.rotation, slices.Clone(o.classes)
 		for range o.n {
 			c := nextClass(&rotation, rest, now)
-			e := c.first()
+			e := c.first
 			if !yield(e) {
 				return
 			}
-			c.head = e.next
+			c.first = e.next
 		}
 	}
 }
 
-// inspectClassesLocked describes the priority classes.
-func (q *engine[T]) inspectClassesLocked() []PriorityClassInspection {
+// earliest is a heap like deadlines, and leaves the entries alone.
+type earliest[T comparable] struct{ deadlines[T] }
+
+func (h *earliest[T]) Swap(i, j int) {
+	h.deadlines[i], h.deadlines[j] = h.deadlines[j], h.deadlines[i]
+}
+
+func (h *earliest[T]) Pop() any {
+	h.deadlines = h.deadlines[:len(h.deadlines)-1]
+	return nil
+}
+
+// delayed yields the delayed entries, the one whose delay ends first comes first.
+func (l *later[T]) delayed(yield func(*entry[T]) bool) {
+	h := &earliest[T]{slices.Clone(l.deadlines)}
+	for h.Len() > 0 {
+		if e := h.deadlines[0].entry; !e.is(parked) && !yield(e) {
+			return
+		}
+		heap.Pop(h)
+	}
+}
+
+// parked yields the parked entries, the one whose park ends first comes first.
+func (l *later[T]) parked(yield func(*entry[T]) bool) {
+	var all []*entry[T]
+	for e := range l.parks {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entry[T]) int { return cmp.Compare(l.at(a), l.at(b)) })
+	for _, e := range all {
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+// PriorityClasses returns the state of each priority class, the most urgent first; there
+// is at least one. It takes a time in proportion to their number.
+func (q *Queue[T]) PriorityClasses() []PriorityClassInspection {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.classesLocked()
+}
+
+func (q *Queue[T]) classesLocked() []PriorityClassInspection {
 	all := make([]PriorityClassInspection, len(q.order.classes))
 	for i := range q.order.classes {
 		c := &q.order.classes[i]
 		all[i] = PriorityClassInspection{MaxWait: time.Duration(c.maxWait), Queued: c.n, Groups: len(c.groups)}
 		if !c.empty() && q.timed {
-			all[i].QueuedSince = q.start.Add(time.Duration(q.times.at(c.head).queuedAt))
+			all[i].QueuedSince = q.timeAt(c.first.requestedAt)
 		}
 	}
 	return all
-}
-
-// earliestLocked yields the n entries of w whose delays or parks end first, in any order.
-func (q *engine[T]) earliestLocked(w *wheel, n int) iter.Seq[*entry[T]] {
-	return func(yield func(*entry[T]) bool) {
-		for _, handle := range w.earliest(n) {
-			if !yield(q.items.entries.at(handle)) {
-				return
-			}
-		}
-	}
 }

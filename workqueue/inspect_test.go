@@ -70,7 +70,7 @@ func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 func TestInspectionWithoutItems(t *testing.T) {
 	t.Parallel()
 	q := workqueue.NewDelaying(workqueue.Options[string]{})
-	q.AddAll([]string{"a", "b"})
+	addAll(q, []string{"a", "b"})
 	q.AddAfter("c", time.Hour)
 	mustGet(t, q)
 	for _, limit := range []int{0, -1} {
@@ -90,7 +90,7 @@ func TestPriorityClassesWithoutAnInspection(t *testing.T) {
 		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}})
 		q.PriorityClass(1).Add("bulk")
 		time.Sleep(3 * time.Second)
-		q.AddAll([]string{"a", "b"})
+		addAll(q, []string{"a", "b"})
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, q.Inspect().PriorityClasses, q.PriorityClasses())
 		assert.Equal(t, []workqueue.PriorityClassInspection{
@@ -147,4 +147,45 @@ func TestClassAddsToItsClass(t *testing.T) {
 	q.PriorityClass(2).Add("a") // is not lowered
 	q.PriorityClass(0).Add("c") // but raised
 	assert.Equal(t, []string{"b", "c", "a", "d"}, takeAll(t, q))
+}
+
+func TestInspectionShowsTheAgeOfEachClass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}})
+		began := time.Now()
+		q.PriorityClass(1).Add("low")
+		advance(time.Second)
+		q.PriorityClass(1).Add("low too")
+		classes := q.Inspect().PriorityClasses
+		assert.Zero(t, classes[0].QueuedSince)
+		assert.True(t, began.Equal(classes[1].QueuedSince))
+		plain := workqueue.New(workqueue.Options[string]{})
+		plain.Add("a")
+		assert.Zero(t, plain.Inspect().PriorityClasses[0].QueuedSince, "keeps no times")
+	})
+}
+
+func TestOneItemIsInspected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewRateLimiting(workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Minute, Max: time.Hour}), workqueue.Options[string]{Name: "q", MaxWait: []time.Duration{0, time.Minute}})
+		in := q.InspectItem("none")
+		assert.False(t, in.Found())
+		assert.Equal(t, workqueue.Item[string]{Item: "none"}, in.Item)
+
+		addAll(q, []string{"a", "b"})
+		in = q.InspectItem("b")
+		assert.True(t, in.Found() && in.Queued && !in.Running)
+		assert.Equal(t, "q", in.Queue)
+		assert.Equal(t, 2, in.ClassQueued)
+		assert.Equal(t, time.Now(), in.Item.QueuedSince)
+		_, _ = q.Get(t.Context())
+		in = q.InspectItem("a")
+		assert.True(t, in.Found() && in.Running && !in.Queued)
+		q.Park("b", never, time.Minute)
+		assert.Equal(t, time.Now().Add(time.Minute), q.InspectItem("b").Item.ParkedUntil)
+		q.ShutDown()
+		assert.True(t, q.InspectItem("b").ShuttingDown)
+	})
 }

@@ -40,6 +40,13 @@ func advance(d time.Duration) {
 	synctest.Wait()
 }
 
+// addAll adds items in their order.
+func addAll[T any](q interface{ Add(item T) }, items []T) {
+	for _, item := range items {
+		q.Add(item)
+	}
+}
+
 type getter[T any] interface {
 	Get(context.Context) (T, bool)
 }

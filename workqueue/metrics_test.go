@@ -30,13 +30,13 @@ func TestMetricsHaveTheStandardMeaning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &meter{}
-		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Second, time.Second, 0), workqueue.Options[string]{Metrics: m})
+		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Second, time.Second, 0), workqueue.Options[string]{Observe: []workqueue.Observer[string]{nil, workqueue.Measure[string](m)}})
 		m.q = q
 
 		q.Add("a")
 		advance(time.Second)
 		q.Add("a") // changes nothing
-		q.AddAll([]string{"a", "b"})
+		addAll(q, []string{"a", "b"})
 		assert.EqualValues(t, 2, m.added.Load())
 		assert.Equal(t, 2, q.Stats().Queued)
 
@@ -132,7 +132,7 @@ func TestInspectShowsEveryItemAndItsTimes(t *testing.T) {
 func TestQueueWithoutTimesShowsNone(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{})
-	q.AddAll([]string{"a", "b"})
+	addAll(q, []string{"a", "b"})
 	mustGet(t, q)
 	assert.Equal(t, []workqueue.Item[string]{{Item: "b"}}, q.Inspect().Queued)
 	assert.Equal(t, []workqueue.Item[string]{{Item: "a"}}, q.Inspect().Running)

@@ -19,10 +19,9 @@ import (
 // keeps slices and maps and searches them.
 
 type modelItem struct {
-	item    int
-	class   int
-	due     time.Time
-	request int // identifies the request, for barriers
+	item  int
+	class int
+	due   time.Time
 }
 
 // modelPark holds an item back.
@@ -46,12 +45,9 @@ type model struct {
 	again   map[int]modelItem
 	delayed map[int]modelItem // due is the end of the delay
 	parked  map[int]modelPark
-	paused  map[int][]modelItem // by group: what waits, in order of arrival
 
-	requests int
-	open     map[int]bool // requests not processed
-	shut     bool
-	stats    workqueue.Stats
+	shut  bool
+	stats workqueue.Stats
 }
 
 func newModel(opts workqueue.Options[int]) *model {
@@ -59,9 +55,9 @@ func newModel(opts workqueue.Options[int]) *model {
 	if len(m.maxWait) == 0 {
 		m.maxWait = []time.Duration{0}
 	}
-	m.turns, m.open = map[int][]int{}, map[int]bool{}
+	m.turns = map[int][]int{}
 	m.running, m.again, m.delayed = map[int]modelItem{}, map[int]modelItem{}, map[int]modelItem{}
-	m.parked, m.paused = map[int]modelPark{}, map[int][]modelItem{}
+	m.parked = map[int]modelPark{}
 	return m
 }
 
@@ -75,14 +71,6 @@ func (m *model) find(item int) int {
 }
 
 func (m *model) push(x modelItem, now time.Time) {
-	if waiting, ok := m.paused[modelGroup(x.item)]; ok {
-		if m.shut {
-			m.stats.ShutdownLosses++
-			return
-		}
-		m.paused[modelGroup(x.item)] = append(waiting, x)
-		return
-	}
 	x.due = now.Add(m.maxWait[x.class])
 	m.queued = append(m.queued, x)
 	if g := modelGroup(x.item); m.grouped && !slices.Contains(m.turns[x.class], g) {
@@ -104,9 +92,7 @@ func (m *model) unqueue(i int) modelItem {
 
 func (m *model) ask(item, class int, now time.Time) {
 	m.stats.Added++
-	m.requests++
-	x := modelItem{item: item, class: class, request: m.requests}
-	m.open[x.request] = true
+	x := modelItem{item: item, class: class}
 	if _, running := m.running[item]; running {
 		m.again[item] = x
 		return
@@ -137,10 +123,6 @@ func (m *model) add(item, class int, now time.Time) {
 		m.again[item] = x
 		return
 	}
-	if x := m.findPaused(item); x != nil {
-		x.class = min(x.class, class)
-		return
-	}
 	if p, ok := m.parked[item]; ok {
 		if p.request != nil {
 			p.request.class = min(p.request.class, class)
@@ -161,7 +143,7 @@ func (m *model) addAfter(item, class int, d time.Duration, now time.Time) {
 	if m.shut {
 		return
 	}
-	if _, again := m.again[item]; again || m.find(item) >= 0 || m.findPaused(item) != nil {
+	if _, again := m.again[item]; again || m.find(item) >= 0 {
 		return
 	}
 	if p, ok := m.parked[item]; ok {
@@ -211,9 +193,6 @@ func (m *model) park(item, class int, timeout time.Duration, now time.Time, met 
 		if i := m.find(item); i >= 0 {
 			x := m.unqueue(i)
 			p.request = &x
-		}
-		if x := m.unpause(item); x != nil {
-			p.request = x
 		}
 		if x, ok := m.delayed[item]; ok {
 			p.class = x.class
@@ -311,12 +290,10 @@ func (m *model) take(now time.Time) int {
 }
 
 func (m *model) done(item int, now time.Time) {
-	r, ok := m.running[item]
-	if !ok {
+	if _, ok := m.running[item]; !ok {
 		return
 	}
 	delete(m.running, item)
-	delete(m.open, r.request)
 	if x, ok := m.again[item]; ok {
 		delete(m.again, item)
 		if p, ok := m.parked[item]; ok {
@@ -337,10 +314,6 @@ func (m *model) shutDown() {
 			delete(m.again, item)
 		}
 		clear(m.parked)
-		for group := range m.paused {
-			m.stats.ShutdownLosses += uint64(len(m.paused[group]))
-			m.paused[group] = nil
-		}
 		m.shut = true
 	}
 }
@@ -349,9 +322,6 @@ func (m *model) wantStats() workqueue.Stats {
 	s := m.stats
 	s.Queued, s.Again, s.Delayed, s.Running = len(m.queued), len(m.again), len(m.delayed), len(m.running)
 	s.Parked = len(m.parked)
-	for _, waiting := range m.paused {
-		s.Paused += len(waiting)
-	}
 	return s
 }
 
@@ -371,11 +341,6 @@ func (m *model) freeDelay(r *rand.Rand, now time.Time) time.Duration {
 			return d
 		}
 	}
-}
-
-type modelBarrier struct {
-	reached  <-chan struct{}
-	requests []int
 }
 
 func modelConfigs() map[string]workqueue.Options[int] {
@@ -407,7 +372,6 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 	q := workqueue.NewDelaying(opts)
 	m := newModel(opts)
 	items := 1 + r.IntN(60)
-	var barriers []modelBarrier
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 
@@ -426,7 +390,7 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			m.add(item, class, now)
 		case op < 33:
 			batch := []int{item, r.IntN(items), item}
-			q.AddAll(batch)
+			addAll(q, batch)
 			for _, x := range batch {
 				own := 0
 				if opts.PriorityClass != nil {
@@ -468,14 +432,6 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 		case op < 90:
 			q.Done(item) // often a stray one
 			m.done(item, now)
-		case op < 92:
-			barrier := modelBarrier{reached: q.Barrier()}
-			for id := range m.open {
-				barrier.requests = append(barrier.requests, id)
-			}
-			barriers = append(barriers, barrier)
-		case op < 94 && m.grouped:
-			playGroup(done, t, r, q, m, item)
 		case op < 99:
 			advance(time.Duration(r.Int64N(int64(3 * time.Second))))
 			m.release(time.Now())
@@ -486,11 +442,8 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 			}
 		}
 		require.Equal(t, m.wantStats(), withoutDurations(q.Stats()))
-		require.Equal(t, m.wantPaused(), q.InspectUpTo(0).PausedGroups)
-		barriers = checkBarriers(t, m, barriers)
 	}
 	finishModel(t, q, m)
-	checkBarriers(t, m, barriers)
 }
 
 // finishModel drains the queue and compares the rest.
@@ -514,20 +467,6 @@ func finishModel(t *testing.T, q *workqueue.DelayingQueue[int], m *model) {
 	}
 	require.NoError(t, <-drained)
 	require.Equal(t, m.wantStats(), withoutDurations(q.Stats()))
-}
-
-// checkBarriers compares all barriers and returns those still to be reached.
-func checkBarriers(t *testing.T, m *model, barriers []modelBarrier) []modelBarrier {
-	return slices.DeleteFunc(barriers, func(k modelBarrier) bool {
-		want := !slices.ContainsFunc(k.requests, func(id int) bool { return m.open[id] })
-		select {
-		case <-k.reached:
-			require.True(t, want, "a barrier was reached too early")
-		default:
-			require.False(t, want, "a barrier was not reached")
-		}
-		return want
-	})
 }
 
 func withoutDurations(s workqueue.Stats) workqueue.Stats {

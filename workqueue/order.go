@@ -1,61 +1,47 @@
 package workqueue
 
-import (
-	"time"
-)
+import "time"
 
 // order decides which queued entry is handed out next: rotation selects the
 // priority class, and the class the entry.
 //
-// Every class is a list in order of arrival. All entries of a class may wait
-// equally long, so the first one is also the first to become overdue, and one
+// Every class is a list in the order in which entries were queued. All entries of a class
+// may wait equally long, so the first one is also the first to become overdue, and one
 // comparison per class finds every class that has an overdue entry. Within a
-// class, entries are taken in order of arrival or, with groups, one from each
+// class, entries are taken in the order of the list or, with groups, one from each
 // group in turn.
 //
 //	class 0 (urgent)           ▶ c ─ d ─ e
-//	class 1 (may wait 10 s)    ▶ a ─ b          a waits since 12 s: overdue
+//	class 1 (may wait 10 s)    ▶ a ─ b          a has been waiting for 12 s: overdue
 type order[T comparable] struct {
-	entries  *slab[entry[T]]
 	classes  []class[T] // the most urgent first
 	rotation rotation
 	grouped  bool
 	n        int // queued entries
 
-	links side[groupLink[T]] // of the entries; empty if not grouped
-
-	paused  map[string]*paused[T] // the groups that are paused, by name; see pause.go
-	nPaused int                   // entries that wait for those
-
-	freeGroups  *group[T]
-	nFreeGroups int
+	freeGroups []*group[T] // to be used again
 }
 
 type class[T comparable] struct {
 	entryList[T]
 	n         int // entries in it
 	maxWait   int64
-	overdue   *side[int64]         // when each entry becomes overdue, of all classes; nil if there is one class
 	groups    map[string]*group[T] // those with queued entries, by name; nil if there are none
 	nextGroup *group[T]            // whose turn it is, in a ring of these groups
 
 	mostGroups int // since the map was made
 }
 
+// maxClasses is as many classes as an entry can tell apart.
+const maxClasses = 256
+
 // newOrder returns an empty order with a class for each bound, and at least one.
-func newOrder[T comparable](entries *slab[entry[T]], maxWaits []time.Duration, grouped bool) order[T] {
+func newOrder[T comparable](maxWaits []time.Duration, grouped bool) order[T] {
+	maxWaits = maxWaits[:min(len(maxWaits), maxClasses)]
 	o := order[T]{
-		entries:  entries,
 		classes:  make([]class[T], max(1, len(maxWaits))),
 		rotation: newRotation(),
 		grouped:  grouped,
-	}
-	var overdue *side[int64]
-	if len(o.classes) > 1 {
-		overdue = new(side[int64])
-	}
-	for i := range o.classes {
-		o.classes[i].entryList.entries, o.classes[i].overdue = entries, overdue
 	}
 	for i, d := range maxWaits {
 		o.classes[i].maxWait = max(0, int64(d))
@@ -64,33 +50,21 @@ func newOrder[T comparable](entries *slab[entry[T]], maxWaits []time.Duration, g
 }
 
 // clamp turns what the user gave as a class into one that exists.
-func (o *order[T]) clamp(class int) uint16 {
-	return uint16(min(max(class, 0), len(o.classes)-1))
+func (o *order[T]) clamp(class int) uint8 {
+	return uint8(min(max(class, 0), len(o.classes)-1))
 }
 
-// overdueAt returns when an entry of that class, arriving now, becomes overdue.
-func (o *order[T]) overdueAt(class uint16, now int64) int64 {
-	if at := now + o.classes[class].maxWait; at >= now {
-		return at
-	}
-	return maxTime // it may wait for centuries
-}
+func (c *class[T]) empty() bool { return c.first == nil }
 
-// push appends e to its class, or to its group if that is paused. With several classes, now must never be earlier
-// than in the call before.
-//
-// Then the list of a class is also in the order of overdue, and nextOverdue need look only
-// at its head.
+// overdue reports whether the class has an entry that has waited for its bound.
+func (c *class[T]) overdue(now int64) bool { return !c.empty() && now-c.first.since >= c.maxWait }
+
+// push appends e to its class. With several classes, now must never be earlier
+// than in the call before: then the first entry has waited for longest.
 func (o *order[T]) push(e *entry[T], now int64) {
-	if p := o.pauseOf(e); p != nil {
-		p.push(o, e)
-		return
-	}
 	c := &o.classes[e.class]
-	if len(o.classes) > 1 {
-		*c.overdue.at(e.handle) = o.overdueAt(e.class, now)
-	}
-	e.queued = true
+	e.since = now
+	e.states |= queued
 	c.pushBack(e)
 	c.n++
 	o.n++
@@ -105,9 +79,9 @@ func (o *order[T]) pop(now int64) *entry[T] {
 	if len(o.classes) > 1 {
 		c = nextClass(&o.rotation, o.classes, now)
 	}
-	e := c.first()
+	e := c.first
 	if c.nextGroup != nil {
-		e = o.entries.at(c.nextGroup.head)
+		e = c.nextGroup.first
 		// The turn is passed on before the entry is removed: if it is the last of its
 		// group, the group leaves the ring and cannot say any more which one is next.
 		c.nextGroup = c.nextGroup.next
@@ -121,18 +95,18 @@ func (o *order[T]) remove(e *entry[T]) {
 	c := &o.classes[e.class]
 	c.entryList.remove(e)
 	if o.grouped {
-		o.leaveGroup(c, o.links.at(e.handle))
+		o.leaveGroup(c, e)
 	}
-	e.queued = false
+	e.states &^= queued
 	c.n--
 	o.n--
 }
 
 // raise moves a queued entry to the end of a more urgent class. It does nothing
 // if class is not more urgent.
-// Its wait begins from scratch there: in the place that its age would give it, the list
-// would not be in the order of overdue.
-func (o *order[T]) raise(e *entry[T], class uint16, now int64) {
+// Its wait begins from scratch there: in the place that its age would give it, the first
+// entry would not be the one that has waited for longest.
+func (o *order[T]) raise(e *entry[T], class uint8, now int64) {
 	if class >= e.class {
 		return
 	}
@@ -198,7 +172,7 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 		if i++; i == len(classes) {
 			i = 1
 		}
-		if c := &classes[i]; !c.empty() && *c.overdue.at(c.head) <= now {
+		if c := &classes[i]; c.overdue(now) {
 			r.urgent, r.last = 0, i
 			return c
 		}
@@ -208,69 +182,103 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 
 // group is the entries of one class that belong to one fair group.
 type group[T comparable] struct {
-	name       string
-	head, tail uint32    // handles of entries linked through groupLink.next and prev
-	next, prev *group[T] // ring of turns; next also links free groups
+	name        string
+	first, last *entry[T] // linked through member.next and prev
+	next, prev  *group[T] // ring of turns
 }
 
-// groupLink is the place of an entry in its group. Only queues with groups have them,
-// beside the entries.
+// member is the place of an entry in its group. Only queues with groups have them.
 //
-// An entry is in two lists at once: that of its class, in order of arrival, says
-// whether something is overdue; that of its group says what comes next.
-type groupLink[T comparable] struct {
+// A queued entry is in two lists at once: that of its class, in the order in which they were
+// queued, shows whether something is overdue; that of its group says what comes next.
+type member[T comparable] struct {
 	name       string // as the user's function gave it when the request was made
 	group      *group[T]
-	next, prev uint32 // handles of entries
-	paused     bool   // whether the entry waits for its group to be resumed
+	next, prev *entry[T]
+}
+
+// setGroup notes the group of a request that e is going to be.
+func (o *order[T]) setGroup(e *entry[T], name string) {
+	if !o.grouped {
+		return
+	}
+	if e.member == nil {
+		e.member = new(member[T])
+	}
+	e.member.name = name
 }
 
 // joinGroup puts a queued entry at the end of its group.
 func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
-	m := o.links.at(e.handle)
+	m := e.member
 	g := c.groups[m.name]
 	if g == nil {
-		g = o.newGroup(m.name)
-		if c.groups == nil {
-			c.groups = make(map[string]*group[T])
-		}
-		c.groups[g.name] = g
-		c.mostGroups = max(c.mostGroups, len(c.groups))
-		// A group that comes alive takes its turn after all the others.
-		if c.nextGroup == nil {
-			g.next, g.prev, c.nextGroup = g, g, g
-		} else {
-			g.next, g.prev = c.nextGroup, c.nextGroup.prev
-			g.prev.next, g.next.prev = g, g
-		}
+		g = o.newGroup(c, m.name)
 	}
-	m.group, m.next, m.prev = g, 0, g.tail
-	if g.tail == 0 {
-		g.head = e.handle
+	m.group, m.next, m.prev = g, nil, g.last
+	if g.last == nil {
+		g.first = e
 	} else {
-		o.links.at(g.tail).next = e.handle
+		g.last.member.next = e
 	}
-	g.tail = e.handle
+	g.last = e
+}
+
+// newGroup puts an empty group into the map and the ring of a class. A group that comes
+// alive takes its turn after all the others.
+func (o *order[T]) newGroup(c *class[T], name string) *group[T] {
+	var g *group[T]
+	if n := len(o.freeGroups); n > 0 {
+		g, o.freeGroups = o.freeGroups[n-1], o.freeGroups[:n-1]
+	} else {
+		g = new(group[T])
+	}
+	g.name = name
+	if c.nextGroup == nil {
+		g.next, g.prev, c.nextGroup = g, g, g
+	} else {
+		g.next, g.prev = c.nextGroup, c.nextGroup.prev
+		g.prev.next, g.next.prev = g, g
+	}
+	if c.groups == nil {
+		c.groups = make(map[string]*group[T])
+	}
+	c.groups[name] = g
+	c.mostGroups = max(c.mostGroups, len(c.groups))
+	return g
 }
 
 // leaveGroup takes an entry out of its group. A group without entries leaves the
 // ring of turns and the map.
-func (o *order[T]) leaveGroup(c *class[T], m *groupLink[T]) {
+func (o *order[T]) leaveGroup(c *class[T], e *entry[T]) {
+	m := e.member
 	g := m.group
-	if m.prev == 0 {
-		g.head = m.next
+	if m.prev == nil {
+		g.first = m.next
 	} else {
-		o.links.at(m.prev).next = m.next
+		m.prev.member.next = m.next
 	}
-	if m.next == 0 {
-		g.tail = m.prev
+	if m.next == nil {
+		g.last = m.prev
 	} else {
-		o.links.at(m.next).prev = m.prev
+		m.next.member.prev = m.prev
 	}
-	m.group, m.next, m.prev = nil, 0, 0
-	if g.head != 0 {
-		return
+	m.group, m.next, m.prev = nil, nil, nil
+	if g.first == nil {
+		o.endGroup(c, g)
 	}
+}
+
+const (
+	// keptGroups is up to how many groups the map of a class is kept when it becomes
+	// empty, as groups that come and go would else allocate one each time.
+	keptGroups = 1024
+	// maxFreeGroups is how many empty groups are kept for reuse.
+	maxFreeGroups = 64
+)
+
+// endGroup takes an empty group out of the map and the ring of its class.
+func (o *order[T]) endGroup(c *class[T], g *group[T]) {
 	delete(c.groups, g.name)
 	if len(c.groups) == 0 && c.mostGroups > keptGroups {
 		c.groups, c.mostGroups = nil, 0 // a Go map never shrinks
@@ -283,33 +291,8 @@ func (o *order[T]) leaveGroup(c *class[T], m *groupLink[T]) {
 			c.nextGroup = g.next
 		}
 	}
-	o.freeGroup(g)
-}
-
-// keptGroups is up to how many groups the map of a class is kept when it becomes
-// empty.
-// A smaller map stays, as groups that come and go would else allocate one each time.
-const keptGroups = 1024
-
-// maxFreeGroups is how many empty groups are kept for reuse.
-const maxFreeGroups = 64
-
-// newGroup returns an empty group, one that was used before if possible. A queue
-// whose groups come and go, one item each, would else allocate a group per item.
-func (o *order[T]) newGroup(name string) *group[T] {
-	g := o.freeGroups
-	if g == nil {
-		return &group[T]{name: name}
-	}
-	o.freeGroups, o.nFreeGroups = g.next, o.nFreeGroups-1
-	g.name = name
-	return g
-}
-
-// freeGroup keeps a group that has left the ring for newGroup.
-func (o *order[T]) freeGroup(g *group[T]) {
-	if o.nFreeGroups < maxFreeGroups {
-		*g = group[T]{next: o.freeGroups}
-		o.freeGroups, o.nFreeGroups = g, o.nFreeGroups+1
+	if len(o.freeGroups) < maxFreeGroups {
+		*g = group[T]{}
+		o.freeGroups = append(o.freeGroups, g)
 	}
 }

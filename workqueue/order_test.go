@@ -19,7 +19,7 @@ func TestUrgentClassesComeFirst(t *testing.T) {
 		MaxWait:       []time.Duration{0, time.Minute, time.Hour},
 		PriorityClass: func(s string) int { return strings.Count(s, "low") },
 	})
-	q.AddAll([]string{"lowlow", "low", "x"})
+	addAll(q, []string{"lowlow", "low", "x"})
 	q.PriorityClass(0).Add("y")
 	q.PriorityClass(1).Add("z")
 	assert.Equal(t, []string{"x", "y", "low", "z", "lowlow"}, takeAll(t, q))
@@ -120,7 +120,7 @@ func TestDelayedItemKeepsItsClassWhenAskedForAtOnce(t *testing.T) {
 func TestGroupsTakeTurns(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{Group: func(s string) string { return s[:1] }})
-	q.AddAll([]string{"a1", "a2", "a3", "a4", "b1", "c1", "b2"})
+	addAll(q, []string{"a1", "a2", "a3", "a4", "b1", "c1", "b2"})
 	assert.Equal(t, []string{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}, takeAll(t, q))
 }
 

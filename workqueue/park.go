@@ -1,76 +1,117 @@
 package workqueue
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
-// park holds an item back until its condition is met or its deadline has come.
+// Condition is something that becomes true later, such as "the cache has seen
+// this write". The function registers met, to be called once the condition is
+// true, and returns a function that cancels the registration.
+//
+// Use those that exist, such as Seen of an informer. To write one:
+//
+//   - Call met once the condition is true, from any goroutine, also before the
+//     function has returned. Later calls of met do nothing, nor do those after cancel.
+//   - met returns quickly, but takes the lock of the queue. Do not call it while you
+//     hold a lock that cancel takes, too.
+//   - The queue calls cancel at most once, and holds no lock then. It usually does not
+//     call it once met was called, but must be allowed to.
+//   - Return nil for a cancel that has nothing to do.
+type Condition func(met func()) (cancel func())
+
+// DefaultParkTimeout is for how long an item is parked if nothing else is said.
+// A cache that lags further behind has usually lost its watch.
+const DefaultParkTimeout = time.Minute
+
+// Park keeps item from being handed out until the condition is met or timeout has
+// passed, and then hands it out. A timeout of 0 or less means [DefaultParkTimeout].
+// Call it before Done, for an item whose processing has changed something that is
+// not to be seen yet: a function run by [ProcessWith] returns [Result].Until
+// instead. Park calls the condition and does not wait for it.
+//
+// A request for a parked item, by Add for instance, is kept and does not end the
+// park: however many there are, the item is handed out once for all of them, when
+// the park has ended. So when the reason for parking is a stale cache, no event
+// that arrives meanwhile is handed to a worker. A queued item leaves the queue.
+// A second Park replaces the first. A nil condition counts as met.
+//
+// A shutdown drops parked items, as it drops delayed ones, also those that were
+// added while they were parked. After a shutdown Park does nothing, except that
+// the item, if it is running, is not queued again.
+func (q *DelayingQueue[T]) Park(item T, until Condition, timeout time.Duration) {
+	if until == nil {
+		// A delay of 0, and not Add: a running item keeps its priority class.
+		q.AddAfter(item, 0)
+		return
+	}
+	q.park(item, until, timeout, true)
+}
+
+// park holds an entry back until its condition is met or its deadline has come.
 //
 // It is not a request: it holds back the requests that there are. What becomes of
-// a parked entry when the park ends depends on what was asked for:
+// a parked entry when the park ends depends on what was requested:
 //
-//	running and again              Done queues it
-//	requested (barrier is not 0)      added while parked, or before: it is queued
-//	due                            asked for with a delay: it is queued, or delayed for the rest
-//	none of these                  forgotten, unless it is running
+//	running and requested      Done queues it
+//	requested                  added while parked, or before: it is queued
+//	due                        requested with a delay: it is queued, or delayed for the rest
+//	none of these              forgotten, unless it is running
 //
-// engine.parks has the deadlines, engine.parked the parks by entry. The entry
-// itself has no field for it, since few items are ever parked.
-//
-// Entries are recycled, but parks are not. So a condition refers to its park, and one
+// Entries are used again, but parks are not. So a condition refers to its park, and one
 // that is met late finds entry nil, rather than another item's park to end.
 type park[T comparable] struct {
 	entry  *entry[T] // nil once the park has ended
-	due    int64     // when the item is asked for, maxTime if it is not
+	due    int64     // when the item is requested, never if it is not
 	cancel func()    // of the condition; nil before it was registered
 }
 
-// cancelAll cancels the conditions of parks that have ended otherwise. It is called
-// without the lock.
-func cancelAll(cancels []func()) {
-	for _, cancel := range cancels {
-		cancel()
-	}
-}
-
-// park parks item, and asks for it at once if wanted. It replaces a park that there
+// park parks item, and requests it at once if wanted. It replaces a park that there
 // is already. It returns false if the queue is shut down. Then the item, if it is
 // running, is not queued again either, although it was added before: it was parked
 // because processing it now would be wrong.
-func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted bool) bool {
+func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, wanted bool) bool {
 	if timeout <= 0 {
 		timeout = DefaultParkTimeout
 	}
-	var r request[T]
-	q.prepare(&r, item)
-	condition := q.conditionName(until)
-	now := q.now()
-	q.lock()
+	mustCompare(item)
+	group, class := q.groupOf(item), q.classOf(item)
+	q.mu.Lock()
+	e := q.entries[item]
 	// The item may not be processed now, and there is no later: the request is lost.
-	if q.shuttingDown.Load() {
-		if e := q.items.find(r.item, r.hash); e != nil && e.again {
+	if q.shutDown {
+		if e != nil && e.again() {
 			q.dropAgainLocked(e)
 			q.count.shutdownLosses++
 		}
 		q.unlock()
 		return false
 	}
-	now = q.observeLocked(now)
-	e := q.items.findOrInsert(r.item, r.hash)
-	p := &park[T]{entry: e, due: maxTime}
-	replaced := q.parkLocked(p, &r)
+	if e == nil {
+		e = q.insertLocked(item)
+		e.class = q.order.clamp(class)
+	}
+	now := q.clock()
+	p := &park[T]{entry: e, due: never}
+	replaced := q.parkLocked(p, group)
 	if wanted {
 		// Not a request yet: it becomes one, and is counted, when the park ends.
 		p.due = now
 	}
 	at := after(now, timeout)
-	q.parks.add(e.handle, at, now)
-	q.noteParkLocked(e, condition, timeout)
+	q.later.add(e, at)
 	q.armLocked(at, now)
+	var seen Observation[T]
+	if q.observed() {
+		seen = q.seenLocked(StepPark, e, now)
+		seen.Until, seen.Duration = until, timeout
+	}
 	q.unlock()
-	// From here on user code runs. It may call met, which takes the lock.
+	// From here on user code runs. It may call met, which takes the mutex.
+	if q.observed() {
+		q.observe(seen)
+	}
 	if replaced != nil {
 		replaced()
 	}
@@ -80,137 +121,156 @@ func (q *engine[T]) park(item T, until Condition, timeout time.Duration, wanted 
 
 // parkLocked gives p to its entry, with the delay that the entry had, and returns
 // the function that cancels the condition of a park that p replaces.
-func (q *engine[T]) parkLocked(p *park[T], r *request[T]) (replaced func()) {
-	e := p.entry
+func (q *DelayingQueue[T]) parkLocked(p *park[T], group string) (replaced func()) {
+	e, l := p.entry, &q.later
 	switch {
-	case e.parked():
+	case e.is(parked):
 		// With its entry nil, the old park ignores its condition from now on.
-		old := q.parked[e]
+		old := l.parks[e]
 		p.due, replaced, old.entry = old.due, old.cancel, nil
-		q.parks.remove(e.handle)
-	case q.order.isPaused(e):
-		q.order.pauseOf(e).remove(&q.order, e)
-	case e.queued:
-		// The request stays pending, as barrier says; it only loses its place.
-		q.order.remove(e)
+		l.remove(e)
+	case e.is(queued):
+		q.order.remove(e) // the request stays pending; it only loses its place
 	case e.delayed():
 		// An entry has one deadline, which is that of the park now: the park remembers the
 		// delay instead.
-		p.due = q.delays.at(e.handle)
-		q.endDelayLocked(e)
-	case !e.running:
-		e.class = q.order.clamp(r.class)
+		p.due = l.at(e)
+		l.remove(e)
 	}
-	q.setGroupLocked(e, r)
-	e.waits = waitsForPark
-	if q.parked == nil {
-		q.parked = make(map[*entry[T]]*park[T])
+	q.order.setGroup(e, group)
+	e.states |= parked
+	if l.parks == nil {
+		l.parks = make(map[*entry[T]]*park[T])
 	}
-	q.parked[e] = p
+	l.parks[e] = p
 	return replaced
 }
 
-// register asks the condition to end p. It runs user code, without the lock.
-func (q *engine[T]) register(p *park[T], until Condition) {
+// register asks the condition to end p. It runs user code, without the mutex.
+func (q *DelayingQueue[T]) register(p *park[T], until Condition) {
 	cancel := until(func() { q.conditionMet(p) })
 	if cancel == nil {
 		return
 	}
-	q.lock()
+	q.mu.Lock()
 	// The park may have ended while the condition was being registered: by met, by its
 	// deadline, by another Park or by a shutdown. None of them had cancel then.
 	ended := p.entry == nil
 	if !ended {
 		p.cancel = cancel
 	}
-	q.unlock()
+	q.mu.Unlock()
 	if ended {
 		cancel()
 	}
 }
 
 // conditionMet ends p unless it has ended. The condition calls it.
-func (q *engine[T]) conditionMet(p *park[T]) {
-	now := q.now()
-	q.lock()
-	if p.entry == nil {
-		q.unlock()
+func (q *DelayingQueue[T]) conditionMet(p *park[T]) {
+	q.mu.Lock()
+	e := p.entry
+	if e == nil {
+		q.mu.Unlock()
 		return
 	}
-	now = q.observeLocked(now)
-	q.noteLocked(p.entry, history.ConditionMet, 0)
-	q.unparkLocked(p.entry, now)
+	now := q.clock()
+	var seen Observation[T]
+	if q.observed() {
+		seen = q.seenLocked(StepUnpark, e, now)
+	}
+	added := q.count.added
+	q.unparkLocked(e, now)
+	seen.Requested = q.count.added > added
 	q.unlock()
-	q.reportAdded()
+	if q.observed() {
+		q.observe(seen)
+	}
 }
 
 // unparkLocked ends the park of e. It returns what cancels its condition, which may
 // be nil.
-func (q *engine[T]) unparkLocked(e *entry[T], now int64) (cancel func()) {
-	p := q.forgetParkLocked(e)
-	q.parks.remove(e.handle)
+func (q *DelayingQueue[T]) unparkLocked(e *entry[T], now int64) (cancel func()) {
+	p := q.later.endPark(e)
+	q.later.remove(e)
 	switch {
-	case e.again:
+	case e.again():
 		// Done will queue it. Until then the item belongs to its worker.
-	case e.requested():
-		if q.timed {
-			q.times.at(e.handle).queuedAt = now // before, it was not to be handed out
-		}
+	case e.is(requested):
+		e.requestedAt = now // before, it was not to be handed out
 		q.order.push(e, now)
-		q.notePausedLocked(e)
 	case p.due <= now:
-		q.askLocked(e, now)
-		q.notePausedLocked(e)
-	case p.due < maxTime:
+		q.requestLocked(e, now)
+	case p.due < never:
 		// The delay goes on for the rest of its time; the park did not lengthen it.
-		q.startDelayLocked(e, p.due, now)
-	case !e.running:
+		q.later.add(e, p.due)
+		q.armLocked(p.due, now)
+	case !e.is(running):
 		q.discardLocked(e)
 	}
 	return p.cancel
 }
 
-// forgetParkLocked ends the park of e but for its deadline.
-func (q *engine[T]) forgetParkLocked(e *entry[T]) *park[T] {
-	p := q.parked[e]
+// endPark ends the park of e but for its deadline.
+func (l *later[T]) endPark(e *entry[T]) *park[T] {
+	p := l.parks[e]
 	p.entry = nil
-	e.waits = waitsForNothing
-	delete(q.parked, e)
-	if len(q.parked) == 0 {
-		q.parked = nil // a Go map never shrinks
+	e.states &^= parked
+	delete(l.parks, e)
+	if len(l.parks) == 0 {
+		l.parks = nil // a Go map never shrinks
 	}
 	return p
 }
 
-// dropParkedLocked ends all parks because of a shutdown. It returns the items that
-// were asked for, and what cancels the conditions.
-func (q *engine[T]) dropParkedLocked() (items []T, cancels []func()) {
-	for handle := range q.parks.all {
-		e := q.items.entries.at(handle)
-		p := q.forgetParkLocked(e)
-		if p.cancel != nil {
-			cancels = append(cancels, p.cancel)
-		}
-		if e.requested() || p.due < maxTime {
-			items = append(items, e.item)
-			q.count.shutdownLosses++
-		}
-		if e.again {
-			q.dropAgainLocked(e)
-		}
-		// The barrier goes on counting this request, which was never processed:
-		// its channel must not be closed.
-		e.barrier = 0
-		if !e.running {
-			q.discardLocked(e)
-		}
-	}
-	q.parks.clear()
-	return items, cancels
+// dropAgainLocked drops the request of an item that was added while it is running.
+func (q *Queue[T]) dropAgainLocked(e *entry[T]) {
+	e.states &^= requested
+	q.count.again--
 }
 
-// dropAgainLocked drops the request of an item that was added while it is running.
-func (q *engine[T]) dropAgainLocked(e *entry[T]) {
-	e.again, e.barrier = false, 0
-	q.count.again--
+// cancelAll cancels the conditions of parks that have ended otherwise. It is called
+// without the mutex.
+func cancelAll(cancels []func()) {
+	for _, cancel := range cancels {
+		cancel()
+	}
+}
+
+// All returns a condition that is met when all the given ones are. It skips those
+// that are nil; if none is left it returns nil, which parks nothing.
+func All(conditions ...Condition) Condition {
+	var all []Condition
+	for _, c := range conditions {
+		if c != nil {
+			all = append(all, c)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return func(met func()) (cancel func()) {
+		// Set before the first condition is registered: it may be met at once.
+		var missing atomic.Int64
+		missing.Store(int64(len(all)))
+		cancels := make([]func(), 0, len(all))
+		for _, c := range all {
+			// Each counts once, however often it says that it is met.
+			one := sync.OnceFunc(func() {
+				if missing.Add(-1) == 0 {
+					met()
+				}
+			})
+			if cancel := c(one); cancel != nil {
+				cancels = append(cancels, cancel)
+			}
+		}
+		return func() {
+			for _, cancel := range cancels {
+				cancel()
+			}
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 )
@@ -59,17 +58,6 @@ type ProcessOptions[T comparable] struct {
 // the end of [ProcessOptions].StopTimeout.
 var ErrStopTimeout = errors.New("workqueue: items were still running at the end of the stop timeout")
 
-// Leftovers is what [ProcessWith] leaves behind. The items are not in the queue
-// any more. An item that was asked for again while it was running may be listed
-// twice; it is safe to add all of them to another queue.
-type Leftovers[T comparable] struct {
-	Queued  []T // not handed out again; among them those interrupted by the stop
-	Delayed []T // waiting for a delay to end when the context ended
-	Parked  []T // waiting for a condition when the context ended, and to be processed after it
-	Paused  []T // waiting for their group to be resumed when the context ended
-	Running []T // still held by a worker at the end of the stop timeout
-}
-
 // Process runs fn for the items of q, up to workers at a time, until ctx is done
 // or q is shut down and empty. It is [ProcessWith] with nothing but the number
 // of workers set, for functions that succeed or fail and ask for nothing else: when ctx is done, the contexts of running items are
@@ -84,10 +72,9 @@ func Process[T comparable](ctx context.Context, q *RateLimitingQueue[T], workers
 	if fn == nil {
 		return errors.New("workqueue: Process needs a function, it got nil")
 	}
-	_, err := ProcessWith(ctx, q, ProcessOptions[T]{Workers: workers}, func(ctx context.Context, item T) (Result, error) {
+	return ProcessWith(ctx, q, ProcessOptions[T]{Workers: workers}, func(ctx context.Context, item T) (Result, error) {
 		return Result{}, fn(ctx, item)
 	})
-	return err
 }
 
 // ProcessWith takes items from q, runs fn for each, and does what its result
@@ -103,18 +90,21 @@ func Process[T comparable](ctx context.Context, q *RateLimitingQueue[T], workers
 // before the condition is met.
 //
 // It returns when ctx is done, after stopping as the options say, or when another
-// caller has shut q down and it is empty. In the first case it shuts q down and
-// returns what was left in it. The context that fn gets carries the values of
-// ctx. An fn that calls [runtime.Goexit] ends its worker.
+// caller has shut q down and it is empty. In the first case it shuts q down and drops
+// what is left in it, which is counted in [Stats].ShutdownLosses. The context that fn
+// gets carries the values of ctx. An fn that calls [runtime.Goexit] ends its worker.
 //
-// Several calls may work on one queue at a time, for example to add workers and
-// remove them. One that stops leaves the queue to the others, with what is queued
-// and delayed. The last one to stop shuts it down and returns what was left.
-func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) (Result, error)) (Leftovers[T], error) {
+// One call works on a queue at a time, with as many workers as the options say; a second
+// one returns an error.
+func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opts ProcessOptions[T], fn func(context.Context, T) (Result, error)) error {
 	p, err := newProcessor(q, opts, fn)
 	if err != nil {
-		return Leftovers[T]{}, err
+		return err
 	}
+	if !q.processed.CompareAndSwap(false, true) {
+		return errors.New("workqueue: the queue is being processed already; set ProcessOptions.Workers for more workers")
+	}
+	defer q.processed.Store(false)
 	return p.run(ctx)
 }
 
@@ -127,13 +117,8 @@ type processor[T comparable] struct {
 	q  *RateLimitingQueue[T]
 	fn func(context.Context, T) (Result, error)
 	// Contexts live here only for the duration of run.
-	takes  context.Context // done: take no more items
-	items  context.Context // parent of the items' contexts
-	number uint16          // among those that work on the queue
-	log    *failureLog[T]
-
-	mu   sync.Mutex
-	left Leftovers[T] // what the queue did not take back
+	takes context.Context // done: take no more items
+	items context.Context // parent of the items' contexts
 }
 
 // newProcessor checks the arguments of ProcessWith and fills in the defaults.
@@ -150,12 +135,13 @@ func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T],
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	return &processor[T]{ProcessOptions: opts, q: q, fn: fn, log: newFailureLog[T]()}, nil
+	opts.Logger = slog.New(newFailureLog(opts.Logger.Handler()))
+	return &processor[T]{ProcessOptions: opts, q: q, fn: fn}, nil
 }
 
 // run starts the workers, and waits until they have ended or ctx is done. There are
 // two contexts, as taking items may end long before the items in process do.
-func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
+func (p *processor[T]) run(ctx context.Context) error {
 	// Not derived from ctx's cancellation: items may go on for StopTimeout after it.
 	var stopItems context.CancelFunc
 	p.items, stopItems = context.WithCancel(context.WithoutCancel(ctx))
@@ -168,7 +154,6 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 	p.takes, stopTaking = context.WithCancel(takes)
 	defer stopTaking()
 
-	p.number = p.q.engine.join()
 	var workers sync.WaitGroup
 	for range p.Workers {
 		workers.Go(p.work)
@@ -183,10 +168,9 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 
 	select {
 	case <-finished: // the queue was shut down
-		// select picks at random if both are ready. A stop has leftovers to collect.
+		// select picks at random if both are ready. A stop has to drop what is left.
 		if ctx.Err() == nil {
-			p.q.engine.leave()
-			return p.left, nil
+			return nil
 		}
 	case <-ctx.Done():
 	}
@@ -194,15 +178,8 @@ func (p *processor[T]) run(ctx context.Context) (Leftovers[T], error) {
 }
 
 // stop ends the processing as the options say.
-func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func()) (Leftovers[T], error) {
-	last := p.q.engine.leave()
-	var delayed, parked, paused []T
-	// Only the last one may shut the queue down; the others still need it.
-	if last {
-		delayed, parked, paused = p.q.engine.shutDownTaking()
-	} else {
-		stopTaking()
-	}
+func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func()) error {
+	p.q.close()
 	// A nil channel: without StopTimeout, the wait for the workers has no end.
 	var timeout <-chan time.Time
 	if p.StopTimeout > 0 {
@@ -220,32 +197,17 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 		stopItems()
 		err = ErrStopTimeout
 	}
-	var queued, running []T
-	if last {
-		queued, running = p.q.engine.takeAll(p.number)
-	} else {
-		running = p.q.engine.heldBy(p.number)
-	}
-	if len(running) == 0 && (!p.Drain || len(queued) == 0) {
+	dropped, running := p.q.dropAll()
+	if running == 0 && (!p.Drain || dropped == 0) {
 		err = nil // the last one ended at that very moment
 	}
-	// After the stop timeout, workers may still add to left: hence the lock and the
-	// clones, which share no memory with it.
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return Leftovers[T]{
-		Queued:  append(slices.Clone(p.left.Queued), queued...),
-		Delayed: append(slices.Clone(p.left.Delayed), delayed...),
-		Parked:  append(slices.Clone(p.left.Parked), parked...),
-		Paused:  paused,
-		Running: running,
-	}, err
+	return err
 }
 
 // work is one worker's loop.
 func (p *processor[T]) work() {
 	for {
-		item, ok := p.q.engine.get(p.takes, p.number)
+		item, ok := p.q.Get(p.takes)
 		if !ok {
 			return
 		}
@@ -258,40 +220,19 @@ func (p *processor[T]) one(item T) {
 	forget := false
 	// Deferred, so that it also happens after runtime.Goexit. All that follows is before
 	// Done: until then no other worker can get the item and act on half of the outcome.
-	defer func() { p.q.engine.done(item, forget) }()
+	defer func() { p.q.done(item, true, forget) }()
 	began := time.Now()
 	// No lock is held here, and the only claim on the item is that it is running.
 	result, err := p.call(item)
-	o := Outcome[T]{Item: item, Result: result, Err: err, Took: time.Since(began), Attempt: 1 + p.q.engine.retriesOf(item)}
+	o := Outcome[T]{Item: item, Result: result, Err: err, Took: time.Since(began), Attempt: 1 + p.q.retriesOf(item)}
 	o.Action = classify(result, err)
 	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts && p.items.Err() == nil {
 		o.Action = Dropped // unless it may have failed only because of the stop
 	}
-	p.q.engine.noteOutcome(&o)
-	// First of all it is parked: then that holds back the request for it too.
-	if result.Until != nil && !p.q.engine.park(item, result.Until, result.ParkTimeout, o.Action == Parked) && o.Action == Parked {
-		p.leave(&p.left.Parked, item)
-	}
-	switch o.Action {
-	case Retried:
-		if !p.q.retry(item) {
-			o.Action = Interrupted
-			p.q.engine.noteInterrupted(item)
-			p.leave(&p.left.Queued, item)
-		}
-	case Requeued:
-		if !p.q.engine.addAfter(item, result.RequeueAfter, false) {
-			p.leave(&p.left.Delayed, item)
-		}
-	case Dropped:
-		p.q.engine.countDropped()
-	}
-	switch o.Action {
-	case Retried, Dropped:
-		p.q.engine.failing.note(Failure[T]{Item: item, Attempts: o.Attempt, Err: err, Time: time.Now(), Action: o.Action})
-	case Interrupted: // it may have failed only because of the stop
-	default:
-		p.q.engine.failing.clear(item)
+	p.observe(&o)
+	if accepted := p.act(&o); !accepted && o.Action == Retried {
+		o.Action = Interrupted
+		p.observe(&o)
 	}
 	// A dropped item is forgotten too: added again, it begins with the shortest delay.
 	if o.Action != Retried && o.Action != Interrupted {
@@ -301,12 +242,37 @@ func (p *processor[T]) one(item T) {
 	p.report(o)
 }
 
-// leave puts an item that the queue does not accept any more to the leftovers.
-func (p *processor[T]) leave(where *[]T, item T) {
-	p.q.engine.countShutdownLoss()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	*where = append(*where, item)
+// act does what the outcome asks for. It returns false if the queue is shut down and does not
+// accept the request.
+func (p *processor[T]) act(o *Outcome[T]) (accepted bool) {
+	accepted = true
+	// First of all the item is parked: then that holds back the request for it too.
+	if o.Result.Until != nil {
+		parked := p.q.park(o.Item, o.Result.Until, o.Result.ParkTimeout, o.Action == Parked)
+		accepted = parked || o.Action != Parked
+	}
+	switch o.Action {
+	case Retried:
+		accepted = p.q.retry(o.Item)
+	case Requeued:
+		accepted = p.q.addAfter(o.Item, o.Result.RequeueAfter, false)
+	case Dropped:
+		p.q.count1(&p.q.count.dropped)
+	}
+	if !accepted {
+		p.q.count1(&p.q.count.shutdownLosses)
+	}
+	return accepted
+}
+
+// observe shows the outcome to the observers of the queue.
+func (p *processor[T]) observe(o *Outcome[T]) {
+	if p.q.observed() {
+		p.q.observe(Observation[T]{
+			Step: StepOutcome, Item: o.Item, Time: time.Now(), Running: true,
+			Duration: o.Took, Attempt: o.Attempt, Action: o.Action, Err: o.Err,
+		})
+	}
 }
 
 // call runs fn with the context of one item.
@@ -329,12 +295,41 @@ func (p *processor[T]) call(item T) (result Result, err error) {
 	return p.fn(ctx, item)
 }
 
-// report logs the outcome and hands it to OnOutcome.
+// report logs the outcome if it is a failure, and hands it to OnOutcome.
 func (p *processor[T]) report(o Outcome[T]) {
 	if o.Err != nil {
-		p.logFailure(o)
+		p.logFailure(&o)
 	}
 	if p.OnOutcome != nil {
 		p.OnOutcome(o)
 	}
+}
+
+// logFailure logs each failure; failureLog drops the lines that repeat what was logged.
+func (p *processor[T]) logFailure(o *Outcome[T]) {
+	attrs := []slog.Attr{
+		slog.String("queue", p.q.opts.Name),
+		slog.Any(itemAttr, o.Item),
+		slog.Int("attempt", o.Attempt),
+		slog.String("action", o.Action.String()),
+		slog.Any(errorAttr, o.Err),
+	}
+	var panicked *PanicError
+	level, text := slog.LevelWarn, failedLine
+	switch isPanic := errors.As(o.Err, &panicked); {
+	case o.Action == Dropped:
+		level, text = slog.LevelError, "processing failed, item dropped"
+	case isPanic:
+		level, text = slog.LevelError, "processing panicked"
+	case p.items.Err() != nil:
+		// Cancelled by the stop: expected. An item that failed undisturbed is a
+		// failure like any other.
+		level, text = slog.LevelDebug, "processing interrupted"
+	case o.Action == Interrupted:
+		text = "processing failed, not retried"
+	}
+	if panicked != nil {
+		attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
+	}
+	p.Logger.LogAttrs(p.items, level, text, attrs...)
 }

@@ -21,10 +21,9 @@ import (
 )
 
 type (
-	queue    = workqueue.RateLimitingQueue[string]
-	options  = workqueue.ProcessOptions[string]
-	outcome  = workqueue.Outcome[string]
-	leftover = workqueue.Leftovers[string]
+	queue   = workqueue.RateLimitingQueue[string]
+	options = workqueue.ProcessOptions[string]
+	outcome = workqueue.Outcome[string]
 )
 
 // processing is a ProcessWith under way.
@@ -32,7 +31,6 @@ type processing struct {
 	q        *queue
 	cancel   context.CancelFunc
 	returned chan struct{}
-	left     leftover
 	err      error
 
 	mu       sync.Mutex
@@ -71,7 +69,7 @@ func (p *processing) run(t *testing.T, opts options, fn func(context.Context, st
 	ctx, p.cancel = context.WithCancel(t.Context())
 	go func() {
 		defer close(p.returned)
-		p.left, p.err = workqueue.ProcessWith(ctx, p.q, opts, fn)
+		p.err = workqueue.ProcessWith(ctx, p.q, opts, fn)
 	}()
 	synctest.Wait()
 }
@@ -113,7 +111,7 @@ func TestFailureIsRetriedAndSuccessForgotten(t *testing.T) {
 		assert.Equal(t, []workqueue.Action{workqueue.Retried, workqueue.Retried, workqueue.Retried, workqueue.Succeeded}, p.actions())
 		assert.Equal(t, 4, p.outcomes[3].Attempt)
 		assert.NoError(t, p.err)
-		assert.Zero(t, p.left)
+		p.assertLost(t, 0, 0)
 		assert.True(t, p.q.ShuttingDown())
 	})
 }
@@ -194,7 +192,7 @@ func TestMaxAttemptsDoesNotDependOnTheLimiter(t *testing.T) {
 			synctest.Wait()
 			cancel()
 		}()
-		_, err := workqueue.ProcessWith(ctx, q, options{MaxAttempts: 5}, func(context.Context, string) (workqueue.Result, error) {
+		err := workqueue.ProcessWith(ctx, q, options{MaxAttempts: 5}, func(context.Context, string) (workqueue.Result, error) {
 			calls++
 			return workqueue.Result{}, assert.AnError
 		})
@@ -269,37 +267,32 @@ func TestWorkersRunSideBySideButNeverOnTheSameItem(t *testing.T) {
 	})
 }
 
-func TestStopCancelsRunningItemsAndReturnsTheRest(t *testing.T) {
+func TestStopCancelsRunningItemsAndDropsTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, options{}, func(ctx context.Context, _ string) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		p.q.AddAll([]string{"running", "queued 1", "queued 2"})
+		addAll(p.q, []string{"running", "queued 1", "queued 2"})
 		p.q.AddAfter("delayed", time.Hour)
 		synctest.Wait()
 		p.q.Add("running") // again
 		p.stop()
 		assert.NoError(t, p.err)
-		assert.ElementsMatch(t, []string{"running", "queued 1", "queued 2"}, unique(p.left.Queued))
-		assert.Equal(t, []string{"delayed"}, p.left.Delayed)
-		assert.Empty(t, p.left.Running)
 		assert.Equal(t, []workqueue.Action{workqueue.Interrupted}, p.actions())
-		assert.Zero(t, p.q.Len())
+		p.assertLost(t, 5, 0) // both requests for the running one
 	})
 }
 
-func unique(items []string) []string {
-	seen := map[string]bool{}
-	var once []string
-	for _, i := range items {
-		if !seen[i] {
-			once = append(once, i)
-		}
-		seen[i] = true
-	}
-	return once
+// assertLost checks how many requests were dropped by the stop, and that nothing but running
+// items is left.
+func (p *processing) assertLost(t *testing.T, lost uint64, running int) {
+	t.Helper()
+	s := p.q.Stats()
+	assert.Equal(t, lost, s.ShutdownLosses)
+	assert.Equal(t, running, s.Running)
+	assert.Zero(t, s.Queued+s.Again+s.Delayed+s.Parked, "%+v", s)
 }
 
 func TestStopTimeoutLeavesRunningItemsInPeaceUntilThen(t *testing.T) {
@@ -314,13 +307,13 @@ func TestStopTimeoutLeavesRunningItemsInPeaceUntilThen(t *testing.T) {
 			<-release
 			return workqueue.Result{RequeueAfter: time.Second}, nil
 		})
-		p.q.AddAll([]string{"polite", "stuck", "queued"})
+		addAll(p.q, []string{"polite", "stuck", "queued"})
 		synctest.Wait()
 		began := time.Now()
 		p.stop()
 		assert.Equal(t, time.Minute, time.Since(began))
 		assert.ErrorIs(t, p.err, workqueue.ErrStopTimeout)
-		assert.Equal(t, leftover{Queued: []string{"queued"}, Running: []string{"stuck"}}, p.left)
+		p.assertLost(t, 1, 1)
 		assert.Equal(t, []workqueue.Action{workqueue.Succeeded}, p.actions(), "the polite one was disturbed")
 		close(release)
 		synctest.Wait()
@@ -338,12 +331,12 @@ func TestDrainFinishesWhatIsQueued(t *testing.T) {
 			}
 			return ctx.Err()
 		})
-		p.q.AddAll([]string{"a", "bad", "c"})
+		addAll(p.q, []string{"a", "bad", "c"})
 		p.q.AddAfter("delayed", time.Hour)
 		synctest.Wait()
 		p.stop()
 		assert.NoError(t, p.err)
-		assert.Equal(t, leftover{Queued: []string{"bad"}, Delayed: []string{"delayed"}}, p.left)
+		p.assertLost(t, 2, 0) // bad and delayed
 		assert.Equal(t, []workqueue.Action{workqueue.Succeeded, workqueue.Interrupted, workqueue.Succeeded}, p.actions())
 	})
 }
@@ -355,11 +348,11 @@ func TestDrainEndsAtTheStopTimeout(t *testing.T) {
 			<-time.After(time.Minute)
 			return nil
 		})
-		p.q.AddAll([]string{"a", "b", "c"})
+		addAll(p.q, []string{"a", "b", "c"})
 		synctest.Wait()
 		p.stop()
 		assert.ErrorIs(t, p.err, workqueue.ErrStopTimeout)
-		assert.Equal(t, leftover{Queued: []string{"c"}, Running: []string{"b"}}, p.left)
+		p.assertLost(t, 1, 1)
 		advance(time.Minute)
 		assert.Len(t, p.actions(), 2, "a worker went on taking items after the stop")
 	})
@@ -375,11 +368,11 @@ func TestProcessEndsWhenTheQueueIsShutDownByOthers(t *testing.T) {
 			}
 			return workqueue.Result{RequeueAfter: time.Second}, nil
 		})
-		p.q.AddAll([]string{"a", "bad"})
+		addAll(p.q, []string{"a", "bad"})
 		assert.NoError(t, p.q.ShutDownWithDrain(t.Context()))
 		<-p.returned
 		assert.NoError(t, p.err)
-		assert.Equal(t, leftover{Queued: []string{"bad"}, Delayed: []string{"a"}}, p.left)
+		p.assertLost(t, 2, 0)
 	})
 }
 
@@ -405,26 +398,41 @@ func TestWrongArgumentsAreErrors(t *testing.T) {
 		"no workers": workqueue.Process(t.Context(), q, 0, fn),
 		"nil fn":     workqueue.Process(t.Context(), q, 1, nil),
 		"nil queue":  workqueue.Process(t.Context(), nil, 1, fn),
-		"negative":   second(workqueue.ProcessWith(t.Context(), q, options{ItemTimeout: -1}, resultless(fn))),
+		"negative":   workqueue.ProcessWith(t.Context(), q, options{ItemTimeout: -1}, resultless(fn)),
 	} {
 		assert.ErrorContains(t, err, "workqueue: ", name)
 	}
 	assert.False(t, q.ShuttingDown())
 }
 
-func second(_ leftover, err error) error { return err }
+// A second call is an error, and leaves the queue to the first.
+func TestOneProcessAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fn := func(context.Context, string) error { return nil }
+		p := start(t, options{}, fn)
+		assert.ErrorContains(t, workqueue.Process(t.Context(), p.q, 1, fn), "ProcessOptions.Workers")
+		assert.False(t, p.q.ShuttingDown())
+		p.q.Add("a")
+		synctest.Wait()
+		assert.Len(t, p.actions(), 1)
+		p.stop()
+		assert.NoError(t, workqueue.Process(t.Context(), p.q, 1, fn), "the queue is shut down")
+	})
+}
 
-func TestProcessWithADoneContextReturnsEverything(t *testing.T) {
+func TestProcessWithADoneContextDropsEverything(t *testing.T) {
 	t.Parallel()
 	q := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{})
-	q.AddAll([]string{"a", "b"})
+	addAll(q, []string{"a", "b"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	left, err := workqueue.ProcessWith(ctx, q, options{}, func(context.Context, string) (workqueue.Result, error) {
+	err := workqueue.ProcessWith(ctx, q, options{}, func(context.Context, string) (workqueue.Result, error) {
 		return workqueue.Result{}, errors.New("must not be called")
 	})
 	assert.NoError(t, err)
-	assert.Equal(t, leftover{Queued: []string{"a", "b"}}, left)
+	assert.EqualValues(t, 2, q.Stats().ShutdownLosses)
+	assert.Zero(t, q.Len())
 }
 
 type contextKey struct{}
@@ -483,7 +491,8 @@ func TestItemThatEndsWithTheStopTimeoutHasEnded(t *testing.T) {
 			p.q.Add("a")
 			synctest.Wait()
 			p.stop()
-			assert.Equal(t, len(p.left.Running) > 0, p.err != nil, "%d are running: %v", len(p.left.Running), p.err)
+			running := p.q.Stats().Running
+			assert.Equal(t, running > 0, p.err != nil, "%d are running: %v", running, p.err)
 		})
 	}
 }

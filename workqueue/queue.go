@@ -2,12 +2,11 @@ package workqueue
 
 import (
 	"context"
+	"sync"
 	"time"
-
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
-// Options configures a queue. The zero value is a FIFO queue without metrics.
+// Options configures a queue. The zero value is a FIFO queue that is not observed.
 //
 // Every combination is valid. The functions are called without the queue's
 // lock held, from whatever goroutine adds, concurrently.
@@ -16,10 +15,10 @@ type Options[T comparable] struct {
 	Name string
 
 	// MaxWait, if it has more than one element, divides the items into as many
-	// priority classes 0, 1, …; class 0 is the most urgent. MaxWait[c] is how long the items
-	// of class c may wait while others are handed out. An item that has waited for
-	// so long is overdue. A negative bound counts as 0. The bound of class 0 has no
-	// effect.
+	// priority classes 0, 1, …, at most 256; class 0 is the most urgent. MaxWait[c] is
+	// how long the items of class c may wait while others are handed out. An item that
+	// has waited for so long is overdue. A negative bound counts as 0. The bound of
+	// class 0 has no effect.
 	//
 	// The most urgent class that has items is served, except that every fourth
 	// hand-out goes to a class with an overdue item, if there is one. Several such
@@ -48,18 +47,13 @@ type Options[T comparable] struct {
 	Group func(T) string
 
 	// Times makes the queue keep when items were added and handed out, for
-	// [Queue.Inspect], the durations in [Queue.Stats] and the throughput. It costs one clock read
-	// per Add and per Get. Classes and metrics need the times and imply it.
+	// [Queue.Inspect] and the durations in [Queue.Stats]. It costs one clock read
+	// per Add, Get and Done. Priority classes and Observe need the times and imply it.
 	Times bool
 
-	// Metrics, if set, is called for what happens to the items.
-	Metrics Metrics
-
-	// History, if set, records what happens to each item: who added it and why, what it
-	// waited for, how it failed. The page of package informer/inspect explains an item
-	// with it. It implies Times, and costs less than 60 ns per step of an item. Items
-	// that have no key, see package history, are not recorded.
-	History *history.Recorder
+	// Observe is called for each step of each item, for example by [Measure], which
+	// feeds metrics, and by package history. Nil elements are skipped.
+	Observe []Observer[T]
 }
 
 // Queue hands out each of the items added to it to one caller at a time.
@@ -69,16 +63,148 @@ type Options[T comparable] struct {
 // changes, it is in the queue at most once, and the worker that processes it sees the
 // latest state and has exclusive access.
 //
-// All methods may be called concurrently. Create a Queue with [New].
-type Queue[T comparable] struct{ plain[T] }
+// All methods may be called concurrently. Create a Queue with [New]; it must not be copied.
+//
+// Inside, a map has one entry for each item, a list the queued entries of each priority
+// class, another list the running ones, and a heap those that come later. One mutex
+// guards all of it. No user code runs while it is held, so nothing that a user does can
+// deadlock the queue. A method whose name ends in Locked is called with the mutex held.
+type Queue[T comparable] struct {
+	opts  Options[T]
+	start time.Time // times in the queue are nanoseconds since then
+	timed bool      // whether times are kept
 
-// plain has the methods that all queues have.
-type plain[T comparable] struct{ engine *engine[T] }
+	mu       sync.Mutex
+	entries  map[T]*entry[T] // those in at least one state
+	peak     int             // the most entries since the map was made
+	order    order[T]        // the queued entries
+	running  entryList[T]    // the one handed out first comes first
+	waiters  waiters         // workers that found nothing queued
+	later    later[T]        // what is delayed or parked; nothing in a plain queue
+	shutDown bool
+	drain    *drain // shared by the callers of ShutDownWithDrain, nil without one
+
+	free  *entry[T] // entries to use again, linked by next
+	nFree int
+
+	startedSum int64 // sum of the times at which the running items were handed out
+	count      counters
+}
+
+// counters are the numbers behind [Stats].
+type counters struct {
+	running, again          int // entries in these states
+	retrying                int // entries with retries
+	added, retried          uint64
+	dropped, shutdownLosses uint64
+	parkTimeouts            uint64
+}
+
+// entry is everything the queue knows about one item. It exists while the item is in at
+// least one of the states queued, running, delayed and parked:
+//
+//	          Add                    Get                  Done
+//	(none) ─────────▶ queued ───────────────▶ running ──────────▶ (none)
+//	   │                 ▲                     │    │
+//	   │ AddAfter        │ time is up          │    └─ Add: running and requested (again);
+//	   └────▶ delayed ───┘                     │       Done queues it
+//	             ▲                             │
+//	             └──────── AddAfter (both at once until Done)
+//
+// Queued and running exclude each other: that is the promise that one worker at a time
+// holds an item. Delayed and parked exclude each other and queued.
+//
+// The order of the fields keeps the entry of a namespace and a name at 80 bytes.
+type entry[T comparable] struct {
+	item T
+
+	next, prev *entry[T] // in the list of its class or of what is running
+	member     *member[T]
+
+	requestedAt int64 // when the pending request was made, else the last one
+	since       int64 // when it was queued or handed out, whichever it is now
+
+	place   int32  // in the heap of deadlines, from 1; 0 if it is neither delayed nor parked
+	retries uint16 // rate-limited adds since the last Forget or success
+	class   uint8  // of the pending request, else of the last one
+	states  states
+}
+
+// states is a set of states of an entry. Delayed is not among them: see entry.delayed.
+type states uint8
+
+const (
+	queued    states = 1 << iota // waiting to be handed out
+	running                      // handed out and not done
+	requested                    // a request is pending: the entry is queued, running and added again, or added while parked
+	parked                       // held back until a condition is met
+)
+
+func (e *entry[T]) is(s states) bool { return e.states&s != 0 }
+
+// again reports whether the entry is to be queued when it is done.
+func (e *entry[T]) again() bool { return e.states&(running|requested) == running|requested }
+
+// delayed reports whether the item is requested for later.
+func (e *entry[T]) delayed() bool { return e.place != 0 && !e.is(parked) }
 
 // New returns an empty queue. It needs no closing: a queue that is not used any
 // more is garbage like any other value.
 func New[T comparable](opts Options[T]) *Queue[T] {
-	return &Queue[T]{plain[T]{newEngine(opts)}}
+	q := new(Queue[T])
+	q.init(opts)
+	return q
+}
+
+func (q *Queue[T]) init(opts Options[T]) {
+	opts.Observe = observers(opts.Observe)
+	q.opts, q.start = opts, time.Now()
+	q.timed = opts.Times || len(opts.Observe) > 0 || len(opts.MaxWait) > 1
+	q.order = newOrder[T](opts.MaxWait, opts.Group != nil)
+	q.later.armed = never
+}
+
+// now is the current time in a queue that keeps times, else 0: reading the clock costs as
+// much as half of an operation. It is called with the mutex held, so that times in the
+// queue never run backwards.
+func (q *Queue[T]) now() int64 {
+	if !q.timed {
+		return 0
+	}
+	return q.clock()
+}
+
+// clock is the current time.
+func (q *Queue[T]) clock() int64 { return int64(time.Since(q.start)) }
+
+// unlock releases the mutex, and wakes a worker if something is queued. Each operation
+// that may queue something ends with it.
+func (q *Queue[T]) unlock() {
+	w := q.waiters.next(q.order.n)
+	q.mu.Unlock()
+	w.wake()
+}
+
+// mustCompare panics if item cannot be compared, as its dynamic type decides if T is an
+// interface. The look-up in the map of the queue would panic with the mutex held.
+func mustCompare[T comparable](item T) {
+	var none map[T]struct{}
+	_ = none[item]
+}
+
+// groupOf and classOf call the functions of the options, so without the mutex.
+func (q *Queue[T]) groupOf(item T) string {
+	if q.opts.Group == nil {
+		return ""
+	}
+	return q.opts.Group(item)
+}
+
+func (q *Queue[T]) classOf(item T) int {
+	if q.opts.PriorityClass == nil {
+		return 0
+	}
+	return q.opts.PriorityClass(item)
 }
 
 // Add asks for item to be processed. It never blocks. After a shutdown it does
@@ -90,24 +216,71 @@ func New[T comparable](opts Options[T]) *Queue[T] {
 //
 // It panics if T is an interface type and item's dynamic type is not
 // comparable, as a map would.
-func (q *plain[T]) Add(item T) {
-	var r request[T]
-	q.engine.prepare(&r, item)
-	q.engine.add(&r)
+func (q *Queue[T]) Add(item T) { q.add(item, q.classOf(item), nil) }
+
+// AddBecause is [Queue.Add] with the reason, for [Options].Observe. The handlers of
+// package informer that enqueue call it.
+func (q *Queue[T]) AddBecause(item T, why any) { q.add(item, q.classOf(item), why) }
+
+func (q *Queue[T]) add(item T, class int, why any) {
+	mustCompare(item)
+	group := q.groupOf(item)
+	q.mu.Lock()
+	now := q.now()
+	var made bool
+	if !q.shutDown {
+		made = q.addLocked(item, class, group, now)
+	}
+	if !q.observed() {
+		q.unlock()
+		return
+	}
+	seen := q.addedLocked(item, made, now)
+	seen.Why = why
+	q.unlock()
+	q.observe(seen)
 }
 
-// AddAll adds many items, in their order, at a smaller cost than one by one.
-// Others may get in between. If it panics, as Add does for an item that is not
-// comparable or when [Options].PriorityClass or [Options].Group panics, nothing was added.
-func (q *plain[T]) AddAll(items []T) { q.engine.addAll(items) }
+// addLocked asks for item as soon as possible, and reports whether that made a request
+// that was not there before.
+func (q *Queue[T]) addLocked(item T, class int, group string, now int64) bool {
+	c := q.order.clamp(class)
+	e := q.entries[item]
+	switch {
+	case e == nil:
+		e = q.insertLocked(item)
+		e.class = c
+	case e.is(queued):
+		q.order.raise(e, c, now)
+		return false
+	case e.is(requested): // again, or added while parked
+		e.class = min(e.class, c)
+		return false
+	case e.is(parked): // and not requested until now: the request waits for the end of the park
+		e.class = min(e.class, c)
+	case e.delayed(): // the request that was to come later comes now, and only now
+		q.later.remove(e)
+		e.class = min(e.class, c)
+	default: // running: the class of an earlier request says nothing about this one
+		e.class = c
+	}
+	q.order.setGroup(e, group)
+	q.requestLocked(e, now)
+	return true
+}
 
-// Len returns the number of items ready to be handed out. It does not count
-// those that are delayed, running, or running and added again; [Queue.Stats]
-// does.
-func (q *plain[T]) Len() int {
-	q.engine.lock()
-	defer q.engine.unlock()
-	return q.engine.order.n
+// requestLocked gives an entry a request: it is queued, or will be once it is done or its
+// park has ended.
+func (q *Queue[T]) requestLocked(e *entry[T], now int64) {
+	q.count.added++
+	e.requestedAt = now
+	e.states |= requested
+	switch {
+	case e.is(running):
+		q.count.again++
+	case !e.is(parked):
+		q.order.push(e, now)
+	}
 }
 
 // Get takes the next item, waiting until there is one. The caller owns the item
@@ -116,7 +289,42 @@ func (q *plain[T]) Len() int {
 // It returns false when ctx is done, even if items are queued, and when the
 // queue was shut down and nothing is queued. After a shutdown, queued items
 // are still handed out.
-func (q *plain[T]) Get(ctx context.Context) (item T, ok bool) { return q.engine.get(ctx, noHolder) }
+func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
+	// A worker that is to stop takes nothing more, though the queue may have items.
+	if ctx.Err() != nil {
+		return item, false
+	}
+	q.mu.Lock()
+	if q.order.n == 0 && !q.waitLocked(ctx) {
+		q.unlock()
+		return item, false
+	}
+	now := q.now()
+	e := q.takeLocked(now)
+	item = e.item // e may be used again as soon as the mutex is released
+	if !q.observed() {
+		q.unlock()
+		return item, true
+	}
+	seen := q.seenLocked(StepTake, e, now)
+	seen.Duration = time.Duration(now - e.requestedAt)
+	q.unlock()
+	q.observe(seen)
+	return item, true
+}
+
+// takeLocked hands out the next queued entry; there must be one.
+func (q *Queue[T]) takeLocked(now int64) *entry[T] {
+	e := q.order.pop(now)
+	// The request ends here, so that an Add from now on makes another one: the
+	// worker may have read the state that the Add is about already.
+	e.states = e.states&^requested | running
+	e.since = now
+	q.startedSum += now
+	q.running.pushBack(e)
+	q.count.running++
+	return e
+}
 
 // Done says that the caller has finished processing item. If the item was added
 // again in the meantime, it is queued again, also after a shutdown. Done of an
@@ -124,49 +332,67 @@ func (q *plain[T]) Get(ctx context.Context) (item T, ok bool) { return q.engine.
 //
 // Call it once per Get. The queue cannot distinguish callers: a second Done, while
 // another worker holds the item, ends that worker's exclusive access to it.
-func (q *plain[T]) Done(item T) { q.engine.done(item, false) }
+func (q *Queue[T]) Done(item T) { q.done(item, false, false) }
 
-// Barrier returns a channel that is closed once every item that is queued or
-// running now has been processed to the end, once. Items added later, or delayed now,
-// are not waited for, nor are items parked now, unless they were added as well.
-//
-// A controller that adds all objects it knows and then calls Barrier learns from
-// it when its initial work is done. The channel stays open if the queue is
-// abandoned with items in it, so wait for a context as well.
-func (q *plain[T]) Barrier() <-chan struct{} {
-	q.engine.lock()
-	defer q.engine.unlock()
-	return q.engine.barriers.seal()
+// done ends the processing of item. Processed is whether ProcessWith did it, and forget
+// whether the count of retries starts from zero.
+func (q *Queue[T]) done(item T, processed, forget bool) {
+	mustCompare(item)
+	q.mu.Lock()
+	e := q.entries[item]
+	if e == nil || !e.is(running) {
+		q.unlock()
+		return
+	}
+	if forget {
+		q.forgetLocked(e)
+	}
+	now := q.now()
+	var seen Observation[T]
+	if q.observed() {
+		seen = q.seenLocked(StepDone, e, now)
+		seen.Duration, seen.Processed = time.Duration(now-e.since), processed
+	}
+	q.doneLocked(e, now)
+	drained := q.drainedLocked()
+	q.unlock()
+	drained.end()
+	if q.observed() {
+		q.observe(seen)
+	}
 }
 
-// ShutDown makes the queue ignore all further adds, drops what is delayed or parked,
-// and lets Get return false once nothing is queued. It does not wait; it ends the
-// wait of any [Queue.ShutDownWithDrain].
-func (q *plain[T]) ShutDown() { q.engine.shutDown() }
-
-// ShutDownWithDrain is [Queue.ShutDown] that waits until every queued item has
-// been handed out and every running one is done, including those that were
-// added again before. Delayed and parked items are dropped and counted in [Stats].
-// Workers have to go on calling Get and Done.
-//
-// It returns nil when the queue is empty, the context's cause when ctx is done
-// before, and [ErrDrainEnded] when ShutDown is called before. In all cases the
-// queue is shut down. Any number of callers may wait.
-func (q *plain[T]) ShutDownWithDrain(ctx context.Context) error {
-	return q.engine.shutDownWithDrain(ctx)
+func (q *Queue[T]) doneLocked(e *entry[T], now int64) {
+	q.running.remove(e)
+	e.states &^= running
+	q.startedSum -= e.since
+	q.count.running--
+	switch {
+	case e.is(requested):
+		q.count.again--
+		if !e.is(parked) { // else the request waits for the end of the park
+			q.order.push(e, now)
+		}
+	case e.place == 0: // neither delayed nor parked
+		q.discardLocked(e)
+	}
 }
 
-// ShuttingDown reports whether the queue has been shut down.
-func (q *plain[T]) ShuttingDown() bool {
-	return q.engine.shuttingDown.Load()
+// Len returns the number of items ready to be handed out. It does not count
+// those that are delayed, running, or running and added again; [Queue.Stats]
+// does.
+func (q *Queue[T]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.order.n
 }
 
 // PriorityClass is a view of a queue whose Add adds to one of its priority classes.
 // Make one with [Queue.PriorityClass]; the zero value must not be used, its Add
 // panics. All methods may be called concurrently.
 type PriorityClass[T comparable] struct {
-	engine *engine[T]
-	number int
+	queue *Queue[T]
+	class int
 }
 
 // PriorityClass returns a view of the queue whose Add adds to the given priority
@@ -179,127 +405,95 @@ type PriorityClass[T comparable] struct {
 //	informer.WhenElse(informer.InitialOrResync[*corev1.Pod](),
 //		informer.EnqueueKey[*corev1.Pod](queue.PriorityClass(1)),
 //		informer.EnqueueKey[*corev1.Pod](queue))
-func (q *plain[T]) PriorityClass(class int) PriorityClass[T] {
-	return PriorityClass[T]{q.engine, class}
-}
+func (q *Queue[T]) PriorityClass(class int) PriorityClass[T] { return PriorityClass[T]{q, class} }
 
 // Add is [Queue.Add] with the priority class of the view.
-func (c PriorityClass[T]) Add(item T) { c.engine.addClass(item, c.number) }
+func (c PriorityClass[T]) Add(item T) { c.queue.add(item, c.class, nil) }
 
-// DelayingQueue is a [Queue] to which items can be added for later.
-//
-// All methods may be called concurrently. Create one with [NewDelaying].
-type DelayingQueue[T comparable] struct{ delaying[T] }
+// AddBecause is [PriorityClass.Add] with the reason; see [Queue.AddBecause].
+func (c PriorityClass[T]) AddBecause(item T, why any) { c.queue.add(item, c.class, why) }
 
-// delaying has the methods that queues with delays have.
-type delaying[T comparable] struct{ plain[T] }
+// keptEntries is for how many entries the memory is kept after a burst.
+const keptEntries = 1024
 
-// NewDelaying returns an empty delaying queue. Like a plain one it needs no
-// closing: it has no goroutine, only a timer while something is delayed.
-func NewDelaying[T comparable](opts Options[T]) *DelayingQueue[T] {
-	return &DelayingQueue[T]{delaying[T]{plain[T]{newEngine(opts)}}}
-}
-
-// AddAfter adds item once d has passed. It never blocks. After a shutdown it
-// does nothing.
-//
-// An item has at most one request pending, the earliest: AddAfter does nothing
-// if the item is queued, or delayed by less; it shortens a longer delay; and
-// Add replaces any delay. An item may be running and delayed at once; if the
-// delay ends first, the item is queued when it is done.
-//
-// An item that is running or delayed keeps its priority class, whatever the
-// delay, so that a retry is as urgent as the first attempt. With a delay of 0 or
-// less the item is queued at once, or as soon as it is done, behind the items of
-// its class that are queued by then.
-func (q *delaying[T]) AddAfter(item T, d time.Duration) {
-	q.engine.addAfter(item, d, false)
-}
-
-// Park keeps item from being handed out until the condition is met or timeout has
-// passed, and then hands it out. A timeout of 0 or less means [DefaultParkTimeout].
-// Call it before Done, for an item whose processing has changed something that is
-// not to be seen yet: a function run by [ProcessWith] returns [Result].Until
-// instead. Park calls the condition and does not wait for it.
-//
-// A request for a parked item, by Add for instance, is kept and does not end the
-// park: however many there are, the item is handed out once for all of them, when
-// the park has ended. So when the reason for parking is a stale cache, no event
-// that arrives meanwhile is handed to a worker. A queued item leaves the queue.
-// A second Park replaces the first. A nil condition counts as met.
-//
-// A shutdown drops parked items, as it drops delayed ones, also those that were
-// added while they were parked. After a shutdown Park does nothing, except that
-// the item, if it is running, is not queued again.
-func (q *delaying[T]) Park(item T, until Condition, timeout time.Duration) {
-	if until == nil {
-		// A delay of 0, and not Add: a running item keeps its priority class.
-		q.engine.addAfter(item, 0, false)
-		return
+// insertLocked returns a new entry. The caller must bring it into a state before it
+// releases the mutex: an entry without a state is never removed.
+func (q *Queue[T]) insertLocked(item T) *entry[T] {
+	e := q.free
+	if e == nil {
+		e = new(entry[T])
+	} else {
+		q.free, e.next = e.next, nil
+		q.nFree--
 	}
-	q.engine.park(item, until, timeout, true)
-}
-
-// RateLimitingQueue is a [DelayingQueue] with a [RateLimiter], which computes how long
-// an item that failed is delayed. [Process] runs workers on it.
-//
-// All methods may be called concurrently. Create one with [NewRateLimiting].
-type RateLimitingQueue[T comparable] struct {
-	delaying[T]
-	limiter RateLimiter[T]
-	own     ownLimiter[T] // the limiter, or nil if it is not of this package
-}
-
-// NewRateLimiting returns an empty rate-limiting queue. A nil limiter stands for
-// a new [DefaultControllerRateLimiter].
-func NewRateLimiting[T comparable](limiter RateLimiter[T], opts Options[T]) *RateLimitingQueue[T] {
-	if limiter == nil {
-		limiter = DefaultControllerRateLimiter[T]()
+	if q.entries == nil {
+		q.entries = make(map[T]*entry[T])
 	}
-	own, _ := limiter.(ownLimiter[T])
-	return &RateLimitingQueue[T]{delaying[T]{plain[T]{newEngine(opts)}}, limiter, own}
+	e.item = item
+	q.entries[item] = e
+	q.peak = max(q.peak, len(q.entries))
+	return e
 }
 
-// AddRateLimited adds item after the delay that the limiter demands, by the
-// rules of [DelayingQueue.AddAfter]. Call it before Done, for an item whose
-// processing failed. After a shutdown it does nothing.
-func (q *RateLimitingQueue[T]) AddRateLimited(item T) { q.retry(item) }
-
-// retry is AddRateLimited; it returns false if the queue is shut down.
-func (q *RateLimitingQueue[T]) retry(item T) bool {
-	if q.ShuttingDown() {
-		return false // without using up what the limiter has to give
+// discardLocked forgets an entry that is in none of the states.
+func (q *Queue[T]) discardLocked(e *entry[T]) {
+	q.forgetLocked(e)
+	delete(q.entries, e.item)
+	if q.nFree < keptEntries {
+		m := e.member
+		if m != nil {
+			*m = member[T]{}
+		}
+		*e = entry[T]{next: q.free, member: m}
+		q.free = e
+		q.nFree++
 	}
-	// The limiter has its own lock: it is asked without the queue's.
-	if q.own == nil {
-		// It is user code, which may take long: the time is read afterwards.
-		return q.engine.addAfter(item, q.limiter.When(item), true)
-	}
-	var r request[T]
-	q.engine.prepare(&r, item)
-	now := q.engine.now()
-	at := q.engine.start.Add(time.Duration(now))
-	d := q.own.whenFailed(failed[T]{item: item, hash: r.hash, at: at}, 0)
-	return q.engine.delay(&r, now, d, true)
-}
-
-// Forget makes the limiter treat item as one that never failed. Call it when
-// processing succeeded or the item is dropped. It does not take the item out
-// of the queue.
-func (q *RateLimitingQueue[T]) Forget(item T) {
-	switch {
-	case q.engine.noRetries():
-		q.limiter.Forget(item)
-	case q.own == nil:
-		q.limiter.Forget(item)
-		q.engine.forget(item, hashOf(item))
-	default:
-		hash := hashOf(item)
-		q.own.forgetHashed(item, hash)
-		q.engine.forget(item, hash)
+	// A Go map never shrinks. Copying what is left of it is paid for by the removal of
+	// at least seven times as many entries.
+	if q.peak >= 8*keptEntries && len(q.entries) <= keptEntries {
+		entries := make(map[T]*entry[T], len(q.entries))
+		for item, e := range q.entries {
+			entries[item] = e
+		}
+		q.entries, q.peak = entries, len(entries)
 	}
 }
 
-// NumRequeues returns how often item was retried since it was last forgotten,
-// according to the limiter.
-func (q *RateLimitingQueue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
+// entryList is a doubly linked list of entries through next and prev. An entry is in one of
+// them at most.
+type entryList[T comparable] struct{ first, last *entry[T] }
+
+// pushBack appends e, which must not be in a list.
+func (l *entryList[T]) pushBack(e *entry[T]) {
+	e.prev = l.last
+	if l.last == nil {
+		l.first = e
+	} else {
+		l.last.next = e
+	}
+	l.last = e
+}
+
+// remove takes e, which must be in this list, out of it.
+func (l *entryList[T]) remove(e *entry[T]) {
+	if e.prev == nil {
+		l.first = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		l.last = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.next, e.prev = nil, nil
+}
+
+// each yields the entries, the first one first.
+func (l *entryList[T]) each(yield func(*entry[T]) bool) {
+	for e := l.first; e != nil; e = e.next {
+		if !yield(e) {
+			return
+		}
+	}
+}

@@ -2,7 +2,6 @@ package workqueue_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -34,7 +33,7 @@ func TestItemsComeInOrderOfArrival(t *testing.T) {
 func TestAddsBeforeGetCollapse(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[string]{})
-	q.AddAll([]string{"a", "b", "a"})
+	addAll(q, []string{"a", "b", "a"})
 	q.Add("b")
 	assert.Equal(t, []string{"a", "b"}, takeAll(t, q))
 }
@@ -125,7 +124,7 @@ func TestGetAfterShutDownHandsOutWhatIsQueued(t *testing.T) {
 	q.ShutDown()
 	assert.True(t, q.ShuttingDown())
 	q.Add("b")
-	q.AddAll([]string{"c"})
+	addAll(q, []string{"c"})
 	assert.Equal(t, "a", mustGet(t, q))
 	q.Add("a")
 	_, ok := q.Get(t.Context())
@@ -150,7 +149,7 @@ func TestDrainWaitsForQueuedAndRunning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New(workqueue.Options[string]{})
-		q.AddAll([]string{"running", "again", "queued"})
+		addAll(q, []string{"running", "again", "queued"})
 		mustGet(t, q)
 		mustGet(t, q)
 		q.Add("again")
@@ -184,7 +183,7 @@ func TestDrainWaitsForEveryRunningItem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New(workqueue.Options[string]{})
-		q.AddAll([]string{"a", "b"})
+		addAll(q, []string{"a", "b"})
 		mustGet(t, q)
 		mustGet(t, q) // nothing is queued any more
 		ended := make(chan error, 1)
@@ -253,7 +252,7 @@ func TestBurstEngagesEveryWaitingWorker(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		q.AddAll([]int{1, 2, 3})
+		addAll(q, []int{1, 2, 3})
 		synctest.Wait()
 		assert.EqualValues(t, 3, taken.Load())
 		for i := 4; i <= 8; i++ {
@@ -324,51 +323,13 @@ func TestProcessedPointerIsCollectable(t *testing.T) {
 func TestItemsOfAnyComparableType(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New(workqueue.Options[any]{})
-	q.AddAll([]any{1, "1", 1.0, nil, [2]int{1, 2}, 1, nil})
+	addAll(q, []any{1, "1", 1.0, nil, [2]int{1, 2}, 1, nil})
 	assert.Equal(t, []any{1, "1", 1.0, nil, [2]int{1, 2}}, takeAll(t, q))
 	assert.Panics(t, func() { q.Add([]int{1}) }, "a slice is not comparable")
-	assert.Panics(t, func() { q.AddAll([]any{1, []int{1}}) }, "a slice is not comparable")
+	assert.Panics(t, func() { q.Add([]int{1}) }, "a slice is not comparable")
 	assert.Zero(t, q.Len())
 	q.Add("still usable")
 	assert.Equal(t, 1, q.Len())
-}
-
-// Promise workqueue/11
-func TestBarrierIsReachedWhenEverythingBeforeItWasProcessed(t *testing.T) {
-	t.Parallel()
-	reached := func(c <-chan struct{}) bool {
-		select {
-		case <-c:
-			return true
-		default:
-			return false
-		}
-	}
-	q := workqueue.New(workqueue.Options[string]{})
-	assert.True(t, reached(q.Barrier()), "nothing to wait for")
-	q.AddAll([]string{"a", "b"})
-	first := q.Barrier()
-	same := q.Barrier()
-	q.Add("c")
-	second := q.Barrier()
-	q.Add("a") // counted before
-
-	a, b := mustGet(t, q), mustGet(t, q)
-	q.Add("b") // once more: not what the first barrier waits for
-	q.Done(b)
-	third := q.Barrier()
-	assert.False(t, reached(first), "a is still running")
-	q.Done(a)
-	assert.True(t, reached(first))
-	assert.True(t, reached(same))
-	assert.False(t, reached(second))
-	c := mustGet(t, q)
-	assert.Equal(t, "c", c)
-	q.Done(c)
-	assert.True(t, reached(second))
-	assert.False(t, reached(third), "b was asked for again before the third barrier")
-	takeAll(t, q)
-	assert.True(t, reached(third))
 }
 
 // Promise workqueue/12
@@ -416,24 +377,11 @@ func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
 	})
 	for name, f := range map[string]func(){ // each changes nothing
 		"Add":      func() { q.Add("bad") },
-		"AddAll":   func() { q.AddAll(append(number(200, "none of %d"), "bad")) },
-		"a few":    func() { q.AddAll([]string{"none of them", "bad"}) },
+		"Park":     func() { q.Park("bad", never, time.Second) },
 		"AddAfter": func() { q.AddAfter("bad", time.Second) },
 	} {
 		assert.Panics(t, f, name)
 	}
 	q.Add("good")
 	assert.Equal(t, []string{"good"}, takeAll(t, q))
-}
-
-func TestAddAllOfManyKeepsTheirOrder(t *testing.T) {
-	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{})
-	var items []string
-	for i := range 1000 {
-		items = append(items, fmt.Sprint(i))
-	}
-	q.AddAll(items)
-	q.AddAll(nil)
-	assert.Equal(t, items, takeAll(t, q))
 }

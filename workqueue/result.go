@@ -3,8 +3,6 @@ package workqueue
 import (
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -31,64 +29,6 @@ type Result struct {
 	// ParkTimeout is for how long the item is parked at most; 0 or less means
 	// [DefaultParkTimeout].
 	ParkTimeout time.Duration
-}
-
-// DefaultParkTimeout is for how long an item is parked if nothing else is said.
-// A cache that lags further behind has usually lost its watch.
-const DefaultParkTimeout = time.Minute
-
-// Condition is something that becomes true later, such as "the cache has seen
-// this write". The function registers met, to be called once the condition is
-// true, and returns a function that cancels the registration.
-//
-// Use those that exist, such as Seen of an informer. To write one:
-//
-//   - Call met once the condition is true, from any goroutine, also before the
-//     function has returned. Later calls of met do nothing, nor do those after cancel.
-//   - met returns quickly, but takes the lock of the queue. Do not call it while you
-//     hold a lock that cancel takes, too.
-//   - The queue calls cancel at most once, and holds no lock then. It usually does not
-//     call it once met was called, but must be allowed to.
-//   - Return nil for a cancel that has nothing to do.
-type Condition func(met func()) (cancel func())
-
-// All returns a condition that is met when all the given ones are. It skips those
-// that are nil; if none is left it returns nil, which parks nothing.
-func All(conditions ...Condition) Condition {
-	var all []Condition
-	for _, c := range conditions {
-		if c != nil {
-			all = append(all, c)
-		}
-	}
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return func(met func()) (cancel func()) {
-		// Set before the first condition is registered: it may be met at once.
-		var missing atomic.Int64
-		missing.Store(int64(len(all)))
-		cancels := make([]func(), 0, len(all))
-		for _, c := range all {
-			// Each counts once, however often it says that it is met.
-			one := sync.OnceFunc(func() {
-				if missing.Add(-1) == 0 {
-					met()
-				}
-			})
-			if cancel := c(one); cancel != nil {
-				cancels = append(cancels, cancel)
-			}
-		}
-		return func() {
-			for _, cancel := range cancels {
-				cancel()
-			}
-		}
-	}
 }
 
 // Terminal returns an error with which a function run by [Process] says that

@@ -102,7 +102,7 @@ func TestBackgroundItemBehindAnUrgentBurstWaitsForItsBound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}})
-		q.AddAll(number(100_000, "urgent %d"))
+		addAll(q, number(100_000, "urgent %d"))
 		q.PriorityClass(1).Add("background")
 		began := time.Now()
 		for serve(t, q) != "background" {
@@ -113,7 +113,7 @@ func TestBackgroundItemBehindAnUrgentBurstWaitsForItsBound(t *testing.T) {
 
 		// Two classes wait twice as long at most, and then share.
 		q = workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute, time.Minute}})
-		q.AddAll(number(20_000, "urgent %d"))
+		addAll(q, number(20_000, "urgent %d"))
 		for i := range 100 {
 			q.PriorityClass(1 + i%2).Add(fmt.Sprint("background ", i))
 		}
@@ -264,7 +264,7 @@ func TestGroupsShareTheTurnsOfAnOverdueClass(t *testing.T) {
 			q.PriorityClass(1).Add(item)
 		}
 		advance(time.Second)
-		q.AddAll(number(6, "u%d"))
+		addAll(q, number(6, "u%d"))
 		assert.Equal(t, []string{"n1", "u0", "u1", "u2", "q1", "u3", "u4", "u5", "n2", "n3"}, takeAll(t, q))
 	})
 }

@@ -11,7 +11,7 @@ var ErrDrainEnded = errors.New("workqueue: ShutDown ended the drain before the q
 
 // drain is one wait for the queue to become empty, shared by all its callers.
 //
-// The method that takes it off the engine, under the lock, is the one that ends it: so
+// The method that takes it off the queue, under the mutex, is the one that ends it: so
 // done is closed once, though a Done and a ShutDown may compete.
 type drain struct {
 	done chan struct{}
@@ -25,9 +25,11 @@ func (d *drain) end() {
 	}
 }
 
-// shutDown stops the queue from accepting anything, and ends a drain.
-func (q *engine[T]) shutDown() {
-	q.lock()
+// ShutDown makes the queue ignore all further adds, drops what is delayed or parked,
+// and lets Get return false once nothing is queued. It does not wait; it ends the
+// wait of any [Queue.ShutDownWithDrain].
+func (q *Queue[T]) ShutDown() {
+	q.mu.Lock()
 	c := q.closeLocked()
 	d := q.drain
 	if d != nil {
@@ -39,21 +41,16 @@ func (q *engine[T]) shutDown() {
 	d.end()
 }
 
-// shutDownTaking does the same, but leaves a drain to takeAll, which follows. It
-// returns the delayed and the parked items, and those of paused groups, that this
-// dropped.
-func (q *engine[T]) shutDownTaking() (delayed, parked, paused []T) {
-	// The drain stays: what waits for it is unblocked when takeAll has emptied the queue.
-	q.lock()
-	c := q.closeLocked()
-	q.unlock()
-	c.finish()
-	return c.delayed, c.parked, c.paused
-}
-
-// shutDownWithDrain does the same and waits until everything was processed.
-func (q *engine[T]) shutDownWithDrain(ctx context.Context) error {
-	q.lock()
+// ShutDownWithDrain is [Queue.ShutDown] that waits until every queued item has
+// been handed out and every running one is done, including those that were
+// added again before. Delayed and parked items are dropped and counted in [Stats].
+// Workers have to go on calling Get and Done.
+//
+// It returns nil when the queue is empty, the context's cause when ctx is done
+// before, and [ErrDrainEnded] when ShutDown is called before. In all cases the
+// queue is shut down. Any number of callers may wait.
+func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
+	q.mu.Lock()
 	c := q.closeLocked()
 	if q.drain == nil {
 		q.drain = &drain{done: make(chan struct{})}
@@ -78,69 +75,82 @@ func (q *engine[T]) shutDownWithDrain(ctx context.Context) error {
 	}
 }
 
-// closing is what remains to do, without the lock, once a queue was shut down.
-type closing[T comparable] struct {
-	woken   *waiter  // linked through next
-	cancels []func() // of the conditions of the parks
-	// What was dropped.
-	delayed, parked, paused []T
+// ShuttingDown reports whether the queue has been shut down.
+func (q *Queue[T]) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.shutDown
 }
 
-// finish wakes the waiters and cancels the conditions.
-// It runs without the lock: cancel functions are user code.
-func (c *closing[T]) finish() {
-	for w := c.woken; w != nil; {
-		next := w.next // w belongs to its goroutine again once it is woken
-		w.next = nil
+// closing is what remains to do, without the mutex, once a queue was shut down.
+type closing struct {
+	woken   []waiter
+	cancels []func() // of the conditions of the parks
+}
+
+// finish wakes the waiters and cancels the conditions, which is user code.
+func (c *closing) finish() {
+	for _, w := range c.woken {
 		w.wake()
-		w = next
 	}
 	cancelAll(c.cancels)
 }
 
-// closeLocked marks the queue as shut down and drops what is delayed or parked, and
-// what waits for a paused group.
-func (q *engine[T]) closeLocked() (c closing[T]) {
-	if q.shuttingDown.Load() {
+// close shuts the queue down like ShutDown, but leaves a drain to dropAll, which follows.
+func (q *Queue[T]) close() {
+	q.mu.Lock()
+	c := q.closeLocked()
+	q.unlock()
+	c.finish()
+}
+
+// closeLocked marks the queue as shut down and drops what is delayed or parked.
+func (q *Queue[T]) closeLocked() (c closing) {
+	if q.shutDown {
 		return c
 	}
-	q.shuttingDown.Store(true)
-	// If release has begun already, it will find both wheels empty.
-	if q.timer != nil {
-		q.timer.Stop()
+	q.shutDown = true
+	// If release has begun already, it will find nothing to do.
+	if q.later.timer != nil {
+		q.later.timer.Stop()
 	}
-	c.delayed = q.dropDelayedLocked()
-	c.parked, c.cancels = q.dropParkedLocked()
-	c.paused = q.dropAllPausedLocked()
+	for _, d := range q.later.deadlines {
+		if cancel := q.dropLaterLocked(d.entry); cancel != nil {
+			c.cancels = append(c.cancels, cancel)
+		}
+	}
+	q.later.deadlines = nil
 	// Every waiter is woken, not one after the other: there may be no item whose
 	// Get would signal the next.
-	for q.waiters.head != nil {
-		w := q.waiters.pop()
-		w.next, c.woken = c.woken, w
-	}
+	c.woken = q.waiters.all()
 	return c
 }
 
-// dropDelayedLocked drops every delayed request and returns their items.
-func (q *engine[T]) dropDelayedLocked() []T {
-	items := make([]T, 0, q.delays.n)
-	for handle := range q.delays.all {
-		e := q.items.entries.at(handle)
-		e.waits = waitsForNothing
-		q.count.shutdownLosses++
-		items = append(items, e.item)
-		// A running one is discarded by its Done.
-		if !e.running {
-			q.discardLocked(e)
+// dropLaterLocked drops the request of a delayed or parked entry because of a shutdown,
+// but for its deadline. It returns what cancels the condition of a park, which may be nil.
+func (q *Queue[T]) dropLaterLocked(e *entry[T]) (cancel func()) {
+	lost := true
+	if e.is(parked) {
+		p := q.later.endPark(e)
+		cancel, lost = p.cancel, e.is(requested) || p.due < never
+		if e.again() {
+			q.dropAgainLocked(e)
 		}
+		e.states &^= requested
 	}
-	q.delays.clear()
-	return items
+	if lost {
+		q.count.shutdownLosses++
+	}
+	e.place = 0
+	if !e.is(running) { // else its Done discards it
+		q.discardLocked(e)
+	}
+	return cancel
 }
 
 // drainedLocked returns the drain that has come to its end, if one has.
 // What is delayed or parked does not count: the shutdown has dropped it.
-func (q *engine[T]) drainedLocked() *drain {
+func (q *Queue[T]) drainedLocked() *drain {
 	if q.drain == nil || q.order.n > 0 || q.count.running > 0 {
 		return nil
 	}
@@ -149,88 +159,34 @@ func (q *engine[T]) drainedLocked() *drain {
 	return d
 }
 
-// processors are the calls of ProcessWith that work on one queue. One that stops
-// leaves the queue to the others; the last one shuts it down.
-type processors struct {
-	n    int    // at work
-	last uint16 // number of the one that came last
-}
-
-// join counts one more ProcessWith and returns its number. Numbers are used
-// again after 65,535 calls; they only have to differ among those at work.
-func (q *engine[T]) join() uint16 {
-	q.lock()
-	defer q.unlock()
-	q.processors.n++
-	if q.processors.last++; q.processors.last == noHolder {
-		q.processors.last++
-	}
-	return q.processors.last
-}
-
-// leave counts one less and reports whether it was the last.
-func (q *engine[T]) leave() bool {
-	q.lock()
-	defer q.unlock()
-	q.processors.n--
-	return q.processors.n == 0
-}
-
-// takeAll removes everything that is queued from a queue that is shut down, and
-// returns it together with the items that holder still holds, or that were taken
-// by Get. Running items are not queued again. What another ProcessWith holds, that
-// one returns; only the request to process it again is returned here, as queued.
-func (q *engine[T]) takeAll(holder uint16) (queued, running []T) {
-	q.lock()
+// dropAll drops every request from a queue that is shut down, as no worker is left to take
+// it: Done does not queue a running item again. It returns how many were queued, and how many
+// items are still running.
+func (q *Queue[T]) dropAll() (dropped, running int) {
+	q.mu.Lock()
 	for q.order.n > 0 {
-		e := q.order.pop(q.latest)
-		queued = append(queued, e.item)
-		q.count.shutdownLosses++
+		e := q.order.pop(0)
+		e.states &^= requested
 		q.discardLocked(e)
+		dropped++
 	}
 	for e := range q.running.each {
-		own := e.holder == holder || e.holder == noHolder
-		if own {
-			running = append(running, e.item)
-		}
-		// No ProcessWith is left to take the item, so Done must not queue it again.
-		if e.again {
-			e.again = false
-			q.count.again--
+		if e.again() {
+			q.dropAgainLocked(e)
 			q.count.shutdownLosses++
-			if !own {
-				queued = append(queued, e.item)
-			}
 		}
 	}
+	q.count.shutdownLosses += uint64(dropped)
+	running = q.count.running
 	drained := q.drainedLocked()
 	q.unlock()
 	drained.end()
-	return queued, running
+	return dropped, running
 }
 
-// heldBy returns the items that were handed out to holder and are not done.
-func (q *engine[T]) heldBy(holder uint16) (running []T) {
-	q.lock()
-	defer q.unlock()
-	for e := range q.running.each {
-		if e.holder == holder {
-			running = append(running, e.item)
-		}
-	}
-	return running
-}
-
-// countDropped counts an item that ProcessWith dropped because of its failures.
-func (q *engine[T]) countDropped() {
-	q.lock()
-	defer q.unlock()
-	q.count.dropped++
-}
-
-// countShutdownLoss counts a request that came after the shutdown.
-func (q *engine[T]) countShutdownLoss() {
-	q.lock()
-	defer q.unlock()
-	q.count.shutdownLosses++
+// count1 adds one to a counter of the queue.
+func (q *Queue[T]) count1(counter *uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	*counter++
 }

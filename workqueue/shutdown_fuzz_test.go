@@ -89,7 +89,7 @@ func produce(q *workqueue.RateLimitingQueue[int], r *rand.Rand, item int) {
 	case 0:
 		q.AddAfter(item, time.Duration(r.IntN(30))*time.Microsecond)
 	case 1:
-		q.AddAll([]int{item, 1, 2})
+		addAll(q, []int{item, 1, 2})
 	case 2:
 		q.PriorityClass(1).Add(item)
 	case 3:
@@ -98,7 +98,6 @@ func produce(q *workqueue.RateLimitingQueue[int], r *rand.Rand, item int) {
 		<-time.After(time.Duration(r.IntN(10)) * time.Microsecond)
 	case 5:
 		q.Forget(item)
-		q.Barrier()
 		q.Inspect()
 	default:
 		q.Add(item)

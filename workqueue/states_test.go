@@ -34,12 +34,15 @@ func TestDoneWakesAnIdleWorkerForAnItemThatWasAddedAgain(t *testing.T) {
 func TestEveryWayToQueueAnItemWakesAWorker(t *testing.T) {
 	t.Parallel()
 	for name, add := range map[string]func(q *workqueue.RateLimitingQueue[string]){
-		"Add":            func(q *workqueue.RateLimitingQueue[string]) { q.Add("a") },
-		"AddClass":       func(q *workqueue.RateLimitingQueue[string]) { q.PriorityClass(1).Add("a") },
-		"AddAll":         func(q *workqueue.RateLimitingQueue[string]) { q.AddAll([]string{"a"}) },
-		"AddAfter 0":     func(q *workqueue.RateLimitingQueue[string]) { q.AddAfter("a", 0) },
-		"AddAfter":       func(q *workqueue.RateLimitingQueue[string]) { q.AddAfter("a", time.Second) },
-		"AddRateLimited": func(q *workqueue.RateLimitingQueue[string]) { q.AddRateLimited("a") },
+		"Add":      func(q *workqueue.RateLimitingQueue[string]) { q.Add("a") },
+		"AddClass": func(q *workqueue.RateLimitingQueue[string]) { q.PriorityClass(1).Add("a") },
+		"Park": func(q *workqueue.RateLimitingQueue[string]) {
+			q.Park("a", func(met func()) func() { met(); return nil }, time.Hour)
+		},
+		"Park that times out": func(q *workqueue.RateLimitingQueue[string]) { q.Park("a", never, time.Second) },
+		"AddAfter 0":          func(q *workqueue.RateLimitingQueue[string]) { q.AddAfter("a", 0) },
+		"AddAfter":            func(q *workqueue.RateLimitingQueue[string]) { q.AddAfter("a", time.Second) },
+		"AddRateLimited":      func(q *workqueue.RateLimitingQueue[string]) { q.AddRateLimited("a") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -31,13 +31,8 @@ const (
 	AddedAgain
 	// AddedParked: the key is parked, and will be queued when the park ends. Like Added.
 	AddedParked
-	// AddedPaused: the group of the key is paused, and the key is queued when it is
-	// resumed. Like Added.
-	AddedPaused
 	// Rejected: an add was ignored because the queue is shut down. Like Added.
 	Rejected
-	// Withdrawn: the key was dropped with its group.
-	Withdrawn
 	// Delayed: the key will be asked for after Duration.
 	Delayed
 	// Retried is Delayed by the rate limiter, after a failure. Attempt.
@@ -63,21 +58,15 @@ const (
 	ConditionMet
 	// ParkTimedOut: a park has ended because its time had passed.
 	ParkTimedOut
-	// Paused: the key was queued, or was to be queued now, and waits because its group is
-	// paused. An add to a group that is paused already is AddedPaused. Class.
-	Paused
-	// Resumed: the group of the key was resumed, and the key is queued. Class.
-	Resumed
 )
 
 // names are the names of the constants.
 var names = [...]string{
 	Received: "Received", Delivered: "Delivered", Refused: "Refused", Panicked: "Panicked",
-	Added: "Added", Collapsed: "Collapsed", AddedAgain: "AddedAgain", AddedParked: "AddedParked", AddedPaused: "AddedPaused", Withdrawn: "Withdrawn", Rejected: "Rejected",
+	Added: "Added", Collapsed: "Collapsed", AddedAgain: "AddedAgain", AddedParked: "AddedParked", Rejected: "Rejected",
 	Delayed: "Delayed", Retried: "Retried", Due: "Due", HandedOut: "HandedOut", Done: "Done",
 	Succeeded: "Succeeded", Failed: "Failed", Dropped: "Dropped", Interrupted: "Interrupted",
 	Parked: "Parked", ConditionMet: "ConditionMet", ParkTimedOut: "ParkTimedOut",
-	Paused: "Paused", Resumed: "Resumed",
 }
 
 // String returns the name of the constant.

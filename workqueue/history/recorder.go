@@ -29,6 +29,9 @@ type Recorder struct {
 	seed  maphash.Seed
 	rings [rings]ring
 	errs  errs
+
+	mu     sync.Mutex
+	queues map[string]*queueLog // by name; see queue.go
 }
 
 const rings = 16

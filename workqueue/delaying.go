@@ -1,0 +1,237 @@
+package workqueue
+
+import (
+	"container/heap"
+	"math"
+	"time"
+)
+
+// DelayingQueue is a [Queue] to which items can be added for later.
+//
+// All methods may be called concurrently. Create one with [NewDelaying].
+type DelayingQueue[T comparable] struct{ Queue[T] }
+
+// NewDelaying returns an empty delaying queue. Like a plain one it needs no
+// closing: it has no goroutine, only a timer while something is delayed.
+func NewDelaying[T comparable](opts Options[T]) *DelayingQueue[T] {
+	q := new(DelayingQueue[T])
+	q.init(opts)
+	return q
+}
+
+// AddAfter adds item once d has passed. It never blocks. After a shutdown it
+// does nothing.
+//
+// An item has at most one request pending, the earliest: AddAfter does nothing
+// if the item is queued, or delayed by less; it shortens a longer delay; and
+// Add replaces any delay. An item may be running and delayed at once; if the
+// delay ends first, the item is queued when it is done.
+//
+// An item that is running or delayed keeps its priority class, whatever the
+// delay, so that a retry is as urgent as the first attempt. With a delay of 0 or
+// less the item is queued at once, or as soon as it is done, behind the items of
+// its class that are queued by then.
+func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) { q.addAfter(item, d, false) }
+
+// addAfter returns false if the queue is shut down. With retry, it counts as a retry.
+func (q *DelayingQueue[T]) addAfter(item T, d time.Duration, retry bool) bool {
+	mustCompare(item)
+	group, class := q.groupOf(item), q.classOf(item)
+	q.mu.Lock()
+	if q.shutDown {
+		q.unlock()
+		return false
+	}
+	now := q.clock()
+	e := q.entries[item]
+	if e == nil {
+		e = q.insertLocked(item)
+		e.class = q.order.clamp(class)
+	}
+	if retry {
+		q.countRetryLocked(e)
+	}
+	pending := e.is(requested)
+	if !pending { // else it comes sooner than after any delay
+		q.order.setGroup(e, group)
+		q.delayLocked(e, now, d)
+	}
+	if !q.observed() {
+		q.unlock()
+		return true
+	}
+	made := e.is(requested) && !pending
+	seen := q.delayedLocked(e, made, pending, retry, now)
+	q.unlock()
+	q.observe(seen)
+	return true
+}
+
+// delayLocked asks for an entry that is not requested after d, which may be 0 or less.
+// It keeps the priority class of one that is running, delayed or parked: a request for
+// later, or a retry, is no sign that the item has become more urgent.
+func (q *DelayingQueue[T]) delayLocked(e *entry[T], now int64, d time.Duration) {
+	at := after(now, max(0, d))
+	switch {
+	case e.is(parked):
+		// The deadline is that of the park now. The park takes the delay along, and the
+		// earliest request wins, as without a park.
+		p := q.later.parks[e]
+		p.due = min(p.due, at)
+	case d <= 0:
+		if e.delayed() {
+			q.later.remove(e)
+		}
+		q.requestLocked(e, now)
+	case !e.delayed():
+		q.later.add(e, at)
+		q.armLocked(at, now)
+	case at < q.later.at(e):
+		q.later.remove(e)
+		q.later.add(e, at)
+		q.armLocked(at, now)
+	}
+}
+
+// never is the end of time.
+const never = math.MaxInt64
+
+// after returns the time d after now, or the end of time for a delay of centuries.
+// The sum of a time and a delay that are not negative overflows to a negative number.
+func after(now int64, d time.Duration) int64 {
+	if at := now + int64(d); at >= now {
+		return at
+	}
+	return never
+}
+
+// later has what comes later: the entries that are delayed or parked, in a heap by the
+// time at which that ends, and one timer for the first of them.
+type later[T comparable] struct {
+	deadlines deadlines[T]
+	parks     map[*entry[T]]*park[T] // of the parked entries; nil if there are none
+	timer     *time.Timer            // nil until something is delayed or parked
+	armed     int64                  // when the timer fires, never if it does not
+}
+
+// deadline is when the delay or the park of an entry ends.
+type deadline[T comparable] struct {
+	at    int64
+	entry *entry[T]
+}
+
+// deadlines is a [heap.Interface] that keeps each entry's place up to date. It holds values
+// rather than pointers, so that comparing does not have to fetch them from all over the
+// memory. Push and Pop of package heap would allocate for each value; see add and remove.
+type deadlines[T comparable] []deadline[T]
+
+func (h deadlines[T]) Len() int           { return len(h) }
+func (h deadlines[T]) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h deadlines[T]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].entry.place, h[j].entry.place = int32(i+1), int32(j+1)
+}
+
+// Push and Pop are not called.
+func (h *deadlines[T]) Push(any) {}
+func (h *deadlines[T]) Pop() any { return nil }
+
+// at returns when the delay or the park of e ends.
+func (l *later[T]) at(e *entry[T]) int64 { return l.deadlines[e.place-1].at }
+
+// add puts in an entry, which must not be there.
+func (l *later[T]) add(e *entry[T], at int64) {
+	l.deadlines = append(l.deadlines, deadline[T]{at, e})
+	e.place = int32(len(l.deadlines))
+	heap.Fix(&l.deadlines, len(l.deadlines)-1)
+}
+
+// remove takes out an entry, which must be there: the last one takes its place.
+func (l *later[T]) remove(e *entry[T]) {
+	i, last := int(e.place-1), len(l.deadlines)-1
+	if i != last {
+		l.deadlines.Swap(i, last)
+	}
+	l.deadlines[last] = deadline[T]{}
+	l.deadlines = l.deadlines[:last]
+	e.place = 0
+	if i != last {
+		heap.Fix(&l.deadlines, i)
+	}
+	if last == 0 && cap(l.deadlines) > keptEntries {
+		l.deadlines = nil // the memory of a burst is released
+	}
+}
+
+// armLocked makes the timer fire at that time at the latest, when a delay or a park ends. A timer
+// that fires too early, because what it was set for has been superseded, is left alone: to
+// find nothing to do is cheaper than to stop the timer each time.
+func (q *DelayingQueue[T]) armLocked(at, now int64) {
+	l := &q.later
+	if at >= l.armed {
+		return
+	}
+	l.armed = at
+	d := time.Duration(max(0, at-now))
+	// Reset may make release run twice, if it was about to run anyway. It finds
+	// nothing to do then.
+	if l.timer == nil {
+		l.timer = time.AfterFunc(d, q.release)
+	} else {
+		l.timer.Reset(d)
+	}
+}
+
+// releaseBatch is how many delays and parks are ended before others get a chance to take
+// the mutex. After an outage, very many delays may end at the same moment.
+const releaseBatch = 64
+
+// release ends the delays and parks whose time has come. The runtime calls it in
+// a goroutine of its own when the timer fires; between, there is none.
+func (q *DelayingQueue[T]) release() {
+	for more := true; more; {
+		more = q.releaseSome()
+	}
+}
+
+// releaseSome reports whether there may be more to do.
+func (q *DelayingQueue[T]) releaseSome() (more bool) {
+	var seen []Observation[T]
+	var cancels []func() // of the conditions of the parks that have ended
+	q.mu.Lock()
+	now, l := q.clock(), &q.later
+	l.armed = never // the timer has fired; whatever is left must arm it again
+	n := 0
+	for n < releaseBatch && len(l.deadlines) > 0 && l.deadlines[0].at <= now {
+		n++
+		e := l.deadlines[0].entry
+		var o Observation[T]
+		if q.observed() {
+			o = q.seenLocked(StepDue, e, now) // before e may be used again
+		}
+		added := q.count.added
+		if e.is(parked) {
+			o.Step, o.TimedOut = StepUnpark, true
+			q.count.parkTimeouts++
+			if cancel := q.unparkLocked(e, now); cancel != nil {
+				cancels = append(cancels, cancel)
+			}
+		} else {
+			l.remove(e)
+			q.requestLocked(e, now)
+		}
+		if q.observed() {
+			o.Requested = q.count.added > added
+			seen = append(seen, o)
+		}
+	}
+	if more = n == releaseBatch; !more && len(l.deadlines) > 0 {
+		q.armLocked(l.deadlines[0].at, now)
+	}
+	q.unlock()
+	cancelAll(cancels) // user code, as the observers are
+	for i := range seen {
+		q.observe(seen[i])
+	}
+	return more
+}

@@ -1,0 +1,181 @@
+package workqueue
+
+import "time"
+
+// Observer is called for each step of each item of a queue, see [Options].Observe. This is
+// how metrics and package history learn what happens.
+//
+// It is called without the queue's lock held, concurrently, by the goroutine that caused
+// the step, once the step was made; it should return quickly and may call the queue. Time
+// says in which order the steps of an item were made.
+type Observer[T comparable] func(Observation[T])
+
+// Observation is a step of one item. A field is zero if it does not belong to the step.
+type Observation[T comparable] struct {
+	Step Step
+	Item T
+	Time time.Time
+	// Class is the priority class.
+	Class int
+	// Requested is whether the step has asked for the item, which was not asked for before:
+	// an add that collapsed with another one has not, nor has a delay before its end.
+	Requested bool
+	// Running and Parked say what the item is after the step. One that is requested and
+	// running is queued once it is done, and one that is requested and parked when the
+	// park ends.
+	Running, Parked bool
+	// Duration is a time that has passed or will pass; see the steps.
+	Duration time.Duration
+	// Attempt counts processings in a row that failed, including this one.
+	Attempt int
+	// Why is what AddBecause was called with.
+	Why any
+	// Until is the condition of a park.
+	Until Condition
+	// TimedOut is whether a park has ended because its time had passed.
+	TimedOut bool
+	// Processed is whether [ProcessWith] has processed the item that is done, after an
+	// observation of its outcome.
+	Processed bool
+	// Action and Err are those of an [Outcome].
+	Action Action
+	Err    error
+}
+
+// Step says what happened to an item.
+type Step uint8
+
+// The steps.
+const (
+	// StepAdd: the item was added. Requested, Why.
+	StepAdd Step = iota + 1
+	// StepReject: an add was ignored because the queue is shut down. Why.
+	StepReject
+	// StepDelay: the item was added for after Duration.
+	StepDelay
+	// StepRetry is StepDelay by the rate limiter, after a failure. Attempt; Requested if
+	// there is no delay.
+	StepRetry
+	// StepDue: a delay has ended. Requested.
+	StepDue
+	// StepTake: a worker took the item, which was requested for Duration.
+	StepTake
+	// StepOutcome: the function of [ProcessWith] has returned after Duration. Action, Err,
+	// Attempt. It comes before anything is done about it. A second one with the action
+	// Interrupted says that the item is not retried because of a shutdown.
+	StepOutcome
+	// StepDone: the worker is done with the item, after Duration. Processed.
+	StepDone
+	// StepPark: the item is held back until a condition is met, for Duration at most. Until.
+	StepPark
+	// StepUnpark: a park has ended. TimedOut, Requested.
+	StepUnpark
+)
+
+// observers returns those that are not nil.
+func observers[T comparable](all []Observer[T]) (some []Observer[T]) {
+	for _, o := range all {
+		if o != nil {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
+// observed reports whether there are observers. Without any, no observation is made.
+func (q *Queue[T]) observed() bool { return len(q.opts.Observe) > 0 }
+
+// observe calls the observers, which are user code: the mutex is not held.
+func (q *Queue[T]) observe(seen Observation[T]) {
+	for _, observer := range q.opts.Observe {
+		observer(seen)
+	}
+}
+
+// seenLocked describes a step of an entry.
+func (q *Queue[T]) seenLocked(step Step, e *entry[T], now int64) Observation[T] {
+	return Observation[T]{
+		Step: step, Item: e.item, Time: q.timeAt(now), Class: int(e.class),
+		Running: e.is(running), Parked: e.is(parked),
+	}
+}
+
+// addedLocked describes an add, which made a request or not.
+func (q *Queue[T]) addedLocked(item T, made bool, now int64) Observation[T] {
+	e := q.entries[item]
+	if q.shutDown {
+		return Observation[T]{Step: StepReject, Item: item, Time: q.timeAt(now)}
+	}
+	seen := q.seenLocked(StepAdd, e, now)
+	seen.Requested = made
+	return seen
+}
+
+// delayedLocked describes an add with a delay. Pending is whether something had requested
+// the item before, and made whether it is requested now.
+func (q *Queue[T]) delayedLocked(e *entry[T], made, pending, retry bool, now int64) Observation[T] {
+	step := StepDelay
+	switch {
+	case retry:
+		step = StepRetry
+	case pending || made:
+		step = StepAdd
+	}
+	seen := q.seenLocked(step, e, now)
+	seen.Requested = made
+	if retry {
+		seen.Attempt = int(e.retries)
+	}
+	// What counts is when it comes: an earlier request wins over this delay.
+	if e.delayed() {
+		seen.Duration = time.Duration(q.later.at(e) - now)
+	}
+	return seen
+}
+
+// timeAt is a time of the queue as one of the world.
+func (q *Queue[T]) timeAt(t int64) time.Time { return q.start.Add(time.Duration(t)) }
+
+// Metrics records the measurements of one queue, with the meaning that the metrics of
+// Kubernetes' workqueues have; the series to feed are given in brackets. Packages
+// informer and reflector have a Metrics of the same form, with what they measure.
+// What is a level rather than an event (workqueue_depth,
+// workqueue_unfinished_work_seconds,
+// workqueue_longest_running_processor_seconds) is read from [Queue.Stats] when
+// needed, so that no goroutine has to keep it up to date.
+//
+// The methods are called as an [Observer] is.
+type Metrics interface {
+	// Added says that n items were asked for that were not asked for before
+	// (workqueue_adds_total). A delayed item counts when its delay ends.
+	Added(n int)
+	// Retried says that an item was added with a rate limit
+	// (workqueue_retries_total).
+	Retried()
+	// Started says that an item was handed out after waiting so long since it
+	// was first asked for (workqueue_queue_duration_seconds).
+	Started(waited time.Duration)
+	// Finished says that an item was done after so long since it was handed
+	// out (workqueue_work_duration_seconds).
+	Finished(worked time.Duration)
+}
+
+// Measure returns an observer that feeds m; nil if m is nil.
+func Measure[T comparable](m Metrics) Observer[T] {
+	if m == nil {
+		return nil
+	}
+	return func(o Observation[T]) {
+		if o.Requested {
+			m.Added(1)
+		}
+		switch o.Step {
+		case StepRetry:
+			m.Retried()
+		case StepTake:
+			m.Started(o.Duration)
+		case StepDone:
+			m.Finished(o.Duration)
+		}
+	}
+}
