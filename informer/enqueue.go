@@ -42,7 +42,7 @@ type enqueuer[K any] struct {
 
 // becauseAdder is implemented by the queues of package workqueue.
 type becauseAdder[K any] interface {
-	AddBecause(key K, why history.Cause)
+	AddBecause(key K, why any)
 }
 
 func newEnqueuer[K any](q Adder[K]) enqueuer[K] {
@@ -55,7 +55,7 @@ func (q *enqueuer[K]) add(key K, why *history.Cause) {
 		q.q.Add(key)
 		return
 	}
-	q.because.AddBecause(key, *why)
+	q.because.AddBecause(key, why)
 }
 
 // enqueueKey is the handler of [EnqueueKey].

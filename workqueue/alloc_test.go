@@ -28,7 +28,7 @@ func steady(ctx context.Context) map[string]func() {
 	batches := workqueue.New(workqueue.Options[key]{})
 	delaying := workqueue.NewDelaying(workqueue.Options[key]{})
 	limited := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{})
-	recorded := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{Observe: []workqueue.Observer[key]{history.Queue[key](history.New(history.Options{Entries: 64}), "q")}})
+	recorded := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{Observe: history.Queue[key](history.New(history.Options{Entries: 64}), "q")})
 	why := history.Cause{Object: history.Key{Name: "x"}}
 	return map[string]func(){
 		"with a history": func() {

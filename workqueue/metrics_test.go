@@ -30,7 +30,7 @@ func TestMetricsHaveTheStandardMeaning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &meter{}
-		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Second, time.Second, 0), workqueue.Options[string]{Observe: []workqueue.Observer[string]{nil, workqueue.Measure[string](m)}})
+		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Second, time.Second, 0), workqueue.Options[string]{Observe: workqueue.Observers(nil, workqueue.Measure[string](m))})
 		m.q = q
 
 		q.Add("a")

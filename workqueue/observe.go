@@ -1,6 +1,9 @@
 package workqueue
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Observer is called for each step of each item of a queue, see [Options].Observe. This is
 // how metrics and package history learn what happens.
@@ -72,25 +75,28 @@ const (
 	StepUnpark
 )
 
-// observers returns those that are not nil.
-func observers[T comparable](all []Observer[T]) (some []Observer[T]) {
-	for _, o := range all {
-		if o != nil {
-			some = append(some, o)
+// Observers returns an observer that calls several, in their order. Nil ones are skipped;
+// without any others it is nil.
+func Observers[T comparable](all ...Observer[T]) Observer[T] {
+	all = slices.DeleteFunc(slices.Clone(all), func(o Observer[T]) bool { return o == nil })
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return func(o Observation[T]) {
+		for _, observer := range all {
+			observer(o)
 		}
 	}
-	return some
 }
 
-// observed reports whether there are observers. Without any, no observation is made.
-func (q *Queue[T]) observed() bool { return len(q.opts.Observe) > 0 }
+// observed reports whether there is an observer. Without one, no observation is made.
+func (q *Queue[T]) observed() bool { return q.opts.Observe != nil }
 
-// observe calls the observers, which are user code: the mutex is not held.
-func (q *Queue[T]) observe(seen Observation[T]) {
-	for _, observer := range q.opts.Observe {
-		observer(seen)
-	}
-}
+// observe calls the observer, which is user code: the mutex is not held.
+func (q *Queue[T]) observe(seen Observation[T]) { q.opts.Observe(seen) }
 
 // seenLocked describes a step of an entry.
 func (q *Queue[T]) seenLocked(step Step, e *entry[T], now int64) Observation[T] {

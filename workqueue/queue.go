@@ -51,9 +51,10 @@ type Options[T comparable] struct {
 	// per Add, Get and Done. Priority classes and Observe need the times and imply it.
 	Times bool
 
-	// Observe is called for each step of each item, for example by [Measure], which
-	// feeds metrics, and by package history. Nil elements are skipped.
-	Observe []Observer[T]
+	// Observe, if set, is called for each step of each item. [Measure] makes one that
+	// feeds metrics, package history one that keeps what has happened, and [Observers]
+	// one of several.
+	Observe Observer[T]
 }
 
 // Queue hands out each of the items added to it to one caller at a time.
@@ -157,9 +158,8 @@ func New[T comparable](opts Options[T]) *Queue[T] {
 }
 
 func (q *Queue[T]) init(opts Options[T]) {
-	opts.Observe = observers(opts.Observe)
 	q.opts, q.start = opts, time.Now()
-	q.timed = opts.Times || len(opts.Observe) > 0 || len(opts.MaxWait) > 1
+	q.timed = opts.Times || opts.Observe != nil || len(opts.MaxWait) > 1
 	q.order = newOrder[T](opts.MaxWait, opts.Group != nil)
 	q.later.armed = never
 }

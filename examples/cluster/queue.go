@@ -17,10 +17,9 @@ func newQueue(name string) *workqueue.RateLimitingQueue[types.NamespacedName] {
 func process(ctx context.Context, q *workqueue.RateLimitingQueue[types.NamespacedName], log *slog.Logger,
 	fn func(context.Context, types.NamespacedName) error,
 ) error {
-	_, err := workqueue.ProcessWith(ctx, q, workqueue.ProcessOptions[types.NamespacedName]{
+	return workqueue.ProcessWith(ctx, q, workqueue.ProcessOptions[types.NamespacedName]{
 		Workers: 4, StopTimeout: 5 * time.Second, Logger: log,
 	}, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
 		return workqueue.Result{}, fn(ctx, key)
 	})
-	return err
 }

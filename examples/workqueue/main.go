@@ -49,8 +49,8 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	if err := env.ReadyWhen(c.Pods()); err != nil {
 		return err
 	}
-	left, err := c.Run(ctx, env.Workers)
-	env.Log.Info("stopped; the next start will find these again",
-		"queued", len(left.Queued), "delayed", len(left.Delayed), "running", len(left.Running))
+	err = c.Run(ctx, env.Workers)
+	stats := c.Inspect().Stats
+	env.Log.Info("stopped; the next start will find these again", "dropped", stats.ShutdownLosses, "running", stats.Running)
 	return err
 }

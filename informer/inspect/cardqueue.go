@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // card describes a queue. Without times in the queue, durations are not known, rather
@@ -26,9 +27,7 @@ func (q *queueReport) card(now time.Time) card {
 	case q.Queued > 0:
 		c.State = "waiting for a worker"
 	}
-	// The inspection has throughput exactly for a queue that keeps times, so this is
-	// how a report knows. The options of the queue are not part of it.
-	timed := len(q.Throughput) > 0
+	timed := q.timed
 	c.Facts = []fact{
 		{Name: "Queued", Value: count(q.Queued, "item")},
 		{Name: "Oldest", Value: unknown(timed, func() string { return short(q.oldest(now)) })},
@@ -46,7 +45,7 @@ func (q *queueReport) card(now time.Time) card {
 		{Name: "Park timeouts", Value: count(int(q.ParkTimeouts), "time")},
 		{Name: "Lost at shutdown", Value: count(int(q.ShutdownLosses), "item"), Bad: q.ShutdownLosses > 0},
 	}
-	if timed {
+	if len(q.Throughput) > 0 {
 		c.Spark = newSpark(q.Throughput)
 	}
 	c.Lists = append(c.Lists, q.failingList(now))
@@ -72,10 +71,9 @@ func unknown(timed bool, text func() string) string {
 }
 
 // failingList lists the items that fail, with their last errors. Only ProcessWith sees
-// errors. A loop of the program's own around Get and Done does not report any, which
-// the text for an empty list says.
+// errors, and only a history keeps them, which the text for an empty list says.
 func (q *queueReport) failingList(now time.Time) list {
-	l := list{Name: "Failing", More: q.Failures.LeftOut, Empty: "No item failed last time. Those that fail in ProcessWith would be here, with their errors."}
+	l := list{Name: "Failing", More: q.Failures.LeftOut, Empty: "No item is known to have failed last time. With a history, those that fail in ProcessWith would be here, with their errors."}
 	for i := range q.Failures.Shown {
 		f := &q.Failures.Shown[i]
 		// Neither dropped nor delayed: it is queued, running or parked, and its own
@@ -170,7 +168,7 @@ func newSpark(counts []int) *spark {
 		most, sum = max(most, n), sum+n
 	}
 	s := &spark{Text: fmt.Sprintf("%s done in the last %s; at most %d in %s",
-		count(sum, "item"), minutes(time.Duration(len(counts))*workqueue.ThroughputPeriod), most, "10 seconds")}
+		count(sum, "item"), minutes(time.Duration(len(counts))*history.ThroughputPeriod), most, "10 seconds")}
 	for i, n := range counts {
 		// Two units of a line show that the period was measured.
 		height := 2 // a line where nothing was done

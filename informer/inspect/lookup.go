@@ -177,10 +177,10 @@ func lookUpItem[T comparable](q inspectable[T], text string, opts *Options) item
 		PriorityClass: in.Item.PriorityClass, ClassQueued: in.ClassQueued,
 		Group: shorten(in.Item.Group, maxItem), Retries: in.Item.Retries,
 	}
-	if f := in.Failure; f != nil {
-		s.Failure = &failureReport{
-			Item: describeItem(f.Item), Attempts: f.Attempts, Action: f.Action.String(), Message: opts.errorText(f.Err),
-			Time: f.Time.UTC(), NextAttempt: f.NextAttempt.UTC(),
+	if opts.History != nil {
+		if f, ok := opts.History.Failure(in.Queue, text); ok {
+			report := reportFailure(&f, opts)
+			s.Failure = &report
 		}
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // version is that of the JSON: it changes when a field goes or gets another meaning. A
@@ -161,7 +162,7 @@ type queueReport struct {
 	UnfinishedWork  seconds       `json:"unfinishedWorkSeconds"`
 	PriorityClasses []classReport `json:"priorityClasses"`
 	// Items done in each period of ten seconds, the oldest first; the last period is
-	// not over. Empty without times.
+	// not over. Empty without a history.
 	Throughput []int    `json:"throughput"`
 	Failures   failures `json:"failures"`
 	// The first items of each kind, in the order of workqueue.Inspection.
@@ -169,6 +170,8 @@ type queueReport struct {
 	RunningItems items `json:"runningItems"`
 	DelayedItems items `json:"delayedItems"`
 	ParkedItems  items `json:"parkedItems"`
+
+	timed bool // whether the queue keeps times
 }
 
 // classReport is one priority class of a queue. Class 0 is the most urgent. A queue
@@ -181,7 +184,7 @@ type classReport struct {
 	QueuedSince time.Time `json:"queuedSince,omitzero"`
 }
 
-// failures are some items that failed last time, and how many more there are. The queue
+// failures are some items that failed last time, and how many more there are. The history
 // keeps the last 256, and a page shows at most MaxItems of them.
 type failures struct {
 	Shown   []failureReport `json:"shown"`
@@ -388,16 +391,17 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		RunningItems:    reportItems(in.Running, s.Running),
 		DelayedItems:    reportItems(in.Delayed, s.Delayed),
 		ParkedItems:     reportItems(in.Parked, s.Parked),
-		Throughput:      append([]int{}, in.Throughput...),
-		Failures:        failures{Shown: make([]failureReport, 0, len(in.Failures)), LeftOut: in.Failing - len(in.Failures)},
+		Throughput:      []int{},
+		Failures:        failures{Shown: []failureReport{}},
+		timed:           in.Timed,
 	}
-	// Errors are formatted without the lock of the queue: Error may be the program's
-	// own, and slow.
-	for _, f := range in.Failures {
-		r.Failures.Shown = append(r.Failures.Shown, failureReport{
-			Item: describeItem(f.Item), Attempts: f.Attempts, Action: f.Action.String(), Message: opts.errorText(f.Err),
-			Time: f.Time.UTC(), NextAttempt: f.NextAttempt.UTC(),
-		})
+	if opts.History != nil {
+		r.Throughput = append(r.Throughput, opts.History.Throughput(in.Name)...)
+		some, all := opts.History.Failures(in.Name, opts.MaxItems)
+		r.Failures.LeftOut = all - len(some)
+		for i := range some {
+			r.Failures.Shown = append(r.Failures.Shown, reportFailure(&some[i], opts))
+		}
 	}
 	for _, c := range in.PriorityClasses {
 		r.PriorityClasses = append(r.PriorityClasses, classReport{MaxWait: inSeconds(c.MaxWait), Queued: c.Queued, Groups: c.Groups, QueuedSince: c.QueuedSince.UTC()})
@@ -411,6 +415,15 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		}
 	}
 	return r
+}
+
+// reportFailure describes the last failure of an item. Error may be the program's own, and
+// slow; it is called without any lock.
+func reportFailure(f *history.Failure, opts *Options) failureReport {
+	return failureReport{
+		Item: describeItem(f.Key), Attempts: f.Attempts, Action: f.Action.String(), Message: opts.errorText(f.Err),
+		Time: f.Time.UTC(), NextAttempt: f.NextAttempt.UTC(),
+	}
 }
 
 // reportItems describes some items out of all of a kind. Retries and Again do not

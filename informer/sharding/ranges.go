@@ -13,7 +13,6 @@ import (
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/workqueue"
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // RangeReader reads ranges of hashes that come and go. An [informer.Factory] with ByRange is
@@ -169,7 +168,7 @@ func (r *Ranges) Add(key Key) {
 }
 
 // AddBecause is Add with the cause, for a queue with a history.
-func (r *Ranges) AddBecause(key Key, why history.Cause) {
+func (r *Ranges) AddBecause(key Key, why any) {
 	if r.holds(key) {
 		r.queue.AddBecause(key, why)
 	}
@@ -215,7 +214,7 @@ func (r *Ranges) Run(ctx context.Context, opts workqueue.ProcessOptions[Key], fn
 		defer close(ended)
 		defer cancel()    // nothing is processed any more: the others are to have the parts
 		opts.Drain = true // by then all gates are closed, and what is left in the queue passes quickly
-		_, failed = workqueue.ProcessWith(working, r.queue, opts, r.guard(fn))
+		failed = workqueue.ProcessWith(working, r.queue, opts, r.guard(fn))
 	}()
 	err := r.replica.Run(ctx)
 	stop()

@@ -8,13 +8,9 @@ import (
 
 // Queue returns an observer for the options of a queue, which notes each step of its items:
 //
-//	workqueue.Options[types.NamespacedName]{
-//		Name:    "web",
-//		Observe: []workqueue.Observer[types.NamespacedName]{history.Queue[types.NamespacedName](recorder, "web")},
-//	}
+//	workqueue.Options[types.NamespacedName]{Name: "web", Observe: history.Queue[types.NamespacedName](recorder, "web")}
 //
-// It costs less than 100 ns per step. It is nil, which is a valid element of Observe, if r is
-// nil or T has no keys, see [KeyFunc]. The name is that of the queue; a later queue of the
+// It costs less than 100 ns per step. It is nil, which observes nothing, if r is nil or T has no keys, see [KeyFunc]. The name is that of the queue; a later queue of the
 // same name replaces this one in [Recorder.Failures] and [Recorder.Throughput].
 func Queue[T comparable](r *Recorder, name string) workqueue.Observer[T] {
 	keyOf := KeyFunc[T]()

@@ -34,11 +34,6 @@ func entriesOf(r *history.Recorder, item string) (all []entry) {
 	return all
 }
 
-// observe is for the options of a queue.
-func observe[T comparable](r *history.Recorder) []workqueue.Observer[T] {
-	return []workqueue.Observer[T]{history.Queue[T](r, "q")}
-}
-
 func addAll[T any](q interface{ Add(item T) }, items []T) {
 	for _, item := range items {
 		q.Add(item)
@@ -58,7 +53,7 @@ func TestHistoryHasEachStepOfAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
 		time.Sleep(time.Second) // the queue begins later than the recorder
-		q := workqueue.NewDelaying(workqueue.Options[string]{Name: "q", Observe: observe[string](r), MaxWait: []time.Duration{0, time.Minute}})
+		q := workqueue.NewDelaying(workqueue.Options[string]{Name: "q", Observe: history.Queue[string](r, "q"), MaxWait: []time.Duration{0, time.Minute}})
 		q.PriorityClass(1).Add("a")
 		q.Add("a")
 		time.Sleep(12 * time.Millisecond)
@@ -108,7 +103,7 @@ func TestHistoryHasOutcomesAndTheirErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
-		q := workqueue.NewRateLimiting(workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Second, Max: time.Minute}), workqueue.Options[string]{Observe: observe[string](r)})
+		q := workqueue.NewRateLimiting(workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Second, Max: time.Minute}), workqueue.Options[string]{Observe: history.Queue[string](r, "q")})
 		stop, cancel := context.WithCancel(t.Context())
 		attempts := 0
 		addAll(q, []string{"retried", "requeued", "dropped", "parked"})
@@ -171,7 +166,7 @@ func TestHistorySaysHowAParkEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
-		q := workqueue.NewDelaying(workqueue.Options[string]{Observe: observe[string](r)})
+		q := workqueue.NewDelaying(workqueue.Options[string]{Observe: history.Queue[string](r, "q")})
 		var met func()
 		q.Add("a")
 		q.Park("a", func(m func()) func() { met = m; return nil }, time.Minute)
@@ -187,7 +182,7 @@ func TestHistorySaysHowAParkEnded(t *testing.T) {
 func TestReasonOfAnAddIsKept(t *testing.T) {
 	t.Parallel()
 	r := history.New(history.Options{})
-	q := workqueue.New(workqueue.Options[pair]{Name: "q", Observe: observe[pair](r), MaxWait: []time.Duration{0, time.Minute}})
+	q := workqueue.New(workqueue.Options[pair]{Name: "q", Observe: history.Queue[pair](r, "q"), MaxWait: []time.Duration{0, time.Minute}})
 	why := history.Cause{
 		Handler: &history.Part{Name: "enqueue", Informer: "pods", Kind: "Pod"}, Object: history.Key{Namespace: "default", Name: "web-1"},
 		Change: history.Change{Type: 2, Origin: 1, Old: 7, New: 8},
@@ -201,7 +196,7 @@ func TestReasonOfAnAddIsKept(t *testing.T) {
 	}, web.Record)
 	assert.EqualValues(t, 1, db.Class)
 
-	none := workqueue.New(workqueue.Options[*pair]{Observe: observe[*pair](r)}) // items without keys
+	none := workqueue.New(workqueue.Options[*pair]{Observe: history.Queue[*pair](r, "q")}) // items without keys
 	none.AddBecause(&pair{"default", "odd"}, &why)
 	assert.Equal(t, 1, none.Len())
 	plain := workqueue.New(workqueue.Options[pair]{})
@@ -228,7 +223,7 @@ func TestRecorderHasTheLastErrorOfWhatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
 		q := workqueue.NewRateLimiting(
-			workqueue.FastSlow[string](time.Second, time.Hour, 2), workqueue.Options[string]{Observe: observe[string](r)})
+			workqueue.FastSlow[string](time.Second, time.Hour, 2), workqueue.Options[string]{Observe: history.Queue[string](r, "q")})
 		poisoned := true
 		stop := process(t, q, workqueue.ProcessOptions[string]{CapturePanics: true}, func(item string) error {
 			switch {
@@ -292,7 +287,7 @@ func TestInterruptionIsNoFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
-		q := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Observe: observe[string](r)})
+		q := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Observe: history.Queue[string](r, "q")})
 		release := make(chan struct{})
 		stop := process(t, q, workqueue.ProcessOptions[string]{}, func(string) error { <-release; return assert.AnError })
 		q.Add("a")
@@ -309,7 +304,7 @@ func TestLastFailuresAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
-		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](24*time.Hour, 24*time.Hour, 1), workqueue.Options[string]{Observe: observe[string](r)})
+		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](24*time.Hour, 24*time.Hour, 1), workqueue.Options[string]{Observe: history.Queue[string](r, "q")})
 		stop := process(t, q, workqueue.ProcessOptions[string]{}, func(item string) error {
 			time.Sleep(time.Millisecond)
 			return errors.New(item)
@@ -330,7 +325,7 @@ func TestThroughputOfTheLastMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
-		q := workqueue.New(workqueue.Options[int]{Observe: observe[int](r)})
+		q := workqueue.New(workqueue.Options[int]{Observe: history.Queue[int](r, "q")})
 		done := func(n int) {
 			for i := range n {
 				q.Add(i)
@@ -361,7 +356,7 @@ func TestLaterQueueOfTheSameName(t *testing.T) {
 	t.Parallel()
 	r := history.New(history.Options{})
 	for range 2 {
-		q := workqueue.New(workqueue.Options[int]{Observe: observe[int](r)})
+		q := workqueue.New(workqueue.Options[int]{Observe: history.Queue[int](r, "q")})
 		q.Add(1)
 		item, _ := q.Get(t.Context())
 		q.Done(item)

@@ -95,7 +95,9 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	}
 	c.broadcaster = events.NewBroadcaster(c.sink)
 	c.recorder = c.broadcaster.NewRecorder(runtime.NewScheme(), component)
-	c.queue = workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "foos", History: opts.History})
+	c.queue = workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{
+		Name: "foos", Observe: history.Queue[types.NamespacedName](opts.History, "foos"),
+	})
 	return c, c.addHandlers()
 }
 
@@ -131,10 +133,9 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	// the caches up to date until the last worker has ended.
 	err := c.factory.Run(ctx, func(ctx context.Context) error {
 		c.log.Info("started", "foos", c.foos.Snapshot().Len(), "workers", workers)
-		_, err := workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
+		return workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
 			Workers: workers, StopTimeout: stopTimeout, Logger: c.log,
 		}, c.sync)
-		return err
 	})
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

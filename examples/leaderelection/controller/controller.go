@@ -130,14 +130,16 @@ func (c *Controller) lead(ctx context.Context, part *sharding.Part) error {
 	c.opts.Say("leads")
 	// A queue for this term: what it leaves undone is the business of the next leader, which
 	// begins with all keys, as this one does.
-	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "configmaps", History: c.opts.History})
+	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{
+		Name: "configmaps", Observe: history.Queue[types.NamespacedName](c.opts.History, "configmaps"),
+	})
 	c.term.Store(queue)
 	handler, err := informer.EnqueueKeysOf(c.configMaps, queue)
 	if err != nil {
 		return err
 	}
 	defer handler.Remove()
-	_, err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{
+	err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{
 		Workers: 2, Drain: true, StopTimeout: drainTimeout, Logger: c.opts.Log,
 	}, sharding.Guard(part, c.sync))
 	if errors.Is(context.Cause(ctx), sharding.ErrLost) {

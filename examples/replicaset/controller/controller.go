@@ -119,7 +119,9 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 		return nil, err
 	}
 
-	c.queue = workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Name: "replicaset", History: opts.History})
+	c.queue = workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{
+		Name: "replicaset", Observe: history.Queue[types.NamespacedName](opts.History, "replicaset"),
+	})
 	return c, c.addHandlers()
 }
 
@@ -159,8 +161,7 @@ func (c *Controller) work(ctx context.Context, workers int) error {
 	c.log.Info("caches are synced", "replicasets", c.sets.Snapshot().Len(), "pods", c.pods.Snapshot().Len(), "workers", workers)
 
 	// A failed reconcile is logged and retried after 5 ms, then 10, 20, …
-	_, err := workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
+	return workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
 		Workers: workers, StopTimeout: stopTimeout, Logger: c.log,
 	}, c.reconcile)
-	return err
 }

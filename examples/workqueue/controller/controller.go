@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -107,7 +106,13 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	}
 	c.queue = workqueue.NewRateLimiting(
 		workqueue.Exponential[types.NamespacedName](workqueue.ExponentialOptions{Base: FirstDelay, Max: LongestDelay}),
-		workqueue.Options[types.NamespacedName]{Name: "pods", MaxWait: maxWait, Metrics: opts.Metrics, History: opts.History},
+		workqueue.Options[types.NamespacedName]{
+			Name: "pods", MaxWait: maxWait,
+			Observe: workqueue.Observers(
+				workqueue.Measure[types.NamespacedName](opts.Metrics),
+				history.Queue[types.NamespacedName](opts.History, "pods"),
+			),
+		},
 	)
 	c.handler, err = c.pods.AddHandler(c.enqueue(), informer.HandlerOptions{Name: "enqueue"})
 	return c, err
@@ -125,47 +130,31 @@ func (c *Controller) Parts() []inspect.Source {
 }
 
 // Run works until ctx ends. Then it goes on with what is queued for a moment,
-// and returns when everything it started has ended, together with the keys that
-// it did not get to. They are no loss: the next start finds all pods by its list.
+// and returns when everything it started has ended. The keys that it did not get to
+// are dropped and counted. They are no loss: the next start finds all pods by its list.
 // It may be called once: informers and queues do not start again.
-func (c *Controller) Run(ctx context.Context, workers int) (workqueue.Leftovers[types.NamespacedName], error) {
-	var left workqueue.Leftovers[types.NamespacedName]
+func (c *Controller) Run(ctx context.Context, workers int) error {
 	if c.ran.Swap(true) {
-		return left, errors.New("controller: Run may be called only once; make a new Controller")
+		return errors.New("controller: Run may be called only once; make a new Controller")
 	}
 	// The cache outlives ctx: what is still queued then must see the pods as they are.
 	group, err := informer.NewGroup(c.pods)
 	if err != nil {
-		return left, err
-	}
-	err = group.Run(ctx, func(ctx context.Context) (err error) {
-		left, err = c.work(ctx, workers)
 		return err
-	})
+	}
+	err = group.Run(ctx, func(ctx context.Context) error { return c.work(ctx, workers) })
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	return left, err
+	return err
 }
 
-func (c *Controller) work(ctx context.Context, workers int) (left workqueue.Leftovers[types.NamespacedName], err error) {
+func (c *Controller) work(ctx context.Context, workers int) error {
 	// Once the handler is synced, every pod that was there is in the queue.
 	if err := informer.WaitForSync(ctx, c.handler); err != nil {
-		return left, err
+		return err
 	}
 	c.log.Info("the cache is synced", "pods", c.pods.Snapshot().Len(), "workers", workers)
-	caughtUp := c.queue.Barrier()
-	var running sync.WaitGroup
-	defer running.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	running.Go(func() {
-		select {
-		case <-caughtUp:
-			c.log.Info("every pod that was there at the start has been looked at")
-		case <-ctx.Done():
-		}
-	})
 	return workqueue.ProcessWith(ctx, c.queue, c.processOptions(workers), c.sync)
 }
 

@@ -24,9 +24,8 @@ import (
 type Options = demo.Options
 
 type (
-	key       = types.NamespacedName
-	outcome   = workqueue.Outcome[key]
-	leftovers = workqueue.Leftovers[key]
+	key     = types.NamespacedName
+	outcome = workqueue.Outcome[key]
 )
 
 // Run runs the controller and the demo on the API server of cfg. It returns nil if
@@ -47,8 +46,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 		defer context.AfterFunc(ctx, stop)()
 		defer close(s.stopped)
 		// One worker, so that the order of things shows.
-		left, err := s.controller.Run(serving, 1)
-		s.left = left
+		err := s.controller.Run(serving, 1)
 		if errors.Is(err, context.Canceled) {
 			return nil
 		}
@@ -67,7 +65,6 @@ type script struct {
 
 	stop    context.CancelFunc // stops the controller
 	stopped chan struct{}      // closed when it has
-	left    leftovers          // what it did not get to; read after stopped
 
 	mu       sync.Mutex
 	outcomes map[string][]outcome // of each attempt, by pod
