@@ -144,7 +144,7 @@ func ExampleInformer_Seen() {
 	must(err)
 	queue.Add(types.NamespacedName{Namespace: "default", Name: "mine"})
 	must(group.Run(ctx, func(ctx context.Context) error {
-		_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{Workers: 2}, reconcile)
+		err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{Workers: 2}, reconcile)
 		return err
 	}))
 

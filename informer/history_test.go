@@ -34,7 +34,7 @@ func TestBurstAllocatesNoMoreWithAHistory(t *testing.T) {
 	measure := func(recorder *history.Recorder) float64 {
 		const events = 5000
 		inf := recordedInformer(t, recorder)
-		queue := workqueue.New(workqueue.Options[types.NamespacedName]{History: recorder})
+		queue := workqueue.New(workqueue.Options[types.NamespacedName]{Observe: history.Queue[types.NamespacedName](recorder, "")})
 		var delivered atomic.Int64
 		count := HandlerFunc[*pod](func(Event[*pod]) { delivered.Add(1) })
 		none := func(Event[*pod]) bool { return false }
@@ -71,7 +71,7 @@ func TestBurstAllocatesNoMoreWithAHistory(t *testing.T) {
 // package history, with real handlers.
 func TestHistoryKeepsNoObjectAlive(t *testing.T) {
 	recorder := history.New(history.Options{})
-	queue := workqueue.New(workqueue.Options[types.NamespacedName]{Name: "work", History: recorder})
+	queue := workqueue.New(workqueue.Options[types.NamespacedName]{Name: "work", Observe: history.Queue[types.NamespacedName](recorder, "work")})
 	all, none := func(Event[*pod]) bool { return true }, func(Event[*pod]) bool { return false }
 	handler := &recordedHandler[*pod]{by: newRecording[*pod](recorder, "pods", "enqueue"), next: Handlers(When(all, EnqueueKey[*pod](queue)), When(none, EnqueueKey[*pod](queue)))}
 	gone := make(chan struct{})
@@ -103,7 +103,7 @@ func TestHandlersPassTheReasonOn(t *testing.T) {
 	t.Parallel()
 	recorder := history.New(history.Options{})
 	inf := recordedInformer(t, recorder)
-	queue := workqueue.New(workqueue.Options[types.NamespacedName]{Name: "work", History: recorder, MaxWait: []time.Duration{0, 1}})
+	queue := workqueue.New(workqueue.Options[types.NamespacedName]{Name: "work", Observe: history.Queue[types.NamespacedName](recorder, "work"), MaxWait: []time.Duration{0, 1}})
 	all := func(Event[*pod]) bool { return true }
 	var plain Adder[types.NamespacedName] = adderFunc(func(types.NamespacedName) {})
 	r, err := inf.AddHandler(Handlers(

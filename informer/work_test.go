@@ -174,7 +174,7 @@ func TestSeenParksAKeyUntilTheCacheHasTheWrite(t *testing.T) {
 		var written *pod
 		var runs, ahead int
 		go func() {
-			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Workers: 1}, func(context.Context, string) (workqueue.Result, error) {
+			err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Workers: 1}, func(context.Context, string) (workqueue.Result, error) {
 				runs++
 				if written == nil {
 					written = w.set("a", "x", 1).DeepCopy()

@@ -21,6 +21,7 @@ import (
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 func TestMain(m *testing.M) { exampletest.Main(m) }
@@ -245,7 +246,7 @@ func TestInspectionIsServedWhileTheExampleRuns(t *testing.T) {
 // What an example records, the page tells of a key.
 func TestPageTellsTheStoryOfAKey(t *testing.T) {
 	status := run(t.Context(), "", []string{"-inspect", "127.0.0.1:0"}, &bytes.Buffer{}, &bytes.Buffer{}, func(_ context.Context, env *Env) error {
-		queue := workqueue.New(workqueue.Options[string]{Name: "shown", History: env.History})
+		queue := workqueue.New(workqueue.Options[string]{Name: "shown", Observe: history.Queue[string](env.History, "shown")})
 		require.NoError(t, env.Inspect(inspect.Queue(queue)))
 		queue.Add("default/web")
 		answer, err := http.Get(env.InspectURL() + "?key=default/web&format=text")

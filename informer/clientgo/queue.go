@@ -34,15 +34,17 @@ func FromQueue[T comparable](q *workqueue.RateLimitingQueue[T]) *WorkQueue[T] {
 func newWorkQueue[T comparable](limiter upstream.TypedRateLimiter[T], name string, provider upstream.MetricsProvider, c clock.WithTicker) *WorkQueue[T] {
 	options := workqueue.Options[T]{Name: name}
 	var gauges *gaugeLoop
+	var metrics workqueue.Metrics
 	if provider != nil && name != "" { // client-go has no metrics of unnamed queues either
-		options.Metrics, gauges = bridge(name, provider)
+		metrics, gauges = bridge(name, provider)
+		options.Observe = workqueue.Measure[T](metrics)
 	}
 	if limiter == nil {
 		limiter = workqueue.DefaultControllerRateLimiter[T]()
 	}
 	q := FromQueue(workqueue.NewRateLimiting[T](limiter, options))
 	if !isReal(c) {
-		q.delays = newClockDelays(c, limiter, q.queue, options.Metrics)
+		q.delays = newClockDelays(c, limiter, q.queue, metrics)
 	}
 	if gauges != nil {
 		gauges.run(q.queue.Stats, c)

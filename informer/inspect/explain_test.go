@@ -90,7 +90,7 @@ func newRecorded(t *testing.T, opts reflector.ResourceOptions) *recorded {
 	c.inf, err = informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "maps", History: c.recorder})
 	require.NoError(t, err)
 	c.queue = workqueue.NewRateLimiting(workqueue.Exponential[key](workqueue.ExponentialOptions{Base: 5 * time.Second, Max: time.Hour}),
-		workqueue.Options[key]{Name: "work", History: c.recorder})
+		workqueue.Options[key]{Name: "work", Observe: history.Queue[key](c.recorder, "work")})
 	c.page, err = inspect.New(inspect.Options{History: c.recorder, Show: []inspect.Source{inspect.Informer(c.inf), inspect.Queue(c.queue)}})
 	require.NoError(t, err)
 	return c
@@ -144,7 +144,7 @@ func TestKeyIsExplainedFromTheChangeToTheNextTry(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = workqueue.ProcessWith(stop, c.queue, workqueue.ProcessOptions[key]{}, func(context.Context, key) (workqueue.Result, error) {
+			_ = workqueue.ProcessWith(stop, c.queue, workqueue.ProcessOptions[key]{}, func(context.Context, key) (workqueue.Result, error) {
 				return workqueue.Result{}, errors.New("no quota")
 			})
 		}()
@@ -380,7 +380,7 @@ func TestPromise9WhyNotSaysThatTheHistoryMayBeOverwritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		recorder := history.New(history.Options{Entries: 16}) // one in each ring
-		queue := workqueue.New(workqueue.Options[int]{Name: "work", History: recorder})
+		queue := workqueue.New(workqueue.Options[int]{Name: "work", Observe: history.Queue[int](recorder, "work")})
 		h, err := inspect.New(inspect.Options{History: recorder, Show: []inspect.Source{inspect.Queue(queue)}})
 		require.NoError(t, err)
 		for i := range 1000 {

@@ -48,14 +48,14 @@ func (s stubItem[T]) InspectItem(T) workqueue.ItemInspection[T] { return s.item 
 
 // oneOfEach has each kind of entry, and each field of an object and of an item.
 func oneOfEach(t *testing.T) *inspect.Handler {
-	r := history.New(history.Options{})
+	r := recalling("work", history.Failure{
+		Key: history.Key{Namespace: "default", Name: "web"}, Attempts: 2, Err: errors.New("no quota"), Action: workqueue.Retried,
+		Time: time.Now().Add(-time.Minute), NextAttempt: time.Now().Add(time.Minute),
+	})
 	web := history.Key{Namespace: "default", Name: "web"}
 	handler, queue := &history.Part{Name: "enqueue", Informer: "maps", Kind: "ConfigMap"}, &history.Part{Name: "work"}
 	change := history.Change{Type: uint8(informer.Updated), Origin: uint8(informer.Watch), Old: 8127, New: 8130}
 	for what := history.Received; what <= history.ParkTimedOut; what++ {
-		if name := what.String(); name == "AddedPaused" || name == "Withdrawn" {
-			continue // no queue does that any more
-		}
 		time.Sleep(time.Second)
 		record := history.Record{What: what, Key: web, Part: queue, Duration: 12 * time.Millisecond, Attempt: 1}
 		switch what {
@@ -96,7 +96,6 @@ func oneOfEach(t *testing.T) *inspect.Handler {
 				PriorityClass: 1, Group: "default", Retries: 2, Again: true, QueuedSince: now.Add(-time.Second), RunningSince: now.Add(-2 * time.Second),
 				DelayedUntil: now.Add(time.Minute), ParkedUntil: now.Add(time.Hour),
 			},
-			Failure: &workqueue.Failure[key]{Item: key{Namespace: "default", Name: "web"}, Attempts: 2, Err: errors.New("no quota"), Time: now.Add(-time.Minute), Action: workqueue.Retried, NextAttempt: now.Add(time.Minute)},
 		}}),
 	}})
 	require.NoError(t, err)

@@ -100,7 +100,9 @@ func TestInformerThatIsNotSyncedSaysWhyAndAStoppedOneThatItIs(t *testing.T) {
 func TestQueueThatIsShutDownShowsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Name: "q"}) // keeps no times
-	queue.AddAll([]string{"a", "b"})
+	for _, item := range []string{"a", "b"} {
+		queue.Add(item)
+	}
 	queue.AddAfter("c", time.Hour)
 	_, ok := queue.Get(t.Context())
 	require.True(t, ok)

@@ -21,6 +21,7 @@ import (
 	"github.com/informerkit/informerkit/internal/verify/leaktest"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -148,6 +149,31 @@ func (s stubInformer) Health() informer.Health { return informer.Health(s) }
 type stubReplica sharding.Health
 
 func (s stubReplica) Health() sharding.Health { return sharding.Health(s) }
+
+// recalling returns a recorder that knows failures of a queue, and that three items were done.
+func recalling(queue string, failures ...history.Failure) *history.Recorder {
+	r := history.New(history.Options{Entries: 16})
+	observe := history.Queue[key](r, queue)
+	for _, f := range failures {
+		item := key(f.Key)
+		observe(workqueue.Observation[key]{Step: workqueue.StepOutcome, Item: item, Time: f.Time, Attempt: f.Attempts, Action: f.Action, Err: f.Err})
+		if !f.NextAttempt.IsZero() {
+			observe(workqueue.Observation[key]{Step: workqueue.StepRetry, Item: item, Time: f.Time, Duration: f.NextAttempt.Sub(f.Time)})
+		}
+	}
+	for range 3 {
+		observe(workqueue.Observation[key]{Step: workqueue.StepDone, Item: key{Name: "done"}, Time: time.Now(), Processed: true})
+	}
+	return r
+}
+
+// newHandlerWith is newHandler with a history.
+func newHandlerWith(t *testing.T, r *history.Recorder, show ...inspect.Source) *inspect.Handler {
+	t.Helper()
+	h, err := inspect.New(inspect.Options{History: r, Show: show})
+	require.NoError(t, err)
+	return h
+}
 
 type stubQueue[T comparable] struct {
 	workqueue.Inspection[T]

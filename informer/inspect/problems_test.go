@@ -23,6 +23,7 @@ import (
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // scene is a program in which something may be broken. Run it in a bubble.
@@ -44,9 +45,10 @@ func play(t *testing.T, opts informer.Options[*corev1.ConfigMap], queue workqueu
 		}
 		opts.Name, opts.Logger = "configmaps", slog.New(slog.DiscardHandler)
 		s.inf = newInformer(t, s.server, opts)
-		queue.Name, queue.Times = "orders", true
+		recorder := history.New(history.Options{})
+		queue.Name, queue.Observe = "orders", history.Queue[key](recorder, "orders")
 		s.queue = workqueue.NewRateLimiting(workqueue.Exponential[key](workqueue.ExponentialOptions{Base: time.Second, Max: time.Minute}), queue)
-		s.page = newHandler(t, inspect.Informer(s.inf), inspect.Queue(s.queue))
+		s.page = newHandlerWith(t, recorder, inspect.Informer(s.inf), inspect.Queue(s.queue))
 		f(s)
 		s.queue.ShutDown()
 		s.server.Close()
@@ -61,7 +63,7 @@ func (s *scene) run(d time.Duration, work func(context.Context, key) (workqueue.
 	go func() {
 		defer close(stopped)
 		if work != nil {
-			_, err := workqueue.ProcessWith(ctx, s.queue, workqueue.ProcessOptions[key]{CapturePanics: true, Logger: slog.New(slog.DiscardHandler)}, work)
+			err := workqueue.ProcessWith(ctx, s.queue, workqueue.ProcessOptions[key]{CapturePanics: true, Logger: slog.New(slog.DiscardHandler)}, work)
 			assert.NoError(s, err)
 		}
 	}()
@@ -214,7 +216,9 @@ func TestPageNamesAStarvedClass(t *testing.T) {
 
 func TestPageNamesWhatHoldsAQueueUp(t *testing.T) {
 	play(t, informer.Options[*corev1.ConfigMap]{}, workqueue.Options[key]{}, func(s *scene) {
-		s.queue.AddAll([]key{{Name: "a"}, {Name: "b"}})
+		for _, item := range []key{{Name: "a"}, {Name: "b"}} {
+			s.queue.Add(item)
+		}
 		s.run(20*time.Second, nil, func() {
 			s.requireWorst("No worker takes items from queue orders: 2 items are waiting, the oldest for 20s.", "", "Start Process")
 		})
@@ -223,7 +227,9 @@ func TestPageNamesWhatHoldsAQueueUp(t *testing.T) {
 
 func TestPageNamesAWorkerThatHangs(t *testing.T) {
 	play(t, informer.Options[*corev1.ConfigMap]{}, workqueue.Options[key]{}, func(s *scene) {
-		s.queue.AddAll([]key{{Name: "a"}, {Name: "b"}})
+		for _, item := range []key{{Name: "a"}, {Name: "b"}} {
+			s.queue.Add(item)
+		}
 		s.run(10*time.Minute, func(ctx context.Context, _ key) (workqueue.Result, error) {
 			<-ctx.Done()
 			return workqueue.Result{}, nil
@@ -251,14 +257,18 @@ func TestPageNamesAHandlerThatHangs(t *testing.T) {
 func TestPromise3ErrorsOfTheProgram(t *testing.T) {
 	t.Parallel()
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "blue", field.ErrorList{field.Invalid(field.NewPath("data", "color"), "hunter2", "hunter2 is no color")})
-	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{Name: "q", Failing: 5, Failures: []workqueue.Failure[key]{
-		{Item: key{Name: "invalid"}, Err: fmt.Errorf("cannot write: %w", invalid)},
-		{Item: key{Name: "object"}, Err: &workqueue.PanicError{Value: configMap("blue", "hunter2")}},
-		{Item: key{Name: "panic"}, Err: &workqueue.PanicError{Value: invalid}},
-		{Item: key{Name: "rude"}, Err: rudeError{}},
-		{Item: key{Name: "plain"}, Err: errors.New("no quota")},
-	}}}
-	h := newHandler(t, inspect.Queue(queue))
+	var failures []history.Failure
+	for name, err := range map[string]error{
+		"invalid": fmt.Errorf("cannot write: %w", invalid),
+		"object":  &workqueue.PanicError{Value: configMap("blue", "hunter2")},
+		"panic":   &workqueue.PanicError{Value: invalid},
+		"rude":    rudeError{},
+		"plain":   errors.New("no quota"),
+	} {
+		failures = append(failures, history.Failure{Key: history.Key{Name: name}, Err: err, Action: workqueue.Retried})
+	}
+	queue, recorder := stubQueue[key]{Inspection: workqueue.Inspection[key]{Name: "q"}}, recalling("q", failures...)
+	h := newHandlerWith(t, recorder, inspect.Queue(queue))
 	messages := map[string]string{}
 	for _, f := range jsonOf(t, h).Queues[0].Failures.Shown {
 		messages[f.Item] = f.Message
@@ -272,7 +282,7 @@ func TestPromise3ErrorsOfTheProgram(t *testing.T) {
 		assert.NotContains(t, answer, "hunter2")
 	}
 
-	hiding, err := inspect.New(inspect.Options{HideErrors: true, Show: []inspect.Source{inspect.Queue(queue), inspect.Informer(stubInformer{
+	hiding, err := inspect.New(inspect.Options{HideErrors: true, History: recorder, Show: []inspect.Source{inspect.Queue(queue), inspect.Informer(stubInformer{
 		Handlers: []informer.HandlerHealth{{Panics: 1, LastPanicTime: time.Now(), LastPanic: &informer.HandlerPanic{Value: "no quota"}}},
 	})}})
 	require.NoError(t, err)
@@ -298,7 +308,9 @@ func TestPromise4PageOfAMillionKeys(t *testing.T) {
 	for i := range items {
 		items[i] = key{Namespace: "default", Name: "item-" + strconv.Itoa(i)}
 	}
-	queue.AddAll(items)
+	for _, item := range items {
+		queue.Add(item)
+	}
 	h := newHandler(t, inspect.Queue(queue))
 	assert.Less(t, len(page(t, h)), 100_000)
 	best := time.Hour

@@ -30,6 +30,7 @@ import (
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // The numbered promises of the package documentation, one test for each.
@@ -283,12 +284,12 @@ func named(t *testing.T, name string) *inspect.Handler {
 	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{
 		Name: name, Stats: workqueue.Stats{Queued: 1, Running: 1, Delayed: 1, Parked: 1},
 		PriorityClasses: []workqueue.PriorityClassInspection{{Groups: 1}, {QueuedSince: now.Add(-time.Hour)}},
-		Queued:          items, Running: items, Delayed: items, Parked: items, Throughput: make([]int, 30),
-		Failures: []workqueue.Failure[key]{
-			{Item: id, Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Retried},
-			{Item: id, Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Dropped},
-		}, Failing: 2,
+		Queued:          items, Running: items, Delayed: items, Parked: items, Timed: true,
 	}}
+	recorder := recalling(name,
+		history.Failure{Key: history.Key(id), Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Retried},
+		history.Failure{Key: history.Key{Namespace: "x" + name, Name: name + "2"}, Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Dropped},
+	)
 	inf.Ranges = []informer.RangeHealth{{}}
 	inf.Sources[0].FilteredBy = informer.FilteredBy("x" + name)
 	replica := stubReplica{
@@ -296,7 +297,7 @@ func named(t *testing.T, name string) *inspect.Handler {
 		Held: []sharding.PartHealth{{}}, Replicas: []sharding.ReplicaHealth{{Session: "x" + name, Held: 1}}, LastRenewal: now.Add(-time.Hour), Deadline: now,
 		Leases: informer.Health{Sources: inf.Sources},
 	}
-	return newHandler(t, inspect.Informer(inf), inspect.Queue(queue), inspect.Replica(replica))
+	return newHandlerWith(t, recorder, inspect.Informer(inf), inspect.Queue(queue), inspect.Replica(replica))
 }
 
 // skeleton is what remains of a page without its texts and the values of attributes.

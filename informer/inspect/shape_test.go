@@ -23,6 +23,7 @@ import (
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // everything shows each field at least once.
@@ -85,12 +86,7 @@ func everything(t *testing.T) *inspect.Handler {
 			UnfinishedWork: 3 * time.Second, LongestRunning: 3 * time.Second,
 		},
 		PriorityClasses: []workqueue.PriorityClassInspection{{Queued: 24, Groups: 2}, {MaxWait: time.Minute, Queued: 1, Groups: 1, QueuedSince: ago(70 * time.Second)}},
-		Throughput:      []int{0, 3, 5},
-		Failing:         2,
-		Failures: []workqueue.Failure[key]{
-			{Item: key{Namespace: "prod", Name: "later"}, Attempts: 5, Err: errors.New("no quota"), Time: ago(time.Second), Action: workqueue.Retried, NextAttempt: ago(-90 * time.Second)},
-			{Item: key{Namespace: "prod", Name: "broken"}, Attempts: 1, Err: errors.New("no use"), Time: ago(time.Minute), Action: workqueue.Dropped},
-		},
+		Timed:           true,
 		Queued: []workqueue.Item[key]{
 			{Item: key{Namespace: "prod", Name: "web"}, Group: "prod", QueuedSince: ago(200 * time.Millisecond)},
 			{Item: key{Name: "cluster-scoped"}, PriorityClass: 1, Group: "other", Retries: 2, QueuedSince: ago(70 * time.Second)},
@@ -100,7 +96,11 @@ func everything(t *testing.T) *inspect.Handler {
 		Parked:  []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "written"}, Group: "prod", ParkedUntil: ago(-30 * time.Second)}},
 	}}
 	unnamed := stubQueue[string]{}
-	return newHandler(t, inspect.Queue(queue), inspect.Informer(pods), inspect.Queue(unnamed), inspect.Informer(nodes),
+	r := recalling("pods",
+		history.Failure{Key: history.Key{Namespace: "prod", Name: "later"}, Attempts: 5, Err: errors.New("no quota"), Time: ago(time.Second), Action: workqueue.Retried, NextAttempt: ago(-90 * time.Second)},
+		history.Failure{Key: history.Key{Namespace: "prod", Name: "broken"}, Attempts: 1, Err: errors.New("no use"), Time: ago(time.Minute), Action: workqueue.Dropped},
+	)
+	return newHandlerWith(t, r, inspect.Queue(queue), inspect.Informer(pods), inspect.Queue(unnamed), inspect.Informer(nodes),
 		inspect.Informer(shards), inspect.Replica(replica), inspect.Replica(leader))
 }
 

@@ -154,10 +154,7 @@ var shown = map[reflect.Type]map[string]string{
 		"Delayed":         "- the same",
 		"Parked":          "- the same",
 		"Running":         "- the same",
-		"PausedGroups":    "- the same",
-		"Failures":        "- items, each by itself",
-		"Failing":         "workqueue_failing",
-		"Throughput":      "workqueue_work_duration_seconds",
+		"Timed":           "- an option",
 	},
 }
 
@@ -194,7 +191,7 @@ func TestSeriesDoNotGrowWithTheNumberOfObjects(t *testing.T) {
 		metrics, registry := newMetrics(t)
 		series, err := metrics.Queue("pods")
 		require.NoError(t, err)
-		queue := workqueue.New(workqueue.Options[int]{Metrics: series})
+		queue := workqueue.New(workqueue.Options[int]{Observe: workqueue.Measure[int](series)})
 		series.Attach(queue)
 		health := troubled()
 		for i := range n {

@@ -27,7 +27,7 @@
 //	...
 //	series, err := provider.Queue("pods")
 //	...
-//	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Metrics: series})
+//	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Observe: workqueue.Measure[types.NamespacedName](series)})
 //	series.Attach(queue) // for the metrics that are read at a scrape
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //

@@ -41,7 +41,7 @@ func Example() {
 	must(err)
 	series, err := provider.Queue("configmaps")
 	must(err)
-	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Metrics: series})
+	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Observe: workqueue.Measure[types.NamespacedName](series)})
 	series.Attach(queue)
 	handler, err := inf.AddHandler(informer.EnqueueKey[*corev1.ConfigMap](queue), informer.HandlerOptions{Name: "enqueue"})
 	must(err)

@@ -40,7 +40,7 @@ func TestScrapeOverHTTP(t *testing.T) {
 
 	series, err := metrics.Queue("configmaps")
 	require.NoError(t, err)
-	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Metrics: series})
+	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Observe: workqueue.Measure[types.NamespacedName](series)})
 	series.Attach(queue)
 	inf := newInformer(t, server, metrics, "configmaps")
 	handler, err := inf.AddHandler(informer.EnqueueKey[*corev1.ConfigMap](queue), informer.HandlerOptions{Name: "enqueue"})
@@ -226,7 +226,7 @@ func TestScrapesWhileEverythingComesAndGoes(t *testing.T) {
 				if !assert.NoError(t, err) {
 					return
 				}
-				queue := workqueue.New(workqueue.Options[int]{Metrics: series})
+				queue := workqueue.New(workqueue.Options[int]{Observe: workqueue.Measure[int](series)})
 				series.Attach(queue)
 				queue.Add(i)
 				queue.ShutDown()

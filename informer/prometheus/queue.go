@@ -42,7 +42,7 @@ func newQueues() *queues {
 
 		running: gauge("workqueue_running", "Items that are handed out and not done."),
 		delayed: gauge("workqueue_delayed", "Items that wait for their delay to end: retries, and requeues after a time."),
-		failing: gauge("workqueue_failing", "Items whose last processing failed and that have not succeeded since, up to 256."),
+		failing: gauge("workqueue_failing", "Items that were added with a rate limit and have not succeeded since: they failed last time and are tried again."),
 		parked:  gauge("workqueue_parked", "Items that are held back until a condition is met, such as a cache having seen a write."),
 
 		dropped:  total("workqueue_dropped_total", "Items that were dropped after a failure and are not retried."),

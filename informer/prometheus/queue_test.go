@@ -24,7 +24,7 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 		series, err := metrics.Queue("pods")
 		require.NoError(t, err)
 		limiter := workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Minute})
-		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{Metrics: series})
+		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{Observe: workqueue.Measure[string](series)})
 		defer queue.ShutDown()
 		series.Attach(queue)
 
@@ -49,7 +49,9 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 			`workqueue_work_duration_seconds_sum{name="pods"}`:         0,
 		}, scrape(t, registry).about(`name="pods"`), "before anything has happened")
 
-		queue.AddAll([]string{"a", "b", "c", "b"}) // b is one request
+		for _, item := range []string{"a", "b", "c", "b"} {
+			queue.Add(item)
+		} // b is one request
 		time.Sleep(2 * time.Second)
 		take(t, queue, "a")
 		time.Sleep(3 * time.Second)
@@ -109,12 +111,14 @@ func TestQueueShowsClassesAndFailures(t *testing.T) {
 		require.NoError(t, err)
 		limiter := workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Hour, Max: time.Hour})
 		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{
-			Metrics: series, MaxWait: []time.Duration{0, 30 * time.Second},
+			Observe: workqueue.Measure[string](series), MaxWait: []time.Duration{0, 30 * time.Second},
 		})
 		series.Attach(queue)
 		queue.PriorityClass(1).Add("bulk1")
 		queue.PriorityClass(1).Add("bulk2")
-		queue.AddAll([]string{"urgent"})
+		for _, item := range []string{"urgent"} {
+			queue.Add(item)
+		}
 		time.Sleep(time.Minute)
 		scrape(t, registry).includes(t, page{
 			`workqueue_class_depth{class="0",name="pods"}`:            1,
@@ -124,7 +128,7 @@ func TestQueueShowsClassesAndFailures(t *testing.T) {
 			`workqueue_class_max_wait_seconds{class="1",name="pods"}`: 30,
 		})
 		stop := run(t, func(ctx context.Context) error {
-			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
+			err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
 				func(_ context.Context, item string) (workqueue.Result, error) {
 					if item == "urgent" {
 						return workqueue.Result{}, assert.AnError
@@ -154,9 +158,11 @@ func TestQueueShowsDroppedItemsAndShutdownLosses(t *testing.T) {
 		metrics, registry := newMetrics(t)
 		series, err := metrics.Queue("pods")
 		require.NoError(t, err)
-		queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Metrics: series})
+		queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Observe: workqueue.Measure[string](series)})
 		series.Attach(queue)
-		queue.AddAll([]string{"a", "b"})
+		for _, item := range []string{"a", "b"} {
+			queue.Add(item)
+		}
 		for i := range 3 {
 			queue.AddAfter(fmt.Sprint("later", i), time.Hour)
 		}
@@ -171,7 +177,7 @@ func TestQueueShowsDroppedItemsAndShutdownLosses(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
+		err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
 			func(context.Context, string) (workqueue.Result, error) {
 				return workqueue.Result{}, workqueue.Terminal(assert.AnError)
 			})
@@ -221,7 +227,7 @@ func TestQueueEndsWithItsRecorder(t *testing.T) {
 	require.NoError(t, err)
 	other, err := metrics.Queue("nodes")
 	require.NoError(t, err)
-	queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Metrics: series})
+	queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Observe: workqueue.Measure[string](series)})
 	series.Attach(queue)
 	queue.Add("a")
 	queue.ShutDown()

@@ -15,7 +15,7 @@
 //		Name: "my-controller", Namespace: "my-namespace", Parts: 1, // one part: a leader
 //		Work: func(ctx context.Context, part *sharding.Part) error {
 //			queue := ... // filled by the handler of an informer that is synced already
-//			_, err := workqueue.ProcessWith(ctx, queue, options, sharding.Guard(part, reconcile))
+//			err := workqueue.ProcessWith(ctx, queue, options, sharding.Guard(part, reconcile))
 //			return err
 //		},
 //	})

@@ -45,7 +45,7 @@ func run(cfg *rest.Config, name string, works chan<- string) (stop func(), err e
 		Work: func(ctx context.Context, part *sharding.Part) error {
 			queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{})
 			queue.Add(types.NamespacedName{Namespace: "default", Name: "web"})
-			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{StopTimeout: time.Second},
+			err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{StopTimeout: time.Second},
 				sharding.Guard(part, func(_ context.Context, key types.NamespacedName) (workqueue.Result, error) {
 					works <- fmt.Sprint(name, " reconciles ", key)
 					return workqueue.Result{}, nil

@@ -264,7 +264,7 @@ func TestGateReturnsWhatItRemembersAfterAShutdown(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[Key]{Logger: slog.New(slog.DiscardHandler)}, func(ctx context.Context, key Key) (workqueue.Result, error) {
+			err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[Key]{Logger: slog.New(slog.DiscardHandler)}, func(ctx context.Context, key Key) (workqueue.Result, error) {
 				return g.pass(ctx, key, func(_ context.Context, _ *Part, key Key) (workqueue.Result, error) {
 					processed = append(processed, key)
 					return workqueue.Result{RequeueAfter: time.Hour}, nil
@@ -306,7 +306,7 @@ func TestDroppedKeysDoNotStayInTheQueue(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[Key]{Logger: slog.New(slog.DiscardHandler)}, func(ctx context.Context, key Key) (workqueue.Result, error) {
+			err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[Key]{Logger: slog.New(slog.DiscardHandler)}, func(ctx context.Context, key Key) (workqueue.Result, error) {
 				return g.pass(ctx, key, func(context.Context, *Part, Key) (workqueue.Result, error) {
 					calls++
 					switch key.Name {

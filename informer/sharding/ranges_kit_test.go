@@ -161,7 +161,7 @@ func (w *rangedWorld) prepare() *rangedReplica {
 	r.reader = &slowReader{RangeReader: r.inf}
 	r.ranges, err = NewRanges(cfg, RangesOptions[*corev1.ConfigMap]{
 		Options: Options{Name: "group", Namespace: "default", Identity: r.name, Parts: w.parts, Logger: log},
-		Objects: r.inf, Reader: r.reader, Queue: workqueue.Options[Key]{Metrics: &r.adds},
+		Objects: r.inf, Reader: r.reader, Queue: workqueue.Options[Key]{Observe: workqueue.Measure[Key](&r.adds)},
 	})
 	require.NoError(w.t, err)
 	w.all = append(w.all, r)

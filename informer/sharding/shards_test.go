@@ -169,7 +169,7 @@ func (s *shard) work(ctx context.Context, part *sharding.Part) error {
 		return err
 	}
 	defer handler.Remove()
-	_, err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{
+	err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{
 		Workers: 2, StopTimeout: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
 	}, sharding.Guard(part, s.reconcile))
 	return err

@@ -328,7 +328,7 @@ func TestReportThatHangsIsAFailure(t *testing.T) {
 
 func TestSecondRunIsRefused(t *testing.T) {
 	inBubble(t, nil, func(d *desk) {
-		_, err := d.c.Run(t.Context(), 1)
+		err := d.c.Run(t.Context(), 1)
 		assert.ErrorContains(t, err, "only once")
 	})
 }

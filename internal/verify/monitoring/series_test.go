@@ -108,7 +108,7 @@ func live(t *testing.T) exported {
 		require.NoError(t, err)
 		series, err := metrics.Queue("configmaps")
 		require.NoError(t, err)
-		queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Name: "configmaps", Metrics: series, MaxWait: []time.Duration{0, time.Minute}})
+		queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Name: "configmaps", Observe: workqueue.Measure[string](series), MaxWait: []time.Duration{0, time.Minute}})
 		series.Attach(queue)
 		_, err = inf.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{AddFunc: func(c *corev1.ConfigMap, _ bool) { queue.Add(c.Name) }}, informer.HandlerOptions{Name: "enqueue"})
 		require.NoError(t, err)
@@ -135,7 +135,7 @@ func live(t *testing.T) exported {
 		go func() { assert.NoError(t, ranged.Run(ctx)) }()
 		go func() {
 			defer close(worked)
-			_, err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: silent},
+			err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: silent},
 				func(context.Context, string) (workqueue.Result, error) {
 					return workqueue.Result{}, errors.New("no quota")
 				})

@@ -95,7 +95,7 @@ func (r *replica) work(ctx context.Context, part *sharding.Part) error {
 	defer handler.Remove()
 	r.board.began(part.Index, r, time.Since(added))
 	defer r.board.ended(part.Index, r)
-	_, err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{
+	err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[types.NamespacedName]{
 		Workers: 2, StopTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
 	}, sharding.Guard(part, r.reconcile))
 	return err
