@@ -17,6 +17,7 @@ import (
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/internal/verify/browser"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 func quote(s string) string {
@@ -26,20 +27,22 @@ func quote(s string) string {
 
 // program serves a page that a test changes while it is open.
 type program struct {
-	queue  atomic.Pointer[stubQueue]
-	broken atomic.Bool
-	asked  atomic.Int64
-	url    string
+	queue   atomic.Pointer[stubQueue]
+	observe workqueue.Observer[key] // of the queue
+	broken  atomic.Bool
+	asked   atomic.Int64
+	url     string
 }
 
 func (p *program) InspectUpTo(n int) workqueue.Inspection[key] { return p.queue.Load().InspectUpTo(n) }
 
 func newProgram(t *testing.T) *program {
 	t.Helper()
-	p := &program{}
-	p.set(func(*stubQueue) {})
+	recorder := history.New(history.Options{})
+	p := &program{observe: history.Queue[key](recorder, "replicasets")}
+	p.set(0)
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
-	h, err := inspect.New(inspect.Options{Show: []inspect.Source{pods(ago), inspect.Queue(p)}})
+	h, err := inspect.New(inspect.Options{History: recorder, Show: []inspect.Source{pods(ago), inspect.Queue(p)}})
 	require.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.asked.Add(1)
@@ -53,17 +56,16 @@ func newProgram(t *testing.T) *program {
 	return p
 }
 
-// set changes the queue of the program.
-func (p *program) set(change func(*stubQueue)) {
+// set makes an item of the queue fail for so many times in a row, which is a problem that makes
+// the page grow at its top, or succeed with 0.
+func (p *program) set(attempts int) {
 	q := replicasets(func(d time.Duration) time.Time { return time.Now().Add(-d) })
-	change(&q)
+	if attempts == 0 {
+		p.observe(workqueue.Observation[key]{Step: workqueue.StepOutcome, Item: pod("web"), Time: time.Now(), Action: workqueue.Succeeded})
+	} else {
+		fails(p.observe, "web", attempts, 0, time.Hour, errors.New("exceeded quota"))
+	}
 	p.queue.Store(&q)
-}
-
-// fail gives the queue a problem: the page grows at its top.
-func fail(q *stubQueue) {
-	q.Failures = []workqueue.Failure[key]{{Item: pod("web"), Attempts: 14, Err: errors.New("exceeded quota"), Time: time.Now(), Action: workqueue.Retried}}
-	q.Failing = 1
 }
 
 const seesFailure = `document.querySelector("#verdict .sentence").textContent.includes("shop/web failed 14 times in a row")`
@@ -83,7 +85,7 @@ func TestRefreshKeepsThePlace(t *testing.T) {
 	}
 	before := place()
 
-	p.set(fail)
+	p.set(14)
 	require.NoError(t, tab.Until(seesFailure))
 	var same bool
 	require.NoError(t, tab.Eval(`window.loaded === "once" && window.mark === document.getElementById("terms") && window.mark.open`, &same))
@@ -95,7 +97,7 @@ func TestRefreshKeepsThePlace(t *testing.T) {
 	require.NoError(t, tab.Until(`document.getElementById("announce").textContent.includes("shop/web failed 14 times")`))
 	require.NoError(t, tab.Until(`document.title.startsWith("Warning")`))
 
-	p.set(func(*stubQueue) {})
+	p.set(0)
 	require.NoError(t, tab.Until("!"+seesFailure))
 	require.NoError(t, tab.Until(fmt.Sprintf(`Math.abs(document.getElementById("terms").getBoundingClientRect().top - %f) < 3`, before)))
 	assert.Empty(t, violations(t, tab), "after the page has changed")
@@ -106,11 +108,11 @@ func TestRefreshKeepsThePlace(t *testing.T) {
 func TestFocusMovesWithItsCard(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	p.set(fail)
+	p.set(14)
 	tab := open(t, browser.Screen{Width: 1280, Height: 900}, p.url)
 	tabTo(t, tab, "#verdict a")
 	require.NoError(t, tab.Eval(`window.mark = document.activeElement`, nil))
-	p.set(func(q *stubQueue) { fail(q); q.Failures[0].Attempts = 15 })
+	p.set(15)
 	require.NoError(t, tab.Until(`document.querySelector("#verdict .sentence").textContent.includes("15 times")`))
 	var same bool
 	require.NoError(t, tab.Eval(`document.activeElement === window.mark`, &same))
@@ -126,7 +128,7 @@ func TestSelectionHoldsTheUpdate(t *testing.T) {
 	p := newProgram(t)
 	tab := open(t, browser.Screen{Width: 1280, Height: 900}, p.url)
 	require.NoError(t, tab.Eval(`getSelection().selectAllChildren(document.querySelector("#verdict .sentence"))`, nil))
-	p.set(fail)
+	p.set(14)
 	asked := p.asked.Load()
 	require.NoError(t, tab.Eval(`new Promise(function (done) { setTimeout(done, 2500); })`, nil)) // a period, and some
 	assert.Equal(t, asked, p.asked.Load())
@@ -141,7 +143,7 @@ func TestPauseByKeyboard(t *testing.T) {
 	tabTo(t, tab, "#pause")
 	require.NoError(t, tab.Press("Enter"))
 	require.NoError(t, tab.Until(`document.getElementById("pause").textContent === "Resume updates"`))
-	p.set(fail)
+	p.set(14)
 	asked := p.asked.Load()
 	require.NoError(t, tab.Eval(`new Promise(function (done) { setTimeout(done, 2500); })`, nil))
 	assert.LessOrEqual(t, p.asked.Load(), asked+1, "one may have been under way")
@@ -171,7 +173,7 @@ func TestLinksByKeyboard(t *testing.T) {
 	for _, noScript := range []bool{false, true} {
 		p := newProgram(t)
 		tab := open(t, browser.Screen{Width: 1280, Height: 900, NoScript: noScript}, p.url)
-		p.set(fail)
+		p.set(14)
 		tabTo(t, tab, `nav a[href="?format=html"]`)
 		require.NoError(t, tab.Press("Enter"))
 		require.NoError(t, tab.Until(`location.search === "?format=html" && `+seesFailure))

@@ -38,7 +38,7 @@ var forbiddenScene = scene{name: "forbidden", show: forbidden}
 var scenes = []scene{
 	{name: "healthy", show: healthy},
 	forbiddenScene,
-	{name: "failing", show: failing},
+	{name: "failing", show: failing, play: threeFail},
 	{name: "explained", query: "&key=shop/web", show: explained, play: webFails},
 }
 
@@ -101,7 +101,7 @@ func replicasets(ago func(time.Duration) time.Time) stubQueue {
 		Name:            "replicasets",
 		Stats:           workqueue.Stats{Queued: 2, Running: 1, Delayed: 1, Added: 9122, Retried: 3, UnfinishedWork: 8 * time.Millisecond, LongestRunning: 8 * time.Millisecond},
 		PriorityClasses: []workqueue.PriorityClassInspection{{Queued: 2, QueuedSince: ago(14 * time.Millisecond)}},
-		Throughput:      []int{12, 14, 9, 22, 31, 28, 17, 12, 11, 13, 12, 0, 0, 4, 8, 12, 14, 16, 12, 11, 15, 48, 62, 40, 21, 12, 11, 12, 9, 4},
+		Timed:           true,
 		Running:         []workqueue.Item[key]{{Item: pod("cart"), RunningSince: ago(8 * time.Millisecond)}},
 		Queued:          []workqueue.Item[key]{{Item: pod("checkout"), QueuedSince: ago(14 * time.Millisecond)}, {Item: pod("catalogue"), QueuedSince: ago(3 * time.Millisecond)}},
 		Delayed:         []workqueue.Item[key]{{Item: pod("certificate-renewal"), DelayedUntil: ago(-40 * time.Minute)}},
@@ -117,7 +117,7 @@ func forbidden(ago func(time.Duration) time.Time) []inspect.Source {
 	err := errors.New(`cannot list replicasets.apps at https://kubernetes.default.svc:443: replicasets.apps is forbidden: ` +
 		`User "system:serviceaccount:shop-production-europe-west:replicaset-controller" cannot list resource "replicasets" in API group "apps" at the cluster scope`)
 	idle := replicasets(ago)
-	idle = stubQueue{Name: idle.Name, PriorityClasses: []workqueue.PriorityClassInspection{{}}, Throughput: make([]int, 30)}
+	idle = stubQueue{Name: idle.Name, PriorityClasses: []workqueue.PriorityClassInspection{{}}, Timed: true}
 	return []inspect.Source{pods(ago), inspect.Queue(idle), show(informer.Health{
 		Name: "replicasets.apps",
 		Sources: []informer.SourceHealth{{Reflector: reflector.Health{
@@ -128,18 +128,44 @@ func forbidden(ago func(time.Duration) time.Time) []inspect.Source {
 	})}
 }
 
+const longName = "a-deployment-whose-name-is-as-long-as-names-may-be-so-that-it-has-to-be-wrapped-somewhere-7d4b9c6f5"
+
+// fails notes a failure of an item of the queue replicasets.
+func fails(observe workqueue.Observer[key], name string, attempts int, ago, next time.Duration, err error) {
+	o := workqueue.Observation[key]{
+		Step: workqueue.StepOutcome, Item: pod(name), Time: time.Now().Add(-ago), Attempt: attempts, Action: workqueue.Retried, Err: err,
+	}
+	if next == 0 {
+		o.Action = workqueue.Dropped
+	}
+	observe(o)
+	if next > 0 {
+		o.Step, o.Duration = workqueue.StepRetry, ago+next
+		observe(o)
+	}
+}
+
+// threeFail records the failures of the queue replicasets, and what it has done in five minutes.
+func threeFail() *history.Recorder {
+	r := history.New(history.Options{})
+	observe := history.Queue[key](r, "replicasets")
+	for _, n := range []int{12, 14, 9, 22, 31, 28, 17, 12, 11, 13, 12, 0, 0, 4, 8, 12, 14, 16, 12, 11, 15, 48, 62, 40, 21, 12, 11, 12, 9, 4} {
+		time.Sleep(history.ThroughputPeriod)
+		for range n {
+			observe(workqueue.Observation[key]{Step: workqueue.StepDone, Item: pod("done"), Time: time.Now(), Processed: true})
+		}
+	}
+	fails(observe, "web", 14, 4*time.Second, 38*time.Second, errors.New(`creating a pod: Post "https://10.0.0.1/api/v1/namespaces/shop/pods": admission webhook "quota.example.com" denied the request: exceeded quota: compute, requested: limits.cpu=4, used: limits.cpu=62, limited: limits.cpu=64`))
+	fails(observe, longName, 3, 9*time.Second, 2*time.Second, errors.New("no such image"))
+	fails(observe, "legacy", 1, 11*time.Minute, 0, workqueue.Terminal(errors.New("the selector is empty")))
+	return r
+}
+
 // failing is a controller with trouble in its queue, and keys of all lengths.
 func failing(ago func(time.Duration) time.Time) []inspect.Source {
 	q := replicasets(ago)
 	q.Stats.Queued, q.Stats.Delayed, q.Stats.Parked, q.Stats.Retried, q.Stats.Dropped, q.Stats.ParkTimeouts = 41, 2, 1, 214, 1, 2
-	long := pod("a-deployment-whose-name-is-as-long-as-names-may-be-so-that-it-has-to-be-wrapped-somewhere-7d4b9c6f5")
-	q.Failures = []workqueue.Failure[key]{
-		{Item: pod("web"), Attempts: 14, Time: ago(4 * time.Second), Action: workqueue.Retried, NextAttempt: ago(-38 * time.Second),
-			Err: errors.New(`creating a pod: Post "https://10.0.0.1/api/v1/namespaces/shop/pods": admission webhook "quota.example.com" denied the request: exceeded quota: compute, requested: limits.cpu=4, used: limits.cpu=62, limited: limits.cpu=64`)},
-		{Item: long, Attempts: 3, Time: ago(9 * time.Second), Action: workqueue.Retried, Err: errors.New("no such image"), NextAttempt: ago(-2 * time.Second)},
-		{Item: pod("legacy"), Attempts: 1, Time: ago(11 * time.Minute), Action: workqueue.Dropped, Err: workqueue.Terminal(errors.New("the selector is empty"))},
-	}
-	q.Failing = len(q.Failures)
+	long := pod(longName)
 	q.PriorityClasses = []workqueue.PriorityClassInspection{{Queued: 1, Groups: 1, QueuedSince: ago(14 * time.Millisecond)}, {MaxWait: 30 * time.Second, Queued: 40, Groups: 12, QueuedSince: ago(95 * time.Second)}}
 	for i := range 18 {
 		q.Queued = append(q.Queued, workqueue.Item[key]{Item: pod(fmt.Sprint("bulk-", i)), PriorityClass: 1, Group: "shop", QueuedSince: ago(95*time.Second - time.Duration(i)*time.Second)})
@@ -152,6 +178,9 @@ func failing(ago func(time.Duration) time.Time) []inspect.Source {
 // webFails records a life of shop/web that ends badly.
 func webFails() *history.Recorder {
 	r := history.New(history.Options{})
+	defer func() {
+		fails(history.Queue[key](r, "replicasets"), "web", 14, 4*time.Second, 38*time.Second, errors.New("exceeded quota: compute"))
+	}()
 	web := history.Key{Namespace: "shop", Name: "web"}
 	handler, queue := &history.Part{Name: "enqueue-owner", Informer: "pods", Kind: "Pod"}, &history.Part{Name: "replicasets"}
 	note := func(after time.Duration, what history.What, fill func(*history.Record)) {
@@ -186,9 +215,8 @@ func webFails() *history.Recorder {
 // explained is the controller in which shop/web fails.
 func explained(ago func(time.Duration) time.Time) []inspect.Source {
 	q := replicasets(ago)
-	failure := workqueue.Failure[key]{Item: pod("web"), Attempts: 14, Err: errors.New("exceeded quota: compute"), Time: ago(4 * time.Second), Action: workqueue.Retried, NextAttempt: ago(-38 * time.Second)}
 	return []inspect.Source{pods(ago), inspect.Queue(oneItem{q, workqueue.ItemInspection[key]{
-		Queue: q.Name, Item: workqueue.Item[key]{Item: pod("web"), Retries: 14, DelayedUntil: ago(-38 * time.Second)}, Failure: &failure,
+		Queue: q.Name, Item: workqueue.Item[key]{Item: pod("web"), Retries: 14, DelayedUntil: ago(-38 * time.Second)},
 	}})}
 }
 
