@@ -152,7 +152,7 @@ func (s stubReplica) Health() sharding.Health { return sharding.Health(s) }
 
 // recalling returns a recorder that knows failures of a queue, and that three items were done.
 func recalling(queue string, failures ...history.Failure) *history.Recorder {
-	r := history.New(history.Options{Entries: 16})
+	r := history.New(history.Options{})
 	observe := history.Queue[key](r, queue)
 	for _, f := range failures {
 		item := key(f.Key)

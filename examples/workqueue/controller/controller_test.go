@@ -344,7 +344,7 @@ func TestWithoutAListenerReportsAreLogged(t *testing.T) {
 		require.NoError(t, err)
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		_, err = c.Run(ctx, 1)
+		err = c.Run(ctx, 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Contains(t, log.String(), "pod default/a is Running")
 	})

@@ -253,8 +253,7 @@ func TestWorkqueueExampleRunsUnderItsRights(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = c.Run(ctx, 1)
-		return err
+		return c.Run(ctx, 1)
 	}, func(context.Context, *rest.Config) {})
 }
 

@@ -59,10 +59,7 @@ func runWorkqueue(t *testing.T, cp *controlplane.ControlPlane, namespace string)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() {
-		_, err := c.Run(ctx, 4)
-		ended <- err
-	}()
+	go func() { ended <- c.Run(ctx, 4) }()
 	t.Cleanup(func() {
 		cancel()
 		assert.ErrorIs(t, <-ended, context.Canceled)
