@@ -44,59 +44,55 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 		switch {
 		case old == new:
 		case old == nil || new == nil || old.shared != new.shared:
-			// Another indexer has another hash seed, so the same key is at another place
-			// in its trie and structures cannot be compared.
+			// Another indexer has other numbers for the same keys.
 			diffSlow(old, new, yield)
 		default:
-			if moved, more := diffOld(old, new, yield); more {
-				diffAdded(old, new, moved, yield)
-			}
+			diffFast(old, new, yield)
 		}
 	}
 }
 
-// diffOld yields what became of the objects of old: the changes of type Updated and
-// Deleted. It returns the numbers in new of objects that had another before, and whether
-// yield never returned false.
+// diffFast compares two snapshots of one indexer by number.
+func diffFast[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
+	diffRecords(old, new, func(_ uint32, was, now *record[T]) bool {
+		if was != nil && now != nil && was.key == now.key {
+			return yield(Change[T]{Type: Updated, Key: was.key, Old: was.obj, New: now.obj})
+		}
+		// Here the object with a number went, or one came, or both. One that was deleted and
+		// created again has another number now: both are a difference, and the old one counts.
+		if was != nil && !diffDeleted(was, new, yield) {
+			return false
+		}
+		if now == nil {
+			return true
+		}
+		if r, _ := old.lookup(now.key, hash(old.shared, now.key)); r != nil {
+			return true
+		}
+		return yield(Change[T]{Type: Added, Key: now.key, New: now.obj})
+	})
+}
+
+// diffDeleted yields what became of an object that does not have its number any more.
+func diffDeleted[T Object](was *record[T], new *Snapshot[T], yield func(Change[T]) bool) bool {
+	now, _ := new.lookup(was.key, hash(new.shared, was.key))
+	switch {
+	case now == nil:
+		return yield(Change[T]{Type: Deleted, Key: was.key, Old: was.obj})
+	case identical(was.obj, now.obj):
+		return true
+	default:
+		return yield(Change[T]{Type: Updated, Key: was.key, Old: was.obj, New: now.obj})
+	}
+}
+
+// diffRecords calls yield for each number that has another record in new than in old, until
+// it returns false.
 //
 // Equality is identity of pointers. Comparing contents would visit the memory of every
 // changed object, and a Set of another pointer is an update by definition.
-func diffOld[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) (moved map[uint32]struct{}, more bool) {
-	more = pmap.DiffArrays(old.objs, new.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
-		if !d.HasOld {
-			return true
-		}
-		key := d.OldKeys.key(number)
-		now := d.New
-		if !d.HasNew || !d.OldKeys.same(d.NewKeys, number) {
-			// It was deleted. It may have been created again, and has another number then.
-			n, obj, found := new.search(&key, new.shared.hasher.key(&key))
-			if !found {
-				return yield(Change[T]{Type: Deleted, Key: key, Old: d.Old})
-			}
-			if moved == nil {
-				moved = map[uint32]struct{}{}
-			}
-			moved[n] = struct{}{}
-			now = obj
-		}
-		return identical(d.Old, now) || yield(Change[T]{Type: Updated, Key: key, Old: d.Old, New: now})
-	})
-	return moved, more
-}
-
-// diffAdded yields the objects of new whose key is not in old. What has a number that was
-// free, or belonged to another object, is one of those, unless it had another number.
-func diffAdded[T Object](old, new *Snapshot[T], moved map[uint32]struct{}, yield func(Change[T]) bool) {
-	pmap.DiffArrays(old.objs, new.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
-		if !d.HasNew || d.HasOld && d.NewKeys.same(d.OldKeys, number) {
-			return true
-		}
-		if _, had := moved[number]; had {
-			return true
-		}
-		return yield(Change[T]{Type: Added, Key: d.NewKeys.key(number), New: d.New})
-	})
+func diffRecords[T Object](old, new *Snapshot[T], yield func(number uint32, was, now *record[T]) bool) {
+	pmap.Diff(old.objects, new.objects, func(a, b *record[T]) bool { return identical(a.obj, b.obj) && a.key == b.key }, yield)
 }
 
 // diffSlow compares snapshots that share nothing, with a look-up for each object.

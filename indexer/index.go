@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Index describes a way to find objects by values of type K: a function returns
@@ -18,10 +19,6 @@ type Index[T Object, K comparable] struct {
 	values func(dst []K, obj T) ([]K, error)
 	kind   indexKind
 	label  string // the label's key, for byLabel
-	// single promises at most one value per object: an object that is found
-	// under its new value then has no other, and the old version need not be
-	// looked at.
-	single bool
 }
 
 // indexKind separates the built-in indexes that queries can use by themselves from
@@ -43,10 +40,9 @@ const (
 // matter.
 //
 // fn must depend on nothing but the object, must not change it, and must not
-// write to the indexer that calls it. It is called by the writer, for the new version of
-// an object and, if values have changed, for the old one, and by [Indexer.AddIndex], one call at a time
-// for each indexer that has the index; and by [ByIndex] for a snapshot that does not
-// have it. If fn fails or panics, the object is
+// write to the indexer that calls it. It is called by the writer, once for each version of
+// an object, and by [Indexer.AddIndex]; and by [ByIndex] for a snapshot that does not
+// have the index. If fn fails or panics, the object is
 // missing from this index only, and [Snapshot.IndexFailures] has the reason.
 func NewIndex[T Object, K comparable](name string, fn func(obj T) ([]K, error)) *Index[T, K] {
 	x := &Index[T, K]{name: name}
@@ -61,10 +57,9 @@ func NewIndex[T Object, K comparable](name string, fn func(obj T) ([]K, error)) 
 
 // NewSingleIndex returns an index of objects with at most one value each, such
 // as the node of a pod; objects for which fn reports false are not in it. What
-// [NewIndex] says about functions also holds for fn. It is the cheaper kind: fn
-// allocates no slice, and an object that is found under its new value has no other.
+// [NewIndex] says about functions also holds for fn.
 func NewSingleIndex[T Object, K comparable](name string, fn func(obj T) (k K, ok bool)) *Index[T, K] {
-	x := &Index[T, K]{name: name, single: true}
+	x := &Index[T, K]{name: name}
 	if fn != nil {
 		x.values = func(dst []K, obj T) ([]K, error) {
 			if k, ok := fn(obj); ok {
@@ -90,8 +85,91 @@ func (x *Index[T, K]) check() error {
 	return nil
 }
 
-func (x *Index[T, K]) newTable(sh *shared[T]) table[T] {
-	return &indexTable[T, K]{state: &indexState[T, K]{index: x, shared: sh, salt: rand.Uint64()}}
+func (x *Index[T, K]) newTable(sh *shared) table[T] {
+	return &indexTable[T, K]{index: x, shared: sh}
+}
+
+// call runs the index function; whatever it does wrong becomes an error.
+func (x *Index[T, K]) call(dst []K, obj T, maxValues int) (values []K, err error) {
+	// A panic here would otherwise unwind through the writer, in the middle of an update
+	// of several indexes, because of one object that the function did not expect.
+	defer func() {
+		if r := recover(); r != nil {
+			values, err = dst, fmt.Errorf("index function panicked: %v", r)
+		}
+	}()
+	if values, err = x.values(dst, obj); err != nil {
+		return dst, err
+	}
+	if len(values) > maxValues {
+		return dst, fmt.Errorf("index function returned %d values, MaxIndexValues is %d", len(values), maxValues)
+	}
+	return dedupe(values)
+}
+
+// dedupe removes values that occur twice, and rejects those that can never be
+// found again (NaN) or cannot be compared at all, which panics.
+func dedupe[K comparable](values []K) ([]K, error) {
+	out := values[:0]
+	var seen map[K]struct{}
+	if len(values) > fewValues {
+		seen = make(map[K]struct{}, len(values))
+	}
+	for _, k := range values {
+		// Only NaN, or a value that contains one. Such a value can be added to a group
+		// and never found again, so each update would leave a stale number behind.
+		if k != k {
+			return values, fmt.Errorf("index function returned a value that does not equal itself: %v", k)
+		}
+		if seen == nil {
+			if slices.Contains(out, k) {
+				continue
+			}
+		} else {
+			if _, dup := seen[k]; dup {
+				continue
+			}
+			seen[k] = struct{}{}
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// Names of the built-in indexes; that of a label index is followed by the key.
+const (
+	ownerUIDIndexName    = "ownerUID"
+	labelIndexNamePrefix = "label:"
+)
+
+// OwnerUIDIndex finds objects by the UID of each of their owner references.
+func OwnerUIDIndex[T Object]() *Index[T, types.UID] {
+	return &Index[T, types.UID]{
+		name: ownerUIDIndexName,
+		kind: byOwner,
+		values: func(dst []types.UID, obj T) ([]types.UID, error) {
+			for _, ref := range obj.GetOwnerReferences() {
+				dst = append(dst, ref.UID)
+			}
+			return dst, nil
+		},
+	}
+}
+
+// LabelIndex finds objects by the value of the label with that key; objects
+// without the label are not in it. [Snapshot.Select] uses it.
+func LabelIndex[T Object](key string) *Index[T, string] {
+	return &Index[T, string]{
+		name:  labelIndexNamePrefix + key,
+		kind:  byLabel,
+		label: key,
+		values: func(dst []string, obj T) ([]string, error) {
+			if v, ok := obj.GetLabels()[key]; ok {
+				dst = append(dst, v)
+			}
+			return dst, nil
+		},
+	}
 }
 
 // IndexDefinition is an [Index] of any value type; only this package implements
@@ -103,7 +181,7 @@ func (x *Index[T, K]) newTable(sh *shared[T]) table[T] {
 type IndexDefinition[T Object] interface {
 	Name() string
 	check() error
-	newTable(*shared[T]) table[T]
+	newTable(*shared) table[T]
 }
 
 // isNilDefinition reports whether d is nil or a nil *Index.
@@ -132,8 +210,8 @@ func ByIndex[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) iter.S
 	return func(yield func(T) bool) {
 		if t == nil {
 			scan(s, x, func(obj T, values []K) bool { return !slices.Contains(values, k) || yield(obj) })
-		} else if g := t.find(k); g != nil {
-			eachOf(s, g, yield)
+		} else {
+			objectsOf(s.recordsOf(t.groups.numbers(t.shared, k)))(yield)
 		}
 	}
 }
@@ -149,7 +227,7 @@ func IndexLen[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) int {
 		}
 		return n
 	}
-	return t.len(k)
+	return t.groups.numbers(t.shared, k).Len()
 }
 
 // IndexValues iterates over the values that at least one object has in the
@@ -158,7 +236,7 @@ func IndexValues[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) iter.Se
 	t := tableOf(s, x)
 	return func(yield func(K) bool) {
 		if t != nil {
-			t.groups.Each(func(g *group[K]) bool { return yield(g.key) })
+			t.groups.values()(yield)
 			return
 		}
 		seen := map[K]bool{}
@@ -188,7 +266,7 @@ func FindIndex[T Object, K comparable](s *Snapshot[T], name string) (*Index[T, K
 		var k K
 		return nil, fmt.Errorf("%w: %q has no values of type %T", ErrIndexNotFound, name, k)
 	}
-	return t.state.index, nil
+	return t.index, nil
 }
 
 // tableOf returns the snapshot's table of x, nil if it has none. An index of the
@@ -199,7 +277,7 @@ func tableOf[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) *indexTable
 		panic("indexer: query of a nil index; make one with NewIndex and pass it to New or AddIndex")
 	}
 	for _, t := range s.tables {
-		if t, ok := t.(*indexTable[T, K]); ok && t.state.index.same(x) {
+		if t, ok := t.(*indexTable[T, K]); ok && t.index.same(x) {
 			return t
 		}
 	}
@@ -216,16 +294,13 @@ func (x *Index[T, K]) same(y *Index[T, K]) bool {
 func scan[T Object, K comparable](s *Snapshot[T], x *Index[T, K], yield func(T, []K) bool) {
 	// Once per name: a query that looks at all objects is usually made in every
 	// reconcile, and a line for each would hide everything else in the log.
-	if s.shared.noteScan(x.name) {
+	if _, before := s.shared.scanned.LoadOrStore(x.name, true); !before {
 		s.shared.log.Warn("indexer: an index that is not registered was queried, which looks at all objects; pass it to New or AddIndex", "index", x.name)
 	}
-	// A state of its own: the one of a registered index has scratch space for the
-	// writer, and this runs in any number of readers at once.
-	st := &indexState[T, K]{index: x, shared: s.shared}
 	var values []K
 	for obj := range s.All() {
 		var err error
-		if values, err = st.call(values[:0], obj); err == nil && !yield(obj, values) {
+		if values, err = x.call(values[:0], obj, s.shared.maxValues); err == nil && !yield(obj, values) {
 			return
 		}
 	}

@@ -164,24 +164,6 @@ func TestBuiltInIndexesOfOneNameAreTheSame(t *testing.T) {
 	require.Nil(t, tableOf(s, NewSingleIndex("label:app", func(*pod) (string, bool) { return "", false })))
 }
 
-// Between batches the scratch space of an index must not keep values alive.
-func TestIndexForgetsTheValuesItCompared(t *testing.T) {
-	t.Parallel()
-	x := NewIndex("values", func(p *pod) ([]*int, error) {
-		if p.Name == "bad" {
-			return []*int{new(int)}, errUnwilling
-		}
-		one, two := new(int), new(int)
-		return []*int{one, one, one, two}, nil
-	})
-	ix := newIndexer(t, x)
-	s := set(t, ix, newPod("a", "b"), newPod("a", "bad"))
-	st := s.tables[0].(*indexTable[*pod, *int]).state
-	for _, v := range append(st.old[:cap(st.old)], st.new[:cap(st.new)]...) {
-		require.Nil(t, v)
-	}
-}
-
 // The ratio is hundreds if each value is compared with each.
 func TestUpdateOfManyValuesCostsAboutAsMuchAsTheirInsertion(t *testing.T) {
 	const n = 100_000

@@ -6,15 +6,13 @@ import (
 	"hash/maphash"
 	"iter"
 	"log/slog"
-	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer/internal/pmap"
-	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Errors for wrong arguments; test for them with errors.Is.
@@ -29,13 +27,6 @@ var (
 	ErrIndexExists = errors.New("indexer: an index of this name is registered already")
 	// ErrIndexNotFound is returned when an index is not registered.
 	ErrIndexNotFound = errors.New("indexer: index is not registered; pass it to New or AddIndex")
-)
-
-// The ways in which an object can be invalid.
-var (
-	errNilObject = fmt.Errorf("%w: object is nil", ErrInvalidObject)
-	errNoName    = fmt.Errorf("%w: object has no metadata.name", ErrInvalidObject)
-	errLongKey   = fmt.Errorf("%w: metadata.namespace and metadata.name are longer than %d bytes", ErrInvalidObject, maxKey)
 )
 
 // Options configure an [Indexer]. The zero value is ready to use: a store without
@@ -72,52 +63,29 @@ const defaultMaxIndexValues = 10_000
 // Objects are shared with all readers: treat what you get as immutable, and do
 // not change an object after Set. DeepCopy before writing.
 type Indexer[T Object] struct {
-	// writer is held for a whole batch, including its index functions and the deep
-	// copies of the detector. Readers never take it.
+	// writer is held for a whole batch, including its index functions. Readers never
+	// take it.
 	writer sync.Mutex
-	// lookup is used with writer held.
-	lookup lookupWriter
 	// current is stored with writer held. The atomic store also publishes all memory
 	// that the batch wrote: a reader that loads the new pointer sees complete nodes.
-	current atomic.Pointer[Snapshot[T]]
-	// shared is set by New and its pointer never changes. Two snapshots with the same
-	// pointer have the same hash seed, which lets Diff compare their tries node by node.
-	shared *shared[T]
+	current   atomic.Pointer[Snapshot[T]]
+	shared    *shared
+	mutations *detector[T] // nil if off; used with writer held
 }
 
-// shared is what all snapshots of one indexer have in common.
-type shared[T Object] struct {
-	hasher    hasher
+// shared is what all snapshots of one indexer have in common. Its pointer says whether two
+// snapshots are of one indexer.
+type shared struct {
+	seed      maphash.Seed // random, so that names cannot be chosen to collide
+	drop      uint32       // bits of hashes to clear: tests make collisions with it
 	log       *slog.Logger
 	maxValues int
-	direct    bool                     // T is a pointer, and not an interface
-	mutations *detector[T]             // nil if off; used under the writer lock only
-	scanned   atomic.Pointer[sync.Map] // names of the indexes that were queried without being registered; nil: none
+	scanned   sync.Map // names of the indexes that were queried without being registered
 }
 
-// noteScan notes that an index was queried without being registered, and reports whether that
-// is the first time.
-func (sh *shared[T]) noteScan(name string) bool {
-	if sh.scanned.Load() == nil {
-		sh.scanned.CompareAndSwap(nil, new(sync.Map))
-	}
-	_, before := sh.scanned.Load().LoadOrStore(name, true)
-	return !before
-}
-
-// warnChanged logs that the indexes are searched for an object, and the names of those that did not
-// have it where its values are now. There may be none: it may have fewer values than it had.
-func (sh *shared[T]) warnChanged(obj T, indexes ...string) {
-	sh.log.Warn("indexer: an object was changed after it was stored, or an index function is not a function of the object",
-		"object", object.KeyOf(obj).String(), "indexes", indexes)
-}
-
-// pointer returns the object as a plain pointer, or nil if it is none.
-func (sh *shared[T]) pointer(obj T) unsafe.Pointer {
-	if !sh.direct {
-		return nil
-	}
-	return *(*unsafe.Pointer)(unsafe.Pointer(&obj))
+// hash returns the hash of a key or an index value.
+func hash[K comparable](sh *shared, k K) uint32 {
+	return uint32(maphash.Comparable(sh.seed, k)) &^ sh.drop
 }
 
 // New returns an empty indexer. It fails if two indexes have the same name, if
@@ -127,22 +95,20 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if o.MaxIndexValues < 0 {
 		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
 	}
-	sh := &shared[T]{hasher: hasher{seed: maphash.MakeSeed()}, log: o.Logger, maxValues: o.MaxIndexValues, direct: reflect.TypeFor[T]().Kind() == reflect.Pointer}
+	sh := &shared{seed: maphash.MakeSeed(), log: o.Logger, maxValues: o.MaxIndexValues}
 	if sh.log == nil {
 		sh.log = slog.Default()
 	}
 	if sh.maxValues == 0 {
 		sh.maxValues = defaultMaxIndexValues
 	}
-	// The options are checked before anything is registered: an indexer that New returns
-	// is complete.
-	var err error
-	if sh.mutations, err = newDetector[T](o.Mutations, sh.log); err != nil {
+	mutations, err := newDetector[T](o.Mutations, sh.log)
+	if err != nil {
 		return nil, err
 	}
-	ix := &Indexer[T]{shared: sh, lookup: lookupWriter{lookup: emptyLookup, removed: &removal{}, direct: sh.direct}}
+	ix := &Indexer[T]{shared: sh, mutations: mutations}
 	// There is a snapshot from the start, so that readers never have to check for nil.
-	ix.current.Store(&Snapshot[T]{shared: sh, lookup: emptyLookup, removed: ix.lookup.removed})
+	ix.current.Store(&Snapshot[T]{shared: sh})
 	for _, def := range o.Indexes {
 		if err := ix.AddIndex(def); err != nil {
 			return nil, err
@@ -192,9 +158,8 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	}
 	// The table is reachable from this goroutine only until the snapshot with it is
 	// stored, so it can be filled without the lock. A snapshot cannot change meanwhile.
-	t := def.newTable(ix.shared)
-	gen := built.gen + 1
-	t = follow(t, gen, &Snapshot[T]{shared: ix.shared}, built)
+	e := pmap.NewEdit()
+	t := follow(e, def.newTable(ix.shared), &Snapshot[T]{}, built)
 
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
@@ -204,38 +169,24 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	if cur.find(def.Name()) >= 0 {
 		return fmt.Errorf("%w: %q", ErrIndexExists, def.Name())
 	}
-	// The generation says which batch may edit a node in place. It must exceed that of
-	// every published node, and the next batch counts up from it: it then copies the
-	// nodes of this table, which readers can see by then.
-	gen = max(gen, ix.lookup.gen+1)
-	ix.lookup.gen = gen
-	t = follow(t, gen, built, cur)
+	t = follow(e, t, built, cur)
 	next := *cur
-	next.gen = gen
-	// A new slice: the one of cur belongs to snapshots that readers hold. An append to
-	// it could write into an array that another snapshot shares.
-	next.tables = append(append(make([]table[T], 0, len(cur.tables)+1), cur.tables...), t)
-	ix.lookup.signatures = nil // they say nothing of the values in this index
+	// The array of the slice belongs to snapshots that readers hold, hence Clip: an append
+	// in place could write into an array that another snapshot shares.
+	next.tables = append(slices.Clip(cur.tables), t)
 	ix.current.Store(&next)
 	return nil
 }
 
 // follow brings a table from the state from to the state to.
-func follow[T Object](t table[T], gen uint64, from, to *Snapshot[T]) table[T] {
+func follow[T Object](e *pmap.Edit, t table[T], from, to *Snapshot[T]) table[T] {
 	// An index is about numbers. That one may have gone to another object makes no
 	// difference to it.
-	pmap.DiffArrays(from.objs, to.objs, func(number uint32, d *pmap.ArrayDelta[T, keys]) bool {
-		before, after := entry[T]{d.Old, d.HasOld}, entry[T]{d.New, d.HasNew}
-		if before.ok && after.ok && identical(before.obj, after.obj) {
-			return true
-		}
-		if after.ok {
-			t.evaluate(after.obj)
-		}
-		var ok bool
-		if t, _, ok = t.change(gen, number, before, after); !ok {
-			to.shared.warnChanged(before.obj, t.definition().Name())
-			t = t.repair(gen, number, before, after)
+	diffRecords(from, to, func(number uint32, _, now *record[T]) bool {
+		if now == nil {
+			t = t.delete(e, number)
+		} else {
+			t = t.set(e, number, now.key, now.obj)
 		}
 		return true
 	})
@@ -253,11 +204,8 @@ func (ix *Indexer[T]) RemoveIndex(name string) error {
 	if i < 0 {
 		return fmt.Errorf("%w: %q", ErrIndexNotFound, name)
 	}
-	// The generation stays: no node is made here, and every published node is already
-	// older than the next batch.
 	next := *cur
-	next.tables = append(append(make([]table[T], 0, len(cur.tables)-1), cur.tables[:i]...), cur.tables[i+1:]...)
-	ix.lookup.signatures = nil // they are also of the values in this index
+	next.tables = slices.Delete(slices.Clone(cur.tables), i, i+1)
 	ix.current.Store(&next)
 	return nil
 }

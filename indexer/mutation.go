@@ -53,10 +53,11 @@ func (m Mutation) String() string {
 }
 
 // detector watches a sample of the stored objects. All methods are called with
-// the writer lock held. There is none, and not a call of it, where detection is off.
+// the writer lock held. It is nil where detection is off.
 //
-// It runs between Batch and Commit, so that its cost is the writer's: a deep copy for
-// each sampled object, and one comparison per Commit.
+// It runs within Commit, so that its cost is the writer's: a deep copy for each sampled
+// object, and one comparison per Commit. Objects of a batch that is discarded, which no
+// reader has seen, do not reach it.
 type detector[T Object] struct {
 	opts    MutationOptions
 	log     *slog.Logger
@@ -64,9 +65,6 @@ type detector[T Object] struct {
 	samples []sample[T]
 	at      map[types.NamespacedName]int // position in samples
 	next    int                          // position of the sample to compare, or to drop, next
-	// Written objects are copied at Commit, not at Set: those of a batch that is
-	// discarded were never visible to readers.
-	pending []write[T] // writes of the running batch
 	// Collected while the state changes, and reported when that is done, since
 	// OnMutation is the user's code and may panic.
 	found []Mutation // not reported yet
@@ -99,26 +97,22 @@ func newDetector[T Object](o MutationOptions, log *slog.Logger) (*detector[T], e
 	return &detector[T]{opts: o, log: log, at: map[types.NamespacedName]int{}}, nil
 }
 
-// write is one write of a batch, for the detector: after is stored under key now,
-// or nothing is if it is missing.
-type write[T Object] struct {
-	key   types.NamespacedName
-	after entry[T]
-}
-
-// commit follows the writes of the batch, which is published, compares one more
-// sample, and reports. All writes come first, because a report may panic.
-func (d *detector[T]) commit() {
-	for _, w := range d.pending {
+// committed is the hook of Commit. It follows the changes between two published snapshots,
+// which may be the same, compares one more sample, and reports. The changes come first,
+// because a report may panic. A nil detector does nothing.
+func (d *detector[T]) committed(before, after *Snapshot[T]) {
+	if d == nil {
+		return
+	}
+	for c := range Diff(before, after) {
 		// The last chance to compare this version: the store has dropped it.
-		if i, watched := d.at[w.key]; watched {
+		if i, watched := d.at[c.Key]; watched {
 			d.compare(i, true)
 		}
-		if w.after.ok {
-			d.stores(w.key, w.after.obj)
+		if c.Type != Deleted {
+			d.stores(c.Key, c.New)
 		}
 	}
-	d.pending = nil
 	d.step()
 	d.report()
 }
@@ -223,8 +217,8 @@ func (d *detector[T]) drop(i int) {
 func (ix *Indexer[T]) CheckMutations() int {
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
-	if d := ix.shared.mutations; d != nil {
-		return d.all()
+	if ix.mutations == nil {
+		return 0
 	}
-	return 0
+	return ix.mutations.all()
 }

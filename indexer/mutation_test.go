@@ -85,17 +85,16 @@ func TestWatchedObjectsAreSampledAndBounded(t *testing.T) {
 	ix, found, _ := watched(t, MutationOptions{SampleEvery: 3, MaxObjects: 10})
 	pods := numbered(300)
 	set(t, ix, pods[:9]...)
-	require.Len(t, ix.shared.mutations.samples, 3)
+	require.Len(t, ix.mutations.samples, 3)
 	set(t, ix, pods...)
-	require.Len(t, ix.shared.mutations.samples, 10)
-	require.Len(t, ix.shared.mutations.at, 10)
-	require.Empty(t, ix.shared.mutations.pending, "the writes of a batch that has ended")
+	require.Len(t, ix.mutations.samples, 10)
+	require.Len(t, ix.mutations.at, 10)
 	for _, p := range pods {
 		p.Spec.Hostname = "x"
 	}
 	require.Equal(t, 10, ix.CheckMutations())
 	require.Len(t, *found, 10)
-	for _, s := range ix.shared.mutations.samples[:10] {
+	for _, s := range ix.mutations.samples[:10] {
 		require.Nil(t, s.obj, "what is not watched any more is released")
 	}
 }

@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"fmt"
-	"hash/maphash"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -43,30 +42,3 @@ func ParseKey(s string) (types.NamespacedName, error) {
 //
 // The comparison as interfaces compares type and pointer, and reads neither object.
 func identical[T Object](a, b T) bool { return any(a) == any(b) }
-
-// hasher computes the hashes of one indexer. The seed is random, so that
-// object names cannot be chosen to collide.
-type hasher struct {
-	seed maphash.Seed
-	drop uint64 // bits to clear: tests make collisions with it
-}
-
-// str hashes one part of a key. maphash uses the AES instructions of the CPU where it
-// has them, and its result depends on the seed: hashes mean nothing outside of this
-// indexer.
-func (h hasher) str(s string) uint64 { return maphash.String(h.seed, s) &^ h.drop }
-
-// key hashes a key, both strings in one call: a look-up is that short that the processor
-// begins the next one while this one waits for memory.
-func (h hasher) key(k *types.NamespacedName) uint64 {
-	return maphash.Comparable(h.seed, *k) &^ h.drop
-}
-
-// hashNumber hashes the number of an object. Numbers are dense, and nobody can choose
-// them. The factor is odd, so that no two have the same hash.
-func hashNumber(n uint32) uint64 { return uint64(n) * 0x9e3779b97f4a7c15 }
-
-// hashValue hashes an index value.
-func hashValue[K comparable](h hasher, k K) uint64 {
-	return maphash.Comparable(h.seed, k) &^ h.drop
-}

@@ -3,6 +3,7 @@ package indexer
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,40 +21,35 @@ type ReplaceResult struct {
 // all of those, and everything else has been replaced nevertheless. If a key
 // occurs twice, the last one wins.
 func (b *Batch[T]) Replace(objs []T) (ReplaceResult, error) {
-	if b.next == nil {
-		return ReplaceResult{}, ErrBatchEnded
-	}
-	return b.replace(objs, scope[T]{s: b.freeze()})
+	return b.replace(objs, func(string) bool { return true }, (*Snapshot[T]).records)
 }
 
 // ReplaceNamespace is [Batch.Replace] for the objects of one namespace; objects
 // of others are left out and reported. It lets one store follow several lists.
 func (b *Batch[T]) ReplaceNamespace(namespace string, objs []T) (ReplaceResult, error) {
-	if b.next == nil {
-		return ReplaceResult{}, ErrBatchEnded
-	}
-	return b.replace(objs, scope[T]{b.freeze(), namespace, true})
+	return b.replace(objs, func(ns string) bool { return ns == namespace },
+		func(s *Snapshot[T]) iter.Seq[*record[T]] {
+			return s.recordsOf(s.namespaces.numbers(s.shared, namespace))
+		})
 }
 
 // replace first stores what is listed and new, then deletes what is not listed: an
-// object that stays is never missing in between. before is the state to compare with.
-func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
-	var res ReplaceResult
-	var errs []error
+// object that stays is never missing in between. It is about all namespaces or about one, whose
+// objects the function stored returns.
+func (b *Batch[T]) replace(objs []T, about func(namespace string) bool, stored func(*Snapshot[T]) iter.Seq[*record[T]]) (res ReplaceResult, err error) {
+	if b.next == nil {
+		return res, ErrBatchEnded
+	}
 	// The keys of the list decide what is deleted, including those of unchanged objects.
 	listed := make(map[types.NamespacedName]struct{}, len(objs))
+	var errs []error
 	for i, o := range objs {
-		if object.IsNil(o) {
-			errs = append(errs, fmt.Errorf("%w (number %d of the list)", errNilObject, i))
-			continue
+		key, err := keyOf(o)
+		if err == nil && !about(key.Namespace) {
+			err = fmt.Errorf("indexer: %s is not in the namespace to replace", key)
 		}
-		key := object.KeyOf(o)
-		if err := checkKey(key); err != nil {
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%w (number %d of the list)", err, i))
-			continue
-		}
-		if before.one && key.Namespace != before.namespace {
-			errs = append(errs, fmt.Errorf("indexer: %s is not in namespace %q (number %d of the list)", key, before.namespace, i))
 			continue
 		}
 		listed[key] = struct{}{}
@@ -71,47 +67,12 @@ func (b *Batch[T]) replace(objs []T, before scope[T]) (ReplaceResult, error) {
 			res.Added++
 		}
 	}
-	res.Deleted = b.retain(listed, before)
-	return res, errors.Join(errs...)
-}
-
-// retain deletes what is in before and not listed, and counts it.
-func (b *Batch[T]) retain(listed map[types.NamespacedName]struct{}, before scope[T]) (deleted int) {
 	// The iteration is over a frozen state: Delete edits nodes of this batch only.
-	for key := range before.all {
-		if _, ok := listed[key]; ok {
-			continue
-		}
-		if _, existed := b.Delete(key); existed {
-			deleted++
+	for r := range stored(b.freeze()) {
+		if _, ok := listed[r.key]; !ok {
+			b.Delete(r.key)
+			res.Deleted++
 		}
 	}
-	return deleted
-}
-
-// scope is what a Replace is about: a whole snapshot or one namespace of it.
-//
-// Keys are taken from the records rather than from the objects: they are right even if
-// an object was modified after Set.
-type scope[T Object] struct {
-	s         *Snapshot[T]
-	namespace string
-	one       bool
-}
-
-// all iterates over the keys under which objects are stored.
-func (sc scope[T]) all(yield func(types.NamespacedName) bool) {
-	each := func(number uint32, _ T, keys *keys) bool { return yield(keys.key(number)) }
-	if !sc.one {
-		sc.s.objs.Each(each)
-	} else if nb, ok := sc.s.bucket(sc.namespace); ok {
-		nb.runs(func(run []uint32) bool {
-			for _, n := range run {
-				if !yield(sc.s.objs.Keys(n).key(n)) {
-					return false
-				}
-			}
-			return true
-		})
-	}
+	return res, errors.Join(errs...)
 }

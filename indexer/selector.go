@@ -17,7 +17,7 @@ func (s *Snapshot[T]) Select(selector labels.Selector) iter.Seq[T] {
 	}
 	return func(yield func(T) bool) {
 		// A plan that would visit as many objects as there are is not used: a full scan
-		// is sequential within leaves, and needs no look-ups of values.
+		// needs no look-ups of values.
 		p := s.plan(selector, s.Len())
 		if p == nil {
 			s.All()(matching(selector, yield))
@@ -64,8 +64,10 @@ type labelPlan[T Object] struct {
 // An object has one value of a label, so none comes twice.
 func (p *labelPlan[T]) each(yield func(T) bool) {
 	for _, v := range p.values {
-		if g := p.table.find(v); g != nil && !eachOf(p.s, g, yield) {
-			return
+		for r := range p.s.recordsOf(p.table.groups.numbers(p.s.shared, v)) {
+			if !yield(r.obj) {
+				return
+			}
 		}
 	}
 }
@@ -94,7 +96,7 @@ func (s *Snapshot[T]) plan(selector labels.Selector, limit int) (best *labelPlan
 		}
 		values, n := reqs[i].Values().UnsortedList(), 0 // each once
 		for _, v := range values {
-			n += t.len(v)
+			n += t.groups.numbers(s.shared, v).Len()
 		}
 		if n < limit {
 			best, limit = &labelPlan[T]{table: t, s: s, values: values}, n
@@ -109,7 +111,7 @@ func (s *Snapshot[T]) labelTable(key string) *indexTable[T, string] {
 	// An object that failed is in no group, and a query through the index would miss it.
 	// The full scan does not, so the answer stays right at a higher price.
 	for _, t := range s.tables {
-		if t, ok := t.(*indexTable[T, string]); ok && t.state.index.kind == byLabel && t.state.index.label == key && t.failed.Len() == 0 {
+		if t, ok := t.(*indexTable[T, string]); ok && t.index.kind == byLabel && t.index.label == key && t.failed.Len() == 0 {
 			return t
 		}
 	}

@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"iter"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,122 +13,94 @@ import (
 // of goroutines. Iterations are in no particular order.
 type Snapshot[T Object] struct {
 	// For the next state, the writer copies this struct, which is a few words, and edits
-	// the copy. A node of a trie is copied when a batch first touches it; gen says whether
-	// it has been. All fields are therefore constant once the pointer is in
-	// Indexer.current.
+	// the copy. All fields are therefore constant once the pointer is in Indexer.current.
 
-	shared *shared[T]
-	// objs has the objects by number. An object keeps its number until it is deleted, so
+	shared *shared
+	// objects has the objects by number. An object keeps its number until it is deleted, so
 	// an update changes nothing but this array, unless the values of an index change.
-	objs    pmap.Array[T, keys]
-	buckets pmap.Trie[*bucket]
-	// lookup leads from keys to numbers. It was that of the writer when the snapshot was made.
-	lookup *lookup
-	// removed is the last removal that the snapshot has seen. What follows it may be
-	// missing from lookup.
-	removed *removal
-	// Copied before the first write of a batch, see Batch.ownTables. There are few
-	// indexes, and a search by name is linear.
-	tables []table[T] // in the order of registration
+	objects pmap.Array[record[T]]
+	// numbers leads from keys to numbers.
+	numbers pmap.Set[keyNumber]
+	// namespaces is an index that is always there.
+	namespaces groups[string]
+	// tables are the indexes, in the order of registration. There are few, and a search by
+	// name is linear.
+	tables []table[T]
 	rv     string
-	gen    uint64 // of the batch that made it
+}
+
+// record is an object and the key under which it is stored. What is done to the object later
+// does not change that.
+type record[T Object] struct {
+	key types.NamespacedName
+	obj T
+}
+
+// keyNumber leads from the hash of a key to the number of an object, whose record has the key.
+type keyNumber struct{ hash, number uint32 }
+
+// Hash implements [pmap.Element].
+func (k keyNumber) Hash() uint32 { return k.hash }
+
+// lookup returns the record with that key and where it is, or nil.
+func (s *Snapshot[T]) lookup(key types.NamespacedName, hash uint32) (*record[T], keyNumber) {
+	for _, k := range s.numbers.Find(hash) {
+		if k.hash != hash {
+			continue
+		}
+		if r := s.objects.Get(k.number); r.key == key {
+			return r, k
+		}
+	}
+	return nil, keyNumber{}
 }
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
-func (s *Snapshot[T]) Get(key types.NamespacedName) (T, bool) {
-	h := s.shared.hasher.key(&key)
-	if _, object, _ := s.lookup.search(&key, h, s.gen); object != nil {
-		return *(*T)(unsafe.Pointer(&object)), true
+func (s *Snapshot[T]) Get(key types.NamespacedName) (obj T, ok bool) {
+	if r, _ := s.lookup(key, hash(s.shared, key)); r != nil {
+		return r.obj, true
 	}
-	_, obj, found := s.search(&key, h)
-	return obj, found
-}
-
-// each calls yield for every object of the namespace until yield returns false.
-func (s *Snapshot[T]) each(nb *bucket, yield func(T) bool) {
-	nb.runs(func(run []uint32) bool {
-		const places = 1 << pmap.NearBits
-		var objs [places]T // a run is not longer
-		// Servers list by namespace, so most objects of one have numbers next to each other.
-		near, at := s.objs.Near(run[0]), run[0]/places
-		for i, n := range run {
-			if n/places != at {
-				near, at = s.objs.Near(n), n/places
-			}
-			objs[i] = near[n%places]
-		}
-		for _, obj := range objs[:len(run)] {
-			if !yield(obj) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// gathered is how many objects are looked up before the first of them is yielded. The
-// look-ups do not depend on each other, so the processor waits for their memory once.
-const gathered = 32
-
-// yieldAll calls yield for the objects with these numbers until it returns false, and
-// reports whether it came to the end.
-func (s *Snapshot[T]) yieldAll(numbers []uint32, yield func(T) bool) bool {
-	var objs [gathered]T
-	for len(numbers) > 0 {
-		part := numbers[:min(len(numbers), gathered)]
-		for i, n := range part {
-			objs[i] = s.objs.Get(n)
-		}
-		for _, obj := range objs[:len(part)] {
-			if !yield(obj) {
-				return false
-			}
-		}
-		numbers = numbers[len(part):]
-	}
-	return true
+	return obj, false
 }
 
 // Len returns the number of objects.
-func (s *Snapshot[T]) Len() int { return s.objs.Len() }
-
-// NamespaceLen returns the number of objects in a namespace.
-func (s *Snapshot[T]) NamespaceLen(namespace string) int {
-	if nb, ok := s.bucket(namespace); ok {
-		return nb.len()
-	}
-	return 0
-}
+func (s *Snapshot[T]) Len() int { return s.objects.Len() }
 
 // All iterates over all objects, without allocating per object.
-func (s *Snapshot[T]) All() iter.Seq[T] {
-	return func(yield func(T) bool) {
-		s.objs.Runs(func(run []T) bool {
-			for i := range run {
-				if !yield(run[i]) {
-					return false
-				}
-			}
-			return true
-		})
-	}
-}
+func (s *Snapshot[T]) All() iter.Seq[T] { return objectsOf(s.records()) }
 
 // ByNamespace iterates over the objects of a namespace; the empty namespace has
 // the cluster-scoped ones. No index is needed for it.
 func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		if nb, ok := s.bucket(namespace); ok {
-			s.each(nb, yield)
-		}
-	}
+	return objectsOf(s.recordsOf(s.namespaces.numbers(s.shared, namespace)))
+}
+
+// NamespaceLen returns the number of objects in a namespace.
+func (s *Snapshot[T]) NamespaceLen(namespace string) int {
+	return s.namespaces.numbers(s.shared, namespace).Len()
 }
 
 // Namespaces iterates over the namespaces that have objects.
-// The writer removes a namespace with its last object, so that none of them is empty.
-func (s *Snapshot[T]) Namespaces() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		s.buckets.Each(func(nb *bucket) bool { return yield(nb.name) })
+func (s *Snapshot[T]) Namespaces() iter.Seq[string] { return s.namespaces.values() }
+
+// records iterates over all records.
+func (s *Snapshot[T]) records() iter.Seq[*record[T]] {
+	return func(yield func(*record[T]) bool) {
+		s.objects.All()(func(_ uint32, r *record[T]) bool { return yield(r) })
+	}
+}
+
+// recordsOf iterates over the records with these numbers.
+func (s *Snapshot[T]) recordsOf(numbers *pmap.Set[number]) iter.Seq[*record[T]] {
+	return func(yield func(*record[T]) bool) {
+		numbers.All()(func(n number) bool { return yield(s.objects.Get(uint32(n))) })
+	}
+}
+
+// objectsOf iterates over the objects of records.
+func objectsOf[T Object](records iter.Seq[*record[T]]) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		records(func(r *record[T]) bool { return yield(r.obj) })
 	}
 }
 
@@ -138,7 +109,6 @@ func (s *Snapshot[T]) Namespaces() iter.Seq[string] {
 func (s *Snapshot[T]) ResourceVersion() string { return s.rv }
 
 // find returns the position of the index of that name, or -1.
-// The name identifies an index within one indexer; AddIndex ensures that it is unique.
 func (s *Snapshot[T]) find(name string) int {
 	for i, t := range s.tables {
 		if t.definition().Name() == name {

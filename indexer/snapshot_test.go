@@ -189,7 +189,7 @@ func TestIterationOutlivesItsBatch(t *testing.T) {
 // Promise indexer/10
 func TestHashesOfTwoIndexersDiffer(t *testing.T) {
 	t.Parallel()
-	require.NotEqual(t, newIndexer(t).shared.hasher.str("name"), newIndexer(t).shared.hasher.str("name"))
+	require.NotEqual(t, hash(newIndexer(t).shared, "name"), hash(newIndexer(t).shared, "name"))
 }
 
 func TestNamespacesAreThoseWithObjects(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 	"github.com/informerkit/informerkit/internal/object"
 )
 
+// few is as many objects as a leaf has.
+const few = 8
+
 // storeWeakly stores a new object and returns only a weak pointer to it.
 func storeWeakly(t *testing.T, ix *Indexer[*pod], name string) weak.Pointer[pod] {
 	t.Helper()
@@ -62,47 +65,17 @@ func TestOldSnapshotKeepsItsOwnObjectsOnly(t *testing.T) {
 		got, ok := old.Get(key("n", "p"))
 		require.True(t, ok && got == v1.Value())
 
-		// The last one of a group of neighbours goes with its keys.
+		// The last one of a group of few goes with its keys.
 		removeNames(ix, "stays")
 		runtime.KeepAlive(old)
 		require.Equal(t, []bool{true}, collected(v1))
 	})
 }
 
-func TestOldTableKeepsNoNewerObjects(t *testing.T) {
-	t.Parallel()
-	ix := newIndexer(t)
-	var first []*pod
-	for i := range 100 {
-		first = append(first, newPod("n", fmt.Sprint("first", i)))
-	}
-	set(t, ix, first...)
-	b := ix.Batch()
-	for _, p := range first[1:] {
-		b.Delete(object.KeyOf(p))
-	}
-	old := b.Commit() // with room for many
-	var later []weak.Pointer[pod]
-	var names []string
-	for i := range 50 {
-		names = append(names, fmt.Sprint("later", i))
-		later = append(later, storeWeakly(t, ix, names[i]))
-	}
-	for i := range 1000 {
-		names = append(names, fmt.Sprint("more", i))
-		storeWeakly(t, ix, names[len(names)-1])
-	}
-	require.NotSame(t, &old.lookup.chunks[0][0], &ix.Snapshot().lookup.chunks[0][0])
-	removeNames(ix, names...)
-	require.NotContains(t, collected(later...), false, "of those that are deleted")
-	got, ok := old.Get(key("n", "first0"))
-	require.True(t, ok && got == first[0])
-}
-
 func TestDiscardedBatchKeepsNothing(t *testing.T) {
 	t.Parallel()
 	inStores(t, func(t *testing.T, ix *Indexer[*pod]) {
-		others := ix.Batch() // a table stays
+		others := ix.Batch()
 		for p := range ix.All() {
 			others.Delete(object.KeyOf(p))
 		}
@@ -130,47 +103,26 @@ func TestDiscardedBatchKeepsNothing(t *testing.T) {
 		}
 		require.Equal(t, []bool{false}, collected(kept))
 		require.Same(t, before, ix.Snapshot())
-
-		// Nor does it leave its room.
-		require.LessOrEqual(t, len(ix.lookup.cells), minCells)
-		require.LessOrEqual(t, ix.lookup.room, minCells*neighbours)
-		require.LessOrEqual(t, len(ix.lookup.places), minCells*neighbours)
 	})
 }
 
-// As above, in a store without objects.
-func TestDiscardedFirstBatchLeavesNoRoom(t *testing.T) {
-	t.Parallel()
-	ix := newIndexer(t)
-	b := ix.Batch()
-	for _, p := range numbered(5000) {
-		_, _, err := b.Set(p)
-		require.NoError(t, err)
-	}
-	require.False(t, ix.lookup.small())
-	b.Discard()
-	require.True(t, ix.lookup.small(), "it has no table either")
-	require.Len(t, ix.lookup.places, neighbours)
-}
-
-// What a batch has frozen shares keys with the published state, and may still be iterated
+// What a batch has frozen shares nodes with the published state, and may still be iterated
 // over, or compared, when the batch is discarded.
 func TestFrozenStateOfADiscardedBatchStaysAsItWas(t *testing.T) {
 	t.Parallel()
 	ix := newIndexer(t)
-	pods := numbered(neighbours)
+	pods := numbered(few)
 	set(t, ix, pods...)
 	b := ix.Batch()
-	more := numbered(3 * neighbours)
+	more := numbered(3 * few)
 	for _, p := range more {
 		_, _, err := b.Set(p)
 		require.NoError(t, err)
 	}
 	frozen := b.freeze()
-	require.NotSame(t, emptyLookup, frozen.lookup)
 	b.Discard()
-	later := numbered(3 * neighbours)
-	set(t, ix, later...) // makes a table again, with the same keys
+	later := numbered(3 * few)
+	set(t, ix, later...) // with the same keys
 	for i, p := range more {
 		got, ok := frozen.Get(object.KeyOf(p))
 		require.True(t, ok && got == p, "%d", i)
@@ -185,12 +137,12 @@ func TestFrozenStateOfADiscardedBatchKeepsNoNewerObjects(t *testing.T) {
 	write := func() (frozen *Snapshot[*pod], later []weak.Pointer[pod]) {
 		b := ix.Batch()
 		defer b.Discard()
-		for _, p := range numbered(3 * neighbours) {
+		for _, p := range numbered(3 * few) {
 			_, _, err := b.Set(p)
 			require.NoError(t, err)
 		}
 		frozen = b.freeze()
-		for _, p := range numbered(3 * neighbours) {
+		for _, p := range numbered(3 * few) {
 			_, _, err := b.Set(p)
 			require.NoError(t, err)
 			later = append(later, weak.Make(p))
@@ -199,93 +151,14 @@ func TestFrozenStateOfADiscardedBatchKeepsNoNewerObjects(t *testing.T) {
 	}
 	frozen, later := write()
 	require.NotContains(t, collected(later...), false)
-	require.Equal(t, 3*neighbours, frozen.Len())
+	require.Equal(t, 3*few, frozen.Len())
 }
 
-// length returns how many removals follow.
-func (r *removal) length() (n int) {
-	for e := r.next.Load(); e != nil; e = e.next.Load() {
-		n++
-	}
-	return n
-}
-
-// A snapshot that is kept has a list of what was removed since. The writer does not make it longer for
-// ever, whether what it did was published or not, and each snapshot finds what it has.
-func TestListOfRemovalsIsBounded(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 7, 8, 9, 100, 3000} {
-		ix := newIndexer(t)
-		pods := make([]*pod, n)
-		for i := range pods {
-			pods[i] = newPod("n", fmt.Sprint("p", i))
-		}
-		set(t, ix, pods...)
-		type version struct {
-			*Snapshot[*pod]
-			missing int // the number of a pod, or -1
-		}
-		versions := []version{{ix.Snapshot(), -1}}
-		most := max(goneLeast, 2*n) + 1
-		tables, last := 0, ix.lookup.lookup
-		for i := range 5 * most {
-			if ix.lookup.lookup != last {
-				tables, last = tables+1, ix.lookup.lookup
-			}
-			b := ix.Batch()
-			b.Delete(key("n", fmt.Sprint("p", i%n)))
-			if i%3 == 0 {
-				b.Discard()
-				continue
-			}
-			if s := b.Commit(); i%(most/7) == 0 {
-				versions = append(versions, version{s, i % n})
-			}
-			s := set(t, ix, pods[i%n])
-			if i%(most/5) == 0 {
-				versions = append(versions, version{s, -1})
-			}
-		}
-		longest := 0
-		for _, v := range versions {
-			longest = max(longest, v.removed.length())
-			for i, p := range pods {
-				got, ok := v.Get(key("n", p.Name))
-				require.Equal(t, i != v.missing, ok)
-				require.True(t, !ok || got == p)
-			}
-			_, ok := v.Get(key("n", "none"))
-			require.False(t, ok)
-		}
-		require.LessOrEqual(t, tables, 6, "how often all of it was copied")
-		require.LessOrEqual(t, longest, most)
-		if n <= neighbours {
-			require.Zero(t, longest, "it needs none")
-		} else {
-			require.Greater(t, longest, most/2)
-		}
-	}
-}
-
-// The buckets that a batch has edited are garbage when it is discarded.
-func TestDiscardClearsTheCacheOfNamespaces(t *testing.T) {
-	t.Parallel()
-	ix := newIndexer(t)
-	set(t, ix, numbered(100)...)
-	b := ix.Batch()
-	_, _, err := b.Set(newPod("ns-1", "p"))
-	require.NoError(t, err)
-	require.NotNil(t, ix.lookup.edited.get("ns-1"))
-	b.Discard()
-	require.Equal(t, bucketCache{}, *ix.lookup.edited)
-}
-
-// The batch makes a table and empties it again, so that there is less of it than a small store has.
-func TestDiscardOfABatchThatHasEmptiedASmallStore(t *testing.T) {
+func TestDiscardOfABatchThatHasGrownAndEmptiedTheStore(t *testing.T) {
 	t.Parallel()
 	app := LabelIndex[*pod]("app")
 	for _, indexes := range [][]IndexDefinition[*pod]{nil, {app}} {
-		for n := range neighbours + 1 {
+		for n := range few + 1 {
 			ix := newIndexer(t, indexes...)
 			pods := make([]*pod, n)
 			for i := range pods {
@@ -293,7 +166,7 @@ func TestDiscardOfABatchThatHasEmptiedASmallStore(t *testing.T) {
 			}
 			set(t, ix, pods...)
 			b := ix.Batch()
-			for i := range minCells*neighbours + 1 {
+			for i := range 1000 + 1 {
 				_, _, err := b.Set(newPod("n", fmt.Sprint("p", i), "app", "db"))
 				require.NoError(t, err)
 			}

@@ -1,0 +1,182 @@
+package pmap
+
+import (
+	"iter"
+	"slices"
+)
+
+// Element is what a [Set] has. The hash must not change, and equal elements have the same.
+type Element interface {
+	comparable
+	Hash() uint32
+}
+
+// Set is one immutable version of a set of elements. The zero value is empty. Copying a Set keeps the
+// version.
+//
+// A look-up gets all elements with a hash, and a few others, and chooses among them. So an
+// element may be anything that leads to what is looked for.
+type Set[E Element] struct{ root *node[E] }
+
+// node is a leaf, with elements, or has the nodes of the next level.
+type node[E Element] struct {
+	edit  *Edit
+	n     int            // elements in or below the node
+	kids  *[fan]*node[E] // nil in a leaf
+	elems []E            // of a leaf, in no order
+}
+
+const (
+	// leafCap is how many elements a leaf has at most, as long as bits are left to divide them.
+	leafCap = 16
+	// lastShift is where no bits for another level are left.
+	lastShift = 32 / slotBits * slotBits
+)
+
+// Len returns the number of elements.
+func (s *Set[E]) Len() int {
+	if s.root == nil {
+		return 0
+	}
+	return s.root.n
+}
+
+// Find returns the elements among which are all that have this hash. They must not be changed.
+func (s *Set[E]) Find(hash uint32) []E {
+	n := s.root
+	for ; n != nil; hash >>= slotBits {
+		if n.kids == nil {
+			return n.elems
+		}
+		n = n.kids[hash&slotMask]
+	}
+	return nil
+}
+
+// Has reports whether the set has x.
+func (s *Set[E]) Has(x E) bool { return slices.Contains(s.Find(x.Hash()), x) }
+
+// All iterates over the elements. The order is the same for the same version, and no other.
+func (s *Set[E]) All() iter.Seq[E] {
+	root := s.root
+	return func(yield func(E) bool) {
+		if root != nil {
+			root.each(yield)
+		}
+	}
+}
+
+func (n *node[E]) each(yield func(E) bool) bool {
+	for _, x := range n.elems {
+		if !yield(x) {
+			return false
+		}
+	}
+	if n.kids != nil {
+		for _, kid := range n.kids {
+			if kid != nil && !kid.each(yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Add adds x, which the set must not have.
+func (s *Set[E]) Add(e *Edit, x E) { s.root = s.root.add(e, 0, x) }
+
+// add returns the node with x: n itself if it belongs to the batch, else a copy. n may be nil.
+func (n *node[E]) add(e *Edit, shift uint, x E) *node[E] {
+	if n == nil {
+		n = &node[E]{edit: e}
+	} else {
+		n = n.own(e)
+	}
+	n.n++
+	if n.kids == nil && (n.n <= leafCap || shift == lastShift) {
+		n.elems = append(n.elems, x)
+		return n
+	}
+	if n.kids == nil {
+		n.divide(e, shift)
+	}
+	n.addBelow(e, shift, x)
+	return n
+}
+
+func (n *node[E]) addBelow(e *Edit, shift uint, x E) {
+	slot := x.Hash() >> shift & slotMask
+	n.kids[slot] = n.kids[slot].add(e, shift+slotBits, x)
+}
+
+// divide makes a leaf that belongs to the batch a node with leaves.
+func (n *node[E]) divide(e *Edit, shift uint) {
+	elems := n.elems
+	n.elems, n.kids = nil, new([fan]*node[E])
+	for _, x := range elems {
+		n.addBelow(e, shift, x)
+	}
+}
+
+func (n *node[E]) own(e *Edit) *node[E] {
+	if n.edit == e {
+		return n
+	}
+	c := *n
+	c.edit = e
+	if n.kids != nil {
+		kids := *n.kids
+		c.kids = &kids
+	} else {
+		c.elems = append(make([]E, 0, len(n.elems)+1), n.elems...)
+	}
+	return &c
+}
+
+// Replace puts y, which has the same hash, in the place of x, which the set must have.
+func (s *Set[E]) Replace(e *Edit, x, y E) {
+	s.root = s.root.own(e)
+	n := s.root
+	for hash := x.Hash(); n.kids != nil; hash >>= slotBits {
+		slot := hash & slotMask
+		n.kids[slot] = n.kids[slot].own(e)
+		n = n.kids[slot]
+	}
+	n.elems[slices.Index(n.elems, x)] = y
+}
+
+// Delete removes x, and reports whether the set had it.
+func (s *Set[E]) Delete(e *Edit, x E) bool {
+	if !s.Has(x) {
+		return false
+	}
+	s.root = s.root.delete(e, 0, x)
+	return true
+}
+
+// delete returns the node without x, which it has, or nil if nothing is left.
+func (n *node[E]) delete(e *Edit, shift uint, x E) *node[E] {
+	if n.n == 1 {
+		return nil
+	}
+	n = n.own(e)
+	n.n--
+	if n.kids == nil {
+		// The last element fills the gap.
+		last := len(n.elems) - 1
+		n.elems[slices.Index(n.elems, x)] = n.elems[last]
+		clear(n.elems[last:])
+		n.elems = n.elems[:last]
+		return n
+	}
+	slot := x.Hash() >> shift & slotMask
+	n.kids[slot] = n.kids[slot].delete(e, shift+slotBits, x)
+	// Merged well below the size at which a leaf divides: a set whose size varies around one
+	// number should not do both all the time.
+	if n.n <= leafCap/2 {
+		elems := make([]E, 0, n.n)
+		n.each(func(x E) bool { elems = append(elems, x); return true })
+		n.kids, n.elems = nil, elems
+	}
+	return n
+}
