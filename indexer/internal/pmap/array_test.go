@@ -4,81 +4,33 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
 
-// eightKeys are the keys of eight numbers in these tests; 0 is that of a number not in use.
-type eightKeys [arrayFan]int
-
-// store gives a number another key, as the batch that has called Add or Remove.
-func store(e Edit[eightKeys], i uint32, key int) {
-	if !e.Own {
-		c := &eightKeys{}
-		if *e.Keys != nil {
-			*c = **e.Keys
-		}
-		*e.Keys = c
-	}
-	(*e.Keys)[i%arrayFan] = key
-}
-
-// arrayModel is an Array beside the Go map that it has to agree with.
+// arrayModel is an Array with the Go map that it has to agree with.
 type arrayModel struct {
-	Array[*item, eightKeys]
-	want map[uint32]*item
+	Array[int]
+	want map[uint32]int
 }
 
-func (m *arrayModel) snapshot() *arrayModel {
-	return &arrayModel{m.Array, maps.Clone(m.want)}
+func (m *arrayModel) version() *arrayModel { return &arrayModel{m.Array, maps.Clone(m.want)} }
+
+func (m *arrayModel) set(e *Edit, i uint32, v int) {
+	m.Set(e, i, v)
+	m.want[i] = v
 }
 
-// check compares everything that the array can be asked for with the model.
-func (m *arrayModel) check(t testing.TB) {
-	t.Helper()
-	require.Equal(t, len(m.want), m.Len())
-	for i, v := range m.want {
-		w, k, used := m.Find(i)
-		if m.Get(i) != v || m.Near(i)[i%arrayFan] != v || w != v || !used || k[i%arrayFan] != v.key || m.Keys(i) != k {
-			require.Failf(t, "another value or key", "number %d", i)
-		}
-	}
-	for _, i := range []uint32{0, 7, 8, 63, 64, 600, 1 << 20, 1<<32 - 1} {
-		m.Prefetch(i) // any number will do
-		if _, used := m.want[i]; !used {
-			_, _, used := m.Find(i)
-			require.False(t, used)
-		}
-	}
-	n := 0
-	m.Each(func(i uint32, v *item, k *eightKeys) bool {
-		require.True(t, m.want[i] == v && k[i%arrayFan] == v.key)
-		for j, key := range k {
-			require.True(t, key == 0 || m.want[i-i%arrayFan+uint32(j)] != nil, "a removed key is not kept")
-		}
-		n++
-		return true
-	})
-	require.Len(t, m.want, n)
-	var got []*item
-	require.True(t, m.Runs(func(vals []*item) bool {
-		require.LessOrEqual(t, len(vals), arrayFan)
-		got = append(got, vals...)
-		return true
-	}))
-	var want []*item
-	for _, i := range slices.Sorted(maps.Keys(m.want)) {
-		want = append(want, m.want[i])
-	}
-	require.True(t, slices.Equal(want, got), "in the order of the numbers, each once")
-	if len(m.want) == 0 {
-		require.Equal(t, Array[*item, eightKeys]{}, m.Array, "an empty array holds no memory")
-	}
+func (m *arrayModel) delete(t testing.TB, e *Edit, i uint32) {
+	_, used := m.want[i]
+	require.Equal(t, used, m.Delete(e, i))
+	delete(m.want, i)
 }
 
-// lowestFree is the number that Add must choose.
+// lowestFree is the number that Free has to return.
 func (m *arrayModel) lowestFree() uint32 {
 	for i := uint32(0); ; i++ {
 		if _, used := m.want[i]; !used {
@@ -87,218 +39,280 @@ func (m *arrayModel) lowestFree() uint32 {
 	}
 }
 
-// checkArrayDiff expects from DiffArrays exactly what distinguishes the two models.
-func checkArrayDiff(t testing.TB, a, b *arrayModel) {
+// check compares everything that the array can be asked for with the model.
+func (m *arrayModel) check(t testing.TB) {
 	t.Helper()
-	got := map[uint32]Delta[*item]{}
-	seen := map[uint32]bool{}
-	require.True(t, DiffArrays(a.Array, b.Array, func(i uint32, d *ArrayDelta[*item, eightKeys]) bool {
-		require.False(t, seen[i], "each number once")
-		seen[i] = true
-		require.True(t, d.HasOld || d.HasNew)
-		require.True(t, !d.HasOld || d.OldKeys[i%arrayFan] == d.Old.key)
-		require.True(t, !d.HasNew || d.NewKeys[i%arrayFan] == d.New.key)
-		if d.Old != d.New {
-			got[i] = Delta[*item]{Old: d.Old, New: d.New, HasOld: d.HasOld, HasNew: d.HasNew}
-		}
-		return true
-	}))
-	want := map[uint32]Delta[*item]{}
-	for i, v := range a.want {
-		if w, ok := b.want[i]; !ok || v != w {
-			want[i] = Delta[*item]{Old: v, New: w, HasOld: true, HasNew: ok}
+	require.Equal(t, len(m.want), m.Len())
+	for i, v := range m.want {
+		if got := m.Get(i); got == nil || *got != v {
+			require.Failf(t, "another value", "number %d", i)
 		}
 	}
-	for i, w := range b.want {
-		if _, ok := a.want[i]; !ok {
-			want[i] = Delta[*item]{New: w, HasNew: true}
+	for _, i := range []uint32{0, 7, 8, 63, 64, 600, 1 << 20, 1<<32 - 1} {
+		if _, used := m.want[i]; !used {
+			require.Nil(t, m.Get(i))
 		}
 	}
-	require.True(t, maps.Equal(want, got))
+	require.Equal(t, m.lowestFree(), m.Free())
+	var numbers []uint32
+	for i, v := range m.All() {
+		require.Equal(t, m.want[i], *v)
+		numbers = append(numbers, i)
+	}
+	require.True(t, slices.Equal(slices.Sorted(maps.Keys(m.want)), numbers), "in ascending order, each once")
+	if len(m.want) == 0 {
+		require.Equal(t, Array[int]{}, m.Array, "an empty array holds no memory")
+	}
 }
+
+type delta struct {
+	old, new       int
+	hasOld, hasNew bool
+}
+
+// naiveDiff is what Diff has to find.
+func naiveDiff(a, b map[uint32]int) map[uint32]delta {
+	want := map[uint32]delta{}
+	for i, v := range a {
+		if w, ok := b[i]; !ok || v != w {
+			want[i] = delta{v, w, true, ok}
+		}
+	}
+	for i, w := range b {
+		if _, ok := a[i]; !ok {
+			want[i] = delta{new: w, hasNew: true}
+		}
+	}
+	return want
+}
+
+func checkDiff(t testing.TB, a, b *arrayModel) {
+	t.Helper()
+	got := map[uint32]delta{}
+	last := -1
+	Diff(a.Array, b.Array, sameInt, func(i uint32, old, new *int) bool {
+		require.Greater(t, int(i), last, "in ascending order, each once")
+		last = int(i)
+		var d delta
+		if old != nil {
+			d.old, d.hasOld = *old, true
+		}
+		if new != nil {
+			d.new, d.hasNew = *new, true
+		}
+		got[i] = d
+		return true
+	})
+	require.True(t, maps.Equal(naiveDiff(a.want, b.want), got))
+}
+
+func sameInt(a, b *int) bool { return *a == *b }
 
 func TestArrayDoesWhatAMapDoesAndItsVersionsStay(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int{1, 3, 8, 9, 64, 65, 600} {
-		rng := rand.New(rand.NewPCG(seed(t), uint64(most)))
-		m := &arrayModel{want: map[uint32]*item{}}
-		versions := []*arrayModel{m.snapshot()}
-		for gen := uint64(1); gen < 60; gen++ {
-			// Up and down again, so that levels come and go.
-			grows := gen%20 < 10
-			for range rng.IntN(max(2, most/8)) {
-				v := &item{key: int(gen)}
-				switch used := slices.Collect(maps.Keys(m.want)); {
-				case len(used) == 0 || len(used) < most && grows && rng.IntN(4) > 0:
-					i, k := m.Add(gen, v)
-					store(k, i, v.key)
-					require.Equal(t, m.lowestFree(), i)
-					require.NotContains(t, m.want, i)
-					m.want[i] = v
+		rng := random(t)
+		m := &arrayModel{want: map[uint32]int{}}
+		versions := []*arrayModel{m.version()}
+		for batch := range 60 {
+			e := NewEdit()
+			grows := batch%20 < 10 // up and down again, so that levels come and go
+			for range 1 + rng.IntN(max(2, most/8)) {
+				switch {
+				case len(m.want) < most && grows && rng.IntN(4) > 0:
+					m.set(e, m.Free(), batch)
+				case rng.IntN(9) == 0: // anywhere
+					m.set(e, uint32(rng.IntN(4*most)), batch)
 				case rng.IntN(2) == 0:
-					i := used[rng.IntN(len(used))]
-					v.key = m.want[i].key // it stays
-					require.Same(t, m.want[i], m.Set(gen, i, v))
-					m.want[i] = v
-				default:
-					i := used[rng.IntN(len(used))]
-					old, k := m.Remove(gen, i)
-					require.Same(t, m.want[i], old)
-					if delete(m.want, i); k.Keys != nil {
-						store(k, i, 0)
+					for i := range m.want {
+						m.set(e, i, -batch)
+						break
 					}
+				default:
+					m.delete(t, e, uint32(rng.IntN(2*most)))
 				}
 			}
 			m.check(t)
-			versions = append(versions, m.snapshot())
+			versions = append(versions, m.version())
 		}
 		for i, v := range versions {
 			v.check(t)
-			checkArrayDiff(t, v, versions[rng.IntN(len(versions))])
-			checkArrayDiff(t, versions[max(0, i-1)], v)
+			checkDiff(t, v, versions[rng.IntN(len(versions))])
+			checkDiff(t, versions[max(0, i-1)], v)
+			checkDiff(t, v, versions[0])
 		}
 	}
 }
 
+func FuzzArrayDoesWhatAMapDoes(f *testing.F) {
+	f.Add([]byte{0, 1, 0, 2, 64, 1, 128, 0, 0, 3})
+	f.Add([]byte{0, 0, 7, 0, 192, 0, 63, 0, 224, 0, 31, 255, 128, 0, 95, 255})
+	f.Fuzz(func(t *testing.T, prog []byte) {
+		m, e := &arrayModel{want: map[uint32]int{}}, NewEdit()
+		versions := []*arrayModel{m.version()}
+		prog = prog[:min(len(prog), 1<<11)]
+		for at := 0; at+1 < len(prog); at += 2 {
+			i := uint32(prog[at]&31)<<8 | uint32(prog[at+1])
+			switch prog[at] >> 5 {
+			case 0, 1:
+				m.set(e, i, at)
+			case 2:
+				m.set(e, m.Free(), at)
+			case 3, 4:
+				m.delete(t, e, i)
+			case 5:
+				e = NewEdit()
+			default:
+				if len(versions) < 20 {
+					versions = append(versions, m.version())
+					e = NewEdit()
+				}
+			}
+		}
+		versions = append(versions, m.version())
+		for i, v := range versions {
+			v.check(t)
+			checkDiff(t, versions[0], v)
+			checkDiff(t, v, versions[len(versions)-1-i])
+		}
+	})
+}
+
 // filledArray has n values, under the numbers from 0 on.
-func filledArray(n int) *Array[*item, eightKeys] {
-	a := &Array[*item, eightKeys]{}
+func filledArray(n int) *Array[int] {
+	a, e := &Array[int]{}, NewEdit()
 	for i := range n {
-		n, k := a.Add(1, &item{key: i})
-		store(k, n, i)
+		a.Set(e, uint32(i), i)
 	}
 	return a
 }
 
-func TestArrayOfABurstGivesItsMemoryBack(t *testing.T) {
+// nodes counts the nodes of an array.
+func (a *Array[V]) nodes() (n int) {
+	var count func(*branch[V])
+	count = func(b *branch[V]) {
+		if b == nil {
+			return
+		}
+		n++
+		for i := range fan {
+			count(b.kids[i])
+			if b.leaves[i] != nil {
+				n++
+			}
+		}
+	}
+	count(a.root)
+	return n
+}
+
+func TestArrayOfABurstGivesItsNodesBack(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
-	a := filledArray(n)
-	plain := func(n uintptr) int { return int(n) }
-	eightBytes := func(k *eightKeys) int { return int(unsafe.Sizeof(*k)) }
-	before := a.Bytes(plain, eightBytes)
+	a, e := filledArray(n), NewEdit()
 	for i := range uint32(n - 10) {
-		a.Remove(2, n-1-i)
+		require.True(t, a.Delete(e, n-1-i))
 	}
-	require.Equal(t, filledArray(10).Bytes(plain, eightBytes), a.Bytes(plain, eightBytes))
-	require.Less(t, a.Bytes(plain, eightBytes), before/100)
-	// The worst case: one value in each leaf. It takes a leaf, and a share of the nodes.
-	a = filledArray(n)
-	for i := range uint32(n) {
-		if i%arrayFan != 0 {
-			a.Remove(3, i)
-		}
+	require.Equal(t, filledArray(10).nodes(), a.nodes())
+	require.Equal(t, uint(1), a.height)
+}
+
+func TestDeletedValueIsNotKeptByItsArray(t *testing.T) {
+	t.Parallel()
+	var a Array[*int]
+	e := NewEdit()
+	for i := range uint32(3) {
+		a.Set(e, i, new(int))
 	}
-	require.Less(t, a.Bytes(plain, eightBytes), n/arrayFan*2*int(unsafe.Sizeof(arrayLeaf[*item, eightKeys]{})+unsafe.Sizeof(eightKeys{})))
-	require.Equal(t, before, filledArray(n).Bytes(plain, eightBytes))
-	require.Zero(t, new(Array[*item, eightKeys]).Bytes(plain, eightBytes))
+	a.Delete(e, 1)
+	require.Nil(t, a.root.leaves[0].vals[1])
+	require.Equal(t, uint32(1), a.Free())
 }
 
-// The first child of the root becomes the root, and most of its children are full.
-func TestAddAfterAnArrayHasLostALevel(t *testing.T) {
-	t.Parallel()
-	for _, n := range []uint32{65, 500, 5000} {
-		a := filledArray(int(n))
-		levels := a.shift
-		for i := n - 1; i > 60; i-- {
-			a.Remove(2, i)
-		}
-		require.Less(t, a.shift, levels)
-		for i := uint32(61); i < 200; i++ {
-			n, _ := a.Add(3, &item{key: int(i)})
-			require.Equal(t, i, n)
-		}
-		for i := range uint32(200) {
-			require.Equal(t, int(i), a.Get(i).key)
-		}
-	}
-}
-
-func TestArrayWithoutKeysCountsNone(t *testing.T) {
-	t.Parallel()
-	a := &Array[uint32, struct{}]{}
-	a.Add(1, 7)
-	require.Equal(t, int(unsafe.Sizeof(arrayLeaf[uint32, struct{}]{})), a.Bytes(func(n uintptr) int { return int(n) }, nil))
-}
-
-// A batch may change the keys that it has stored, and no others: not even those that another
-// state of the same batch has.
-func TestBatchOwnsTheKeysThatItHasStored(t *testing.T) {
-	t.Parallel()
-	a := &Array[*item, eightKeys]{}
-	add := func(gen uint64) bool { _, k := a.Add(gen, &item{}); return k.Own }
-	remove := func(gen uint64, i uint32) bool { _, k := a.Remove(gen, i); return k.Own }
-	require.False(t, add(1), "there are none")
-	require.True(t, add(1))
-	require.True(t, remove(1, 1))
-	require.False(t, add(2))
-	require.True(t, add(2))
-	a.Set(3, 0, &item{})
-	require.False(t, remove(3, 0), "Set does not store keys")
-	require.True(t, add(3))
-}
-
-func TestRemovedValueIsNotKeptByItsArray(t *testing.T) {
-	t.Parallel()
-	a := filledArray(3)
-	a.Remove(1, 1)
-	require.Nil(t, (*arrayLeaf[*item, eightKeys])(a.kids[0]).vals[1])
-	n, _ := a.Add(1, &item{key: 7})
-	require.Equal(t, uint32(1), n, "the number is free")
-}
-
-func TestOneWriteCopiesOnePathOfAnArray(t *testing.T) {
+func TestOneWriteCopiesOnePath(t *testing.T) {
 	a := filledArray(100_000)
-	v := &item{}
-	gen := uint64(1)
 	i := uint32(0)
-	// Six levels, the first of which is in the Array.
+	next := func() uint32 { i = (i + 7919) % 100_000; return i }
+	// Five levels of branches, a leaf and the Edit.
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
-		gen++
-		i = (i + 7919) % 100_000
 		b := *a
-		b.Set(gen, i, v)
-	}), 5.0)
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		i = (i + 7919) % 100_000
-		a.Get(i)
-	}))
-	a.Set(gen+1, 17, v)
-	require.Zero(t, testing.AllocsPerRun(100, func() { a.Set(gen+1, 17, v) }), "the batch owns the path by now")
+		b.Set(NewEdit(), next(), 7)
+	}), 7.0)
+	require.Zero(t, testing.AllocsPerRun(100, func() { a.Get(next()) }))
+	e := NewEdit()
+	a.Set(e, 17, 7)
+	require.Zero(t, testing.AllocsPerRun(100, func() { a.Set(e, 17, 8) }), "the batch owns the path by now")
 }
 
-func TestDiffOfArraysVisitsOnlyWhatTheyDoNotShare(t *testing.T) {
+func TestDiffVisitsOnlyWhatVersionsDoNotShare(t *testing.T) {
 	t.Parallel()
 	a := filledArray(100_000)
-	b := *a
-	b.Set(2, 54_321, &item{})
-	visited := 0
-	found := []uint32{}
-	require.True(t, DiffArrays(*a, b, func(i uint32, d *ArrayDelta[*item, eightKeys]) bool {
-		visited++
-		if d.Old != d.New {
-			found = append(found, i)
-		}
-		require.True(t, d.OldKeys == d.NewKeys, "keys are shared")
-		return true
-	}))
+	b, e := *a, NewEdit()
+	b.Set(e, 54_321, 7)
+	compared := 0
+	var found []uint32
+	Diff(*a, b, func(x, y *int) bool { compared++; return *x == *y }, func(i uint32, _, _ *int) bool { found = append(found, i); return true })
 	require.Equal(t, []uint32{54_321}, found)
-	require.LessOrEqual(t, visited, arrayFan)
-	// A yield that returns false ends it.
-	c := b
-	c.Set(3, 7, &item{})
+	require.LessOrEqual(t, compared, fan)
+	b.Set(e, 7, 8)
 	n := 0
-	require.False(t, DiffArrays(*a, c, func(uint32, *ArrayDelta[*item, eightKeys]) bool { n++; return false }))
-	require.Equal(t, 1, n)
+	Diff(*a, b, sameInt, func(uint32, *int, *int) bool { n++; return false })
+	require.Equal(t, 1, n, "a yield that returns false ends it")
 }
 
-func TestRunsOfAnArrayEndEarly(t *testing.T) {
+func TestIterationEndsWhenAskedTo(t *testing.T) {
 	t.Parallel()
 	a := filledArray(1000)
-	a.Remove(2, 3)
 	for _, most := range []int{1, 2, 100} {
 		n := 0
-		require.False(t, a.Runs(func([]*item) bool { n++; return n < most }))
+		for range a.All() {
+			if n++; n == most {
+				break
+			}
+		}
 		require.Equal(t, most, n)
 	}
+}
+
+func TestReadersSeeWholeVersionsWhileTheWriterGoesOn(t *testing.T) {
+	t.Parallel()
+	const size = 500
+	var current atomic.Pointer[Array[int]]
+	current.Store(&Array[int]{})
+	var done atomic.Bool
+	var wrong atomic.Int64
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for !done.Load() {
+				a, first, n := current.Load(), -1, 0
+				for _, v := range a.All() {
+					if first < 0 {
+						first = *v
+					}
+					if n++; *v != first {
+						wrong.Add(1)
+					}
+				}
+				if n != a.Len() {
+					wrong.Add(1)
+				}
+			}
+		})
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for batch := range 200 {
+		next, e := *current.Load(), NewEdit()
+		for i := range uint32(size) { // all of them twice, and some are gone
+			next.Set(e, i, -2)
+			next.Set(e, i, batch)
+			if rng.IntN(10) == 0 {
+				next.Delete(e, i)
+			}
+		}
+		current.Store(&next)
+	}
+	done.Store(true)
+	wg.Wait()
+	require.Zero(t, wrong.Load())
 }
