@@ -14,6 +14,7 @@
 //	                      ▼
 //	Snapshot { resourceVersion "4711", 3 objects }
 //	 ├─ objects      0 ──▶ *Pod,  1 ──▶ *Pod,  2 ──▶ *Pod    each keeps its number
+//	 ├─ numbers      "default/a" ──▶ 0,  "kube-system/b" ──▶ 1,  "default/c" ──▶ 2
 //	 ├─ namespaces   "default"     ──▶ { 0, 2 }
 //	 │               "kube-system" ──▶ { 1 }
 //	 └─ indexes
@@ -21,10 +22,9 @@
 //	     │               "node-b" ──▶ { 2 }         to a set of numbers
 //	     └─ "label:app"  "web"    ──▶ { 0, 2 }
 //
-//	lookup, shared by all snapshots:  hash of a key ──▶ number, checked in the snapshot
-//
-// An update replaces one pointer under objects. The rest changes only with objects that come
-// or go, and with their values in an index.
+// objects is a radix tree, the others are hash tries; a change copies the few nodes that lead
+// to it. An update replaces one pointer under objects. The rest changes only with objects
+// that come or go, and with their values in an index.
 //
 //	byNode := indexer.NewSingleIndex("node", func(p *corev1.Pod) (string, bool) {
 //		return p.Spec.NodeName, p.Spec.NodeName != ""
@@ -47,8 +47,7 @@
 // # Promises
 //
 //  1. Readers never lock and never wait, whatever the writer does. Get, Len and
-//     Snapshot allocate nothing; iterating allocates nothing per object. (Get in an
-//     old snapshot may sort what was deleted since, once for many calls.)
+//     Snapshot allocate nothing; iterating allocates nothing per object.
 //  2. A snapshot is one point in time: objects, all indexes and the
 //     resourceVersion belong together. It never changes.
 //  3. A batch is visible as a whole after Commit, or not at all. After a panic
@@ -73,9 +72,8 @@
 // # Reading order
 //
 // snapshot.go is what readers see, batch.go makes the next one, indexer.go has the
-// pointer and the lock between them. lookup.go finds an object by its key, lookup_writer.go
-// keeps that up to date, keys.go has the keys, and removal.go is for old snapshots.
-// bucket.go is a namespace. An index is index.go (the definition), table.go (its state) and
-// group.go (the objects of one value); the others use these. The maps are package
-// indexer/internal/pmap.
+// pointer and the lock between them. A write goes from [Batch.Set] to the record under its
+// number (snapshot.go), to its namespace (groups.go), and to each index: index.go is the
+// definition, table.go its state. replace.go, diff.go, selector.go and mutation.go build on
+// these. The trees are package indexer/internal/pmap.
 package indexer

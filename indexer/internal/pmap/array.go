@@ -13,13 +13,32 @@ type Array[V any] struct {
 	n      int
 }
 
-// branch has the branches of the next level or, on the lowest, leaves.
+// branch has the branches of the next level or, on the lowest, leaves. The slots are in the
+// same allocation.
 type branch[V any] struct {
 	edit   *Edit
-	used   uint8 // bit i: there is something in slot i
-	full   uint8 // bit i: there is no free number below slot i
-	kids   [fan]*branch[V]
-	leaves [fan]*leaf[V]
+	used   uint8            // bit i: there is something in slot i
+	full   uint8            // bit i: there is no free number below slot i
+	kids   *[fan]*branch[V] // nil on the lowest level
+	leaves *[fan]*leaf[V]   // nil above
+}
+
+// newBranch returns an empty branch.
+func newBranch[V any](e *Edit, lowest bool) *branch[V] {
+	if lowest {
+		b := &struct {
+			branch[V]
+			slots [fan]*leaf[V]
+		}{branch: branch[V]{edit: e}}
+		b.leaves = &b.slots
+		return &b.branch
+	}
+	b := &struct {
+		branch[V]
+		slots [fan]*branch[V]
+	}{branch: branch[V]{edit: e}}
+	b.kids = &b.slots
+	return &b.branch
 }
 
 // leaf holds the values of eight neighbouring numbers.
@@ -67,7 +86,7 @@ func (a *Array[V]) shift() uint { return a.height * slotBits }
 
 // Set stores v under the number i.
 func (a *Array[V]) Set(e *Edit, i uint32, v V) {
-	for a.root == nil || i>>a.shift() >= fan {
+	for a.height == 0 || i>>a.shift() >= fan {
 		a.raise(e)
 	}
 	var added bool
@@ -78,21 +97,22 @@ func (a *Array[V]) Set(e *Edit, i uint32, v V) {
 
 // raise adds a level, whose first slot has what there was.
 func (a *Array[V]) raise(e *Edit) {
-	root := &branch[V]{edit: e}
-	if a.root != nil {
-		root.kids[0], root.used = a.root, 1
-		if a.root.full == allFull {
-			root.full = 1
-		}
+	a.height++
+	if a.root == nil {
+		return
+	}
+	root := newBranch[V](e, false)
+	root.kids[0], root.used = a.root, 1
+	if a.root.full == allFull {
+		root.full = 1
 	}
 	a.root = root
-	a.height++
 }
 
 // set returns the branch with v under the number i: b itself if it belongs to the batch,
 // else a copy. b may be nil.
 func (b *branch[V]) set(e *Edit, shift uint, i uint32, v V) (_ *branch[V], added bool) {
-	b = b.own(e)
+	b = b.own(e, shift == slotBits)
 	slot := i >> shift & slotMask
 	full := false
 	if shift > slotBits {
@@ -114,16 +134,22 @@ func (b *branch[V]) set(e *Edit, shift uint, i uint32, v V) (_ *branch[V], added
 	return b, added
 }
 
-func (b *branch[V]) own(e *Edit) *branch[V] {
-	switch {
-	case b == nil:
-		return &branch[V]{edit: e}
-	case b.edit == e:
+// own returns b if it belongs to the batch, else a copy that does. If b is nil, that is empty.
+func (b *branch[V]) own(e *Edit, lowest bool) *branch[V] {
+	if b != nil && b.edit == e {
 		return b
 	}
-	c := *b
-	c.edit = e
-	return &c
+	c := newBranch[V](e, lowest)
+	if b == nil {
+		return c
+	}
+	c.used, c.full = b.used, b.full
+	if lowest {
+		*c.leaves = *b.leaves
+	} else {
+		*c.kids = *b.kids
+	}
+	return c
 }
 
 func (l *leaf[V]) own(e *Edit) *leaf[V] {
@@ -158,7 +184,7 @@ func (a *Array[V]) Delete(e *Edit, i uint32) bool {
 
 // delete returns the branch without the number i, which it has, or nil if nothing is left.
 func (b *branch[V]) delete(e *Edit, shift uint, i uint32) *branch[V] {
-	b = b.own(e)
+	b = b.own(e, shift == slotBits)
 	slot := i >> shift & slotMask
 	b.full &^= 1 << slot
 	left := false
@@ -246,7 +272,7 @@ func (b *branch[V]) each(shift uint, base uint32, yield func(uint32, *V) bool) b
 // ascending order. A value is nil where there is none. Parts that the versions share are not
 // visited; in others, same decides.
 func Diff[V any](a, b Array[V], same func(old, new *V) bool, yield func(i uint32, old, new *V) bool) {
-	// An empty version is as high as the other. raise changes these copies only.
+	// Both get the same height. raise changes these copies only.
 	for a.height < b.height {
 		a.raise(nil)
 	}
@@ -254,6 +280,7 @@ func Diff[V any](a, b Array[V], same func(old, new *V) bool, yield func(i uint32
 		b.raise(nil)
 	}
 	d := differ[V]{same: same, yield: yield}
+	d.noBranch.kids, d.noBranch.leaves = new([fan]*branch[V]), new([fan]*leaf[V])
 	d.branches(a.root, b.root, a.shift(), 0)
 }
 

@@ -196,8 +196,9 @@ func (a *Array[V]) nodes() (n int) {
 		}
 		n++
 		for i := range fan {
-			count(b.kids[i])
-			if b.leaves[i] != nil {
+			if b.kids != nil {
+				count(b.kids[i])
+			} else if b.leaves[i] != nil {
 				n++
 			}
 		}
@@ -215,6 +216,17 @@ func TestArrayOfABurstGivesItsNodesBack(t *testing.T) {
 	}
 	require.Equal(t, filledArray(10).nodes(), a.nodes())
 	require.Equal(t, uint(1), a.height)
+}
+
+func TestArrayWithOneHighNumberHasOnePath(t *testing.T) {
+	t.Parallel()
+	var a Array[int]
+	e := NewEdit()
+	a.Set(e, 1000, 7)
+	require.Equal(t, 4, a.nodes())
+	require.Zero(t, a.Free())
+	require.True(t, a.Delete(e, 1000))
+	require.Equal(t, Array[int]{}, a)
 }
 
 func TestDeletedValueIsNotKeptByItsArray(t *testing.T) {

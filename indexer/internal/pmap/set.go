@@ -18,7 +18,8 @@ type Element interface {
 // element may be anything that leads to what is looked for.
 type Set[E Element] struct{ root *node[E] }
 
-// node is a leaf, with elements, or has the nodes of the next level.
+// node is a leaf, with elements, or has the nodes of the next level. Those are within the same
+// allocation, see inner.
 type node[E Element] struct {
 	edit  *Edit
 	n     int            // elements in or below the node
@@ -26,9 +27,23 @@ type node[E Element] struct {
 	elems []E            // of a leaf, in no order
 }
 
+// inner is the memory of a node that is no leaf.
+type inner[E Element] struct {
+	node[E]
+	slots [fan]*node[E]
+}
+
+func newInner[E Element](e *Edit, n int) *node[E] {
+	in := &inner[E]{node: node[E]{edit: e, n: n}}
+	in.kids = &in.slots
+	return &in.node
+}
+
 const (
 	// leafCap is how many elements a leaf has at most, as long as bits are left to divide them.
-	leafCap = 16
+	// Most sets of numbers are one leaf, which is one piece of memory. To search it by hash takes
+	// no longer than the step to another level.
+	leafCap = 128
 	// lastShift is where no bits for another level are left.
 	lastShift = 32 / slotBits * slotBits
 )
@@ -88,18 +103,18 @@ func (s *Set[E]) Add(e *Edit, x E) { s.root = s.root.add(e, 0, x) }
 // add returns the node with x: n itself if it belongs to the batch, else a copy. n may be nil.
 func (n *node[E]) add(e *Edit, shift uint, x E) *node[E] {
 	if n == nil {
-		n = &node[E]{edit: e}
-	} else {
-		n = n.own(e)
+		return &node[E]{edit: e, n: 1, elems: append(make([]E, 0, 2), x)}
 	}
-	n.n++
-	if n.kids == nil && (n.n <= leafCap || shift == lastShift) {
+	n = n.own(e)
+	if n.kids == nil && (n.n < leafCap || shift == lastShift) {
+		n.n++
 		n.elems = append(n.elems, x)
 		return n
 	}
 	if n.kids == nil {
-		n.divide(e, shift)
+		n = n.divide(e, shift)
 	}
+	n.n++
 	n.addBelow(e, shift, x)
 	return n
 }
@@ -109,28 +124,25 @@ func (n *node[E]) addBelow(e *Edit, shift uint, x E) {
 	n.kids[slot] = n.kids[slot].add(e, shift+slotBits, x)
 }
 
-// divide makes a leaf that belongs to the batch a node with leaves.
-func (n *node[E]) divide(e *Edit, shift uint) {
-	elems := n.elems
-	n.elems, n.kids = nil, new([fan]*node[E])
-	for _, x := range elems {
-		n.addBelow(e, shift, x)
+// divide returns a node with leaves in the place of a leaf.
+func (n *node[E]) divide(e *Edit, shift uint) *node[E] {
+	in := newInner[E](e, n.n)
+	for _, x := range n.elems {
+		in.addBelow(e, shift, x)
 	}
+	return in
 }
 
 func (n *node[E]) own(e *Edit) *node[E] {
 	if n.edit == e {
 		return n
 	}
-	c := *n
-	c.edit = e
 	if n.kids != nil {
-		kids := *n.kids
-		c.kids = &kids
-	} else {
-		c.elems = append(make([]E, 0, len(n.elems)+1), n.elems...)
+		c := newInner[E](e, n.n)
+		*c.kids = *n.kids
+		return c
 	}
-	return &c
+	return &node[E]{edit: e, n: n.n, elems: append(make([]E, 0, len(n.elems)+1), n.elems...)}
 }
 
 // Replace puts y, which has the same hash, in the place of x, which the set must have.
@@ -176,7 +188,7 @@ func (n *node[E]) delete(e *Edit, shift uint, x E) *node[E] {
 	if n.n <= leafCap/2 {
 		elems := make([]E, 0, n.n)
 		n.each(func(x E) bool { elems = append(elems, x); return true })
-		n.kids, n.elems = nil, elems
+		return &node[E]{edit: e, n: n.n, elems: elems}
 	}
 	return n
 }
