@@ -71,7 +71,7 @@ func (s *schema) field(w *walk, k string) (name string, of *schema) {
 	// A map with so many keys has data for keys, such as the entries of a large
 	// ConfigMap.
 	if s == t.rest || len(s.fields) >= maxFields || t.paths >= maxPaths {
-		return w.text(t.key, k), t.rest
+		return w.shared(t.key, k), t.rest
 	}
 	t.paths++
 	if s.fields == nil {
@@ -104,20 +104,16 @@ type words struct{ typ, data unsafe.Pointer }
 
 // any returns v or an equal value, and whether that is another one.
 //
-// It does for a value in an interface what part does, in the same order: compare with
-// the last one found, then hash and look up, then look inside.
+// It does for a value in an interface what part does.
 func (w *walk) any(s *schema, v any) (any, bool) {
 	id, size := s.tree.partOf(v)
 	if size == 0 {
 		return v, false
 	}
 	if s.site.leave(1) {
-		// The part is left alone, but those in it may repeat.
 		w.insideAny(s, v)
 		return v, false
 	}
-	// First without a hash: one comparison is about as much work, and it often is the
-	// same.
 	if shared, ok := sharedAny(v, s.site.recent(w.at), id.id); ok {
 		w.hit(&s.site, size)
 		return shared, true

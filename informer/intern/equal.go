@@ -1,9 +1,9 @@
 package intern
 
 import (
-	"bytes"
 	"math"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -49,7 +49,7 @@ func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 	// A map is a pointer to its memory, so equal pointers are one map.
 	case textMap:
 		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) ||
-			equalMaps(*(*map[string]string)(p), *(*map[string]string)(q), equalTexts)
+			equalMaps(*(*map[string]string)(p), *(*map[string]string)(q), func(s, t string) bool { return s == t })
 	case anyMap:
 		return *(*unsafe.Pointer)(p) == *(*unsafe.Pointer)(q) ||
 			equalMaps(*(*map[string]any)(p), *(*map[string]any)(q), equalAny)
@@ -64,28 +64,16 @@ func (w *walk) equal(n *node, p, q unsafe.Pointer) bool {
 // one array, so unsafe.Add stays within one allocation.
 func (w *walk) equalAll(n *node, p, q unsafe.Pointer, count int) bool {
 	for i := range count {
-		at := uintptr(i) * n.size
-		if !w.equal(n, unsafe.Add(p, at), unsafe.Add(q, at)) {
+		if !w.equal(n, unsafe.Add(p, uintptr(i)*n.size), unsafe.Add(q, uintptr(i)*n.size)) {
 			return false
 		}
 	}
 	return true
 }
 
-// sameMemory compares size bytes. The sizes of the most common fields are compared as
-// one number, without a call.
+// sameMemory compares size bytes.
 func sameMemory(p, q unsafe.Pointer, size uintptr) bool {
-	switch size {
-	case 0:
-		return true
-	case 1:
-		return *(*uint8)(p) == *(*uint8)(q)
-	case 4:
-		return *(*uint32)(p) == *(*uint32)(q)
-	case 8:
-		return *(*uint64)(p) == *(*uint64)(q)
-	}
-	return bytes.Equal(unsafe.Slice((*byte)(p), size), unsafe.Slice((*byte)(q), size))
+	return unsafe.String((*byte)(p), size) == unsafe.String((*byte)(q), size)
 }
 
 // equalMaps compares two maps. nil and empty are different: an encoder may write one
@@ -102,42 +90,22 @@ func equalMaps[V any](a, b map[string]V, equal func(a, b V) bool) bool {
 	return true
 }
 
-func equalTexts(a, b string) bool { return a == b }
-
-// equalAny compares what JSON decodes to.
+// equalAny compares what JSON decodes to, by what is in the pool: comparing interfaces
+// that hold anything else might panic.
 func equalAny(a, b any) bool {
-	// The words of the interfaces first: an int64 never equals a float64, and one
-	// memory equals itself. Comparing the interfaces themselves would panic for maps.
-	if s, t := (*words)(unsafe.Pointer(&a)), (*words)(unsafe.Pointer(&b)); s.typ != t.typ {
-		return false
-	} else if s.data == t.data {
-		return true
-	}
-	switch x := a.(type) {
-	case string:
-		return x == b.(string)
-	case bool:
-		return x == b.(bool)
-	case int64:
-		return x == b.(int64)
+	switch y := b.(type) {
 	case float64:
 		// By their bits: NaN is itself here, and 0 and -0 are encoded differently.
-		return math.Float64bits(x) == math.Float64bits(b.(float64))
+		x, ok := a.(float64)
+		return ok && math.Float64bits(x) == math.Float64bits(y)
 	case map[string]any:
-		return equalMaps(x, b.(map[string]any), equalAny)
+		x, ok := a.(map[string]any)
+		return ok && equalMaps(x, y, equalAny)
 	case []any:
-		y := b.([]any)
-		if len(x) != len(y) || (x == nil) != (y == nil) {
-			return false
-		}
-		for i := range x {
-			if !equalAny(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
+		x, ok := a.([]any)
+		return ok && (x == nil) == (y == nil) && slices.EqualFunc(x, y, equalAny)
 	default:
-		return false
+		return a == b
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 // They need only be different; the first is the golden ratio in 64 bits.
 const (
 	hashNil = 0x9e3779b97f4a7c15 + iota
-	hashEmpty
 	hashPresent
 	hashText
 	hashBool
@@ -28,9 +27,6 @@ const (
 //
 // It multiplies to 128 bits and folds the halves, as wyhash does. The seed of the pool
 // comes in through the salt of the part and through maphash.
-//
-// The constants are wyhash's as well. It is not cryptographic, and need not be: the
-// salt that a hash begins with is random in each pool.
 func mix(h, x uint64) uint64 {
 	hi, lo := bits.Mul64(h^0xa0761d6478bd642f, x^0xe7037ed1a0b428db)
 	return hi ^ lo
@@ -103,27 +99,13 @@ func (w *walk) hashAll(n *node, p unsafe.Pointer, count int, h uint64) uint64 {
 	return h
 }
 
-// hashMemory adds size bytes that are plain memory. The sizes of single numbers are
-// added without a call of maphash.
+// hashMemory adds size bytes that are plain memory.
 func (w *walk) hashMemory(p unsafe.Pointer, size uintptr, h uint64) uint64 {
-	switch size {
-	case 0:
-		return mix(h, hashEmpty)
-	case 1:
-		return mix(h, uint64(*(*uint8)(p)))
-	case 4:
-		return mix(h, uint64(*(*uint32)(p)))
-	case 8:
-		return mix(h, *(*uint64)(p))
-	}
 	return mix(h, maphash.Bytes(w.pool.seed, unsafe.Slice((*byte)(p), size)))
 }
 
 // hashText adds a string. Its hash depends on the seed of the pool.
 func (w *walk) hashText(s string, h uint64) uint64 {
-	if s == "" {
-		return mix(h, hashEmpty)
-	}
 	// With the seed, so that a server cannot choose strings that collide.
 	return mix(h^uint64(len(s)), maphash.String(w.pool.seed, s))
 }

@@ -152,6 +152,7 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st := p.total
-	st.Parts, st.Seen, st.Bytes = p.parts.size()
+	st.Parts, st.Seen = p.parts.size()
+	st.Bytes = p.parts.peak * entryCost
 	return st
 }

@@ -1,6 +1,7 @@
 package intern
 
 import (
+	"maps"
 	"math"
 	"runtime"
 	"unsafe"
@@ -84,25 +85,19 @@ func (p *parts) sweep() {
 		// After a large collection was dropped, the map would keep the memory of its
 		// peak.
 		smaller := make(map[uint64]entry, n)
-		for h, e := range p.entries {
-			smaller[h] = e
-		}
+		maps.Copy(smaller, p.entries)
 		p.entries, p.peak = smaller, n
 	}
 }
 
-// size returns the number of parts, that of hashes that were seen once, and the memory of
-// all entries.
-func (p *parts) size() (parts, seen, bytes int) {
+// size returns the number of parts, and that of hashes that were seen once.
+func (p *parts) size() (parts, seen int) {
 	for _, e := range p.entries {
 		if e.part != (weak.Pointer[byte]{}) {
 			parts++
 		}
 	}
-	// The runtime spends on a weak pointer its target's address, and a record beside it.
-	const weakBytes = 16 + 32
-	bytes = mapBytes(p.peak, 8+unsafe.Sizeof(entry{})) + parts*weakBytes
-	return parts, len(p.entries) - parts, bytes
+	return parts, len(p.entries) - parts
 }
 
 // sweep sweeps the parts. It is called after each garbage collection.
@@ -132,16 +127,9 @@ func (p *Pool) afterGC() {
 }
 
 // mapBytes estimates the memory of a map of n entries, whose keys and elements are of
-// that size together. A map of up to eight entries is a single group. Larger ones are
-// tables of groups that are at most 7/8 full, with a control byte for each slot.
+// that size together. Its slots come in groups of eight, of which some three quarters are
+// in use, with a control byte each.
 func mapBytes(n int, size uintptr) int {
 	const header, group = 48, 8
-	slots := group
-	for n > group && slots*7/8 < n {
-		slots *= 2
-	}
-	if n == 0 {
-		return header
-	}
-	return header + slots*(1+int(size))
+	return header + max(group, n*4/3)*(1+int(size))
 }

@@ -60,13 +60,6 @@ func (s *site) leave(n int) bool {
 	return true
 }
 
-// hit counts a part that was replaced.
-func (s *site) hit(size int) {
-	s.found++
-	s.saved += size
-	s.count()
-}
-
 // count counts a part that was looked up, and judges the site when the window is full: one
 // that costs more than it saves is paused.
 func (s *site) count() {

@@ -21,11 +21,12 @@ const (
 // time.
 type walk struct {
 	pool  *Pool
-	left  int   // parts to visit
-	depth int   // of the present part
-	at    int   // position in the innermost slice
-	bad   bool  // what was hashed cannot be shared
-	slot  slice // of a part of the pool, to compare with
+	left  int    // parts to visit
+	depth int    // of the present part
+	at    int    // position in the innermost slice
+	bad   bool   // what was hashed cannot be shared
+	text  string // an element of a map, where it has an address
+	slot  slice  // of a part of the pool, to compare with
 }
 
 // begin makes the walk ready for another object. It does not keep a part of the last one.
@@ -35,7 +36,9 @@ func (w *walk) begin() { *w = walk{pool: w.pool, left: maxVisits} }
 func (w *walk) hit(s *site, size int) {
 	w.pool.total.Found++
 	w.pool.total.Saved += uint64(size)
-	s.hit(size)
+	s.found++
+	s.saved += size
+	s.count()
 }
 
 // miss counts a part that was looked up and kept.
@@ -66,9 +69,8 @@ func (w *walk) share(n *node, p unsafe.Pointer) {
 			w.share(f.node, unsafe.Add(p, f.offset))
 		}
 	case text:
-		s := (*string)(p)
-		if shared := w.text(n, *s); unsafe.StringData(shared) != unsafe.StringData(*s) {
-			*s = shared
+		if s := *(*string)(p); len(s) > 1 { // strings of one byte are the runtime's
+			w.part(n, p, len(s))
 		}
 	case list:
 		// Arrays of elements without a size have no memory of their own to share.
@@ -116,7 +118,7 @@ func (w *walk) part(n *node, p unsafe.Pointer, size int) {
 	if n.site.leave(1) {
 		// Left alone for now, though the parts in it may repeat.
 		w.inside(n, p)
-		n.trim(p)
+		n.trim(p, worthTrimming)
 		return
 	}
 	// The object before often has the very same part in this place. One comparison finds
@@ -126,8 +128,8 @@ func (w *walk) part(n *node, p unsafe.Pointer, size int) {
 		return
 	}
 	w.bad = false
-	// The hash covers all that is in the part. If nothing matches, the parts in it are
-	// hashed again, each by itself: the price of finding the largest equal parts first.
+	// If nothing matches, the parts in it are hashed again, each by itself: the price of
+	// finding the largest equal parts first.
 	h := w.hash(n, p, n.salt)
 	if w.bad {
 		n.site.count()
@@ -147,10 +149,11 @@ func (w *walk) part(n *node, p unsafe.Pointer, size int) {
 	if e.typ != 0 || size >= worthAtOnce {
 		// The parts in it have been replaced by now, so that what enters the pool refers
 		// to the pool for its own parts, and does not keep copies alive.
-		w.pool.parts.add(h, n.id, n.settle(p), n.length(p))
+		n.trim(p, 1)
+		w.pool.parts.add(h, n.id, *(*unsafe.Pointer)(p), n.length(p))
 		return
 	}
-	n.trim(p)
+	n.trim(p, worthTrimming)
 }
 
 // replace replaces the part at p by that of the pool if they are equal. The hash has
@@ -169,50 +172,52 @@ func (w *walk) replace(n *node, p unsafe.Pointer, e entry) bool {
 	if !w.equal(n, p, unsafe.Pointer(&w.slot)) {
 		return false
 	}
-	if n.kind == list {
+	switch n.kind {
+	case list:
 		*(*slice)(p) = w.slot
-	} else {
+	case text:
+		*(*string)(p) = unsafe.String((*byte)(q), e.n)
+	default:
 		*(*unsafe.Pointer)(p) = q
 	}
 	w.slot = slice{}
 	return true
 }
 
-// length is that of the part at p, if it is a slice. It is part of an entry, because
-// the memory of an array does not say how long the slice is.
+// length is that of the part at p, if it is a slice or string. It is part of an entry,
+// because the memory of an array does not say how long the slice is.
 func (n *node) length(p unsafe.Pointer) int {
-	if n.kind == list {
+	switch n.kind {
+	case list:
 		return (*slice)(p).len
+	case text:
+		return len(*(*string)(p))
+	default:
+		return 0
 	}
-	return 0
-}
-
-// settle returns the memory of the part at p, which is to be shared: an array
-// without room for more.
-func (n *node) settle(p unsafe.Pointer) unsafe.Pointer {
-	// Whatever is unused would be kept by all objects that share the array.
-	n.trimTo(p, 1)
-	return *(*unsafe.Pointer)(p)
 }
 
 // worthTrimming is the unused memory of an array for which it is copied although
 // it is not shared. Decoders let slices grow.
 const worthTrimming = 128
 
-// trim frees the unused memory of a part that is not shared, if it is much.
-func (n *node) trim(p unsafe.Pointer) { n.trimTo(p, worthTrimming) }
-
-// trimTo copies the array of a slice whose unused memory is worth at least so many
-// bytes. All else that is a part has no room to spare. The copy is made by reflection,
-// since the garbage collector has to know the type of the new array.
-func (n *node) trimTo(p unsafe.Pointer, worth uintptr) {
-	if n.kind != list {
-		return
-	}
-	if s := (*slice)(p); s.cap > s.len && uintptr(s.cap-s.len)*n.elem.size >= worth {
-		exact := reflect.MakeSlice(n.typ, s.len, s.len)
-		reflect.Copy(exact, reflect.NewAt(n.typ, p).Elem())
-		*s = slice{exact.UnsafePointer(), s.len, s.len}
+// trim gives a part memory of its own, without room for more, if what is unused is worth
+// at least so many bytes. Whatever is unused would be kept by all objects that share the
+// part. The copy is made by reflection, since the garbage collector has to know the type
+// of the new array.
+func (n *node) trim(p unsafe.Pointer, worth uintptr) {
+	switch n.kind {
+	case text:
+		if worth == 1 { // it may be part of a larger one
+			*(*string)(p) = strings.Clone(*(*string)(p))
+		}
+	case list:
+		if s := (*slice)(p); s.cap > s.len && uintptr(s.cap-s.len)*n.elem.size >= worth {
+			exact := reflect.MakeSlice(n.typ, s.len, s.len)
+			reflect.Copy(exact, reflect.NewAt(n.typ, p).Elem())
+			*s = slice{exact.UnsafePointer(), s.len, s.len}
+		}
+	default: // all else that is a part has no room to spare
 	}
 }
 
@@ -245,15 +250,8 @@ func (w *walk) inside(n *node, p unsafe.Pointer) {
 // insideTextMap replaces the keys and elements of a map. They are sites apart: the keys
 // of labels repeat, and the value of a checksum does not.
 func (w *walk) insideTextMap(n *node, m map[string]string) {
-	keys, elems := n.key.site, n.elem.site
-	if min(keys.skip, elems.skip) >= len(m) {
-		// Nothing in it repeats, as in most ConfigMaps.
-		keys.leave(len(m))
-		elems.leave(len(m))
-		return
-	}
 	for k, v := range m {
-		key, elem := w.text(n.key, k), w.text(n.elem, v)
+		key, elem := w.shared(n.key, k), w.shared(n.elem, v)
 		if unsafe.StringData(key) != unsafe.StringData(k) || unsafe.StringData(elem) != unsafe.StringData(v) {
 			m[key] = elem
 		}
@@ -276,43 +274,10 @@ func (w *walk) insideOtherMap(n *node, p unsafe.Pointer) {
 	n.giveBack(s)
 }
 
-// text returns s or an equal string. It does for strings, the most common parts by far,
-// what part does: without the switch over kinds, and with a cheaper comparison.
-func (w *walk) text(n *node, s string) string {
-	if len(s) <= 1 || n.site.leave(1) { // strings of one byte are the runtime's
-		return s
-	}
-	if shared, ok := n.site.recent(w.at).text(n.id, s); ok {
-		w.hit(n.site, len(s))
-		return shared
-	}
-	// A string has no parts and cannot be bad, so there is nothing to look at inside.
-	h := w.hashText(s, n.salt)
-	e := w.pool.parts.find(h, n.id)
-	if shared, ok := e.text(n.id, s); ok {
-		n.site.remember(w.at, e)
-		w.hit(n.site, len(s))
-		return shared
-	}
-	w.miss(n.site)
-	if e.typ != 0 || len(s) >= worthAtOnce {
-		s = strings.Clone(s) // it may be part of a larger one
-		w.pool.parts.add(h, n.id, unsafe.Pointer(unsafe.StringData(s)), len(s))
-	}
-	return s
-}
-
-// text returns the string that is the part of an entry, and whether it is s. One of
-// another length is not: that is known without the part, whose weak pointer costs more to
-// follow than short strings to compare.
-func (e entry) text(typ uint32, s string) (shared string, ok bool) {
-	if int(e.n) != len(s) {
-		return "", false
-	}
-	p := e.get(typ)
-	if p == nil {
-		return "", false
-	}
-	shared = unsafe.String((*byte)(p), len(s))
-	return shared, shared == s
+// shared returns s or an equal string. It is not called while it runs: a string has no
+// parts in it.
+func (w *walk) shared(n *node, s string) string {
+	w.text = s
+	w.share(n, unsafe.Pointer(&w.text))
+	return w.text
 }
