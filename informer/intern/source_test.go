@@ -93,18 +93,18 @@ func cached[T informer.Object](t *testing.T, encoding reflector.Encoding, mode r
 }
 
 func TestObjectsOfAnInformerShareEqualParts(t *testing.T) {
-	for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncAuto} {
+	for _, mode := range []reflector.SyncMode{reflector.SyncList, ""} {
 		typed := func(o *corev1.ConfigMap) any { return o.Data }
 		cached(t, reflector.EncodingProtobuf, mode, nil, typed)
 		cached(t, reflector.EncodingJSON, mode, nil, typed)
-		cached(t, reflector.EncodingAuto, mode, nil, func(o *unstructured.Unstructured) any { return o.Object["data"] })
-		cached(t, reflector.EncodingAuto, mode, nil, func(o *metav1.PartialObjectMetadata) any { return o.Labels })
+		cached(t, "", mode, nil, func(o *unstructured.Unstructured) any { return o.Object["data"] })
+		cached(t, "", mode, nil, func(o *metav1.PartialObjectMetadata) any { return o.Labels })
 	}
 }
 
 // What is stored is what is shared.
 func TestOtherTransformsComeFirst(t *testing.T) {
-	cached(t, reflector.EncodingAuto, reflector.SyncAuto, func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	cached(t, "", "", func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 		o.Data = map[string]string{"made": "by the transform"}
 		return o, nil
 	}, func(o *corev1.ConfigMap) any { return o.Data })
