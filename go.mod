@@ -3,6 +3,7 @@ module github.com/informerkit/informerkit
 go 1.26.0
 
 require (
+	github.com/go-json-experiment/json v1.27.2
 	github.com/stretchr/testify v1.11.1
 	golang.org/x/time v0.14.0
 	k8s.io/api v0.36.0

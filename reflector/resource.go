@@ -9,8 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/reflector/internal/wire"
@@ -141,8 +139,8 @@ func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], 
 // List implements [ListerWatcher].
 func (r *resource[T]) List(ctx context.Context, req Request, each func(WatchEvent[T]) error) (metav1.ListMeta, error) {
 	var refused error // by each; it is returned as it is
-	meta, err := r.Resource.List(wireContext(ctx, req), req.ListOptions, func(obj T, err error) error {
-		refused = each(fromWire(wire.Event[T]{Type: watch.Added, Object: obj, Err: err}))
+	meta, err := r.Resource.List(ctx, wire.Request(req), func(ev wire.Event[T]) error {
+		refused = each(fromWire(ev))
 		return refused
 	})
 	if err == nil || refused != nil {
@@ -153,7 +151,7 @@ func (r *resource[T]) List(ctx context.Context, req Request, each func(WatchEven
 
 // Watch implements [ListerWatcher].
 func (r *resource[T]) Watch(ctx context.Context, req Request) (Stream[T], error) {
-	s, err := r.Resource.Watch(wireContext(ctx, req), req.ListOptions)
+	s, err := r.Resource.Watch(ctx, wire.Request(req))
 	if err != nil {
 		return nil, r.failed("watch", err)
 	}
@@ -185,45 +183,11 @@ func (s *resourceStream[T]) Next() (WatchEvent[T], error) {
 
 // fromWire returns an event of the wire with the errors of this package.
 func fromWire[T Object](ev wire.Event[T]) WatchEvent[T] {
-	out := WatchEvent[T]{Type: ev.Type, Object: ev.Object, ResourceVersion: ev.ResourceVersion, InitialEventsEnd: ev.InitialEventsEnd}
-	if ev.Err == nil {
-		return out
-	}
-	if known, ok := ev.Err.(unchanged); ok { //nolint:errorlint // it is never wrapped
-		out.Known = known.object
-		return out
-	}
-	out.Err = ev.Err
 	var oe *wire.ObjectError
-	if errors.As(ev.Err, &oe) {
-		out.Err = &ObjectError{
+	if ev.Err != nil && errors.As(ev.Err, &oe) {
+		ev.Err = &ObjectError{
 			Key: oe.Key, UID: oe.UID, ResourceVersion: oe.ResourceVersion, Position: oe.Position, Class: ClassDecode, Err: oe.Err,
 		}
 	}
-	return out
-}
-
-// unchanged is how the wire hands over what [Request].Known returned.
-type unchanged struct{ object any }
-
-func (unchanged) Error() string { return "the object has not changed" }
-func (unchanged) Unchanged()    {}
-
-// wireContext returns a context with the functions of a request.
-func wireContext(ctx context.Context, req Request) context.Context {
-	if req.Known != nil {
-		ctx = wire.WithKnown(ctx, func(key types.NamespacedName, uid, rv []byte) wire.Unchanged {
-			if known := req.Known(key, uid, rv); known != nil {
-				return unchanged{known}
-			}
-			return nil
-		})
-	}
-	if req.Arrived != nil {
-		ctx = wire.WithProgress(ctx, req.Arrived)
-	}
-	if req.Sent != nil {
-		ctx = wire.WithCharge(ctx, req.Sent)
-	}
-	return ctx
+	return WatchEvent[T](ev)
 }

@@ -11,6 +11,7 @@ require github.com/stretchr/testify v1.12.1
 require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
+	github.com/go-json-experiment/json v1.27.2 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/informerkit/informerkit v0.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect

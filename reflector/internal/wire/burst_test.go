@@ -21,7 +21,7 @@ const work = time.Millisecond
 func following(t *testing.T, mime string) (*Stream[*corev1.Pod], *io.PipeWriter) {
 	t.Helper()
 	r, w := io.Pipe()
-	s, err := pipedSource[*corev1.Pod](t, mime, r).Watch(t.Context(), metav1.ListOptions{})
+	s, err := pipedSource[*corev1.Pod](t, mime, r).Watch(t.Context(), Request{})
 	require.NoError(t, err)
 	return s, w
 }
@@ -144,7 +144,7 @@ func TestASlowCallerBoundsWhatIsReadAheadOfABurst(t *testing.T) {
 		}
 		synctest.Wait()
 		require.NotNil(t, s.ahead)
-		require.LessOrEqual(t, written, (s.ahead.limit+2)*chunkBytes)
+		require.LessOrEqual(t, written, (cap(s.ahead.queue)+2)*chunkBytes)
 		require.NoError(t, s.Close())
 	})
 }
@@ -181,7 +181,7 @@ func TestNothingIsReadAheadOfAStreamThatIsClosed(t *testing.T) {
 		takeWorking(t, s, pods[:burstEvents])
 		require.Nil(t, s.ahead)
 		require.NoError(t, s.Close())
-		s.readAhead(s.frames.open, s.readBurst)
+		s.readAhead(s.readBurst)
 		require.Nil(t, s.ahead)
 	})
 }

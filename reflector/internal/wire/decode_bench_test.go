@@ -44,12 +44,12 @@ func BenchmarkDecode(b *testing.B) {
 	require.NoError(b, err)
 	asJSON = append([]byte(`{"kind":"PodList","apiVersion":"v1",`), asJSON[1:]...)
 	asProto := envelope(b, "PodList", list)
-	var events, protoEvents []byte
+	var asEvents, asProtoEvents []byte
 	for i := range list.Items {
 		raw, err := json.Marshal(&list.Items[i])
 		require.NoError(b, err)
-		events = append(events, fmt.Sprintf(`{"type":"ADDED","object":%s}`+"\n", raw)...)
-		protoEvents = append(protoEvents, frame(b, watch.Added, envelope(b, "Pod", &list.Items[i]))...)
+		asEvents = append(asEvents, fmt.Sprintf(`{"type":"ADDED","object":%s}`+"\n", raw)...)
+		asProtoEvents = append(asProtoEvents, frame(b, watch.Added, envelope(b, "Pod", &list.Items[i]))...)
 	}
 	each := func(*corev1.Pod, error) error { return nil }
 	run := func(name string, size int, f func(c *codec[*corev1.Pod])) {
@@ -66,12 +66,12 @@ func BenchmarkDecode(b *testing.B) {
 	run("list/json", len(asJSON), func(c *codec[*corev1.Pod]) { _, _ = listJSON(c, bytes.NewReader(asJSON), each) })
 	run("list/json/whole", len(asJSON), func(*codec[*corev1.Pod]) { _ = k8sjson.Unmarshal(asJSON, &corev1.PodList{}) })
 	run("list/proto", len(asProto), func(c *codec[*corev1.Pod]) { _, _ = listProto(c, bytes.NewReader(asProto), each) })
-	run("watch/json", len(events), func(c *codec[*corev1.Pod]) {
-		for next, err := eventsOf(newJSONFrames(bytes.NewReader(events), c, c.expected())), error(nil); err == nil; _, err = next() {
+	run("watch/json", len(asEvents), func(c *codec[*corev1.Pod]) {
+		for next, err := jsonEvents(c, bytes.NewReader(asEvents)), error(nil); err == nil; _, err = next() {
 		}
 	})
-	run("watch/proto", len(protoEvents), func(c *codec[*corev1.Pod]) {
-		for next, err := eventsOf(newProtoFrames(bytes.NewReader(protoEvents), c, c.expected())), error(nil); err == nil; _, err = next() {
+	run("watch/proto", len(asProtoEvents), func(c *codec[*corev1.Pod]) {
+		for next, err := protoEvents(c, bytes.NewReader(asProtoEvents)), error(nil); err == nil; _, err = next() {
 		}
 	})
 	b.Run("list/json/unstructured", func(b *testing.B) {

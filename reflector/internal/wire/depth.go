@@ -1,9 +1,13 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"reflect"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxDepth bounds how deeply the parts of one object may be nested. API objects
@@ -13,6 +17,25 @@ import (
 const maxDepth = 1000
 
 var errTooDeep = errors.New("it is nested too deeply to be an object of an API server")
+
+// tooDeep reports whether a value is nested more than maxDepth deep. Such a value is not
+// given to a decoder, which recurses.
+func tooDeep(raw []byte) bool {
+	// Nearly every value has fewer brackets than that, and counting them costs next to
+	// nothing.
+	if bytes.Count(raw, []byte("{"))+bytes.Count(raw, []byte("[")) <= maxDepth {
+		return false
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), textOptions)
+	for {
+		if _, err := dec.ReadToken(); err != nil {
+			return err != io.EOF //nolint:errorlint // the bare value is the end
+		}
+		if dec.StackDepth() > maxDepth {
+			return true
+		}
+	}
+}
 
 // recursive reports whether values of a type can contain others of that type, so
 // that the bytes, and not the type, say how deep they go.

@@ -204,7 +204,7 @@ func TestProtobufNestedTooDeeplyIsQuarantined(t *testing.T) {
 			require.ErrorIs(t, errs[0], errTooDeep)
 			require.Equal(t, "deep", errs[0].(*ObjectError).Key.Name)
 
-			next := eventsOf(newProtoFrames(bytes.NewReader(frame(t, watch.Added, envelope(t, "schemaNode", marshaled(deepNode(t, "deep", 100_000, before...))))), c, c.expected()))
+			next := protoEvents(c, bytes.NewReader(frame(t, watch.Added, envelope(t, "schemaNode", marshaled(deepNode(t, "deep", 100_000, before...))))))
 			ev, err := next()
 			require.NoError(t, err)
 			require.ErrorIs(t, ev.Err, errTooDeep)
@@ -245,13 +245,18 @@ func TestOnlyTypesThatContainThemselvesAreRecursive(t *testing.T) {
 // brackets is a JSON array nested so deep.
 func brackets(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
-func TestTheDepthOfAValueIsItsOwn(t *testing.T) {
+func TestTheDepthOfAValueIsThatOfItsBrackets(t *testing.T) {
 	t.Parallel()
-	l := newLexer(strings.NewReader(brackets(maxDepth) + brackets(maxDepth+1) + `{"a":"` + brackets(2*maxDepth) + `"}` + brackets(3)))
-	for i, want := range []bool{false, true, false, false} {
-		_, err := l.value()
-		require.NoError(t, err)
-		require.Equal(t, want, l.deep, i)
+	for value, want := range map[string]bool{
+		brackets(maxDepth):                        false,
+		brackets(maxDepth + 1):                    true,
+		brackets(9_000):                           true,
+		brackets(20_000):                          true, // deeper than any JSON decoder goes
+		`{"a":"` + brackets(2*maxDepth) + `"}`:    false,
+		`[` + strings.Repeat(`[],`, 2000) + `1]`:  false,
+		`{"a":[` + brackets(maxDepth-1) + `,{}]}`: true,
+	} {
+		require.Equal(t, want, tooDeep([]byte(value)))
 	}
 }
 
@@ -288,8 +293,8 @@ func TestJSONNestedTooDeeplyIsQuarantined(t *testing.T) {
 	t.Run("watch", func(t *testing.T) {
 		t.Parallel()
 		event := func(typ, object string) string { return `{"type":"` + typ + `","object":` + object + "}\n" }
-		next := eventsOf(newJSONFrames(strings.NewReader(
-			event("ADDED", object("good", maxDepth-2))+event("DELETED", deep)+event("ADDED", object("good", 1))+event("ERROR", deep)), c, c.expected()))
+		next := jsonEvents(c, strings.NewReader(
+			event("ADDED", object("good", maxDepth-2))+event("DELETED", deep)+event("ADDED", object("good", 1))+event("ERROR", deep)))
 		ev, err := next()
 		require.NoError(t, err)
 		require.NoError(t, ev.Err)

@@ -1,9 +1,20 @@
 package wire
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -30,19 +41,6 @@ func (e *ObjectError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ObjectError) Unwrap() error { return e.Err }
-
-// objectError says that the object with this identity, as far as it could be read,
-// cannot be used. The identity is what lets a cache keep the last good state of the
-// object instead of taking it for deleted.
-func objectError(id identity, position int, cause error) *ObjectError {
-	return &ObjectError{Key: id.NamespacedName, UID: id.uid, ResourceVersion: id.rv, Position: position, Err: cause}
-}
-
-// isObjectError reports whether an error concerns one object only.
-func isObjectError(err error) bool {
-	var oe *ObjectError
-	return errors.As(err, &oe)
-}
 
 // NotAPIError is an answer that no API server gives.
 //
@@ -79,3 +77,93 @@ func (e *DecodeError) Error() string { return "cannot decode the answer: " + e.E
 
 // Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
+
+// What an error of a request means is not in one place: some of it is in the types of
+// net and crypto/tls, some in a Status, and some only in texts. The functions of this
+// file know where, so that the reflector's classes need not.
+
+// IsRefused reports whether nothing listens at the server's address. It is a class of
+// its own among network errors, because it says that the host was reached and the
+// server is not running, or listens elsewhere.
+func IsRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// IsNetwork reports whether an error says that a connection could not be made or
+// broke.
+//
+// A broken connection is an everyday event for a watch; anything else that ends one is
+// worth a closer look.
+func IsNetwork(err error) bool {
+	var (
+		op  *net.OpError
+		dns *net.DNSError
+		u   *url.Error
+	)
+	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &u) ||
+		// A body that ends before its declared length, or within a chunk.
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		// The errors of HTTP/2 have no exported types.
+		strings.Contains(err.Error(), "http2: ") || strings.Contains(err.Error(), "stream error: ")
+}
+
+// IsFuture recognises the three forms in which servers have said that a
+// resourceVersion is ahead of them: a cause type since 1.18.6, a cause message
+// from 1.17.0, and before that only the message of a timeout.
+//
+// All three answer a read with a resourceVersion that the server's watch cache has not
+// reached within a few seconds (API concepts, "Resource versions"). It is not a timeout
+// of the network, and the same request succeeds once the replica has caught up.
+func IsFuture(err error, s metav1.Status) bool {
+	const text = "Too large resource version"
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return true
+	}
+	if !apierrors.IsTimeout(err) {
+		return false
+	}
+	if s.Details != nil {
+		for _, cause := range s.Details.Causes {
+			if cause.Message == text {
+				return true
+			}
+		}
+	}
+	return strings.Contains(s.Message, text)
+}
+
+// IsTLS reports whether the two sides could not agree on a secure connection.
+//
+// It includes a server that answers in plain HTTP, which is a mistake in the scheme of
+// the address or in a proxy (ErrSchemeMismatch, RecordHeaderError).
+func IsTLS(err error) bool {
+	var (
+		verify  *tls.CertificateVerificationError
+		record  tls.RecordHeaderError
+		alert   tls.AlertError
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+		invalid x509.CertificateInvalidError
+	)
+	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
+		errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid) ||
+		errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// IsTimeout reports whether err is a timeout, of the network or of a context.
+// os.ErrDeadlineExceeded, the errors of net, and those of http.Client implement
+// Timeout.
+func IsTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+}
+
+// Cause leaves out what net/http puts in front of an error: the method and the URL with
+// all its parameters. Selectors and resourceVersions make URLs long, and the log line
+// names the collection already.
+func Cause(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

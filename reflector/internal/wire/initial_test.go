@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/internal/verify/scripted"
@@ -37,8 +38,12 @@ func initialEvents[T Object](t *testing.T, mime string) (*Stream[T], *io.PipeWri
 
 // initialEventsUntil asks for initial events until ctx ends.
 func initialEventsUntil[T Object](ctx context.Context, t *testing.T, mime string, body io.ReadCloser) *Stream[T] {
+	return initialEventsKnown[T](ctx, t, mime, body, nil)
+}
+
+func initialEventsKnown[T Object](ctx context.Context, t *testing.T, mime string, body io.ReadCloser, known func(types.NamespacedName, []byte, []byte) any) *Stream[T] {
 	yes := true
-	s, err := pipedSource[T](t, mime, body).Watch(ctx, metav1.ListOptions{SendInitialEvents: &yes})
+	s, err := pipedSource[T](t, mime, body).Watch(ctx, Request{ListOptions: metav1.ListOptions{SendInitialEvents: &yes}, Known: known})
 	require.NoError(t, err)
 	return s
 }
@@ -275,7 +280,7 @@ func TestListReturnsTheErrorOfItsCallbackWhenTheBodyStalls(t *testing.T) {
 			_, _ = io.WriteString(server, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}},`)
 		}()
 		enough := errors.New("enough")
-		_, err := lw.List(t.Context(), metav1.ListOptions{}, func(*corev1.Pod, error) error { return enough })
+		_, err := lw.List(t.Context(), Request{}, func(Event[*corev1.Pod]) error { return enough })
 		require.ErrorIs(t, err, enough)
 	})
 }
@@ -300,7 +305,7 @@ func TestASlowSinkHoldsUpTheServerOfInitialEvents(t *testing.T) {
 		synctest.Wait()
 		ahead := s.ahead
 		require.Positive(t, written)
-		require.LessOrEqual(t, written, (ahead.limit+2)*chunkBytes)
+		require.LessOrEqual(t, written, (cap(ahead.queue)+2)*chunkBytes)
 		require.NoError(t, s.Close())
 	})
 }

@@ -4,7 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // maxWrongKind is after how many objects of another kind, and none of the right
@@ -111,11 +116,11 @@ type tally struct {
 	first       *kindError
 }
 
-// note counts an object. An object that was not decoded counts as good: the sink has
-// it, in this version. Errors other than a wrong kind say nothing about the collection,
+// note counts an object, with the error of its event. One that was not decoded has none: the
+// sink has it, in this version. Errors other than a wrong kind say nothing about the collection,
 // and count for neither.
 func (t *tally) note(err error) {
-	if err == nil || isUnchanged(err) {
+	if err == nil {
 		t.good++
 		return
 	}
@@ -140,4 +145,108 @@ func (c *codec[T]) verdict(t *tally, end bool) error {
 // wrongCollection names what has said the kind.
 func (c *codec[T]) wrongCollection(got, want typeMeta) error {
 	return &WrongKindError{got: got, want: want, typ: c.elem, option: c.byOption}
+}
+
+// check finds objects that are not what was asked for, and completes the type
+// of those that carry none, as the items of lists of built-in resources do. Without
+// a name an object has no key; with a resourceVersion that is too long or not
+// printable it is not from an API server.
+func (c *codec[T]) check(obj T, want *expectation) error {
+	if c.unstructured {
+		// The accessors of Unstructured hide fields of a wrong type.
+		if err := checkUnstructured(any(obj).(*unstructured.Unstructured)); err != nil {
+			return err
+		}
+	}
+	var err error
+	if tm, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
+		err = c.checkTypeMeta(tm, want)
+	} else {
+		err = checkObjectKind(obj.GetObjectKind(), want)
+	}
+	if err != nil {
+		return err
+	}
+	// Last, so that an object of another kind is reported as one, rather than for what
+	// it lacks.
+	if obj.GetName() == "" {
+		return errors.New("it has no name")
+	}
+	return CheckVersion(obj.GetResourceVersion())
+}
+
+// checkTypeMeta checks and completes the type of an object that embeds
+// metav1.TypeMeta, as all generated types do. An object of a list often states none:
+// kube-apiserver writes the kind once, for the list.
+func (c *codec[T]) checkTypeMeta(tm *metav1.TypeMeta, want *expectation) error {
+	if err := checkType(typeMeta{tm.APIVersion, tm.Kind}, want.typ(), c.metadataOnly); err != nil {
+		return err
+	}
+	if c.metadataOnly {
+		if tm.Kind == "" {
+			tm.APIVersion, tm.Kind = "meta.k8s.io/v1", "PartialObjectMetadata"
+		}
+		return nil
+	}
+	want.learn(tm.Kind)
+	// The same two strings in all objects, rather than copies.
+	if typ := want.typ(); typ.kind != "" {
+		tm.APIVersion, tm.Kind = typ.apiVersion, typ.kind
+	}
+	return nil
+}
+
+// checkObjectKind does the same for types that keep their kind in another way: the
+// user's own structs, and Unstructured, whose kind is an entry of its map.
+func checkObjectKind(o schema.ObjectKind, want *expectation) error {
+	gvk, typ := o.GroupVersionKind(), want.typ()
+	// As for generated types: an item of a list that states no type has that of the
+	// list.
+	if gvk.Empty() && typ.kind != "" {
+		o.SetGroupVersionKind(schema.FromAPIVersionAndKind(typ.apiVersion, typ.kind))
+		return nil
+	}
+	if err := checkType(typeMeta{gvk.GroupVersion().String(), gvk.Kind}, typ, false); err != nil {
+		return err
+	}
+	want.learn(gvk.Kind)
+	return nil
+}
+
+// checkUnstructured finds the metadata that the accessors of Unstructured would
+// hide: GetName of an object whose name is a number returns "", as if there were no
+// name at all.
+func checkUnstructured(u *unstructured.Unstructured) error {
+	if u.Object == nil {
+		return errors.New("it is null")
+	}
+	meta, ok := u.Object["metadata"].(map[string]any)
+	if !ok {
+		return errors.New("it has no metadata")
+	}
+	for _, field := range []string{"name", "namespace", "uid", "resourceVersion"} {
+		if v, found := meta[field]; found {
+			if _, ok := v.(string); !ok {
+				return fmt.Errorf("metadata.%s is a %T, not a string", field, v)
+			}
+		}
+	}
+	return nil
+}
+
+// checkType compares the type of a received object with the one asked for;
+// what is not known is not compared.
+func checkType(got, want typeMeta, metadataOnly bool) error {
+	// Tables are what kubectl asks for. Their rows are not objects.
+	if got.kind == "Table" && strings.HasPrefix(got.apiVersion, "meta.k8s.io/") {
+		return errors.New("it is a Table for human readers, not an object")
+	}
+	if metadataOnly && got.kind == "PartialObjectMetadata" {
+		return nil
+	}
+	if got.apiVersion != "" && want.apiVersion != "" && got.apiVersion != want.apiVersion ||
+		got.kind != "" && want.kind != "" && got.kind != want.kind {
+		return &kindError{typeMeta{Cut(got.apiVersion), Cut(got.kind)}, want}
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // requireIdentity compares what was read of raw bytes with what was decoded.
-func requireIdentity(t *testing.T, id rawIdentity, o metav1.Object) {
+func requireIdentity(t *testing.T, id identity, o metav1.Object) {
 	t.Helper()
 	got := []string{string(id.namespace), string(id.name), string(id.uid), string(id.rv)}
 	require.Equal(t, []string{o.GetNamespace(), o.GetName(), string(o.GetUID()), o.GetResourceVersion()}, got)
@@ -25,32 +25,31 @@ func requireIdentity(t *testing.T, id rawIdentity, o metav1.Object) {
 
 func TestTheIdentityInRawJSONIsTheDecodedOne(t *testing.T) {
 	t.Parallel()
-	whole := rawIdentity{namespace: []byte("ns"), name: []byte("a"), uid: []byte("u"), rv: []byte("7")}
-	for raw, want := range map[string]*rawIdentity{
+	whole := identity{namespace: []byte("ns"), name: []byte("a"), uid: []byte("u"), rv: []byte("7"), certain: true}
+	for raw, want := range map[string]*identity{
 		`{"metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"7"}}`:                                                        &whole,
 		` { "metadata" : { "uid" : "u" , "labels" : { "name" : "x" , "uid" : "y" } , "resourceVersion":"7","name":"a","namespace":"ns"} } `: &whole,
 		`{"spec":{"metadata":{"name":"x"}},"metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"7"},"z":[{"name":"}"}]}`:    &whole,
 		`{"data":{"a":"\"}\\"},"metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"7"}}`:                                   &whole,
-		`{}`:                                   {},
-		`{"metadata":{}}`:                      {},
+		`{}`:                                   {certain: true},
+		`{"metadata":{}}`:                      {certain: true},
 		`{"metadata":null}`:                    nil,
 		`{"metadata":[]}`:                      nil,
 		`null`:                                 nil,
 		``:                                     nil,
-		`{"metadata":{"name":"a"}} x`:          nil,
 		`{"metadata":{"name":"a"}`:             nil,
 		`{"metadata":{"name":7}}`:              nil,
 		`{"metadata":{"name":null}}`:           nil,
 		`{"metadata":{"name":"\u0061"}}`:       nil,
-		`{"metadata":{"n\u0061me":"a"}}`:       nil,
+		`{"metadata":{"n\u0061me":"a"}}`:       {name: []byte("a"), certain: true},
 		`{"metadata":{"name":"ä"}}`:            nil,
 		`{"metadata":{"name":"a","name":"b"}}`: nil,
 		`{"metadata":{"name":"a"},"metadata":{"name":"b"}}`:           nil,
 		`{"metadata":{"name":"a"},"metadata":{"resourceVersion":""}}`: nil,
 	} {
-		id, ok := rawIdentityJSON([]byte(raw))
-		require.Equal(t, want != nil, ok, raw)
-		if ok {
+		id := identifyJSON([]byte(raw))
+		require.Equal(t, want != nil, id.certain, raw)
+		if id.certain {
 			require.Equal(t, *want, id, raw)
 		}
 	}
@@ -61,8 +60,8 @@ func FuzzRawIdentityJSON(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"name":"a","labels":{"x":"\"}"},"uid":"u"},"data":{"metadata":"x"},"metadata":{}}`))
 	f.Add([]byte(`{"metadata":{"name":"a"},"Metadata":{"name":"b"},"x":[1,{"name":null}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		id, ok := rawIdentityJSON(raw)
-		if !ok {
+		id := identifyJSON(raw)
+		if !id.certain {
 			return
 		}
 		var typed corev1.ConfigMap
@@ -85,8 +84,8 @@ func FuzzRawIdentityProto(f *testing.F) {
 	f.Add(append(bytes.Clone(raw), raw...))
 	f.Add([]byte("\x0a\x06\x0a\x01a\x0a\x01b"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		id, ok := rawIdentityProto(raw)
-		if !ok {
+		id := identifyProto(raw)
+		if !id.certain {
 			return
 		}
 		var pod corev1.Pod
@@ -103,11 +102,8 @@ func FuzzRawIdentityProto(f *testing.F) {
 // same stands for an object that is known.
 type same struct{}
 
-func (same) Error() string { return "same" }
-func (same) Unchanged()    {}
-
 // evenPods knows every other pod of samplePods.
-func evenPods(key types.NamespacedName, uid, rv []byte) Unchanged {
+func evenPods(key types.NamespacedName, uid, rv []byte) any {
 	var n int
 	if _, err := fmt.Sscanf(key.Name, "pod-%d", &n); err != nil || n%2 == 1 || key.Namespace != "ns" || string(uid) != "u" || string(rv) != fmt.Sprint(n+1) {
 		return nil
@@ -127,10 +123,11 @@ func TestKnownObjectsAreNotDecoded(t *testing.T) {
 		}
 		r := pipedSource[*corev1.Pod](t, mime, io.NopCloser(bytes.NewReader(body)))
 		n := 0
-		_, err := r.List(WithKnown(t.Context(), evenPods), metav1.ListOptions{}, func(o *corev1.Pod, err error) error {
-			require.Equal(t, n%2 == 0, isUnchanged(err))
-			require.Equal(t, n%2 == 0, o == nil)
-			if o != nil {
+		_, err := r.List(t.Context(), Request{Known: evenPods}, func(ev Event[*corev1.Pod]) error {
+			require.NoError(t, ev.Err)
+			require.Equal(t, n%2 == 0, ev.Known == same{})
+			require.Equal(t, n%2 == 0, ev.Object == nil)
+			if o := ev.Object; o != nil {
 				require.Equal(t, fmt.Sprint("pod-", n), o.Name)
 			}
 			n++
@@ -147,12 +144,12 @@ func TestKnownObjectsAreNotDecoded(t *testing.T) {
 		events = append(events, podFrame(t, mime, watch.Deleted, &list.Items[2])...)
 		events = append(events, endOfInitialEvents(t, mime)...)
 		events = append(events, podFrame(t, mime, watch.Added, &list.Items[4])...)
-		s := initialEventsUntil[*corev1.Pod](WithKnown(t.Context(), evenPods), t, mime, io.NopCloser(bytes.NewReader(events)))
+		s := initialEventsKnown[*corev1.Pod](t.Context(), t, mime, io.NopCloser(bytes.NewReader(events)), evenPods)
 		for i := range list.Items {
 			ev, err := s.Next()
 			require.NoError(t, err)
 			require.Equal(t, watch.Added, ev.Type)
-			require.Equal(t, i%2 == 0, isUnchanged(ev.Err))
+			require.Equal(t, i%2 == 0, ev.Known == same{})
 			require.Equal(t, i%2 == 0, ev.Object == nil)
 		}
 		for _, want := range []string{"MODIFIED pod-0", "DELETED pod-2", "BOOKMARK ", "ADDED pod-4"} {
@@ -175,15 +172,15 @@ func TestObjectsOfAnotherKindAreDecodedThoughKnown(t *testing.T) {
 		{"metadata":{"name":"pod-0","namespace":"ns","uid":"u","resourceVersion":"1"}},
 		{"kind":"Node","metadata":{"name":"pod-0","namespace":"ns","uid":"u","resourceVersion":"1"}}]}`
 	r := pipedSource[*corev1.Pod](t, mimeJSON, io.NopCloser(bytes.NewReader([]byte(body))))
-	var got []error
-	_, err := r.List(WithKnown(t.Context(), evenPods), metav1.ListOptions{}, func(_ *corev1.Pod, err error) error {
-		got = append(got, err)
+	var got []Event[*corev1.Pod]
+	_, err := r.List(t.Context(), Request{Known: evenPods}, func(ev Event[*corev1.Pod]) error {
+		got = append(got, ev)
 		return nil
 	})
 	require.NoError(t, err)
 	require.Len(t, got, 2)
-	require.True(t, isUnchanged(got[0]))
-	require.ErrorAs(t, got[1], new(*ObjectError))
+	require.Equal(t, same{}, got[0].Known)
+	require.ErrorAs(t, got[1].Err, new(*ObjectError))
 }
 
 // BenchmarkUnchanged reads a list of 1,000 pods that are all known.
@@ -192,28 +189,17 @@ func BenchmarkUnchanged(b *testing.B) {
 	asJSON, err := json.Marshal(list)
 	require.NoError(b, err)
 	asJSON = append([]byte(`{"kind":"PodList","apiVersion":"v1",`), asJSON[1:]...)
-	known := func(types.NamespacedName, []byte, []byte) Unchanged { return same{} }
+	known := func(types.NamespacedName, []byte, []byte) any { return same{} }
 	each := func(*corev1.Pod, error) error { return nil }
 	for name, body := range map[string][]byte{"json": asJSON, "proto": envelope(b, "PodList", list)} {
-		for _, known := range []Known{nil, known} {
-			b.Run(fmt.Sprintf("%s/known=%t", name, known != nil), func(b *testing.B) {
+		for _, req := range []Request{{}, {Known: known}} {
+			b.Run(fmt.Sprintf("%s/known=%t", name, req.Known != nil), func(b *testing.B) {
 				c, err := newCodec[*corev1.Pod]("v1")
 				require.NoError(b, err)
-				read := c.listProto
-				if name == "json" {
-					read = c.listJSON
-				}
 				b.ReportAllocs()
 				b.SetBytes(int64(len(body)))
 				for b.Loop() {
-					ctx := b.Context()
-					if known != nil {
-						ctx = WithKnown(ctx, known)
-					}
-					_, _ = listWith(func(r io.Reader, items *pipeline[*corev1.Pod]) (metav1.ListMeta, error) {
-						items.unchanged = unchangedIn(ctx)
-						return read(r, items)
-					}, bytes.NewReader(body), each)
+					_, _ = listWith(c.newList(name == "proto", req), bytes.NewReader(body), each)
 				}
 			})
 		}

@@ -23,315 +23,239 @@ var (
 	errStopped  = errors.New("the reading was stopped")
 )
 
-// pipeline decodes a run of items on all cores and hands them over in their order.
-// Decoding is most of the work of a list: splitting the body into items runs at
+// pipeline decodes the items of an answer on all cores and hands the events over in the order
+// of the items. Decoding is most of the work of a list: splitting the body into items runs at
 // memory speed, and has to be done in order, so one goroutine does it.
 //
-//	reading ──add──▶ filling ──full──▶ queue of what others decode ──take──▶
-//	                    └──── decoded by the taker, if it has nothing else ──▶
+//	reading ─add─▶ chunk ─flush─▶ queue, in order ─────────────▶ take
+//	                              └─▶ decoded, each on a goroutine of its own
 //
-// One goroutine reads, another takes. The taker never waits for a chunk to fill
-// up: as soon as it has nothing to do it takes what there is, so that an item
-// that comes alone is there at once. The reader waits when the queue is longer
-// than there are cores, which bounds the memory, so a slow taker applies backpressure to
-// the server.
-//
-// One lock and one condition serve both sides. They are taken once per item by the
-// reader and once per chunk by the taker, which is little beside decoding an object. The
-// bytes of an item are copied into its chunk, so that the reader can go on while the
-// item is decoded.
-type pipeline[R any] struct {
-	// decode turns an item into a result, on any goroutine. An error that is no
-	// *ObjectError ends the run.
-	decode func(raw []byte, position int) (R, error)
-	// unchanged are items of a list that need not be decoded; nil: there are none.
-	unchanged *unchangedObjects
+// A chunk is queued when it is full, and before the reader has to wait for the network, so
+// that an item that comes alone is there at once. The queue is bounded, and with it the
+// goroutines and the memory: a slow taker applies backpressure to the server.
+type pipeline[T Object] struct {
+	decoder *decoder[T]
 
-	limit int            // chunks in the queue
+	queue chan *chunk[T]
+	spare chan *chunk[T] // to be used again
+	done  chan struct{}  // closed by stop
+	stop  func()
 	alive sync.WaitGroup // the reader and the decoders
-	// stopped is atomic for take, which looks at it for each result without the lock. It
-	// is set with mu held, so that no waiter misses the wake-up.
-	stopped atomic.Bool
+	// waiting says that the taker waits, and there is nothing.
+	waiting atomic.Bool
 
-	mu     sync.Mutex
-	change sync.Cond // of any field below
-	// cur belongs to the goroutine that clears this field: to the reader when the chunk
-	// is full, or to the taker when there is nothing older. Exactly one of them decodes
-	// it.
-	cur   *chunk[R]   // being filled
-	queue []*chunk[R] // being decoded, in order
-	bytes int         // in the queue
-	spare []*chunk[R] // to be used again
-	idle  bool        // the taker waits, and there is nothing
-	ended bool        // the reading, with err
-	err   error
+	// What follows belongs to the reader, and to the taker when queue is closed.
 
-	// What follows belongs to the reader or to the taker.
+	err  error     // that has ended the reading
+	cur  *chunk[T] // being filled
+	next int       // position of the next item
+	warm bool      // an object has been decoded
 
-	next int       // reader: position of the next item
-	warm bool      // reader: an item has been decoded
-	out  *chunk[R] // taker: being handed over
-	at   int       // taker: the next one of it
+	// What follows belongs to the taker.
+
+	out *chunk[T] // being handed over
+	at  int       // the next one of it
 }
 
-// chunk is some consecutive items, and then what has become of them.
-//
-// The items share one buffer and one slice of ends, so a chunk of a hundred small
-// objects costs few allocations, and none when it is used again.
-type chunk[R any] struct {
+// chunk is some consecutive items, and then what has become of them. The items share one
+// buffer, so a chunk of a hundred small objects costs few allocations, and none when it is
+// used again.
+type chunk[T Object] struct {
 	first   int // position of the first item
 	raw     []byte
-	ends    []int // of the items in raw
-	results []result[R]
-	done    bool
+	entries []entry[T]
+	ready   chan struct{} // gets a value when the entries are decoded
 }
 
-// result is what decoding has made of one item: a value, or an error that may concern
-// this item only.
-type result[R any] struct {
-	value R
-	err   error
+// entry is an item, which has its bytes in the chunk, and what has become of it.
+type entry[T Object] struct {
+	item       item
+	start, end int
+	decoded    bool
+	ev         Event[T]
+	err        error
 }
 
-// newPipeline returns a pipeline for one run. One chunk more than there are cores may be
-// in the queue, so that a core which has finished one finds another.
-func newPipeline[R any](decode func(raw []byte, position int) (R, error)) *pipeline[R] {
-	a := &pipeline[R]{decode: decode, limit: runtime.GOMAXPROCS(0) + 1}
-	a.change.L = &a.mu
-	return a
-}
-
-// start runs read, which calls add and put, on a goroutine of its own.
-func (a *pipeline[R]) start(read func() error) {
-	a.alive.Go(func() {
-		err := read()
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		// The items added before the end are still to be taken: oldest looks at ended
-		// only when the queue and cur are empty.
-		a.ended, a.err = true, err
-		a.change.Broadcast()
-	})
-}
-
-// add appends the next item, whose bytes it copies: those it is given belong to the
-// lexer, which reuses them. It waits while the queue is full.
-func (a *pipeline[R]) add(raw []byte) error {
-	if !a.warm {
-		// Decoded here, before any other: if T does not say the kind, the first good one
-		// does, and later ones are compared with it. On several goroutines "first" would
-		// be a matter of luck.
-		value, err := a.decode(raw, a.next)
-		a.warm = err == nil || isUnchanged(err)
-		return a.put(value, err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.waitForRoomLocked(); err != nil {
-		return err
-	}
-	if a.cur == nil {
-		a.cur = a.emptyChunkLocked()
-	}
-	p := a.cur
-	// Only the reader appends, and with mu held, so the taker may take the chunk between
-	// two items, but not within one.
-	p.raw = append(p.raw, raw...)
-	p.ends = append(p.ends, len(p.raw))
-	a.next++
-	switch {
-	case len(p.raw) >= chunkBytes || len(p.ends) >= chunkItems:
-		a.dispatchLocked()
-	case len(p.ends) == 1:
-		a.change.Broadcast() // the taker may have nothing else
-	}
-	return nil
-}
-
-// put appends a result in place of the next item: an error for an item that must not
-// be decoded, or an event that has no object.
-func (a *pipeline[R]) put(value R, err error) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.waitForRoomLocked(); err != nil {
-		return err
-	}
-	if a.cur != nil {
-		// What was added before must be handed over before: the queue is in the order of
-		// the items.
-		a.dispatchLocked()
-	}
-	p := a.emptyChunkLocked()
-	p.results = append(p.results, result[R]{value, err})
-	p.done = true
-	a.next++
-	a.pushLocked(p)
-	return nil
-}
-
-// waitForRoomLocked waits until the queue has room. It holds a.mu on return, and
-// releases it while it waits.
-func (a *pipeline[R]) waitForRoomLocked() error {
-	// Both bounds are needed: huge items make few chunks of many bytes, tiny ones and
-	// single results many chunks of few bytes.
-	for !a.stopped.Load() && (len(a.queue) >= a.limit || a.bytes >= a.limit*chunkBytes) {
-		a.change.Wait()
-	}
-	if a.stopped.Load() {
-		return errStopped
-	}
-	return nil
-}
-
-// emptyChunkLocked returns a chunk for the next items, used before if there is one.
-// a.mu is held.
-func (a *pipeline[R]) emptyChunkLocked() *chunk[R] {
-	p := &chunk[R]{}
-	if n := len(a.spare); n > 0 {
-		p, a.spare = a.spare[n-1], a.spare[:n-1]
-	}
-	p.first = a.next
+// newPipeline returns a pipeline for one run, whose first item has the given position. One
+// chunk more than there are cores may be in the queue, so that a core which has finished one
+// finds another.
+func newPipeline[T Object](d *decoder[T], position int) *pipeline[T] {
+	limit := runtime.GOMAXPROCS(0) + 1
+	p := &pipeline[T]{decoder: d, next: position, queue: make(chan *chunk[T], limit), spare: make(chan *chunk[T], limit+2), done: make(chan struct{})}
+	p.stop = sync.OnceFunc(func() { close(p.done) })
 	return p
 }
 
-// dispatchLocked puts the chunk that was being filled into the queue and decodes it
-// on a goroutine of its own. The queue is bounded, and so are these goroutines. a.mu
-// is held.
-func (a *pipeline[R]) dispatchLocked() {
-	p := a.cur
-	// With cur cleared the chunk cannot be taken by the taker as well.
-	a.cur = nil
-	a.pushLocked(p)
-	a.alive.Go(func() {
-		p.decode(a)
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		p.done = true
-		a.change.Broadcast()
+// start runs read, which calls add and flush, on a goroutine of its own.
+func (p *pipeline[T]) start(read func() error) {
+	p.alive.Go(func() {
+		p.err = read()
+		// Items that were added before an error are handed over before it. If this fails, it
+		// is because nobody takes any more.
+		_ = p.flush()
+		close(p.queue)
 	})
 }
 
-// pushLocked appends a chunk to the queue and wakes the taker. a.mu is held.
-func (a *pipeline[R]) pushLocked(p *chunk[R]) {
-	a.queue = append(a.queue, p)
-	a.bytes += len(p.raw)
-	a.change.Broadcast()
+// stopped reports whether the taker wants no more.
+func (p *pipeline[T]) stopped() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
-// take waits for the next result. It returns what read has returned, or
+// add appends the next item, whose bytes it copies. It waits while the queue is full. An
+// item that must be decoded in its turn is decoded here: see inTurn.
+func (p *pipeline[T]) add(it item) (Event[T], error) {
+	if p.cur == nil {
+		select {
+		case p.cur = <-p.spare:
+		default:
+			p.cur = &chunk[T]{ready: make(chan struct{}, 1)}
+		}
+		p.cur.first = p.next
+	}
+	c, e := p.cur, entry[T]{item: it}
+	if p.inTurn(it) {
+		e.decoded = true
+		e.ev, e.err = p.decoder.event(it, p.next)
+		p.warm = p.warm || e.err == nil && e.ev.Err == nil
+	} else {
+		e.start = len(c.raw)
+		c.raw = append(c.raw, it.raw...)
+		e.end = len(c.raw)
+	}
+	e.item.raw = nil
+	c.entries = append(c.entries, e)
+	p.next++
+	if len(c.raw) >= chunkBytes || len(c.entries) >= chunkItems {
+		if err := p.flush(); err != nil {
+			return e.ev, err
+		}
+	}
+	return e.ev, e.err
+}
+
+// inTurn reports whether an item must be decoded before the next one is read. It is so until
+// the first good object: if T does not say the kind, that one does, and later ones are
+// compared with it. On several goroutines "first" would be a matter of luck. And it is so for
+// what is not an object, as the bookmark that ends the initial events.
+func (p *pipeline[T]) inTurn(it item) bool { return !p.warm || !it.hasObject() }
+
+// flush puts the chunk into the queue and has it decoded. It waits while the queue is full.
+func (p *pipeline[T]) flush() error {
+	c := p.cur
+	if c == nil {
+		return nil
+	}
+	p.cur = nil
+	select {
+	case p.queue <- c:
+	case <-p.done:
+		return errStopped
+	}
+	p.alive.Go(func() {
+		c.decode(p)
+		c.ready <- struct{}{}
+	})
+	return nil
+}
+
+// decode decodes the items of a chunk, up to an error that ends the run.
+func (c *chunk[T]) decode(p *pipeline[T]) {
+	for i := range c.entries {
+		e := &c.entries[i]
+		if !e.decoded {
+			if p.stopped() {
+				return
+			}
+			e.item.raw = c.raw[e.start:e.end:e.end]
+			e.ev, e.err = p.decoder.event(e.item, c.first+i)
+		}
+		if e.err != nil {
+			return
+		}
+	}
+}
+
+// take waits for the next event. It returns what read has returned, or
 // errAllTaken, when there are no more.
-func (a *pipeline[R]) take() (value R, err error) {
-	for a.out == nil || a.at == len(a.out.results) {
-		p, err := a.oldest()
-		if err != nil {
-			return value, err
+func (p *pipeline[T]) take() (Event[T], error) {
+	for p.out == nil || p.at == len(p.out.entries) {
+		p.recycle()
+		if err := p.receive(); err != nil {
+			return Event[T]{}, err
 		}
-		if !p.done {
-			// Only a chunk that was still being filled gets here. Decoding it on this
-			// goroutine delays no other result, since there was none older.
-			p.decode(a)
-		}
-		a.out, a.at = p, 0
 	}
-	if a.stopped.Load() {
-		return value, errStopped
+	if p.stopped() {
+		return Event[T]{}, errStopped
 	}
-	r := a.out.results[a.at]
-	a.at++
-	return r.value, r.err
+	e := &p.out.entries[p.at]
+	p.at++
+	return e.ev, e.err
 }
 
-// oldest waits for the chunk with the next results, which may be one that is
-// not decoded yet.
-func (a *pipeline[R]) oldest() (*chunk[R], error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	// The caller has consumed the previous chunk when it asks for the next one.
-	a.recycleLocked()
-	for {
-		switch {
-		case a.stopped.Load():
-			return nil, errStopped
-		case len(a.queue) > 0 && a.queue[0].done:
-			p := a.queue[0]
-			a.queue[0], a.queue = nil, a.queue[1:]
-			a.bytes -= len(p.raw)
-			a.change.Broadcast()
-			return p, nil
-		case len(a.queue) > 0:
-			// Others decode what is next.
-		case a.cur != nil:
-			p := a.cur
-			a.cur = nil
-			return p, nil
-		case a.ended && a.err == nil:
-			return nil, errAllTaken
-		case a.ended:
-			return nil, a.err
+// receive waits for the next chunk, and until it is decoded.
+func (p *pipeline[T]) receive() error {
+	p.waiting.Store(len(p.queue) == 0)
+	defer p.waiting.Store(false)
+	select {
+	case <-p.done:
+		return errStopped
+	case c, ok := <-p.queue:
+		if !ok {
+			if p.err != nil {
+				return p.err
+			}
+			return errAllTaken
 		}
-		a.idle = len(a.queue) == 0
-		a.change.Wait()
-		a.idle = false
+		p.waiting.Store(false)
+		select {
+		case <-c.ready:
+		case <-p.done:
+			return errStopped
+		}
+		p.out, p.at = c, 0
 	}
+	return nil
 }
 
-// starved reports whether the taker waits for the reader, rather than for a decoder.
-func (a *pipeline[R]) starved() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.idle && a.cur == nil && len(a.queue) == 0
-}
-
-// recycleLocked keeps the chunk that was handed over for reuse, unless a huge item grew
-// its buffer. a.mu is held.
-func (a *pipeline[R]) recycleLocked() {
-	p := a.out
-	if a.out = nil; p == nil || cap(p.raw) > 4*chunkBytes {
+// recycle keeps the chunk that was handed over for reuse, unless a huge item grew
+// its buffer.
+func (p *pipeline[T]) recycle() {
+	c := p.out
+	if p.out = nil; c == nil || cap(c.raw) > 4*chunkBytes {
 		return
 	}
-	clear(p.results) // the pipeline must not keep objects alive
-	*p = chunk[R]{raw: p.raw[:0], ends: p.ends[:0], results: p.results[:0]}
-	a.spare = append(a.spare, p)
-}
-
-// drain is for the taker that has taken the last result: it waits for the reader
-// to end, and frees what is left.
-func (a *pipeline[R]) drain() {
-	a.alive.Wait()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.out, a.cur, a.queue, a.spare = nil, nil, nil, nil
-}
-
-// stop ends the reader, the decoders and the taker at their next step. A Read in
-// progress is not one of these: the caller closes the body as well.
-func (a *pipeline[R]) stop() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.stopped.Store(true)
-	a.change.Broadcast()
+	clear(c.entries) // it must not keep objects alive
+	c.raw, c.entries = c.raw[:0], c.entries[:0]
+	select {
+	case p.spare <- c:
+	default:
+	}
 }
 
 // each runs read and hands all that comes of it to fn. If it fails, or fn does,
 // it calls unblock, which has to make read return. Nothing runs on when it returns.
-func (a *pipeline[R]) each(ctx context.Context, read func() error, unblock func(), fn func(R, error) error) (err error) {
+func (p *pipeline[T]) each(ctx context.Context, read func() error, unblock func(), fn func(Event[T]) error) (err error) {
 	// Assumed until the regular end, so that a panic in fn also stops the reader: its
 	// goroutine would otherwise block for ever on a full queue, with the connection.
-	failed := true // also by a panic
-	defer context.AfterFunc(ctx, a.stop)()
+	failed := true
+	defer context.AfterFunc(ctx, p.stop)()
 	defer func() {
 		if failed {
-			a.stop()
+			p.stop()
 			unblock()
 		}
-		a.alive.Wait()
+		p.alive.Wait()
 	}()
-	// From here on the reader, the decoders and this goroutine run at the same time.
-	a.start(read)
+	p.start(read)
 	for {
-		value, err := a.take()
+		ev, err := p.take()
 		switch {
-		case err == nil, concernsOne(err):
 		case errors.Is(err, errAllTaken):
 			failed = false
 			return nil
@@ -339,28 +263,11 @@ func (a *pipeline[R]) each(ctx context.Context, read func() error, unblock func(
 			// Only the end of ctx calls stop while this loop runs, so the cause is
 			// there.
 			return context.Cause(ctx)
-		default:
+		case err != nil:
 			return err
 		}
-		if err := fn(value, err); err != nil {
+		if err := fn(ev); err != nil {
 			return err
-		}
-	}
-}
-
-// decode decodes the items of a chunk, up to an error that ends the run. It runs
-// without the lock: the chunk belongs to one goroutine until it is done.
-func (p *chunk[R]) decode(a *pipeline[R]) {
-	start := 0
-	for i, end := range p.ends {
-		if a.stopped.Load() {
-			return
-		}
-		value, err := a.decode(p.raw[start:end:end], p.first+i)
-		start = end
-		p.results = append(p.results, result[R]{value, err})
-		if err != nil && !concernsOne(err) {
-			return
 		}
 	}
 }

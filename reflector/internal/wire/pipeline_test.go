@@ -1,30 +1,42 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 var errTrouble = errors.New("trouble")
 
-// numbers adds the decimal forms of 0 to n-1, some of them long.
-func numbers(a *pipeline[int], n int, more func(i int) error) error {
+// numbered is an object whose decoder does what its test says.
+type numbered struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (o *numbered) DeepCopyObject() runtime.Object { c := *o; return &c }
+
+// numberedItem is the item of number i, padded to some size.
+func numberedItem(i, padding int) item {
+	return item{typ: watch.Added, raw: fmt.Appendf(nil, `{"metadata":{"name":"%d","uid":"u","resourceVersion":"%d"}%s}`, i, i, strings.Repeat(" ", padding))}
+}
+
+// numbers adds the objects of 0 to n-1, some of them long.
+func numbers(p *pipeline[*numbered], n int, more func(i int) error) error {
 	for i := range n {
-		raw := strconv.AppendInt(nil, int64(i), 10)
-		raw = append(raw, bytes.Repeat([]byte(" "), rand.IntN(2000))...)
-		if err := a.add(raw); err != nil {
+		if _, err := p.add(numberedItem(i, rand.IntN(2000))); err != nil {
 			return err
 		}
 		if more != nil {
@@ -36,13 +48,23 @@ func numbers(a *pipeline[int], n int, more func(i int) error) error {
 	return nil
 }
 
-// number decodes one, and finds out if the position is another.
-func number(raw []byte, position int) (int, error) {
-	n, err := strconv.Atoi(string(bytes.TrimSpace(raw)))
-	if err == nil && n != position {
-		err = fmt.Errorf("%d is at position %d", n, position)
+// numberPipeline decodes objects, of which it asks before that, if before is not nil. It is called on
+// several goroutines.
+func numberPipeline(t *testing.T, before func(position int)) *pipeline[*numbered] {
+	t.Helper()
+	c, err := newCodec[*numbered]("v1")
+	require.NoError(t, err)
+	d := &decoder[*numbered]{codec: c, want: c.expect()}
+	if before != nil {
+		d.known = func(key types.NamespacedName, _, _ []byte) any {
+			var n int
+			_, err := fmt.Sscan(key.Name, &n)
+			require.NoError(t, err)
+			before(n)
+			return nil
+		}
 	}
-	return n, err
+	return newPipeline(d, 0)
 }
 
 // inBubble runs f in a bubble, which finds goroutines that never end.
@@ -54,22 +76,27 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 func TestResultsComeInTheOrderOfTheItems(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const n = 20_000
-		a := newPipeline(func(raw []byte, position int) (int, error) {
-			time.Sleep(time.Duration(rand.IntN(1000)))
-			if position%1000 == 7 {
-				return 0, &ObjectError{Position: position, Err: errTrouble}
-			}
-			return number(raw, position)
-		})
+		p := numberPipeline(t, func(int) { time.Sleep(time.Duration(rand.IntN(1000))) })
 		next := 0
-		err := a.each(t.Context(), func() error { return numbers(a, n, nil) }, func() {}, func(i int, err error) error {
+		err := p.each(t.Context(), func() error {
+			for i := range n {
+				it := numberedItem(i, rand.IntN(2000))
+				if i%1000 == 7 {
+					it.raw = []byte(`{"metadata":{"name":7}}`)
+				}
+				if _, err := p.add(it); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, func() {}, func(ev Event[*numbered]) error {
 			if next%1000 == 7 {
 				var oe *ObjectError
-				require.ErrorAs(t, err, &oe)
+				require.ErrorAs(t, ev.Err, &oe)
 				require.Equal(t, next, oe.Position)
 			} else {
-				require.NoError(t, err)
-				require.Equal(t, next, i)
+				require.NoError(t, ev.Err)
+				require.Equal(t, fmt.Sprint(next), ev.Object.Name)
 			}
 			next++
 			return nil
@@ -79,39 +106,48 @@ func TestResultsComeInTheOrderOfTheItems(t *testing.T) {
 	})
 }
 
+// The reader flushes before it waits for the network.
 func TestAnItemThatComesAloneIsTakenAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		a, start := newPipeline(number), time.Now()
-		err := a.each(t.Context(), func() error {
-			return numbers(a, 300, func(int) error { time.Sleep(time.Second); return nil })
-		}, func() {}, func(i int, err error) error {
-			require.NoError(t, err)
-			require.Equal(t, time.Duration(i)*time.Second, time.Since(start))
+		p, start, n := numberPipeline(t, nil), time.Now(), 0
+		err := p.each(t.Context(), func() error {
+			return numbers(p, 300, func(int) error {
+				err := p.flush()
+				time.Sleep(time.Second)
+				return err
+			})
+		}, func() {}, func(ev Event[*numbered]) error {
+			require.NoError(t, ev.Err)
+			require.Equal(t, time.Duration(n)*time.Second, time.Since(start))
+			n++
 			return nil
 		})
 		require.NoError(t, err)
+		require.Equal(t, 300, n)
 	})
 }
 
-func TestAResultThatNeedsNoDecodingKeepsItsPlace(t *testing.T) {
+func TestAnEventWithoutAnObjectKeepsItsPlace(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		a, next := newPipeline(number), 0
-		err := a.each(t.Context(), func() error {
+		p, next := numberPipeline(t, nil), 0
+		err := p.each(t.Context(), func() error {
 			for i := range 1000 {
-				var err error
+				it := numberedItem(i, 0)
 				if i%5 == 4 {
-					err = a.put(i, nil)
-				} else {
-					err = a.add(strconv.AppendInt(nil, int64(i), 10))
+					it.typ = watch.Bookmark
 				}
+				ev, err := p.add(it)
 				if err != nil {
 					return err
 				}
+				require.Equal(t, i%5 == 4, ev.Type == watch.Bookmark, "decoded when it is added")
+				it.raw[2] = 'x' // the bytes were copied
 			}
 			return nil
-		}, func() {}, func(i int, err error) error {
-			require.NoError(t, err)
-			require.Equal(t, next, i)
+		}, func() {}, func(ev Event[*numbered]) error {
+			require.NoError(t, ev.Err)
+			require.Equal(t, fmt.Sprint(next), ev.ResourceVersion)
+			require.Equal(t, next%5 == 4, ev.Type == watch.Bookmark)
 			next++
 			return nil
 		})
@@ -124,30 +160,29 @@ func TestASlowTakerBoundsWhatIsReadAhead(t *testing.T) {
 	for name, size := range map[string]int{"many": 5, "large": 10 << 10, "huge": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				added := 0
-				a := newPipeline(func([]byte, int) (int, error) { return 0, nil })
-				a.start(func() error {
+				p, added := numberPipeline(t, nil), 0
+				p.start(func() error {
 					for ; ; added++ {
-						if err := a.add(make([]byte, size)); err != nil {
+						if _, err := p.add(numberedItem(added, size)); err != nil {
 							return err
 						}
 					}
 				})
 				check := func(taken int) {
 					synctest.Wait()
-					// The queue, what is being filled, and what waits to be added.
-					most := min((a.limit+2)*chunkItems, (a.limit+1)*(chunkBytes/size+1)+1)
-					require.LessOrEqual(t, added-taken, most)
+					// The queue, the one that is handed over, and what waits to be queued.
+					limit := cap(p.queue)
+					require.LessOrEqual(t, added-taken, min((limit+2)*chunkItems, (limit+2)*(chunkBytes/size+1)))
 					require.Positive(t, added-taken)
 				}
 				for taken := range 5000 / (1 + size>>10) {
 					check(taken)
-					_, err := a.take()
+					_, err := p.take()
 					require.NoError(t, err)
 				}
-				a.stop()
-				a.alive.Wait()
-				_, err := a.take()
+				p.stop()
+				p.alive.Wait()
+				_, err := p.take()
 				require.ErrorIs(t, err, errStopped)
 			})
 		})
@@ -156,21 +191,31 @@ func TestASlowTakerBoundsWhatIsReadAhead(t *testing.T) {
 
 func TestTheFirstGoodItemIsDecodedBeforeAnyOther(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		var first atomic.Bool
-		a := newPipeline(func(_ []byte, position int) (int, error) {
-			switch {
-			case position < 3:
-				return 0, &ObjectError{Position: position, Err: errTrouble}
-			case position == 3:
-				time.Sleep(time.Second)
-				first.Store(true)
-			default:
-				require.True(t, first.Load())
-			}
-			return position, nil
-		})
+		p := numberPipeline(t, nil)
+		p.decoder.codec.kind, p.decoder.want = "", newExpectation("v1", "")
 		n := 0
-		err := a.each(t.Context(), func() error { return numbers(a, 1000, nil) }, func() {}, func(int, error) error { n++; return nil })
+		err := p.each(t.Context(), func() error {
+			for i := range 1000 {
+				it := numberedItem(i, 0)
+				switch {
+				case i < 3:
+					it.raw = []byte(`{"kind":"Bad","metadata":7}`)
+				case i == 3:
+					it.raw = []byte(`{"kind":"First","apiVersion":"v1","metadata":{"name":"a"}}`)
+				}
+				_, err := p.add(it)
+				require.NoError(t, err)
+				require.Equal(t, i >= 3, p.decoder.want.typ().kind == "First")
+			}
+			return nil
+		}, func() {}, func(ev Event[*numbered]) error {
+			if n >= 3 {
+				require.NoError(t, ev.Err)
+				require.Equal(t, "First", ev.Object.Kind)
+			}
+			n++
+			return nil
+		})
 		require.NoError(t, err)
 		require.Equal(t, 1000, n)
 	})
@@ -178,29 +223,25 @@ func TestTheFirstGoodItemIsDecodedBeforeAnyOther(t *testing.T) {
 
 func TestTroubleAheadComesInItsTurn(t *testing.T) {
 	// Whatever goes wrong behind item 2,500, those before it are handed over.
-	for name, c := range map[string]struct {
-		decode func([]byte, int) (int, error)
-		read   func(i int) error
-	}{
-		"decoding": {decode: func(raw []byte, position int) (int, error) {
-			if position == 2500 {
-				return 0, errTrouble
-			}
-			return number(raw, position)
-		}},
-		"reading": {decode: number, read: func(i int) error {
-			if i == 2499 {
-				return errTrouble
-			}
-			return nil
-		}},
+	for name, more := range map[string]func(p *pipeline[*numbered]) error{
+		"decoding": func(p *pipeline[*numbered]) error {
+			_, err := p.add(item{typ: watch.Error, raw: []byte(`{"message":"trouble"}`)})
+			return err
+		},
+		"reading": func(*pipeline[*numbered]) error { return errTrouble },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				a, n, unblocked := newPipeline(c.decode), 0, 0
-				err := a.each(t.Context(), func() error { return numbers(a, 10_000, c.read) }, func() { unblocked++ },
-					func(int, error) error { n++; return nil })
-				require.ErrorIs(t, err, errTrouble)
+				p, n, unblocked := numberPipeline(t, nil), 0, 0
+				err := p.each(t.Context(), func() error {
+					return numbers(p, 10_000, func(i int) error {
+						if i == 2499 {
+							return more(p)
+						}
+						return nil
+					})
+				}, func() { unblocked++ }, func(Event[*numbered]) error { n++; return nil })
+				require.ErrorContains(t, err, "trouble")
 				require.Equal(t, 2500, n)
 				require.Equal(t, 1, unblocked)
 			})
@@ -210,16 +251,16 @@ func TestTroubleAheadComesInItsTurn(t *testing.T) {
 
 func TestNothingRunsOnWhenNobodyTakesAnyMore(t *testing.T) {
 	// The reader is stuck until it is unblocked, and the decoders are slow.
-	stuck := func(t *testing.T, ctx context.Context, fn func(int, error) error) error {
-		a := newPipeline(func(raw []byte, position int) (int, error) {
-			time.Sleep(10 * time.Millisecond)
-			return number(raw, position)
-		})
+	stuck := func(t *testing.T, ctx context.Context, fn func(Event[*numbered]) error) error {
+		p := numberPipeline(t, func(int) { time.Sleep(10 * time.Millisecond) })
 		closed := make(chan struct{})
 		begin := time.Time{}
 		defer func() { require.Less(t, time.Since(begin), 100*time.Millisecond) }()
-		return a.each(ctx, func() error {
-			err := numbers(a, 300, nil)
+		return p.each(ctx, func() error {
+			err := numbers(p, 300, nil)
+			if err == nil {
+				err = p.flush()
+			}
 			<-closed
 			return err
 		}, func() { begin = time.Now(); close(closed) }, fn)
@@ -229,7 +270,7 @@ func TestNothingRunsOnWhenNobodyTakesAnyMore(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errTrouble)
 			defer cancel()
 			start := time.Now()
-			require.ErrorIs(t, stuck(t, ctx, func(int, error) error { return nil }), errTrouble)
+			require.ErrorIs(t, stuck(t, ctx, func(Event[*numbered]) error { return nil }), errTrouble)
 			require.Less(t, time.Since(start), 1100*time.Millisecond)
 		})
 	})
@@ -238,14 +279,14 @@ func TestNothingRunsOnWhenNobodyTakesAnyMore(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, errTrouble)
 			defer cancel()
 			n := 0
-			require.ErrorIs(t, stuck(t, ctx, func(int, error) error { n++; return nil }), errTrouble)
+			require.ErrorIs(t, stuck(t, ctx, func(Event[*numbered]) error { n++; return nil }), errTrouble)
 			require.Equal(t, 300, n)
 		})
 	})
 	t.Run("refused", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			require.ErrorIs(t, stuck(t, t.Context(), func(i int, _ error) error {
-				if i == 3 {
+			require.ErrorIs(t, stuck(t, t.Context(), func(ev Event[*numbered]) error {
+				if ev.ResourceVersion == "3" {
 					return errTrouble
 				}
 				return nil
@@ -255,26 +296,18 @@ func TestNothingRunsOnWhenNobodyTakesAnyMore(t *testing.T) {
 	t.Run("panic", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			require.PanicsWithValue(t, "oh", func() {
-				_ = stuck(t, t.Context(), func(int, error) error { panic("oh") })
+				_ = stuck(t, t.Context(), func(Event[*numbered]) error { panic("oh") })
 			})
 		})
 	})
 }
 
-func TestParcelsAreUsedAgainAndForgetTheirResults(t *testing.T) {
+func TestChunksAreUsedAgainAndForgetTheirObjects(t *testing.T) {
 	t.Parallel()
 	var made sync.Map
-	a := newPipeline(func(_ []byte, position int) (*int, error) { return &position, nil })
-	n := 0
-	err := a.each(t.Context(), func() error {
-		for range 100 * chunkItems {
-			if err := a.add([]byte("x")); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, func() {}, func(*int, error) error {
-		made.Store(a.out, nil)
+	p, n := numberPipeline(t, nil), 0
+	err := p.each(t.Context(), func() error { return numbers(p, 100*chunkItems, nil) }, func() {}, func(Event[*numbered]) error {
+		made.Store(p.out, nil)
 		n++
 		return nil
 	})
@@ -282,10 +315,11 @@ func TestParcelsAreUsedAgainAndForgetTheirResults(t *testing.T) {
 	require.Equal(t, 100*chunkItems, n)
 	chunks := 0
 	made.Range(func(any, any) bool { chunks++; return true })
-	require.LessOrEqual(t, chunks, a.limit+4)
-	for _, p := range a.spare {
-		for _, r := range p.results[:cap(p.results)] {
-			require.Nil(t, r.value)
+	require.LessOrEqual(t, chunks, cap(p.queue)+4)
+	for len(p.spare) > 0 {
+		c := <-p.spare
+		for _, e := range c.entries[:cap(c.entries)] {
+			require.Nil(t, e.ev.Object)
 		}
 	}
 }
@@ -293,33 +327,16 @@ func TestParcelsAreUsedAgainAndForgetTheirResults(t *testing.T) {
 func TestDecodingEndsBetweenTwoItemsWhenTheContextDoes(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	var a *pipeline[int]
+	var p *pipeline[*numbered]
 	decoded := 0
-	a = newPipeline(func(_ []byte, position int) (int, error) {
+	p = numberPipeline(t, func(position int) {
 		decoded++
 		if position == 3 {
 			cancel()
-			for !a.stopped.Load() { // by another goroutine
-				runtime.Gosched()
-			}
+			<-p.done // by another goroutine
 		}
-		return position, nil
 	})
-	read := make(chan struct{})
-	err := a.each(ctx, func() error {
-		defer close(read)
-		for i := range chunkItems - 1 { // of which one chunk is not full
-			if err := a.add([]byte{byte(i)}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, func() {}, func(i int, _ error) error {
-		if i == 0 {
-			<-read // so that the rest is decoded in one go
-		}
-		return nil
-	})
+	err := p.each(ctx, func() error { return numbers(p, chunkItems/4, nil) }, func() {}, func(Event[*numbered]) error { return nil })
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 4, decoded)
 }

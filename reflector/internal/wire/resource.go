@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"path"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -261,21 +264,21 @@ func (r *Resource[T]) Namespace() string { return r.opts.Namespace }
 // get sends one request and returns the answer if its status is 200 and its content is
 // JSON or protobuf. The caller closes the body; ctx must live as long. It does not
 // retry: the reflector paces all requests, and must see each failure.
-func (r *Resource[T]) get(ctx context.Context, opts metav1.ListOptions, accept string) (*http.Response, error) {
-	query, err := r.query(ctx, opts)
+func (r *Resource[T]) get(ctx context.Context, req Request, accept string) (*http.Response, error) {
+	query, err := r.query(ctx, req.ListOptions)
 	if err != nil {
 		return nil, err
 	}
 	// A copy for each request: r.url is shared by all of them.
 	u := *r.url
 	u.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(charging(ctx), http.MethodGet, u.String(), nil)
+	get, err := http.NewRequestWithContext(countingSent(ctx, req.Sent), http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	// The order is the preference.
-	req.Header.Set("Accept", accept)
-	resp, err := r.client.Do(req)
+	get.Header.Set("Accept", accept)
+	resp, err := r.client.Do(get)
 	if err != nil {
 		return nil, CutError(err)
 	}
@@ -284,9 +287,43 @@ func (r *Resource[T]) get(ctx context.Context, opts metav1.ListOptions, accept s
 		_ = resp.Body.Close()
 		return nil, err
 	}
-	// Wrapped last, so that the progress of error bodies is not reported.
-	resp.Body = reporting(ctx, resp.Body)
+	if req.Arrived != nil { // last, so that the progress of error bodies is not reported
+		resp.Body = &reportingBody{resp.Body, req.Arrived}
+	}
 	return resp, nil
+}
+
+// countingSent returns the context of one call of an HTTP client, which calls sent for each
+// request beyond the first one.
+func countingSent(ctx context.Context, sent func()) context.Context {
+	if sent == nil {
+		return ctx
+	}
+	var first atomic.Bool // of the call: it was asked for
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// Called for each request that gets a connection, also one that was kept from an
+		// earlier request, on any goroutine.
+		GotConn: func(httptrace.GotConnInfo) {
+			if first.Swap(true) {
+				sent()
+			}
+		},
+	})
+}
+
+// reportingBody calls arrived for each Read that returned bytes, also with an error.
+type reportingBody struct {
+	io.ReadCloser
+	arrived func()
+}
+
+// Read implements [io.Reader].
+func (b *reportingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.arrived()
+	}
+	return n, err
 }
 
 // query encodes all options, those included that later versions of ListOptions may

@@ -22,16 +22,15 @@ func TestObjectsOfAWatchShareTheirType(t *testing.T) {
 	for i := range list.Items {
 		body = append(body, frame(t, watch.Modified, envelope(t, "Pod", &list.Items[i]))...)
 	}
-	frames := newProtoFrames(bytes.NewReader(body), c, c.expected())
+	d := &decoder[*corev1.Pod]{codec: c, proto: true, want: c.expected()}
+	frames := newProtoFrames(bytes.NewReader(body), c.limit, d.want)
 	var pods []*corev1.Pod
-	var last []byte
 	for i := range list.Items {
-		raw, err := frames.split()
+		it, err := frames.next()
 		require.NoError(t, err)
-		ev, err := frames.open(raw, i)
+		ev, err := d.event(it, i)
 		require.NoError(t, err)
 		pods = append(pods, ev.Object)
-		last = bytes.Clone(raw)
 	}
 	for _, pod := range pods {
 		assert.Equal(t, "v1/Pod", pod.APIVersion+"/"+pod.Kind)
@@ -42,7 +41,16 @@ func TestObjectsOfAWatchShareTheirType(t *testing.T) {
 	plain, err := list.Items[1].Marshal()
 	require.NoError(t, err)
 	alone := testing.AllocsPerRun(100, func() { _ = new(corev1.Pod).Unmarshal(plain) })
-	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = frames.open(last, 2) }), alone+1, "one for the pod itself")
+	src := bytes.NewReader(nil)
+	again := testing.AllocsPerRun(100, func() {
+		src.Reset(body)
+		frames.r.Reset(src)
+		for range list.Items {
+			it, _ := frames.next()
+			_, _ = d.event(it, 2)
+		}
+	})
+	assert.LessOrEqual(t, again, float64(len(list.Items))*(alone+1), "one for the pod itself")
 }
 
 func TestTypeOfAProtobufEnvelope(t *testing.T) {

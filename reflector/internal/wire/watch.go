@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/internal/object"
@@ -15,45 +16,40 @@ import (
 // Watch starts one WATCH request. It returns when the server has answered with a
 // status of 200, which kube-apiserver sends before the first event. The stream ends
 // with ctx; Close it in any case.
-func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) (*Stream[T], error) {
+func (r *Resource[T]) Watch(ctx context.Context, req Request) (*Stream[T], error) {
 	// A LIST and a WATCH are the same GET; this parameter distinguishes them.
-	opts.Watch = true
+	req.Watch = true
 	ctx, cancel := context.WithCancel(ctx)
 	// ctx is the stream's own, so that Close can end the request while the caller's
 	// context lives.
-	resp, err := r.get(ctx, opts, r.watchAccept)
+	resp, err := r.get(ctx, req, r.watchAccept)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	s := &Stream[T]{r: r, ctx: ctx, cancel: cancel, body: resp.Body, want: r.codec.expected()}
-	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	s := &Stream[T]{r: r, ctx: ctx, cancel: cancel, closer: resp.Body}
+	d := &decoder[T]{codec: r.codec, proto: isProto(resp), want: r.codec.expected()}
+	initial := req.SendInitialEvents != nil && *req.SendInitialEvents
 	if initial {
 		// Initial events take the place of a list, so they are checked like one: the
 		// kind is learned from scratch, and a collection of another kind is recognised.
-		s.want, s.kinds = r.codec.expect(), &tally{}
+		d.want, d.known, s.kinds = r.codec.expect(), req.Known, &tally{}
 	}
-	if isProto(resp) {
-		s.frames = newProtoFrames(resp.Body, r.codec, s.want)
-	} else {
-		s.frames = newJSONFrames(resp.Body, r.codec, s.want)
-	}
+	s.begin(d, resp.Body)
 	if initial {
-		s.readAhead(s.decodeInitial(unchangedIn(ctx)), s.readInitial)
+		s.readAhead(s.readInitial)
 	}
 	return s, nil
 }
 
-// Event is one event of a watch.
-//
-// An event whose object could not be decoded is still an event: its type and version are
-// known, and the reflector needs both to keep its position.
-type Event[T Object] struct {
-	Type             watch.EventType
-	Object           T // zero for bookmarks, and if Err is set
-	ResourceVersion  string
-	InitialEventsEnd bool  // the bookmark that ends the initial events
-	Err              error // an *ObjectError: Object could not be decoded
+// begin sets where the events come from.
+func (s *Stream[T]) begin(d *decoder[T], body io.Reader) {
+	s.decoder, s.body = d, &flushing[T]{Reader: body}
+	if d.proto {
+		s.frames = newProtoFrames(s.body, d.codec.limit, d.want)
+	} else {
+		s.frames = newJSONFrames(s.body, d.codec.limit)
+	}
 }
 
 // Stream is the body of the answer to a watch request.
@@ -61,32 +57,31 @@ type Event[T Object] struct {
 // An event that comes alone is read and decoded by Next itself: handing it to another
 // goroutine would cost more latency than it gains. Where many come at once, there is a core
 // to decode them on while others are being read: a goroutine reads ahead, and ends when
-// they do. Initial events are many from the start; how a burst is noticed is said in
-// burst.go.
+// they do. Initial events are many from the start; for how a burst is noticed see lag.
 //
-//	ahead:  body ─ split ─▶ pipeline ─ open, on all cores ─▶ take ─▶ Next
-//	        └ readInitial, ─┘                                └ caller ┘
+//	ahead:  body ─ frames ─▶ pipeline ─ decode, on all cores ─▶ take ─▶ Next
+//	        └ readInitial, ─┘                                  └ caller ┘
 //	          readBurst     │ the bookmark, or           ▲
 //	                        ▼ nothing left to read       │ a burst
-//	direct: body ─ split ─ open ─▶ Next ─────────────────┘
-//	        └───── caller ──────────┘
+//	direct: body ─ frames ─ decode ─▶ Next ──────────────┘
+//	        └───────── caller ──────────┘
 //
 // The changes are made by Next alone, when no goroutine reads ahead. So body and frames
 // have one reader at any time and need no lock.
 type Stream[T Object] struct {
-	r      *Resource[T]
-	ctx    context.Context //nolint:containedctx // the life of one request
-	cancel context.CancelFunc
-	body   io.Closer
-	frames frames[T]
-	// want is shared with the decoding goroutines; its kind is atomic.
-	want *expectation
+	r       *Resource[T]
+	ctx     context.Context //nolint:containedctx // the life of one request
+	cancel  context.CancelFunc
+	closer  io.Closer
+	body    *flushing[T]
+	frames  frames
+	decoder *decoder[T]
 
 	mu     sync.Mutex // for Close, and for the end of ctx
 	ended  bool       // one of the two; nothing may be started any more
 	hooked bool       // the end of ctx will be noticed
 	// ahead is set with mu held, by Watch and then by Next, which reads it without.
-	ahead *pipeline[Event[T]] // what was read ahead; nil: Next is direct
+	ahead *pipeline[T] // what was read ahead; nil: Next is direct
 
 	// What follows belongs to Next.
 
@@ -96,22 +91,27 @@ type Stream[T Object] struct {
 	err   error
 }
 
-// decodeInitial returns how initial events are decoded: those of objects that are
-// known in their version are not.
-func (s *Stream[T]) decodeInitial(unchanged *unchangedObjects) func(frame []byte, position int) (Event[T], error) {
-	// Without a Known there is nothing to ask, and identifying each frame would be
-	// wasted.
-	if unchanged == nil {
-		return s.frames.open
-	}
-	return func(frame []byte, position int) (Event[T], error) {
-		if id, ok := s.frames.identify(frame); ok {
-			if err := unchanged.find(id, s.want); err != nil {
-				return Event[T]{Type: watch.Added}, err
-			}
+// frames splits the body of a watch into events, which are not decoded.
+type frames interface {
+	// next returns the next event, which is valid until the next call. io.EOF is the orderly
+	// end of the watch, any other error a broken one.
+	next() (item, error)
+}
+
+// flushing is a body whose reader hands over what it has before it waits for more.
+type flushing[T Object] struct {
+	io.Reader
+	items *pipeline[T] // nil: nobody else waits for it
+}
+
+// Read implements [io.Reader].
+func (f *flushing[T]) Read(p []byte) (int, error) {
+	if f.items != nil {
+		if err := f.items.flush(); err != nil {
+			return 0, err
 		}
-		return s.frames.open(frame, position)
 	}
+	return f.Reader.Read(p)
 }
 
 // Next waits for the next event. It returns io.EOF when the server has ended the
@@ -120,13 +120,13 @@ func (s *Stream[T]) Next() (Event[T], error) {
 	if s.err != nil {
 		return Event[T]{}, s.err
 	}
-	ev, err := asEvent(s.event())
+	ev, err := s.event()
 	if err == nil && s.kinds != nil {
 		err = s.count(ev)
 	}
 	// A server that ignores the selector sends objects of all shards, and nothing else
 	// shows it.
-	if err == nil && s.sharded(ev) {
+	if err == nil && s.r.shard != nil && ev.Err == nil && !object.IsNil(ev.Object) {
 		err = s.r.shard.checkObject(s.r.opts.ShardSelector, ev.Object)
 	}
 	if err == nil {
@@ -157,14 +157,9 @@ func (s *Stream[T]) count(ev Event[T]) error {
 		// From here on single objects are checked, and the kind that was learned is what
 		// they must be.
 		s.kinds = nil
-		s.r.codec.newest.Store(s.want)
+		s.r.codec.newest.Store(s.decoder.want)
 	}
 	return nil
-}
-
-// sharded reports whether the event has an object that must be of the shard.
-func (s *Stream[T]) sharded(ev Event[T]) bool {
-	return s.r != nil && s.r.shard != nil && ev.Err == nil && !object.IsNil(ev.Object)
 }
 
 // event returns the next event: of those that were read ahead, or else from the connection
@@ -173,7 +168,7 @@ func (s *Stream[T]) event() (Event[T], error) {
 	if s.ahead != nil {
 		ev, err := s.ahead.take()
 		switch {
-		case errors.Is(err, errCaughtUp):
+		case errors.Is(err, errAllTaken):
 			s.direct()
 			return s.event()
 		case errors.Is(err, errStopped):
@@ -187,28 +182,22 @@ func (s *Stream[T]) event() (Event[T], error) {
 		return ev, err
 	}
 	s.lag.before()
-	frame, err := s.frames.split()
+	it, err := s.frames.next()
 	if err != nil {
 		return Event[T]{}, err
 	}
 	burst := s.lag.after()
-	position := s.n
+	ev, err := s.decoder.event(it, s.n)
 	s.n++
-	var ev Event[T]
-	if s.frames.tooDeep() {
-		ev, err = s.frames.refuse(frame, position)
-	} else {
-		ev, err = s.frames.open(frame, position)
-	}
 	// An error that ends the stream leaves nothing to read.
-	if burst && (err == nil || isObjectError(err)) {
-		s.readAhead(s.frames.open, s.readBurst)
+	if burst && err == nil {
+		s.readAhead(s.readBurst)
 	}
 	return ev, err
 }
 
 // readAhead starts to read ahead, unless the stream has been closed.
-func (s *Stream[T]) readAhead(decode func([]byte, int) (Event[T], error), read func(*pipeline[Event[T]]) error) {
+func (s *Stream[T]) readAhead(read func(*pipeline[T]) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -220,24 +209,24 @@ func (s *Stream[T]) readAhead(decode func([]byte, int) (Event[T], error), read f
 		// pipeline; a Read ends by the cancelled request.
 		context.AfterFunc(s.ctx, func() { s.stop() })
 	}
-	ahead := newPipeline(decode)
-	ahead.next = s.n
-	s.ahead = ahead
+	ahead := newPipeline(s.decoder, s.n)
+	s.ahead, s.body.items = ahead, ahead
 	ahead.start(func() error { return read(ahead) })
 }
 
 // direct ends the reading ahead, all of which has been taken.
 func (s *Stream[T]) direct() {
-	s.ahead.drain()
+	s.ahead.alive.Wait()
+	s.decoder.known = nil // the initial events are over
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ahead = nil
+	s.ahead, s.body.items = nil, nil
 	s.lag = lag{}
 }
 
 // stop ends what reads ahead at its next step, and lets nothing start any more. It returns
 // what was reading ahead, or nil.
-func (s *Stream[T]) stop() *pipeline[Event[T]] {
+func (s *Stream[T]) stop() *pipeline[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -248,37 +237,37 @@ func (s *Stream[T]) stop() *pipeline[Event[T]] {
 }
 
 // readInitial reads up to the end of the initial events and not a byte further.
-func (s *Stream[T]) readInitial(ahead *pipeline[Event[T]]) error {
+func (s *Stream[T]) readInitial(ahead *pipeline[T]) error {
 	for {
-		frame, err := s.frames.split()
+		it, err := s.frames.next()
 		if err != nil {
 			return err
 		}
-		if last, err := s.handOver(ahead, frame); err != nil || last {
+		if ev, err := ahead.add(it); err != nil || ev.InitialEventsEnd {
 			return err
 		}
 	}
 }
 
-// handOver gives the frame that split has returned last to the pipeline. It reports
-// whether it was the bookmark that ends the initial events.
-func (s *Stream[T]) handOver(ahead *pipeline[Event[T]], frame []byte) (last bool, err error) {
-	open := s.frames.open
-	if s.frames.tooDeep() {
-		open = s.frames.refuse
-	} else if typ := s.frames.typeOf(frame); typ == watch.Added || typ == watch.Modified || typ == watch.Deleted {
-		return false, ahead.add(frame)
+// readBurst reads ahead until the taker has to wait for the server. An event that
+// comes alone then is handed over like any other: Next decodes it at once.
+func (s *Stream[T]) readBurst(ahead *pipeline[T]) error {
+	ahead.warm = true // the kind is known
+	for calm := 0; calm < calmEvents; {
+		it, err := s.frames.next()
+		if err != nil {
+			return err
+		}
+		if ahead.waiting.Load() {
+			calm++
+		} else {
+			calm = 0
+		}
+		if _, err := ahead.add(it); err != nil {
+			return err
+		}
 	}
-	// Events with objects are decoded in parallel. All others are opened here, at
-	// once: whether to read on depends on whether one is the bookmark at the end.
-	ev, err := open(frame, ahead.next)
-	if full := ahead.put(ev, err); full != nil {
-		return false, full
-	}
-	if err != nil && !isObjectError(err) {
-		return false, err
-	}
-	return ev.InitialEventsEnd, nil
+	return nil
 }
 
 // Close ends the watch. It may be called more than once, and while another
@@ -289,9 +278,47 @@ func (s *Stream[T]) Close() error {
 	// The order matters: stop wakes a reader that waits for room, closing the body one
 	// that is in a Read. Only then can Wait return.
 	ahead := s.stop()
-	err := s.body.Close()
+	err := s.closer.Close()
 	if ahead != nil {
 		ahead.alive.Wait()
 	}
 	return err
+}
+
+const (
+	// burstEvents is how many events in a row must have been there before they were asked
+	// for, to be taken for a burst. Starting a goroutine costs a fraction of decoding one.
+	burstEvents = 8
+	// calmEvents is how many events in a row must have been waited for, to end it.
+	calmEvents = 3
+)
+
+// lag finds out whether the reading of a stream falls behind its server.
+//
+//	Next        │ read  │ open │ what the caller does │ read  │ …
+//	            │ wait  │           work              │ wait  │
+//
+// An event for which there was less waiting than work with the one before it was there
+// already, most of the time. If several are, two cores would be done with them earlier
+// than one.
+type lag struct {
+	asked, got time.Time // the latest read
+	behind     int
+}
+
+// before is called before a read.
+func (l *lag) before() { l.asked = time.Now() }
+
+// after is called after it. It reports whether there is a burst that is worth reading ahead
+// for.
+func (l *lag) after() bool {
+	now := time.Now()
+	work := l.asked.Sub(l.got)
+	if l.got.IsZero() || now.Sub(l.asked) >= work {
+		l.behind = 0
+	} else {
+		l.behind++
+	}
+	l.got = now
+	return l.behind >= burstEvents && runtime.GOMAXPROCS(0) > 1
 }
