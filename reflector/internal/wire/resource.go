@@ -241,9 +241,6 @@ func (r *Resource[T]) Metadata() (*Resource[*metav1.PartialObjectMetadata], erro
 	return out, err
 }
 
-// Type is the Go type of the objects.
-func (r *Resource[T]) Type() reflect.Type { return reflect.PointerTo(r.codec.elem) }
-
 // String names the collection for logs.
 func (r *Resource[T]) String() string {
 	if r.opts.Namespace == "" {
