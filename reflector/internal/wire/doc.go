@@ -7,23 +7,23 @@
 //
 // # The way of one object
 //
-//	Resource.List ──▶ body ──▶ readJSON or readProto ──▶ item ──▶ pipeline ──▶ each(Event)
-//	                           (listAnswer)                       decodes on
-//	                                                              all cores
-//	Resource.Watch ─▶ body ──▶ jsonFrames or    ──▶ item ──┬──▶ pipeline ────▶ Stream.Next
-//	                           protoFrames                 │    (initial events, bursts)
-//	                                                       └──▶ (an event that comes alone)
+//		Resource.List ──▶ body ──▶ readJSON or readProto ──▶ item ──▶ pipeline ──▶ each(Event)
+//		                           (listAnswer)                       decodes on
+//		                                                              all cores
+//		Resource.Watch ─▶ body ──▶ jsonFrames or    ──▶ item ──┬──▶ pipeline ────▶ Stream.Next
+//		                           protoFrames                 │    (initial events, bursts)
+//		                                                       └──▶ (an event that comes alone)
 //
-//  1. The body is split into items, each the bytes of one object, which are not decoded
-//     (json.go, protobuf.go). Around the objects of a list is what says that it is one:
-//     list.go checks that.
-//  2. decoder.event (event.go) asks whether the object is known in its version, which it
-//     reads from the bytes (identity.go). If so, it is not decoded.
-//  3. codec.decode makes a value of T: by json/v2 (unmarshal.go) or the generated decoder
-//     (codec.go), unless it is nested too deeply (depth.go).
-//  4. codec.check sees that it is what was asked for, and completes its type (kind.go).
-//  5. It is handed over in the order of the answer: directly, or by the pipeline (pipeline.go)
-//     where many are waiting.
+//	 1. The body is split into items, each the bytes of one object, which are not decoded
+//	    (json.go, protobuf.go). Around the objects of a list is what says that it is one:
+//	    list.go checks that.
+//	 2. decoder.event (event.go) asks whether the object is known in its version, which it
+//	    reads from the bytes (identity.go). If so, it is not decoded.
+//	 3. codec.decode makes a value of T: by json/v2 (unmarshal.go) or the generated decoder
+//	    (codec.go), unless it is nested too deeply (depth.go).
+//	 4. codec.check sees that it is what was asked for, and completes its type (kind.go).
+//	 5. It is handed over in the order of the answer: directly, or by the pipeline (pipeline.go)
+//	    where many are waiting.
 //
 // # Rules
 //
