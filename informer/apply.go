@@ -9,7 +9,6 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // applier turns the batches of changes of all sources into new snapshots of the
@@ -32,7 +31,7 @@ type applier[T Object] struct {
 	events   *eventLog[T]
 	progress *progress[T]
 
-	recording *recording // nil without a history
+	observe func(at time.Time, e *Event[T]) // called with each event of a watch; may be nil
 
 	mu      sync.Mutex // serialises the batches of the sources
 	metrics Metrics    // guarded by mu; nil before Run and after it
@@ -40,20 +39,19 @@ type applier[T Object] struct {
 	// The batch in progress, guarded by mu.
 	batch   *indexer.Batch[T]
 	records []record[T] // to be appended; the memory is used again if it is small
-	now     int64       // when it began, in Unix nanoseconds
-	noteAt  int64       // the same, as the recorder takes times
+	began   time.Time
+	now     int64 // the same, in Unix nanoseconds
 	counts  EventCounts
 }
 
 // newApplier returns an applier for a store that nothing else writes to.
 //
 // The store must be filled before, as the log's first state is its present snapshot.
-func newApplier[T Object](store *indexer.Indexer[T], rec *recording) *applier[T] {
+func newApplier[T Object](store *indexer.Indexer[T]) *applier[T] {
 	return &applier[T]{
-		store:     store,
-		events:    eventlog.New[record[T]](view[T]{snap: store.Snapshot()}),
-		progress:  newProgress[T](),
-		recording: rec,
+		store:    store,
+		events:   eventlog.New[record[T]](view[T]{snap: store.Snapshot()}),
+		progress: newProgress[T](),
 	}
 }
 
@@ -86,18 +84,15 @@ func (a *applier[T]) apply(s *source[T], changes deltafifo.Deltas[T]) {
 func (a *applier[T]) change(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	begin := time.Now()
 	// One clock read for all records of the batch: they become visible together.
-	a.now, a.counts = begin.UnixNano(), EventCounts{}
-	if a.recording != nil {
-		a.noteAt = a.recording.recorder.At(begin)
-	}
+	a.began, a.counts = time.Now(), EventCounts{}
+	a.now = a.began.UnixNano()
 	a.batch = a.store.Batch()
 	f()
 	a.publishLocked()
 	// With mu held: calls of Metrics are one at a time, and none comes after Close.
 	if a.metrics != nil {
-		a.metrics.Applied(a.counts, time.Since(begin))
+		a.metrics.Applied(a.counts, time.Since(a.began))
 	}
 }
 
@@ -326,8 +321,8 @@ func (a *applier[T]) commit() *indexer.Snapshot[T] {
 // It has the form of a deliver function, for deliverUpdate, and never stops it.
 func (a *applier[T]) add(e Event[T]) bool {
 	a.records = append(a.records, record[T]{event: e, at: a.now})
-	if a.recording != nil {
-		noteEvent(a.recording, a.noteAt, history.Received, &e, "")
+	if a.observe != nil {
+		a.observe(a.began, &a.records[len(a.records)-1].event)
 	}
 	a.counts.count(e.Type)
 	return true
@@ -350,7 +345,7 @@ func (a *applier[T]) publishLocked() {
 	a.batch = nil
 	// An append without records wakes no handler. A list adds one, even if it is empty, but
 	// an informer without namespaces is synced without a list.
-	if a.progress.synced() && len(a.records) == 0 && !a.progress.first.isClosed() {
+	if a.progress.synced() && len(a.records) == 0 && !isClosed(a.progress.first) {
 		a.addDiff(snap, snap, InitialList) // the handlers' sync is an entry, though without events
 	}
 	kept := a.events.Append(a.records, view[T]{snap: snap, synced: a.progress.synced(), covered: a.progress.covered()})

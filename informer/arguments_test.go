@@ -41,9 +41,6 @@ func TestUnusableArgumentsAreRefusedWithAdvice(t *testing.T) {
 	var noInformer *Informer[*pod]
 	var noFactory *Factory
 	var noCache Cache[*pod]
-	source := func(ForOptions[*pod], string) (reflector.ListerWatcher[*pod], error) {
-		return newCluster().source(), nil
-	}
 
 	for name, row := range map[string]struct {
 		err    error
@@ -74,8 +71,6 @@ func TestUnusableArgumentsAreRefusedWithAdvice(t *testing.T) {
 		"AddNamespace, of all":         {fac.AddNamespace("a"), "set FactoryOptions.ByNamespace"},
 		"AddNamespace, empty":          {named.AddNamespace(""), "namespace"},
 		"AddNamespace, again":          {named.AddNamespace("a"), "a"},
-		"SetSource, nil factory":       {SetSource(nil, source), "NewFactory"},
-		"SetSource, nil source":        {SetSource[*pod](fac, nil), "pass a function"},
 		"For, nil factory":             {second(For[*pod](nil)), "NewFactory"},
 		"For, two options":             {second(For(fac, ForOptions[*pod]{}, ForOptions[*pod]{})), "ForOptions"},
 		"For, label selector":          {shared(ForOptions[*pod]{LabelSelector: "a in"}), "LabelSelector"},

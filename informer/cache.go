@@ -6,11 +6,14 @@ import (
 	"iter"
 	"log/slog"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer"
-
+	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
@@ -29,7 +32,8 @@ type Cache[T Object] interface {
 	Snapshot() *indexer.Snapshot[T]
 	Lister() Lister[T]
 	Find(key types.NamespacedName) (Object, bool)
-	Indexer() IndexerView[T]
+	AddIndex(def indexer.IndexDefinition[T]) error
+	RemoveIndex(name string) error
 
 	AddHandler(h Handler[T], opts ...HandlerOptions) (*Registration, error)
 	Events(ctx context.Context) iter.Seq[Event[T]]
@@ -42,37 +46,17 @@ type Cache[T Object] interface {
 	WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error
 
 	logger() *slog.Logger
+	failure() error
 }
 
-// Indexer returns the cache as an indexer that cannot be written to. Indexes may be
-// added to it and removed while it is in use.
-func (inf *Informer[T]) Indexer() IndexerView[T] { return IndexerView[T]{inf.applier.store} }
-
-// IndexerView is an [indexer.Indexer] that only an informer writes to.
-type IndexerView[T Object] struct{ store *indexer.Indexer[T] }
-
-// Snapshot is [Informer.Snapshot].
-func (v IndexerView[T]) Snapshot() *indexer.Snapshot[T] { return v.store.Snapshot() }
-
-// Get returns the object with that key. See [indexer.Snapshot.Get].
-func (v IndexerView[T]) Get(key types.NamespacedName) (T, bool) { return v.store.Get(key) }
-
-// Len returns the number of objects.
-func (v IndexerView[T]) Len() int { return v.store.Len() }
-
-// All iterates over the objects that are in the cache at the time of the call.
-func (v IndexerView[T]) All() iter.Seq[T] { return v.store.All() }
-
-// AddIndex registers an index and fills it with the objects in the cache. See
-// [indexer.Indexer.AddIndex].
-func (v IndexerView[T]) AddIndex(def indexer.IndexDefinition[T]) error { return v.store.AddIndex(def) }
+// AddIndex adds an index to the cache, at any time, and fills it with the objects there.
+// See [indexer.Indexer.AddIndex].
+func (inf *Informer[T]) AddIndex(def indexer.IndexDefinition[T]) error {
+	return inf.applier.store.AddIndex(def)
+}
 
 // RemoveIndex removes the index of that name. See [indexer.Indexer.RemoveIndex].
-func (v IndexerView[T]) RemoveIndex(name string) error { return v.store.RemoveIndex(name) }
-
-// CheckMutations looks for modified objects, if the options of the indexer say so.
-// See [indexer.Indexer.CheckMutations].
-func (v IndexerView[T]) CheckMutations() int { return v.store.CheckMutations() }
+func (inf *Informer[T]) RemoveIndex(name string) error { return inf.applier.store.RemoveIndex(name) }
 
 // EnqueueKeysOf adds the handler of [EnqueueKey] to inf, so that the type need not
 // be spelled.
@@ -94,3 +78,105 @@ func EnqueueOwnersOf[T Object](inf Cache[T], q Adder[types.NamespacedName], owne
 
 // errNoInformer is for functions that take an informer and got nil.
 var errNoInformer = errors.New("informer: the informer is nil; pass one that New, NewNamespaced or For returned")
+
+// Lister reads the cache of an informer as client-go's listers do. Each call answers
+// from one point in time; for several answers from the same one use
+// [Informer.Snapshot]. No call waits for the server or for a change; only the error
+// of Get takes a lock, to name the resource. A listing allocates nothing per
+// object. The objects are shared and must not be modified.
+type Lister[T Object] struct {
+	store    *indexer.Indexer[T]
+	resource func() schema.GroupResource
+}
+
+// Lister returns a view of the cache for reading.
+func (inf *Informer[T]) Lister() Lister[T] {
+	return Lister[T]{store: inf.applier.store, resource: inf.resource}
+}
+
+// Get returns the object with this key. If the cache has none, the error
+// satisfies apierrors.IsNotFound, as that of a client would. The namespace of a
+// cluster-scoped object is empty.
+func (l Lister[T]) Get(key types.NamespacedName) (T, error) {
+	obj, ok := l.store.Snapshot().Get(key)
+	if !ok {
+		// The same error as that of a request, so that code can read from either.
+		return obj, apierrors.NewNotFound(l.resource(), key.Name)
+	}
+	return obj, nil
+}
+
+// List yields the objects whose labels match, in no particular order; a nil
+// selector matches all.
+func (l Lister[T]) List(selector labels.Selector) iter.Seq[T] {
+	return l.store.Snapshot().Select(selector)
+}
+
+// Namespace returns a lister of one namespace.
+func (l Lister[T]) Namespace(namespace string) NamespaceLister[T] {
+	return NamespaceLister[T]{lister: l, namespace: namespace}
+}
+
+// NamespaceLister is a [Lister] of the objects of one namespace.
+type NamespaceLister[T Object] struct {
+	lister    Lister[T]
+	namespace string
+}
+
+// Get is [Lister.Get] in this namespace.
+func (l NamespaceLister[T]) Get(name string) (T, error) {
+	return l.lister.Get(types.NamespacedName{Namespace: l.namespace, Name: name})
+}
+
+// List is [Lister.List] in this namespace. It takes time in proportion to the
+// objects of the namespace, not to those of the cache.
+func (l NamespaceLister[T]) List(selector labels.Selector) iter.Seq[T] {
+	return l.lister.store.Snapshot().SelectInNamespace(l.namespace, selector)
+}
+
+// Events returns the events as a sequence to range over, in the goroutine of the
+// caller: first the objects in the cache, then what changes, as a handler with
+// zero options would get them. Each range statement starts from the beginning. It
+// ends when ctx does, when the informer stops, or with a break; then nothing is
+// left behind.
+//
+//	for e := range pods.Events(ctx) {
+//		fmt.Println(e.Type, e.Key)
+//	}
+//
+// A loop that takes long is made to catch up like a slow handler.
+func (inf *Informer[T]) Events(ctx context.Context) iter.Seq[Event[T]] {
+	return func(yield func(Event[T]) bool) {
+		r := newRunner(nil, HandlerOptions{Name: "Events"}, inf.log, inf.forget)
+		// After a break yield must not be called again.
+		r.handler = HandlerFunc[T](func(e Event[T]) {
+			if ctx.Err() != nil || inf.applier.progress.stopped.Load() || !yield(e) {
+				r.stopped.Store(true)
+			}
+		})
+		// It runs here, not in work: to be woken is to receive.
+		appended := make(chan struct{}, 1)
+		if !r.join(inf.applier.events, DefaultBound, func() {
+			select {
+			case appended <- struct{}{}:
+			default: // it is awake, or about to be
+			}
+		}, 0) {
+			return
+		}
+		// Also after a panic of the loop's body: the log must not wait for this runner.
+		defer r.cleanUp()
+		for ctx.Err() == nil {
+			switch r.advance() {
+			case eventlog.Closed:
+				return
+			case eventlog.Parked:
+				select {
+				case <-appended:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}
+}

@@ -2,7 +2,12 @@ package informer
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -142,4 +147,127 @@ func retryAbsent(f reflector.Failure) reflector.Decision {
 		return reflector.RetryAfter(absentRetry)
 	}
 	return reflector.Retry()
+}
+
+// maxDiscovery bounds what is read of one answer: the core group's has 20 kB.
+const maxDiscovery = 8 << 20
+
+// maxForeign bounds in bytes each text of a server that is kept: a name, an error.
+const maxForeign = 1 << 10
+
+// brief returns err, or an error that begins as it does and does not keep the rest
+// in memory. Errors of decoders quote the answer, and redirects can be long.
+func brief(err error) error {
+	text := err.Error()
+	if len(text) <= maxForeign {
+		return err
+	}
+	// Clone: a substring would keep the whole text in memory.
+	return fmt.Errorf("%s… (%d bytes)", strings.ToValidUTF8(strings.Clone(text[:maxForeign-32]), ""), len(text))
+}
+
+// discovery asks an API server which resources it has.
+//
+// It reads /api/v1 or /apis/GROUP/VERSION, one document per group and version, rather
+// than all groups: one group whose aggregated API server is down does not matter then.
+type discovery struct {
+	client *http.Client
+	base   *url.URL
+}
+
+// newDiscovery returns a client for the discovery of one API server. It makes no
+// request.
+func newDiscovery(cfg *rest.Config) (*discovery, error) {
+	cfg = rest.CopyConfig(cfg)
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	cfg.GroupVersion = &schema.GroupVersion{Version: "v1"} // for the defaults only
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &discovery{client: client, base: base}, nil
+}
+
+// find returns the resource whose kind is gvk's. If the server does not have it,
+// the error satisfies apierrors.IsNotFound.
+func (d *discovery) find(ctx context.Context, gvk schema.GroupVersionKind) (metav1.APIResource, error) {
+	return d.search(ctx, gvk.GroupVersion(), gvk.Kind, func(r *metav1.APIResource) bool { return r.Kind == gvk.Kind })
+}
+
+// has returns nil if the server has the resource, and an error that satisfies
+// apierrors.IsNotFound if it has not.
+func (d *discovery) has(ctx context.Context, gvr schema.GroupVersionResource) error {
+	_, err := d.search(ctx, gvr.GroupVersion(), gvr.Resource, func(r *metav1.APIResource) bool { return r.Name == gvr.Resource })
+	return err
+}
+
+// search returns the resource of a group and version that matches; name is for the
+// error if there is none. Subresources do not count.
+func (d *discovery) search(ctx context.Context, gv schema.GroupVersion, name string, match func(*metav1.APIResource) bool) (metav1.APIResource, error) {
+	list, err := d.resources(ctx, gv)
+	if err != nil {
+		return metav1.APIResource{}, err
+	}
+	for _, r := range list.APIResources {
+		// The document also has subresources, such as "pods/status" of the kind Pod, which
+		// would match by kind but cannot be listed.
+		if !strings.Contains(r.Name, "/") && match(&r) {
+			if len(r.Name) > maxForeign {
+				return metav1.APIResource{}, fmt.Errorf("the server says that %s in %s is served under a name of %d bytes; is this an API server?", name, gv, len(r.Name))
+			}
+			return r, nil
+		}
+	}
+	return metav1.APIResource{}, notServed(gv, name)
+}
+
+// notServed is the error for what the server does not have.
+func notServed(gv schema.GroupVersion, name string) error {
+	err := apierrors.NewNotFound(schema.GroupResource{Group: gv.Group, Resource: name}, "")
+	err.ErrStatus.Message = fmt.Sprintf("the server does not serve %s in %s (yet); is its CustomResourceDefinition installed?", name, gv)
+	return err
+}
+
+// resources asks for the resources of one group and version.
+func (d *discovery) resources(ctx context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error) {
+	path := []string{"apis", gv.Group, gv.Version}
+	if gv.Group == "" {
+		path = []string{"api", gv.Version}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.JoinPath(path...).String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return nil, brief(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	// The limit protects the memory of the program from an answer without end. One that is
+	// cut off does not decode, and is reported as such.
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDiscovery))
+	if err != nil {
+		return nil, fmt.Errorf("reading the resources of %s: %w", gv, err)
+	}
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		// No resource of the group and version is served: that of a CustomResourceDefinition
+		// that is not installed, for example.
+		return nil, notServed(gv, "anything")
+	case resp.StatusCode != http.StatusOK:
+		return nil, apierrors.NewGenericServerResponse(resp.StatusCode, "get",
+			schema.GroupResource{Group: gv.Group}, "", "asking for the resources of "+gv.String(), 0, false)
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("decoding the resources of %s; is this an API server? %w", gv, brief(err))
+	}
+	return &list, nil
 }

@@ -67,14 +67,14 @@
 // event goes down to where a worker has its key, and leaves the package where an
 // arrow points.
 //
-//	words     event.go  hash.go  shardfilter.go  health.go  metrics.go  options.go
-//	          version.go  history.go  signal.go  logname.go
+//	words     event.go  hash.go  shardfilter.go  health.go  options.go  signal.go
 //	source    consumer.go  source.go  ◀── reflector (watch.go), deltafifo (delta_fifo.go)
 //	progress  rangestate.go  progress.go  how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)
 //	handlers  resync.go  runner.go    ◀── internal/eventlog (cursor.go)
-//	          handler.go  predicate.go  enqueue.go  ──▶ workqueue (queue.go)
-//	informer  registration.go  informer.go  namespaces.go  ranges.go  run.go
-//	reading   lister.go  events.go  synced.go  wait.go  ready.go  cache.go
-//	sharing   discovery.go  collection.go  factory.go  factoryranges.go  share.go  group.go
+//	          handler.go  enqueue.go  ──▶ workqueue (queue.go)
+//	          history.go  a layer on handlers
+//	informer  informer.go  ranges.go  run.go
+//	reading   synced.go  wait.go  cache.go
+//	sharing   collection.go  factory.go  factoryranges.go  share.go  group.go
 package informer

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // The handlers of this file are the last part of the way of an event: from a call
@@ -31,52 +30,21 @@ func EnqueueKey[T Object](q Adder[types.NamespacedName]) Handler[T] {
 	if q == nil {
 		return noQueue[T]("EnqueueKey")
 	}
-	return &enqueueKey[T]{newEnqueuer(q)}
+	return &enqueuer[T, types.NamespacedName]{q, func(e Event[T], q Adder[types.NamespacedName]) { q.Add(e.Key) }}
 }
 
-// enqueuer adds to a queue, with the reason if there is one and the queue records it.
-type enqueuer[K any] struct {
+// enqueuer is a handler that adds keys to a queue for each event that reports a change of
+// the object, or a resync.
+type enqueuer[T Object, K any] struct {
 	q       Adder[K]
-	because becauseAdder[K] // q, or nil if it records nothing
+	enqueue func(e Event[T], q Adder[K])
 }
 
-// becauseAdder is implemented by the queues of package workqueue.
-type becauseAdder[K any] interface {
-	AddBecause(key K, why any)
-}
-
-func newEnqueuer[K any](q Adder[K]) enqueuer[K] {
-	because, _ := q.(becauseAdder[K])
-	return enqueuer[K]{q, because}
-}
-
-func (q *enqueuer[K]) add(key K, why *history.Cause) {
-	if why == nil || q.because == nil {
-		q.q.Add(key)
-		return
-	}
-	q.because.AddBecause(key, why)
-}
-
-// enqueueKey is the handler of [EnqueueKey].
-type enqueueKey[T Object] struct {
-	enqueuer[types.NamespacedName]
-}
-
-// OnEvent adds the key.
-func (h *enqueueKey[T]) OnEvent(e Event[T]) {
+// OnEvent adds the keys.
+func (h *enqueuer[T, K]) OnEvent(e Event[T]) {
 	if e.Origin != PartRemoved {
-		h.q.Add(e.Key)
+		h.enqueue(e, h.q)
 	}
-}
-
-// onEventBy is OnEvent with a history.
-func (h *enqueueKey[T]) onEventBy(e Event[T], by *recording) {
-	if e.Origin == PartRemoved {
-		return
-	}
-	why := causeOf(by, &e)
-	h.add(e.Key, &why)
 }
 
 // noQueue is the handler of a constructor that got nil for the queue.
@@ -107,32 +75,10 @@ func EnqueueOwner[T Object](q Adder[types.NamespacedName], owner Owner) Handler[
 	case owner.Kind.Kind == "":
 		return unusable[T]{errors.New("informer: EnqueueOwner: Owner.Kind is empty; set it to the kind of the owner, such as that of the custom resource")}
 	}
-	return &enqueueOwner[T]{newEnqueuer(q), owner}
-}
-
-// enqueueOwner is the handler of [EnqueueOwner].
-type enqueueOwner[T Object] struct {
-	enqueuer[types.NamespacedName]
-	owner Owner
-}
-
-// OnEvent adds the keys of the owners.
-func (h *enqueueOwner[T]) OnEvent(e Event[T]) { h.enqueue(&e, nil) }
-
-// onEventBy is OnEvent with a history.
-func (h *enqueueOwner[T]) onEventBy(e Event[T], by *recording) {
-	why := causeOf(by, &e)
-	h.enqueue(&e, &why)
-}
-
-func (h *enqueueOwner[T]) enqueue(e *Event[T], why *history.Cause) {
-	if e.Origin == PartRemoved {
-		return
-	}
-	var room [2][1]types.NamespacedName // mostly there is one owner: no allocation
-	before := ownersOf(room[0][:0], e.Old, &h.owner)
-	now := ownersOf(room[1][:0], e.New, &h.owner)
-	enqueueBoth(&h.enqueuer, before, now, why)
+	return &enqueuer[T, types.NamespacedName]{q, func(e Event[T], q Adder[types.NamespacedName]) {
+		var room [2][1]types.NamespacedName // mostly there is one owner: no allocation
+		addEach(q, ownersOf(room[0][:0], e.Old, &owner), ownersOf(room[1][:0], e.New, &owner))
+	}}
 }
 
 // EnqueueMapped returns a handler that puts into q all keys that keys returns for
@@ -149,49 +95,28 @@ func EnqueueMapped[T Object, K comparable](q Adder[K], keys func(obj T) []K) Han
 	case keys == nil:
 		return unusable[T]{errors.New("informer: EnqueueMapped: the function is nil; pass one that returns the keys for an object")}
 	}
-	return &enqueueMapped[T, K]{newEnqueuer(q), keys}
+	return &enqueuer[T, K]{q, func(e Event[T], q Adder[K]) {
+		var before, now []K
+		// In a resync both states are the same object, and of a deletion the final
+		// state is enough if there is one: keys is not called for nothing.
+		if !object.IsNil(e.Old) && (e.Type != Deleted || object.IsNil(e.New)) && e.Origin != Resync {
+			before = keys(e.Old)
+		}
+		if !object.IsNil(e.New) {
+			now = keys(e.New)
+		}
+		addEach(q, before, now)
+	}}
 }
 
-// enqueueMapped is the handler of [EnqueueMapped].
-type enqueueMapped[T Object, K comparable] struct {
-	enqueuer[K]
-	keys func(obj T) []K
-}
-
-// OnEvent adds the keys that the function returns.
-func (h *enqueueMapped[T, K]) OnEvent(e Event[T]) { h.enqueue(&e, nil) }
-
-// onEventBy is OnEvent with a history.
-func (h *enqueueMapped[T, K]) onEventBy(e Event[T], by *recording) {
-	why := causeOf(by, &e)
-	h.enqueue(&e, &why)
-}
-
-func (h *enqueueMapped[T, K]) enqueue(e *Event[T], why *history.Cause) {
-	if e.Origin == PartRemoved {
-		return
-	}
-	var before, now []K
-	// In a resync both states are the same object, and of a deletion the final
-	// state is enough if there is one: keys is not called for nothing.
-	if !object.IsNil(e.Old) && (e.Type != Deleted || object.IsNil(e.New)) && e.Origin != Resync {
-		before = h.keys(e.Old)
-	}
-	if !object.IsNil(e.New) {
-		now = h.keys(e.New)
-	}
-	enqueueBoth(&h.enqueuer, before, now, why)
-}
-
-// enqueueBoth enqueues the keys for the state before an event and for the one now,
-// each once.
-func enqueueBoth[K comparable](q *enqueuer[K], before, now []K, why *history.Cause) {
+// addEach adds the keys for the state before an event and for the one now, each once.
+func addEach[K comparable](q Adder[K], before, now []K) {
 	for _, key := range before {
-		q.add(key, why)
+		q.Add(key)
 	}
 	for _, key := range now {
 		if !slices.Contains(before, key) {
-			q.add(key, why)
+			q.Add(key)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func ExampleInformer_AddNamespace() {
 }
 
 // An index may be added while the informer runs.
-func ExampleIndexerView_AddIndex() {
+func ExampleInformer_AddIndex() {
 	server := newServer("a", "b", "bb")
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -105,7 +105,7 @@ func ExampleIndexerView_AddIndex() {
 	must(informer.WaitForSync(ctx, inf))
 
 	initial := indexer.NewSingleIndex("initial", func(cm *corev1.ConfigMap) (byte, bool) { return cm.Name[0], true })
-	must(inf.Indexer().AddIndex(initial))
+	must(inf.AddIndex(initial))
 	snapshot := inf.Snapshot()
 	for value := range indexer.IndexValues(snapshot, initial) {
 		fmt.Println(string(value), indexer.IndexLen(snapshot, initial, value))

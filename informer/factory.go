@@ -44,8 +44,7 @@ type FactoryOptions struct {
 	// for example to drop managedFields, and before the Transform of [ForOptions].
 	Transform func(obj Object) error
 	// TweakListOptions, if set, modifies the options of each list and watch, for
-	// example to add a selector. It may be called from several goroutines. It does
-	// not apply to the sources of [SetSource].
+	// example to add a selector. It may be called from several goroutines.
 	TweakListOptions func(*metav1.ListOptions)
 	// Reflector configures how all of the informers list and watch.
 	Reflector reflector.Options
@@ -77,7 +76,6 @@ type Factory struct {
 	mu      sync.Mutex // guards all below
 	spaces  []string   // the namespaces that are read; replaced, never modified
 	ranges  []HashRange
-	sources map[reflect.Type]any
 	shared  map[sharedKey]sharedInformer
 	launch  func(run func(context.Context) error) (stop func()) // not nil once started
 	cancel  context.CancelFunc
@@ -121,7 +119,7 @@ type sharedInformer interface {
 // no request.
 func NewFactory(cfg *rest.Config, opts FactoryOptions) (*Factory, error) {
 	if cfg == nil {
-		return nil, errors.New("informer: NewFactory needs a rest.Config; read one with clientcmd or rest.InClusterConfig, or pass an empty one if all types have a SetSource")
+		return nil, errors.New("informer: NewFactory needs a rest.Config; read one with clientcmd or rest.InClusterConfig")
 	}
 	if slices.Contains(opts.Namespaces, "") {
 		return nil, errors.New("informer: FactoryOptions.Namespaces has an empty one; leave the list empty to read all namespaces")
@@ -148,7 +146,7 @@ func NewFactory(cfg *rest.Config, opts FactoryOptions) (*Factory, error) {
 	}
 	return &Factory{
 		cfg: cfg, discovery: d, opts: opts, spaces: namespaces,
-		sources: map[reflect.Type]any{}, shared: map[sharedKey]sharedInformer{},
+		shared: map[sharedKey]sharedInformer{},
 	}, nil
 }
 

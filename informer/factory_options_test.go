@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -57,43 +56,6 @@ func TestNamespacesOfAFactoryComeAndGo(t *testing.T) {
 	whole, err := NewFactory(&rest.Config{}, FactoryOptions{})
 	require.NoError(t, err)
 	require.ErrorContains(t, whole.AddNamespace("a"), "ByNamespace")
-}
-
-func TestSourceOfATypeReplacesTheServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster()
-		c.enter()
-		c.set("a", "x", 1)
-		fac, err := NewFactory(&rest.Config{}, FactoryOptions{})
-		require.NoError(t, err)
-		require.Error(t, SetSource[*pod](nil, nil))
-		require.ErrorContains(t, SetSource[*pod](fac, nil), "nil")
-		var asked []string
-		require.NoError(t, SetSource(fac, func(opts ForOptions[*pod], namespace string) (reflector.ListerWatcher[*pod], error) {
-			asked = append(asked, opts.LabelSelector+"@"+namespace)
-			switch opts.Variant {
-			case "broken":
-				return nil, errors.New("boom")
-			case "none":
-				return nil, nil
-			}
-			return c.source(), nil
-		}))
-		pods, err := For(fac, ForOptions[*pod]{LabelSelector: "a=b"})
-		require.NoError(t, err)
-		assert.Equal(t, "pod/a=b", "pod/"+pods.Name()[len("Pod/"):])
-		_, err = For(fac, ForOptions[*pod]{Variant: "broken"})
-		require.ErrorContains(t, err, "boom")
-		_, err = For(fac, ForOptions[*pod]{Variant: "none"})
-		require.ErrorContains(t, err, "is nil")
-		require.ErrorContains(t, SetSource(fac, func(ForOptions[*pod], string) (reflector.ListerWatcher[*pod], error) { return nil, nil }), "before For")
-		fac.Start(t.Context())
-		require.NoError(t, fac.WaitForSync(t.Context()))
-		assert.Equal(t, 1, pods.Snapshot().Len())
-		assert.Equal(t, []string{"a=b@", "@", "@"}, asked)
-		require.NoError(t, fac.Shutdown(t.Context()))
-	})
 }
 
 func TestFactoryHasDefaultsForItsInformers(t *testing.T) {
@@ -188,7 +150,5 @@ func TestSharedInformerCannotBeStoppedByAHolder(t *testing.T) {
 		assert.False(t, runs)
 		_, removes := any(pods).(interface{ RemoveNamespace(string) bool })
 		assert.False(t, removes)
-		_, writes := any(pods.Indexer()).(interface{ Batch() any })
-		assert.False(t, writes)
 	})
 }

@@ -85,10 +85,10 @@ func TestFactorySharesAnInformerUntilItsLastRelease(t *testing.T) {
 		require.NoError(t, err)
 		two, err := For(fac, ForOptions[*pod]{})
 		require.NoError(t, err)
-		assert.Same(t, one.Cache, two.Cache)
+		assert.Same(t, cacheOf(one), cacheOf(two))
 		other, err := For(fac, ForOptions[*pod]{LabelSelector: "a=b"})
 		require.NoError(t, err)
-		assert.NotSame(t, one.Cache, other.Cache)
+		assert.NotSame(t, cacheOf(one), cacheOf(other))
 
 		fac.Start(t.Context())
 		fac.Start(t.Context()) // has no effect
@@ -105,7 +105,7 @@ func TestFactorySharesAnInformerUntilItsLastRelease(t *testing.T) {
 
 		again, err := For(fac, ForOptions[*pod]{})
 		require.NoError(t, err)
-		assert.NotSame(t, one.Cache, again.Cache)
+		assert.NotSame(t, cacheOf(one), cacheOf(again))
 		require.NoError(t, fac.WaitForSync(t.Context()), "it was started at once")
 		_, err = again.Lister().Get(objKey("default", "y"))
 		assert.EqualError(t, err, `pods "y" not found`)
@@ -260,7 +260,7 @@ func TestImpossibleFactoryOptionsAreErrors(t *testing.T) {
 		require.NoError(t, err)
 		same, err := For(fac, ForOptions[*pod]{Variant: "2", Transform: drop})
 		require.NoError(t, err, "the Variant says that it is the same one")
-		assert.Same(t, two.Cache, same.Cache)
+		assert.Same(t, cacheOf(two), cacheOf(same))
 	})
 }
 
@@ -280,7 +280,7 @@ func TestInformerThatHasFailedIsReplaced(t *testing.T) {
 		failed.Release()
 		same, err := For(fac, ForOptions[*pod]{})
 		require.NoError(t, err)
-		assert.Same(t, again.Cache, same.Cache, "the release of the one that failed concerns that one")
+		assert.Same(t, cacheOf(again), cacheOf(same), "the release of the one that failed concerns that one")
 	})
 }
 
@@ -363,7 +363,7 @@ func TestShardsOfACollectionAreDifferentInformers(t *testing.T) {
 	t.Parallel()
 	f, err := NewFactory(&rest.Config{Host: "http://apiserver.test"}, FactoryOptions{})
 	require.NoError(t, err)
-	get := func(selector string) *Shared[*corev1.ConfigMap] {
+	get := func(selector string) Shared[*corev1.ConfigMap] {
 		s, err := For(f, ForOptions[*corev1.ConfigMap]{
 			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, ShardSelector: selector,
 		})
@@ -372,8 +372,8 @@ func TestShardsOfACollectionAreDifferentInformers(t *testing.T) {
 		return s
 	}
 	const lower = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
-	require.NotSame(t, get("").Cache, get(lower).Cache)
-	require.Same(t, get(lower).Cache, get(lower).Cache)
+	require.NotSame(t, cacheOf(get("")), cacheOf(get(lower)))
+	require.Same(t, cacheOf(get(lower)), cacheOf(get(lower)))
 	require.Equal(t, "configmaps/"+strings.ReplaceAll(lower, " ", "+"), get(lower).Health().Name)
 }
 
@@ -388,3 +388,6 @@ func TestStartAfterShutdownStartsNothing(t *testing.T) {
 		assert.ErrorContains(t, pods.Unsynced(), "not running")
 	})
 }
+
+// cacheOf returns the informer that a reference is to.
+func cacheOf[T Object](s Shared[T]) Cache[T] { return s.(*reference[T]).Cache }

@@ -2,10 +2,8 @@ package informer
 
 import (
 	"errors"
+	"maps"
 	"slices"
-	"sync"
-
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // HandlerFuncs is a [Handler] like client-go's ResourceEventHandlerFuncs: one function per type of
@@ -56,30 +54,23 @@ func FilterHandler[T Object](match func(T) bool, next Handler[T]) Handler[T] {
 	if err := checkHandlers("FilterHandler", next); err != nil {
 		return unusable[T]{err}
 	}
-	return &filter[T]{match, next, sync.OnceValue(func() string { return history.FuncName(match) })}
+	return &filter[T]{match, next, nil}
 }
 
 // filter is the handler of [FilterHandler].
 type filter[T Object] struct {
-	match func(T) bool
-	next  Handler[T]
-	name  func() string // of match, for the history
+	match   func(T) bool
+	next    Handler[T]
+	refused Handler[T] // of the other events; nil: nothing
 }
 
 // OnEvent passes the event on, or not.
 func (f *filter[T]) OnEvent(e Event[T]) {
 	if f.selects(&e) {
 		f.next.OnEvent(e)
+	} else if f.refused != nil {
+		f.refused.OnEvent(e)
 	}
-}
-
-// onEventBy is OnEvent with a history.
-func (f *filter[T]) onEventBy(e Event[T], by *recording) {
-	if !f.selects(&e) {
-		refused(by, &e, f.name())
-		return
-	}
-	passOn(f.next, e, by)
 }
 
 // selects reports whether next gets the event, and makes it what it is for next: a
@@ -124,9 +115,141 @@ func (s several[T]) OnEvent(e Event[T]) {
 	}
 }
 
-// onEventBy is OnEvent with a history.
-func (s several[T]) onEventBy(e Event[T], by *recording) {
-	for _, h := range s {
-		passOn(h, e, by)
+// Predicate selects events. The handler behind it misses the others, so Old is not
+// always the New of the event that it got before. A [FilterHandler] selects objects,
+// and turns what enters or leaves the selection into Added and Deleted.
+type Predicate[T Object] func(Event[T]) bool
+
+// errNoPredicate is for a nil predicate.
+var errNoPredicate = errors.New("informer: the predicate is nil; pass one, such as GenerationChanged[*corev1.Pod]()")
+
+// When returns a handler that passes the events that p selects to next.
+func When[T Object](p Predicate[T], next Handler[T]) Handler[T] {
+	if p == nil {
+		return unusable[T]{errNoPredicate}
 	}
+	if err := checkHandlers("When", next); err != nil {
+		return unusable[T]{err}
+	}
+	return &when[T]{p, next, nil}
+}
+
+// WhenElse returns a handler that passes the events that p selects to next, and all
+// others to otherwise.
+func WhenElse[T Object](p Predicate[T], next, otherwise Handler[T]) Handler[T] {
+	if p == nil {
+		return unusable[T]{errNoPredicate}
+	}
+	if err := checkHandlers("WhenElse", next, otherwise); err != nil {
+		return unusable[T]{err}
+	}
+	return &when[T]{p, next, otherwise}
+}
+
+// when is the handler of [When], and of [WhenElse], which has otherwise.
+type when[T Object] struct {
+	p               Predicate[T]
+	next, otherwise Handler[T]
+}
+
+// OnEvent passes the event on, or not.
+func (h *when[T]) OnEvent(e Event[T]) {
+	if h.p(e) {
+		h.next.OnEvent(e)
+	} else if h.otherwise != nil {
+		h.otherwise.OnEvent(e)
+	}
+}
+
+// The predicates of this package are not inlined, and each returns a function literal of
+// its own: the history names a predicate by its Go function, and an inlined one would
+// have the name of its caller. Those about updates pass additions and deletions: a
+// handler that missed one would be wrong for good.
+
+// InitialOrResync selects events that do not report a change: an object that
+// existed when the handler joined or the informer listed for the first time (an
+// [Added] of the origin [InitialList]), and a [Resync]. There may be very many of
+// them at once, after a start for example, and none is urgent. Enqueue them in a
+// priority class of their own, and changes do not wait behind them:
+//
+//	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{
+//		MaxWait: []time.Duration{0, time.Minute}, // class 1 waits for class 0, but not for ever
+//	})
+//	informer.WhenElse(informer.InitialOrResync[*corev1.Pod](),
+//		informer.EnqueueKey[*corev1.Pod](queue.PriorityClass(1)),
+//		informer.EnqueueKey[*corev1.Pod](queue))
+//
+// Events of the origins [Relist] and [CatchUp] do report a change, late as they
+// are: a list that finds an object unchanged delivers nothing. So does an
+// [Updated] or [Deleted] of the first list: the object was known from
+// [Options].InitialObjects, and is different now.
+//
+//go:noinline
+func InitialOrResync[T Object]() Predicate[T] {
+	return func(e Event[T]) bool {
+		return e.Origin == Resync || e.Origin == InitialList && e.Type == Added
+	}
+}
+
+// GenerationChanged selects updates that change metadata.generation, which the
+// server increments when the specification changes but not when the status does;
+// and everything that is not an update. Kinds without a generation (such as
+// ConfigMap) have no updates then.
+//
+//go:noinline
+func GenerationChanged[T Object]() Predicate[T] {
+	return func(e Event[T]) bool { return e.Type != Updated || e.Old.GetGeneration() != e.New.GetGeneration() }
+}
+
+// LabelsChanged selects updates that change the labels, and everything that is
+// not an update.
+//
+//go:noinline
+func LabelsChanged[T Object]() Predicate[T] {
+	return func(e Event[T]) bool { return e.Type != Updated || !maps.Equal(e.Old.GetLabels(), e.New.GetLabels()) }
+}
+
+// ResourceVersionChanged selects all events but those of a resync, in which
+// nothing has changed.
+//
+//go:noinline
+func ResourceVersionChanged[T Object]() Predicate[T] {
+	return func(e Event[T]) bool {
+		return e.Type != Updated || e.Old.GetResourceVersion() != e.New.GetResourceVersion()
+	}
+}
+
+// And selects the events that all of the predicates select; without any, all.
+//
+//go:noinline
+func And[T Object](all ...Predicate[T]) Predicate[T] {
+	return func(e Event[T]) bool {
+		for _, p := range all {
+			if !p(e) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// Or selects the events that at least one of the predicates selects; without any, none.
+//
+//go:noinline
+func Or[T Object](all ...Predicate[T]) Predicate[T] {
+	return func(e Event[T]) bool {
+		for _, p := range all {
+			if p(e) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Not selects the events that p does not.
+//
+//go:noinline
+func Not[T Object](p Predicate[T]) Predicate[T] {
+	return func(e Event[T]) bool { return !p(e) }
 }

@@ -24,7 +24,10 @@ func recordedInformer(t *testing.T, recorder *history.Recorder) *Informer[*pod] 
 	// Before any handler, and before anything else is applied.
 	inf.applier.mu.Lock()
 	inf.recorder = recorder
-	inf.applier.recording = newRecording[*pod](recorder, inf.name, "")
+	if recorder != nil {
+		r := newRecording[*pod](recorder, inf.name, "")
+		inf.applier.observe = func(at time.Time, e *Event[*pod]) { r.note(at, history.Received, e, "") }
+	}
 	inf.applier.mu.Unlock()
 	return inf
 }
@@ -73,7 +76,7 @@ func TestHistoryKeepsNoObjectAlive(t *testing.T) {
 	recorder := history.New(history.Options{})
 	queue := workqueue.New(workqueue.Options[types.NamespacedName]{Name: "work", Observe: history.Queue[types.NamespacedName](recorder, "work")})
 	all, none := func(Event[*pod]) bool { return true }, func(Event[*pod]) bool { return false }
-	handler := &recordedHandler[*pod]{by: newRecording[*pod](recorder, "pods", "enqueue"), next: Handlers(When(all, EnqueueKey[*pod](queue)), When(none, EnqueueKey[*pod](queue)))}
+	handler := newRecording[*pod](recorder, "pods", "enqueue").wrap(Handlers(When(all, EnqueueKey[*pod](queue)), When(none, EnqueueKey[*pod](queue))))
 	gone := make(chan struct{})
 	func() {
 		obj := benchPod(0, 7)

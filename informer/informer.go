@@ -36,7 +36,7 @@ type Informer[T Object] struct {
 	metrics  MetricsProvider
 	recorder *history.Recorder
 
-	done signal // closed when Run has returned
+	done chan struct{} // closed when Run has returned
 
 	// newNamespaceSource returns the source of a namespace, if there is one per namespace,
 	// which may come and go, rather than a single one; else it is nil.
@@ -86,7 +86,7 @@ func newInformer[T Object](opts *Options[T]) (*Informer[T], error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	opts.Logger = slog.New(&namedHandler{opts.Logger.Handler(), opts.Name})
+	opts.Logger = opts.Logger.With("informer", opts.Name)
 	// So that what the indexer logs names the informer too.
 	if opts.Indexer.Logger == nil {
 		opts.Indexer.Logger = opts.Logger
@@ -98,6 +98,7 @@ func newInformer[T Object](opts *Options[T]) (*Informer[T], error) {
 		resync:   opts.ResyncPeriod,
 		metrics:  opts.Metrics,
 		recorder: opts.History,
+		done:     make(chan struct{}),
 	}
 	store, err := indexer.New(opts.Indexer)
 	if err != nil {
@@ -115,7 +116,11 @@ func newInformer[T Object](opts *Options[T]) (*Informer[T], error) {
 		b.Commit()
 		opts.InitialObjects = nil // it may hold a cache
 	}
-	inf.applier = newApplier(store, newRecording[T](inf.recorder, inf.name, ""))
+	inf.applier = newApplier(store)
+	if inf.recorder != nil {
+		r := newRecording[T](inf.recorder, inf.name, "")
+		inf.applier.observe = func(at time.Time, e *Event[T]) { r.note(at, history.Received, e, "") }
+	}
 	return inf, nil
 }
 
@@ -177,14 +182,14 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	if err := opts.complete(n, inf.resync); err != nil {
 		return nil, err
 	}
-	r := newRunner(h, opts, inf.log, inf)
-	if rec := newRecording[T](inf.recorder, inf.name, opts.Name); rec != nil {
-		r.record(rec)
+	if inf.recorder != nil {
+		h = newRecording[T](inf.recorder, inf.name, opts.Name).wrap(h)
 	}
+	r := newRunner(h, opts, inf.log, inf.forget)
 	inf.mu.Lock()
 	// With mu held, so that stop either finds this handler in the list or keeps it from
 	// joining. A runner must be in the list before it can end, as it takes itself off.
-	ok := !inf.closed && r.join(inf.applier.events, opts.Bound, r.wake)
+	ok := !inf.closed && r.join(inf.applier.events, opts.Bound, func() { go r.work() }, opts.ResyncPeriod)
 	if ok {
 		inf.handlers = append(inf.handlers, r)
 	}
@@ -192,10 +197,9 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	if !ok {
 		return nil, fmt.Errorf("adding handler %q to informer %q: %w", opts.Name, inf.name, ErrStopped)
 	}
-	// The objects in the cache are not an append, so the log does not wake the runner.
-	r.wake()
+	go r.work() // first it delivers the objects in the cache
 	return &Registration{
-		runner: r, name: opts.Name, synced: &r.synced, gone: &r.gone, log: inf.log,
+		runner: r, name: opts.Name, synced: r.synced, gone: r.gone, log: inf.log,
 		whyUnsynced: func() error { return r.whyUnsynced(inf.name, inf.applier.progress.unlisted()) },
 		whyEnded:    inf.applier.progress.failed,
 	}, nil
@@ -233,7 +237,7 @@ func (inf *Informer[T]) Health() Health {
 	snap := inf.Snapshot()
 	h := Health{
 		Name:            inf.name,
-		Synced:          inf.applier.progress.first.isClosed(),
+		Synced:          isClosed(inf.applier.progress.first),
 		Stopped:         inf.applier.progress.stopped.Load(),
 		Objects:         snap.Len(),
 		ResourceVersion: snap.ResourceVersion(),

@@ -57,7 +57,7 @@ func TestMutationOfASharedPartIsFound(t *testing.T) {
 	inWorld(t, c, opts, func(t *testing.T, w *world) {
 		c.set("a", "pod-5", 13)
 		synctest.Wait()
-		require.Zero(t, w.inf.Indexer().CheckMutations())
+		require.Zero(t, w.inf.applier.store.CheckMutations())
 		// The pod that was read first may have a map of its own: a part enters the pool
 		// when it is seen for the second time.
 		holders := map[uintptr]int{}
@@ -70,7 +70,7 @@ func TestMutationOfASharedPartIsFound(t *testing.T) {
 				break
 			}
 		}
-		w.inf.Indexer().CheckMutations()
+		w.inf.applier.store.CheckMutations()
 		assert.Greater(t, len(found), 5, "all that share the map")
 		for _, m := range found {
 			assert.Equal(t, "metadata.labels.n", m.Path)

@@ -200,7 +200,7 @@ func TestHealthDescribesSourceAndHandlers(t *testing.T) {
 		assert.True(t, h.Sources[0].Reflector.Synced)
 		assert.Equal(t, []HandlerHealth{{Name: "a", Synced: true, Delivered: 1}, {Name: "b", Synced: true, Delivered: 1}}, h.Handlers)
 		assert.Equal(t, "pods", w.inf.Name())
-		assert.Equal(t, 1, w.inf.Indexer().Len())
+		assert.Equal(t, 1, w.inf.Snapshot().Len())
 	})
 }
 
@@ -214,22 +214,4 @@ func TestIdleInformerHasOneGoroutine(t *testing.T) {
 	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+n; runtime.Gosched() {
 		require.True(t, time.Now().Before(deadline), "%d goroutines for %d informers", runtime.NumGoroutine()-before, n)
 	}
-}
-
-// An event that comes when a handler has found nothing to read, but before its
-// goroutine has ended, keeps the goroutine going.
-func TestEventAtTheEndOfAHandlersWorkIsNotLost(t *testing.T) {
-	t.Parallel()
-	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
-		o, r := w.join(HandlerOptions{})
-		h := r.runner.(*runner[*pod])
-		require.True(t, h.enter(stateIdle, stateRunning)) // as in between
-		w.set("a", "x", 1)
-		synctest.Wait()
-		assert.Empty(t, o.take())
-		assert.False(t, h.rest(), "there is something to deliver")
-		go h.work()
-		synctest.Wait()
-		assert.Equal(t, []string{"Added a/x 1 Watch"}, o.take())
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +47,7 @@ type progress[T Object] struct {
 	namespaces *coverage
 	started    bool          // Run was called
 	begin      time.Time     // when
-	first      signal        // closed by the first sync
+	first      chan struct{} // closed by the first sync
 	after      time.Duration // from begin to the close of first
 	stopped    atomic.Bool   // nothing will change any more; written with mu held
 	failure    error         // what ended the informer; nil if it was asked to end
@@ -55,7 +56,7 @@ type progress[T Object] struct {
 
 // newProgress returns the progress of an informer without sources.
 func newProgress[T Object]() *progress[T] {
-	return &progress[T]{}
+	return &progress[T]{first: make(chan struct{})}
 }
 
 // waiter is a condition, and what to call when it is met. Both functions are called by the
@@ -177,9 +178,9 @@ func (p *progress[T]) publish() (first bool) {
 		s.reached = s.rv
 	}
 	// Closed at most once, even if a source that is added later makes synced false again.
-	if first = p.synced() && !p.first.isClosed(); first {
+	if first = p.synced() && !isClosed(p.first); first {
 		p.after = time.Since(p.begin)
-		p.first.close()
+		close(p.first)
 	}
 	var ended []func()
 	// Each condition is checked once per batch. Conditions take no lock, as mu is
@@ -311,4 +312,48 @@ func (p *progress[T]) wait(ctx context.Context, condition func() (bool, error)) 
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// resourceVersions are opaque by contract, and decimal numbers at every known API
+// server, which grow with each write. They are compared within one resource only.
+// Versions that are not numbers cannot be compared: then what is asked is taken to
+// be so, as waiting for it could last for ever.
+
+// atLeast reports whether the resourceVersion have is want or later. If one of
+// them is not a number they cannot be compared, and the answer is yes, except for
+// the empty version of a source that has not listed.
+func atLeast(have, want string) bool {
+	if have == want || !isNumber(want) {
+		return true
+	}
+	if have == "" {
+		return false
+	}
+	order, comparable := compareVersions(have, want)
+	return !comparable || order >= 0
+}
+
+// compareVersions orders two resourceVersions if both are numbers, of any
+// length.
+// They are compared as text, as a version need not fit an integer: of two numbers
+// without leading zeros, the longer one is greater.
+func compareVersions(a, b string) (order int, comparable bool) {
+	if !isNumber(a) || !isNumber(b) {
+		return 0, false
+	}
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	if len(a) != len(b) {
+		return len(a) - len(b), true
+	}
+	return strings.Compare(a, b), true
+}
+
+// isNumber reports whether s consists of decimal digits.
+func isNumber(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
 }

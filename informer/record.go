@@ -37,7 +37,7 @@ type view[T Object] struct {
 
 type (
 	eventLog[T Object] = eventlog.Log[record[T], view[T]]
-	cursor[T Object]   = eventlog.Cursor[record[T], view[T]]
+	position[T Object] = eventlog.Cursor[record[T], view[T]]
 )
 
 // difference delivers the events that lead from one snapshot to the other, in any

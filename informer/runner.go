@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -9,60 +10,41 @@ import (
 
 	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // runner runs one handler: it has the handler's position in the event log, and
 // what the handler has seen. It is the third part of the way of an event: from
-// the log to a call of OnEvent. It has a goroutine while there is something to
-// deliver, and none otherwise.
+// the log to a call of OnEvent.
 //
-//	          wake: go work()               wake
-//	idle ──────────────────────▶ running ─────────▶ running again
-//	 ▲                            │    ▲                  │
-//	 └──── nothing to deliver ────┘    └─── looks again ──┘
+//	AddHandler: go work()
+//	      │            ┌──── wake: go work() ─────┐
+//	      ▼            ▼                          │
+//	   deliver ──▶ position.Next ── nothing ──▶ parked ── stop ──▶ clean up
+//	      ▲            │   │
+//	      └─── a run ──┘   └── closed, or stopped ──▶ clean up
 //
-//	stop, from any of them ──▶ stopped: no call begins any more
+// The log knows who is parked, and it alone: so a wake-up is neither lost nor done
+// twice. A parked runner costs memory, but no goroutine and no stack: an informer may
+// have hundreds of handlers that are idle most of the time.
 //
-// The state is one word, and each arrow a compare-and-swap. A stop from idle cleans
-// up by itself; from the other two states work does so, when the call that is
-// running has returned. Then gone is closed.
-//
-// What is not marked as atomic is for the goroutine in work, or set before it begins.
-//
-// A parked runner costs memory, but no goroutine and no stack: an informer may have
-// hundreds of handlers that are idle most of the time.
+// What is not atomic is for the goroutine in work, or set before it begins.
 type runner[T Object] struct {
 	name    string
 	handler Handler[T]
 	onPanic func(HandlerPanic)
 	log     *slog.Logger
-	owner   interface{ forget(r *runner[T]) } // called once, before gone is closed
-	resync  *resyncer                         // nil for a handler that wants none
+	forget  func(*runner[T]) // called once, before gone is closed
+	resync  *resyncer        // nil for a handler that wants none
 
-	recording *recording // nil without a history
+	synced  chan struct{} // closed when the first objects were delivered
+	gone    chan struct{} // closed when no call runs nor begins any more
+	stopped atomic.Bool   // no call of the handler must begin any more
+	stats   runnerStats
 
-	state  atomic.Int32 // a runnerState
-	synced signal
-	gone   signal
-	stats  runnerStats
-
-	cursor *cursor[T]
-	seen   view[T]  // what the handler has seen; between two runs of the log it is exact
-	start  *view[T] // the cache when the handler joined; nil once it was delivered
-
-	workFn func() // r.work, made once, so that to start it allocates nothing
+	position *position[T]
+	seen     view[T]  // what the handler has seen; between two runs of the log it is exact
+	start    *view[T] // the cache when the handler joined; nil once it was delivered
 }
-
-// runnerState is the state of a runner; see there.
-type runnerState int32
-
-const (
-	stateIdle runnerState = iota
-	stateRunning
-	stateAgain // running, and something was appended since work looked last
-	stateStopped
-)
 
 // runnerStats is what others may read while the handler runs.
 //
@@ -85,137 +67,72 @@ type notedPanic struct {
 }
 
 // newRunner returns a runner that has not joined a log.
-func newRunner[T Object](h Handler[T], opts HandlerOptions, log *slog.Logger, owner interface{ forget(r *runner[T]) }) *runner[T] {
-	r := &runner[T]{
-		name:    opts.Name,
-		handler: h,
-		onPanic: opts.OnPanic,
-		log:     log,
-		owner:   owner,
+func newRunner[T Object](h Handler[T], opts HandlerOptions, log *slog.Logger, forget func(*runner[T])) *runner[T] {
+	return &runner[T]{
+		name: opts.Name, handler: h, onPanic: opts.OnPanic, log: log, forget: forget,
+		synced: make(chan struct{}), gone: make(chan struct{}),
 	}
-	r.workFn = r.work
-	// The clock starts with the handler's sync, not here.
-	if opts.ResyncPeriod > 0 {
-		r.resync = newResyncer(opts.ResyncPeriod, r.wake)
-	}
-	return r
-}
-
-// record makes the runner note what is delivered. It is called before it joins.
-func (r *runner[T]) record(rec *recording) {
-	r.recording, r.handler = rec, &recordedHandler[T]{r.handler, rec}
 }
 
 // join puts the runner at the end of the log. It will first deliver the objects
 // that are in the cache there, then what is appended from now on. It returns false
 // if the log is closed.
-// The log registers the cursor and reads the state under one lock: no event is in both
-// the state and the records that follow, or in neither.
-func (r *runner[T]) join(log *eventLog[T], limit int, wake func()) bool {
-	cursor, start, ok := log.Join(limit, wake)
-	r.cursor, r.start = cursor, &start
+// The log registers the position and reads the state under one lock: no event is in
+// both the state and the records that follow, or in neither.
+func (r *runner[T]) join(log *eventLog[T], bound int, wake func(), resync time.Duration) bool {
+	position, start, ok := log.Join(bound, wake)
+	r.position, r.start = position, &start
+	// The clock starts with the handler's sync, not here.
+	if ok && resync > 0 {
+		r.resync = newResyncer(resync, position.Wake)
+	}
 	return ok
 }
 
-// enter goes from one state to another, unless it is in none of the two.
-func (r *runner[T]) enter(from, to runnerState) bool {
-	return r.state.CompareAndSwap(int32(from), int32(to))
-}
-
-// isStopped reports whether no call of the handler must begin any more.
-func (r *runner[T]) isStopped() bool { return runnerState(r.state.Load()) == stateStopped }
-
-// wake makes sure that work looks for something to deliver after this call.
-func (r *runner[T]) wake() {
-	for {
-		switch runnerState(r.state.Load()) {
-		case stateIdle:
-			if r.enter(stateIdle, stateRunning) {
-				go r.workFn()
-				return
-			}
-		case stateRunning:
-			// work may have looked before the append, and be about to park. The mark
-			// makes rest fail, so that no wake-up is lost.
-			if r.enter(stateRunning, stateAgain) {
-				return
-			}
-		default: // it will look again, or must not
-			return
+// work delivers until there is nothing left, or the runner is stopped.
+func (r *runner[T]) work() {
+	status := eventlog.Run
+	defer func() {
+		switch status {
+		case eventlog.Parked: // another goroutine may be in work already
+		case eventlog.Closed:
+			r.cleanUp()
+		default: // runtime.Goexit, as t.FailNow does, or a panic that ends the process
+			r.log.Error("a handler ended its goroutine (runtime.Goexit, or a panic) and is removed", "handler", r.name)
+			r.stopped.Store(true)
+			r.cleanUp()
 		}
+	}()
+	for status == eventlog.Run {
+		status = r.advance()
 	}
 }
 
 // stop makes sure that no further call of the handler begins. It does not wait
 // for one that is running.
 func (r *runner[T]) stop() {
-	switch runnerState(r.state.Swap(int32(stateStopped))) {
-	case stateIdle:
-		// Swap has one winner: no wake can find idle any more, so work never starts.
-		r.finish()
-	case stateRunning, stateAgain:
-		r.cursor.Leave() // the log must not wait for a call that may last for ever
+	r.stopped.Store(true)
+	if r.position.Leave() { // it was parked, so nothing else does it
+		r.cleanUp()
 	}
 }
 
-// work delivers until there is nothing left, or the runner is stopped.
-func (r *runner[T]) work() {
-	// It distinguishes a return from a Goexit: both run the deferred function, and recover returns
-	// nil for a Goexit.
-	returned := false
-	defer func() {
-		if !returned { // runtime.Goexit, as t.FailNow does, or a panic that ends the process
-			r.log.Error("a handler ended its goroutine (runtime.Goexit, or a panic) and is removed", "handler", r.name)
-			r.state.Store(int32(stateStopped))
-			r.finish()
-		}
-	}()
-	for {
-		// A Parked cursor is on the log's list of those to wake. An append between that and
-		// rest calls wake, which finds running and asks for another look.
-		for !r.isStopped() {
-			if s := r.advance(); s == eventlog.Parked || s == eventlog.Closed {
-				break
-			}
-		}
-		if returned = r.rest(); returned {
-			return
-		}
-	}
-}
-
-// rest ends the goroutine's work and returns true, unless it has to look again.
-func (r *runner[T]) rest() bool {
-	for {
-		// A loop, since wake or stop may change the state between two of the cases.
-		switch {
-		case r.enter(stateRunning, stateIdle):
-			return true
-		case r.enter(stateAgain, stateRunning):
-			return false
-		case r.isStopped():
-			r.finish()
-			return true
-		}
-	}
-}
-
-// finish releases what the runner holds, once it is stopped. It is called once:
-// by the goroutine in work, or when there is none.
-func (r *runner[T]) finish() {
-	// The log must not keep entries for a cursor that does not read any more.
-	r.cursor.Leave()
-	r.cursor.Next() // releases a run that advance was in
+// cleanUp releases what the runner holds, once it is stopped.
+func (r *runner[T]) cleanUp() {
+	// The log must not keep entries for a runner that does not read any more.
+	r.position.Leave()
+	r.position.Next() // releases a run that advance was in
 	// A Registration may be kept for long, and must not keep a whole cache with it.
 	r.seen, r.start = view[T]{}, nil
 	r.resync.end()
-	r.owner.forget(r)
+	r.forget(r)
 	// Last: a caller of RemoveAndWait that this unblocks finds nothing of the handler left.
-	r.gone.close()
+	close(r.gone)
 }
 
 // advance does the next piece of work: one run of records, or one difference of
-// snapshots. It returns Parked if there is nothing to do, and Closed at the end.
+// snapshots. It returns Run if there may be more, and Closed at the end. After Parked
+// nothing of the runner may be touched.
 func (r *runner[T]) advance() eventlog.Status {
 	// Once per runner: an informer with objects delivers them before any record.
 	if start := r.start; start != nil {
@@ -227,28 +144,30 @@ func (r *runner[T]) advance() eventlog.Status {
 	if r.resync != nil {
 		r.deliverResync(r.resync.due.Swap(0))
 	}
-	run, now, status := r.cursor.Next()
+	if r.stopped.Load() { // it must not park
+		return eventlog.Closed
+	}
+	run, now, status := r.position.Next()
 	switch status {
+	case eventlog.Parked:
+		return status
 	case eventlog.Run:
 		r.deliverRun(run)
 		// The run leads to exactly this view.
 		r.seen = now
 	case eventlog.Detached:
 		// Too slow: the log has dropped what waited for this handler. The difference to
-		// the present state stands for it, and the cursor goes on from there.
+		// the present state stands for it, and the runner goes on from there.
 		r.stats.overflows.Add(1)
 		r.catchUp(now, CatchUp)
-	case eventlog.Parked:
-		r.seen = now // a bookmark may have moved the resourceVersion
-		r.stats.since.Store(0)
 	}
 	// The stop may have cut short what was delivered: then seen is not what the handler
 	// has seen, and it must not be called synced because of it.
-	if r.isStopped() {
+	if r.stopped.Load() || status == eventlog.Closed {
 		return eventlog.Closed
 	}
 	r.noteSynced(r.seen.synced)
-	return status
+	return eventlog.Run
 }
 
 // deliverRun delivers the records of a run, in order.
@@ -279,17 +198,19 @@ func (r *runner[T]) deliverRun(run []record[T]) {
 		r.noteSynced(rec.diff.to.synced)
 	}
 	r.stats.left.Store(0)
+	r.stats.since.Store(0)
 }
 
 // catchUp delivers the difference between what the handler has seen and now.
 func (r *runner[T]) catchUp(now view[T], origin Origin) {
 	r.stats.catchingUp.Store(true)
-	defer r.stats.catchingUp.Store(false)
-	r.stats.since.CompareAndSwap(0, time.Now().UnixNano())
+	r.stats.since.Store(time.Now().UnixNano())
 	// A difference that a stop interrupts is delivered in part: seen stays as it was.
 	if difference(r.seen.snap, now, origin, r.deliver) {
 		r.seen = now
 	}
+	r.stats.since.Store(0)
+	r.stats.catchingUp.Store(false)
 }
 
 // deliverResync delivers the objects in the given slices of the key space once
@@ -297,7 +218,7 @@ func (r *runner[T]) catchUp(now view[T], origin Origin) {
 // the very state that was delivered last.
 func (r *runner[T]) deliverResync(due uint64) {
 	// Before the sync every object is delivered anyway.
-	if due == 0 || !r.synced.isClosed() {
+	if due == 0 || !isClosed(r.synced) {
 		return
 	}
 	for obj := range r.seen.snap.All() {
@@ -315,7 +236,7 @@ func (r *runner[T]) deliverResync(due uint64) {
 // reports whether it did.
 func (r *runner[T]) deliver(e Event[T]) bool {
 	// Checked before each call, and not once per run: Remove promises at most one more.
-	if r.isStopped() {
+	if r.stopped.Load() {
 		return false
 	}
 	r.stats.delivered.Add(1)
@@ -335,9 +256,6 @@ func (r *runner[T]) deliverRecovering(e Event[T]) {
 		if v := recover(); v != nil {
 			// OnPanic runs in the deferred function: if it panics, the process ends.
 			r.stats.panics.Add(1)
-			if r.recording != nil {
-				noteEvent(r.recording, r.recording.recorder.Now(), history.Panicked, &e, "")
-			}
 			p := HandlerPanic{Handler: r.name, Type: e.Type, Key: e.Key, Origin: e.Origin, Value: v}
 			r.stats.lastPanic.Store(&notedPanic{p, time.Now()})
 			p.Stack = debug.Stack()
@@ -349,8 +267,8 @@ func (r *runner[T]) deliverRecovering(e Event[T]) {
 
 // noteSynced closes synced if the handler has seen a view that is synced.
 func (r *runner[T]) noteSynced(seen bool) {
-	if seen && !r.synced.isClosed() && !r.isStopped() {
-		r.synced.close()
+	if seen && !isClosed(r.synced) && !r.stopped.Load() {
+		close(r.synced)
 		// The period counts from here: objects are not due before they were delivered.
 		if r.resync != nil {
 			r.resync.begin()
@@ -364,8 +282,8 @@ func (r *runner[T]) noteSynced(seen bool) {
 func (r *runner[T]) health(now time.Time) HandlerHealth {
 	h := HandlerHealth{
 		Name:       r.name,
-		Synced:     r.synced.isClosed(),
-		Lag:        r.cursor.Lag() + int(r.stats.left.Load()),
+		Synced:     isClosed(r.synced),
+		Lag:        r.position.Lag() + int(r.stats.left.Load()),
 		CatchingUp: r.stats.catchingUp.Load(),
 		Delivered:  r.stats.delivered.Load(),
 		Overflows:  r.stats.overflows.Load(),
@@ -387,9 +305,72 @@ func (r *runner[T]) whyUnsynced(informer string, unlisted error) error {
 	switch {
 	case unlisted != nil:
 		return fmt.Errorf("handler %q is not synced: informer %q: %w", r.name, informer, unlisted)
-	case r.isStopped():
+	case r.stopped.Load():
 		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", r.name)
 	default:
 		return fmt.Errorf("handler %q is not synced: %d events were delivered to it so far", r.name, r.stats.delivered.Load())
+	}
+}
+
+// Registration is a handler's membership in an informer. Its methods may be
+// called from any goroutine.
+type Registration struct {
+	runner       interface{ stop() } // a *runner[T] of some T
+	name         string
+	synced, gone <-chan struct{} // of the runner
+	whyUnsynced  func() error
+	whyEnded     func() error // what the informer's Run returned
+	log          *slog.Logger
+}
+
+// Name returns the name that the options gave.
+func (r *Registration) Name() string { return r.name }
+
+// Synced returns a channel that is closed when the handler has been called with
+// every object of the informer's first list, or, if it joined later, of every
+// object that the cache held then, and has returned from the last of these calls.
+// The calls for later changes may wait for it; those for the first objects must
+// not.
+func (r *Registration) Synced() <-chan struct{} { return r.synced }
+
+// HasSynced reports whether the channel of Synced is closed.
+func (r *Registration) HasSynced() bool { return isClosed(r.synced) }
+
+// Done returns a channel that is closed when the handler has been removed, or
+// the informer has stopped, and no call of the handler is running.
+func (r *Registration) Done() <-chan struct{} { return r.gone }
+
+// Unsynced returns why the handler is not synced yet, or nil if it is.
+func (r *Registration) Unsynced() error {
+	if r.HasSynced() {
+		return nil
+	}
+	return r.whyUnsynced()
+}
+
+// Remove ends the membership. After it returns at most one more call of the
+// handler is seen: the one that was being made at that moment, which may be about
+// to begin or running, and is neither waited for nor stopped. What was not
+// delivered is dropped. Where no call may be running, use RemoveAndWait. Remove may
+// be called more than once, and from within the handler.
+func (r *Registration) Remove() { r.runner.stop() }
+
+// RemoveAndWait is Remove, and then waits until no call of the handler is
+// running. It returns the context's error if that ends first; the handler is
+// removed all the same.
+//
+// Do not call it from within the handler: it would wait for itself until ctx ends.
+// The same holds for two handlers that wait for each other.
+func (r *Registration) RemoveAndWait(ctx context.Context) error {
+	r.Remove()
+	// If ctx has ended as well, the fact that no call is running is worth more.
+	if isClosed(r.gone) {
+		return nil
+	}
+	select {
+	case <-r.gone:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("informer: handler %q is removed, but a call of it is still running; is RemoveAndWait called from within the handler? %w", r.name, context.Cause(ctx))
 	}
 }

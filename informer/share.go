@@ -65,15 +65,22 @@ type ForOptions[T Object] struct {
 
 // Shared is a reference to an informer that a [Factory] runs and that others may
 // use too. So it can neither stop it nor change what it reads.
-type Shared[T Object] struct {
+type Shared[T Object] interface {
+	Cache[T]
+	// Release gives the reference back. The informer stops when all have been
+	// released, and its handlers with it; a handler that should end earlier must be
+	// removed. Release may be called more than once.
+	Release()
+}
+
+// reference is a [Shared].
+type reference[T Object] struct {
 	Cache[T]
 	release func()
 }
 
-// Release gives the reference back. The informer stops when all have been
-// released, and its handlers with it; a handler that should end earlier must be
-// removed. Release may be called more than once.
-func (s *Shared[T]) Release() { s.release() }
+// Release gives the reference back.
+func (r *reference[T]) Release() { r.release() }
 
 // share is an informer with the number of its users.
 //
@@ -144,7 +151,7 @@ func (s *share[T]) begin(launch func(func(context.Context) error) func()) {
 // T may be a pointer to a generated type, *unstructured.Unstructured or
 // *metav1.PartialObjectMetadata. A resource that the server does not have yet is
 // waited for; when it is removed from the server, the cache is emptied.
-func For[T Object](f *Factory, options ...ForOptions[T]) (*Shared[T], error) {
+func For[T Object](f *Factory, options ...ForOptions[T]) (Shared[T], error) {
 	if f == nil {
 		return nil, errNoFactory
 	}
@@ -161,7 +168,7 @@ func For[T Object](f *Factory, options ...ForOptions[T]) (*Shared[T], error) {
 	defer f.mu.Unlock()
 	// Before the key is made: options that name the kind and options that leave it to
 	// the scheme are the same informer.
-	if err := opts.complete(f, sourceOf[T](f) != nil); err != nil {
+	if err := opts.complete(f); err != nil {
 		return nil, err
 	}
 	key := sharedKey{
@@ -175,7 +182,7 @@ func For[T Object](f *Factory, options ...ForOptions[T]) (*Shared[T], error) {
 	s, ok := f.shared[key].(*share[T])
 	switch {
 	case !ok || isClosed(s.Done()): // one whose source has failed for good is of no use
-		b := builder[T]{f, opts, f.spaces, sourceOf[T](f)}
+		b := builder[T]{f, opts, f.spaces}
 		inf, err := b.build()
 		if err != nil {
 			return nil, err
@@ -183,14 +190,14 @@ func For[T Object](f *Factory, options ...ForOptions[T]) (*Shared[T], error) {
 		s = &share[T]{Informer: inf, builder: b}
 		f.shared[key] = s
 	case opts.Variant == "" && (opts.Transform != nil || len(opts.Indexer.Indexes) > 0):
-		return nil, fmt.Errorf("informer: there is an informer of %s already, whose Transform or Indexer may be others, as functions cannot be compared; leave them out to share it and add indexes with Indexer().AddIndex, or set ForOptions.Variant to a name for them", typeOf[T]())
+		return nil, fmt.Errorf("informer: there is an informer of %s already, whose Transform or Indexer may be others, as functions cannot be compared; leave them out to share it and add indexes with AddIndex, or set ForOptions.Variant to a name for them", typeOf[T]())
 	}
 	s.users++
 	// After the count: an informer that runs has at least one user.
 	if f.launch != nil {
 		s.begin(f.launch)
 	}
-	return &Shared[T]{Cache: s.Informer, release: sync.OnceFunc(func() { release(f, key, s) })}, nil
+	return &reference[T]{Cache: s.Informer, release: sync.OnceFunc(func() { release(f, key, s) })}, nil
 }
 
 // release takes one user off, and stops an informer that has none left.
@@ -209,48 +216,11 @@ func release[T Object](f *Factory, key sharedKey, s *share[T]) {
 	}
 }
 
-// SourceFunc returns a source of the objects that opts ask for: of one namespace,
-// or of all if it is empty. It is called once per informer and namespace, and must
-// not call the factory.
-type SourceFunc[T Object] func(opts ForOptions[T], namespace string) (reflector.ListerWatcher[T], error)
-
-// SetSource makes the factory's informers of T read from what source returns rather
-// than from the API server: a fake clientset in a test, for example, wrapped by
-// reflector.FromFuncs. Call it before the first For of T; it fails after that.
-func SetSource[T Object](f *Factory, source SourceFunc[T]) error {
-	switch {
-	case f == nil:
-		return errNoFactory
-	case source == nil:
-		return fmt.Errorf("informer: SetSource: the source of %s is nil; pass a function that returns a ListerWatcher", typeOf[T]())
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	// An informer that exists would go on reading from the API server, and a test that
-	// expects its fake would fail in a way that is hard to explain.
-	for key := range f.shared {
-		if key.typ == reflect.TypeFor[T]() {
-			return fmt.Errorf("informer: SetSource: there is an informer of %s already; call it before For", typeOf[T]())
-		}
-	}
-	f.sources[reflect.TypeFor[T]()] = source
-	return nil
-}
-
 // errNoFactory is for functions that take a factory and got nil.
 var errNoFactory = errors.New("informer: the factory is nil; make one with NewFactory")
 
-// sourceOf returns what SetSource set, or nil. The factory's mu must be held.
-func sourceOf[T Object](f *Factory) SourceFunc[T] {
-	// The map has functions of different types, as a field cannot have type parameters.
-	// The key is T, so the assertion fails only if there is none.
-	source, _ := f.sources[reflect.TypeFor[T]()].(SourceFunc[T])
-	return source
-}
-
-// complete checks the options and finds the kind, which need not be known if there
-// is a source for the type.
-func (o *ForOptions[T]) complete(f *Factory, hasSource bool) error {
+// complete checks the options and finds the kind.
+func (o *ForOptions[T]) complete(f *Factory) error {
 	// Checked here, as the server's refusal would show only as an informer that never syncs.
 	if _, err := labels.Parse(o.LabelSelector); err != nil {
 		return fmt.Errorf("informer: ForOptions.LabelSelector %q: %w", o.LabelSelector, err)
@@ -277,9 +247,6 @@ func (o *ForOptions[T]) complete(f *Factory, hasSource bool) error {
 		return fmt.Errorf("informer: ForOptions.Resource %v has no plural name", o.Resource)
 	case o.Kind.Kind != "":
 		return nil
-	case f.opts.Scheme == nil && hasSource:
-		o.Kind.Kind = typeName[T]() // for the name only
-		return nil
 	case f.opts.Scheme == nil:
 		return fmt.Errorf("informer: which resource holds %s? Set ForOptions.Resource, ForOptions.Kind or FactoryOptions.Scheme", typeOf[T]())
 	}
@@ -301,8 +268,7 @@ func (o *ForOptions[T]) complete(f *Factory, hasSource bool) error {
 type builder[T Object] struct {
 	f          *Factory
 	opts       ForOptions[T]
-	namespaces []string      // of the factory when the informer was made
-	custom     SourceFunc[T] // nil: the API server
+	namespaces []string // of the factory when the informer was made
 }
 
 // build returns an informer, with a source for each namespace that it is to read.
@@ -385,13 +351,6 @@ func (b builder[T]) options() Options[T] {
 
 // source returns what reads a namespace, or all if it is empty.
 func (b builder[T]) source(namespace string) (reflector.ListerWatcher[T], error) {
-	if b.custom != nil {
-		lw, err := b.custom(b.opts, namespace)
-		if err == nil && lw == nil {
-			err = fmt.Errorf("informer: the source of %s for namespace %q is nil; SetSource needs a function that returns a ListerWatcher", typeOf[T](), namespace)
-		}
-		return lw, err
-	}
 	// No request is made here: a resource that is not served yet is found later.
 	return &collection[T]{
 		cfg: b.f.cfg, discovery: b.f.discovery, gvk: b.opts.Kind, gvr: b.opts.Resource, tweak: b.f.opts.TweakListOptions,

@@ -2,8 +2,10 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -66,13 +68,12 @@ func WaitForSync(ctx context.Context, all ...Syncable) error {
 	}
 	_, deadline := ctx.Deadline()
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	var waiting, reminding sync.WaitGroup
 	if !deadline {
-		defer remind(all)()
+		reminding.Go(func() { remind(ctx, all) })
 	}
 	// A goroutine for each, as select takes a fixed number of channels. All of them end
 	// with this call: with sync, with ctx, or with the first that can never sync.
-	var waiting sync.WaitGroup
 	for _, s := range all {
 		waiting.Go(func() {
 			select {
@@ -90,6 +91,8 @@ func WaitForSync(ctx context.Context, all ...Syncable) error {
 	// The cause is nil if ctx did not end. What is asked for now is the latest state: an
 	// informer that synced at the last moment is not in the error.
 	err := &NotSyncedError{Cause: context.Cause(ctx)}
+	cancel(nil)
+	reminding.Wait() // nothing is logged after the return
 	for _, s := range all {
 		if why := s.Unsynced(); why != nil && err.Cause != nil {
 			err.Unsynced = append(err.Unsynced, why)
@@ -101,12 +104,18 @@ func WaitForSync(ctx context.Context, all ...Syncable) error {
 	return err
 }
 
+// ours is what informers and registrations have besides Syncable.
+type ours interface {
+	logger() *slog.Logger // names the informer
+	failure() error       // what the Run of the informer has returned, or is about to
+}
+
 // whyEnded returns why something has ended that is done. It is the error of Run, which
 // the caller of Run may not have got yet: done comes first. So the two are the same in
 // whatever order they are looked at.
 func whyEnded(s Syncable) error {
-	if has, ok := s.(interface{ failure() error }); ok {
-		if err := has.failure(); err != nil {
+	if s, ok := s.(ours); ok {
+		if err := s.failure(); err != nil {
 			return err
 		}
 	}
@@ -119,68 +128,48 @@ const (
 	remindEvery = time.Minute
 )
 
-// remind logs from time to time what is not synced, until it is stopped.
-func remind(all []Syncable) (stop func()) {
-	var mu sync.Mutex // held while it logs, so that nothing is logged after stop
-	stopped := false
-	waited := remindFirst
-	var timer *time.Timer
-	// Held until timer is set, which the function below uses.
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(waited, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		// Stop does not end a call that has begun already, but waits for mu.
-		if stopped {
+// remind logs from time to time what is not synced, until ctx ends.
+func remind(ctx context.Context, all []Syncable) {
+	for waited := remindFirst; ; waited += remindEvery {
+		next := remindEvery
+		if waited == remindFirst {
+			next = remindFirst
+		}
+		select {
+		case <-time.After(next):
+		case <-ctx.Done():
 			return
 		}
 		for _, s := range all {
 			if why := s.Unsynced(); why != nil {
-				loggerOf(s).Warn("still waiting for sync", "waited", waited, "reason", why)
+				log := slog.Default()
+				if s, ok := s.(ours); ok {
+					log = s.logger()
+				}
+				log.Warn("still waiting for sync", "waited", waited, "reason", why)
 			}
 		}
-		waited += remindEvery
-		timer.Reset(remindEvery)
-	})
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-		timer.Stop()
 	}
 }
 
-// loggerOf returns the logger of an informer or registration, or the default.
-func loggerOf(s Syncable) *slog.Logger {
-	if has, ok := s.(interface{ logger() *slog.Logger }); ok {
-		return has.logger()
-	}
-	return slog.Default()
-}
-
-// logger returns the logger that names the informer.
 func (inf *Informer[T]) logger() *slog.Logger { return inf.log }
 
-// logger returns the logger of the informer.
 func (r *Registration) logger() *slog.Logger { return r.log }
 
-// failure returns what Run has returned, or is about to.
 func (inf *Informer[T]) failure() error { return inf.applier.progress.failed() }
 
-// failure returns what ended the informer of the handler.
 func (r *Registration) failure() error { return r.whyEnded() }
 
 // Synced returns a channel that is closed when the cache has had the contents of
 // the first list: that of each namespace, if there are several. Handlers may not
 // have got it yet: for those see [Registration.Synced].
-func (inf *Informer[T]) Synced() <-chan struct{} { return inf.applier.progress.first.wait() }
+func (inf *Informer[T]) Synced() <-chan struct{} { return inf.applier.progress.first }
 
 // HasSynced reports whether the channel of Synced is closed.
-func (inf *Informer[T]) HasSynced() bool { return inf.applier.progress.first.isClosed() }
+func (inf *Informer[T]) HasSynced() bool { return isClosed(inf.applier.progress.first) }
 
 // Done returns a channel that is closed when Run has returned.
-func (inf *Informer[T]) Done() <-chan struct{} { return inf.done.wait() }
+func (inf *Informer[T]) Done() <-chan struct{} { return inf.done }
 
 // Unsynced returns why the informer is not synced yet, or nil if it is.
 func (inf *Informer[T]) Unsynced() error {
@@ -196,4 +185,67 @@ func (inf *Informer[T]) Unsynced() error {
 		return fmt.Errorf("informer %q is not synced: it has only just begun", inf.name)
 	}
 	return fmt.Errorf("informer %q is not synced: %w", inf.name, why)
+}
+
+// degradedGrace is for how long a source may be degraded before Ready reports it.
+// A server that restarts, or a watch that breaks, is back within it.
+const degradedGrace = 30 * time.Second
+
+// Readiness is what [ReadyHandler] can ask: an [Informer], a [Shared] or a
+// [Factory].
+type Readiness interface {
+	// Ready returns why its caches are not fit for use, or nil if they are.
+	Ready() error
+}
+
+// Ready returns an error if the informer is not synced, has stopped, or has been
+// degraded for longer than 30 seconds: then the cache is readable, but may be
+// stale. The error names the informer and the reason.
+func (inf *Informer[T]) Ready() error {
+	if err := inf.Unsynced(); err != nil {
+		return err
+	}
+	if inf.applier.progress.stopped.Load() {
+		return inf.named(ErrStopped)
+	}
+	var whys []error
+	for _, s := range inf.applier.progress.current() {
+		// A broken watch is not an outage: the cache stays readable. So it counts only
+		// after a while, or a restart of the API server would take all replicas out of service.
+		h := s.reflector.Health()
+		if _, since, degraded := h.Degraded(); degraded && time.Since(since) > degradedGrace {
+			whys = append(whys, fmt.Errorf("informer %q is degraded since %s: %s%w", inf.name, since.Format(time.TimeOnly), s.where(), h.LastError))
+		}
+	}
+	return errors.Join(whys...)
+}
+
+// ReadyHandler returns a handler for the readiness probe of a pod. It answers 200
+// if all are ready, and else 503 with a line for each reason. It fails if one of
+// them is nil, or if there are none.
+//
+// Think before you use it for a liveness probe: a restart does not help against an
+// API server that is out of reach.
+func ReadyHandler(all ...Readiness) (http.Handler, error) {
+	if len(all) == 0 {
+		return nil, errors.New("informer: ReadyHandler has nothing to ask; pass informers or a factory")
+	}
+	for i, r := range all {
+		if object.IsNilPointer(r) {
+			return nil, fmt.Errorf("informer: ReadyHandler: argument %d is nil; pass an informer or a factory", i+1)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var whys []error
+		for _, r := range all {
+			whys = append(whys, r.Ready())
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if err := errors.Join(whys...); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, err)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	}), nil
 }

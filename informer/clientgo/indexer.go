@@ -20,7 +20,7 @@ import (
 // informer mirrors the API server's state, from which a write would make it differ.
 var ErrReadOnly = errors.New("clientgo: the cache of an informer is read-only: write to the API server, or to an indexer of your own")
 
-// Store is what an [Indexer] reads: an indexer.Indexer, or that of an informer.
+// Store is what an [Indexer] reads: an indexer.Indexer or an informer.
 type Store[T indexer.Object] interface {
 	Snapshot() *indexer.Snapshot[T]
 	AddIndex(indexer.IndexDefinition[T]) error
@@ -49,7 +49,7 @@ type Indexer[T indexer.Object] struct {
 // not Index, which needs a function that takes any object.
 func NewIndexer[T indexer.Object](store Store[T]) *Indexer[T] {
 	if store == nil {
-		panic("clientgo: NewIndexer needs a store: an indexer.Indexer, or Indexer() of an informer")
+		panic("clientgo: NewIndexer needs a store: an indexer.Indexer or an informer")
 	}
 	return &Indexer[T]{store: store, indexers: upstream.Indexers{
 		// For Index and GetIndexers only. Look-ups by namespace are answered from the

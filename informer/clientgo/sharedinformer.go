@@ -59,7 +59,7 @@ func FromInformer[T informer.Object](inf informer.Cache[T], resync time.Duration
 		panic("clientgo: FromInformer needs an informer, from informer.New or informer.For")
 	}
 	return &SharedInformer[T]{
-		informer: inf, indexer: NewIndexer[T](inf.Indexer()), resync: resync,
+		informer: inf, indexer: NewIndexer[T](inf), resync: resync,
 		handlers: map[*registration]bool{},
 	}
 }

@@ -51,7 +51,7 @@ func (c *Cache) IndexField(_ context.Context, obj client.Object, field string, e
 	for _, p := range k.ordered {
 		// A part of one namespace needs no entries by namespace.
 		both := p.namespace == "" && k.namespaced
-		if err := p.informer.Indexer().AddIndex(indexer.NewIndex(fieldIndex(field), func(obj client.Object) ([]fieldValue, error) {
+		if err := p.informer.AddIndex(indexer.NewIndex(fieldIndex(field), func(obj client.Object) ([]fieldValue, error) {
 			return fieldValues(obj, extract(obj), both), nil
 		})); err != nil {
 			return fmt.Errorf("controllerruntime: index of %s: %w", field, err)

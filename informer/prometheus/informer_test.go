@@ -185,7 +185,7 @@ func TestFactoriesShowAllTheirInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		metrics, registry := newMetrics(t)
 		server := newServer(t, "a")
-		ask := func() (*informer.Factory, *informer.Shared[*corev1.ConfigMap]) {
+		ask := func() (*informer.Factory, informer.Shared[*corev1.ConfigMap]) {
 			factory, err := informer.NewFactory(server.Config(), informer.FactoryOptions{Metrics: metrics})
 			require.NoError(t, err)
 			inf, err := informer.For(factory, informer.ForOptions[*corev1.ConfigMap]{Resource: configMaps})

@@ -43,8 +43,8 @@ type Options struct {
 // Controller keeps a Deployment for each Foo.
 type Controller struct {
 	factory     *informer.Factory
-	foos        *informer.Shared[*api.Foo]
-	deployments *informer.Shared[*appsv1.Deployment]
+	foos        informer.Shared[*api.Foo]
+	deployments informer.Shared[*appsv1.Deployment]
 	queue       *workqueue.RateLimitingQueue[types.NamespacedName]
 
 	fooClient        *restclient.Client[*api.Foo]

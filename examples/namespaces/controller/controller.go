@@ -41,7 +41,7 @@ type Controller struct {
 	namespaces *informer.Informer[*metav1.PartialObjectMetadata]
 	configMaps *informer.Informer[*corev1.ConfigMap]
 	factory    *informer.Factory
-	widgets    *informer.Shared[*metav1.PartialObjectMetadata]
+	widgets    informer.Shared[*metav1.PartialObjectMetadata]
 	say        func(who, format string, args ...any)
 	log        *slog.Logger
 }

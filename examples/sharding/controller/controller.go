@@ -54,8 +54,8 @@ type Options struct {
 type Controller struct {
 	opts        Options
 	factory     *informer.Factory
-	foos        *informer.Shared[*api.Foo]
-	deployments *informer.Shared[*appsv1.Deployment]
+	foos        informer.Shared[*api.Foo]
+	deployments informer.Shared[*appsv1.Deployment]
 	ranges      *sharding.Ranges
 
 	fooClient        *restclient.Client[*api.Foo]

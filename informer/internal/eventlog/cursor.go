@@ -7,7 +7,8 @@ const (
 	// Parked means: there is nothing to read. The cursor's wake function will be
 	// called after the next append, or when the log is closed.
 	Parked Status = iota
-	// Run means: there are entries, and the state after the last of them.
+	// Run means: there are entries, and the state after the last of them. There are
+	// none, and the state is that at the end of the log, if [Cursor.Wake] was called.
 	Run
 	// Detached means: the cursor was beyond its limit. It stands at the end of the log
 	// now, and the state is the one there.
@@ -30,6 +31,7 @@ type Cursor[E, S any] struct {
 	slot     int
 	index    int // in log.cursors; -1: it has left that
 	detached bool
+	woken    bool // Wake was called since the last Next
 	reading  bool // a run is in the reader's hands
 	left     bool
 }
@@ -69,6 +71,9 @@ func (c *Cursor[E, S]) Next() (run []E, state S, status Status) {
 	case c.detached:
 		c.detached, c.chunk, c.pos = false, l.tail, l.end
 		return nil, l.state, Detached
+	case c.pos == l.end && c.woken:
+		c.woken = false
+		return nil, l.state, Run
 	case c.pos == l.end:
 		c.park()
 		return nil, l.state, Parked
@@ -109,30 +114,54 @@ func (c *Cursor[E, S]) unlink() {
 	l.cursors[c.index].index = c.index
 	l.cursors[end] = nil
 	l.cursors, c.index = l.cursors[:end], -1
-	if c.epoch == l.epoch {
-		last := len(l.parked) - 1
-		l.parked[c.slot] = l.parked[last]
-		l.parked[c.slot].slot = c.slot
-		l.parked[last] = nil
-		l.parked = l.parked[:last]
-		c.epoch = 0
-	}
+	c.unpark()
 	c.left, c.chunk = true, nil
 	l.forget()
 }
 
+// unpark takes the cursor off the list of those that wait, and reports whether it was
+// there. The mutex of the log must be held.
+func (c *Cursor[E, S]) unpark() bool {
+	l := c.log
+	if c.epoch != l.epoch {
+		return false
+	}
+	last := len(l.parked) - 1
+	l.parked[c.slot] = l.parked[last]
+	l.parked[c.slot].slot = c.slot
+	l.parked[last] = nil
+	l.parked, c.epoch = l.parked[:last], 0
+	return true
+}
+
+// Wake ends a wait as an append does. If the reader does not wait, its next call of
+// Next that finds nothing returns a run without entries, so no Wake is lost.
+func (c *Cursor[E, S]) Wake() {
+	l := c.log
+	l.mu.Lock()
+	waiting := c.unpark()
+	c.woken = !waiting
+	l.mu.Unlock()
+	if waiting {
+		c.wake()
+	}
+}
+
 // Leave gives up the cursor: it holds nothing of the log from now on, save for a
 // run that its reader has in hand, and the next call of Next returns Closed.
-// A reader that learns otherwise that it should end must still make that call.
-func (c *Cursor[E, S]) Leave() {
+// It reports whether the reader was waiting: then nothing will wake it. Else the reader
+// must still make that call.
+func (c *Cursor[E, S]) Leave() (waiting bool) {
 	l := c.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	waiting = c.epoch == l.epoch
 	if c.reading { // the entries in its hand must not be cleared yet
 		c.left, c.chunk = true, nil
-		return
+		return false
 	}
 	c.unlink()
+	return waiting
 }
 
 // Lag returns the number of entries that Next has not returned yet.

@@ -324,3 +324,26 @@ func TestAppendDoesNotAllocateWhenReadersKeepUp(t *testing.T) {
 	})
 	assert.Zero(t, allocs)
 }
+
+// A reader has reasons to look other than the log.
+func TestWakeEndsAWaitOrPreventsTheNext(t *testing.T) {
+	t.Parallel()
+	l := New[int](0)
+	woken := 0
+	c, _, _ := l.Join(0, func() { woken++ })
+	c.Wake()
+	run, _, status := c.Next()
+	require.Equal(t, Run, status, "it was called before the wait")
+	require.Empty(t, run)
+	_, _, status = c.Next()
+	require.Equal(t, Parked, status)
+	c.Wake()
+	require.Equal(t, 1, woken)
+	l.Append([]int{1}, 1)
+	require.Equal(t, 1, woken, "it does not wait any more")
+	require.Equal(t, []int{1}, read(t, c))
+	require.True(t, c.Leave())
+	c.Wake()
+	require.False(t, c.Leave())
+	require.Equal(t, 1, woken)
+}
