@@ -34,8 +34,8 @@ type consumer[T Object] struct {
 	process func(deltafifo.Batch[T]) error
 	workFn  func() // c.work, made once, so that to start it allocates nothing
 
-	// exited is closed when a call of process has ended its goroutine.
-	exited signal
+	// exited is set when a call of process has ended its goroutine.
+	exited atomic.Bool
 	mu     sync.Mutex
 	onExit func(error) // called then; guarded by mu
 }
@@ -55,7 +55,7 @@ var errApplyExited = errors.New("a function that was called while changes were a
 
 // start makes the consumer call process with each batch that is queued from now on,
 // until ctx ends. If process ends its goroutine, nothing can be applied any more: the queue
-// is closed, and exited. Start is called once, before the first write.
+// is closed, and exited set. Start is called once, before the first write.
 func (c *consumer[T]) start(ctx context.Context, process func(deltafifo.Batch[T]) error) {
 	c.ctx, c.process, c.workFn = ctx, process, c.work
 	c.state.Store(int32(consumerIdle))
@@ -66,7 +66,7 @@ func (c *consumer[T]) start(ctx context.Context, process func(deltafifo.Batch[T]
 func (c *consumer[T]) whenExited(f func(error)) {
 	c.mu.Lock()
 	c.onExit = f
-	exited := c.exited.isClosed()
+	exited := c.exited.Load()
 	c.mu.Unlock()
 	if exited {
 		f(errApplyExited)
@@ -76,7 +76,7 @@ func (c *consumer[T]) whenExited(f func(error)) {
 // exit notes that process has ended its goroutine.
 func (c *consumer[T]) exit() {
 	c.mu.Lock()
-	c.exited.close() // before the queue, so that a write that finds it closed knows why
+	c.exited.Store(true) // before the queue, so that a write that finds it closed knows why
 	f := c.onExit
 	c.mu.Unlock()
 	c.queue.Close()

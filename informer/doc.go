@@ -11,7 +11,7 @@
 //	(list, watch)  (pending     (one     │
 //	               changes)     writer)  └──▶ event log ··············▶ grows here
 //	                                           │     │         │
-//	                                        cursor  cursor   cursor
+//	                                        runner  runner   runner   each with its position
 //	                                           │     │         │
 //	                                        handler handler  handler (slow)
 //
@@ -67,7 +67,7 @@
 // event goes down to where a worker has its key, and leaves the package where an
 // arrow points.
 //
-//	words     event.go  hash.go  shardfilter.go  health.go  options.go  signal.go
+//	words     event.go  hash.go  shardfilter.go  health.go  options.go
 //	source    consumer.go  source.go  ◀── reflector (watch.go), deltafifo (delta_fifo.go)
 //	progress  rangestate.go  progress.go  how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)

@@ -357,3 +357,13 @@ func isNumber(s string) bool {
 	}
 	return s != ""
 }
+
+// isClosed reports whether c, on which nothing is sent, is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

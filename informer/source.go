@@ -122,7 +122,7 @@ func (s *source[T]) finish(err error) error {
 	s.queue.Close()
 	s.consumer.stop()
 	switch {
-	case s.consumer.exited.isClosed():
+	case s.consumer.exited.Load():
 		return errApplyExited
 	case errors.Is(err, context.Canceled):
 		return nil
@@ -173,7 +173,7 @@ func (s *sink[T]) written(err error) error {
 
 // Broken returns why nothing can be applied any more, if that is so.
 func (s *sink[T]) Broken() error {
-	if s.consumer.exited.isClosed() {
+	if s.consumer.exited.Load() {
 		return errApplyExited
 	}
 	return nil
