@@ -44,7 +44,7 @@ func (w *world) addIndex() error {
 		return nil
 	}
 	w.indexed = true
-	if err := w.ours.Indexer().AddIndex(byDivide); err != nil {
+	if err := w.ours.AddIndex(byDivide); err != nil {
 		return err
 	}
 	return w.theirs.AddIndexers(theirIndex(byDivide.Name(), divisors))
