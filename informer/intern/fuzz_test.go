@@ -39,6 +39,8 @@ var builtIn = []runtime.Object{
 
 // FuzzInternedEqualsPlain interns random objects, several of which are equal or
 // differ in little, and compares them with copies of what they were.
+//
+// Promise informer/intern/1
 func FuzzInternedEqualsPlain(f *testing.F) {
 	for i := range builtIn {
 		f.Add(uint8(i), int64(1), int64(2), []byte{0, 1, 0, 1, 2, 3, 0, 0, 1})

@@ -79,6 +79,7 @@ func TestEqualPartsOfUnstructuredObjectsAreStoredOnce(t *testing.T) {
 	}
 }
 
+// Promise informer/intern/1
 func TestValuesThatDifferInAnyBitAreKept(t *testing.T) {
 	type value struct {
 		Floats []float64
@@ -140,6 +141,7 @@ func TestPaddingIsNotCompared(t *testing.T) {
 	assert.Same(t, &a.List[0], &b.List[0])
 }
 
+// Promise informer/intern/3
 func TestExoticValuesAreLeftAlone(t *testing.T) {
 	type hidden struct {
 		Exported []string
@@ -215,6 +217,8 @@ func TestTypesThatContainThemselves(t *testing.T) {
 }
 
 // Values in a circle have no end; they are given up after some time.
+//
+// Promise informer/intern/3
 func TestValuesThatContainThemselvesAreLeftAlone(t *testing.T) {
 	r := newRig[recursive]()
 	c := &recursive{Name: "circle"}
@@ -230,6 +234,8 @@ func TestValuesThatContainThemselvesAreLeftAlone(t *testing.T) {
 }
 
 // Parts with equal hashes are compared, and only one of them is in the pool.
+//
+// Promise informer/intern/1
 func TestPartsWithEqualHashesAreCompared(t *testing.T) {
 	for _, mask := range []uint64{0, 1, 15} {
 		pool := NewPool()
@@ -264,6 +270,41 @@ func TestPartsThatWereSeenOnceAreForgotten(t *testing.T) {
 	assert.EqualValues(t, typ, p.find(5, typ).typ)
 }
 
+// The objects that were interned first are those to whose parts others refer.
+//
+// Promise informer/intern/2
+func TestSharedPartsAreNotModified(t *testing.T) {
+	r, u := newRig[corev1.Pod](), newRig[unstructured.Unstructured]()
+	const n = 2 * population.PerReplicaSet
+	var pods []*corev1.Pod
+	var objects []*unstructured.Unstructured
+	for i := range n {
+		pods = append(pods, r.intern(*population.Pod(i)))
+		objects = append(objects, u.intern(*asUnstructured(t, population.Pod(i))))
+	}
+	for i := range n {
+		require.Equal(t, population.Pod(i), pods[i])
+		require.Equal(t, asUnstructured(t, population.Pod(i)), objects[i])
+	}
+}
+
+// Promise informer/intern/5
+func TestFieldsWithoutEndAreNotLearned(t *testing.T) {
+	pool := NewPool()
+	s := sharer{pool, map[reflect.Type]*node{}}
+	for i := range maxPaths + 1000 {
+		name := fmt.Sprint("field-", i)
+		u := &unstructured.Unstructured{Object: map[string]any{fmt.Sprint("part-", i%100): map[string]any{name: []any{name}}}}
+		s.share(reflect.ValueOf(u))
+		require.Equal(t, map[string]any{name: []any{name}}, u.Object[fmt.Sprint("part-", i%100)])
+	}
+	tree := s.plans[reflect.TypeFor[*unstructured.Unstructured]()].parts[0].node.schema.tree
+	assert.Equal(t, maxPaths, tree.paths)
+	pool.collect()
+	assert.Zero(t, pool.Stats().Seen)
+}
+
+// Promise informer/intern/4
 func TestPoolIsEmptyWhenObjectsAreGone(t *testing.T) {
 	typed, dynamic := newRig[corev1.Pod](), newRig[unstructured.Unstructured]()
 	pods := make([]*corev1.Pod, 300)

@@ -13,6 +13,8 @@ import (
 type oneText struct{ Text string }
 
 // What never repeats is left alone after some time, and the pool forgets it.
+//
+// Promise informer/intern/5
 func TestPartsThatNeverRepeatAreLeftAlone(t *testing.T) {
 	r := newRig[oneText]()
 	for i := range 5 * window {

@@ -1,2 +1,0 @@
-// Package intern estimates what allocations take from the heap.
-package intern
