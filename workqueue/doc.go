@@ -1,7 +1,6 @@
 // Package workqueue holds the keys of things that need work, hands each to one
 // worker at a time, and retries those that failed. It knows nothing about
-// Kubernetes: besides its own package history, it imports only the standard library and
-// golang.org/x/time/rate.
+// Kubernetes: it imports only the standard library and golang.org/x/time/rate.
 //
 // A controller does not queue changes: it queues the key of what changed, and the
 // worker that takes the key looks up the present state. So a burst of changes is
@@ -14,7 +13,7 @@
 //	      AddAfter ───────────────▼──────────┐
 //	                        delayed items    │ one timer
 //	                              │ time is up
-//	Add, AddAll ─▶ ┌──────────────▼──────────────┐      Get
+//	      Add ───▶ ┌──────────────▼──────────────┐      Get
 //	               │ priority class 0  a ─ b ─ c │ ───────────▶ running ──▶ Done
 //	               │ priority class 1  d ─ e     │                 │   │
 //	               └──────▲───────────────▲──────┘                 │   │
@@ -36,8 +35,7 @@
 //     and the Done for it, no other Get returns it. Only the worker that holds an
 //     item may call Done for it, as the queue cannot distinguish callers.
 //  2. No add is lost: after Add, the item will be handed out (again), unless the
-//     queue is shut down already, or is shut down while the item is parked or its group
-//     paused.
+//     queue is shut down already, or is shut down while the item is parked.
 //  3. Adds collapse: however many come before the item is handed out, it is
 //     handed out once for all of them.
 //  4. The items of a priority class are handed out in order of arrival. With
@@ -57,25 +55,18 @@
 //  10. After a shutdown nothing is accepted, what is queued is still handed out,
 //     and what is delayed or parked is dropped and counted. A drain returns nil only
 //     when nothing is queued and nothing running.
-//  11. A channel from [Queue.Barrier] is closed as soon as everything that was
-//     queued or running when it was made has been processed once, and not before.
-//  12. A queue has no goroutine. A timer exists while something is delayed or parked.
-//  13. No user code (limiters, metrics, conditions, functions of [Options]) runs
+//  11. A queue has no goroutine. A timer exists while something is delayed or parked.
+//  12. No user code (limiters, observers, conditions, functions of [Options]) runs
 //     while the queue is locked. It may call the queue.
-//  14. A parked item ([Result].Until, [DelayingQueue.Park]) is not handed out before
+//  13. A parked item ([Result].Until, [DelayingQueue.Park]) is not handed out before
 //     its condition is met or its time has passed, whatever else requests it;
 //     then it is handed out once for all of that. It occupies no worker and no
 //     goroutine.
-//  15. No item of a paused group is handed out ([Queue.PauseGroup]), and none is lost
-//     but by [Queue.DropGroup] and a shutdown. When [Queue.DrainGroup] has returned nil
-//     no worker holds one.
 //
 // # Reading order
 //
-// queue.go (what users call), entry.go (the record of an item and its states), slab.go and
-// hashindex.go (where the records are, and how they are found),
-// engine.go (add, take, finish under one lock, mutex.go), inbox.go (adds while it is taken),
-// waiters.go (waiting workers), order.go (which item is next), delays.go, park.go and wheel.go (items that come later), pause.go (groups that are
-// held back), barrier.go, shutdown.go. On top: process.go, result.go, failurelog.go, limiter.go,
-// limiter_exponential.go, failures.go, inspect.go, failing.go, throughput.go, recording.go.
+// The way of a key is queue.go (Add, Get, Done, and the entry of an item), waiters.go (workers
+// that wait) and order.go (which item is next). Then delaying.go and park.go (what comes later),
+// ratelimiting.go and failures.go (how much later), shutdown.go. On top: process.go, result.go,
+// failurelog.go; and what shows it: observe.go, inspect.go.
 package workqueue

@@ -55,7 +55,7 @@ func (c *condition) meet() {
 	}
 }
 
-// Promise workqueue/14
+// Promise workqueue/13
 func TestParkedItemComesOnceWhenItsConditionIsMet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestParkedItemComesOnceWhenItsConditionIsMet(t *testing.T) {
 	})
 }
 
-// Promise workqueue/14
+// Promise workqueue/13
 func TestParkEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	for name, timeout := range map[string]time.Duration{"given": time.Second, "default": 0} {
@@ -233,7 +233,7 @@ func TestInspectShowsParkedItems(t *testing.T) {
 
 // A thousand parked items occupy no worker and no goroutine.
 //
-// Promise workqueue/14
+// Promise workqueue/13
 func TestParkedItemsNeedNoWorkerAndNoGoroutine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestParkedItemsNeedNoWorkerAndNoGoroutine(t *testing.T) {
 // What a function returns together with Until decides what is processed after the
 // park, and the park how early.
 //
-// Promise workqueue/14
+// Promise workqueue/13
 func TestUntilHoldsBackWhateverElseIsAskedFor(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -332,7 +332,7 @@ func TestItemsOfAnyComparableType(t *testing.T) {
 	assert.Equal(t, 1, q.Len())
 }
 
-// Promise workqueue/12
+// Promise workqueue/11
 func TestIdleQueueNeedsNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	queues := make([]*workqueue.RateLimitingQueue[string], 100)
@@ -363,7 +363,7 @@ func TestGarbageOptionsMeanTheNearestSensible(t *testing.T) {
 	assert.Equal(t, 1, q.Len(), "the queue is unusable after a panic")
 }
 
-// Promise workqueue/13
+// Promise workqueue/12
 func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
 	t.Parallel()
 	bad := func(s string) {
