@@ -128,7 +128,6 @@ var shown = map[reflect.Type]map[string]string{
 		"Again":          "workqueue_depth",
 		"Delayed":        "workqueue_delayed",
 		"Parked":         "workqueue_parked",
-		"Paused":         "- groups are not paused any more",
 		"Running":        "workqueue_running",
 		"Failing":        "workqueue_failing",
 		"Added":          "workqueue_adds_total",

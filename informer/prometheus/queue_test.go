@@ -65,7 +65,7 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 			`workqueue_depth{name="pods"}`:                             2, // c, and a again
 			`workqueue_running{name="pods"}`:                           2,
 			`workqueue_delayed{name="pods"}`:                           1,
-			`workqueue_failing{name="pods"}`:                           0,
+			`workqueue_failing{name="pods"}`:                           1, // d is a retry
 			`workqueue_class_depth{class="0",name="pods"}`:             1,
 			`workqueue_class_oldest_seconds{class="0",name="pods"}`:    9,
 			`workqueue_dropped_total{name="pods"}`:                     0,
