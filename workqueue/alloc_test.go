@@ -21,7 +21,6 @@ func steady(ctx context.Context) map[string]func() {
 	plain := workqueue.New(workqueue.Options[key]{})
 	all := workqueue.New(workqueue.Options[key]{
 		MaxWait: []time.Duration{0, time.Minute},
-		Group:   func(k key) string { return k.Namespace },
 	})
 	pointers := workqueue.New(workqueue.Options[*key]{})
 	batch := []key{{"a", "b"}, {"c", "d"}, {"a", "c"}}
@@ -50,7 +49,7 @@ func steady(ctx context.Context) map[string]func() {
 			item, _ = plain.Get(ctx)
 			plain.Done(item)
 		},
-		"classes and groups": func() {
+		"classes": func() {
 			all.PriorityClass(1).Add(k)
 			all.Add(k)
 			item, _ := all.Get(ctx)

@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -33,22 +32,20 @@ type failureLog struct {
 
 	// mu is held by workers that log, and delays no queue.
 	mu       sync.Mutex
-	items    map[any]*list.Element // of *loggedFailure
-	order    list.List             // by the time of the last line, oldest first
-	unlogged int                   // failures of items without a place in items, not reported yet
-	reported time.Time             // when they were reported last
+	items    map[any]loggedFailure
+	unlogged int       // failures of items without a place in items, not reported yet
+	reported time.Time // when they were reported last
 }
 
 // loggedFailure is the last line about an item.
 type loggedFailure struct {
-	item   any
 	reason uint64 // hash of the error's text
 	at     time.Time
 	since  int // failures since, for the same reason
 }
 
 func newFailureLog(next slog.Handler) *failureLog {
-	return &failureLog{Handler: next, seed: maphash.MakeSeed(), items: map[any]*list.Element{}}
+	return &failureLog{Handler: next, seed: maphash.MakeSeed(), items: map[any]loggedFailure{}}
 }
 
 // Handle passes on a line that is worth it.
@@ -65,71 +62,56 @@ func (l *failureLog) Handle(ctx context.Context, r slog.Record) error {
 			failure = a.Value.Any()
 		}
 	}
-	v := l.note(item, failure)
-	if v.since > 0 {
-		r.AddAttrs(slog.Int("failuresSinceLastLine", v.since))
+	line, since, unlogged := l.note(item, failure)
+	if since > 0 {
+		r.AddAttrs(slog.Int("failuresSinceLastLine", since))
 	}
-	if v.unlogged > 0 {
+	if unlogged > 0 {
 		r.Message = "processing fails for more items than are logged one by one; this is one of them"
-		r.AddAttrs(slog.Int("failuresNotLogged", v.unlogged))
+		r.AddAttrs(slog.Int("failuresNotLogged", unlogged))
 	}
-	if !v.line && v.unlogged == 0 {
+	if !line {
 		return nil
 	}
 	return l.Handler.Handle(ctx, r)
 }
 
-// verdict says what to log about a failure.
-type verdict struct {
-	line     bool // log the failure
-	since    int  // failures that were not logged since the last line about the item
-	unlogged int  // if not 0, report so many failures of items without lines
-}
-
-// note records a failure.
-func (l *failureLog) note(item, failure any) verdict {
+// note records a failure, and reports whether it is worth a line. Since is how many failures
+// were not logged since the last line about the item, and unlogged how many of items without
+// lines are to be reported.
+func (l *failureLog) note(item, failure any) (line bool, since, unlogged int) {
 	reason := maphash.String(l.seed, fmt.Sprint(failure)) // Sprint survives a panic in Error
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.items[item]; e != nil {
-		f := e.Value.(*loggedFailure)
-		// The same reason within a minute is only counted. Another reason is
-		// logged at once.
-		if f.reason == reason && now.Sub(f.at) < logAgainAfter {
-			f.since++
-			return verdict{}
-		}
-		v := verdict{line: true, since: f.since}
-		f.reason, f.at, f.since = reason, now, 0
-		l.order.MoveToBack(e)
-		return v
-	}
-	// Full of items that had a line within the minute: to log this one as well would be
-	// a line per failure, which is what the log is to prevent. So it is only counted.
-	if len(l.items) >= maxLoggedItems && !l.evict(now) {
+	f, known := l.items[item]
+	switch {
+	case known && f.reason == reason && now.Sub(f.at) < logAgainAfter:
+		// The same reason within a minute is only counted. Another reason is logged at once.
+		f.since++
+		l.items[item] = f
+		return false, 0, 0
+	case !known && len(l.items) >= maxLoggedItems && !l.sweep(now):
+		// Full of items that had a line within the minute: to log this one as well would be a
+		// line per failure, which is what the log is to prevent. So it is only counted.
 		l.unlogged++
 		if now.Sub(l.reported) < logAgainAfter {
-			return verdict{}
+			return false, 0, 0
 		}
-		v := verdict{unlogged: l.unlogged}
-		l.unlogged, l.reported = 0, now
-		return v
+		unlogged, l.unlogged, l.reported = l.unlogged, 0, now
+		return true, 0, unlogged
 	}
-	l.items[item] = l.order.PushBack(&loggedFailure{item: item, reason: reason, at: now})
-	return verdict{line: true}
+	l.items[item] = loggedFailure{reason: reason, at: now}
+	return true, f.since, 0
 }
 
-// evict makes room for another item. It returns false if every item in the log
-// had a line within logAgainAfter: one that is forgotten would get another.
-func (l *failureLog) evict(now time.Time) bool {
-	oldest := l.order.Front()
-	// The list is in order of the last line: if the first one's is too recent, all are.
-	f := oldest.Value.(*loggedFailure)
-	if now.Sub(f.at) < logAgainAfter {
-		return false
+// sweep makes room for other items. It returns false if every item in the log had a line
+// within logAgainAfter: one that is forgotten would get another.
+func (l *failureLog) sweep(now time.Time) bool {
+	for item, f := range l.items {
+		if now.Sub(f.at) >= logAgainAfter {
+			delete(l.items, item)
+		}
 	}
-	l.order.Remove(oldest)
-	delete(l.items, f.item)
-	return true
+	return len(l.items) < maxLoggedItems
 }

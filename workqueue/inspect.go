@@ -2,7 +2,6 @@ package workqueue
 
 import (
 	"cmp"
-	"container/heap"
 	"iter"
 	"math"
 	"slices"
@@ -154,8 +153,8 @@ func (q *Queue[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
 
 // InspectUpTo is [Queue.Inspect] with at most limit items of each kind: those
 // that come next, those whose delays end first, and those that have been running
-// for longest. The queue is locked for a time in proportion to limit, and to the parked
-// items; all delays are copied. A limit below 0 counts as 0.
+// for longest. The queue is locked while they are copied and its delays are sorted. A limit
+// below 0 counts as 0.
 func (q *Queue[T]) InspectUpTo(limit int) Inspection[T] {
 	limit = max(0, limit)
 	q.mu.Lock()
@@ -264,26 +263,14 @@ func (o *order[T]) each(now int64) iter.Seq[*entry[T]] {
 	}
 }
 
-// earliest is a heap like deadlines, and leaves the entries alone.
-type earliest[T comparable] struct{ deadlines[T] }
-
-func (h *earliest[T]) Swap(i, j int) {
-	h.deadlines[i], h.deadlines[j] = h.deadlines[j], h.deadlines[i]
-}
-
-func (h *earliest[T]) Pop() any {
-	h.deadlines = h.deadlines[:len(h.deadlines)-1]
-	return nil
-}
-
 // delayed yields the delayed entries, the one whose delay ends first comes first.
 func (l *later[T]) delayed(yield func(*entry[T]) bool) {
-	h := &earliest[T]{slices.Clone(l.deadlines)}
-	for h.Len() > 0 {
-		if e := h.deadlines[0].entry; !e.is(parked) && !yield(e) {
+	all := slices.Clone(l.deadlines)
+	slices.SortFunc(all, func(a, b deadline[T]) int { return cmp.Compare(a.at, b.at) })
+	for _, d := range all {
+		if !d.entry.is(parked) && !yield(d.entry) {
 			return
 		}
-		heap.Pop(h)
 	}
 }
 

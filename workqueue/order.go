@@ -1,6 +1,9 @@
 package workqueue
 
-import "time"
+import (
+	"container/list"
+	"time"
+)
 
 // order decides which queued entry is handed out next: rotation selects the
 // priority class, and the class the entry.
@@ -18,18 +21,17 @@ type order[T comparable] struct {
 	rotation rotation
 	grouped  bool
 	n        int // queued entries
-
-	freeGroups []*group[T] // to be used again
 }
 
 type class[T comparable] struct {
 	entryList[T]
-	n         int // entries in it
-	maxWait   int64
-	groups    map[string]*group[T] // those with queued entries, by name; nil if there are none
-	nextGroup *group[T]            // whose turn it is, in a ring of these groups
+	n       int // entries in it
+	maxWait int64
 
-	mostGroups int // since the map was made
+	// Only in queues with groups: the groups with queued entries, by name and, as elements of
+	// a list, in the order of their turns.
+	groups map[string]*list.Element // of *group
+	turns  list.List
 }
 
 // maxClasses is as many classes as an entry can tell apart.
@@ -69,7 +71,7 @@ func (o *order[T]) push(e *entry[T], now int64) {
 	c.n++
 	o.n++
 	if o.grouped {
-		o.joinGroup(c, e)
+		c.joinGroup(e)
 	}
 }
 
@@ -80,11 +82,9 @@ func (o *order[T]) pop(now int64) *entry[T] {
 		c = nextClass(&o.rotation, o.classes, now)
 	}
 	e := c.first
-	if c.nextGroup != nil {
-		e = c.nextGroup.first
-		// The turn is passed on before the entry is removed: if it is the last of its
-		// group, the group leaves the ring and cannot say any more which one is next.
-		c.nextGroup = c.nextGroup.next
+	if turn := c.turns.Front(); turn != nil {
+		e = turn.Value.(*group[T]).entries.Front().Value.(*entry[T])
+		c.turns.MoveToBack(turn)
 	}
 	o.remove(e)
 	return e
@@ -95,7 +95,7 @@ func (o *order[T]) remove(e *entry[T]) {
 	c := &o.classes[e.class]
 	c.entryList.remove(e)
 	if o.grouped {
-		o.leaveGroup(c, e)
+		c.leaveGroup(e)
 	}
 	e.states &^= queued
 	c.n--
@@ -181,20 +181,15 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 }
 
 // group is the entries of one class that belong to one fair group.
-type group[T comparable] struct {
-	name        string
-	first, last *entry[T] // linked through member.next and prev
-	next, prev  *group[T] // ring of turns
-}
+type group[T comparable] struct{ entries list.List } // of *entry[T], in order of arrival
 
 // member is the place of an entry in its group. Only queues with groups have them.
 //
 // A queued entry is in two lists at once: that of its class, in the order in which they were
 // queued, shows whether something is overdue; that of its group says what comes next.
-type member[T comparable] struct {
-	name       string // as the user's function gave it when the request was made
-	group      *group[T]
-	next, prev *entry[T]
+type member struct {
+	name  string        // as the user's function gave it when the request was made
+	place *list.Element // nil unless the entry is queued
 }
 
 // setGroup notes the group of a request that e is going to be.
@@ -203,96 +198,37 @@ func (o *order[T]) setGroup(e *entry[T], name string) {
 		return
 	}
 	if e.member == nil {
-		e.member = new(member[T])
+		e.member = new(member)
 	}
 	e.member.name = name
 }
 
-// joinGroup puts a queued entry at the end of its group.
-func (o *order[T]) joinGroup(c *class[T], e *entry[T]) {
-	m := e.member
-	g := c.groups[m.name]
-	if g == nil {
-		g = o.newGroup(c, m.name)
-	}
-	m.group, m.next, m.prev = g, nil, g.last
-	if g.last == nil {
-		g.first = e
-	} else {
-		g.last.member.next = e
-	}
-	g.last = e
-}
-
-// newGroup puts an empty group into the map and the ring of a class. A group that comes
-// alive takes its turn after all the others.
-func (o *order[T]) newGroup(c *class[T], name string) *group[T] {
-	var g *group[T]
-	if n := len(o.freeGroups); n > 0 {
-		g, o.freeGroups = o.freeGroups[n-1], o.freeGroups[:n-1]
-	} else {
-		g = new(group[T])
-	}
-	g.name = name
-	if c.nextGroup == nil {
-		g.next, g.prev, c.nextGroup = g, g, g
-	} else {
-		g.next, g.prev = c.nextGroup, c.nextGroup.prev
-		g.prev.next, g.next.prev = g, g
-	}
-	if c.groups == nil {
-		c.groups = make(map[string]*group[T])
-	}
-	c.groups[name] = g
-	c.mostGroups = max(c.mostGroups, len(c.groups))
-	return g
-}
-
-// leaveGroup takes an entry out of its group. A group without entries leaves the
-// ring of turns and the map.
-func (o *order[T]) leaveGroup(c *class[T], e *entry[T]) {
-	m := e.member
-	g := m.group
-	if m.prev == nil {
-		g.first = m.next
-	} else {
-		m.prev.member.next = m.next
-	}
-	if m.next == nil {
-		g.last = m.prev
-	} else {
-		m.next.member.prev = m.prev
-	}
-	m.group, m.next, m.prev = nil, nil, nil
-	if g.first == nil {
-		o.endGroup(c, g)
-	}
-}
-
-const (
-	// keptGroups is up to how many groups the map of a class is kept when it becomes
-	// empty, as groups that come and go would else allocate one each time.
-	keptGroups = 1024
-	// maxFreeGroups is how many empty groups are kept for reuse.
-	maxFreeGroups = 64
-)
-
-// endGroup takes an empty group out of the map and the ring of its class.
-func (o *order[T]) endGroup(c *class[T], g *group[T]) {
-	delete(c.groups, g.name)
-	if len(c.groups) == 0 && c.mostGroups > keptGroups {
-		c.groups, c.mostGroups = nil, 0 // a Go map never shrinks
-	}
-	if g.next == g {
-		c.nextGroup = nil
-	} else {
-		g.prev.next, g.next.prev = g.next, g.prev
-		if c.nextGroup == g {
-			c.nextGroup = g.next
+// joinGroup puts a queued entry at the end of its group. A group that gets its first entry
+// takes its turn after all the others.
+func (c *class[T]) joinGroup(e *entry[T]) {
+	turn := c.groups[e.member.name]
+	if turn == nil {
+		if c.groups == nil {
+			c.groups = make(map[string]*list.Element)
 		}
+		turn = c.turns.PushBack(new(group[T]))
+		c.groups[e.member.name] = turn
 	}
-	if len(o.freeGroups) < maxFreeGroups {
-		*g = group[T]{}
-		o.freeGroups = append(o.freeGroups, g)
+	e.member.place = turn.Value.(*group[T]).entries.PushBack(e)
+}
+
+// leaveGroup takes an entry out of its group. A group without entries has no turn.
+func (c *class[T]) leaveGroup(e *entry[T]) {
+	turn := c.groups[e.member.name]
+	g := turn.Value.(*group[T])
+	g.entries.Remove(e.member.place)
+	e.member.place = nil
+	if g.entries.Len() > 0 {
+		return
+	}
+	c.turns.Remove(turn)
+	delete(c.groups, e.member.name)
+	if len(c.groups) == 0 {
+		c.groups = nil // a Go map never shrinks
 	}
 }

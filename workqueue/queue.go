@@ -120,7 +120,7 @@ type entry[T comparable] struct {
 	item T
 
 	next, prev *entry[T] // in the list of its class or of what is running
-	member     *member[T]
+	member     *member   // of its group, in queues with groups
 
 	requestedAt int64 // when the pending request was made, else the last one
 	since       int64 // when it was queued or handed out, whichever it is now
@@ -442,7 +442,7 @@ func (q *Queue[T]) discardLocked(e *entry[T]) {
 	if q.nFree < keptEntries {
 		m := e.member
 		if m != nil {
-			*m = member[T]{}
+			*m = member{}
 		}
 		*e = entry[T]{next: q.free, member: m}
 		q.free = e

@@ -88,23 +88,16 @@ const (
 	Interrupted
 )
 
+var actions = [...]string{
+	Succeeded: "succeeded", Requeued: "requeued", Parked: "parked", Retried: "retried", Dropped: "dropped", Interrupted: "interrupted",
+}
+
 // String returns the action in one word, for logs and metrics.
 func (a Action) String() string {
-	switch a {
-	case Succeeded:
-		return "succeeded"
-	case Requeued:
-		return "requeued"
-	case Parked:
-		return "parked"
-	case Retried:
-		return "retried"
-	case Dropped:
-		return "dropped"
-	case Interrupted:
-		return "interrupted"
+	if a <= 0 || int(a) >= len(actions) {
+		return fmt.Sprintf("Action(%d)", int(a))
 	}
-	return fmt.Sprintf("Action(%d)", int(a))
+	return actions[a]
 }
 
 // MarshalText returns the name, so that JSON and structured logs have it rather than a

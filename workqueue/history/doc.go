@@ -12,12 +12,15 @@
 //
 //	recorder := history.New(history.Options{})
 //	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{History: recorder})
-//	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "web", History: recorder})
+//	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{
+//		Name: "web", Observe: history.Queue[types.NamespacedName](recorder, "web"),
+//	})
 //	page, err := inspect.New(inspect.Options{History: recorder, Show: …})
 //
 // and GET …?key=default/web of the page shows what happened to that key, in sentences.
 //
-// The package imports the standard library only. It is of use without Kubernetes.
+// It is of use without Kubernetes: besides the standard library it imports package workqueue only.
+// [Recorder.Failures] and [Recorder.Throughput] say how a queue does as a whole.
 //
 // # Keys
 //
@@ -30,7 +33,7 @@
 // # Promises
 //
 //  1. The memory is bounded: 120 bytes per entry, all of it reserved by [New], plus the
-//     texts of the keys and the last 256 errors. The default is 65,536 entries in less
+//     texts of the keys, and the last 256 errors, of each queue as well. The default is 65,536 entries in less
 //     than 8 MB. The oldest make room for new ones.
 //  2. [Recorder.Note] allocates nothing, blocks on nothing but another Note or Of of one
 //     of 16 parts of the recorder, and calls no other code.
@@ -41,6 +44,6 @@
 //
 // # Reading order
 //
-// key.go (whose history), record.go (what is noted), recorder.go (where), name.go (what
-// functions are called).
+// key.go (whose history), record.go (what is noted), recorder.go (where), queue.go (by a queue),
+// failing.go (what fails in it, and how many are done), name.go (what functions are called).
 package history
