@@ -103,7 +103,7 @@ func (a *applier[T]) applyOne(s *source[T], c *deltafifo.Delta[T]) {
 		if a.keeps(s, c.Object) {
 			a.set(s, c.Object)
 		} else {
-			a.delete(c.Object) // it may have moved there from a range that is read
+			a.delete(c.Object) // it may have moved there from what is selected
 		}
 		a.reach(s, c.Object.GetResourceVersion())
 	case deltafifo.Deleted:
@@ -169,7 +169,7 @@ func (a *applier[T]) delete(last T) {
 // collection as of rv. Unchanged objects keep their place in the store, so that
 // comparing the two snapshots costs as much as what has changed.
 func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
-	if s.narrowed {
+	if s.selected != nil {
 		objs = slices.DeleteFunc(slices.Clone(objs), func(obj T) bool { return !a.keeps(s, obj) })
 	}
 	// What the batch has so far comes before the list. It is committed, so that the
@@ -201,87 +201,29 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 		origin = InitialList
 	}
 	a.addDiff(from, to, origin)
-	// The first list of a source of ranges repeats those that the source before it had.
-	if origin == InitialList && s.set.Load() != nil {
+	// The first list of a source of a selection repeats what the source before it had.
+	if origin == InitialList && s.selected != nil {
 		a.records[len(a.records)-1].diff.relisted = before
 	}
 }
 
-// keeps reports whether an object that s has delivered belongs to what s still reads: the
-// object may have been under way when its range was removed.
+// keeps reports whether an object that s has delivered belongs to what s still reads.
 func (a *applier[T]) keeps(s *source[T], obj T) bool {
-	return !s.narrowed || s.set.Load().contains(a.progress.ranges.key.Of(obj))
+	return s.selected == nil || a.progress.selection.Keeps(s.selected, obj)
 }
 
 // dropUnread removes the objects that no source will ever read, as no source would ever
-// delete them.
+// delete them. Handlers get one entry of the log, however many there were.
 func (a *applier[T]) dropUnread() {
-	reads := &coverage{namespaces: map[string]bool{}}
-	if r := a.progress.ranges; r != nil {
-		reads = &coverage{key: r.key, hashes: r.wanted}
-	}
-	for _, s := range a.progress.sources {
-		reads.namespaces[s.namespace] = true
-	}
-	a.dropOutside(reads)
-}
-
-// dropOutside removes the objects that are not in what is read. Handlers get one entry of
-// the log, however many there were.
-func (a *applier[T]) dropOutside(reads *coverage) {
 	from := a.commit()
 	for obj := range from.All() {
 		// Iterating over a snapshot while the batch deletes is safe: a snapshot never changes.
-		if !reads.holds(obj) {
+		if !a.progress.reads(obj) {
 			a.batch.Delete(object.KeyOf(obj))
 			a.counts.Deleted++
 		}
 	}
 	a.addDiff(from, a.commit(), PartRemoved)
-}
-
-// addRanges adds ranges, all or none. The applier's mutex must be held.
-func (a *applier[T]) addRanges(ranges []HashRange) error {
-	a.progress.mu.Lock()
-	r := a.progress.ranges
-	for i, one := range ranges {
-		if err := r.check(one); err != nil {
-			for _, added := range ranges[:i] {
-				delete(r.listed, added)
-			}
-			a.progress.mu.Unlock()
-			return err
-		}
-		r.listed[one] = false
-	}
-	r.changed()
-	a.progress.mu.Unlock()
-	a.setSources(a.progress.sources) // for handlers that join: there is more to wait for
-	return nil
-}
-
-// removeRanges removes ranges and their objects. It returns false if one was not there.
-func (a *applier[T]) removeRanges(ranges []HashRange) (all bool) {
-	a.progress.mu.Lock()
-	r := a.progress.ranges
-	var removed []HashRange
-	for _, one := range ranges {
-		if _, has := r.listed[one]; has {
-			delete(r.listed, one)
-			removed = append(removed, one)
-		}
-	}
-	r.changed()
-	for _, s := range a.progress.sources {
-		// Also a range that is added back soon: until the next source lists it, its events
-		// would be missing.
-		s.narrowed = true
-		set := s.set.Load().without(removed)
-		s.set.Store(&set)
-	}
-	a.progress.mu.Unlock()
-	a.dropOutside(&coverage{key: r.key, hashes: r.wanted})
-	return len(removed) == len(ranges)
 }
 
 // reach notes that the changes of s are applied up to rv. An API server sends

@@ -75,7 +75,6 @@ func TestUnusableArgumentsAreRefusedWithAdvice(t *testing.T) {
 		"For, two options":             {second(For(fac, ForOptions[*pod]{}, ForOptions[*pod]{})), "ForOptions"},
 		"For, label selector":          {shared(ForOptions[*pod]{LabelSelector: "a in"}), "LabelSelector"},
 		"For, field selector":          {shared(ForOptions[*pod]{FieldSelector: "a"}), "FieldSelector"},
-		"For, shard selector":          {shared(ForOptions[*pod]{ShardSelector: "half"}), "ShardSelector"},
 		"For, reflector options":       {shared(ForOptions[*pod]{Reflector: reflector.Options{PageSize: -1}}), "PageSize"},
 		"For, nil index":               {shared(ForOptions[*pod]{Indexer: indexer.Options[*pod]{Indexes: []indexer.IndexDefinition[*pod]{nil}}}), "nil"},
 		"New, negative resync":         {second(New(newCluster().source(), Options[*pod]{ResyncPeriod: -1})), "ResyncPeriod"},

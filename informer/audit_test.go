@@ -21,6 +21,7 @@ import (
 	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/intern"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -143,13 +144,13 @@ func TestAnAuditHealsTheRangesOfARestoredServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
 		server := informertest.Start(t, informertest.Options{InMemory: true})
-		half, other := informer.SplitHashes(2)[0], informer.SplitHashes(2)[1]
-		within := func(r informer.HashRange) map[string]string {
+		half, other := sharding.SplitHashes(2)[0], sharding.SplitHashes(2)[1]
+		within := func(r sharding.HashRange) map[string]string {
 			objs, err := server.List(configMaps, "", nil)
 			require.NoError(t, err)
 			m := map[string]string{}
 			for _, o := range objs {
-				if r.Contains(informer.HashUID.Of(o)) {
+				if r.Contains(sharding.HashUID.Of(o)) {
 					m[o.GetName()] = o.GetResourceVersion()
 				}
 			}
@@ -175,7 +176,7 @@ func TestAnAuditHealsTheRangesOfARestoredServer(t *testing.T) {
 		}
 		source, err := reflector.NewResource[*corev1.ConfigMap](server.Config(), configMaps, reflector.ResourceOptions{})
 		require.NoError(t, err)
-		inf, err := informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{
+		inf, err := sharding.NewRanged(source, sharding.HashUID, informer.Options[*corev1.ConfigMap]{
 			Reflector: reflector.Options{Monitor: audit.Every(time.Hour)},
 		})
 		require.NoError(t, err)
@@ -198,7 +199,7 @@ func TestAnAuditHealsTheRangesOfARestoredServer(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, server.Pause())
 		extra := 0
-		for _, r := range []informer.HashRange{half, other} {
+		for _, r := range []sharding.HashRange{half, other} {
 			for i, name := range slices.Sorted(maps.Keys(within(r))) {
 				if i < 5 {
 					require.NoError(t, server.Delete(configMaps, "default", name))

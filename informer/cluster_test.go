@@ -33,7 +33,6 @@ type cluster struct {
 	changed chan struct{}
 	cut     chan struct{} // closed to end the watches
 	listErr error
-	gate    bool // whether shard selectors are honoured
 	lists   int
 	// unreadable are the objects that cannot be decoded, in lists and events.
 	unreadable map[types.NamespacedName]bool
@@ -203,15 +202,14 @@ func (c *cluster) namespaced(ns string) reflector.ListerWatcher[*pod] { return &
 
 func (c *clusterSource) in(p *pod) bool { return c.namespace == "" || p.Namespace == c.namespace }
 
-func (c *clusterSource) List(_ context.Context, req reflector.Request, each func(reflector.WatchEvent[*pod]) error) (metav1.ListMeta, error) {
+func (c *clusterSource) List(_ context.Context, _ reflector.Request, each func(reflector.WatchEvent[*pod]) error) (metav1.ListMeta, error) {
 	c.mu.Lock()
 	c.lists++
 	err, rv := c.listErr, c.rv
 	var objs []*pod
 	var errs []error
-	selects := c.selector(req.ListOptions)
 	for _, p := range c.objs {
-		if c.in(p) && selects(p) {
+		if c.in(p) {
 			objs, errs = append(objs, p), append(errs, c.unreadableError(p))
 		}
 	}
@@ -242,7 +240,7 @@ func (c *clusterSource) Watch(ctx context.Context, req reflector.Request) (refle
 		return nil, apierrors.NewResourceExpired("too old")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	return &clusterStream{c: c, ctx: ctx, cancel: cancel, at: from, cut: c.cut, selects: c.selector(req.ListOptions)}, nil
+	return &clusterStream{c: c, ctx: ctx, cancel: cancel, at: from, cut: c.cut}, nil
 }
 
 type clusterStream struct {
@@ -251,8 +249,6 @@ type clusterStream struct {
 	cancel context.CancelFunc
 	at     int
 	cut    chan struct{}
-
-	selects func(*pod) bool
 }
 
 func (s *clusterStream) Next() (reflector.WatchEvent[*pod], error) {
@@ -266,7 +262,7 @@ func (s *clusterStream) Next() (reflector.WatchEvent[*pod], error) {
 		for s.at < s.c.rv {
 			e := s.c.history[s.at-s.c.start]
 			s.at++
-			if s.c.in(e.Object) && s.selects(e.Object) {
+			if s.c.in(e.Object) {
 				e.Err = s.c.unreadableError(e.Object)
 				s.c.mu.Unlock()
 				e.Object = e.Object.DeepCopy()

@@ -51,10 +51,6 @@
 //     stalls, ends its goroutine, or panics with OnPanic set, does not stop another.
 //  11. A wait for a write (WaitForObject, Seen) ends when the cache contains it, or
 //     is past it, and before that only with an error or the end of the informer.
-//  12. The cache of [NewRanged] has the objects of its ranges that are listed, and no others:
-//     when RemoveRanges returns they are gone, and no event brings one back.
-//  13. This does not depend on whether the server filters, nor when that changes; Health says who does.
-//  14. WaitForRanges returns nil when a list that began after AddRanges is part of the cache.
 //
 // Not promised: that every state of an object is seen. Write handlers that need the
 // present state only, or better, that enqueue a key.
@@ -67,14 +63,14 @@
 // event goes down to where a worker has its key, and leaves the package where an
 // arrow points.
 //
-//	words     event.go  hash.go  shardfilter.go  health.go  options.go
+//	words     event.go  health.go  selection.go  options.go
 //	source    consumer.go  source.go  ◀── reflector (watch.go), deltafifo (delta_fifo.go)
-//	progress  rangestate.go  progress.go  how far the cache is: what is synced
+//	progress  progress.go  how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)
 //	handlers  resync.go  runner.go    ◀── internal/eventlog (cursor.go)
 //	          handler.go  enqueue.go  ──▶ workqueue (queue.go)
 //	          history.go  a layer on handlers
-//	informer  informer.go  ranges.go  run.go
+//	informer  informer.go  selected.go  run.go
 //	reading   synced.go  wait.go  cache.go
-//	sharing   collection.go  factory.go  factoryranges.go  share.go  group.go
+//	sharing   collection.go  factory.go  share.go  group.go
 package informer

@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -40,65 +38,6 @@ func fooServer(sharded bool, n int) *informertest.Server {
 		}}))
 	}
 	return server
-}
-
-// replica reads some ranges of Foos, and their Deployments, and prints what its caches
-// have: no Foo is without its Deployment, and no Deployment without its Foo.
-func replica(cfg *rest.Config, foosBy, deploymentsBy informer.HashKey, ranges ...informer.HashRange) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{ByRange: true})
-	must(err)
-	owners, err := informer.For(factory, informer.ForOptions[*unstructured.Unstructured]{Resource: foos, HashKey: foosBy})
-	must(err)
-	// The metadata is enough to know which Foo a Deployment belongs to.
-	owned, err := informer.For(factory, informer.ForOptions[*metav1.PartialObjectMetadata]{Resource: deployments, HashKey: deploymentsBy})
-	must(err)
-	factory.Start(ctx)
-	must(factory.AddRanges(ranges...))
-	must(factory.WaitForRanges(ctx, ranges...))
-
-	apart := 0
-	for d := range owned.Snapshot().All() {
-		if _, err := owners.Lister().Get(types.NamespacedName{Namespace: d.Namespace, Name: metav1.GetControllerOf(d).Name}); err != nil {
-			apart++
-		}
-	}
-	fmt.Printf("%d Foos, %d Deployments, %d apart\n", owners.Snapshot().Len(), owned.Snapshot().Len(), apart)
-	factory.RemoveRanges(ranges...)
-	fmt.Printf("%d Foos, %d Deployments\n", owners.Snapshot().Len(), owned.Snapshot().Len())
-	must(factory.Shutdown(ctx))
-}
-
-// Two replicas share Foos by the hash of their UIDs. The Deployments have other UIDs, so
-// each replica keeps those whose owner is in its ranges: it receives all of them, as
-// metadata, and drops the others.
-func ExampleNewRanged_owner() {
-	server := fooServer(true, 100)
-	defer server.Close()
-	halves := informer.SplitHashes(2)
-	replica(server.Config(), informer.HashUID, informer.HashOwner, halves[0])
-	replica(server.Config(), informer.HashUID, informer.HashOwner, halves[1])
-	// Output:
-	// 55 Foos, 55 Deployments, 0 apart
-	// 0 Foos, 0 Deployments
-	// 45 Foos, 45 Deployments, 0 apart
-	// 0 Foos, 0 Deployments
-}
-
-// Two replicas share namespaces by the hash of their names. Owners and what they own are
-// in one namespace, and so in one range, and the server can filter both.
-func ExampleNewRanged_namespace() {
-	server := fooServer(true, 100)
-	defer server.Close()
-	halves := informer.SplitHashes(2)
-	replica(server.Config(), informer.HashNamespace, informer.HashNamespace, halves[0])
-	replica(server.Config(), informer.HashNamespace, informer.HashNamespace, halves[1])
-	// Output:
-	// 30 Foos, 30 Deployments, 0 apart
-	// 0 Foos, 0 Deployments
-	// 70 Foos, 70 Deployments, 0 apart
-	// 0 Foos, 0 Deployments
 }
 
 // Namespaces that are named keep owners and what they own together as well.

@@ -34,10 +34,6 @@ type FactoryOptions struct {
 	// ByNamespace reads namespaces one by one also while there are none: those that
 	// AddNamespace adds. It is implied by Namespaces.
 	ByNamespace bool
-	// ByRange reads ranges of hashes, for a program whose replicas share the objects: none
-	// at first, and those that [Factory.AddRanges] adds. It cannot be combined with
-	// namespaces. ForOptions.HashKey says what is hashed; see [NewRanged].
-	ByRange bool
 	// ResyncPeriod is that of handlers whose options have none; 0 is no resync.
 	ResyncPeriod time.Duration
 	// Transform, if set, modifies each object of all informers before it is stored,
@@ -75,7 +71,6 @@ type Factory struct {
 
 	mu      sync.Mutex // guards all below
 	spaces  []string   // the namespaces that are read; replaced, never modified
-	ranges  []HashRange
 	shared  map[sharedKey]sharedInformer
 	launch  func(run func(context.Context) error) (stop func()) // not nil once started
 	cancel  context.CancelFunc
@@ -92,9 +87,8 @@ type sharedKey struct {
 	resource     schema.GroupVersionResource
 	kind         schema.GroupVersionKind
 	label, field string
-	shard        string
 	whole        bool
-	hashKey      HashKey
+	layer        string
 	variant      string
 }
 
@@ -109,9 +103,6 @@ type sharedInformer interface {
 	Find(key types.NamespacedName) (Object, bool)
 	addNamespace(namespace string) error
 	removeNamespace(namespace string)
-	addRanges(ranges []HashRange) error
-	removeRanges(ranges []HashRange)
-	waitForRanges(ctx context.Context, ranges []HashRange) error
 	begin(launch func(run func(context.Context) error) (stop func()))
 }
 
@@ -127,9 +118,6 @@ func NewFactory(cfg *rest.Config, opts FactoryOptions) (*Factory, error) {
 	// A namespace that is listed twice must not get two sources for one part of the cache.
 	namespaces := slices.Compact(slices.Sorted(slices.Values(opts.Namespaces)))
 	opts.ByNamespace = opts.ByNamespace || len(namespaces) > 0
-	if opts.ByNamespace && opts.ByRange {
-		return nil, errors.New("informer: FactoryOptions has namespaces and ByRange; set one of the two (HashNamespace keeps the objects of a namespace together)")
-	}
 	if r := opts.ResyncPeriod; r != 0 && r < minResyncStep {
 		return nil, fmt.Errorf("informer: FactoryOptions.ResyncPeriod is %v; use 0 for no resync, or at least %v", r, minResyncStep)
 	}

@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/verify/scripted"
@@ -357,24 +355,6 @@ func TestFactoryShowsTheHealthOfWhatIsInUse(t *testing.T) {
 		nodes.Release()
 		assert.Empty(t, fac.Health())
 	})
-}
-
-func TestShardsOfACollectionAreDifferentInformers(t *testing.T) {
-	t.Parallel()
-	f, err := NewFactory(&rest.Config{Host: "http://apiserver.test"}, FactoryOptions{})
-	require.NoError(t, err)
-	get := func(selector string) Shared[*corev1.ConfigMap] {
-		s, err := For(f, ForOptions[*corev1.ConfigMap]{
-			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, ShardSelector: selector,
-		})
-		require.NoError(t, err)
-		t.Cleanup(s.Release)
-		return s
-	}
-	const lower = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
-	require.NotSame(t, cacheOf(get("")), cacheOf(get(lower)))
-	require.Same(t, cacheOf(get(lower)), cacheOf(get(lower)))
-	require.Equal(t, "configmaps/"+strings.ReplaceAll(lower, " ", "+"), get(lower).Health().Name)
 }
 
 func TestStartAfterShutdownStartsNothing(t *testing.T) {

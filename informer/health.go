@@ -25,13 +25,13 @@ type Health struct {
 	// Events is the number of entries that were ever put into the event log; the
 	// result of a list counts as one.
 	Events uint64
-	// Sources has one entry, or one per namespace. An informer of [NewRanged] has one as
-	// long as it has ranges.
+	// Sources has one entry, or one per namespace. An informer with a [Selection] has one as
+	// long as something is selected.
 	Sources []SourceHealth
-	// Ranges has one entry per range of an informer of [NewRanged], in their order.
-	Ranges []RangeHealth
-	// HashKey is what an informer of [NewRanged] hashes.
-	HashKey HashKey
+	// Parts has one entry per part of what the [Selection] of the informer selects, and
+	// PartsOf says what they are parts of, such as "HashUID" for the hashes of UIDs.
+	Parts   []PartHealth
+	PartsOf string
 	// Handlers has one entry per registration, ordered by name.
 	Handlers []HandlerHealth
 }
@@ -46,19 +46,27 @@ type SourceHealth struct {
 	Selector string
 	// Queued is the number of changes that wait to be applied.
 	Queued int
-	// FilteredBy is what keeps the objects of other ranges out, for an informer of
-	// [NewRanged]: the server, or the client if the server ignores the shard selector.
-	// It is empty for any other informer, and as long as that is not known.
+	// FilteredBy is what keeps the objects that are not selected out of the cache, if the
+	// informer has a [Selection]: the server, or the client if the server ignores what it
+	// is sent. It is empty as long as that is not known.
 	FilteredBy FilteredBy
-	// Outside is the number of objects of other ranges that were received, and dropped.
+	// Outside is the number of objects that were received, and dropped as they were not selected.
 	Outside uint64
 	// Reflector says what the reflector does, and what went wrong last.
 	Reflector reflector.Health
 }
 
-// RangeHealth describes one range of an informer of [NewRanged].
-type RangeHealth struct {
-	Range HashRange
+// FilteredBy says who filters; see [SourceHealth].
+type FilteredBy string
+
+const (
+	FilteredByServer FilteredBy = "server"
+	FilteredByClient FilteredBy = "client"
+)
+
+// PartHealth describes one part of what is selected.
+type PartHealth struct {
+	Name string
 	// Synced is whether its first list is in the cache.
 	Synced bool
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // Informer keeps a cache of one collection of objects equal to the API server's,
-// and delivers what changes to handlers. Make one with [New], [NewNamespaced],
-// [NewRanged] or [For]; all methods may be called from any goroutine.
+// and delivers what changes to handlers. Make one with [New], [NewNamespaced]
+// or [For]; all methods may be called from any goroutine.
 //
 // A slow handler holds up neither the cache nor another handler: what reads from the
 // server, what writes the cache and what calls a handler meet only at a queue and at
@@ -41,10 +41,9 @@ type Informer[T Object] struct {
 	// newNamespaceSource returns the source of a namespace, if there is one per namespace,
 	// which may come and go, rather than a single one; else it is nil.
 	newNamespaceSource func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error)
-	// newRangeSource returns a source of ranges of hashes, and filter is theirs, if the
-	// informer was made by NewRanged; else both are nil.
-	newRangeSource func(hashSet) (*source[T], error)
-	filter         *shardFilter
+	// newSelected returns a source of what the selection of the informer's progress has
+	// returned, if the informer was made by NewSelected; else it is nil.
+	newSelected func(selected any) (*source[T], error)
 	// filled is whether the cache was filled before the first list.
 	filled bool
 
@@ -248,19 +247,14 @@ func (inf *Informer[T]) Health() Health {
 	inf.applier.progress.mu.Lock()
 	h.SyncedAfter = inf.applier.progress.after
 	sources := inf.applier.progress.sources
-	if r := inf.applier.progress.ranges; r != nil {
-		h.HashKey = r.key
-		for _, one := range r.sorted() {
-			h.Ranges = append(h.Ranges, RangeHealth{Range: one, Synced: r.listed[one]})
-		}
-	}
 	inf.applier.progress.mu.Unlock()
 	for _, s := range sources {
-		source := SourceHealth{Namespace: s.namespace, Selector: s.selector(), Queued: s.queue.Len(), Reflector: s.reflector.Health()}
-		if inf.filter != nil {
-			source.FilteredBy, source.Outside = inf.filter.filteredBy(), inf.filter.outside.Load()
-		}
-		h.Sources = append(h.Sources, source)
+		h.Sources = append(h.Sources, SourceHealth{Namespace: s.namespace, Selector: s.selector(), Queued: s.queue.Len(), Reflector: s.reflector.Health()})
+	}
+	if selection := inf.applier.progress.selection; selection != nil {
+		inf.applier.progress.mu.Lock()
+		selection.Health(&h)
+		inf.applier.progress.mu.Unlock()
 	}
 	inf.mu.Lock()
 	handlers := slices.Clone(inf.handlers)

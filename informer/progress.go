@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var (
@@ -39,12 +41,12 @@ var (
 // only with the applier's mutex held as well, so that the applier reads them
 // without mu.
 type progress[T Object] struct {
-	mu      sync.Mutex
-	sources []*source[T] // replaced, never modified
-	ranges  *ranges      // of an informer that reads by ranges, else nil
+	mu        sync.Mutex
+	sources   []*source[T] // replaced, never modified
+	selection Selection    // of an informer of NewSelected, else nil
 	// namespaces is what the sources that have listed cover, in an informer that reads
 	// namespaces; else nil.
-	namespaces *coverage
+	namespaces coverage
 	started    bool          // Run was called
 	begin      time.Time     // when
 	first      chan struct{} // closed by the first sync
@@ -102,10 +104,11 @@ func (p *progress[T]) coverLocked() {
 	if p.namespaces == nil {
 		return
 	}
-	p.namespaces = &coverage{namespaces: map[string]bool{}}
+	listed := map[string]bool{}
 	for _, s := range p.sources {
-		p.namespaces.namespaces[s.namespace] = s.listed
+		listed[s.namespace] = s.listed
 	}
+	p.namespaces = func(obj metav1.Object) bool { return listed[obj.GetNamespace()] }
 }
 
 // current returns the sources.
@@ -124,8 +127,8 @@ func (p *progress[T]) setListed(s *source[T]) bool {
 	defer p.mu.Unlock()
 	before := s.listed
 	s.listed = true
-	if p.ranges != nil {
-		p.ranges.setListed(*s.set.Load())
+	if p.selection != nil && s.selected != nil {
+		p.selection.Listed(s.selected)
 	}
 	p.coverLocked()
 	return !before
@@ -135,17 +138,17 @@ func (p *progress[T]) setListed(s *source[T]) bool {
 // applied. Mu or the applier's mutex must be held.
 func (p *progress[T]) synced() bool {
 	unlisted := func(s *source[T]) bool { return !s.listed }
-	if p.ranges != nil {
-		return p.started && len(p.ranges.unlisted()) == 0
+	if p.selection != nil {
+		return p.started && p.selection.Missing() == nil
 	}
 	return p.started && !slices.ContainsFunc(p.sources, unlisted) // before Run, no sources mean nothing
 }
 
 // covered returns what the snapshot has of the collection: that of the parts whose first
 // list is applied; nil is all. The applier's mutex must be held.
-func (p *progress[T]) covered() *coverage {
-	if p.ranges != nil {
-		return p.ranges.covered
+func (p *progress[T]) covered() coverage {
+	if p.selection != nil {
+		return p.selection.Covers()
 	}
 	return p.namespaces
 }
@@ -227,12 +230,20 @@ func (p *progress[T]) failed() error {
 func (p *progress[T]) readerLocked(namespace string) (*source[T], error) {
 	s := p.sourceLocked(namespace)
 	switch {
-	case s != nil || p.ranges != nil && len(p.ranges.listed) > 0:
+	case p.selection != nil:
+		return s, p.selection.Reads(nil)
+	case s != nil:
 		return s, nil
-	case p.ranges != nil:
-		return nil, errors.New("it reads no range of hashes; add one with AddRanges")
 	}
 	return nil, fmt.Errorf("it does not read namespace %q; add it with AddNamespace", namespace)
+}
+
+// reads reports whether a source reads an object, or will. The applier's mutex must be held.
+func (p *progress[T]) reads(obj metav1.Object) bool {
+	if p.selection != nil {
+		return p.selection.Reads(obj) == nil
+	}
+	return p.sourceLocked(obj.GetNamespace()) != nil
 }
 
 // sourceLocked returns the source that reads a namespace, or nil.
@@ -252,8 +263,10 @@ func (p *progress[T]) unlisted() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var whys []error
-	if p.ranges != nil {
-		whys = p.ranges.whyUnlisted()
+	if p.selection != nil {
+		if why := p.selection.Missing(); why != nil {
+			whys = append(whys, why)
+		}
 	}
 	for _, s := range p.sources {
 		if !s.listed {

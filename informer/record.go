@@ -22,7 +22,7 @@ type listDiff[T Object] struct {
 	origin Origin
 	// relisted is what was part of the cache before, if that is not all of what was listed:
 	// for its objects the origin is Relist. Nil is nothing.
-	relisted *coverage
+	relisted coverage
 }
 
 // view is a state of the cache, published at some point of the log. A handler
@@ -32,7 +32,7 @@ type view[T Object] struct {
 	// synced is progress.synced at that point.
 	synced bool
 	// covered is what the snapshot has of the collection; nil is all of it.
-	covered *coverage
+	covered coverage
 }
 
 type (

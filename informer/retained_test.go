@@ -84,7 +84,6 @@ func TestSeedIsNotRetained(t *testing.T) {
 		"NewNamespaced": func(o Options[*pod]) (*Informer[*pod], error) {
 			return NewNamespaced(map[string]reflector.ListerWatcher[*pod]{"a": newCluster().namespaced("a")}, o)
 		},
-		"NewRanged": func(o Options[*pod]) (*Informer[*pod], error) { return NewRanged(newCluster().source(), HashUID, o) },
 	} {
 		inf, seed := seeded(create)
 		runtime.GC()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -21,8 +23,8 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 	}
 	defer close(inf.done)
 	run := inf.runSources
-	if inf.filter != nil {
-		run = inf.runRanges
+	if inf.newSelected != nil {
+		run = inf.runSelected
 	}
 	err := inf.named(run(ctx)) // when it returns, no source applies anything any more
 	inf.stop(err)
@@ -138,7 +140,7 @@ func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts
 	inf.newNamespaceSource = func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
 		return newSource(namespace, lw, inf.applier.store, &opts)
 	}
-	inf.applier.progress.namespaces = &coverage{namespaces: map[string]bool{}}
+	inf.applier.progress.namespaces = func(metav1.Object) bool { return false }
 	for namespace, lw := range sources {
 		if err := inf.AddNamespace(namespace, lw); err != nil {
 			return nil, err

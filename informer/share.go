@@ -33,14 +33,10 @@ type ForOptions[T Object] struct {
 	// LabelSelector and FieldSelector narrow down what is read, in the form of
 	// kubectl's -l and --field-selector.
 	LabelSelector, FieldSelector string
-	// ShardSelector reads one part of the collection; see
-	// [reflector.ResourceOptions].
-	ShardSelector string
-	// HashKey says what is hashed if the factory reads by range; see [NewRanged]. With
-	// HashUID for owners and HashOwner for what they own, a replica has both.
-	HashKey HashKey
-	// Whole reads all objects although the factory has Namespaces or ranges; use it
-	// for resources that are not in namespaces, and for those that every replica needs.
+	// Layer, if set, creates the informer; see [Layer].
+	Layer Layer[T]
+	// Whole reads all objects although the factory has Namespaces; use it
+	// for resources that are not in namespaces.
 	Whole bool
 	// Transform and Indexer are as in [Options]. They belong to the informer: what
 	// the first call of For gives is in effect for all that share it, and later
@@ -61,6 +57,13 @@ type ForOptions[T Object] struct {
 	// Variant, if set, names a combination of Transform and Indexer: calls of the
 	// same Variant share an informer, and are taken to give the same ones.
 	Variant string
+}
+
+// Layer is how a package such as sharding creates the informers of a [Factory]: New gets
+// the source and the options of the informer, and Name distinguishes it from others of its type.
+type Layer[T Object] struct {
+	Name string
+	New  func(lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T], error)
 }
 
 // Shared is a reference to an informer that a [Factory] runs and that others may
@@ -113,28 +116,6 @@ func (s *share[T]) addNamespace(namespace string) error {
 // factory's mutex held.
 func (s *share[T]) removeNamespace(namespace string) { s.RemoveNamespace(namespace) }
 
-// ranged reports whether the informer reads by ranges.
-func (s *share[T]) ranged() bool { return s.filter != nil }
-
-// addRanges makes the informer read more ranges, unless it reads all.
-func (s *share[T]) addRanges(ranges []HashRange) error {
-	if !s.ranged() {
-		return nil
-	}
-	return s.AddRanges(ranges...)
-}
-
-// removeRanges makes the informer read fewer ranges.
-func (s *share[T]) removeRanges(ranges []HashRange) { s.RemoveRanges(ranges...) }
-
-// waitForRanges waits for ranges, unless the informer reads all.
-func (s *share[T]) waitForRanges(ctx context.Context, ranges []HashRange) error {
-	if !s.ranged() {
-		return nil
-	}
-	return s.WaitForRanges(ctx, ranges...)
-}
-
 // begin is called with the factory's mutex held.
 func (s *share[T]) begin(launch func(func(context.Context) error) func()) {
 	if !s.begun {
@@ -173,8 +154,8 @@ func For[T Object](f *Factory, options ...ForOptions[T]) (Shared[T], error) {
 	}
 	key := sharedKey{
 		typ: reflect.TypeFor[T](), resource: opts.Resource, kind: opts.Kind,
-		label: opts.LabelSelector, field: opts.FieldSelector, shard: opts.ShardSelector,
-		whole: opts.Whole, hashKey: opts.HashKey, variant: opts.Variant,
+		label: opts.LabelSelector, field: opts.FieldSelector,
+		whole: opts.Whole, layer: opts.Layer.Name, variant: opts.Variant,
 	}
 	if f.down {
 		return nil, fmt.Errorf("informer: the factory was shut down: %w", ErrStopped)
@@ -228,17 +209,7 @@ func (o *ForOptions[T]) complete(f *Factory) error {
 	if _, err := fields.ParseSelector(o.FieldSelector); err != nil {
 		return fmt.Errorf("informer: ForOptions.FieldSelector %q: %w", o.FieldSelector, err)
 	}
-	if o.ShardSelector != "" {
-		// Package reflector parses it when it creates a source, which makes no request.
-		_, err := reflector.NewResource[T](f.cfg, schema.GroupVersionResource{Version: "v1", Resource: "any"},
-			reflector.ResourceOptions{ShardSelector: o.ShardSelector})
-		if err != nil {
-			return fmt.Errorf("informer: ForOptions.ShardSelector: %w", err)
-		}
-	}
 	switch {
-	case o.ShardSelector != "" && f.opts.ByRange && !o.Whole:
-		return errors.New("informer: ForOptions has a ShardSelector, and the factory reads by range; leave it empty, or set Whole")
 	case o.Resource.Resource != "" && o.Kind.Kind != "":
 		return errors.New("informer: ForOptions has both a Resource and a Kind; set one of the two")
 	case o.Resource.Resource != "":
@@ -273,15 +244,18 @@ type builder[T Object] struct {
 
 // build returns an informer, with a source for each namespace that it is to read.
 func (b builder[T]) build() (*Informer[T], error) {
-	if b.f.opts.ByRange && !b.opts.Whole {
-		return b.buildRanged()
-	}
 	if !b.f.opts.ByNamespace || b.opts.Whole {
 		lw, err := b.source("")
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case b.opts.Layer.New != nil:
+			return b.opts.Layer.New(lw, b.options())
 		}
-		return New[T](lw, b.options())
+		return New(lw, b.options())
+	}
+	if b.opts.Layer.New != nil {
+		return nil, errors.New("informer: the factory reads namespaces, which cannot be combined with ForOptions.Layer; set ForOptions.Whole")
 	}
 	inf, err := NewNamespaced[T](nil, b.options())
 	// The informer does not run yet: an error leaves nothing behind that must be stopped.
@@ -295,19 +269,6 @@ func (b builder[T]) build() (*Informer[T], error) {
 		}
 	}
 	return inf, err
-}
-
-// buildRanged returns an informer of the factory's ranges.
-func (b builder[T]) buildRanged() (*Informer[T], error) {
-	lw, err := b.source("")
-	if err != nil {
-		return nil, err
-	}
-	inf, err := NewRanged(lw, b.opts.HashKey, b.options())
-	if err != nil {
-		return nil, err
-	}
-	return inf, inf.AddRanges(b.f.ranges...)
 }
 
 // options merges the options of For with those of the factory.
@@ -356,7 +317,6 @@ func (b builder[T]) source(namespace string) (reflector.ListerWatcher[T], error)
 		cfg: b.f.cfg, discovery: b.f.discovery, gvk: b.opts.Kind, gvr: b.opts.Resource, tweak: b.f.opts.TweakListOptions,
 		opts: reflector.ResourceOptions{
 			Namespace: namespace, LabelSelector: b.opts.LabelSelector, FieldSelector: b.opts.FieldSelector,
-			ShardSelector: b.opts.ShardSelector,
 		},
 	}, nil
 }
@@ -373,13 +333,13 @@ func (b builder[T]) name() string {
 	case reflect.TypeFor[*metav1.PartialObjectMetadata]():
 		parts = append(parts, "metadata")
 	}
-	if b.opts.Whole && (b.f.opts.ByNamespace || b.f.opts.ByRange) {
+	if b.opts.Whole && b.f.opts.ByNamespace {
 		parts = append(parts, "whole")
 	}
-	if b.opts.HashKey != HashUID {
-		parts = append(parts, b.opts.HashKey.String())
+	if b.opts.Layer.Name != "" {
+		parts = append(parts, b.opts.Layer.Name)
 	}
-	for _, p := range []string{b.opts.LabelSelector, b.opts.FieldSelector, b.opts.ShardSelector, b.opts.Variant} {
+	for _, p := range []string{b.opts.LabelSelector, b.opts.FieldSelector, b.opts.Variant} {
 		if p != "" {
 			parts = append(parts, strings.Join(strings.Fields(p), "+"))
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,19 +41,15 @@ type source[T Object] struct {
 	// guards them.
 	rv, reached string
 	listed      bool
-	// narrowed is whether set has shrunk, so that what is under way may be outside of it. It
-	// is guarded by the applier's mutex.
-	narrowed bool
-
 	// For a source that comes and goes, guarded by the informer's mu: whether it must not
 	// begin any more, how to end it, and when it has ended.
 	removed bool
 	cancel  context.CancelFunc
 	ended   chan struct{}
 
-	// set is what is read of a collection that is read by ranges. It only shrinks: more
-	// is read by another source. Nil in a source of any other kind.
-	set atomic.Pointer[hashSet]
+	// selected is what is read of a collection, as its Selection says; nil in a source of any
+	// other kind.
+	selected any
 }
 
 // newSource returns a source that feeds store from lw. It makes no request before
@@ -62,15 +57,6 @@ type source[T Object] struct {
 func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) (*source[T], error) {
 	s := &source[T]{namespace: namespace, lw: lw}
 	return s, s.init(lw, store, opts)
-}
-
-// newRangeSource returns a source of a set of hashes.
-func newRangeSource[T Object](set hashSet, filter *shardFilter, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) (*source[T], error) {
-	s := &source[T]{lw: lw}
-	s.set.Store(&set)
-	// Before Transform, which need not see what is dropped.
-	sharded := reflector.Sharded(lw, func() reflector.Shard { return filter.shard(*s.set.Load()) })
-	return s, s.init(sharded, store, opts)
 }
 
 // init fills in what reads lw, feeds store and logs.

@@ -88,8 +88,8 @@ func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (fun
 	// before progress is.
 	return func() (bool, error) {
 		s, err := inf.applier.progress.readerLocked(key.Namespace)
-		if r := inf.applier.progress.ranges; err == nil && r != nil && !r.wanted.contains(r.key.Of(written)) {
-			err = errors.New("it is not in the ranges of hashes that the informer reads")
+		if selection := inf.applier.progress.selection; err == nil && selection != nil {
+			err = selection.Reads(written)
 		}
 		if s == nil || err != nil {
 			return false, err
@@ -202,25 +202,15 @@ func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.Namespaced
 	return inf.waitError(err, key.String()+" to be deleted", key.Namespace)
 }
 
-// WaitForRanges waits until the first list of each of these ranges is in the cache;
-// without any, for all that the informer has. It fails with the context's cause, with
-// [ErrStopped], or because the informer does not have one of them (any more).
-func (inf *Informer[T]) WaitForRanges(ctx context.Context, ranges ...HashRange) error {
-	if inf.filter == nil {
-		return inf.named(errNotRanged)
-	}
-	err := inf.applier.progress.wait(ctx, func() (bool, error) {
-		r := inf.applier.progress.ranges
-		for _, one := range ranges {
-			if listed, has := r.listed[one]; !has {
-				return false, fmt.Errorf("it does not read the range %v; add it with AddRanges", one)
-			} else if !listed {
-				return false, nil
-			}
-		}
-		return inf.applier.progress.started && (len(ranges) > 0 || len(r.unlisted()) == 0), nil
+// WaitUntil waits until a condition on the selection is met, which it checks after each change of the
+// cache, with locks held. It fails with the error of the condition, the context's cause or [ErrStopped].
+// What it waits for is for the error.
+func (s Selected[T]) WaitUntil(ctx context.Context, what string, condition func() (bool, error)) error {
+	err := s.applier.progress.wait(ctx, func() (bool, error) {
+		met, err := condition()
+		return met && s.applier.progress.started, err
 	})
-	return inf.waitError(err, fmt.Sprintf("%d ranges of hashes", len(ranges)))
+	return s.waitError(err, what)
 }
 
 // waitError says what was waited for in vain, and how far the cache has got: in

@@ -234,7 +234,7 @@ func (inf *informerReport) rangesFact() fact {
 			unlisted++
 		}
 	}
-	text := count(len(inf.Ranges), "range") + " of " + inf.HashKey
+	text := count(len(inf.Ranges), "range") + " of " + printable(inf.HashKey)
 	if unlisted > 0 {
 		text += fmt.Sprintf(", %d of which not listed yet", unlisted)
 	}
@@ -256,7 +256,7 @@ func (inf *informerReport) rangesFact() fact {
 func (inf *informerReport) ranges() list {
 	l := list{Name: "Ranges of hashes"}
 	for _, r := range inf.Ranges {
-		one := row{Name: r.Range, Text: "in the cache"}
+		one := row{Name: printable(r.Range), Text: "in the cache"}
 		if !r.Synced {
 			one.Text, one.Bad = "not listed yet", true
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 	"github.com/informerkit/informerkit/workqueue/history"
@@ -282,7 +283,7 @@ func TestWhyNotSaysThatAnotherReplicaMayHaveTheObject(t *testing.T) {
 func TestWhyNotSaysSoBeforeItIsKnownWhoFilters(t *testing.T) {
 	t.Parallel()
 	inf := stubInformer{
-		Name: "maps", Synced: true, Ranges: []informer.RangeHealth{{Range: informer.SplitHashes(2)[0], Synced: true}},
+		Name: "maps", Synced: true, Parts: []informer.PartHealth{{Name: sharding.SplitHashes(2)[0].String(), Synced: true}},
 		Sources: []informer.SourceHealth{{Reflector: reflector.Health{Synced: true}}},
 	}
 	e := explain(t, newHandler(t, inspect.Informer(inf)), "default/web")

@@ -290,7 +290,7 @@ func named(t *testing.T, name string) *inspect.Handler {
 		history.Failure{Key: history.Key(id), Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Retried},
 		history.Failure{Key: history.Key{Namespace: "x" + name, Name: name + "2"}, Attempts: 5, Err: errors.New("x" + name), Time: now, Action: workqueue.Dropped},
 	)
-	inf.Ranges = []informer.RangeHealth{{}}
+	inf.Parts = []informer.PartHealth{{Name: "x" + name}}
 	inf.Sources[0].FilteredBy = informer.FilteredBy("x" + name)
 	replica := stubReplica{
 		Name: name, Identity: name, Session: "x" + name, Parts: 1, State: sharding.StateMember, LastError: errors.New("x" + name), LastErrorTime: now,

@@ -291,19 +291,19 @@ func reportInformer(h informer.Health, opts *Options) informerReport {
 		ResourceVersion: h.ResourceVersion,
 		Events:          h.Events,
 		Sources:         make([]sourceReport, 0, len(h.Sources)),
-		Ranges:          make([]rangeReport, 0, len(h.Ranges)),
+		Ranges:          make([]rangeReport, 0, len(h.Parts)),
 		Handlers:        make([]handlerReport, 0, len(h.Handlers)),
 	}
 	for i := range h.Sources {
 		source := reportSource(&h.Sources[i])
-		source.ranged = source.ranged || len(h.Ranges) > 0 // before it is known who filters
+		source.ranged = source.ranged || len(h.Parts) > 0 // before it is known who filters
 		r.Sources = append(r.Sources, source)
 	}
-	for _, one := range h.Ranges {
-		r.Ranges = append(r.Ranges, rangeReport{Range: one.Range.String(), Synced: one.Synced})
+	for _, one := range h.Parts {
+		r.Ranges = append(r.Ranges, rangeReport{Range: one.Name, Synced: one.Synced})
 	}
-	if len(h.Ranges) > 0 {
-		r.HashKey = h.HashKey.String()
+	if len(h.Parts) > 0 {
+		r.HashKey = h.PartsOf
 	}
 	// By namespace, so that two answers can be compared.
 	slices.SortStableFunc(r.Sources, func(a, b sourceReport) int { return cmp.Compare(a.Namespace, b.Namespace) })

@@ -54,14 +54,14 @@ func everything(t *testing.T) *inspect.Handler {
 		},
 	}
 	nodes := stubInformer{Name: "nodes", Stopped: true}
-	halves := informer.SplitHashes(4)
+	halves := sharding.SplitHashes(4)
 	shards := stubInformer{
 		Name: "shards", Synced: true, Objects: 300, ResourceVersion: "4711",
 		Sources: []informer.SourceHealth{{
 			FilteredBy: informer.FilteredByClient, Outside: 900,
 			Reflector: reflector.Health{State: reflector.StateWatching, Since: ago(time.Minute), Synced: true, LastEvent: ago(time.Second)},
 		}},
-		Ranges: []informer.RangeHealth{{Range: halves[0], Synced: true}, {Range: halves[2]}},
+		Parts: []informer.PartHealth{{Name: halves[0].String(), Synced: true}, {Name: halves[2].String()}}, PartsOf: "HashUID",
 	}
 	replica := stubReplica{
 		Name: "controller", Parts: 4, Identity: "pod-1", Session: "pod-1-3f9a01c2", State: sharding.StateMember, Sessions: 2, Quota: 1, Free: 1,

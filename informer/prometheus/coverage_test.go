@@ -27,8 +27,8 @@ var shown = map[reflect.Type]map[string]string{
 		"ResourceVersion": "informer_store_resource_version",
 		"Events":          "informer_events_total informer_lists_total",
 		"Sources":         "- see informer.SourceHealth",
-		"Ranges":          "informer_ranges",
-		"HashKey":         "- a setting of the program",
+		"Parts":           "informer_ranges",
+		"PartsOf":         "- a setting of the program",
 		"Handlers":        "- see informer.HandlerHealth",
 	},
 	reflect.TypeFor[informer.SourceHealth](): {
@@ -39,8 +39,8 @@ var shown = map[reflect.Type]map[string]string{
 		"Outside":    "informer_outside_objects_total",
 		"Reflector":  "- see reflector.Health",
 	},
-	reflect.TypeFor[informer.RangeHealth](): {
-		"Range":  "- a part of the keys, of which there may be any number",
+	reflect.TypeFor[informer.PartHealth](): {
+		"Name":   "- a part of the keys, of which there may be any number",
 		"Synced": "informer_unlisted_ranges",
 	},
 	reflect.TypeFor[sharding.Health](): {

@@ -85,12 +85,12 @@ func (l *informerLevels) read(r reading, h informer.Health, now time.Time) {
 		r.send(l.syncTook, h.SyncedAfter.Seconds())
 	}
 	unlisted := 0
-	for _, one := range h.Ranges {
+	for _, one := range h.Parts {
 		if !one.Synced {
 			unlisted++
 		}
 	}
-	r.send(l.ranges, float64(len(h.Ranges)))
+	r.send(l.ranges, float64(len(h.Parts)))
 	r.send(l.unlisted, float64(unlisted))
 	for _, s := range h.Sources {
 		l.readSource(r, s, now)

@@ -109,9 +109,9 @@ func TestReplicaLeads(t *testing.T) {
 func TestRangesOfAnInformer(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)
-	halves := informer.SplitHashes(4)
+	halves := sharding.SplitHashes(4)
 	health := informer.Health{
-		Ranges:  []informer.RangeHealth{{Range: halves[0], Synced: true}, {Range: halves[1]}, {Range: halves[2]}},
+		Parts:   []informer.PartHealth{{Name: halves[0].String(), Synced: true}, {Name: halves[1].String()}, {Name: halves[2].String()}},
 		Sources: []informer.SourceHealth{{Outside: 7}},
 	}
 	metrics.Informer("pods", func() informer.Health { return health })

@@ -28,11 +28,11 @@ func ExampleRanges() {
 			panic(err)
 		}
 	}
-	factory, err := informer.NewFactory(server.Config(), informer.FactoryOptions{ByRange: true})
+	factory, err := sharding.NewFactory(server.Config(), informer.FactoryOptions{})
 	if err != nil {
 		panic(err)
 	}
-	configMaps, err := informer.For(factory, informer.ForOptions[*corev1.ConfigMap]{Resource: corev1.SchemeGroupVersion.WithResource("configmaps")})
+	configMaps, err := sharding.For(factory, sharding.HashUID, informer.ForOptions[*corev1.ConfigMap]{Resource: corev1.SchemeGroupVersion.WithResource("configmaps")})
 	if err != nil {
 		panic(err)
 	}

@@ -38,8 +38,8 @@ func (r *Ranges) partOfHash(hash uint64) int {
 
 // EnqueueOwner returns a handler that adds the keys of the owners of an object to r, like
 // [informer.EnqueueOwner]: for the objects that belong to those that are shared. They must
-// be in the cache of the replica that has their owner: with [informer.HashOwner], or with
-// [informer.HashNamespace] for both.
+// be in the cache of the replica that has their owner: with [HashOwner], or with
+// [HashNamespace] for both.
 func EnqueueOwner[T informer.Object](r *Ranges, owner informer.Owner) informer.Handler[T] {
 	if owner.Kind.Kind == "" {
 		return informer.EnqueueOwner[T](noAdder{}, owner) // the error is the same

@@ -15,12 +15,18 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-// RangeReader reads ranges of hashes that come and go. An [informer.Factory] with ByRange is
-// one, and so is an informer of [informer.NewRanged].
+// RangeReader reads ranges of hashes that come and go. An [Factory] is one, and
+// so is a [Ranged].
 type RangeReader interface {
-	AddRanges(ranges ...informer.HashRange) error
-	WaitForRanges(ctx context.Context, ranges ...informer.HashRange) error
-	RemoveRanges(ranges ...informer.HashRange) bool
+	AddRanges(ranges ...HashRange) error
+	WaitForRanges(ctx context.Context, ranges ...HashRange) error
+	RemoveRanges(ranges ...HashRange) bool
+}
+
+// Cache is that of an informer that reads ranges: a [Ranged] or a [Shared].
+type Cache[T informer.Object] interface {
+	informer.Cache[T]
+	HashKey() HashKey
 }
 
 // RangesOptions configures [Ranges]. Objects is required, and so are the Name and the
@@ -30,9 +36,9 @@ type RangesOptions[T informer.Object] struct {
 	Options
 	// Objects is the cache of the objects that are shared. All that happens to them makes
 	// their keys be processed; do not add another handler for that.
-	Objects informer.Cache[T]
+	Objects Cache[T]
 	// Reader is what reads the ranges: the factory of Objects. Nil means Objects, which
-	// then must be an informer of [informer.NewRanged].
+	// then must be a [Ranged].
 	Reader RangeReader
 	// Limiter and Queue are the arguments of workqueue.NewRateLimiting. The default of
 	// Group is the part: then a part that has just been taken, all of whose keys are
@@ -45,8 +51,8 @@ type RangesOptions[T informer.Object] struct {
 // range of hashes, and each replica has the objects of its parts in its cache, and works
 // on these only. Create one with [NewRanges], and run it beside the informers:
 //
-//	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{ByRange: true})
-//	foos, err := informer.For(factory, informer.ForOptions[*Foo]{Resource: foosResource})
+//	factory, err := sharding.NewFactory(cfg, informer.FactoryOptions{})
+//	foos, err := sharding.For(factory, sharding.HashUID, informer.ForOptions[*Foo]{Resource: foosResource})
 //	ranges, err := sharding.NewRanges(cfg, sharding.RangesOptions[*Foo]{
 //		Options: sharding.Options{Name: "my-controller", Namespace: "my-namespace"},
 //		Objects: foos, Reader: factory,
@@ -70,9 +76,9 @@ type Ranges struct {
 	replica *Replica
 	reader  RangeReader
 	queue   *workqueue.RateLimitingQueue[Key]
-	ranges  []informer.HashRange // one per part
-	gates   []gate               // one per part
-	hashKey informer.HashKey
+	ranges  []HashRange // one per part
+	gates   []gate      // one per part
+	hashKey HashKey
 	handler *informer.Registration
 	running atomic.Bool
 
@@ -93,7 +99,7 @@ func NewRanges[T informer.Object](cfg *rest.Config, opts RangesOptions[T]) (*Ran
 	if opts.Work != nil {
 		return nil, errors.New("sharding: RangesOptions.Work is set; leave it nil, and pass Run what is to be done with a key")
 	}
-	r := &Ranges{reader: opts.Reader, hashKey: opts.Objects.Health().HashKey}
+	r := &Ranges{reader: opts.Reader, hashKey: opts.Objects.HashKey()}
 	if r.reader == nil {
 		var ok bool
 		if r.reader, ok = opts.Objects.(RangeReader); !ok {
@@ -105,7 +111,7 @@ func NewRanges[T informer.Object](cfg *rest.Config, opts RangesOptions[T]) (*Ran
 	if r.replica, err = New(cfg, opts.Options); err != nil {
 		return nil, err
 	}
-	r.ranges = informer.SplitHashes(r.replica.opts.Parts)
+	r.ranges = SplitHashes(r.replica.opts.Parts)
 	if opts.Queue.Name == "" {
 		opts.Queue.Name = opts.Objects.Name()
 	}

@@ -49,7 +49,7 @@ type rangedReplica struct {
 	w      *rangedWorld
 	name   string
 	dead   atomic.Bool
-	inf    *informer.Informer[*corev1.ConfigMap]
+	inf    *Ranged[*corev1.ConfigMap]
 	reader *slowReader
 	ranges *Ranges
 	// do is called for each key; nil takes 20 ms.
@@ -66,7 +66,7 @@ type slowReader struct {
 	wait func(ctx context.Context) error
 }
 
-func (r *slowReader) WaitForRanges(ctx context.Context, ranges ...informer.HashRange) error {
+func (r *slowReader) WaitForRanges(ctx context.Context, ranges ...HashRange) error {
 	if r.wait != nil {
 		if err := r.wait(ctx); err != nil {
 			return err
@@ -102,6 +102,14 @@ func (l *syncedLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
+}
+
+// take returns how many lines have a text, and forgets all.
+func (l *syncedLog) take(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return strings.Count(l.text.String(), text)
 }
 
 func (l *syncedLog) String() string {
@@ -156,7 +164,7 @@ func (w *rangedWorld) prepare() *rangedReplica {
 	log := slog.New(slog.NewTextHandler(&w.logs, nil))
 	source, err := reflector.NewResource[*corev1.ConfigMap](cfg, rangedResource, reflector.ResourceOptions{})
 	require.NoError(w.t, err)
-	r.inf, err = informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: log})
+	r.inf, err = NewRanged(source, HashUID, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: log})
 	require.NoError(w.t, err)
 	r.reader = &slowReader{RangeReader: r.inf}
 	r.ranges, err = NewRanges(cfg, RangesOptions[*corev1.ConfigMap]{

@@ -473,7 +473,7 @@ func TestHashIsInThePartOfItsRange(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 2, 3, 7, 64, 100, 4096} {
-		r := &Ranges{ranges: informer.SplitHashes(n)}
+		r := &Ranges{ranges: SplitHashes(n)}
 		for i, one := range r.ranges {
 			require.Equal(t, i, r.partOfHash(one.First), "%d of %d", i, n)
 			require.Equal(t, i, r.partOfHash(one.Last), "%d of %d", i, n)
@@ -490,15 +490,15 @@ func TestRangesOptionsAreChecked(t *testing.T) {
 	cfg := &rest.Config{Host: "http://127.0.0.1:1"}
 	source, err := reflector.NewResource[*corev1.ConfigMap](cfg, rangedResource, reflector.ResourceOptions{})
 	require.NoError(t, err)
-	inf, err := informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{})
+	inf, err := NewRanged(source, HashUID, informer.Options[*corev1.ConfigMap]{})
 	require.NoError(t, err)
-	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{ByRange: true})
+	factory, err := NewFactory(cfg, informer.FactoryOptions{})
 	require.NoError(t, err)
-	shared, err := informer.For(factory, informer.ForOptions[*corev1.ConfigMap]{Resource: rangedResource})
+	shared, err := For(factory, HashUID, informer.ForOptions[*corev1.ConfigMap]{Resource: rangedResource})
 	require.NoError(t, err)
 	tests := map[string]func(o *RangesOptions[*corev1.ConfigMap]){
 		"Objects is nil":     func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = nil },
-		"Objects is nil; ":   func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = (*informer.Informer[*corev1.ConfigMap])(nil) },
+		"Objects is nil; ":   func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = (*Ranged[*corev1.ConfigMap])(nil) },
 		"Work is set":        func(o *RangesOptions[*corev1.ConfigMap]) { o.Work = func(context.Context, *Part) error { return nil } },
 		"Reader is nil":      func(o *RangesOptions[*corev1.ConfigMap]) { o.Objects = shared },
 		"Options.Parts is -": func(o *RangesOptions[*corev1.ConfigMap]) { o.Parts = -1 },
@@ -525,21 +525,5 @@ func TestRangesRunOnceAndEndWithTheirWorkers(t *testing.T) {
 		require.ErrorContains(t, wrong.ranges.Run(t.Context(), workqueue.ProcessOptions[Key]{Workers: -1}, wrong.process), "must not be negative")
 		w.start()
 		w.requireShared(5)
-	})
-}
-
-// An informer that does not read by ranges is named, again and again.
-func TestReaderThatCannotReadRangesIsReported(t *testing.T) {
-	inRanges(t, 5, 1, func(t *testing.T, w *rangedWorld) {
-		r := w.prepare()
-		source, err := reflector.NewResource[*corev1.ConfigMap](w.server.Config(), rangedResource, reflector.ResourceOptions{})
-		require.NoError(t, err)
-		whole, err := informer.New(source, informer.Options[*corev1.ConfigMap]{})
-		require.NoError(t, err)
-		r.reader.RangeReader = whole
-		r.run()
-		pass(5 * time.Second)
-		assert.Contains(t, w.logs.String(), "it does not read by ranges; use NewRanged")
-		assert.Zero(t, r.calls.Load())
 	})
 }

@@ -53,9 +53,9 @@ type Options struct {
 // Controller is one replica.
 type Controller struct {
 	opts        Options
-	factory     *informer.Factory
-	foos        informer.Shared[*api.Foo]
-	deployments informer.Shared[*appsv1.Deployment]
+	factory     *sharding.Factory
+	foos        *sharding.Shared[*api.Foo]
+	deployments *sharding.Shared[*appsv1.Deployment]
 	ranges      *sharding.Ranges
 
 	fooClient        *restclient.Client[*api.Foo]
@@ -79,18 +79,18 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if c.deploymentClient, err = restclient.New[*appsv1.Deployment](cfg, deployments); err != nil {
 		return nil, err
 	}
-	c.factory, err = informer.NewFactory(cfg, informer.FactoryOptions{
-		ByRange: true, Transform: dropManagedFields, Logger: opts.Log, History: opts.History,
+	c.factory, err = sharding.NewFactory(cfg, informer.FactoryOptions{
+		Transform: dropManagedFields, Logger: opts.Log, History: opts.History,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if c.foos, err = informer.For(c.factory, informer.ForOptions[*api.Foo]{Name: "foos", Resource: api.Resource}); err != nil {
+	if c.foos, err = sharding.For(c.factory, sharding.HashUID, informer.ForOptions[*api.Foo]{Name: "foos", Resource: api.Resource}); err != nil {
 		return nil, err
 	}
-	c.deployments, err = informer.For(c.factory, informer.ForOptions[*appsv1.Deployment]{
+	// By the hash of their owner, so a replica has the Deployments of its Foos.
+	c.deployments, err = sharding.For(c.factory, sharding.HashOwner, informer.ForOptions[*appsv1.Deployment]{
 		Name: "deployments", Resource: deployments,
-		HashKey: informer.HashOwner, // so a replica has the Deployments of its Foos
 	})
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 			Parts: Parts, LeaseDuration: opts.LeaseDuration, Logger: opts.Log,
 		},
 		Objects: c.foos,
-		Reader:  &announced{Factory: c.factory, c: c, read: map[informer.HashRange]bool{}},
+		Reader:  &announced{Factory: c.factory, c: c, read: map[sharding.HashRange]bool{}},
 	})
 	if err != nil {
 		return nil, err
@@ -120,14 +120,14 @@ func dropManagedFields(obj informer.Object) error {
 
 // announced says which ranges are in the cache.
 type announced struct {
-	*informer.Factory
+	*sharding.Factory
 	c    *Controller
 	mu   sync.Mutex
-	read map[informer.HashRange]bool
+	read map[sharding.HashRange]bool
 }
 
 // WaitForRanges is that of the factory.
-func (a *announced) WaitForRanges(ctx context.Context, ranges ...informer.HashRange) error {
+func (a *announced) WaitForRanges(ctx context.Context, ranges ...sharding.HashRange) error {
 	if err := a.Factory.WaitForRanges(ctx, ranges...); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *announced) WaitForRanges(ctx context.Context, ranges ...informer.HashRa
 }
 
 // RemoveRanges is that of the factory.
-func (a *announced) RemoveRanges(ranges ...informer.HashRange) bool {
+func (a *announced) RemoveRanges(ranges ...sharding.HashRange) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := a.Factory.RemoveRanges(ranges...)
@@ -162,7 +162,7 @@ func (c *Controller) Readiness() informer.Readiness { return c.factory }
 
 // Sources returns what there is to see of the replica on a page of package inspect.
 func (c *Controller) Sources() []inspect.Source {
-	return []inspect.Source{inspect.Factory(c.factory), inspect.Queue(c.ranges.Queue()), inspect.Replica(c.ranges.Replica())}
+	return []inspect.Source{inspect.Factory(c.factory.Factory), inspect.Queue(c.ranges.Queue()), inspect.Replica(c.ranges.Replica())}
 }
 
 // Run works on the Foos that are this replica's, until ctx ends; then it hands them over.

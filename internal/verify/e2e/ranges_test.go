@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/internal/verify/e2e/controlplane"
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -42,15 +43,15 @@ func testRanges(t *testing.T, cp *controlplane.ControlPlane, served bool) {
 	}
 	require.NoError(t, create.Wait())
 
-	ranges := informer.SplitHashes(64)
+	ranges := sharding.SplitHashes(64)
 	lw, err := reflector.NewResource[*metav1.PartialObjectMetadata](cp.Config(), configMapResource, reflector.ResourceOptions{Namespace: namespace})
 	require.NoError(t, err)
-	var replicas []*informer.Informer[*metav1.PartialObjectMetadata]
-	for i, some := range [][]informer.HashRange{ranges[:32], ranges[32:]} {
-		inf, err := informer.NewRanged(lw, informer.HashUID, informer.Options[*metav1.PartialObjectMetadata]{Name: fmt.Sprint("replica ", i)})
+	var replicas []*sharding.Ranged[*metav1.PartialObjectMetadata]
+	for i, some := range [][]sharding.HashRange{ranges[:32], ranges[32:]} {
+		inf, err := sharding.NewRanged(lw, sharding.HashUID, informer.Options[*metav1.PartialObjectMetadata]{Name: fmt.Sprint("replica ", i)})
 		require.NoError(t, err)
 		require.NoError(t, inf.AddRanges(some...))
-		run(t, inf)
+		run(t, inf.Informer)
 		replicas = append(replicas, inf)
 		waitForRanges(t, inf, some)
 	}
@@ -78,7 +79,7 @@ func testRanges(t *testing.T, cp *controlplane.ControlPlane, served bool) {
 
 // requireShared checks that each object is in the cache of the replica that owner names,
 // and in no other.
-func requireShared(t *testing.T, replicas []*informer.Informer[*metav1.PartialObjectMetadata], uids []types.UID, owner func(hash uint64) int) {
+func requireShared(t *testing.T, replicas []*sharding.Ranged[*metav1.PartialObjectMetadata], uids []types.UID, owner func(hash uint64) int) {
 	t.Helper()
 	in := map[types.UID][]int{}
 	for i, inf := range replicas {
@@ -88,11 +89,11 @@ func requireShared(t *testing.T, replicas []*informer.Informer[*metav1.PartialOb
 	}
 	require.Len(t, in, len(uids))
 	for _, uid := range uids {
-		require.Equal(t, []int{owner(informer.HashOf(string(uid)))}, in[uid], "%s", uid)
+		require.Equal(t, []int{owner(sharding.HashOf(string(uid)))}, in[uid], "%s", uid)
 	}
 }
 
-func waitForRanges(t *testing.T, inf *informer.Informer[*metav1.PartialObjectMetadata], ranges []informer.HashRange) {
+func waitForRanges(t *testing.T, inf *sharding.Ranged[*metav1.PartialObjectMetadata], ranges []sharding.HashRange) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -113,9 +113,9 @@ func live(t *testing.T) exported {
 		_, err = inf.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{AddFunc: func(c *corev1.ConfigMap, _ bool) { queue.Add(c.Name) }}, informer.HandlerOptions{Name: "enqueue"})
 		require.NoError(t, err)
 
-		ranged, err := informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{Name: "ranged", Metrics: metrics, Logger: silent})
+		ranged, err := sharding.NewRanged(source, sharding.HashUID, informer.Options[*corev1.ConfigMap]{Name: "ranged", Metrics: metrics, Logger: silent})
 		require.NoError(t, err)
-		require.NoError(t, ranged.AddRanges(informer.SplitHashes(2)[0]))
+		require.NoError(t, ranged.AddRanges(sharding.SplitHashes(2)[0]))
 		renewals, err := metrics.Replica("controller")
 		require.NoError(t, err)
 		replica, err := sharding.New(server.Config(), sharding.Options{

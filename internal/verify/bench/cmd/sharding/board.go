@@ -11,14 +11,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/internal/verify/bench/shards"
 )
 
 // board is what all replicas do, as an observer sees it who sees everything.
 type board struct {
 	parts  int
-	ranges []informer.HashRange
+	ranges []sharding.HashRange
 
 	mu      sync.Mutex
 	changed chan struct{} // is closed and replaced with each change of workers
@@ -38,7 +38,7 @@ type board struct {
 
 func newBoard(parts int) *board {
 	return &board{
-		parts: parts, ranges: informer.SplitHashes(parts), changed: make(chan struct{}),
+		parts: parts, ranges: sharding.SplitHashes(parts), changed: make(chan struct{}),
 		workers: map[int]*replica{}, last: map[int]*replica{}, ceased: map[int]time.Time{},
 		reconciling: map[types.NamespacedName]*replica{}, done: map[types.NamespacedName]string{},
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/internal/verify/bench"
 	"github.com/informerkit/informerkit/internal/verify/bench/shards"
 )
@@ -23,17 +24,17 @@ import (
 // way is how a replica reads owners, and what they own.
 type way struct {
 	name             string
-	owners, children informer.HashKey
+	owners, children sharding.HashKey
 	metadata         bool // of the children
 	named            bool // namespaces that the program knows, instead of ranges
 }
 
 var ways = []way{
-	{name: "each by its own UID", owners: informer.HashUID, children: informer.HashUID},
-	{name: "HashNamespace for both", owners: informer.HashNamespace, children: informer.HashNamespace},
+	{name: "each by its own UID", owners: sharding.HashUID, children: sharding.HashUID},
+	{name: "HashNamespace for both", owners: sharding.HashNamespace, children: sharding.HashNamespace},
 	{name: "namespaces by name", named: true},
-	{name: "HashOwner, whole objects", owners: informer.HashUID, children: informer.HashOwner},
-	{name: "HashOwner, metadata only", owners: informer.HashUID, children: informer.HashOwner, metadata: true},
+	{name: "HashOwner, whole objects", owners: sharding.HashUID, children: sharding.HashOwner},
+	{name: "HashOwner, metadata only", owners: sharding.HashUID, children: sharding.HashOwner, metadata: true},
 }
 
 // owned measures what one of the replicas needs for its part of the owners, with each way.
@@ -78,15 +79,15 @@ func read[T informer.Object](ctx context.Context, o options, server *remote, w w
 	cfg.Wrap(t.wrap)
 	// Of both phases, and of neither what this program does besides.
 	empty, cpu, begin := heap(), bench.CPUTime(), time.Now()
-	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{ByRange: !w.named, ByNamespace: w.named, Logger: slog.New(slog.DiscardHandler)})
+	factory, err := sharding.NewFactory(cfg, informer.FactoryOptions{ByNamespace: w.named, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return one, err
 	}
-	owners, err := informer.For(factory, informer.ForOptions[*unstructured.Unstructured]{Resource: foos, HashKey: w.owners})
+	owners, err := use(factory, w, w.owners, informer.ForOptions[*unstructured.Unstructured]{Resource: foos})
 	if err != nil {
 		return one, err
 	}
-	children, err := informer.For(factory, informer.ForOptions[T]{Resource: deployments, HashKey: w.children})
+	children, err := use(factory, w, w.children, informer.ForOptions[T]{Resource: deployments})
 	if err != nil {
 		return one, err
 	}
@@ -129,8 +130,16 @@ func read[T informer.Object](ctx context.Context, o options, server *remote, w w
 	return one, err
 }
 
+// use returns an informer of namespaces or of ranges.
+func use[T informer.Object](factory *sharding.Factory, w way, key sharding.HashKey, opts informer.ForOptions[T]) (informer.Cache[T], error) {
+	if w.named {
+		return informer.For(factory.Factory, opts)
+	}
+	return sharding.For(factory, key, opts)
+}
+
 // add makes the factory read what one of the replicas has.
-func (w way) add(o options, factory *informer.Factory) error {
+func (w way) add(o options, factory *sharding.Factory) error {
 	if w.named {
 		for i := 0; i < namespaces; i += o.replicas {
 			if err := factory.AddNamespace(namespace(i)); err != nil {
@@ -140,26 +149,26 @@ func (w way) add(o options, factory *informer.Factory) error {
 		return nil
 	}
 	all := shares(o)
-	if w.owners == informer.HashNamespace {
-		return factory.AddRanges(slices.MaxFunc(all, func(a, b []informer.HashRange) int { return cmp.Compare(inRanges(a), inRanges(b)) })...)
+	if w.owners == sharding.HashNamespace {
+		return factory.AddRanges(slices.MaxFunc(all, func(a, b []sharding.HashRange) int { return cmp.Compare(inRanges(a), inRanges(b)) })...)
 	}
 	return factory.AddRanges(all[0]...)
 }
 
 // shares are the ranges of each of the replicas, spread like those that rendezvous hashing
 // assigns.
-func shares(o options) [][]informer.HashRange {
-	all := make([][]informer.HashRange, o.replicas)
-	for i, one := range informer.SplitHashes(o.parts) {
+func shares(o options) [][]sharding.HashRange {
+	all := make([][]sharding.HashRange, o.replicas)
+	for i, one := range sharding.SplitHashes(o.parts) {
 		all[i%o.replicas] = append(all[i%o.replicas], one)
 	}
 	return all
 }
 
 // inRanges returns how many of the namespaces are in some ranges.
-func inRanges(ranges []informer.HashRange) (n int) {
+func inRanges(ranges []sharding.HashRange) (n int) {
 	for i := range namespaces {
-		if slices.ContainsFunc(ranges, func(r informer.HashRange) bool { return r.Contains(informer.HashOf(namespace(i))) }) {
+		if slices.ContainsFunc(ranges, func(r sharding.HashRange) bool { return r.Contains(sharding.HashOf(namespace(i))) }) {
 			n++
 		}
 	}

@@ -23,7 +23,7 @@ import (
 type replica struct {
 	board     *board
 	traffic   *traffic
-	objects   *informer.Informer[*corev1.ConfigMap]
+	objects   *sharding.Ranged[*corev1.ConfigMap]
 	sharding  *sharding.Replica
 	delivered atomic.Int64
 	busy      time.Duration // of a reconcile
@@ -41,7 +41,7 @@ func startReplica(ctx context.Context, server *remote, b *board, name string, le
 	if err != nil {
 		return nil, err
 	}
-	if r.objects, err = informer.NewRanged(source, informer.HashUID, informer.Options[*corev1.ConfigMap]{Logger: silent}); err != nil {
+	if r.objects, err = sharding.NewRanged(source, sharding.HashUID, informer.Options[*corev1.ConfigMap]{Logger: silent}); err != nil {
 		return nil, err
 	}
 	count := informer.HandlerFunc[*corev1.ConfigMap](func(informer.Event[*corev1.ConfigMap]) { r.delivered.Add(1) })
@@ -87,7 +87,7 @@ func (r *replica) work(ctx context.Context, part *sharding.Part) error {
 		return ignoreEnd(ctx, err)
 	}
 	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{})
-	mine := func(c *corev1.ConfigMap) bool { return one.Contains(informer.HashUID.Of(c)) }
+	mine := func(c *corev1.ConfigMap) bool { return one.Contains(sharding.HashUID.Of(c)) }
 	handler, err := r.objects.AddHandler(informer.FilterHandler(mine, informer.EnqueueKey[*corev1.ConfigMap](queue)))
 	if err != nil {
 		return ignoreEnd(ctx, err)

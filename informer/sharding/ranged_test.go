@@ -1,4 +1,4 @@
-package informer
+package sharding
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,16 +17,51 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// rangedWorld is a world whose informer reads ranges of the cluster. It has none yet.
-func rangedWorld(t *testing.T, c *cluster, key HashKey, opts Options[*pod]) *world {
+// podWorld is a Ranged of a cluster, and its run.
+type podWorld struct {
+	*cluster
+	t    *testing.T
+	inf  *Ranged[*pod]
+	stop func()
+}
+
+// newPodWorld returns one whose informer reads no range yet.
+func newPodWorld(t *testing.T, c *cluster, key HashKey, opts informer.Options[*pod]) *podWorld {
 	c.enter()
 	inf, err := NewRanged(c.source(), key, opts)
 	require.NoError(t, err)
-	return &world{cluster: c, t: t, inf: inf}
+	return &podWorld{cluster: c, t: t, inf: inf}
+}
+
+func (w *podWorld) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.inf.Run(ctx) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(w.t, <-ended)
+	})
+	synctest.Wait()
+}
+
+// join adds an observer and lets it catch up.
+func (w *podWorld) join(opts informer.HandlerOptions) (*observer, *informer.Registration) {
+	w.t.Helper()
+	o := observe(w.t)
+	return o, w.add(o, opts)
+}
+
+func (w *podWorld) add(h informer.Handler[*pod], opts informer.HandlerOptions) *informer.Registration {
+	w.t.Helper()
+	r, err := w.inf.AddHandler(h, opts)
+	require.NoError(w.t, err)
+	synctest.Wait()
+	return r
 }
 
 // within returns the state of the server in some ranges.
@@ -42,7 +78,7 @@ func (c *cluster) within(key HashKey, owned ...HashRange) map[types.NamespacedNa
 }
 
 // requireWithin checks that the cache and the observers have exactly the ranges.
-func requireWithin(t testing.TB, w *world, key HashKey, owned []HashRange, all ...*observer) {
+func requireWithin(t testing.TB, w *podWorld, key HashKey, owned []HashRange, all ...*observer) {
 	t.Helper()
 	want, got := w.within(key, owned...), map[types.NamespacedName]string{}
 	for p := range w.inf.Snapshot().All() {
@@ -76,7 +112,7 @@ func origins(o *observer) map[string]int {
 // Promise: the cache has exactly the objects of the ranges, and handlers see the
 // additions and deletions of a range that comes and goes.
 //
-// Promise informer/12
+// Promise informer/sharding/11
 func TestRangesComeAndGoWhileRunning(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []bool{true, false} {
@@ -86,8 +122,8 @@ func TestRangesComeAndGoWhileRunning(t *testing.T) {
 				c := newCluster()
 				c.gate = gate
 				c.populate(400)
-				w := rangedWorld(t, c, HashUID, Options[*pod]{Name: "pods"})
-				o, r := w.join(HandlerOptions{})
+				w := newPodWorld(t, c, HashUID, informer.Options[*pod]{Name: "pods"})
+				o, r := w.join(informer.HandlerOptions{})
 				w.run()
 				assert.True(t, w.inf.HasSynced(), "without a range there is nothing to wait for")
 				assert.True(t, r.HasSynced())
@@ -103,7 +139,7 @@ func TestRangesComeAndGoWhileRunning(t *testing.T) {
 
 				before := w.inf.Snapshot().Len()
 				require.NoError(t, w.inf.AddRanges(parts[1]))
-				assert.Equal(t, []RangeHealth{{parts[0], true}, {parts[1], false}, {parts[2], true}}, w.inf.Health().Ranges)
+				assert.Equal(t, []informer.PartHealth{{Name: parts[0].String(), Synced: true}, {Name: parts[1].String()}, {Name: parts[2].String(), Synced: true}}, w.inf.Health().Parts)
 				require.NoError(t, w.inf.WaitForRanges(t.Context()))
 				requireWithin(t, w, HashUID, parts[:3])
 				synctest.Wait()
@@ -127,7 +163,7 @@ func TestRangesComeAndGoWhileRunning(t *testing.T) {
 				assert.Empty(t, w.inf.Health().Sources)
 				assert.Empty(t, o.state())
 				w.stop()
-				require.ErrorIs(t, w.inf.AddRanges(parts[0]), ErrStopped)
+				require.ErrorIs(t, w.inf.AddRanges(parts[0]), informer.ErrStopped)
 			})
 		})
 	}
@@ -139,7 +175,7 @@ func TestRangesAddedInQuickSuccessionCostTwoLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		c.populate(100)
-		w := rangedWorld(t, c, HashUID, Options[*pod]{})
+		w := newPodWorld(t, c, HashUID, informer.Options[*pod]{})
 		w.run()
 		slow := errors.New("not yet")
 		c.fail(slow) // the list does not end
@@ -164,21 +200,21 @@ func TestCatchingUpTellsDeletionsFromRemovedRanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		c.populate(100)
-		w := rangedWorld(t, c, HashUID, Options[*pod]{})
+		w := newPodWorld(t, c, HashUID, informer.Options[*pod]{})
 		halves := SplitHashes(2)
 		require.NoError(t, w.inf.AddRanges(halves...))
 		w.run()
-		o := observe(t, nil)
+		o := observe(t)
 		o.exists = c.exists
 		gate := make(chan struct{})
 		blocked := false
-		o.each = func(e Event[*pod]) {
-			if e.Type == Updated && !blocked {
+		o.each = func(e informer.Event[*pod]) {
+			if e.Type == informer.Updated && !blocked {
 				blocked = true
 				<-gate
 			}
 		}
-		w.add(o, HandlerOptions{Bound: 1})
+		w.add(o, informer.HandlerOptions{Bound: 1})
 		origins(o)
 		c.populate(1)
 		synctest.Wait()
@@ -212,7 +248,7 @@ func TestCatchingUpTellsDeletionsFromRemovedRanges(t *testing.T) {
 
 // A range that is removed and added back was not followed in between.
 //
-// Promise informer/14
+// Promise informer/sharding/13
 func TestRangeThatComesBackIsListedAgain(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []bool{true, false} {
@@ -220,7 +256,7 @@ func TestRangeThatComesBackIsListedAgain(t *testing.T) {
 			c := newCluster()
 			c.gate = gate
 			c.populate(100)
-			w := rangedWorld(t, c, HashUID, Options[*pod]{})
+			w := newPodWorld(t, c, HashUID, informer.Options[*pod]{})
 			halves := SplitHashes(2)
 			require.NoError(t, w.inf.AddRanges(halves...))
 			w.run()
@@ -243,13 +279,13 @@ func TestRangeThatComesBackIsListedAgain(t *testing.T) {
 func TestImpossibleRangesAreErrors(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
-	_, err := NewRanged[*pod](nil, HashUID, Options[*pod]{})
+	_, err := NewRanged[*pod](nil, HashUID, informer.Options[*pod]{})
 	require.ErrorContains(t, err, "ListerWatcher is nil")
-	_, err = NewRanged(c.source(), HashKey(9), Options[*pod]{})
+	_, err = NewRanged(c.source(), HashKey(9), informer.Options[*pod]{})
 	require.ErrorContains(t, err, "unknown HashKey 9")
-	_, err = NewRanged(c.source(), HashUID, Options[*pod]{Reflector: reflector.Options{Sync: "odd"}})
+	_, err = NewRanged(c.source(), HashUID, informer.Options[*pod]{Reflector: reflector.Options{Sync: "odd"}})
 	require.ErrorContains(t, err, "odd", "what is wrong with the options is found here")
-	inf, err := NewRanged(c.source(), HashUID, Options[*pod]{Name: "pods"})
+	inf, err := NewRanged(c.source(), HashUID, informer.Options[*pod]{Name: "pods"})
 	require.NoError(t, err)
 	parts := SplitHashes(4)
 	require.NoError(t, inf.AddRanges(parts[1]))
@@ -257,25 +293,19 @@ func TestImpossibleRangesAreErrors(t *testing.T) {
 	require.ErrorContains(t, inf.AddRanges(HashRange{parts[1].Last, math.MaxUint64}), "overlaps")
 	require.ErrorContains(t, inf.AddRanges(HashRange{2, 1}), "is empty")
 	require.ErrorContains(t, inf.AddRanges(parts[2], parts[2]), "overlaps")
-	assert.Len(t, inf.Health().Ranges, 1, "all or none")
+	assert.Len(t, inf.Health().Parts, 1, "all or none")
 	require.ErrorContains(t, inf.WaitForRanges(t.Context(), parts[2]), "add it with AddRanges")
-	require.ErrorContains(t, inf.AddNamespace("a", c.namespaced("a")), "NewNamespaced")
+	require.ErrorContains(t, inf.AddNamespace("a", c.source()), "NewNamespaced")
 	assert.False(t, inf.RemoveNamespace("a"))
-
-	other, err := New(c.source(), Options[*pod]{Name: "pods"})
-	require.NoError(t, err)
-	require.ErrorContains(t, other.AddRanges(parts[0]), `informer "pods": it does not read by ranges; use NewRanged`)
-	require.ErrorContains(t, other.WaitForRanges(t.Context(), parts[0]), "use NewRanged")
-	assert.False(t, other.RemoveRanges(parts[0]))
 }
 
-// Promise informer/14
+// Promise informer/sharding/13
 func TestWaitingInRanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		c.populate(20)
-		w := rangedWorld(t, c, HashUID, Options[*pod]{})
+		w := newPodWorld(t, c, HashUID, informer.Options[*pod]{})
 		w.run()
 		halves := SplitHashes(2)
 		p := c.set("a", "x", 1)
@@ -291,7 +321,7 @@ func TestWaitingInRanges(t *testing.T) {
 		err := w.inf.WaitForRanges(ctx, mine)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "boom", "it says why")
-		_, r := w.join(HandlerOptions{})
+		_, r := w.join(informer.HandlerOptions{})
 		assert.False(t, r.HasSynced())
 		require.ErrorContains(t, r.Unsynced(), "1 of 1 ranges of hashes are not listed yet, such as "+mine.String())
 		gone := make(chan error, 1)
@@ -322,23 +352,23 @@ func TestWaitingInRanges(t *testing.T) {
 // A server that begins to ignore the selector, or to honour it, makes no difference but
 // to the report: one line, each time.
 //
-// Promise informer/13
+// Promise informer/sharding/12
 func TestServerThatChangesItsMindAboutShardsIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		logs := &logged{}
+		logs := &syncedLog{}
 		c := newCluster()
 		c.gate = true
 		c.populate(300)
-		w := rangedWorld(t, c, HashUID, Options[*pod]{Logger: slog.New(slog.NewTextHandler(logs, nil))})
+		w := newPodWorld(t, c, HashUID, informer.Options[*pod]{Logger: slog.New(slog.NewTextHandler(logs, nil))})
 		half := SplitHashes(2)[0]
 		require.NoError(t, w.inf.AddRanges(half))
-		o, _ := w.join(HandlerOptions{})
+		o, _ := w.join(informer.HandlerOptions{})
 		w.run()
-		source := func() SourceHealth { return w.inf.Health().Sources[0] }
-		assert.Equal(t, FilteredByServer, source().FilteredBy)
+		source := func() informer.SourceHealth { return w.inf.Health().Sources[0] }
+		assert.Equal(t, informer.FilteredByServer, source().FilteredBy)
 		assert.Zero(t, source().Outside)
-		assert.Len(t, logs.take("the server filters by the shard selector"), 1)
+		assert.Equal(t, 1, logs.take("the server filters by the shard selector"))
 		for round := range 3 {
 			c.setGate(false)
 			w.disconnect(round == 1) // resumed, or listed again
@@ -346,9 +376,9 @@ func TestServerThatChangesItsMindAboutShardsIsReported(t *testing.T) {
 			c.populate(300)
 			synctest.Wait()
 			requireWithin(t, w, HashUID, []HashRange{half}, o)
-			assert.Equal(t, FilteredByClient, source().FilteredBy)
+			assert.Equal(t, informer.FilteredByClient, source().FilteredBy)
 			assert.Positive(t, source().Outside)
-			assert.Len(t, logs.take("the server ignores the shard selector"), 1)
+			assert.Equal(t, 1, logs.take("the server ignores the shard selector"))
 
 			c.setGate(true)
 			w.disconnect(round == 1)
@@ -359,8 +389,8 @@ func TestServerThatChangesItsMindAboutShardsIsReported(t *testing.T) {
 			c.populate(300)
 			synctest.Wait()
 			requireWithin(t, w, HashUID, []HashRange{half}, o)
-			assert.Equal(t, FilteredByServer, source().FilteredBy)
-			assert.Len(t, logs.take("the server filters by the shard selector"), 1)
+			assert.Equal(t, informer.FilteredByServer, source().FilteredBy)
+			assert.Equal(t, 1, logs.take("the server filters by the shard selector"))
 		}
 		w.stop()
 	})
@@ -380,12 +410,12 @@ func TestObjectMovesWithItsOwner(t *testing.T) {
 		}
 		c.set("a", "x", 1)
 		c.own("a", "x", owners[0])
-		w := rangedWorld(t, c, HashOwner, Options[*pod]{})
+		w := newPodWorld(t, c, HashOwner, informer.Options[*pod]{})
 		require.NoError(t, w.inf.AddRanges(halves[0]))
-		o, _ := w.join(HandlerOptions{})
+		o, _ := w.join(informer.HandlerOptions{})
 		w.run()
 		assert.Equal(t, []string{"Added a/x 1 InitialList"}, o.take())
-		assert.Equal(t, FilteredByClient, w.inf.Health().Sources[0].FilteredBy)
+		assert.Equal(t, informer.FilteredByClient, w.inf.Health().Sources[0].FilteredBy)
 		c.own("a", "x", owners[1])
 		synctest.Wait()
 		assert.Equal(t, []string{"Deleted a/x 1 Watch"}, o.take())
@@ -409,8 +439,8 @@ func TestObjectMovesWithItsOwner(t *testing.T) {
 // disconnects, fails and changes its mind. The observers check each event; in the end,
 // and whenever all is quiet, cache and views are the ranges exactly.
 //
-// Promise informer/12
-// Promise informer/13
+// Promise informer/sharding/11
+// Promise informer/sharding/12
 func TestRangesThatComeAndGoAtRandom(t *testing.T) {
 	t.Parallel()
 	for _, key := range []HashKey{HashUID, HashNamespace, HashOwner} {
@@ -427,7 +457,7 @@ func TestRangesThatComeAndGoAtRandom(t *testing.T) {
 func playRanges(t *testing.T, rnd *rand.Rand, key HashKey) {
 	c := newCluster()
 	c.gate = rnd.IntN(2) == 0
-	w := rangedWorld(t, c, key, Options[*pod]{})
+	w := newPodWorld(t, c, key, informer.Options[*pod]{})
 	parts := SplitHashes(1 + rnd.IntN(12))
 	owned := map[HashRange]bool{}
 	list := func() (all []HashRange) {
@@ -468,11 +498,11 @@ func playRanges(t *testing.T, rnd *rand.Rand, key HashKey) {
 		case n < 18:
 			w.setGate(rnd.IntN(2) == 0)
 		case n < 19 && len(observers) < 10:
-			o := observe(t, nil) // the cache may have gone back in the meantime
+			o := observe(t) // the cache may have gone back in the meantime
 			if rnd.IntN(2) == 0 {
-				o.each = func(Event[*pod]) { time.Sleep(100 * time.Millisecond) }
+				o.each = func(informer.Event[*pod]) { time.Sleep(100 * time.Millisecond) }
 			}
-			w.add(o, HandlerOptions{Bound: 1 + rnd.IntN(100)})
+			w.add(o, informer.HandlerOptions{Bound: 1 + rnd.IntN(100)})
 			observers = append(observers, o)
 		default:
 			time.Sleep(time.Duration(rnd.IntN(5000)) * time.Millisecond)

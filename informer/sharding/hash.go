@@ -1,4 +1,4 @@
-package informer
+package sharding
 
 import (
 	"cmp"
@@ -171,23 +171,4 @@ func (s hashSet) fraction() (sum float64) {
 		sum += (float64(r.Last-r.First) + 1) / (1 << 64)
 	}
 	return min(sum, 1)
-}
-
-// coverage is which objects of the collection the cache has, or would have if they
-// existed. It is replaced, never modified; nil is all.
-type coverage struct {
-	namespaces map[string]bool // of an informer of namespaces, else nil
-	key        HashKey
-	hashes     hashSet
-}
-
-// holds reports whether the cache has the object if it exists.
-func (c *coverage) holds(obj metav1.Object) bool {
-	switch {
-	case c == nil:
-		return true
-	case c.namespaces != nil:
-		return c.namespaces[obj.GetNamespace()]
-	}
-	return c.hashes.contains(c.key.Of(obj))
 }

@@ -1,4 +1,4 @@
-package informer
+package sharding
 
 import (
 	"log/slog"
@@ -8,46 +8,35 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// FilteredBy says what keeps the objects of other ranges out of the cache of an informer
-// of [NewRanged].
-type FilteredBy string
-
-const (
-	// FilteredByServer means: the server honours the shard selector.
-	FilteredByServer FilteredBy = "server"
-	// FilteredByClient means: the server ignores the selector, or cannot select by the
-	// [HashKey]. It sends all objects, and the informer drops those of other ranges.
-	FilteredByClient FilteredBy = "client"
-)
-
-// shardFilter selects the objects of the ranges of one informer, and finds out whether
+// filter selects the objects of the ranges of one informer, and finds out whether
 // the server does so too. The selector is always sent, and what arrives is always
 // compared with it, so nothing depends on the answer but what is reported.
-type shardFilter struct {
+type filter struct {
 	key HashKey
 	log *slog.Logger
 
-	outside atomic.Uint64              // objects that were received and dropped
-	by      atomic.Pointer[FilteredBy] // nil: not known yet
-	mu      sync.Mutex                 // guards all below, and changes of by
-	inside  map[uint64]struct{}        // hashes of objects received since the last one outside
+	outside atomic.Uint64                       // objects that were received and dropped
+	by      atomic.Pointer[informer.FilteredBy] // nil: not known yet
+	mu      sync.Mutex                          // guards all below, and changes of by
+	inside  map[uint64]struct{}                 // hashes of objects received since the last one outside
 }
 
-// newShardFilter returns a filter for ranges of hashes of key.
-func newShardFilter(key HashKey, log *slog.Logger) *shardFilter {
-	f := &shardFilter{key: key, log: log}
+// newFilter returns a filter for ranges of hashes of key.
+func newFilter(key HashKey) *filter {
+	f := &filter{key: key}
 	if key == HashOwner {
-		by := FilteredByClient
+		by := informer.FilteredByClient
 		f.by.Store(&by)
 	}
 	return f
 }
 
 // filteredBy returns what is known, or "".
-func (f *shardFilter) filteredBy() FilteredBy {
+func (f *filter) filteredBy() informer.FilteredBy {
 	if by := f.by.Load(); by != nil {
 		return *by
 	}
@@ -55,7 +44,7 @@ func (f *shardFilter) filteredBy() FilteredBy {
 }
 
 // shard returns what a request that begins now is to read.
-func (f *shardFilter) shard(set hashSet) reflector.Shard {
+func (f *filter) shard(set hashSet) reflector.Shard {
 	fraction := set.fraction()
 	return reflector.Shard{
 		Selector: set.selector(f.key),
@@ -72,21 +61,21 @@ func (f *shardFilter) shard(set hashSet) reflector.Shard {
 		},
 		Listed: func(stated bool) {
 			if stated {
-				f.become(FilteredByServer)
+				f.become(informer.FilteredByServer)
 			}
 		},
 	}
 }
 
 // noteOutside notes that the server has sent an object of another range.
-func (f *shardFilter) noteOutside() {
-	if f.filteredBy() == FilteredByClient && f.key == HashOwner {
+func (f *filter) noteOutside() {
+	if f.filteredBy() == informer.FilteredByClient && f.key == HashOwner {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.inside)
-	f.becomeLocked(FilteredByClient)
+	f.becomeLocked(informer.FilteredByClient)
 }
 
 // evidenceBits is how sure the filter is that the server filters, if the server does not
@@ -98,9 +87,9 @@ const evidenceBits = 30
 const maxEvidence = 4096
 
 // noteInside notes an object of the ranges, which are a fraction of all hashes.
-func (f *shardFilter) noteInside(hash uint64, fraction float64) {
+func (f *filter) noteInside(hash uint64, fraction float64) {
 	// Once the server is known to filter, an object costs this look.
-	if f.key == HashOwner || f.filteredBy() == FilteredByServer {
+	if f.key == HashOwner || f.filteredBy() == informer.FilteredByServer {
 		return
 	}
 	f.mu.Lock()
@@ -113,25 +102,25 @@ func (f *shardFilter) noteInside(hash uint64, fraction float64) {
 		f.inside[hash] = struct{}{}
 	}
 	if float64(len(f.inside))*-math.Log2(fraction) >= evidenceBits {
-		f.becomeLocked(FilteredByServer)
+		f.becomeLocked(informer.FilteredByServer)
 	}
 }
 
 // become notes who filters.
-func (f *shardFilter) become(by FilteredBy) {
+func (f *filter) become(by informer.FilteredBy) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.becomeLocked(by)
 }
 
 // becomeLocked notes who filters, and says so in one line if that is new.
-func (f *shardFilter) becomeLocked(by FilteredBy) {
+func (f *filter) becomeLocked(by informer.FilteredBy) {
 	if f.filteredBy() == by {
 		return
 	}
 	f.by.Store(&by)
 	f.inside = nil
-	if by == FilteredByClient {
+	if by == informer.FilteredByClient {
 		f.log.Warn("the server ignores the shard selector: it sends all objects, and this client drops those of other ranges; is its feature gate ShardedListAndWatch on?")
 		return
 	}

@@ -1,4 +1,4 @@
-package informer
+package sharding
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector"
@@ -37,26 +38,26 @@ func testFactoryReadsByRange(t *testing.T, gate bool, mode reflector.SyncMode) {
 	for i := range 60 {
 		require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("o-", i)}}))
 	}
-	f, err := NewFactory(server.Config(), FactoryOptions{ByRange: true, Reflector: reflector.Options{Sync: mode}})
+	f, err := NewFactory(server.Config(), informer.FactoryOptions{Reflector: reflector.Options{Sync: mode}})
 	require.NoError(t, err)
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	typed, err := For(f, ForOptions[*corev1.ConfigMap]{Resource: gvr})
+	typed, err := For(f, HashUID, informer.ForOptions[*corev1.ConfigMap]{Resource: gvr})
 	require.NoError(t, err)
-	meta, err := For(f, ForOptions[*metav1.PartialObjectMetadata]{Resource: gvr})
+	meta, err := For(f, HashUID, informer.ForOptions[*metav1.PartialObjectMetadata]{Resource: gvr})
 	require.NoError(t, err)
-	whole, err := For(f, ForOptions[*corev1.ConfigMap]{Resource: gvr, Whole: true})
+	whole, err := informer.For(f.Factory, informer.ForOptions[*corev1.ConfigMap]{Resource: gvr})
 	require.NoError(t, err)
 	parts := SplitHashes(4)
 	require.NoError(t, f.AddRanges(parts[0], parts[1]))
 	f.Start(t.Context())
 	require.NoError(t, f.WaitForRanges(t.Context()))
-	late, err := For(f, ForOptions[*unstructured.Unstructured]{Resource: gvr})
+	late, err := For(f, HashUID, informer.ForOptions[*unstructured.Unstructured]{Resource: gvr})
 	require.NoError(t, err)
 	require.NoError(t, f.AddRanges(parts[3]))
 	require.NoError(t, f.WaitForRanges(t.Context(), parts[3]))
 	assert.True(t, f.RemoveRanges(parts[0]))
 	assert.False(t, f.RemoveRanges(parts[0]))
-	require.NoError(t, WaitForSync(t.Context(), whole, late))
+	require.NoError(t, informer.WaitForSync(t.Context(), whole, late))
 	check := func() {
 		t.Helper()
 		synctest.Wait()
@@ -71,7 +72,7 @@ func testFactoryReadsByRange(t *testing.T, gate bool, mode reflector.SyncMode) {
 		assert.Equal(t, want, versionsOf(late))
 	}
 	check()
-	by := map[bool]FilteredBy{true: FilteredByServer, false: FilteredByClient}
+	by := map[bool]informer.FilteredBy{true: informer.FilteredByServer, false: informer.FilteredByClient}
 	for range 3 {
 		assert.Equal(t, by[gate], typed.Health().Sources[0].FilteredBy)
 		gate = !gate
@@ -86,11 +87,11 @@ func testFactoryReadsByRange(t *testing.T, gate bool, mode reflector.SyncMode) {
 		check()
 	}
 	require.NoError(t, f.Shutdown(t.Context()))
-	require.ErrorIs(t, f.AddRanges(parts[0]), ErrStopped)
+	require.ErrorIs(t, f.AddRanges(parts[0]), informer.ErrStopped)
 }
 
 // versionsOf returns the names and versions in a cache.
-func versionsOf[T Object](inf Cache[T]) map[string]string {
+func versionsOf[T informer.Object](inf Cache[T]) map[string]string {
 	m := map[string]string{}
 	for obj := range inf.Snapshot().All() {
 		m[object.KeyOf(obj).Name] = obj.GetResourceVersion()
@@ -101,26 +102,34 @@ func versionsOf[T Object](inf Cache[T]) map[string]string {
 func TestImpossibleRangesOfAFactoryAreErrors(t *testing.T) {
 	t.Parallel()
 	server := informertest.Start(t, informertest.Options{})
-	_, err := NewFactory(server.Config(), FactoryOptions{ByRange: true, Namespaces: []string{"a"}})
-	require.ErrorContains(t, err, "set one of the two")
-	f, err := NewFactory(server.Config(), FactoryOptions{})
+	options := informer.ForOptions[*corev1.ConfigMap]{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
+	f, err := NewFactory(server.Config(), informer.FactoryOptions{Namespaces: []string{"a"}})
+	require.NoError(t, err)
+	_, err = For(f, HashUID, options)
+	require.ErrorContains(t, err, "cannot be combined")
+	f, err = NewFactory(server.Config(), informer.FactoryOptions{})
 	require.NoError(t, err)
 	parts := SplitHashes(2)
-	require.ErrorContains(t, f.AddRanges(parts[0]), "FactoryOptions.ByRange")
-	require.ErrorContains(t, f.WaitForRanges(t.Context()), "FactoryOptions.ByRange")
-	assert.False(t, f.RemoveRanges(parts[0]))
-	f, err = NewFactory(server.Config(), FactoryOptions{ByRange: true})
-	require.NoError(t, err)
 	require.NoError(t, f.AddRanges(parts[0]))
 	require.ErrorContains(t, f.AddRanges(parts...), "overlaps")
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	selector := newHashSet(parts[:1]).selector(HashUID)
-	_, err = For(f, ForOptions[*corev1.ConfigMap]{Resource: gvr, ShardSelector: selector})
-	require.ErrorContains(t, err, "ShardSelector")
-	_, err = For(f, ForOptions[*corev1.ConfigMap]{Resource: gvr, HashKey: 9})
+	_, err = For(f, 9, options)
 	require.ErrorContains(t, err, "unknown HashKey")
-	inf, err := For(f, ForOptions[*corev1.ConfigMap]{Resource: gvr, HashKey: HashOwner})
+	_, err = For(nil, HashUID, options)
+	require.ErrorContains(t, err, "the factory is nil")
+	inf, err := For(f, HashOwner, options)
 	require.NoError(t, err)
 	assert.Equal(t, "configmaps/HashOwner", inf.Name())
-	assert.Equal(t, []RangeHealth{{Range: parts[0]}}, inf.Health().Ranges)
+	assert.Equal(t, []informer.PartHealth{{Name: parts[0].String()}}, inf.Health().Parts)
+	other, err := For(f, HashUID, options)
+	require.NoError(t, err)
+	assert.NotEqual(t, inf.Done(), other.Done())
+	again, err := For(f, HashUID, options)
+	require.NoError(t, err)
+	assert.Equal(t, again.Done(), other.Done())
+	again.Release()
+	require.NoError(t, f.AddRanges(parts[1]))
+	assert.Len(t, other.Health().Parts, 2)
+	other.Release()
+	inf.Release()
+	assert.Empty(t, f.ranged)
 }
