@@ -314,11 +314,11 @@ func TestAddIndexersAddsAllOrNone(t *testing.T) {
 func TestConstructorsRefuseNil(t *testing.T) {
 	t.Parallel()
 	for want, construct := range map[string]func(){
-		"clientgo: NewIndexer needs a store: an indexer.Indexer, or Indexer() of an informer": func() { clientgo.NewIndexer[*corev1.Pod](nil) },
-		"clientgo: FromInformer needs an informer, from informer.New or informer.For":         func() { clientgo.FromInformer[*corev1.Pod](nil, 0) },
-		"clientgo: FromQueue needs a queue, from workqueue.NewRateLimiting":                   func() { clientgo.FromQueue[string](nil) },
-		"clientgo: NewView needs the indexer of an informer, GetIndexer()":                    func() { clientgo.NewView[*corev1.Pod](nil, corev1.Resource("pods")) },
-		"clientgo: NewSource needs a ListerWatcher, for example a cache.ListWatch":            func() { clientgo.NewSource[*corev1.Pod](nil) },
+		"clientgo: NewIndexer needs a store: an indexer.Indexer or an informer":       func() { clientgo.NewIndexer[*corev1.Pod](nil) },
+		"clientgo: FromInformer needs an informer, from informer.New or informer.For": func() { clientgo.FromInformer[*corev1.Pod](nil, 0) },
+		"clientgo: FromQueue needs a queue, from workqueue.NewRateLimiting":           func() { clientgo.FromQueue[string](nil) },
+		"clientgo: NewView needs the indexer of an informer, GetIndexer()":            func() { clientgo.NewView[*corev1.Pod](nil, corev1.Resource("pods")) },
+		"clientgo: NewSource needs a ListerWatcher, for example a cache.ListWatch":    func() { clientgo.NewSource[*corev1.Pod](nil) },
 	} {
 		assert.PanicsWithValue(t, want, construct)
 	}
