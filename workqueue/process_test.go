@@ -491,8 +491,11 @@ func TestItemThatEndsWithTheStopTimeoutHasEnded(t *testing.T) {
 			p.q.Add("a")
 			synctest.Wait()
 			p.stop()
-			running := p.q.Stats().Running
-			assert.Equal(t, running > 0, p.err != nil, "%d are running: %v", running, p.err)
+			if p.err == nil {
+				assert.Zero(t, p.q.Stats().Running)
+			} else { // it was, when the timeout ended
+				assert.ErrorIs(t, p.err, workqueue.ErrStopTimeout)
+			}
 		})
 	}
 }
