@@ -41,13 +41,13 @@ func TestSizeCountsNoTestsAndNoOtherFolders(t *testing.T) {
 
 func TestBudgetIsExceededByEachCount(t *testing.T) {
 	t.Parallel()
-	b := budget{name: "p", lines: 10, files: 2, exported: 3}
+	b := budget{name: "p", most: size{10, 2, 3}}
 	for s, want := range map[size]bool{{10, 2, 3}: true, {11, 2, 3}: false, {10, 3, 3}: false, {10, 2, 4}: false} {
 		if got := b.report(s); got != want {
 			t.Errorf("%+v: %v", s, got)
 		}
 	}
-	if !(budget{name: "p", lines: 10}).report(size{1, 100, 100}) {
+	if !(budget{name: "p", most: size{lines: 10}}).report(size{1, 100, 100}) {
 		t.Error("no limit is no budget")
 	}
 }
