@@ -23,7 +23,7 @@ const (
 	// moves less than the size does with releases of Go and of Kubernetes.
 	maxShare = 0.55
 	// Each module that a program needs is one more to keep up to date.
-	maxModules = 26
+	maxModules = 27
 )
 
 // footprint is what a program brings with it.
@@ -49,7 +49,7 @@ func TestLibraryStaysSmallToDependOn(t *testing.T) {
 	assert.LessOrEqual(t, len(ours.modules), maxModules, "more modules are needed: %v", ours.modules)
 	assert.Less(t, len(ours.modules), len(theirs.modules))
 	for _, m := range ours.modules {
-		assert.Contains(t, append(theirs.modules, "golang.org/x/time"), m, "a module that client-go does not need")
+		assert.Contains(t, append(theirs.modules, "golang.org/x/time", "github.com/go-json-experiment/json"), m, "a module that client-go does not need")
 	}
 
 	if *update {
