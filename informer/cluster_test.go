@@ -94,16 +94,6 @@ func (c *cluster) set(ns, name string, n int) *pod {
 	return c.write(watch.Added, p)
 }
 
-// own makes the object with that UID the controlling owner of a pod, which must exist.
-func (c *cluster) own(ns, name string, owner types.UID) *pod {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.objs[types.NamespacedName{Namespace: ns, Name: name}].DeepCopy()
-	yes := true
-	p.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: &yes}}
-	return c.write(watch.Modified, p)
-}
-
 // remove deletes the pod ns/name; it returns nil if there is none.
 func (c *cluster) remove(ns, name string) *pod {
 	c.mu.Lock()

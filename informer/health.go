@@ -59,6 +59,7 @@ type SourceHealth struct {
 // FilteredBy says who filters; see [SourceHealth].
 type FilteredBy string
 
+// The ways in which the objects of a part are selected.
 const (
 	FilteredByServer FilteredBy = "server"
 	FilteredByClient FilteredBy = "client"

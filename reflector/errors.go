@@ -18,21 +18,21 @@ import (
 type ErrorClass string
 
 const (
-	// ClassRefused: nothing listens at the server's address.
+	// ClassRefused is that nothing listens at the server's address.
 	ClassRefused ErrorClass = "refused"
-	// ClassUnauthorized: 401, the credentials are missing, wrong or expired.
+	// ClassUnauthorized is a 401: the credentials are missing, wrong or expired.
 	ClassUnauthorized ErrorClass = "unauthorized"
-	// ClassForbidden: 403, a role is missing.
+	// ClassForbidden is a 403: a role is missing.
 	ClassForbidden ErrorClass = "forbidden"
-	// ClassNotFound: 404, the server does not know the resource (yet).
+	// ClassNotFound is a 404: the server does not know the resource (yet).
 	ClassNotFound ErrorClass = "not found"
-	// ClassExpired: 410, the resourceVersion has been compacted away.
+	// ClassExpired is a 410: the resourceVersion has been compacted away.
 	ClassExpired ErrorClass = "expired"
-	// ClassServer: 5xx.
+	// ClassServer is a 5xx.
 	ClassServer ErrorClass = "server error"
-	// ClassDecode: the answer or an object in it could not be decoded.
+	// ClassDecode is that the answer, or an object in it, could not be decoded.
 	ClassDecode ErrorClass = "decode"
-	// ClassTransform: a transform returned an error or panicked.
+	// ClassTransform is that a transform returned an error or panicked.
 	ClassTransform ErrorClass = "transform"
 )
 

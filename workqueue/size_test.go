@@ -11,7 +11,7 @@ import (
 // The sizes that the package documentation states.
 func TestMemoryPerItemAndPerQueue(t *testing.T) {
 	t.Parallel()
-	type key struct{ namespace, name string }
+	type key [2]string // a namespace and a name
 	if bits.UintSize == 64 {
 		assert.EqualValues(t, 80, unsafe.Sizeof(entry[key]{}))
 	}

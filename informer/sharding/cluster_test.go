@@ -135,25 +135,6 @@ func (c *cluster) fail(err error) {
 	c.listErr = err
 }
 
-// blur makes the pod ns/name unreadable, whether it exists or not.
-func (c *cluster) blur(ns, name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unreadable[types.NamespacedName{Namespace: ns, Name: name}] = true
-}
-
-// mend writes the unreadable pods again, readable.
-func (c *cluster) mend() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key := range c.unreadable {
-		if p, ok := c.objs[key]; ok {
-			c.write(watch.Modified, p)
-		}
-	}
-	clear(c.unreadable)
-}
-
 // unreadableError returns why p cannot be read, or nil. It is called with mu held.
 func (c *cluster) unreadableError(p *pod) error {
 	key := object.KeyOf(p)
@@ -173,22 +154,6 @@ func (c *cluster) exists(uid types.UID) bool {
 		}
 	}
 	return false
-}
-
-func (c *cluster) get(key types.NamespacedName) *pod {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.objs[key]
-}
-
-func (c *cluster) state() map[types.NamespacedName]string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := map[types.NamespacedName]string{}
-	for k, p := range c.objs {
-		m[k] = p.ResourceVersion
-	}
-	return m
 }
 
 // source reads one namespace, or all.

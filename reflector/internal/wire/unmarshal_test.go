@@ -136,9 +136,9 @@ type oddTags struct {
 	TextBool     *bool             `json:"textBool,omitempty,string"`
 	Skipped      string            `json:"-"`
 	NoTag        string
-	Space        string `json:"a b"`
-	Dotted       string `json:"a.b/c-d$"`
-	private      string
+	Space        string               `json:"a b"`
+	Dotted       string               `json:"a.b/c-d$"`
+	private      string               //nolint:unused // decoders leave it alone
 	Bytes        []byte               `json:"bytes"`
 	Array        [2]int               `json:"array"`
 	ByteArray    [3]byte              `json:"byteArray"`
@@ -213,9 +213,9 @@ type withInterface struct {
 // otherTags has options that only json/v2 knows.
 type otherTags struct {
 	Embed   map[string]string `json:",embed"`
-	Unknown string            `json:"unknownOption,foo"`
+	Unknown string            `json:"unknownOption,foo"` //nolint:staticcheck // on purpose
 	Number  json.Number       `json:"number"`
-	Dash    string            `json:"-,"`
+	Dash    string            `json:"-,"` //nolint:staticcheck // on purpose
 	Case    string            `json:"case,case:ignore"`
 	Time    time.Time         `json:"time,format:DateOnly"`
 }
@@ -235,8 +235,8 @@ type wrapsMethod struct {
 // ofTwoMethods embeds two types with methods, so that it has none.
 type ofTwoMethods struct {
 	metav1.Time
-	methodical
-	Name string `json:"name"`
+	methodical        //nolint:unused // for its method
+	Name       string `json:"name"`
 }
 
 // privatePointer cannot be decoded into by any decoder.

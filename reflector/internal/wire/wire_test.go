@@ -404,13 +404,3 @@ func ambiguous(data []byte, names ...string) bool {
 	}
 	return bytes.ContainsAny(data, `\ſK`)
 }
-
-// endless never stops.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	return len(p), nil
-}

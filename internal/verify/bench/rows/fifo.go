@@ -47,7 +47,6 @@ type fifos struct {
 
 var (
 	batchFIFOs = fifos{clientGo + " RealFIFO", newOursInOrder, newRealFIFO}
-	deltaFIFOs = fifos{clientGo + " DeltaFIFO", newOursByObject, newDeltaFIFO}
 )
 
 func compareFIFOs(work, does string, per int, want bench.Target, f fifos, subject func(fifo) bench.Subject) bench.Row {
@@ -178,24 +177,6 @@ func (f realFIFO) Pop() (n int) {
 		return nil
 	}, func(obj any, _ bool) error {
 		count(obj.(cache.Deltas)[0])
-		return nil
-	}))
-	return n
-}
-
-// deltaFIFO is client-go's classic one.
-type deltaFIFO struct{ q *cache.DeltaFIFO }
-
-func newDeltaFIFO() fifo {
-	return deltaFIFO{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{EmitDeltaTypeReplaced: true})}
-}
-
-func (f deltaFIFO) Update(p *corev1.Pod)     { check(f.q.Update(p)) }
-func (f deltaFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(anys(ps), "1")) }
-
-func (f deltaFIFO) Pop() (n int) {
-	_ = must(f.q.Pop(func(obj any, _ bool) error {
-		n = len(obj.(cache.Deltas))
 		return nil
 	}))
 	return n
