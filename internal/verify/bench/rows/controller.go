@@ -9,7 +9,7 @@ import (
 	"github.com/informerkit/informerkit/internal/verify/bench"
 )
 
-// controllerArea is the table that targets are set by: what somebody who runs a
+// controllerArea is the table that targets are set by: what the operator of a
 // controller feels. A structure of our own has to show in it.
 const controllerArea = "what a controller does"
 
