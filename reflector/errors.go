@@ -49,11 +49,9 @@ const (
 	// 429, and any other 4xx.
 	classThrottled ErrorClass = "throttled"
 	classRejected  ErrorClass = "rejected"
-	// The answer is not that of an API server (HTML, for one), or of another kind than T,
-	// or ignores the shard selector.
-	classNotAPI     ErrorClass = "not an API server"
-	classWrongKind  ErrorClass = "wrong kind"
-	classNotSharded ErrorClass = "not sharded"
+	// The answer is not that of an API server (HTML, for one), or of another kind than T.
+	classNotAPI    ErrorClass = "not an API server"
+	classWrongKind ErrorClass = "wrong kind"
 	// The bookmark that ends the initial events did not come.
 	classNoBookmark ErrorClass = "no bookmark"
 	// A watch was silent, or open, for too long.
@@ -106,7 +104,6 @@ func Classify(err error) ErrorClass {
 		own    classified
 		decode *wire.DecodeError
 		notAPI *wire.NotAPIError
-		shard  *wire.ShardError
 		kind   *wire.WrongKindError
 		status apierrors.APIStatus
 	)
@@ -123,8 +120,6 @@ func Classify(err error) ErrorClass {
 		return classNotAPI
 	case errors.As(err, &kind):
 		return classWrongKind
-	case errors.As(err, &shard):
-		return classNotSharded
 	case errors.As(err, &decode):
 		return ClassDecode
 	case wire.IsRefused(err):

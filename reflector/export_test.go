@@ -11,7 +11,6 @@ const (
 	ClassRejected              = classRejected
 	ClassNotAPI                = classNotAPI
 	ClassWrongKind             = classWrongKind
-	ClassNotSharded            = classNotSharded
 	ClassNoBookmark            = classNoBookmark
 	ClassIdle                  = classIdle
 	ClassClosed                = classClosed

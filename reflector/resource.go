@@ -37,17 +37,6 @@ type ResourceOptions struct {
 	// --field-selector; empty selects everything.
 	LabelSelector string
 	FieldSelector string
-	// ShardSelector, if not empty, reads one part of the collection, of which
-	// other replicas read the others:
-	//
-	//	shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')
-	//
-	// See [metav1.ListOptions]. The server needs the feature gate
-	// ShardedListAndWatch. One that ignores the selector is an error of
-	// class "not sharded", not a full cache: each object that arrives is compared
-	// with the selector, and a list of a built-in type T must say that it is the
-	// shard. (Servers do not say so of custom resources and of watches.)
-	ShardSelector string
 	// Kind is the kind of the objects, for a T that does not say it. Generated
 	// types such as *corev1.Pod do, by their name; a struct of your own does not.
 	// A collection of another kind is then an error of class "wrong kind", instead
@@ -70,7 +59,7 @@ type ResourceOptions struct {
 func (o *ResourceOptions) Selector() string {
 	var parts []string
 	for _, p := range []struct{ name, selector string }{
-		{"labels ", o.LabelSelector}, {"fields ", o.FieldSelector}, {"shard ", o.ShardSelector},
+		{"labels ", o.LabelSelector}, {"fields ", o.FieldSelector},
 	} {
 		if p.selector != "" {
 			parts = append(parts, p.name+p.selector)
@@ -101,7 +90,6 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 		Namespace:     opts.Namespace,
 		LabelSelector: opts.LabelSelector,
 		FieldSelector: opts.FieldSelector,
-		ShardSelector: opts.ShardSelector,
 		Kind:          opts.Kind,
 		Encoding:      wire.Encoding(opts.Encoding),
 		MaxObjectSize: opts.MaxObjectSize,

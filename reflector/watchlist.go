@@ -54,7 +54,7 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 	// WatchList or failed at it.
 	refused := false
 	switch end.class {
-	case ClassRefused, classThrottled, classTLS, ClassUnauthorized, ClassNotFound, classNotAPI, classNotSharded, classWrongKind, classSink, ClassExpired:
+	case ClassRefused, classThrottled, classTLS, ClassUnauthorized, ClassNotFound, classNotAPI, classWrongKind, classSink, ClassExpired:
 		// A LIST would fare no better.
 		return nil, end, false
 	case classNetwork, classClosed, classTimeout, ClassDecode, classFuture, ClassServer:

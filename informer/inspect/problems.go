@@ -104,7 +104,6 @@ var causes = map[reflector.ErrorClass]struct{ cause, remedy string }{
 	"rejected":                  {"the server rejects the request (4xx)", "Correct the selectors and the options of the request."},
 	"not an API server":         {"what answers is not an API server", "Correct the address of the server; look for a proxy or a login page in between."},
 	"wrong kind":                {"the server sends objects of another kind", "Make the Go type and the resource agree."},
-	"not sharded":               {"the server ignores the shard selector", "Enable ShardedListAndWatch at the server, or remove the selector."},
 	reflector.ClassDecode:       {"the answer of the server cannot be decoded", "Make the Go type and the resource agree; the error is in the log."},
 	reflector.ClassTransform:    {"the Transform function fails", "Correct the Transform function; the error is in the log."},
 	"no bookmark":               {"the server does not end its initial events with a bookmark", "None: the collection is listed instead."},

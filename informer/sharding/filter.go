@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/reflector"
 )
 
 // filter selects the objects of the ranges of one informer, and finds out whether
@@ -44,12 +43,12 @@ func (f *filter) filteredBy() informer.FilteredBy {
 }
 
 // shard returns what a request that begins now is to read.
-func (f *filter) shard(set hashSet) reflector.Shard {
+func (f *filter) shard(set hashSet) shard {
 	fraction := set.fraction()
-	return reflector.Shard{
-		Selector: set.selector(f.key),
-		Moves:    f.key == HashOwner,
-		Holds: func(obj metav1.Object) bool {
+	return shard{
+		selector: set.selector(f.key),
+		moves:    f.key == HashOwner,
+		holds: func(obj metav1.Object) bool {
 			hash := f.key.Of(obj)
 			if !set.contains(hash) {
 				f.outside.Add(1)
@@ -59,7 +58,7 @@ func (f *filter) shard(set hashSet) reflector.Shard {
 			f.noteInside(hash, fraction)
 			return true
 		},
-		Listed: func(stated bool) {
+		listed: func(stated bool) {
 			if stated {
 				f.become(informer.FilteredByServer)
 			}

@@ -49,8 +49,8 @@ func NewRanged[T informer.Object](lw reflector.ListerWatcher[T], key HashKey, op
 	}
 	f := newFilter(key)
 	s := newSelection(f)
-	selected, err := informer.NewSelected(s, func(source any) reflector.ListerWatcher[T] {
-		return reflector.Sharded(lw, func() reflector.Shard { return f.shard(source.(*reading).load()) })
+	selected, err := informer.NewSelected(s, func(what any) reflector.ListerWatcher[T] {
+		return &source[T]{lw, func() shard { return f.shard(what.(*reading).load()) }}
 	}, opts)
 	if err != nil {
 		return nil, err

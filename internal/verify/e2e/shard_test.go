@@ -13,13 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/internal/verify/e2e/controlplane"
 	"github.com/informerkit/informerkit/reflector"
-)
-
-const (
-	lowerHalf = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
-	upperHalf = "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')"
 )
 
 // shardedCollections creates 40 ConfigMaps and 40 custom resources, and returns
@@ -46,33 +42,25 @@ func shardedCollections(t *testing.T, cp *controlplane.ControlPlane) schema.Grou
 	return gvr
 }
 
-// testShards reads both halves of a collection and checks that they are disjoint
-// and together the whole; or that the server is found to ignore the selector.
-func testShards[T reflector.Object](t *testing.T, cp *controlplane.ControlPlane, gvr schema.GroupVersionResource, mode reflector.SyncMode, served bool) {
+// testShards reads both halves of a collection, each by its selector, and checks that they
+// are disjoint and together the whole, whether or not the server filters.
+func testShards[T reflector.Object](t *testing.T, cp *controlplane.ControlPlane, gvr schema.GroupVersionResource, mode reflector.SyncMode) {
 	t.Helper()
 	all := map[string]int{}
-	for _, selector := range []string{lowerHalf, upperHalf} {
-		lw, err := reflector.NewResource[T](cp.Config(), gvr, reflector.ResourceOptions{Namespace: "default", ShardSelector: selector})
+	for _, half := range sharding.SplitHashes(2) {
+		whole, err := reflector.NewResource[T](cp.Config(), gvr, reflector.ResourceOptions{Namespace: "default"})
 		require.NoError(t, err)
 		note, wait := states()
-		_, sink := startReflector(t, lw, reflector.Options{Sync: mode, OnStateChange: note})
-		if !served {
-			h := wait(t, "no failure was reported", func(h reflector.Health) bool { return h.State == reflector.StateDegraded })
-			assert.Equal(t, reflector.ErrorClass("not sharded"), h.LastErrorClass, "%v", h.LastError)
-			assert.False(t, h.Synced)
-			continue
-		}
+		_, sink := startReflector(t, sharding.Source(whole, sharding.HashUID, half), reflector.Options{Sync: mode, OnStateChange: note})
 		h := wait(t, "it did not sync", func(h reflector.Health) bool { return h.Synced })
 		assert.NoError(t, h.LastError)
 		for key := range sink.versions() {
 			all[key.Name]++
 		}
 	}
-	if served {
-		assert.Len(t, all, 40)
-		for name, times := range all {
-			assert.Equal(t, 1, times, name)
-		}
+	assert.Len(t, all, 40)
+	for name, times := range all {
+		assert.Equal(t, 1, times, name)
 	}
 }
 
@@ -82,14 +70,14 @@ func TestShardsOfACollection(t *testing.T) {
 			cp := dedicated(t, controlplane.Options{FeatureGates: map[string]bool{"ShardedListAndWatch": on}})
 			gvr := shardedCollections(t, cp)
 			for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncWatchList} {
-				t.Run("typed "+string(mode), func(t *testing.T) { testShards[*corev1.ConfigMap](t, cp, configMapResource, mode, on) })
+				t.Run("typed "+string(mode), func(t *testing.T) { testShards[*corev1.ConfigMap](t, cp, configMapResource, mode) })
 				t.Run("unstructured "+string(mode), func(t *testing.T) {
-					testShards[*unstructured.Unstructured](t, cp, configMapResource, mode, on)
+					testShards[*unstructured.Unstructured](t, cp, configMapResource, mode)
 				})
 				t.Run("metadata "+string(mode), func(t *testing.T) {
-					testShards[*metav1.PartialObjectMetadata](t, cp, configMapResource, mode, on)
+					testShards[*metav1.PartialObjectMetadata](t, cp, configMapResource, mode)
 				})
-				t.Run("custom "+string(mode), func(t *testing.T) { testShards[*unstructured.Unstructured](t, cp, gvr, mode, on) })
+				t.Run("custom "+string(mode), func(t *testing.T) { testShards[*unstructured.Unstructured](t, cp, gvr, mode) })
 			}
 			t.Run("ranges", func(t *testing.T) { testRanges(t, cp, on) })
 		})

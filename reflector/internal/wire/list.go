@@ -18,7 +18,7 @@ import (
 //
 //	a goroutine        all cores        the caller, which has sent the request
 //	body ▶ read ─add─▶ pipeline ─take─▶ guarded ─▶ each
-//	       envelope    decode           kind, shard
+//	       envelope    decode           kind
 //
 // Four things can end it: the body, an error in the body, an error of each, and ctx.
 // Whichever comes first, both sides have ended when List returns.
@@ -45,11 +45,6 @@ func (r *Resource[T]) List(ctx context.Context, req Request, each func(Event[T])
 		if err := r.codec.verdict(&kinds, false); err != nil {
 			return err
 		}
-		if ev.Err == nil && ev.Known == nil { // what is in the sink already is in the shard
-			if err := r.shard.checkObject(r.opts.ShardSelector, ev.Object); err != nil {
-				return err
-			}
-		}
 		// Remembered, since it comes back through the pipeline and must not be wrapped
 		// as an error of the answer.
 		callback = each(ev)
@@ -65,9 +60,6 @@ func (r *Resource[T]) List(ctx context.Context, req Request, each func(Event[T])
 	err = a.items.each(ctx, func() error { return a.read(resp.Body) }, unblock, guarded)
 	if err == nil {
 		err = r.codec.verdict(&kinds, true)
-	}
-	if err == nil {
-		err = r.shard.checkList(r.opts.ShardSelector, a.meta.ShardInfo, r.codec.protobuf() && !r.codec.metadataOnly)
 	}
 	switch {
 	case callback != nil:
@@ -91,11 +83,8 @@ func bodyError(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.As(err, &status) || IsNetwork(err) {
 		return err
 	}
-	var (
-		shard *ShardError
-		kind  *WrongKindError
-	)
-	if errors.As(err, &shard) || errors.As(err, &kind) {
+	var kind *WrongKindError
+	if errors.As(err, &kind) {
 		return err
 	}
 	return &DecodeError{err}

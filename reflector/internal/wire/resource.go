@@ -46,7 +46,6 @@ const (
 type Options struct {
 	Namespace                    string
 	LabelSelector, FieldSelector string
-	ShardSelector                string
 	Kind                         string
 	Encoding                     Encoding
 	MaxObjectSize                int
@@ -82,13 +81,8 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts Optio
 	if err := codec.configure(opts); err != nil {
 		return nil, err
 	}
-	// From here on every error is about the selector, the encoding or the config.
+	// From here on every error is about the encoding or the config.
 	r := &Resource[T]{codec: codec, gvr: gvr, opts: opts}
-	if opts.ShardSelector != "" {
-		if r.shard, err = parseShard(opts.ShardSelector); err != nil {
-			return nil, fmt.Errorf("reflector: shard selector %q: %w", opts.ShardSelector, err)
-		}
-	}
 	if r.listAccept, r.watchAccept, err = accept(codec, opts.Encoding); err != nil {
 		return nil, err
 	}
@@ -220,7 +214,6 @@ type Resource[T Object] struct {
 	codec                   *codec[T]
 	gvr                     schema.GroupVersionResource
 	opts                    Options
-	shard                   *shard // nil for all of the collection
 	client                  *http.Client
 	url                     *url.URL
 	listAccept, watchAccept string
@@ -235,7 +228,7 @@ func (r *Resource[T]) Metadata() (*Resource[*metav1.PartialObjectMetadata], erro
 		return nil, err
 	}
 	codec.limit = r.codec.limit
-	out := &Resource[*metav1.PartialObjectMetadata]{codec: codec, gvr: r.gvr, opts: r.opts, shard: r.shard, client: r.client, url: r.url}
+	out := &Resource[*metav1.PartialObjectMetadata]{codec: codec, gvr: r.gvr, opts: r.opts, client: r.client, url: r.url}
 	// Metadata has protobuf also where the objects have only JSON, as custom resources.
 	out.listAccept, out.watchAccept, err = accept(codec, r.opts.Encoding)
 	return out, err
@@ -262,7 +255,7 @@ func (r *Resource[T]) Namespace() string { return r.opts.Namespace }
 // JSON or protobuf. The caller closes the body; ctx must live as long. It does not
 // retry: the reflector paces all requests, and must see each failure.
 func (r *Resource[T]) get(ctx context.Context, req Request, accept string) (*http.Response, error) {
-	query, err := r.query(ctx, req.ListOptions)
+	query, err := r.query(req.ListOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -324,18 +317,11 @@ func (b *reportingBody) Read(p []byte) (int, error) {
 }
 
 // query encodes all options, those included that later versions of ListOptions may
-// have, with the selectors of the source added. A shard selector of the request must be
-// that of the source, because objects are checked against the source's, unless the caller
-// checks them; see WithAnyShard.
-func (r *Resource[T]) query(ctx context.Context, o metav1.ListOptions) (url.Values, error) {
-	shard, err := r.requestShard(ctx, o.ShardSelector)
-	if err != nil {
-		return nil, err
-	}
+// have, with the selectors of the source added.
+func (r *Resource[T]) query(o metav1.ListOptions) (url.Values, error) {
 	// The server combines the requirements of a selector with AND.
 	o.LabelSelector = both(r.opts.LabelSelector, o.LabelSelector)
 	o.FieldSelector = both(r.opts.FieldSelector, o.FieldSelector)
-	o.ShardSelector = shard
 	q, err := queryparams.Convert(&o)
 	if err != nil {
 		return nil, err

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Watch starts one WATCH request. It returns when the server has answered with a
@@ -123,11 +121,6 @@ func (s *Stream[T]) Next() (Event[T], error) {
 	ev, err := s.event()
 	if err == nil && s.kinds != nil {
 		err = s.count(ev)
-	}
-	// A server that ignores the selector sends objects of all shards, and nothing else
-	// shows it.
-	if err == nil && s.r.shard != nil && ev.Err == nil && !object.IsNil(ev.Object) {
-		err = s.r.shard.checkObject(s.r.opts.ShardSelector, ev.Object)
 	}
 	if err == nil {
 		return ev, nil

@@ -1,4 +1,4 @@
-package reflector_test
+package sharding
 
 import (
 	"context"
@@ -25,6 +25,8 @@ type (
 		err error
 	}
 )
+
+const lowerHalf = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
 
 // fixedSource answers each list and watch alike, and notes the options.
 type fixedSource struct {
@@ -63,18 +65,18 @@ func (s *fixedStream) Next() (ev configMapEvent, err error) {
 func (*fixedStream) Close() error { return nil }
 
 // named returns an object; those whose names begin with "in" are in the part of these tests.
-func named(name, rv string) *corev1.ConfigMap {
+func namedConfigMap(name, rv string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: rv}}
 }
 
-func partOf(s *fixedSource, change func(*reflector.Shard)) reflector.ListerWatcher[*corev1.ConfigMap] {
-	return reflector.Sharded(s, func() reflector.Shard {
-		sh := reflector.Shard{Selector: lowerHalf, Holds: func(obj metav1.Object) bool { return strings.HasPrefix(obj.GetName(), "in") }}
+func partOf(s *fixedSource, change func(*shard)) reflector.ListerWatcher[*corev1.ConfigMap] {
+	return &source[*corev1.ConfigMap]{s, func() shard {
+		sh := shard{selector: lowerHalf, holds: func(obj metav1.Object) bool { return strings.HasPrefix(obj.GetName(), "in") }}
 		if change != nil {
 			change(&sh)
 		}
 		return sh
-	})
+	}}
 }
 
 // unreadable returns the error of an object of which the identity is known as far as uid is not empty.
@@ -85,7 +87,7 @@ func unreadable(name string, uid types.UID) error {
 func TestShardedListHasThePartWhetherOrNotTheServerSelects(t *testing.T) {
 	t.Parallel()
 	s := &fixedSource{objs: []answered{
-		{obj: named("in-1", "1")}, {obj: named("out-1", "2")}, {obj: named("in-2", "3")},
+		{obj: namedConfigMap("in-1", "1")}, {obj: namedConfigMap("out-1", "2")}, {obj: namedConfigMap("in-2", "3")},
 		{err: unreadable("in-3", "in-3")}, {err: unreadable("out-2", "out-2")}, {err: unreadable("out-3", "")},
 		{err: errors.New("of no object")},
 	}}
@@ -104,7 +106,7 @@ func TestShardedListHasThePartWhetherOrNotTheServerSelects(t *testing.T) {
 		return names
 	}
 	var stated []bool
-	note := func(sh *reflector.Shard) { sh.Listed = func(is bool) { stated = append(stated, is) } }
+	note := func(sh *shard) { sh.listed = func(is bool) { stated = append(stated, is) } }
 	got := list(partOf(s, note))
 	// What may be in the part is reported, rather than lost.
 	assert.Equal(t, []string{"in-1", "in-2", unreadable("in-3", "in-3").Error(), unreadable("out-3", "").Error(), "of no object"}, got)
@@ -116,7 +118,7 @@ func TestShardedListHasThePartWhetherOrNotTheServerSelects(t *testing.T) {
 	assert.Equal(t, metav1.ListOptions{ResourceVersion: "7", ShardSelector: lowerHalf}, s.asked[0])
 
 	// If objects move, who an unreadable one belongs to is not known from its identity.
-	got = list(partOf(s, func(sh *reflector.Shard) { sh.Moves = true }))
+	got = list(partOf(s, func(sh *shard) { sh.moves = true }))
 	assert.Len(t, got, 6)
 	assert.Contains(t, got, unreadable("out-2", "out-2").Error())
 
@@ -135,12 +137,12 @@ func TestShardedWatchAdvancesWithObjectsOutside(t *testing.T) {
 	t.Parallel()
 	yes := true
 	stream := []configMapEvent{
-		{Type: watch.Added, Object: named("out-1", "1"), ResourceVersion: "1"},
-		{Type: watch.Added, Object: named("in-1", "2"), ResourceVersion: "2"},
+		{Type: watch.Added, Object: namedConfigMap("out-1", "1"), ResourceVersion: "1"},
+		{Type: watch.Added, Object: namedConfigMap("in-1", "2"), ResourceVersion: "2"},
 		{Type: watch.Bookmark, ResourceVersion: "3", InitialEventsEnd: true},
-		{Type: watch.Modified, Object: named("out-1", "4"), ResourceVersion: "4"},
-		{Type: watch.Deleted, Object: named("in-1", "5"), ResourceVersion: "5"},
-		{Type: watch.Deleted, Object: named("out-1", "6"), ResourceVersion: "6"},
+		{Type: watch.Modified, Object: namedConfigMap("out-1", "4"), ResourceVersion: "4"},
+		{Type: watch.Deleted, Object: namedConfigMap("in-1", "5"), ResourceVersion: "5"},
+		{Type: watch.Deleted, Object: namedConfigMap("out-1", "6"), ResourceVersion: "6"},
 		{Type: watch.Modified, Err: unreadable("out-2", "out-2"), ResourceVersion: "7"},
 		{Type: watch.Modified, Err: unreadable("in-2", "in-2"), ResourceVersion: "8"},
 	}
@@ -171,7 +173,7 @@ func TestShardedWatchAdvancesWithObjectsOutside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &fixedSource{events: test.events}
-			w, err := partOf(s, func(sh *reflector.Shard) { sh.Moves = test.moves }).Watch(t.Context(), reflector.Request{ListOptions: test.opts})
+			w, err := partOf(s, func(sh *shard) { sh.moves = test.moves }).Watch(t.Context(), reflector.Request{ListOptions: test.opts})
 			require.NoError(t, err)
 			var got []string
 			for {
@@ -198,15 +200,15 @@ func TestShardedWatchAdvancesWithObjectsOutside(t *testing.T) {
 func TestShardedAsksForEachRequest(t *testing.T) {
 	t.Parallel()
 	s := &fixedSource{events: []configMapEvent{
-		{Type: watch.Modified, Object: named("in-1", "2"), ResourceVersion: "2"},
-		{Type: watch.Modified, Object: named("in-2", "3"), ResourceVersion: "3"},
+		{Type: watch.Modified, Object: namedConfigMap("in-1", "2"), ResourceVersion: "2"},
+		{Type: watch.Modified, Object: namedConfigMap("in-2", "3"), ResourceVersion: "3"},
 	}}
 	selectors := []string{"a", "b"}
 	asked := 0
-	lw := reflector.Sharded(s, func() reflector.Shard {
+	lw := &source[*corev1.ConfigMap]{s, func() shard {
 		asked++
-		return reflector.Shard{Selector: selectors[asked-1], Holds: func(obj metav1.Object) bool { return asked == 1 || obj.GetName() == "in-2" }}
-	})
+		return shard{selector: selectors[asked-1], holds: func(obj metav1.Object) bool { return asked == 1 || obj.GetName() == "in-2" }}
+	}}
 	_, err := lw.List(t.Context(), reflector.Request{}, func(reflector.WatchEvent[*corev1.ConfigMap]) error { return nil })
 	require.NoError(t, err)
 	w, err := lw.Watch(t.Context(), reflector.Request{ListOptions: metav1.ListOptions{ResourceVersion: "1"}})
@@ -219,15 +221,4 @@ func TestShardedAsksForEachRequest(t *testing.T) {
 	assert.Equal(t, 2, asked, "not for each event")
 	assert.Equal(t, "a", s.asked[0].ShardSelector)
 	assert.Equal(t, "b", s.asked[1].ShardSelector)
-}
-
-func TestShardedOfNothingIsAnError(t *testing.T) {
-	t.Parallel()
-	for _, lw := range []reflector.ListerWatcher[*corev1.ConfigMap]{
-		reflector.Sharded[*corev1.ConfigMap](nil, func() reflector.Shard { return reflector.Shard{} }),
-		reflector.Sharded[*corev1.ConfigMap](&fixedSource{}, nil),
-	} {
-		_, err := reflector.New(lw, newRecorder(), reflector.Options{})
-		require.ErrorContains(t, err, "Sharded needs a ListerWatcher and a function")
-	}
 }
