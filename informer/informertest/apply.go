@@ -7,8 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // apply carries out a server-side apply: the client states the fields that it
@@ -16,19 +15,23 @@ import (
 // a conflict, unless the client forces it. An object that does not exist is
 // created.
 func (cl *call) apply(body []byte, opts metav1.PatchOptions) error {
-	config, err := cl.applyConfig(body)
+	config, err := cl.applyConfig(body, opts.FieldValidation)
 	if err != nil {
 		return err
 	}
 	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
-	write.applied = true
+	write.applied, write.patches = true, true
 	force := opts.Force != nil && *opts.Force
 	merge := func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		next, err := cl.merge(live, config.DeepCopy(), opts.FieldManager, force)
 		if err != nil {
 			return nil, err
 		}
-		if next, err = cl.patched(cl.res.fromStored(next, cl.target.version).Object, opts); err != nil {
+		content, err := cl.retype(cl.res.fromStored(next, cl.target.version).Object, string(body), nil, opts.FieldValidation)
+		if err != nil {
+			return nil, err
+		}
+		if next, err = cl.patched(content); err != nil {
 			return nil, err
 		}
 		return cl.res.toStored(next, cl.target.version), nil
@@ -48,14 +51,21 @@ func (cl *call) apply(body []byte, opts metav1.PatchOptions) error {
 
 // applyConfig reads the fields that a client applies, as YAML or JSON, and leaves
 // out those that the endpoint ignores.
-func (cl *call) applyConfig(body []byte) (*unstructured.Unstructured, error) {
-	raw, err := yaml.ToJSON(body)
-	if err != nil {
-		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+func (cl *call) applyConfig(body []byte, directive string) (*unstructured.Unstructured, error) {
+	config := &unstructured.Unstructured{}
+	_, _, err := strictYAML.Decode(body, nil, config)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		err = cl.judge(strict.Errors(), directive)
+		if err != nil {
+			return nil, apierrors.NewBadRequest("error strict decoding YAML: error converting YAML to JSON: " + strict.Errors()[0].Error())
+		}
 	}
-	content := map[string]any{}
-	if err := utiljson.Unmarshal(raw, &content); err != nil || content == nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: the configuration is not an object: %v", err))
+	if err != nil && !runtime.IsMissingKind(err) {
+		return nil, apierrors.NewBadRequest("error decoding YAML: error converting YAML to JSON: " + err.Error())
+	}
+	content := config.Object
+	if content == nil {
+		content = map[string]any{}
 	}
 	if _, ok := content["metadata"].(map[string]any); !ok {
 		content["metadata"] = map[string]any{}
@@ -99,5 +109,6 @@ func (cl *call) applyNew(config *unstructured.Unstructured, merge func(*unstruct
 	if err != nil {
 		return nil, err
 	}
+	obj.SetResourceVersion("")
 	return cl.server.store.create(cl.c, obj, opts)
 }

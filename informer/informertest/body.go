@@ -7,6 +7,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // maxBody is the size of the largest body that is read, as in the API server.
@@ -82,7 +84,7 @@ func (cl *call) rawBody() (body []byte, media string, err error) {
 	media = mediaJSON
 	if header := cl.r.Header.Get("Content-Type"); header != "" {
 		if media, _, err = mime.ParseMediaType(header); err != nil {
-			return nil, "", errUnsupportedMedia(header, mediaJSON)
+			return nil, "", errUnsupportedMedia(mediaJSON + ", " + mediaYAML + ", " + mediaProtobuf)
 		}
 	}
 	body, err = io.ReadAll(http.MaxBytesReader(cl.w, cl.r.Body, maxBody))
@@ -99,53 +101,67 @@ func (cl *call) rawBody() (body []byte, media string, err error) {
 // decodeObject reads an object in JSON or YAML.
 func (cl *call) decodeObject(body []byte, media, directive string) (*unstructured.Unstructured, error) {
 	res, t := cl.res, cl.target
-	unrecognized := func(err error) error {
-		return apierrors.NewBadRequest("the object provided is unrecognized (must be of type " + res.Kind + "): " + err.Error())
-	}
+	gvk := res.gvk(t.version)
+	var reader runtime.Decoder = strictJSON
 	switch media {
 	case mediaJSON:
 	case mediaYAML:
-		var err error
-		if body, err = yaml.ToJSON(body); err != nil {
-			return nil, unrecognized(err)
-		}
+		reader = strictYAML
 	default:
-		return nil, errUnsupportedMedia(media, mediaJSON+", "+mediaYAML+", "+mediaProtobuf)
+		return nil, errUnsupportedMedia(mediaJSON + ", " + mediaYAML + ", " + mediaProtobuf)
 	}
-	content := map[string]any{}
-	if err := utiljson.Unmarshal(body, &content); err != nil {
-		return nil, unrecognized(err)
+	if typed(gvk) {
+		content, managers, err := cl.readTyped(body, reader, directive)
+		if err != nil {
+			return nil, err
+		}
+		return checkWritten(&unstructured.Unstructured{Object: content}, managers, res, t)
 	}
-	obj := &unstructured.Unstructured{Object: content}
-	gvk := res.gvk(t.version)
+	obj := &unstructured.Unstructured{}
+	_, have, err := reader.Decode(body, &gvk, obj)
+	strict, isStrict := runtime.AsStrictDecodingError(err)
+	if err != nil && !isStrict && (!runtime.IsMissingKind(err) || obj.Object == nil) {
+		return nil, errUndecodable(err, have, gvk, body)
+	}
 	if err := checkTypes(obj, gvk); err != nil {
 		return nil, err
 	}
-	var managers []metav1.ManagedFieldsEntry
-	var err error
-	if typed(gvk) {
-		obj.Object, managers, err = cl.readTyped(body, gvk, directive)
-	} else {
-		err = cl.fitSchema(content, directive)
+	var wrong []error
+	if isStrict {
+		wrong = strict.Errors()
 	}
-	if err != nil {
-		return nil, err
+	if err := cl.judge(append(wrong, cl.fitSchema(obj.Object)...), directive); err != nil {
+		return nil, errUndecodable(err, &gvk, gvk, body)
 	}
-	return checkWritten(obj, managers, res, t)
+	return checkWritten(obj, nil, res, t)
 }
 
 // checkTypes refuses an object of another kind or version than is wanted. One
 // that states neither is taken for what is wanted.
 func checkTypes(obj *unstructured.Unstructured, want schema.GroupVersionKind) error {
-	if obj.GetKind() == "" && obj.GetAPIVersion() == "" {
-		return nil
-	}
-	if got := obj.GroupVersionKind(); got.GroupVersion() != want.GroupVersion() {
-		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion()))
-	} else if got.Kind != want.Kind {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", got.Kind, got.Version, want.Kind))
+	if got := obj.GroupVersionKind(); (obj.GetKind() != "" || obj.GetAPIVersion() != "") && got != want {
+		return errOtherKind(got, want)
 	}
 	return nil
+}
+
+// mergeOwners merges owner references that stand twice in an object, with a warning.
+func (cl *call) mergeOwners(obj *unstructured.Unstructured, when string) {
+	list := objectsAt(obj.Object, "metadata", "ownerReferences")
+	var kept []any
+	var twice []string
+	for _, ref := range list {
+		if slices.ContainsFunc(kept, func(have any) bool { return reflect.DeepEqual(have, any(ref)) }) {
+			twice = append(twice, fmt.Sprint(ref["uid"]))
+			continue
+		}
+		kept = append(kept, ref)
+	}
+	if len(twice) == 0 {
+		return
+	}
+	_ = unstructured.SetNestedField(obj.Object, kept, "metadata", "ownerReferences")
+	cl.warn([]error{fmt.Errorf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s", when, strings.Join(twice, ", "))})
 }
 
 // checkWritten is checkObject for an object whose managers are apart, and gives them
@@ -220,7 +236,7 @@ func (p parameters) decodeDeleteOptions(r *http.Request, body []byte, media stri
 		return del, p.decode(r.URL.Query(), &del)
 	}
 	if media != mediaJSON {
-		return del, errUnsupportedMedia(media, mediaJSON)
+		return del, errUnsupportedMedia(mediaJSON)
 	}
 	if err := utiljson.Unmarshal(body, &del); err != nil {
 		return del, apierrors.NewBadRequest("the body is not a DeleteOptions: " + err.Error())

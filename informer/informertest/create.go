@@ -27,8 +27,9 @@ type writeOptions struct {
 	manager, version string
 	// applied marks an object whose managedFields a server-side apply has set.
 	applied bool
-	// replaces marks an update that is the same whatever the present state is.
-	replaces bool
+	// replaces marks an update that is the same whatever the present state is, patches
+	// one that is made of the present state.
+	replaces, patches bool
 }
 
 // create stores a new object and returns it as stored. It takes ownership of obj.
@@ -67,7 +68,11 @@ func (s *store) create(c *collection, obj *unstructured.Unstructured, opts write
 		if generated {
 			return nil, apierrors.NewGenerateNameConflict(res.groupResource(), old.name, 1)
 		}
-		return nil, apierrors.NewAlreadyExists(res.groupResource(), old.name)
+		err := apierrors.NewAlreadyExists(res.groupResource(), old.name)
+		if old.deleting { // controllers wait for the end of the deletion by these words
+			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+		}
+		return nil, err
 	}
 	if err := s.beforeCreateLocked(res, obj); err != nil {
 		return nil, err

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -15,9 +13,9 @@ import (
 // the schema of a CustomResourceDefinition does not have are dropped, and its
 // defaults are filled in. Nothing else of a schema is enforced.
 
-// fitSchema makes what a client sent fit the schema of its kind, if it has one. The
-// directive says what becomes of fields that are dropped.
-func (cl *call) fitSchema(content map[string]any, directive string) error {
+// fitSchema makes what a client sent fit the schema of its kind, if it has one, and
+// returns an error for each field that was dropped.
+func (cl *call) fitSchema(content map[string]any) []error {
 	schema := cl.res.schemas[cl.target.version]
 	if schema == nil || cl.res.fields == nil {
 		return nil
@@ -25,20 +23,12 @@ func (cl *call) fitSchema(content map[string]any, directive string) error {
 	var dropped []string
 	prune(content, schema, "", true, &dropped)
 	fillIn(content, schema)
-	if len(dropped) == 0 || directive == metav1.FieldValidationIgnore {
-		return nil
-	}
 	slices.Sort(dropped)
-	errs := make([]error, len(dropped))
-	for i, path := range dropped {
-		errs[i] = fmt.Errorf("unknown field %q", path)
+	var errs []error
+	for _, path := range dropped {
+		errs = append(errs, fmt.Errorf("unknown field %q", path))
 	}
-	if directive == metav1.FieldValidationStrict {
-		kind := cl.res.gvk(cl.target.version)
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, runtime.NewStrictDecodingError(errs)))
-	}
-	cl.warn(errs)
-	return nil
+	return errs
 }
 
 // prune removes from a value the fields that its schema does not have. Those of the

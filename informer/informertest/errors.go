@@ -1,12 +1,16 @@
 package informertest
 
 import (
+	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -83,10 +87,9 @@ func errModified(gr schema.GroupResource, name string) error {
 	return apierrors.NewConflict(gr, name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 }
 
-// errPrecondition is the conflict of a UID or resourceVersion that a request
-// insists on.
-func errPrecondition(gr schema.GroupResource, name, field, want, have string) error {
-	return apierrors.NewConflict(gr, name, fmt.Errorf("Precondition failed: %s in precondition: %v, %s in object meta: %v", field, want, field, have)) //nolint:revive,staticcheck // the API server's words
+// errPrecondition is the conflict of a UID that a request insists on.
+func errPrecondition(gr schema.GroupResource, name, where, want, have string) error {
+	return apierrors.NewConflict(gr, name, fmt.Errorf("%sPrecondition failed: UID in precondition: %v, UID in object meta: %v", where, want, have)) //nolint:revive,staticcheck // the API server's words
 }
 
 // errDeletePrecondition is the conflict of a precondition of a deletion.
@@ -95,15 +98,55 @@ func errDeletePrecondition(gvk schema.GroupVersionKind, name, field, want, have,
 		fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s", field, want, field, have, hint)) //nolint:revive,staticcheck // the API server's words
 }
 
+// errUndecodable is the answer to a body that cannot be read as the wanted kind. have is
+// what it says of its kind itself.
+func errUndecodable(err error, have *schema.GroupVersionKind, want schema.GroupVersionKind, body []byte) error {
+	if have != nil && have.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", have.Kind, have.Version, want.Kind, err))
+	}
+	summary := "<empty>"
+	switch {
+	case len(body) > 0 && body[0] == '{':
+		summary = string(body[:min(len(body), 30)])
+	case len(body) > 0:
+		summary = hex.EncodeToString(body[:min(len(body), 30)])
+	}
+	if len(body) > 30 {
+		summary += " ..."
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", want.Kind, err, summary))
+}
+
+// errOtherKind is the answer to an object of another kind than the path names.
+func errOtherKind(have, want schema.GroupVersionKind) error {
+	internal := func(kind schema.GroupVersionKind) string { // where the API server keeps the kind's own Go type
+		group, _, _ := strings.Cut(kind.Group, ".")
+		return cmp.Or(group, "core") + "." + kind.Kind
+	}
+	switch known := builtinTypes.Recognizes(have); {
+	case !known && typed(want):
+		return errUndecodable(runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", have), &have, want, nil)
+	case have.GroupVersion() != want.GroupVersion() || !typed(want):
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", have.GroupVersion(), want.GroupVersion()))
+	}
+	return errUndecodable(fmt.Errorf("converting (%s.%s) to (%s): unknown conversion", have.Version, have.Kind, internal(want)), &have, want, nil)
+}
+
 // errUnsupportedMedia is the answer to a body of a kind that is not understood.
-func errUnsupportedMedia(got, supported string) error {
+func errUnsupportedMedia(supported string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusUnsupportedMediaType,
 		Reason:  metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", got, supported),
-		Details: &metav1.StatusDetails{},
+		Message: "the body of the request was in an unknown format - accepted media types include: " + supported,
 	}}
+}
+
+// errUnsupportedPatch is the answer to a patch of a kind that the resource does not have.
+func errUnsupportedPatch() error {
+	err := errUnsupportedMedia("").(*apierrors.StatusError)
+	err.ErrStatus.Message, err.ErrStatus.Details = "415: Unsupported Media Type", &metav1.StatusDetails{}
+	return err
 }
 
 // errNotAcceptable is the answer to an Accept header that cannot be met.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -59,61 +58,6 @@ func FuzzContinueToken(f *testing.F) {
 		again, err := parseContinue(token.String())
 		require.NoError(t, err)
 		assert.Equal(t, token, again)
-	})
-}
-
-func FuzzJSONPatch(f *testing.F) {
-	doc := `{"a":{"b":[1,2,{"c":null}]},"~/":"x","":0}`
-	for _, p := range []string{
-		`[{"op":"add","path":"/a/b/-","value":{"x":1}}]`, `[{"op":"remove","path":"/a/b/0"},{"op":"test","path":"/a/b/0","value":2.0}]`,
-		`[{"op":"move","from":"/a","path":"/a/b/0"}]`, `[{"op":"copy","from":"","path":"/a/b/1"}]`, `[{"op":"replace","path":"","value":[1]}]`,
-		`[{"op":"replace","path":"/~0~1","value":null},{"op":"add","path":"/","value":1}]`, `[{"op":"add","path":"/a/b/99","value":0}]`,
-		`[{"op":"add","path":"/a/b/-1","value":0}]`, `[{"op":"add","path":"/a/b/01","value":0}]`, `[{"op":"nonsense","path":"/a"}]`, `[{}]`, `null`,
-		`[{"op":"copy","from":"/a","path":"/a/b/0"},{"op":"copy","from":"/a","path":"/a/b/0"},{"op":"add","path":"/a/b/0/b/0","value":7}]`,
-	} {
-		f.Add(doc, p)
-	}
-	f.Fuzz(func(t *testing.T, doc, patch string) {
-		var ops []patchOperation
-		if len(patch) > 500 || json.Unmarshal([]byte(patch), &ops) != nil || len(ops) > 20 {
-			return // repeated copies grow exponentially, in the API server too
-		}
-		parsed := map[string]any{}
-		if utiljson.Unmarshal([]byte(doc), &parsed) != nil || parsed == nil {
-			return
-		}
-		out, err := applyPatch(runtime.DeepCopyJSON(parsed), ops)
-		if err != nil {
-			return
-		}
-		// The outcome is a tree: it can be encoded, and nothing in it is shared.
-		raw, err := json.Marshal(out)
-		require.NoError(t, err)
-		again, err := applyPatch(runtime.DeepCopyJSON(parsed), ops)
-		require.NoError(t, err)
-		rawAgain, err := json.Marshal(again)
-		require.NoError(t, err)
-		assert.Equal(t, string(raw), string(rawAgain))
-		if m, ok := out.(map[string]any); ok {
-			runtime.DeepCopyJSON(m)
-		}
-	})
-}
-
-func FuzzMergePatch(f *testing.F) {
-	f.Add(`{"a":{"b":1}}`, `{"a":{"b":null,"c":{"d":null}}}`)
-	f.Add(`{"a":[1]}`, `{"a":{"x":1}}`)
-	f.Fuzz(func(t *testing.T, doc, patch string) {
-		d, p := map[string]any{}, map[string]any{}
-		if utiljson.Unmarshal([]byte(doc), &d) != nil || utiljson.Unmarshal([]byte(patch), &p) != nil || d == nil || p == nil {
-			return
-		}
-		once := mergePatch(runtime.DeepCopyJSON(d), runtime.DeepCopyJSON(p))
-		first, err := json.Marshal(once)
-		require.NoError(t, err)
-		second, err := json.Marshal(mergePatch(once, runtime.DeepCopyJSON(p)))
-		require.NoError(t, err)
-		assert.Equal(t, string(first), string(second), "applying a merge patch twice is applying it once")
 	})
 }
 

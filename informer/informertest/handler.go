@@ -240,6 +240,7 @@ func (cl *call) create() error {
 	if err != nil {
 		return err
 	}
+	cl.mergeOwners(obj, "")
 	v, err := cl.server.store.create(cl.c, cl.res.toStored(obj, cl.target.version), cl.writeOptions(opts.DryRun, opts.FieldManager))
 	if err != nil {
 		return err
@@ -261,6 +262,7 @@ func (cl *call) update() error {
 	if err != nil {
 		return err
 	}
+	cl.mergeOwners(obj, "")
 	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
 	write.replaces = true
 	err = cl.write(write, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return obj, nil })

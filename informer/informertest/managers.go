@@ -1,6 +1,9 @@
 package informertest
 
 import (
+	"reflect"
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +36,16 @@ func setManagers(obj *unstructured.Unstructured, entries []metav1.ManagedFieldsE
 	case ok:
 		meta["managedFields"] = managerEntries(entries)
 	}
+}
+
+// sameButTimes reports whether managers differ, and in nothing but their times.
+func sameButTimes(a, b []metav1.ManagedFieldsEntry) bool {
+	same := true
+	return len(a) == len(b) && slices.EqualFunc(a, b, func(x, y metav1.ManagedFieldsEntry) bool {
+		same = same && x.Time.Equal(y.Time)
+		x.Time, y.Time = nil, nil
+		return reflect.DeepEqual(x, y)
+	}) && !same
 }
 
 // takeManagers removes the managers from an object and returns them.

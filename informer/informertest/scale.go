@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -157,29 +158,72 @@ func (cl *call) patchScale() error {
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
 		return err
 	}
+	if err := invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&opts, types.PatchType(media))); err != nil {
+		return err
+	}
 	other, err := cl.as(scaleKind)
 	if err != nil {
 		return err
 	}
-	apply, err := other.patcher(types.PatchType(media), body)
+	if types.PatchType(media) == types.ApplyPatchType {
+		return cl.applyScale(other, body, opts)
+	}
+	patch, err := other.patcher(types.PatchType(media), body, opts.FieldValidation)
 	if err != nil {
 		return err
 	}
-	return cl.writeScale(cl.writeOptions(opts.DryRun, opts.FieldManager), func(scale map[string]any) (map[string]any, error) {
-		patched, err := apply(scale)
+	return cl.writeScale(cl.writeOptions(opts.DryRun, opts.FieldManager), patch)
+}
+
+// applyScale carries out a server-side apply of a Scale: one of the number of replicas to the
+// object behind it.
+func (cl *call) applyScale(other *call, body []byte, opts metav1.PatchOptions) error {
+	config, err := other.applyConfig(body, opts.FieldValidation)
+	if err != nil {
+		return err
+	}
+	if err := checkTypes(config, scaleKind); err != nil {
+		return err
+	}
+	behind := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": config.GetName()}}}
+	behind.SetGroupVersionKind(cl.res.gvk(cl.target.version))
+	paths := cl.res.scalePaths()
+	if replicas, found, _ := unstructured.NestedInt64(config.Object, "spec", "replicas"); found {
+		if err := validScale(config.GetName(), replicas); err != nil {
+			return err
+		}
+		if err := unstructured.SetNestedField(behind.Object, replicas, paths.replicas...); err != nil {
+			return err
+		}
+	}
+	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
+	write.applied, write.patches = true, true
+	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, write, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		next, err := cl.merge(live, behind, opts.FieldManager, opts.Force != nil && *opts.Force)
 		if err != nil {
 			return nil, err
 		}
-		content, ok := patched.(map[string]any)
-		if !ok {
-			return nil, apierrors.NewBadRequest("the patch leaves no object")
-		}
-		return other.retype(content, opts.FieldValidation)
+		content, err := cl.retype(next.Object, string(body), nil, opts.FieldValidation)
+		return &unstructured.Unstructured{Object: content}, err
+	})
+	if err != nil {
+		return err
+	}
+	return cl.respondScale(v)
+}
+
+// validScale refuses a negative number of replicas.
+func validScale(name string, replicas int64) error {
+	if replicas >= 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(scaleKind.GroupKind(), name, field.ErrorList{
+		field.Invalid(field.NewPath("spec", "replicas"), replicas, "must be greater than or equal to 0"),
 	})
 }
 
 // writeScale writes what change makes of the scale of an object back into it.
-func (cl *call) writeScale(opts writeOptions, change func(map[string]any) (map[string]any, error)) error {
+func (cl *call) writeScale(opts writeOptions, change patchFunc) error {
 	paths := cl.res.scalePaths()
 	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, opts, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		scale, err := paths.of(old)
@@ -191,10 +235,8 @@ func (cl *call) writeScale(opts writeOptions, change func(map[string]any) (map[s
 		}
 		wanted := &unstructured.Unstructured{Object: scale}
 		replicas := int64(count(wanted, []string{"spec", "replicas"}))
-		if replicas < 0 {
-			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.GetName(), field.ErrorList{
-				field.Invalid(field.NewPath("spec", "replicas"), replicas, "must be greater than or equal to 0"),
-			})
+		if err := validScale(old.GetName(), replicas); err != nil {
+			return nil, err
 		}
 		if uid := wanted.GetUID(); uid != "" {
 			old.SetUID(uid)

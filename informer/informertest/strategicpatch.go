@@ -2,10 +2,10 @@ package informertest
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -14,25 +14,27 @@ import (
 // strategicPatcher returns the function that carries out a strategic merge patch:
 // a merge patch that merges lists by the keys that the Go type of the kind names.
 // Kinds without such a type do not have it.
-func (cl *call) strategicPatcher(body []byte) (func(map[string]any) (any, error), error) {
+func (cl *call) strategicPatcher(body []byte, directive string) (patchFunc, error) {
 	gvk := cl.res.gvk(cl.target.version)
 	if !typed(gvk) {
-		return nil, errUnsupportedMedia(string(types.StrategicMergePatchType), cl.supportedPatches())
+		return nil, errUnsupportedPatch()
 	}
 	patch := map[string]any{}
 	if err := utiljson.Unmarshal(body, &patch); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	stated := fmt.Sprintf("%+v", patch) // merging modifies the patch
+	strict := duplicates(body)
 	schema, err := builtinTypes.New(gvk)
 	if err != nil {
 		return nil, err
 	}
-	return func(doc map[string]any) (any, error) {
+	return func(doc map[string]any) (map[string]any, error) {
 		merged, err := strategicpatch.StrategicMergeMapPatch(doc, patch, schema)
 		if err != nil {
 			return nil, cl.strategicError(err)
 		}
-		return map[string]any(merged), nil
+		return cl.retype(merged, stated, strict, directive)
 	}, nil
 }
 

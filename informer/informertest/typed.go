@@ -2,6 +2,7 @@ package informertest
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,50 +17,69 @@ import (
 // that those do not have, or that stand there twice.
 var strictJSON = json.NewSerializerWithOptions(json.DefaultMetaFactory, builtinTypes, builtinTypes, json.SerializerOptions{Strict: true})
 
+// strictYAML is the same for YAML.
+var strictYAML = json.NewSerializerWithOptions(json.DefaultMetaFactory, builtinTypes, builtinTypes, json.SerializerOptions{Strict: true, Yaml: true})
+
 // readTyped reads a body as the API server does: into the Go type of its kind,
 // so that fields of a wrong type are refused, unknown ones dropped, and values
 // such as quantities stored in one form.
-func (cl *call) readTyped(body []byte, gvk schema.GroupVersionKind, directive string) (map[string]any, []metav1.ManagedFieldsEntry, error) {
-	obj, _, err := strictJSON.Decode(body, &gvk, nil)
+func (cl *call) readTyped(body []byte, reader runtime.Decoder, directive string) (map[string]any, []metav1.ManagedFieldsEntry, error) {
+	gvk := cl.res.gvk(cl.target.version)
+	obj, have, err := reader.Decode(body, &gvk, nil)
 	strict, isStrict := runtime.AsStrictDecodingError(err)
 	switch {
-	case err == nil:
-	case !isStrict || obj == nil || directive == metav1.FieldValidationStrict:
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err))
-	case directive != metav1.FieldValidationIgnore:
-		cl.warn(strict.Errors())
+	case err != nil && (!isStrict || obj == nil):
+		return nil, nil, errUndecodable(err, have, gvk, body)
+	case *have != gvk:
+		return nil, nil, errOtherKind(*have, gvk)
+	case isStrict:
+		if err := cl.judge(strict.Errors(), directive); err != nil {
+			return nil, nil, errUndecodable(err, have, gvk, body)
+		}
 	}
 	return contentOf(obj)
 }
 
-// retype passes what a patch made of an object through the Go type of its kind,
-// as [call.readTyped] does with a body.
-func (cl *call) retype(content map[string]any, directive string) (map[string]any, error) {
+// retype passes what a strategic merge patch or an apply made of an object through the
+// Go type of its kind, as [call.readTyped] does with a body. patch is its text in errors,
+// strict what was found wrong with its fields.
+func (cl *call) retype(content map[string]any, patch string, strict []error, directive string) (map[string]any, error) {
 	gvk := cl.res.gvk(cl.target.version)
+	invalid := func(err error) error {
+		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), patch, err.Error())})
+	}
 	if !builtinTypes.Recognizes(gvk) {
-		return content, cl.fitSchema(content, directive)
+		if err := cl.judge(append(strict[:len(strict):len(strict)], cl.fitSchema(content)...), directive); err != nil {
+			return nil, invalid(err)
+		}
+		return content, nil
 	}
 	obj, err := builtinTypes.New(gvk)
 	if err != nil {
 		return nil, err
 	}
 	err = converter.FromUnstructuredWithValidation(content, obj, directive != metav1.FieldValidationIgnore)
-	strict, isStrict := runtime.AsStrictDecodingError(err)
-	switch {
-	case err == nil:
-	case !isStrict || directive == metav1.FieldValidationStrict:
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), fmt.Sprint(content), err.Error())})
-	default:
-		cl.warn(strict.Errors())
+	more, isStrict := runtime.AsStrictDecodingError(err)
+	if err != nil && !isStrict {
+		return nil, invalid(err)
+	}
+	if isStrict {
+		strict = append(strict[:len(strict):len(strict)], more.Errors()...)
+	}
+	if err := cl.judge(strict, directive); err != nil {
+		return nil, invalid(err)
 	}
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	return converter.ToUnstructured(obj)
 }
 
-// warn adds a header for each error, which clients show to their users.
+// warn adds a header for each error, which clients show to their users. A text of several
+// lines cannot be sent in a header.
 func (cl *call) warn(errs []error) {
 	for _, err := range errs {
-		cl.w.Header().Add("Warning", fmt.Sprintf("299 - %q", err.Error()))
+		if !strings.Contains(err.Error(), "\n") {
+			cl.w.Header().Add("Warning", fmt.Sprintf("299 - %q", err.Error()))
+		}
 	}
 }
 

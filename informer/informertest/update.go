@@ -2,6 +2,7 @@ package informertest
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"reflect"
 
@@ -55,12 +56,24 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 		return nil, err
 	}
 	obj.SetResourceVersion(formatRV(old.rv))
+	// A write that changes nothing but the times in managedFields changes nothing.
+	written := managersOf(obj)
+	dated := sameButTimes(oldManagers, written)
+	if dated {
+		setManagers(obj, oldManagers)
+	}
 	same, err := newVersion(res, obj, old.rv)
 	if err != nil {
 		return nil, err
 	}
 	if bytes.Equal(same.bare, old.bare) {
 		return old, nil
+	}
+	if dated {
+		setManagers(obj, written)
+		if same, err = newVersion(res, obj, old.rv); err != nil {
+			return nil, err
+		}
 	}
 	if same.finished() {
 		// The last finalizer has gone: the update is carried out as the deletion.
@@ -78,8 +91,12 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 // checkPreconditions compares what the new object says about the one it is to
 // replace.
 func checkPreconditions(res Resource, old *version, obj *unstructured.Unstructured, opts writeOptions) error {
-	if uid := string(obj.GetUID()); uid != "" && uid != old.uid {
-		return errPrecondition(res.groupResource(), old.name, "UID", uid, old.uid)
+	if uid := string(obj.GetUID()); uid != "" && uid != old.uid && !opts.patches { // in a patch it is an immutable field
+		where := ""
+		if opts.replaces {
+			where = fmt.Sprintf("StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: ", res.Plural, old.key)
+		}
+		return errPrecondition(res.groupResource(), old.name, where, uid, old.uid)
 	}
 	switch rv := obj.GetResourceVersion(); {
 	case rv == "" || rv == "0":
