@@ -24,7 +24,7 @@ func (s *store) delete(c *collection, namespace, name string, del metav1.DeleteO
 // deleteLocked is delete for a version that was found under the lock; deleting a
 // collection calls it for each object. The caller holds s.mu. An object with finalizers
 // gets a deletionTimestamp and stays; its removal is left to the update that takes away
-// the last finalizer. A namespace always stays until its content is gone.
+// the last finalizer. So does a pod that a node runs. A namespace always stays until its content is gone.
 func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptions, opts writeOptions) (*version, bool, error) {
 	res := c.res
 	if p := del.Preconditions; p != nil {
@@ -38,7 +38,8 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 	if hasContent(res) && immortal[old.name] && !opts.trusted {
 		return nil, false, apierrors.NewForbidden(res.groupResource(), old.name, errors.New("this namespace may not be deleted"))
 	}
-	if !old.held && !hasContent(res) && len(propagationFinalizers(nil, del)) == 0 {
+	graceful := isPod(res) && runs(old)
+	if !old.held && !hasContent(res) && !graceful && len(propagationFinalizers(nil, del)) == 0 {
 		return old, true, s.removeLocked(c, old, opts) // without decoding it
 	}
 	obj, err := old.object(res, res.Versions[0])
@@ -46,14 +47,21 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 		return nil, false, err
 	}
 	finalizers := propagationFinalizers(obj.GetFinalizers(), del)
-	if len(finalizers) == 0 && !hasContent(res) {
+	grace, pending := int64(0), false
+	if isPod(res) {
+		grace, pending = terminate(old, obj, del)
+	}
+	if pending {
+		return old, false, nil
+	}
+	if len(finalizers) == 0 && grace == 0 && !hasContent(res) {
 		return old, true, s.removeLocked(c, old, opts)
 	}
-	if old.deleting && slices.Equal(finalizers, obj.GetFinalizers()) {
+	if old.deleting && grace == 0 && slices.Equal(finalizers, obj.GetFinalizers()) && !graceful {
 		return old, false, nil // it is on its way already
 	}
 	obj.SetFinalizers(finalizers)
-	if !old.deleting {
+	if !old.deleting && !isPod(res) {
 		deleted := now()
 		obj.SetDeletionTimestamp(&deleted)
 		if !hasContent(res) {

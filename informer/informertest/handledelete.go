@@ -58,7 +58,7 @@ var returnsDeleted = map[schema.GroupResource]bool{
 // lastState is the object that a deletion is answered with. A pod shows that it
 // was deleted, since it is deleted with grace.
 func lastState(res Resource, v *version) (*version, error) {
-	if res.Group != "" || res.Kind != "Pod" || v.deleting {
+	if !isPod(res) || v.deleting {
 		return v, nil
 	}
 	obj, err := v.object(res, res.Versions[0])

@@ -118,15 +118,40 @@ func (s *store) evict(c *collection, namespace, name string, del metav1.DeleteOp
 	if err != nil {
 		return err
 	}
-	switch phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase"); corev1.PodPhase(phase) {
-	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending: // they serve no requests
-	default:
+	phase := corev1.PodPhase(old.fields["status.phase"])
+	if phase != corev1.PodSucceeded && phase != corev1.PodFailed && phase != corev1.PodPending { // those serve no requests
 		if err := s.spendBudgetLocked(obj, opts); err != nil {
 			return err
 		}
 	}
+	if p := del.Preconditions; !opts.dryRun && !old.deleting && p == nil && runs(old) {
+		err := s.amendLocked(c, old.key, func(pod *unstructured.Unstructured) {
+			setPodCondition(pod, map[string]any{
+				"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
+				"lastProbeTime": nil, "lastTransitionTime": now().UTC().Format(time.RFC3339),
+			})
+		})
+		if err != nil {
+			return err
+		}
+		old = c.items[old.key]
+	}
 	_, _, err = s.deleteLocked(c, old, del, opts)
 	return err
+}
+
+// unguarded reports whether a budget does not keep a pod that is not ready from being
+// evicted (KEP-3017).
+func unguarded(budget *policyv1.PodDisruptionBudget, pod *unstructured.Unstructured) bool {
+	for _, condition := range objectsAt(pod.Object, "status", "conditions") {
+		if condition["type"] == "Ready" && condition["status"] == "True" {
+			return false
+		}
+	}
+	if policy := budget.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
+		return true
+	}
+	return budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy && budget.Status.DesiredHealthy > 0
 }
 
 // spendBudgetLocked takes one disruption off the budget that covers a pod.
@@ -156,6 +181,9 @@ func (s *store) spendBudgetLocked(pod *unstructured.Unstructured, opts writeOpti
 	var budget policyv1.PodDisruptionBudget
 	if err := converter.FromUnstructured(obj.Object, &budget); err != nil {
 		return err
+	}
+	if unguarded(&budget, pod) {
+		return nil
 	}
 	if err := errBudget(&budget); err != nil {
 		return err

@@ -22,7 +22,8 @@ type version struct {
 	uid             string
 	labels          labels.Set
 	fields          fields.Set
-	// deleting is set once deletion was requested, held while a finalizer is left.
+	// deleting is set once deletion was requested, held while a finalizer or a part of the
+	// grace period is left.
 	deleting, held bool
 	// proto remembers the protobuf message of the object, once one was asked for.
 	proto atomic.Pointer[[]byte]
@@ -53,7 +54,7 @@ func newVersion(res Resource, obj *unstructured.Unstructured, rv uint64) (*versi
 		labels:    obj.GetLabels(),
 		fields:    selectableFields(res, obj),
 		deleting:  obj.GetDeletionTimestamp() != nil,
-		held:      len(obj.GetFinalizers()) > 0 || hasContent(res) && len(namespaceFinalizers(obj)) > 0,
+		held:      len(obj.GetFinalizers()) > 0 || obj.GetDeletionTimestamp() != nil && !ended(obj.GetDeletionGracePeriodSeconds()) || hasContent(res) && len(namespaceFinalizers(obj)) > 0,
 		bare:      bare,
 		rvStart:   start,
 		rvEnd:     end,
@@ -112,6 +113,9 @@ func (v *version) matches(sel selection) bool {
 
 // finished reports whether nothing holds up the removal of a deleted object.
 func (v *version) finished() bool { return v.deleting && !v.held }
+
+// ended reports whether nothing is left of a grace period.
+func ended(grace *int64) bool { return grace == nil || *grace == 0 }
 
 // formatRV writes a resourceVersion as clients see it.
 func formatRV(rv uint64) string { return strconv.FormatUint(rv, 10) }
