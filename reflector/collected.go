@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -208,7 +209,7 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 		r.lose()
 	}
 	r.setState(StateSynced)
-	r.info("synced", "synced", "objects", n, "resourceVersion", rv, "quarantined", len(bad))
+	r.log(slog.LevelInfo, "synced", "synced", "objects", n, "resourceVersion", rv, "quarantined", len(bad))
 	return nil
 }
 

@@ -2,7 +2,6 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,9 +15,7 @@ func inDeadline(t *testing.T, test func(t *testing.T, d *deadline, over func() e
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		d := newDeadline(cancel)
-		time.Sleep(time.Hour) // a deadline may be made long before it is set
-		d.set(10*time.Second, errIdle)
+		d := newDeadline(cancel, 10*time.Second, errIdle)
 		test(t, d, func() error { synctest.Wait(); return context.Cause(ctx) })
 		d.stop()
 	})
@@ -38,7 +35,7 @@ func TestDeadlinePassesExactlyWhenItIsDue(t *testing.T) {
 		for range 30 {
 			time.Sleep(9 * time.Second)
 			require.NoError(t, over())
-			d.extend(time.Now())
+			d.extend()
 		}
 		requirePassesIn(t, 10*time.Second, over, errIdle)
 	})
@@ -46,32 +43,31 @@ func TestDeadlinePassesExactlyWhenItIsDue(t *testing.T) {
 
 func TestHeldDeadlinePassesOnlyAfterIt(t *testing.T) {
 	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
-		d.held.Store(true)
+		d.hold()
+		d.extend() // by the goroutine that reads
 		time.Sleep(time.Hour)
 		require.NoError(t, over())
-		d.extend(time.Now())
-		d.held.Store(false)
+		d.release()
 		requirePassesIn(t, 10*time.Second, over, errIdle)
-	})
-}
-
-func TestDeadlineThatIsSetAnewForgetsTheFirst(t *testing.T) {
-	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
-		other := errors.New("another")
-		time.Sleep(9 * time.Second)
-		d.set(5*time.Second, other)
-		requirePassesIn(t, 5*time.Second, over, other)
 	})
 }
 
 func TestStoppedDeadlineNeverPasses(t *testing.T) {
 	inDeadline(t, func(t *testing.T, d *deadline, over func() error) {
 		d.stop()
-		d.extend(time.Now())
 		time.Sleep(time.Hour)
 		require.NoError(t, over())
-		d.set(0, errIdle)
-		time.Sleep(time.Hour)
-		require.NoError(t, over())
+	})
+}
+
+func TestDeadlineWithoutATimeNeverPasses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		d := newDeadline(cancel, -1, errIdle)
+		d.extend()
+		time.Sleep(1000 * time.Hour)
+		require.NoError(t, ctx.Err())
+		d.stop()
 	})
 }

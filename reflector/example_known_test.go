@@ -69,24 +69,6 @@ func ExampleKnown() {
 	// 2 pods, 2 of them unchanged
 }
 
-// Functions for Transform can be chained. These keep of the metadata what the program
-// uses.
-func ExampleChain() {
-	lean := reflector.Chain(
-		reflector.KeepMetadata[*corev1.Pod]([]string{"app"}, nil),
-		func(p *corev1.Pod) (*corev1.Pod, error) {
-			p.Status = corev1.PodStatus{}
-			return p, nil
-		},
-	)
-	p, err := lean(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: map[string]string{"app": "web", "pod-template-hash": "7d4b9c"}},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
-	})
-	fmt.Println(p.Labels, p.Status.Phase == "", err)
-	// Output: map[app:web] true <nil>
-}
-
 // A health check that says why there is nothing in the sink yet.
 func ExampleReflector_Health() {
 	server := newServer()

@@ -121,7 +121,7 @@ func TestUnusableArgumentsAreRefused(t *testing.T) {
 		},
 		"sync mode":         func() error { return newErr(good, reflector.Options{Sync: "quickly"}) },
 		"negative page":     func() error { return newErr(good, reflector.Options{PageSize: -1}) },
-		"negative timeout":  func() error { return newErr(good, reflector.Options{Timeouts: reflector.Timeouts{Progress: -1}}) },
+		"negative timeout":  func() error { return newErr(good, reflector.Options{Timeouts: reflector.Timeouts{Watch: -1}}) },
 		"shrinking backoff": func() error { return newErr(good, reflector.Options{Backoff: reflector.Backoff{Factor: 0.5}}) },
 		"negative backoff":  func() error { return newErr(good, reflector.Options{Backoff: reflector.Backoff{Initial: -1}}) },
 		"short watches":     func() error { return newErr(good, reflector.Options{Timeouts: reflector.Timeouts{Watch: time.Second}}) },

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -98,10 +99,7 @@ func (h Health) Degraded() (reason ErrorClass, since time.Time, degraded bool) {
 type status struct {
 	mu     sync.Mutex
 	health Health
-	// heals is when the watch that is followed has run for long enough that earlier
-	// failures are forgotten; zero without a watch. It is looked at when it matters, so
-	// it needs no timer.
-	heals time.Time
+	healthy time.Duration // [Backoff].Healthy
 	// endWatch ends the watch that is being followed; nil without one.
 	endWatch context.CancelCauseFunc
 }
@@ -110,8 +108,11 @@ type status struct {
 func (s *status) read() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.healLocked()
 	h := s.health
+	// Looked at when it matters, so it needs no timer; endOfWatch makes it last.
+	if h.State == StateWatching && time.Since(h.Since) >= s.healthy {
+		h.heal()
+	}
 	h.Reconnects = map[ErrorClass]int{} // never nil
 	maps.Copy(h.Reconnects, s.health.Reconnects)
 	h.Quarantine = slices.Clone(h.Quarantine)
@@ -125,22 +126,8 @@ func (s *status) update(f func(h *Health)) {
 	f(&s.health)
 }
 
-// healLocked forgets the failures if it is time to. The mutex must be held.
-func (s *status) healLocked() {
-	if !s.heals.IsZero() && !time.Now().Before(s.heals) {
-		s.heals = time.Time{}
-		s.health.ConsecutiveFailures, s.health.DegradedSince = 0, time.Time{}
-	}
-}
-
-// healAt sets when earlier failures are forgotten; zero is never. If it was time to
-// forget some, they are forgotten before.
-func (s *status) healAt(when time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.healLocked()
-	s.heals = when
-}
+// heal forgets the failures, as a watch has run for long enough.
+func (h *Health) heal() { h.ConsecutiveFailures, h.DegradedSince = 0, time.Time{} }
 
 // following sets what ends the watch that is being followed.
 func (s *status) following(end context.CancelCauseFunc) {
@@ -158,4 +145,28 @@ func (s *status) relist(reason ErrorClass, err error) bool {
 	}
 	s.endWatch(&relistError{reason: reason, err: err, rewritten: true})
 	return true
+}
+
+// setState enters a state, and calls what observes states.
+func (r *Reflector[T]) setState(to State) {
+	var from State
+	r.status.update(func(h *Health) {
+		if from = h.State; from == to {
+			return
+		}
+		h.State, h.Since = to, time.Now()
+		if to != StateDegraded {
+			h.NextAttempt = time.Time{}
+		}
+	})
+	if from == to {
+		return
+	}
+	r.opts.Metrics.StateChanged(from, to)
+	if ctx := context.Background(); r.opts.Logger.Enabled(ctx, slog.LevelDebug) {
+		r.logger().DebugContext(ctx, "state changed", "from", from, "to", to)
+	}
+	if r.opts.OnStateChange != nil {
+		r.opts.OnStateChange(r.Health())
+	}
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,16 +107,15 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, list *
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// One deadline for the answer to begin, then the same for each silence within it:
-	// how long a list takes depends on its size, how long it stalls does not.
-	silent := newDeadline(cancel)
+	// how long a list takes depends on its size, how long it stalls does not. Bytes count
+	// before the first object is whole, which may take longer on a slow link; objects
+	// count where the source does not report bytes.
+	silent := newDeadline(cancel, r.opts.Timeouts.Answer, errNoAnswer)
 	defer silent.stop()
-	silent.set(r.opts.Timeouts.Answer, errNoAnswer)
-	// Bytes count before the first object is whole, which may take longer than the
-	// deadline on a slow link. A source that does not report them has its objects count.
-	var answered sync.Once
+	var answered atomic.Bool
 	arrived := func() {
-		answered.Do(func() { silent.set(r.opts.Timeouts.Answer, errStalled) })
-		silent.extend(time.Now())
+		answered.Store(true)
+		silent.extend()
 	}
 	r.setState(StateConnecting)
 	r.status.update(func(h *Health) { h.Lists++ })
@@ -141,7 +140,10 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, list *
 		}
 		return nil
 	})
-	return meta, because(ctx, err)
+	if err = because(ctx, err); errors.Is(err, errNoAnswer) && answered.Load() {
+		err = errStalled
+	}
+	return meta, err
 }
 
 // errStale ends a list that repeats itself.

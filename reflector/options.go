@@ -98,17 +98,6 @@ type Timeouts struct {
 	// case the client ends a watch that the server has not ended 30s after the time
 	// agreed.
 	Idle time.Duration
-	// Progress is how long a WatchList may take to begin, and then its initial
-	// events may bring no new object, before a LIST is used instead. The default is 10s.
-	// Only whole objects count here; for a LIST, see Answer, each byte does.
-	Progress time.Duration
-	// Completion is how long the initial events of a WatchList may take altogether
-	// before a LIST is used instead, unless they still come at the rate of a large
-	// collection, 100 new objects a second. The default is 20s.
-	Completion time.Duration
-	// WatchListRetry is for how long LIST is used after the server has refused a
-	// WatchList or has not ended its initial events. The default is 30m.
-	WatchListRetry time.Duration
 	// QuarantineRetry is how long after the loss of an event whose object could not
 	// be decoded or transformed the collection is listed again. It doubles, up to 64
 	// times, while that happens again. The default is 1m; less than 1s is taken as 1s.
@@ -145,16 +134,13 @@ func (o Options) withDefaults() (Options, error) {
 // withDefaults returns the timeouts for watches that are healthy after the given
 // time.
 func (t Timeouts) withDefaults(healthy time.Duration) (Timeouts, error) {
-	if t.Watch < 0 || t.Progress < 0 || t.Completion < 0 || t.WatchListRetry < 0 || t.QuarantineRetry < 0 {
+	if t.Watch < 0 || t.QuarantineRetry < 0 {
 		return t, errors.New("reflector: of Options.Timeouts, only Answer and Idle may be negative")
 	}
 	orDefault(&t.Watch, 5*time.Minute)
 	t.Watch = min(t.Watch, maxWatchTimeout)
 	orDefault(&t.Answer, time.Minute)
 	orDefault(&t.Idle, 5*time.Minute)
-	orDefault(&t.Progress, 10*time.Second)
-	orDefault(&t.Completion, 20*time.Second)
-	orDefault(&t.WatchListRetry, 30*time.Minute)
 	orDefault(&t.QuarantineRetry, time.Minute)
 	if t.Watch < healthy || t.Idle > 0 && t.Idle < healthy {
 		return t, errors.New("reflector: Timeouts.Watch or Timeouts.Idle is below Backoff.Healthy: no watch would ever count as healthy")

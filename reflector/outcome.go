@@ -71,6 +71,7 @@ func (r *Reflector[T]) endOfWatch(live *liveStream[T], start time.Time, err erro
 	end.noProgress = time.Since(r.moved) >= probeAfter
 	// A watch on a quiet collection brings nothing for minutes, and is healthy.
 	if time.Since(start) >= r.opts.Backoff.Healthy {
+		r.status.update((*Health).heal)
 		end.advanced = true
 		end.orderly = end.class == classClosed || end.class == classIdle
 		end.timely = end.class == classClosed && time.Since(live.started) >= live.agreed-time.Second || end.class == classIdle

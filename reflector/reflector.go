@@ -22,7 +22,7 @@ type Reflector[T Object] struct {
 
 	pos        position
 	quarantine quarantine
-	logs       logLimit
+	logs       map[string]logged // by reason
 	// paced says that the user's policy said how long to wait, so the allowance does
 	// not.
 	paced bool
@@ -60,8 +60,8 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 	if opts.Name == "" {
 		opts.Name = sourceName(lw)
 	}
-	r := &Reflector[T]{lw: lw, sink: sink, opts: opts, allowance: newAllowance(opts.Backoff)}
-	r.status.health.State, r.status.health.Since = StateNew, time.Now()
+	r := &Reflector[T]{lw: lw, sink: sink, opts: opts, allowance: newAllowance(opts.Backoff), logs: map[string]logged{}}
+	r.status.healthy, r.status.health.State, r.status.health.Since = opts.Backoff.Healthy, StateNew, time.Now()
 	if opts.Monitor != nil {
 		r.monitor, err = opts.Monitor(Monitored{
 			Source: lw, Sink: sink, Logger: r.logger(), Health: r.Health, Relist: r.status.relist,
@@ -130,9 +130,6 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 	}
 	// Before the policy is asked, so that it finds this failure in Health.
 	f := r.noteFailure(end)
-	if err := r.broken(); err != nil {
-		return "", err
-	}
 	if end.class == ClassNotFound {
 		r.confirmRemoval(ctx)
 	}

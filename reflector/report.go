@@ -3,7 +3,6 @@ package reflector
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -40,30 +39,6 @@ func (noMetrics) Received(watch.EventType)               {}
 func (noMetrics) Quarantined(ErrorClass)                 {}
 func (noMetrics) StateChanged(State, State)              {}
 
-// setState enters a state, and calls what observes states.
-func (r *Reflector[T]) setState(to State) {
-	var from State
-	r.status.update(func(h *Health) {
-		if from = h.State; from == to {
-			return
-		}
-		h.State, h.Since = to, time.Now()
-		if to != StateDegraded {
-			h.NextAttempt = time.Time{}
-		}
-	})
-	if from == to {
-		return
-	}
-	r.opts.Metrics.StateChanged(from, to)
-	if ctx := context.Background(); r.opts.Logger.Enabled(ctx, slog.LevelDebug) {
-		r.logger().DebugContext(ctx, "state changed", "from", from, "to", to)
-	}
-	if r.opts.OnStateChange != nil {
-		r.opts.OnStateChange(r.Health())
-	}
-}
-
 // logger returns the logger that names the reflector. It is made when there is something
 // to log, as most reflectors log once in their life.
 func (r *Reflector[T]) logger() *slog.Logger {
@@ -77,52 +52,29 @@ func (r *Reflector[T]) logger() *slog.Logger {
 // logEvery is the least time between two log lines for the same reason.
 const logEvery = time.Minute
 
-// logLimit lets the first log line for each reason pass, and then one a minute.
-// Reasons are few: operations and classes of errors. It belongs to one goroutine.
-type logLimit struct{ reasons []loggedReason }
-
-type loggedReason struct {
-	reason     string
+// logged is the last line for a reason. Reasons are few: operations and classes of errors.
+type logged struct {
 	last       time.Time
 	suppressed int // since then
 }
 
-// due reports whether a line for the reason is due, and how many were suppressed
-// since the last one.
-func (l *logLimit) due(reason string, now time.Time) (suppressed int, ok bool) {
-	i := slices.IndexFunc(l.reasons, func(r loggedReason) bool { return r.reason == reason })
-	if i < 0 {
-		l.reasons = append(l.reasons, loggedReason{reason: reason, last: now})
-		return 0, true
-	}
-	r := &l.reasons[i]
-	if now.Sub(r.last) < logEvery {
-		r.suppressed++
-		return 0, false
-	}
-	suppressed = r.suppressed
-	*r = loggedReason{reason: reason, last: now}
-	return suppressed, true
-}
-
-// warn logs what has gone wrong, and info what has been done: at once for a new
-// reason, and then once a minute with the count of lines in between. They are for the
-// goroutine of Run.
-func (r *Reflector[T]) warn(reason, msg string, args ...any) {
-	r.logLimited(slog.LevelWarn, reason, msg, args)
-}
-
-func (r *Reflector[T]) info(reason, msg string, args ...any) {
-	r.logLimited(slog.LevelInfo, reason, msg, args)
-}
-
-func (r *Reflector[T]) logLimited(level slog.Level, reason, msg string, args []any) {
-	suppressed, ok := r.logs.due(reason, time.Now())
-	if !ok {
+// log writes a line: at once for a new reason, and then once a minute with the count of
+// lines in between. It is for the goroutine of Run.
+func (r *Reflector[T]) log(level slog.Level, reason, msg string, args ...any) {
+	now, l := time.Now(), r.logs[reason]
+	if !l.last.IsZero() && now.Sub(l.last) < logEvery {
+		l.suppressed++
+		r.logs[reason] = l
 		return
 	}
-	if suppressed > 0 {
-		args = append(args, "suppressed", suppressed)
+	if l.suppressed > 0 {
+		args = append(args, "suppressed", l.suppressed)
 	}
+	r.logs[reason] = logged{last: now}
 	r.logger().Log(context.Background(), level, msg, args...)
+}
+
+// warn logs what has gone wrong.
+func (r *Reflector[T]) warn(reason, msg string, args ...any) {
+	r.log(slog.LevelWarn, reason, msg, args...)
 }

@@ -61,23 +61,6 @@ func (r *Reflector[T]) known() Known[T] {
 	return k
 }
 
-// breakable is implemented by a sink that may break for good while nothing is written.
-type breakable interface {
-	// Broken returns why no write can succeed any more: then Run ends. It is nil before.
-	Broken() error
-	// WhenBroken has f called with that, or at once if it is so already, in place of what it
-	// was given before.
-	WhenBroken(f func(error))
-}
-
-// broken returns why the sink is broken for good, if it is.
-func (r *Reflector[T]) broken() error {
-	if s, ok := r.sink.(breakable); ok {
-		return s.Broken()
-	}
-	return nil
-}
-
 // sinkError says that the sink did not take a change over.
 type sinkError struct {
 	op  string // the method of the Sink: Add, Update, Delete, Replace or Bookmark

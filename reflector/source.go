@@ -52,7 +52,7 @@ type ListerWatcher[T Object] interface {
 // may be nil, and a source may ignore them. They may be called from any goroutine, and
 // several at once.
 type Request struct {
-	metav1.ListOptions
+	ListOptions metav1.ListOptions
 	// Known is asked, before an object is decoded, for what the caller has of it in this
 	// version. If that is not nil the object is not decoded, and it is handed over as
 	// [WatchEvent].Known. The bytes are valid during the call.

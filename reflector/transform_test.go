@@ -101,26 +101,6 @@ func TestReadyMadeTransforms(t *testing.T) {
 	stripped, err := reflector.StripManagedFields(obj())
 	require.NoError(t, err)
 	require.Nil(t, stripped.ManagedFields)
-
-	kept, err := reflector.KeepMetadata[*corev1.Pod]([]string{"app"}, []string{"example.com/"})(obj())
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"app": "web"}, kept.Labels)
-	require.Equal(t, map[string]string{"example.com/a": "1", "example.com/b": "2"}, kept.Annotations)
-	require.Nil(t, kept.ManagedFields)
-	bare, err := reflector.KeepMetadata[*corev1.Pod](nil, nil)(obj())
-	require.NoError(t, err)
-	require.Nil(t, bare.Labels)
-
-	chain := reflector.Chain(reflector.StripManagedFields[*corev1.Pod], reflector.KeepMetadata[*corev1.Pod]([]string{"app"}, nil))
-	chained, err := chain(obj())
-	require.NoError(t, err)
-	want := obj()
-	want.ManagedFields, want.Annotations = nil, nil
-	want.Labels = map[string]string{"app": "web"}
-	require.Equal(t, want, chained)
-
-	_, err = reflector.Chain(func(*corev1.Pod) (*corev1.Pod, error) { return nil, errBroken }, reflector.StripManagedFields[*corev1.Pod])(obj())
-	require.ErrorIs(t, err, errBroken)
 }
 
 // tinySink is a sink of projections.

@@ -14,7 +14,8 @@ import (
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-// overdue is how long after the agreed end of a watch the client ends it.
+// overdue is how long after the agreed end of a watch the client ends it. A half-open
+// connection may look alive for ever.
 const overdue = 30 * time.Second
 
 // liveStream is a watch with its deadlines.
@@ -22,17 +23,14 @@ type liveStream[T Object] struct {
 	Stream[T]
 	ctx     context.Context //nolint:containedctx // the life of one watch
 	cancel  context.CancelCauseFunc
-	silent  *deadline // the stream brings nothing
-	overdue *time.Timer
-	unhook  func() // see closeWith
+	idle    atomic.Pointer[deadline] // nil before the watch is followed
+	unhook  func() bool              // undoes the closing of the stream when ctx ends
 	started time.Time
 	agreed  time.Duration // when the server is to end it
 	events  int
-	// following is set after the initial events.
-	following atomic.Bool
-	moved     atomic.Bool // an event was past the version that the watch began at
-	// unordered says that the events so far may be synthetic ones, in no order
-	// of resourceVersions, so that none of them is a point to resume from.
+	moved   atomic.Bool // an event was past the version that the watch began at
+	// unordered is true while events may be synthetic, in no order of
+	// resourceVersions, so that none of them is a point to resume from.
 	unordered bool
 }
 
@@ -50,13 +48,13 @@ func (r *Reflector[T]) connect(ctx context.Context, req Request, timeout time.Du
 	}
 	s := &liveStream[T]{started: time.Now(), agreed: time.Duration(seconds) * time.Second, unordered: !isVersion(req.ResourceVersion)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.silent = newDeadline(s.cancel)
-	s.silent.set(timeout, late)
+	silent := newDeadline(s.cancel, timeout, late)
+	defer silent.stop()
 	req.Sent = r.allowance.charge
 	req.Arrived = func() {
 		// While the watch is followed, the bytes of a big event are no silence.
-		if s.following.Load() {
-			s.silent.extend(time.Now())
+		if d := s.idle.Load(); d != nil {
+			d.extend()
 		}
 	}
 	r.setState(StateConnecting)
@@ -66,29 +64,12 @@ func (r *Reflector[T]) connect(ctx context.Context, req Request, timeout time.Du
 	}
 	if err != nil {
 		err = because(s.ctx, err)
-		s.silent.stop()
 		s.cancel(nil)
 		return nil, err
 	}
-	s.silent.stop()
-	// A half-open connection may look alive for ever: the client ends what the server
-	// should have ended.
-	s.overdue = time.AfterFunc(s.agreed+overdue, func() { s.cancel(errOverdue) })
-	s.unhook = closeWith(s.ctx, s.Stream)
+	// A Next of a user's source may not look at the context.
+	s.unhook = context.AfterFunc(s.ctx, func() { _ = s.Close() })
 	return s, nil
-}
-
-// closeWith closes a stream when ctx ends, for a Next that does not look at it. The
-// result undoes that. It waits for a Close that is running, so that Run does not return
-// before the stream is closed.
-func closeWith(ctx context.Context, stream io.Closer) (undo func()) {
-	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { defer close(closed); _ = stream.Close() })
-	return func() {
-		if !stop() {
-			<-closed
-		}
-	}
 }
 
 // next waits for an event.
@@ -103,8 +84,6 @@ func (s *liveStream[T]) next() (WatchEvent[T], error) {
 
 // end frees what the stream holds.
 func (s *liveStream[T]) end() {
-	s.silent.stop()
-	s.overdue.Stop()
 	s.unhook()
 	_ = s.Close()
 	s.cancel(nil)
@@ -124,22 +103,18 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 		}
 	}
 	defer live.end()
+	defer time.AfterFunc(live.agreed+overdue-time.Since(live.started), func() { live.cancel(errOverdue) }).Stop()
+	idle := newDeadline(live.cancel, r.opts.Timeouts.Idle, errIdle)
+	defer idle.stop()
+	live.idle.Store(idle)
 	// A watch is healthy from when it is followed, so that a server which ends each one
 	// after the initial events is seen to.
 	start := time.Now()
-	r.status.healAt(start.Add(r.opts.Backoff.Healthy))
-	defer r.status.healAt(time.Time{})
 	r.setState(StateWatching)
-	finishCheck := r.checkVersion(live)
-	live.silent.set(r.opts.Timeouts.Idle, errIdle)
-	live.following.Store(true)
-	if s, ok := r.sink.(breakable); ok {
-		s.WhenBroken(live.cancel)
-	}
 	r.status.following(live.cancel)
 	defer r.status.following(nil)
-
-	err := r.deliverAll(ctx, live)
+	finishCheck := r.checkVersion(live)
+	err := r.deliverAll(ctx, live, idle)
 	finishCheck()
 	if ctx.Err() != nil {
 		return ending{op: opStream, err: ctx.Err()}
@@ -149,7 +124,7 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 
 // deliverAll delivers events until the stream ends, which is always with an error; io.EOF
 // stands for an orderly end.
-func (r *Reflector[T]) deliverAll(ctx context.Context, live *liveStream[T]) error {
+func (r *Reflector[T]) deliverAll(ctx context.Context, live *liveStream[T], idle *deadline) error {
 	var relist *time.Timer // nil: nothing is to be listed again
 	for {
 		// Only a list brings again what was lost.
@@ -162,22 +137,19 @@ func (r *Reflector[T]) deliverAll(ctx context.Context, live *liveStream[T]) erro
 			return err
 		}
 		r.opts.Metrics.Received(ev.Type)
-		// A sink that blocks holds up the reading: this silence is not the server's.
-		live.silent.held.Store(true)
-		// Under the context of Run: a sink that blocks for long may outlive the
-		// stream, and still take the event over.
+		// A sink that blocks holds up the reading: this silence is not the server's. Under
+		// the context of Run, as it may outlive the stream, and still accept the event.
+		idle.hold()
 		if err := r.deliver(ctx, ev); err != nil {
 			return err
 		}
-		now := time.Now()
-		r.advance(live, ev, now)
-		live.silent.extend(now)
-		live.silent.held.Store(false)
+		r.advance(live, ev)
+		idle.release()
 	}
 }
 
-// deliver gives one event to the sink. A change that the sink does not take over
-// ends the watch, and the next watch starts before it.
+// deliver gives one event to the sink. A change that the sink does not accept ends the
+// watch, and the next watch starts before it.
 func (r *Reflector[T]) deliver(ctx context.Context, ev WatchEvent[T]) error {
 	if ev.Err != nil {
 		return r.deliverUnreadable(ctx, ev)
@@ -202,9 +174,8 @@ func (r *Reflector[T]) deliver(ctx context.Context, ev WatchEvent[T]) error {
 	if err != nil {
 		return &sinkError{op: op, err: err}
 	}
-	// The object is readable again, if it was not.
-	if ev.Type != watch.Bookmark {
-		r.release(object.KeyOf(ev.Object))
+	if r.quarantine.named && ev.Type != watch.Bookmark {
+		r.release(object.KeyOf(ev.Object)) // it is readable again, if it was not
 	}
 	return nil
 }
@@ -230,12 +201,11 @@ func (r *Reflector[T]) deliverUnreadable(ctx context.Context, ev WatchEvent[T]) 
 }
 
 // advance notes the position that the sink has reached.
-func (r *Reflector[T]) advance(live *liveStream[T], ev WatchEvent[T], now time.Time) {
+func (r *Reflector[T]) advance(live *liveStream[T], ev WatchEvent[T]) {
+	now := time.Now()
 	// Initial events without a bookmark are ADDED only; the first of another type is of
 	// the history.
-	if live.unordered && ev.Type != watch.Added {
-		live.unordered = false
-	}
+	live.unordered = live.unordered && ev.Type == watch.Added
 	if !live.unordered && r.pos.advance(ev.ResourceVersion) {
 		r.moved = now
 		live.moved.Store(true)

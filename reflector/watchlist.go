@@ -7,17 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// bulkRate is the number of new objects per second at which initial events are
-// taken for those of a large collection rather than for ordinary life on a
-// server that will never say that they are over.
-const bulkRate = 100
-
-// bulkWindow is for how long that rate is measured, after Timeouts.Completion.
-const bulkWindow = 5 * time.Second
-
-// maxCutShort is how many streams of initial events in a row may break before a
-// LIST is used instead.
-const maxCutShort = 2
+const (
+	// progressTime is how long a WatchList may take to begin, and then its initial events
+	// may bring no new object, before a LIST is used instead. Only whole objects count.
+	progressTime = 10 * time.Second
+	// completionTime is how long the initial events may take altogether, unless they still
+	// come at bulkRate new objects a second, measured over each bulkWindow: then they are
+	// those of a large collection rather than ordinary life on a server that will never
+	// say that they are over.
+	completionTime = 20 * time.Second
+	bulkRate       = 100
+	bulkWindow     = 5 * time.Second
+	// refusedTime is for how long LIST is used after the server has refused a WatchList,
+	// or has not ended its initial events.
+	refusedTime = 30 * time.Minute
+	// maxCutShort is how many streams of initial events in a row may break before a LIST
+	// is used instead.
+	maxCutShort = 2
+)
 
 // useWatchList says whether to ask for initial events.
 func (r *Reflector[T]) useWatchList() bool {
@@ -79,7 +86,7 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 	r.status.update(func(h *Health) {
 		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, now
 		if refused {
-			h.WatchListRefusedUntil = now.Add(r.opts.Timeouts.WatchListRetry)
+			h.WatchListRefusedUntil = now.Add(refusedTime)
 		}
 	})
 	r.warn("fallback "+string(end.class), "using LIST instead of WatchList", "class", end.class, "err", end.err)
@@ -92,7 +99,7 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], n int, answered bool, err error) {
 	r.status.update(func(h *Health) { h.WatchLists++ })
 	list := r.newCollectedList()
-	live, err = r.connect(ctx, Request{ListOptions: r.pos.watchList(), Known: list.have()}, r.opts.Timeouts.Progress, errNoProgress)
+	live, err = r.connect(ctx, Request{ListOptions: r.pos.watchList(), Known: list.have()}, progressTime, errNoProgress)
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -114,25 +121,23 @@ func (r *Reflector[T]) initialEvents(ctx context.Context) (live *liveStream[T], 
 	return live, n, true, nil
 }
 
-// collect reads events into list up to the bookmark that ends the initial
-// ones, and returns its resourceVersion.
+// collect reads events into list up to the bookmark that ends the initial ones, and
+// returns its resourceVersion. Two bounds: one for silence, and one for a stream that is
+// busy but never complete.
 func (r *Reflector[T]) collect(live *liveStream[T], list *collectedList[T]) (string, error) {
-	// Two bounds: one for silence, and one for a stream that is busy but never complete.
-	live.silent.set(r.opts.Timeouts.Progress, errNoProgress)
-	begun, window, seen := time.Now(), r.opts.Timeouts.Completion, 0
+	silent := newDeadline(live.cancel, progressTime, errNoProgress)
+	defer silent.stop()
+	begun, window, seen := time.Now(), completionTime, 0
 	for {
 		ev, err := live.next()
 		if err != nil {
 			return "", err
 		}
 		r.opts.Metrics.Received(ev.Type)
-		now := time.Now()
-		switch {
-		case ev.Type == watch.Bookmark && ev.InitialEventsEnd:
-			live.silent.stop()
+		if ev.InitialEventsEnd {
 			return ev.ResourceVersion, nil
-		case ev.Type == watch.Bookmark:
-		default:
+		}
+		if ev.Type != watch.Bookmark {
 			fresh, err := list.take(ev)
 			if err != nil {
 				return "", err
@@ -140,15 +145,15 @@ func (r *Reflector[T]) collect(live *liveStream[T], list *collectedList[T]) (str
 			// Only objects that are new count: a server without the bookmark goes on with
 			// ordinary changes of the same objects.
 			if fresh {
-				live.silent.extend(now)
+				silent.extend()
 			}
 		}
 		// A large collection gets as much time as it needs.
-		if elapsed := now.Sub(begun); elapsed >= window {
+		if elapsed := time.Since(begun); elapsed >= window {
 			if float64(list.fresh-seen) < bulkRate*elapsed.Seconds() {
 				return "", errNoBookmark
 			}
-			begun, window, seen = now, bulkWindow, list.fresh
+			begun, window, seen = time.Now(), bulkWindow, list.fresh
 		}
 	}
 }
