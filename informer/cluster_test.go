@@ -222,7 +222,7 @@ func (c *clusterSource) List(_ context.Context, _ reflector.Request, each func(r
 func (c *clusterSource) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[*pod], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, _ := strconv.Atoi(req.ResourceVersion)
+	from, _ := strconv.Atoi(req.ListOptions.ResourceVersion)
 	switch {
 	case c.listErr != nil:
 		return nil, c.listErr

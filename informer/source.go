@@ -92,11 +92,14 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 // run reflects, and calls apply with each batch of changes, until ctx ends or the
 // reflector fails for good. It is called once. It returns when apply has returned.
 func (s *source[T]) run(ctx context.Context, apply func(*source[T], deltafifo.Deltas[T])) error {
-	// No context of its own: one that watches are derived from takes half a kilobyte.
 	s.consumer.start(ctx, func(batch deltafifo.Batch[T]) error {
 		apply(s, batch.Deltas)
 		return nil
 	})
+	// Nothing is read that cannot be applied.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.consumer.whenExited(func(error) { cancel() })
 	// In this goroutine: it is the only one of an informer in which nothing happens.
 	err := s.reflector.Run(ctx)
 	return s.finish(err)
@@ -117,8 +120,7 @@ func (s *source[T]) finish(err error) error {
 }
 
 // sink is the source as the reflector sees it: the queue, and the cache behind it for what
-// is known already. It implements [reflector.Sink] and [reflector.Known], shows its
-// contents, and says when it is broken.
+// is known already. It implements [reflector.Sink], [reflector.Known] and audit.Audited.
 type sink[T Object] source[T]
 
 // sink returns what the reflector writes to. It has no memory of its own.
@@ -156,18 +158,6 @@ func (s *sink[T]) written(err error) error {
 	}
 	return err
 }
-
-// Broken returns why nothing can be applied any more, if that is so.
-func (s *sink[T]) Broken() error {
-	if s.consumer.exited.Load() {
-		return errApplyExited
-	}
-	return nil
-}
-
-// WhenBroken has f called when nothing can be applied any more, as the reflector need not
-// write for a long time.
-func (s *sink[T]) WhenBroken(f func(error)) { s.consumer.whenExited(f) }
 
 // Known returns the newest version that was queued, and has perhaps not been applied yet: a
 // relist that kept an older version would undo the change.

@@ -97,8 +97,8 @@ func (h Health) Degraded() (reason ErrorClass, since time.Time, degraded bool) {
 
 // status is the health that Run writes and any goroutine reads.
 type status struct {
-	mu     sync.Mutex
-	health Health
+	mu      sync.Mutex
+	health  Health
 	healthy time.Duration // [Backoff].Healthy
 	// endWatch ends the watch that is being followed; nil without one.
 	endWatch context.CancelCauseFunc

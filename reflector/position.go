@@ -180,7 +180,7 @@ func (r *Reflector[T]) checkVersion(live *liveStream[T]) (finish func()) {
 			done <- time.Now()
 		case classFuture, ClassExpired:
 			live.cancel(&relistError{reason: class, rewritten: class == classFuture, err: fmt.Errorf(
-				"the server does not know the resourceVersion %s of the watch, perhaps because it was restored from a backup: %w", req.ResourceVersion, err)})
+				"the server does not know the resourceVersion %s of the watch, perhaps because it was restored from a backup: %w", req.ListOptions.ResourceVersion, err)})
 		default:
 			// It says nothing about the version, so the doubt stays.
 		}

@@ -127,7 +127,7 @@ func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], 
 // List implements [ListerWatcher].
 func (r *resource[T]) List(ctx context.Context, req Request, each func(WatchEvent[T]) error) (metav1.ListMeta, error) {
 	var refused error // by each; it is returned as it is
-	meta, err := r.Resource.List(ctx, wire.Request(req), func(ev wire.Event[T]) error {
+	meta, err := r.Resource.List(ctx, req.onWire(), func(ev wire.Event[T]) error {
 		refused = each(fromWire(ev))
 		return refused
 	})
@@ -139,11 +139,16 @@ func (r *resource[T]) List(ctx context.Context, req Request, each func(WatchEven
 
 // Watch implements [ListerWatcher].
 func (r *resource[T]) Watch(ctx context.Context, req Request) (Stream[T], error) {
-	s, err := r.Resource.Watch(ctx, wire.Request(req))
+	s, err := r.Resource.Watch(ctx, req.onWire())
 	if err != nil {
 		return nil, r.failed("watch", err)
 	}
 	return &resourceStream[T]{s, r}, nil
+}
+
+// onWire is the request in the form of the wire.
+func (r Request) onWire() wire.Request {
+	return wire.Request{ListOptions: r.ListOptions, Known: r.Known, Arrived: r.Arrived, Sent: r.Sent}
 }
 
 // failed says which request has failed.

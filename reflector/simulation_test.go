@@ -298,7 +298,7 @@ func (b *blurred) Watch(ctx context.Context, req reflector.Request) (reflector.S
 	if err != nil {
 		return nil, err
 	}
-	return &blurredStream{Stream: s, b: b, initial: req.SendInitialEvents != nil}, nil
+	return &blurredStream{Stream: s, b: b, initial: req.ListOptions.SendInitialEvents != nil}, nil
 }
 
 type blurredStream struct {

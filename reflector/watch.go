@@ -24,7 +24,7 @@ type liveStream[T Object] struct {
 	ctx     context.Context //nolint:containedctx // the life of one watch
 	cancel  context.CancelCauseFunc
 	idle    atomic.Pointer[deadline] // nil before the watch is followed
-	unhook  func() bool              // undoes the closing of the stream when ctx ends
+	unhook  func()                   // undoes the closing of the stream when ctx ends
 	started time.Time
 	agreed  time.Duration // when the server is to end it
 	events  int
@@ -40,13 +40,13 @@ func (r *Reflector[T]) connect(ctx context.Context, req Request, timeout time.Du
 	// when the server came back, must not end together.
 	seconds := int64((r.opts.Timeouts.Watch + time.Second - 1) / time.Second)
 	seconds += rand.Int64N(seconds + 1)
-	req.TimeoutSeconds = &seconds
+	req.ListOptions.TimeoutSeconds = &seconds
 
 	// May wait, so what depends on the time is set after it.
 	if err := r.request(ctx); err != nil {
 		return nil, err
 	}
-	s := &liveStream[T]{started: time.Now(), agreed: time.Duration(seconds) * time.Second, unordered: !isVersion(req.ResourceVersion)}
+	s := &liveStream[T]{started: time.Now(), agreed: time.Duration(seconds) * time.Second, unordered: !isVersion(req.ListOptions.ResourceVersion)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	silent := newDeadline(s.cancel, timeout, late)
 	defer silent.stop()
@@ -67,8 +67,15 @@ func (r *Reflector[T]) connect(ctx context.Context, req Request, timeout time.Du
 		s.cancel(nil)
 		return nil, err
 	}
-	// A Next of a user's source may not look at the context.
-	s.unhook = context.AfterFunc(s.ctx, func() { _ = s.Close() })
+	// A Next of a user's source may not look at the context. Run must not return before a
+	// Close that is running.
+	closed := make(chan struct{})
+	undo := context.AfterFunc(s.ctx, func() { defer close(closed); _ = s.Close() })
+	s.unhook = func() {
+		if !undo() {
+			<-closed
+		}
+	}
 	return s, nil
 }
 
@@ -103,7 +110,8 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 		}
 	}
 	defer live.end()
-	defer time.AfterFunc(live.agreed+overdue-time.Since(live.started), func() { live.cancel(errOverdue) }).Stop()
+	end := time.Until(live.started.Add(live.agreed + overdue))
+	defer time.AfterFunc(end, func() { live.cancel(errOverdue) }).Stop()
 	idle := newDeadline(live.cancel, r.opts.Timeouts.Idle, errIdle)
 	defer idle.stop()
 	live.idle.Store(idle)

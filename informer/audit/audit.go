@@ -254,7 +254,7 @@ func (a *auditor) compare(ctx context.Context, quarantine []*reflector.ObjectErr
 			return nil, 0, errors.New("the server answered with a page of metadata without new objects and with a continue token: it does not support limit and continue")
 		}
 		used[meta.Continue] = true
-		req.Continue = meta.Continue
+		req.ListOptions.Continue = meta.Continue
 		if len(seen)-before < pageSize/2 {
 			sleep(ctx, slowly)
 		} else {

@@ -116,7 +116,7 @@ type withoutBookmarks struct {
 
 // Watch implements [reflector.ListerWatcher].
 func (w withoutBookmarks) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[client.Object], error) {
-	req.AllowWatchBookmarks = false
+	req.ListOptions.AllowWatchBookmarks = false
 	return w.ListerWatcher.Watch(ctx, req)
 }
 

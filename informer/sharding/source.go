@@ -79,7 +79,7 @@ func (s *source[T]) Metadata() (reflector.ListerWatcher[*metav1.PartialObjectMet
 // List implements [reflector.ListerWatcher].
 func (s *source[T]) List(ctx context.Context, req reflector.Request, each func(reflector.WatchEvent[T]) error) (metav1.ListMeta, error) {
 	sh := s.shard()
-	req.ShardSelector = sh.selector
+	req.ListOptions.ShardSelector = sh.selector
 	meta, err := s.lw.List(ctx, req, func(ev reflector.WatchEvent[T]) error {
 		if ev.Known == nil && !sh.passes(ev.Object, ev.Err) {
 			return nil
@@ -110,16 +110,16 @@ func (sh *shard) passes(obj metav1.Object, err error) bool {
 // Watch implements [reflector.ListerWatcher].
 func (s *source[T]) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[T], error) {
 	sh := s.shard()
-	req.ShardSelector = sh.selector
+	req.ListOptions.ShardSelector = sh.selector
 	stream, err := s.lw.Watch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	return &sourceStream[T]{
 		Stream: stream, shard: sh,
-		initial: req.SendInitialEvents != nil && *req.SendInitialEvents,
+		initial: req.ListOptions.SendInitialEvents != nil && *req.ListOptions.SendInitialEvents,
 		// Without a version the first events are existing objects, in no order.
-		ordered: req.ResourceVersion != "" && req.ResourceVersion != "0",
+		ordered: req.ListOptions.ResourceVersion != "" && req.ListOptions.ResourceVersion != "0",
 	}, nil
 }
 
