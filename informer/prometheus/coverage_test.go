@@ -32,7 +32,7 @@ var shown = map[reflect.Type]map[string]string{
 		"Handlers":        "- see informer.HandlerHealth",
 	},
 	reflect.TypeFor[informer.SourceHealth](): {
-		"Namespace":  "- the label namespace",
+		"Namespace":  "- the label watched_namespace",
 		"Queued":     "informer_queued_items",
 		"Selector":   "- a text of the configuration",
 		"FilteredBy": "informer_server_filters",

@@ -44,16 +44,16 @@ func TestInformerIsShown(t *testing.T) {
 		time.Sleep(time.Second)
 		before := scrape(t, registry)
 		before.includes(t, page{
-			`informer_synced{name="configmaps"}`:                           0,
-			`informer_objects{name="configmaps"}`:                          0,
-			`informer_events_total{name="configmaps",type="added"}`:        0,
-			`informer_queued_items{name="configmaps",namespace=""}`:        0,
-			`informer_degraded_seconds{name="configmaps",namespace=""}`:    0,
-			`informer_handler_synced{handler="quick",name="configmaps"}`:   0,
-			`informer_processing_latency_seconds_count{name="configmaps"}`: 0,
+			`informer_synced{name="configmaps"}`:                                0,
+			`informer_objects{name="configmaps"}`:                               0,
+			`informer_events_total{name="configmaps",type="added"}`:             0,
+			`informer_queued_items{name="configmaps",watched_namespace=""}`:     0,
+			`informer_degraded_seconds{name="configmaps",watched_namespace=""}`: 0,
+			`informer_handler_synced{handler="quick",name="configmaps"}`:        0,
+			`informer_processing_latency_seconds_count{name="configmaps"}`:      0,
 		})
 		assert.NotContains(t, before, `informer_sync_duration_seconds{name="configmaps"}`)
-		assert.NotContains(t, before, `informer_cache_age_seconds{name="configmaps",namespace=""}`)
+		assert.NotContains(t, before, `informer_cache_age_seconds{name="configmaps",watched_namespace=""}`)
 
 		require.NoError(t, informer.WaitForSync(t.Context(), inf))
 		create(t, server, "default", "c")
@@ -64,21 +64,21 @@ func TestInformerIsShown(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		now := scrape(t, registry)
 		now.includes(t, page{
-			`informer_synced{name="configmaps"}`:                                       1,
-			`informer_sync_duration_seconds{name="configmaps"}`:                        2,
-			`informer_objects{name="configmaps"}`:                                      2,
-			`informer_events_total{name="configmaps",type="added"}`:                    3,
-			`informer_events_total{name="configmaps",type="updated"}`:                  1,
-			`informer_events_total{name="configmaps",type="deleted"}`:                  1,
-			`informer_lists_total{name="configmaps"}`:                                  1,
-			`informer_queued_items{name="configmaps",namespace=""}`:                    0,
-			`informer_cache_age_seconds{name="configmaps",namespace=""}`:               10,
-			`informer_degraded_seconds{name="configmaps",namespace=""}`:                0,
-			`informer_quarantine_size{name="configmaps",namespace=""}`:                 0,
-			`informer_quarantined_objects_total{name="configmaps",namespace=""}`:       0,
-			`informer_requests_total{name="configmaps",namespace="",verb="list"}`:      0,
-			`informer_requests_total{name="configmaps",namespace="",verb="watchlist"}`: 1,
-			`informer_store_resource_version{name="configmaps"}`:                       number(t, server.ResourceVersion()),
+			`informer_synced{name="configmaps"}`:                                               1,
+			`informer_sync_duration_seconds{name="configmaps"}`:                                2,
+			`informer_objects{name="configmaps"}`:                                              2,
+			`informer_events_total{name="configmaps",type="added"}`:                            3,
+			`informer_events_total{name="configmaps",type="updated"}`:                          1,
+			`informer_events_total{name="configmaps",type="deleted"}`:                          1,
+			`informer_lists_total{name="configmaps"}`:                                          1,
+			`informer_queued_items{name="configmaps",watched_namespace=""}`:                    0,
+			`informer_cache_age_seconds{name="configmaps",watched_namespace=""}`:               10,
+			`informer_degraded_seconds{name="configmaps",watched_namespace=""}`:                0,
+			`informer_quarantine_size{name="configmaps",watched_namespace=""}`:                 0,
+			`informer_quarantined_objects_total{name="configmaps",watched_namespace=""}`:       0,
+			`informer_requests_total{name="configmaps",verb="list",watched_namespace=""}`:      0,
+			`informer_requests_total{name="configmaps",verb="watchlist",watched_namespace=""}`: 1,
+			`informer_store_resource_version{name="configmaps"}`:                               number(t, server.ResourceVersion()),
 
 			`informer_handler_synced{handler="quick",name="configmaps"}`:          1,
 			`informer_handler_lag_events{handler="quick",name="configmaps"}`:      0,
@@ -116,21 +116,21 @@ func TestTroubleIsShown(t *testing.T) {
 		server.BreakConnections()
 		time.Sleep(10 * time.Minute)
 		now := scrape(t, registry)
-		assert.InDelta(t, 600, now[`informer_degraded_seconds{name="configmaps",namespace=""}`], 2)
-		assert.GreaterOrEqual(t, now[`informer_cache_age_seconds{name="configmaps",namespace=""}`], 600.0)
-		assert.Positive(t, now[`informer_reconnects_total{name="configmaps",namespace="",reason="forbidden"}`])
-		assert.Greater(t, now[`informer_consecutive_failures{name="configmaps",namespace=""}`], 5.0)
+		assert.InDelta(t, 600, now[`informer_degraded_seconds{name="configmaps",watched_namespace=""}`], 2)
+		assert.GreaterOrEqual(t, now[`informer_cache_age_seconds{name="configmaps",watched_namespace=""}`], 600.0)
+		assert.Positive(t, now[`informer_reconnects_total{name="configmaps",reason="forbidden",watched_namespace=""}`])
+		assert.Greater(t, now[`informer_consecutive_failures{name="configmaps",watched_namespace=""}`], 5.0)
 		now.includes(t, page{
-			`informer_degraded_reason{name="configmaps",namespace="",reason="forbidden"}`: 1,
-			`informer_state{name="configmaps",namespace="",state="Degraded"}`:             1,
-			`informer_state{name="configmaps",namespace="",state="Watching"}`:             0,
-			`informer_source_synced{name="configmaps",namespace=""}`:                      1,
-			`informer_resource_removed{name="configmaps",namespace=""}`:                   0,
+			`informer_degraded_reason{name="configmaps",reason="forbidden",watched_namespace=""}`: 1,
+			`informer_state{name="configmaps",state="Degraded",watched_namespace=""}`:             1,
+			`informer_state{name="configmaps",state="Watching",watched_namespace=""}`:             0,
+			`informer_source_synced{name="configmaps",watched_namespace=""}`:                      1,
+			`informer_resource_removed{name="configmaps",watched_namespace=""}`:                   0,
 		})
 		scrape(t, registry).includes(t, page{
-			`informer_synced{name="configmaps"}`:                                         1,
-			`informer_objects{name="configmaps"}`:                                        1,
-			`informer_reconnects_total{name="configmaps",namespace="",reason="network"}`: 1,
+			`informer_synced{name="configmaps"}`:                                                 1,
+			`informer_objects{name="configmaps"}`:                                                1,
+			`informer_reconnects_total{name="configmaps",reason="network",watched_namespace=""}`: 1,
 		})
 
 		server.ClearFaults()
@@ -141,16 +141,16 @@ func TestTroubleIsShown(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		now = scrape(t, registry)
 		now.includes(t, page{
-			`informer_degraded_seconds{name="configmaps",namespace=""}`:       0,
-			`informer_quarantine_size{name="configmaps",namespace=""}`:        1,
-			`informer_state{name="configmaps",namespace="",state="Watching"}`: 1,
-			`informer_consecutive_failures{name="configmaps",namespace=""}`:   0,
+			`informer_degraded_seconds{name="configmaps",watched_namespace=""}`:       0,
+			`informer_quarantine_size{name="configmaps",watched_namespace=""}`:        1,
+			`informer_state{name="configmaps",state="Watching",watched_namespace=""}`: 1,
+			`informer_consecutive_failures{name="configmaps",watched_namespace=""}`:   0,
 		})
 		assert.Empty(t, now.about(`reason="forbidden"`).about("informer_degraded_reason"))
-		assert.GreaterOrEqual(t, now[`informer_quarantined_objects_total{name="configmaps",namespace=""}`], 1.0)
+		assert.GreaterOrEqual(t, now[`informer_quarantined_objects_total{name="configmaps",watched_namespace=""}`], 1.0)
 		// A bookmark comes each minute, and 2 s before a watch ends: at most a minute, these
 		// 2 s and the time until there is another watch are between two.
-		assert.LessOrEqual(t, now[`informer_cache_age_seconds{name="configmaps",namespace=""}`], 65.0, "there are bookmarks")
+		assert.LessOrEqual(t, now[`informer_cache_age_seconds{name="configmaps",watched_namespace=""}`], 65.0, "there are bookmarks")
 	})
 }
 
@@ -169,13 +169,13 @@ func TestEachNamespaceIsASeries(t *testing.T) {
 		require.NoError(t, informer.WaitForSync(t.Context(), inf))
 
 		scrape(t, registry).includes(t, page{
-			`informer_objects{name="configmaps"}`:                                         2,
-			`informer_queued_items{name="configmaps",namespace="one"}`:                    0,
-			`informer_requests_total{name="configmaps",namespace="one",verb="watchlist"}`: 1,
-			`informer_requests_total{name="configmaps",namespace="two",verb="watchlist"}`: 1,
+			`informer_objects{name="configmaps"}`:                                                 2,
+			`informer_queued_items{name="configmaps",watched_namespace="one"}`:                    0,
+			`informer_requests_total{name="configmaps",verb="watchlist",watched_namespace="one"}`: 1,
+			`informer_requests_total{name="configmaps",verb="watchlist",watched_namespace="two"}`: 1,
 		})
 		require.True(t, inf.RemoveNamespace("two"))
-		assert.Empty(t, scrape(t, registry).about(`namespace="two"`))
+		assert.Empty(t, scrape(t, registry).about(`watched_namespace="two"`))
 		scrape(t, registry).includes(t, page{`informer_objects{name="configmaps"}`: 1})
 	})
 }

@@ -1,7 +1,6 @@
 package prometheus
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -135,8 +134,8 @@ func (r *Reflector) StateChanged(from, to reflector.State) {
 	})
 }
 
-// eventType is the type of an event in lower case. Those that there are do not
-// need memory for it.
+// eventType is the label for the type of an event. What is none of the protocol's types is
+// text of a server, of which there may be any number: "unknown" stands for all of them.
 func eventType(typ watch.EventType) string {
 	switch typ {
 	case watch.Added:
@@ -147,8 +146,10 @@ func eventType(typ watch.EventType) string {
 		return "deleted"
 	case watch.Bookmark:
 		return "bookmark"
+	case watch.Error:
+		return "error"
 	}
-	return clean(strings.ToLower(string(typ)))
+	return "unknown"
 }
 
 // result is how something ended: with success, or an error of this class.

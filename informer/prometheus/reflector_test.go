@@ -100,3 +100,22 @@ func TestReflectorEndsWithItsRecorder(t *testing.T) {
 	touch(again)
 	scrape(t, registry).includes(t, page{`reflector_items_per_list_count{name="pods"}`: 1})
 }
+
+// A server may send any text as the type of an event: it is no label.
+func TestTheTypesOfEventsAreBounded(t *testing.T) {
+	t.Parallel()
+	metrics, registry := newMetrics(t)
+	series, err := metrics.Reflector("configmaps")
+	require.NoError(t, err)
+	for _, typ := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error, "", "added", "PATCHED-1", "PATCHED-2"} {
+		series.Received(typ)
+	}
+	assert.Equal(t, page{
+		`reflector_events_total{name="configmaps",type="added"}`:    1,
+		`reflector_events_total{name="configmaps",type="modified"}`: 1,
+		`reflector_events_total{name="configmaps",type="deleted"}`:  1,
+		`reflector_events_total{name="configmaps",type="bookmark"}`: 1,
+		`reflector_events_total{name="configmaps",type="error"}`:    1,
+		`reflector_events_total{name="configmaps",type="unknown"}`:  4,
+	}, scrape(t, registry).about("reflector_events_total"))
+}

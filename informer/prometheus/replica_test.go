@@ -116,10 +116,10 @@ func TestRangesOfAnInformer(t *testing.T) {
 	}
 	metrics.Informer("pods", func() informer.Health { return health })
 	got := scrape(t, registry)
-	got.includes(t, page{`informer_ranges{name="pods"}`: 3, `informer_unlisted_ranges{name="pods"}`: 2, `informer_outside_objects_total{name="pods",namespace=""}`: 7})
-	assert.NotContains(t, got, `informer_server_filters{name="pods",namespace=""}`, "not known yet")
+	got.includes(t, page{`informer_ranges{name="pods"}`: 3, `informer_unlisted_ranges{name="pods"}`: 2, `informer_outside_objects_total{name="pods",watched_namespace=""}`: 7})
+	assert.NotContains(t, got, `informer_server_filters{name="pods",watched_namespace=""}`, "not known yet")
 	for by, want := range map[informer.FilteredBy]float64{informer.FilteredByServer: 1, informer.FilteredByClient: 0} {
 		health.Sources[0].FilteredBy = by
-		scrape(t, registry).includes(t, page{`informer_server_filters{name="pods",namespace=""}`: want})
+		scrape(t, registry).includes(t, page{`informer_server_filters{name="pods",watched_namespace=""}`: want})
 	}
 }

@@ -67,8 +67,11 @@ func fires(t *testing.T, alert string, minutes int, s series) int {
 	for name, value := range s {
 		expr, err := syntax.ParseMetric(name)
 		require.NoError(t, err, name)
-		set := labels.NewBuilder(expr).Set("job", "controller").Set("instance", "one").Labels()
-		all = append(all, sampled(set, minutes, value))
+		b := labels.NewBuilder(expr)
+		for label, value := range targetLabels {
+			b.Set(label, value)
+		}
+		all = append(all, sampled(b.Labels(), minutes, value))
 	}
 	e := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute, LookbackDelta: 2 * minute, Parser: syntax})
 	defer func() { assert.NoError(t, e.Close()) }()
@@ -127,12 +130,16 @@ func TestAlerts(t *testing.T) {
 		{"InformerNotSynced", -1, series{`informer_synced{name="pods"}`: from(4, 0, 1)}},
 		{"InformerNotSynced", -1, series{`informer_synced{name="pods"}`: is(1)}},
 
-		{"InformerDegraded", 16, series{`informer_degraded_seconds{name="pods",namespace=""}`: since(10), `informer_degraded_reason{name="pods",namespace="",reason="forbidden"}`: from(10, nan, 1)}},
-		{"InformerDegraded", -1, series{`informer_degraded_seconds{name="pods",namespace=""}`: is(0)}},
-		{"InformerDegraded", -1, series{`informer_degraded_seconds{name="pods",namespace=""}`: is(250), `informer_degraded_reason{name="pods",namespace="",reason="refused"}`: is(1)}},
+		{"InformerDegraded", 16, series{`informer_degraded_seconds{name="pods",watched_namespace=""}`: since(10), `informer_degraded_reason{name="pods",watched_namespace="",reason="forbidden"}`: from(10, nan, 1)}},
+		{"InformerDegraded", 16, series{
+			`informer_degraded_seconds{name="pods",watched_namespace="a"}`: since(10), `informer_degraded_reason{name="pods",watched_namespace="a",reason="forbidden"}`: from(10, nan, 1),
+			`informer_degraded_seconds{name="pods",watched_namespace="b"}`: since(12), `informer_degraded_reason{name="pods",watched_namespace="b",reason="forbidden"}`: from(12, nan, 1),
+		}},
+		{"InformerDegraded", -1, series{`informer_degraded_seconds{name="pods",watched_namespace=""}`: is(0)}},
+		{"InformerDegraded", -1, series{`informer_degraded_seconds{name="pods",watched_namespace=""}`: is(250), `informer_degraded_reason{name="pods",watched_namespace="",reason="refused"}`: is(1)}},
 
-		{"InformerCacheStale", 16, series{`informer_cache_age_seconds{name="pods",namespace="a"}`: since(5)}},
-		{"InformerCacheStale", -1, series{`informer_cache_age_seconds{name="pods",namespace="a"}`: is(59)}},
+		{"InformerCacheStale", 16, series{`informer_cache_age_seconds{name="pods",watched_namespace="a"}`: since(5)}},
+		{"InformerCacheStale", -1, series{`informer_cache_age_seconds{name="pods",watched_namespace="a"}`: is(59)}},
 
 		{"InformerHandlerLagging", 12, series{`informer_handler_lag_seconds{name="pods",handler="h"}`: since(5)}},
 		{"InformerHandlerLagging", -1, series{`informer_handler_lag_seconds{name="pods",handler="h"}`: func(m int) float64 { return float64(m%5) * 60 }}},
@@ -140,11 +147,11 @@ func TestAlerts(t *testing.T) {
 		{"InformerHandlerPanicking", 10, series{`informer_handler_panics_total{name="pods",handler="h"}`: from(10, 0, 1)}},
 		{"InformerHandlerPanicking", -1, series{`informer_handler_panics_total{name="pods",handler="h"}`: is(7)}},
 
-		{"InformerQuarantine", 20, series{`informer_quarantine_size{name="pods",namespace=""}`: from(5, 0, 2)}},
-		{"InformerQuarantine", -1, series{`informer_quarantine_size{name="pods",namespace=""}`: func(m int) float64 { return float64(m % 10) }}},
+		{"InformerQuarantine", 20, series{`informer_quarantine_size{name="pods",watched_namespace=""}`: from(5, 0, 2)}},
+		{"InformerQuarantine", -1, series{`informer_quarantine_size{name="pods",watched_namespace=""}`: func(m int) float64 { return float64(m % 10) }}},
 
-		{"InformerAuditDifferencesLast", 5, series{`informer_audit_lasting{name="pods",namespace=""}`: from(5, 0, 1)}},
-		{"InformerAuditDifferencesLast", -1, series{`informer_audit_lasting{name="pods",namespace=""}`: is(0)}},
+		{"InformerAuditDifferencesLast", 5, series{`informer_audit_lasting{name="pods",watched_namespace=""}`: from(5, 0, 1)}},
+		{"InformerAuditDifferencesLast", -1, series{`informer_audit_lasting{name="pods",watched_namespace=""}`: is(0)}},
 
 		{"WorkqueueNoWorkers", 10, series{`workqueue_depth{name="pods"}`: from(5, 0, 3), `workqueue_running{name="pods"}`: is(0)}},
 		{"WorkqueueNoWorkers", -1, series{`workqueue_depth{name="pods"}`: is(3), `workqueue_running{name="pods"}`: is(1)}},
