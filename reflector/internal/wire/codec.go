@@ -2,11 +2,14 @@ package wire
 
 import (
 	"fmt"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"reflect"
 	"sync/atomic"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // codec makes values of T out of the bytes of one object. It needs no
@@ -18,9 +21,9 @@ import (
 //	*Unstructured           JSON              that of the list
 //	a struct of the user    JSON              that of the options, or of the list
 type codec[T Object] struct {
-	// newest connects a list with the watch that follows it: if the list has shown the
-	// kind, the events of the watch must have it.
-	newest atomic.Pointer[expectation] // of the newest list
+	// newest connects a list with what follows it: the events of its watch must have its
+	// kind, and an empty list without a version is believed if it is of its kind.
+	newest atomic.Pointer[listKinds]
 
 	// A new object is made by reflect.New(elem): T is a pointer type, and Go has no way
 	// to allocate what a type parameter points to. Or T is an interface that *elem
@@ -32,10 +35,12 @@ type codec[T Object] struct {
 	kind         string // of the resource, if T or the options say it
 	byOption     bool   // the options say it
 	limit        int    // bytes of one object
-	// JSONSchemaProps of a CustomResourceDefinition is such a type.
-	recursive bool // T can be nested without end
-	plain     bool // json/v2 decodes T
+	plain        bool   // json/v2 decodes T
+	protobuf     bool   // the objects can be decoded from protobuf
 }
+
+// listKinds are the kinds of a list that was accepted, and of its objects.
+type listKinds struct{ list, object string }
 
 // protoMessage is what generated API types implement.
 type protoMessage interface {
@@ -65,88 +70,87 @@ func newCodecOf[T Object](apiVersion string, typ reflect.Type) (*codec[T], error
 	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("reflector: cannot decode into %s: it is not a pointer to a struct such as *corev1.Pod", typ)
 	}
-	isUnstructured := typ == reflect.TypeFor[*unstructured.Unstructured]()
-	isMetadata := typ == reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	c := &codec[T]{
-		elem: typ.Elem(), unstructured: isUnstructured, metadataOnly: isMetadata, apiVersion: apiVersion,
-		limit: defaultMaxObject, recursive: recursive(typ.Elem()), plain: isPlain(typ.Elem()),
+		elem: typ.Elem(), apiVersion: apiVersion, limit: defaultMaxObject, plain: isPlain(typ.Elem()),
+		unstructured: typ == reflect.TypeFor[*unstructured.Unstructured](),
+		metadataOnly: typ == reflect.TypeFor[*metav1.PartialObjectMetadata](),
 	}
+	// A generated decoder recurses without a bound, and a stack that overflows ends the
+	// process. So types that can be nested without end, such as a CustomResourceDefinition
+	// with its schemas, are read as JSON, whose depth is known before it is decoded.
+	c.protobuf = typ.Implements(reflect.TypeFor[protoMessage]()) && !recursive(c.elem, map[reflect.Type]bool{})
 	// These two types can hold objects of any kind, so the type says nothing about it.
-	if !isUnstructured && !isMetadata {
+	if !c.unstructured && !c.metadataOnly {
 		c.kind = kindOf(c.elem)
 	}
 	return c, nil
 }
 
-// protobuf reports whether the objects can be decoded from protobuf.
-func (c *codec[T]) protobuf() bool {
-	return reflect.PointerTo(c.elem).Implements(reflect.TypeFor[protoMessage]()) && !c.unstructured
+// recursive reports whether values of a type can contain others of that type. In seen, true
+// marks the types on the way from the first one, and false those that are known to be finite.
+func recursive(typ reflect.Type, seen map[reflect.Type]bool) bool {
+	if open, visited := seen[typ]; visited {
+		return open
+	}
+	seen[typ] = true
+	defer func() { seen[typ] = false }()
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return recursive(typ.Elem(), seen)
+	case reflect.Map:
+		return recursive(typ.Key(), seen) || recursive(typ.Elem(), seen)
+	case reflect.Struct:
+		for i := range typ.NumField() {
+			if recursive(typ.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
-// expect returns what the objects of a new list, or of the initial events of a
-// watch, must be.
-func (c *codec[T]) expect() *expectation { return newExpectation(c.apiVersion, c.kind) }
-
-// expected returns what the objects of a watch that follows a list must be.
-func (c *codec[T]) expected() *expectation {
+// expected returns the kind that the objects of a watch must have which follows a list.
+func (c *codec[T]) expected() string {
 	if newest := c.newest.Load(); newest != nil {
-		return newest
+		return newest.object
 	}
-	return c.expect()
+	return ""
 }
 
-// decode decodes the object of an item, whose bytes it does not retain. The error concerns
-// this object alone.
-func (c *codec[T]) decode(it item, proto bool, want *expectation) (obj T, err error) {
-	if proto {
-		obj, err = c.decodeProto(it, want)
-	} else {
-		obj, err = c.decodeJSON(it.raw)
-	}
-	if err != nil {
-		return obj, err
-	}
-	return obj, c.check(obj, want)
-}
-
-// decodeJSON decodes an object. The reader of the body has seen that the text is valid JSON.
+// decodeJSON decodes an object. The error is one of this object, unless it is errInvalid.
 func (c *codec[T]) decodeJSON(raw []byte) (obj T, err error) {
-	if tooDeep(raw) {
-		return obj, errTooDeep
-	}
 	obj = reflect.New(c.elem).Interface().(T)
 	// Into its map directly: UnmarshalJSON of Unstructured would parse the bytes twice,
 	// and refuse an item of a list that has no kind of its own.
-	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+	u, ok := any(obj).(*unstructured.Unstructured)
+	if ok {
 		u.Object, err = unmarshalDynamic(raw)
 	} else {
 		err = unmarshalJSON(obj, raw, c.plain)
 	}
+	switch {
+	// What is no JSON may be the halves of two objects.
+	case err != nil && !jsontext.Value(raw).IsValid(textOptions):
+		return obj, errInvalid
+	case err == nil && ok:
+		err = checkUnstructured(u)
+	}
 	return obj, quoteless(err)
 }
 
-// decodeProto decodes an object, which is without its envelope.
-func (c *codec[T]) decodeProto(it item, want *expectation) (obj T, err error) {
-	// Generated decoders recurse, and a Go stack overflow cannot be recovered. Types
-	// that are finite by themselves, which is nearly all, skip the check.
-	if c.recursive && protoTooDeep(it.raw, maxDepth) {
-		return obj, errTooDeep
-	}
-	// Before decoding: bytes of another kind often decode without an error, into
-	// nonsense, because protobuf identifies fields by number only.
-	if err := checkType(it.kind, want.typ(), c.metadataOnly); err != nil {
+// decodeProto decodes an object, which is without its envelope. If typ, what the envelope says,
+// is another kind, it is not decoded: bytes of another kind often decode without an error, into
+// nonsense, because protobuf identifies fields by number only.
+func (c *codec[T]) decodeProto(raw []byte, typ typeMeta) (obj T, err error) {
+	if err := c.compare(typ, typeMeta{c.apiVersion, c.kind}); err != nil {
 		return obj, err
 	}
 	obj = reflect.New(c.elem).Interface().(T)
-	if err := unmarshalProto(any(obj).(protoMessage), it.raw); err != nil {
+	if err := unmarshalProto(any(obj).(protoMessage), raw); err != nil {
 		return obj, quoteless(err)
 	}
-	if t, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
-		// protobuf has the type only in the envelope, never in the object.
-		t.APIVersion, t.Kind = it.kind.apiVersion, it.kind.kind
-	} else if it.kind.kind != "" {
-		obj.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(it.kind.apiVersion, it.kind.kind))
-	}
+	// protobuf has the type only in the envelope, never in the object.
+	setType(obj.GetObjectKind(), typeMeta{}, typ)
 	return obj, nil
 }
 
@@ -159,3 +163,6 @@ func unmarshalProto(m protoMessage, raw []byte) (err error) {
 	}()
 	return m.Unmarshal(raw)
 }
+
+// isNil reports whether there is no object.
+func isNil[T Object](obj T) bool { return object.IsNil(obj) }

@@ -45,6 +45,9 @@ type item struct {
 	// kind is what an envelope of protobuf says about the object.
 	kind typeMeta
 	raw  []byte // valid until the next one is read
+	// err says why the object cannot be decoded: it is too large, or nested too deeply. Then
+	// raw is what is left of it to find out which one it is.
+	err error
 }
 
 // hasObject reports whether the event changes an object.
@@ -56,23 +59,33 @@ func (i *item) hasObject() bool {
 type decoder[T Object] struct {
 	codec *codec[T]
 	proto bool
-	want  *expectation
 	known func(key types.NamespacedName, uid, rv []byte) any
 }
 
 // event decodes an item. An object that cannot be decoded is an event with Err; the error is
 // one that ends the answer.
 func (d *decoder[T]) event(it item, position int) (Event[T], error) {
+	ev := Event[T]{Type: it.typ}
 	switch it.typ {
 	case watch.Added, watch.Modified, watch.Deleted:
-		ev := Event[T]{Type: it.typ}
-		if it.typ == watch.Added && d.known != nil {
+		if it.typ == watch.Added && d.known != nil && it.err == nil {
 			if ev.Known = d.find(it); ev.Known != nil {
 				return ev, nil
 			}
 		}
-		obj, err := d.codec.decode(it, d.proto, d.want)
-		if err != nil {
+		err := it.err
+		var obj T
+		switch {
+		case err != nil:
+		case d.proto:
+			obj, err = d.codec.decodeProto(it.raw, it.kind)
+		default:
+			obj, err = d.codec.decodeJSON(it.raw)
+		}
+		switch {
+		case err == errInvalid: //nolint:errorlint // returned as it is
+			return ev, err
+		case err != nil:
 			failed := d.identify(it).failed(position, err)
 			ev.ResourceVersion, ev.Err = failed.ResourceVersion, failed
 			return ev, nil
@@ -81,34 +94,34 @@ func (d *decoder[T]) event(it item, position int) (Event[T], error) {
 		return ev, nil
 	case watch.Bookmark:
 		var meta metav1.PartialObjectMetadata
-		if err := d.unmarshal(&meta, it.raw); err != nil {
-			return Event[T]{}, fmt.Errorf("a BOOKMARK event without metadata: %w", quoteless(err))
+		if err := d.unmarshal(&meta, it); err != nil {
+			return ev, fmt.Errorf("a BOOKMARK event without metadata: %w", quoteless(err))
 		}
 		return Bookmark[T](&meta)
 	case watch.Error:
 		var status metav1.Status
-		if err := d.unmarshal(&status, it.raw); err != nil {
-			return Event[T]{}, fmt.Errorf("an ERROR event without a Status: %w", quoteless(err))
+		if err := d.unmarshal(&status, it); err != nil {
+			return ev, fmt.Errorf("an ERROR event without a Status: %w", quoteless(err))
 		}
 		if status.Code == 0 && status.Reason == "" && status.Message == "" {
 			status.Message = "the server ended the watch with an empty error"
 		}
-		return Event[T]{}, &apierrors.StatusError{ErrStatus: cutStatus(status)}
+		return ev, &apierrors.StatusError{ErrStatus: cutStatus(status)}
 	default:
 		// Passed on without its object; the reflector counts it.
-		return Event[T]{Type: it.typ}, nil
+		return ev, nil
 	}
 }
 
 // unmarshal decodes what is not an object of the collection.
-func (d *decoder[T]) unmarshal(into protoMessage, raw []byte) error {
+func (d *decoder[T]) unmarshal(into protoMessage, it item) error {
 	switch {
+	case it.err != nil:
+		return it.err
 	case d.proto:
-		return unmarshalProto(into, raw)
-	case tooDeep(raw):
-		return errTooDeep
+		return unmarshalProto(into, it.raw)
 	default:
-		return unmarshalJSON(into, raw, false)
+		return unmarshalJSON(into, it.raw, false)
 	}
 }
 
@@ -123,7 +136,7 @@ func (d *decoder[T]) identify(it item) identity {
 }
 
 // find asks whether an object need not be decoded. It must be decoded if its identity is in
-// doubt or it is of another kind than the others.
+// doubt, or if it is of another kind, so that the check of its type reports it.
 func (d *decoder[T]) find(it item) any {
 	id := d.identify(it)
 	// Without a name and a version there is nothing to compare. The decoder finds out
@@ -131,19 +144,10 @@ func (d *decoder[T]) find(it item) any {
 	if !id.certain || len(id.name) == 0 || len(id.uid) == 0 || len(id.rv) == 0 || len(id.rv) > maxForeign {
 		return nil
 	}
-	// An object of another kind may have the same name as a cached one. It is decoded, so
-	// that the check of its type reports it.
-	kind, hasKind := string(id.kind), len(id.kind) > 0 && string(id.kind) != "PartialObjectMetadata"
-	if want := d.want.kind.Load(); want != nil && hasKind && kind != *want {
+	if d.codec.kind != "" && len(id.kind) > 0 && string(id.kind) != d.codec.kind && string(id.kind) != metadataKind {
 		return nil
 	}
-	known := d.known(types.NamespacedName{Namespace: string(id.namespace), Name: string(id.name)}, id.uid, id.rv)
-	if known != nil && hasKind {
-		// A list of which nothing is decoded must still learn its kind, for the watch that
-		// follows.
-		d.want.learn(kind)
-	}
-	return known
+	return d.known(types.NamespacedName{Namespace: string(id.namespace), Name: string(id.name)}, id.uid, id.rv)
 }
 
 // Bookmark returns the event of a BOOKMARK with the given metadata.

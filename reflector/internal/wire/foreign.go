@@ -125,7 +125,8 @@ func quoteless(err error) error {
 		text = fmt.Sprintf("invalid JSON at byte %d", syntax.Offset)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		text = io.ErrUnexpectedEOF.Error()
-	case errors.Is(err, errTooDeep), errors.Is(err, errProto), strings.HasPrefix(err.Error(), "proto: "):
+	case errors.Is(err, errTooDeep), errors.As(err, new(*sizeError)), errors.As(err, new(*kindError)),
+		errors.Is(err, errProto), strings.HasPrefix(err.Error(), "proto: "):
 		text = err.Error() // generated decoders name fields and numbers
 	default: // such as that of a time or a number, which quotes it
 		text = fmt.Sprintf("the decoder failed with a %T, whose text may quote the object", err)

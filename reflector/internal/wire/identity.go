@@ -21,21 +21,6 @@ type identity struct {
 	certain bool
 }
 
-// field returns the part for a field of the metadata, or nil for any other field.
-func (id *identity) field(name []byte) *[]byte {
-	switch string(name) {
-	case "name":
-		return &id.name
-	case "namespace":
-		return &id.namespace
-	case "uid":
-		return &id.uid
-	case "resourceVersion":
-		return &id.rv
-	}
-	return nil
-}
-
 // failed is the error for the object, which cannot be used.
 func (id identity) failed(position int, cause error) *ObjectError {
 	return &ObjectError{
@@ -48,46 +33,47 @@ func (id identity) failed(position int, cause error) *ObjectError {
 // 3 namespace, 5 uid, 6 resourceVersion. The numbers are those of ObjectMeta in
 // k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto, which cannot change.
 //
-// Decoders merge messages that come twice, so it is not certain then.
+// Decoders merge messages that come twice, so it is not certain then. Of an object that is cut
+// short, what comes before the cut is found.
 func identifyProto(raw []byte) (id identity) {
 	id.certain = true
-	var metadata []byte
-	for n := 0; len(raw) > 0; {
-		f, rest, err := nextField(raw)
-		if err != nil {
-			id.certain = false
-			break
+	id.proto(raw, func(num int, data []byte) {
+		if num != 1 {
+			return
 		}
-		if raw = rest; f.num == 1 {
-			n++
-			metadata = f.data
-			id.certain = id.certain && n == 1 && f.kind == 2
-		}
-	}
-	for len(metadata) > 0 {
-		f, rest, err := nextField(metadata)
-		if err != nil {
-			id.certain = false
-			break
-		}
-		metadata = rest
-		var part *[]byte
-		switch f.num {
-		case 1:
-			part = &id.name
-		case 3:
-			part = &id.namespace
-		case 5:
-			part = &id.uid
-		case 6:
-			part = &id.rv
-		default:
-			continue
-		}
-		*part = f.data // the last one counts
-		id.certain = id.certain && f.kind == 2
-	}
+		id.certain = id.certain && data != nil && id.name == nil && id.namespace == nil && id.uid == nil && id.rv == nil
+		id.proto(data, func(num int, data []byte) {
+			var part *[]byte
+			switch num {
+			case 1:
+				part = &id.name
+			case 3:
+				part = &id.namespace
+			case 5:
+				part = &id.uid
+			case 6:
+				part = &id.rv
+			default:
+				return
+			}
+			id.certain = id.certain && data != nil
+			*part = data // the last one counts
+		})
+	})
 	return id
+}
+
+// proto calls fn for the fields of a message.
+func (id *identity) proto(msg []byte, fn func(num int, data []byte)) {
+	for len(msg) > 0 {
+		f, rest, err := nextField(msg)
+		if err != nil {
+			id.certain = false
+			return
+		}
+		fn(f.num, f.data)
+		msg = rest
+	}
 }
 
 // identifyJSON reads the metadata field by field, so that one of a wrong type hides only
@@ -96,32 +82,10 @@ func identifyJSON(raw []byte) identity {
 	s := identityScanners.Get().(*identityScanner) //nolint:forcetypeassert // by New
 	s.src = *bytes.NewBuffer(raw)
 	s.dec.Reset(&s.src, textOptions)
-	s.id, s.rest = identity{certain: true}, raw
-	s.fields(func(name []byte) {
-		switch {
-		case string(name) == "kind":
-			s.part(&s.id.kind)
-		case string(name) != "metadata":
-			s.skip()
-		case s.dec.PeekKind() != '{':
-			s.doubt()
-			s.skip()
-		default:
-			if s.id.name != nil || s.id.namespace != nil || s.id.uid != nil || s.id.rv != nil {
-				s.doubt()
-			}
-			s.fields(func(name []byte) {
-				if part := s.id.field(name); part != nil {
-					s.part(part)
-				} else {
-					s.skip()
-				}
-			})
-			s.rest = raw[s.dec.InputOffset():]
-		}
-	})
+	s.raw, s.id = raw, identity{certain: true}
+	s.fields(false)
 	id := s.id
-	s.src, s.id, s.rest = bytes.Buffer{}, identity{}, nil // it must not keep the bytes alive
+	s.src, s.id, s.raw = bytes.Buffer{}, identity{}, nil // it must not keep the bytes alive
 	identityScanners.Put(s)
 	return id
 }
@@ -133,62 +97,91 @@ var identityScanners = sync.Pool{New: func() any { return &identityScanner{dec: 
 type identityScanner struct {
 	src bytes.Buffer
 	dec *jsontext.Decoder
+	raw []byte
 	id  identity
-	// rest is what is behind the metadata.
-	rest []byte
 }
 
-// finished reports whether nothing that counts can be behind the metadata. Its specification and
-// its status are most of an object, and looking for two words is quicker than reading them.
-func (s *identityScanner) finished() bool {
-	return s.id.name != nil && bytes.IndexByte(s.rest, '\\') < 0 &&
-		!bytes.Contains(s.rest, []byte(`metadata"`)) && !bytes.Contains(s.rest, []byte(`kind"`))
-}
-
-func (s *identityScanner) doubt() { s.id.certain = false }
-
-// skip consumes a value.
-func (s *identityScanner) skip() {
-	if s.dec.SkipValue() != nil {
-		s.doubt()
+// part returns the part that a field of the object, or of its metadata, is, or nil.
+func (s *identityScanner) part(name []byte, metadata bool) *[]byte {
+	switch {
+	case !metadata && string(name) == "kind":
+		return &s.id.kind
+	case !metadata:
+		return nil
 	}
+	switch string(name) {
+	case "name":
+		return &s.id.name
+	case "namespace":
+		return &s.id.namespace
+	case "uid":
+		return &s.id.uid
+	case "resourceVersion":
+		return &s.id.rv
+	}
+	return nil
 }
 
-// fields consumes an object and calls fn with the name of each of its fields, whose value fn
-// has to consume. What is not an object is not consumed.
-func (s *identityScanner) fields(fn func(name []byte)) {
+// finished reports whether nothing that counts can be in the rest, behind the metadata. The
+// specification and status are most of an object, and looking for two words is quicker than
+// reading them.
+func (s *identityScanner) finished() bool {
+	rest := s.raw[s.dec.InputOffset():]
+	return s.id.name != nil && bytes.IndexByte(rest, '\\') < 0 &&
+		!bytes.Contains(rest, []byte(`metadata"`)) && !bytes.Contains(rest, []byte(`kind"`))
+}
+
+// fields reads an object, or its metadata.
+func (s *identityScanner) fields(metadata bool) {
 	if s.dec.PeekKind() != '{' {
-		s.doubt()
+		s.skip(true)
 		return
 	}
 	_, _ = s.dec.ReadToken()
 	for s.dec.PeekKind() == '"' {
-		if s.dec.StackDepth() == 1 && s.finished() {
-			return
-		}
 		quoted, err := s.dec.ReadValue()
 		if err != nil {
-			s.doubt()
-			return
+			break
 		}
 		name, _ := unquote(quoted)
-		fn(name)
+		if part := s.part(name, metadata); part != nil {
+			s.value(part)
+			continue
+		}
+		if metadata || string(name) != "metadata" {
+			s.skip(false)
+			continue
+		}
+		if s.id.name != nil || s.id.namespace != nil || s.id.uid != nil || s.id.rv != nil {
+			s.id.certain = false
+		}
+		s.fields(true)
+		if s.dec.PeekKind() == '"' && s.finished() {
+			return
+		}
 	}
 	if tok, err := s.dec.ReadToken(); err != nil || tok.Kind() != '}' {
-		s.doubt()
+		s.id.certain = false
 	}
 }
 
-// part consumes the value of one part of the identity.
-func (s *identityScanner) part(into *[]byte) {
+// skip consumes a value, which may be one that is not expected.
+func (s *identityScanner) skip(unexpected bool) {
+	if s.dec.SkipValue() != nil || unexpected {
+		s.id.certain = false
+	}
+}
+
+// value consumes the value of one part. Of a field that comes twice the last one counts, as in
+// a decoder.
+func (s *identityScanner) value(part *[]byte) {
 	quoted, err := s.dec.ReadValue()
 	if err != nil || quoted.Kind() != '"' {
-		s.doubt()
+		s.id.certain = false
 		return
 	}
-	if *into != nil || !isASCII(quoted[1:len(quoted)-1]) {
-		s.doubt()
+	if *part != nil || !isASCII(quoted[1:len(quoted)-1]) {
+		s.id.certain = false
 	}
-	// Of a field that comes twice the last one counts, as in a decoder.
-	*into, _ = unquote(quoted)
+	*part, _ = unquote(quoted)
 }

@@ -303,7 +303,7 @@ func TestASlowSinkHoldsUpTheServerOfInitialEvents(t *testing.T) {
 			require.NoError(t, err)
 		}
 		synctest.Wait()
-		ahead := s.ahead
+		ahead := s.initial
 		require.Positive(t, written)
 		require.LessOrEqual(t, written, (cap(ahead.queue)+2)*chunkBytes)
 		require.NoError(t, s.Close())

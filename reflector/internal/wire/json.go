@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -17,26 +16,38 @@ import (
 // decoded object can take 80 times the memory of its bytes.
 const defaultMaxObject = 8 << 20
 
-// errTooLarge ends a list or stream: the bytes behind the object have not been read.
-var errTooLarge = errors.New("the answer holds an object that is too large")
+// maxDepth bounds how deeply the parts of one object may be nested. API objects have a few tens
+// of levels; decoders that work on each level in turn take a time that grows with the square of
+// the depth.
+const maxDepth = 1000
 
-// tooLarge is the error for an object of more bytes than limit. In JSON it cannot be
-// skipped as one bad object: the end of the value is not known before it was read.
+var (
+	errTooDeep = errors.New("it is nested too deeply to be an object of an API server")
+	errInvalid = errors.New("invalid JSON")
+)
+
+// tooLarge is the error for an object of more bytes than limit. The next one is read.
 func tooLarge(limit int) error {
-	return fmt.Errorf("%w: more than %d bytes; ResourceOptions.MaxObjectSize sets the limit", errTooLarge, limit)
+	return &sizeError{limit}
 }
 
-// jsonReader reads a body in JSON token by token, with a bound on what one value may have in
-// memory. A value is read as its bytes, which the decoder has checked to be valid JSON, so
-// that other goroutines can decode them.
+// sizeError is an object that is too large.
+type sizeError struct{ limit int }
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("it has more than %d bytes; ResourceOptions.MaxObjectSize sets the limit", e.limit)
+}
+
+// jsonReader splits a body in JSON into values. It finds the end of a value by its brackets and
+// quotes alone: whether it is JSON is found out by its decoder, on another goroutine. A value
+// that is too large or too deep is skipped without being held.
 type jsonReader struct {
-	dec *jsontext.Decoder
-	src *bufio.Reader
-	// max is how many bytes one value, and the white space before it, may have; beyond is
-	// the error for more.
-	max    int
-	beyond error
-	read   int64 // bytes given to dec
+	src   io.Reader
+	buf   []byte // what has been read, and is not consumed from at on
+	at    int
+	size  int   // of buf, if no large value is in it
+	past  int64 // bytes in front of buf
+	limit int   // bytes of one value
 }
 
 const (
@@ -47,117 +58,297 @@ const (
 )
 
 // newJSONReader reads body in pieces of so many bytes.
-func newJSONReader(body io.Reader, size int) *jsonReader {
-	r := &jsonReader{src: bufio.NewReaderSize(body, size)}
-	r.dec = jsontext.NewDecoder(r, textOptions)
-	return r
+func newJSONReader(body io.Reader, size, limit int) *jsonReader {
+	return &jsonReader{src: body, size: size, limit: limit}
 }
 
-// bound sets what one value may have from now on.
-func (r *jsonReader) bound(limit int, beyond error) { r.max, r.beyond = limit, beyond }
-
-// Read is for the decoder. It reads on only if what it has is not a whole value.
-func (r *jsonReader) Read(p []byte) (int, error) {
-	if r.read-r.dec.InputOffset() > int64(r.max) {
-		return 0, r.beyond
+// more reads more bytes behind those that are there.
+func (r *jsonReader) more() error {
+	if r.at > 0 || cap(r.buf) == 0 {
+		rest := r.buf[r.at:]
+		r.past += int64(r.at)
+		// A large value has made it grow.
+		if cap(r.buf) == 0 || cap(r.buf) > 4*r.size && len(rest) < r.size {
+			r.buf = make([]byte, 0, r.size)
+		}
+		r.buf, r.at = append(r.buf[:0], rest...), 0
 	}
-	n, err := r.src.Read(p)
-	r.read += int64(n)
-	return n, err
+	if len(r.buf) == cap(r.buf) {
+		r.buf = append(r.buf, make([]byte, len(r.buf))...)[:len(r.buf)]
+	}
+	// A reader may return nothing and no error, but not for ever.
+	for range 100 {
+		n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
+		r.buf = r.buf[:len(r.buf)+n]
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
 }
 
-// value reads the next value, which is valid until the next read.
-func (r *jsonReader) value() (jsontext.Value, error) {
-	v, err := r.dec.ReadValue()
+// peek returns the next byte that is no white space. io.EOF is the end of the body.
+func (r *jsonReader) peek() (byte, error) {
+	for blank := 0; ; {
+		for ; r.at < len(r.buf); r.at++ {
+			switch c := r.buf[r.at]; c {
+			case ' ', '\n', '\r', '\t':
+				blank++
+			default:
+				return c, nil
+			}
+		}
+		if blank > maxEnvelope {
+			return 0, fmt.Errorf("%w: more than %d bytes of white space", errEnvelope, maxEnvelope)
+		}
+		if err := r.more(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// invalid is the error for a byte that is not expected.
+func (r *jsonReader) invalid() error {
+	return fmt.Errorf("%w at byte %d", errInvalid, r.past+int64(r.at))
+}
+
+// delim consumes one of the bytes that separate values, and returns it.
+func (r *jsonReader) delim(either, or byte) (byte, error) {
+	c, err := r.peek()
 	switch {
 	case err != nil:
-		return nil, r.failed(err)
-	case len(v) > r.max: // and smaller than the buffer
-		return nil, r.beyond
+		return 0, err
+	case c != either && c != or:
+		return 0, r.invalid()
 	}
-	return v, nil
+	r.at++
+	return c, nil
 }
 
-// failed returns the error for one of the decoder, which may quote a byte, or the name of a
-// field. io.EOF is the end between two values.
-func (r *jsonReader) failed(err error) error {
-	var syntax *jsontext.SyntacticError
-	switch {
-	case err == io.EOF: //nolint:errorlint // the bare value is the end
-		return err
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return io.ErrUnexpectedEOF
-	case errors.As(err, &syntax):
-		return fmt.Errorf("invalid JSON at byte %d", syntax.ByteOffset)
+// value reads the next value, which is valid until the next read. If it is too large or too
+// deep the error in the result says so, and the value is what identifies it; see outline.
+func (r *jsonReader) value() (raw []byte, bad, err error) {
+	if _, err := r.peek(); err != nil {
+		return nil, nil, midValue(err)
 	}
-	if cause := errors.Unwrap(err); cause != nil {
-		return cause // of Read, without what the decoder puts in front of it
+	var s valueScanner
+	for n := 0; ; {
+		k, done := s.scan(r.buf[r.at+n:])
+		n += k
+		switch {
+		case s.depth > maxDepth:
+			return r.skip(errTooDeep)
+		case n > r.limit:
+			return r.skip(tooLarge(r.limit))
+		case done && n == 0:
+			return nil, nil, r.invalid()
+		case done:
+			raw = r.buf[r.at : r.at+n : r.at+n]
+			r.at += n
+			return raw, nil, nil
+		}
+		if err := r.more(); err != nil {
+			return nil, nil, midValue(err)
+		}
 	}
-	return err
 }
 
-// delim reads the token that begins or ends an object or array.
-func (r *jsonReader) delim(want jsontext.Kind) error {
-	at := r.dec.InputOffset()
-	tok, err := r.dec.ReadToken()
-	if err != nil {
-		return r.failed(err)
+// skip consumes the next value without holding it.
+func (r *jsonReader) skip(why error) (raw []byte, bad, err error) {
+	var o outline
+	for {
+		n, done := o.scan(r.buf[r.at:])
+		r.at += n
+		if done {
+			return o.kept, why, nil
+		}
+		if err := r.more(); err != nil {
+			return nil, nil, midValue(err)
+		}
 	}
-	if tok.Kind() != want {
-		return fmt.Errorf("invalid JSON: %s instead of %q at byte %d", tok.Kind(), byte(want), at)
+}
+
+// valueScanner finds the end of a value, of which it gets one piece after another.
+type valueScanner struct {
+	depth             int
+	inString, escaped bool
+}
+
+// scan returns how many bytes belong to the value, and whether it ends with them. It stops where
+// the value is nested too deeply.
+func (s *valueScanner) scan(b []byte) (n int, done bool) {
+	for n < len(b) {
+		if s.inString {
+			if n += s.text(b[n:]); !s.inString && s.depth == 0 {
+				return n, true
+			}
+			continue
+		}
+		switch b[n] {
+		case '"':
+			s.inString = true
+		case '{', '[':
+			if s.depth++; s.depth > maxDepth {
+				return n, false
+			}
+		case '}', ']':
+			if s.depth--; s.depth < 0 { // of what is around a number
+				return n, true
+			}
+			if s.depth == 0 {
+				return n + 1, true
+			}
+		case ',', ':', ' ', '\n', '\r', '\t':
+			if s.depth == 0 {
+				return n, true
+			}
+		}
+		n++
 	}
-	return nil
+	return n, false
+}
+
+// text returns how many bytes belong to the string, its closing quote included.
+func (s *valueScanner) text(b []byte) int {
+	// Few strings have escapes.
+	if end := bytes.IndexByte(b, '"'); !s.escaped && end >= 0 && bytes.IndexByte(b[:end], '\\') < 0 {
+		s.inString = false
+		return end + 1
+	}
+	for i, c := range b {
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case c == '\\':
+			s.escaped = true
+		case c == '"':
+			s.inString = false
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+// outline finds the end of an object that is not held, and keeps what may identify it: its
+// fields and those of its metadata, without long texts and whatever is nested in them.
+type outline struct {
+	valueScanner
+
+	kept     []byte
+	metadata bool // in the metadata
+	start    int  // of the latest string in kept
+	cut      bool // the rest of it is left out
+}
+
+// scan returns how many bytes belong to the value, and whether it ends with them.
+func (o *outline) scan(b []byte) (int, bool) {
+	for i, c := range b {
+		level := o.depth // that the byte belongs to
+		switch {
+		case o.escaped:
+			o.escaped = false
+		case o.inString && c == '\\':
+			o.escaped = true
+			o.cut = o.cut || len(o.kept)-o.start > 2*maxForeign // no name is that long
+		case c == '"':
+			o.inString = !o.inString
+			o.start, o.cut = len(o.kept), false
+		case o.inString:
+			o.cut = o.cut || len(o.kept)-o.start > 2*maxForeign
+		case c == '{' || c == '[':
+			if o.depth++; o.depth == 2 {
+				o.metadata = c == '{' && bytes.HasSuffix(bytes.TrimSpace(o.kept), []byte(`"metadata":`))
+			}
+		case c == '}' || c == ']':
+			o.depth--
+			level--
+		}
+		if (level <= 1 || level == 2 && o.metadata) && !o.cut && len(o.kept) < maxEnvelope {
+			o.kept = append(o.kept, c)
+		}
+		if o.depth == 0 && !o.inString {
+			return i + 1, true
+		}
+	}
+	return len(b), false
 }
 
 // fields reads an object and calls fn with the name of each of its fields, whose value fn
-// reads. The name is valid until then. A name that comes twice is up to fn.
-func (r *jsonReader) fields(fn func(name []byte) error) error {
-	if err := r.delim('{'); err != nil {
-		return err
+// reads. A name that comes twice is up to fn, and so is the end of the reading: more says
+// whether to go on. What calls it has read the opening bracket.
+func (r *jsonReader) fields(fn func(name string) (more bool, err error)) error {
+	if c, err := r.peek(); err == nil && c == '}' {
+		r.at++
+		return nil
 	}
-	for r.dec.PeekKind() == '"' {
-		if err := r.field(fn); err != nil {
+	for {
+		more, err := r.field(fn)
+		if err != nil || !more {
+			return midValue(err)
+		}
+		if c, err := r.delim(',', '}'); err != nil || c == '}' {
 			return midValue(err)
 		}
 	}
-	return midValue(r.delim('}'))
 }
 
 // field reads one field of an object.
-func (r *jsonReader) field(fn func(name []byte) error) error {
-	quoted, err := r.dec.ReadValue()
-	if err != nil {
-		return r.failed(err)
+func (r *jsonReader) field(fn func(name string) (more bool, err error)) (more bool, err error) {
+	if c, err := r.peek(); err != nil || c != '"' {
+		if err == nil {
+			err = r.invalid()
+		}
+		return false, err
+	}
+	quoted, bad, err := r.value()
+	if err != nil || bad != nil {
+		return false, errors.Join(bad, err)
 	}
 	// Names may have escapes: "\u006detadata" must not pass for an unknown field while a
 	// decoder takes it for another.
 	name, err := unquote(quoted)
 	if err != nil {
-		return r.failed(err)
+		return false, r.invalid()
 	}
-	return fn(name)
+	text := string(name)
+	if _, err := r.delim(':', ':'); err != nil {
+		return false, err
+	}
+	return fn(text)
 }
 
-// elements reads an array and calls fn for every element, with its bytes. A null counts as
-// an empty array: Go encodes a nil slice as null.
-func (r *jsonReader) elements(fn func(raw []byte) error) error {
-	if r.dec.PeekKind() == 'n' {
-		_, err := r.value()
+// elements reads an array and calls fn for every element. A null counts as an empty array: Go
+// encodes a nil slice as null.
+func (r *jsonReader) elements(fn func(raw []byte, bad error) error) error {
+	if c, err := r.peek(); err == nil && c == 'n' {
+		raw, _, err := r.value()
+		if err == nil && string(raw) != "null" {
+			err = r.invalid()
+		}
 		return err
 	}
-	if err := r.delim('['); err != nil {
-		return midValue(err)
+	if _, err := r.delim('[', '['); err != nil {
+		return err
 	}
-	for r.dec.PeekKind() != ']' {
-		raw, err := r.value()
+	if c, err := r.peek(); err == nil && c == ']' {
+		r.at++
+		return nil
+	}
+	for {
+		raw, bad, err := r.value()
 		if err == nil {
-			err = fn(raw)
+			err = fn(raw, bad)
 		}
 		if err != nil {
-			return midValue(err)
+			return err
+		}
+		if c, err := r.delim(',', ']'); err != nil || c == ']' {
+			return err
 		}
 	}
-	return r.delim(']')
 }
 
 // midValue is the error for a body that ends where it must not.
@@ -171,21 +362,24 @@ func midValue(err error) error {
 // readJSON reads a list whose fields may come in any order: kinds known to the
 // server send apiVersion and kind first, custom resources send items first.
 func (a *listAnswer[T]) readJSON(body io.Reader) error {
-	r := newJSONReader(body, listBuffer)
-	r.bound(maxEnvelope, errEnvelope)
+	r := newJSONReader(body, listBuffer, maxEnvelope)
+	if _, err := r.delim('{', '{'); err != nil {
+		return midValue(err)
+	}
 	// No field is required to come first, so what is known is checked in begin and
 	// again in finish.
-	if err := r.fields(func(name []byte) error { return a.field(r, string(name)) }); err != nil {
-		return midValue(err)
+	if err := r.fields(func(name string) (bool, error) { return true, a.field(r, name) }); err != nil {
+		return err
 	}
 	if err := a.finish(); err != nil {
 		return err
 	}
 	// A list must be the whole body: a proxy that joins two answers, or adds text to
 	// one, would otherwise go unnoticed.
-	if _, err := r.dec.ReadToken(); err == nil {
+	switch _, err := r.peek(); {
+	case err == nil:
 		return errors.New("something follows the list")
-	} else if err = r.failed(err); err != io.EOF { //nolint:errorlint // the bare value is the end
+	case err != io.EOF: //nolint:errorlint // the bare value is the end
 		return err
 	}
 	return nil
@@ -195,34 +389,21 @@ func (a *listAnswer[T]) readJSON(body io.Reader) error {
 // the limit on bytes beside the objects is what ends an answer that never comes to its
 // items.
 func (a *listAnswer[T]) field(r *jsonReader, name string) error {
+	var into any
 	switch name {
-	case "items", "apiVersion", "kind", "metadata":
+	case "items":
+		// The array is the only field that is not held as a whole: its elements go to the
+		// pipeline one by one.
 		if err := a.once(name); err != nil {
 			return err
 		}
-	}
-	// The array is the only field that is not held as a whole: its elements go to the
-	// pipeline one by one.
-	if name == "items" {
-		// Before the first item: a list of another kind is refused before any object
-		// reaches the cache.
 		if err := a.begin(); err != nil {
 			return err
 		}
-		r.bound(a.limit, tooLarge(a.limit))
-		err := r.elements(func(raw []byte) error { return a.item(raw) })
-		r.bound(maxEnvelope, errEnvelope)
+		r.limit = a.limit
+		err := r.elements(func(raw []byte, bad error) error { return a.item(item{typ: watch.Added, raw: raw, err: bad}) })
+		r.limit = maxEnvelope
 		return err
-	}
-	raw, err := r.value()
-	if err == nil {
-		err = a.beside(uint64(len(name) + len(raw)))
-	}
-	if err != nil {
-		return err
-	}
-	var into any
-	switch name {
 	case "apiVersion":
 		into = &a.typ.apiVersion
 	case "kind":
@@ -230,14 +411,25 @@ func (a *listAnswer[T]) field(r *jsonReader, name string) error {
 	case "metadata":
 		into = &a.meta
 	}
+	raw, bad, err := r.value()
+	if err == nil && bad == nil {
+		err = a.beside(uint64(len(name) + len(raw)))
+	}
 	switch {
-	case tooDeep(raw):
-		err = errTooDeep
+	case err != nil:
+	case errors.As(bad, new(*sizeError)):
+		err = errEnvelope
+	case bad != nil:
+		err = bad
 	case into != nil:
-		err = unmarshalJSON(into, raw, false)
+		if err = a.once(name); err == nil {
+			err = quoteless(unmarshalJSON(into, raw, false))
+		}
+	case !jsontext.Value(raw).IsValid(textOptions):
+		err = errInvalid
 	}
 	if err != nil {
-		return fmt.Errorf("%s of the list: %w", name, quoteless(err))
+		return fmt.Errorf("%s of the list: %w", Cut(name), err)
 	}
 	// Kept with the list, and printed if something is wrong with it.
 	a.typ = typeMeta{Cut(a.typ.apiVersion), Cut(a.typ.kind)}
@@ -251,29 +443,30 @@ func (a *listAnswer[T]) field(r *jsonReader, name string) error {
 // copy, and what is behind it in its frame is read before the next one.
 type jsonFrames struct {
 	*jsonReader
-	handedOver bool // the frame is not read to its end
+	open bool // the frame is not read to its end
 }
 
 // newJSONFrames reads frames from body, whose parts have at most limit bytes each.
 func newJSONFrames(body io.Reader, limit int) *jsonFrames {
-	f := &jsonFrames{jsonReader: newJSONReader(body, watchBuffer)}
-	f.bound(limit, tooLarge(limit))
-	return f
+	return &jsonFrames{jsonReader: newJSONReader(body, watchBuffer, limit)}
 }
 
 // next reads up to the next object. It returns io.EOF at the end of the watch.
-func (f *jsonFrames) next() (item, error) {
-	if f.handedOver {
-		f.handedOver = false
-		if err := f.rest(&item{typ: "read", raw: []byte("read")}); err != nil {
-			return item{}, err
+func (f *jsonFrames) next() (it item, err error) {
+	if f.open {
+		f.open = false
+		if c, err := f.delim(',', '}'); err != nil {
+			return it, midValue(err)
+		} else if c == ',' {
+			if err := f.rest(&item{typ: "read", raw: []byte("read")}); err != nil {
+				return it, err
+			}
 		}
 	}
-	if err := f.delim('{'); err != nil {
-		return item{}, err
+	if _, err := f.delim('{', '{'); err != nil {
+		return it, err
 	}
-	var it item
-	err := f.rest(&it)
+	err = f.rest(&it)
 	switch {
 	case err == nil && it.typ == "":
 		err = errors.New("a watch event without a type")
@@ -286,37 +479,32 @@ func (f *jsonFrames) next() (item, error) {
 // rest reads the fields of a frame that are not in it yet, up to the object if the type comes
 // before it, or else to the end of the frame.
 func (f *jsonFrames) rest(it *item) error {
-	start := f.dec.InputOffset()
-	for f.dec.PeekKind() == '"' {
-		err := f.field(func(name []byte) error {
-			isType, isObject := string(name) == "type", string(name) == "object"
-			switch {
-			case isType && it.typ != "", isObject && it.raw != nil:
-				return fmt.Errorf("a watch event with two fields %s", name)
-			case f.dec.InputOffset()-start > int64(f.max):
-				return f.beyond // fields without end
-			}
-			v, err := f.value()
-			if err != nil {
-				return err
-			}
-			switch {
-			case isType && v.Kind() != '"':
-				return errors.New("a watch event whose type is not a string")
-			case isType:
-				typ, err := unquote(v)
-				it.typ = eventType(typ)
-				return err
-			case isObject && it.typ != "":
-				it.raw, f.handedOver = v, true
-			case isObject:
-				it.raw = bytes.Clone(v)
-			}
-			return nil
-		})
-		if err != nil || f.handedOver {
-			return midValue(err)
+	beside := 0
+	return f.fields(func(name string) (more bool, err error) {
+		isType, isObject := name == "type", name == "object"
+		if isType && it.typ != "" || isObject && it.raw != nil {
+			return false, fmt.Errorf("a watch event with two fields %s", name)
 		}
-	}
-	return midValue(f.delim('}'))
+		v, bad, err := f.value()
+		switch {
+		case err != nil:
+			return false, err
+		case isType && (v[0] != '"' || bad != nil):
+			return false, errors.New("a watch event whose type is not a string")
+		case isType:
+			typ, err := unquote(v)
+			it.typ = eventType(typ)
+			return true, err
+		case isObject && it.typ != "":
+			it.raw, it.err, f.open = v, bad, true
+			return false, nil
+		case isObject:
+			it.raw, it.err = bytes.Clone(v), bad
+		default:
+			if beside += len(name) + len(v); beside > maxEnvelope || bad != nil {
+				return false, fmt.Errorf("a watch event with more than %d bytes beside its object", maxEnvelope) // fields without end
+			}
+		}
+		return true, nil
+	})
 }

@@ -1,62 +1,166 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
-	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // maxWrongKind is after how many objects of another kind, and none of the right
 // one, a collection is taken for one of that kind without reading on.
 const maxWrongKind = 100
 
-// expectation is the type that the objects of one list or stream must have. The
-// kind is that which T says, or else that of the list, or of its first object
-// that says one. It is not kept for the next list: a resource may have been
-// removed, and come back with another kind.
+// kinds compares the types of the objects of one answer, in their order. The kind that they
+// must have is that which T or the options state, or else that of the first object that states
+// one. An object that states none has that of its list: kube-apiserver writes the kind of
+// built-in resources once, for the list.
 //
-// Decoders on several goroutines share it, so the kind is set once and atomically.
-type expectation struct {
-	apiVersion string
-	kind       atomic.Pointer[string] // nil: not known yet
+// One object of another kind is that object's error. If all are, the resource or the type is
+// wrong, which the user must change, and one error that says so is better than one per object.
+type kinds[T Object] struct {
+	codec       *codec[T]
+	kind        string // "": not known yet
+	good, other int
+	first       *kindError // is kept for the message; the others say the same
 }
 
-// newExpectation knows the kind from the start if it is not "".
-func newExpectation(apiVersion, kind string) *expectation {
-	e := &expectation{apiVersion: apiVersion}
-	e.learn(kind)
-	return e
+// newKinds expects objects of a kind; "" is any, unless T or the options state it.
+func (c *codec[T]) newKinds(kind string) *kinds[T] {
+	return &kinds[T]{codec: c, kind: cmp.Or(c.kind, kind)}
 }
 
-// learn notes the kind if none is known.
-func (e *expectation) learn(kind string) {
-	if kind != "" && e.kind.Load() == nil {
-		// The first one wins: later objects are compared with it, and must not change
-		// it. The copy is what escapes, so that nothing is allocated once a kind is known.
-		first := kind
-		e.kind.CompareAndSwap(nil, &first)
+// check finds an object that is not what was asked for, whose event gets an error, and
+// completes the type of one that states none: it is of the kind list, if that is not "". The
+// error is one of the whole collection, at its end, or earlier if there is no doubt.
+func (k *kinds[T]) check(ev *Event[T], position int, list string) error {
+	switch {
+	case ev.Known != nil:
+	case ev.Err == nil && ev.Type != "" && !isNil(ev.Object):
+		if err := k.checkObject(ev.Object, list); err != nil {
+			o := ev.Object
+			ev.Err = &ObjectError{
+				Key: types.NamespacedName{Namespace: identifier(o.GetNamespace()), Name: identifier(o.GetName())},
+				UID: types.UID(identifier(string(o.GetUID()))), ResourceVersion: identifier(o.GetResourceVersion()), Position: position, Err: err,
+			}
+			var none T
+			ev.Object, ev.ResourceVersion = none, identifier(o.GetResourceVersion())
+		}
+	case ev.Err == nil:
+		return nil // not an object
 	}
+	var kind *kindError
+	switch {
+	case ev.Err == nil:
+		k.good++
+	case errors.As(ev.Err, &kind): // other errors say nothing about the collection
+		if k.other++; k.first == nil {
+			k.first = kind
+		}
+	}
+	return k.verdict(false)
 }
 
-// typ returns what is known of the type by now.
-func (e *expectation) typ() typeMeta {
-	if kind := e.kind.Load(); kind != nil {
-		return typeMeta{e.apiVersion, *kind}
+// verdict returns an error for a collection of another kind. One object of the right kind
+// settles it.
+func (k *kinds[T]) verdict(end bool) error {
+	if k.codec.kind == "" || k.good > 0 || k.other == 0 || !end && k.other < maxWrongKind {
+		return nil
 	}
-	return typeMeta{apiVersion: e.apiVersion}
+	return k.codec.wrongCollection(k.first.got)
+}
+
+// checkObject compares and completes the type. Without a name an object has no key; with a
+// resourceVersion that is too long it is not from an API server.
+func (k *kinds[T]) checkObject(obj T, list string) error {
+	if err := k.checkType(obj.GetObjectKind(), list); err != nil {
+		return err
+	}
+	// Last, so that an object of another kind is reported as one, rather than for what
+	// it lacks.
+	if obj.GetName() == "" {
+		return errors.New("it has no name")
+	}
+	return CheckVersion(obj.GetResourceVersion())
+}
+
+// checkType compares the type that an object states, and sets it: always the same two strings,
+// rather than copies.
+func (k *kinds[T]) checkType(of schema.ObjectKind, list string) error {
+	stated := statedType(of)
+	want := typeMeta{k.codec.apiVersion, k.kind}
+	if k.codec.metadataOnly && (stated.kind == "" || stated.kind == metadataKind) {
+		setType(of, stated, typeMeta{"meta.k8s.io/v1", metadataKind})
+		return nil
+	}
+	got := typeMeta{stated.apiVersion, cmp.Or(stated.kind, list, k.kind)}
+	if err := k.codec.compare(got, want); err != nil {
+		return err
+	}
+	if got.kind == "" {
+		return errors.New("neither it nor its list states a kind; ResourceOptions.Kind can")
+	}
+	if !k.codec.metadataOnly {
+		k.kind = cmp.Or(k.kind, got.kind)
+	}
+	setType(of, stated, typeMeta{k.codec.apiVersion, cmp.Or(k.kind, got.kind)})
+	return nil
+}
+
+// metadataKind is the kind of objects of which the server sends the metadata only.
+const metadataKind = "PartialObjectMetadata"
+
+// compare compares a type with the expected one; what is not known is not compared.
+func (c *codec[T]) compare(got, want typeMeta) error {
+	// Tables are what kubectl asks for. Their rows are not objects.
+	if got.kind == "Table" && strings.HasPrefix(got.apiVersion, "meta.k8s.io/") {
+		return errors.New("it is a Table for human readers, not an object")
+	}
+	if c.metadataOnly && got.kind == metadataKind {
+		return nil
+	}
+	if got.apiVersion != "" && want.apiVersion != "" && got.apiVersion != want.apiVersion ||
+		got.kind != "" && want.kind != "" && got.kind != want.kind {
+		return &kindError{typeMeta{Cut(got.apiVersion), Cut(got.kind)}, want}
+	}
+	return nil
+}
+
+// typeMeta is apiVersion and kind.
+type typeMeta struct{ apiVersion, kind string }
+
+// String is apiVersion and kind, for messages.
+func (t typeMeta) String() string { return Cut(t.apiVersion + " " + t.kind) }
+
+// statedType returns the type that an object states.
+func statedType(of schema.ObjectKind) typeMeta {
+	if t, ok := of.(*metav1.TypeMeta); ok { // as in all generated types
+		return typeMeta{t.APIVersion, t.Kind}
+	}
+	apiVersion, kind := of.GroupVersionKind().ToAPIVersionAndKind()
+	return typeMeta{apiVersion, kind}
+}
+
+// setType sets the type of an object.
+func setType(of schema.ObjectKind, stated, typ typeMeta) {
+	if t, ok := of.(*metav1.TypeMeta); ok {
+		t.APIVersion, t.Kind = typ.apiVersion, typ.kind
+	} else if stated != typ {
+		of.SetGroupVersionKind(schema.FromAPIVersionAndKind(typ.apiVersion, typ.kind))
+	}
 }
 
 // kindOf returns the kind that a Go type stands for, or "" if that is not known.
 // The Go types that are generated with a protobuf decoder are named after their
 // kind; so are structs that embed one, since they decode as it does.
 func kindOf(typ reflect.Type) string {
-	if !reflect.PointerTo(typ).Implements(reflect.TypeFor[protoObject]()) {
+	if !reflect.PointerTo(typ).Implements(reflect.TypeFor[protoMessage]()) || !reflect.PointerTo(typ).Implements(reflect.TypeFor[Object]()) {
 		return ""
 	}
 	for i := range typ.NumField() {
@@ -73,12 +177,6 @@ func kindOf(typ reflect.Type) string {
 	return typ.Name()
 }
 
-// protoObject is what generated API types implement.
-type protoObject interface {
-	Object
-	protoMessage
-}
-
 // kindError says that an object has another type than it must have.
 type kindError struct{ got, want typeMeta }
 
@@ -86,9 +184,6 @@ type kindError struct{ got, want typeMeta }
 func (e *kindError) Error() string {
 	return fmt.Sprintf("it is a %s, not a %s", e.got, e.want)
 }
-
-// String is apiVersion and kind.
-func (t typeMeta) String() string { return Cut(t.apiVersion + " " + t.kind) }
 
 // WrongKindError says that a collection is of another kind than T.
 type WrongKindError struct {
@@ -106,111 +201,9 @@ func (e *WrongKindError) Error() string {
 	return fmt.Sprintf("it is a collection of %s objects, but *%s is for %s objects: either the resource or the type is the wrong one", e.got, e.typ, e.want)
 }
 
-// tally finds out whether a collection is of another kind than T says.
-//
-// One object of another kind is that object's error. If all are, the resource or the
-// type is wrong, which the user must change, and one error that says so is better than
-// one per object.
-type tally struct {
-	good, other int
-	first       *kindError
-}
-
-// note counts an object, with the error of its event. One that was not decoded has none: the
-// sink has it, in this version. Errors other than a wrong kind say nothing about the collection,
-// and count for neither.
-func (t *tally) note(err error) {
-	if err == nil {
-		t.good++
-		return
-	}
-	var kind *kindError // here, as it is allocated for errors.As
-	if errors.As(err, &kind) {
-		// The first is kept for the message; the others say the same.
-		if t.other++; t.first == nil {
-			t.first = kind
-		}
-	}
-}
-
-// verdict returns an error for a collection of another kind: at its end, or earlier if
-// there is no doubt. One object of the right kind settles it.
-func (c *codec[T]) verdict(t *tally, end bool) error {
-	if c.kind == "" || t.good > 0 || t.other == 0 || !end && t.other < maxWrongKind {
-		return nil
-	}
-	return c.wrongCollection(t.first.got, t.first.want)
-}
-
 // wrongCollection names what has said the kind.
-func (c *codec[T]) wrongCollection(got, want typeMeta) error {
-	return &WrongKindError{got: got, want: want, typ: c.elem, option: c.byOption}
-}
-
-// check finds objects that are not what was asked for, and completes the type
-// of those that carry none, as the items of lists of built-in resources do. Without
-// a name an object has no key; with a resourceVersion that is too long or not
-// printable it is not from an API server.
-func (c *codec[T]) check(obj T, want *expectation) error {
-	if c.unstructured {
-		// The accessors of Unstructured hide fields of a wrong type.
-		if err := checkUnstructured(any(obj).(*unstructured.Unstructured)); err != nil {
-			return err
-		}
-	}
-	var err error
-	if tm, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
-		err = c.checkTypeMeta(tm, want)
-	} else {
-		err = checkObjectKind(obj.GetObjectKind(), want)
-	}
-	if err != nil {
-		return err
-	}
-	// Last, so that an object of another kind is reported as one, rather than for what
-	// it lacks.
-	if obj.GetName() == "" {
-		return errors.New("it has no name")
-	}
-	return CheckVersion(obj.GetResourceVersion())
-}
-
-// checkTypeMeta checks and completes the type of an object that embeds
-// metav1.TypeMeta, as all generated types do. An object of a list often states none:
-// kube-apiserver writes the kind once, for the list.
-func (c *codec[T]) checkTypeMeta(tm *metav1.TypeMeta, want *expectation) error {
-	if err := checkType(typeMeta{tm.APIVersion, tm.Kind}, want.typ(), c.metadataOnly); err != nil {
-		return err
-	}
-	if c.metadataOnly {
-		if tm.Kind == "" {
-			tm.APIVersion, tm.Kind = "meta.k8s.io/v1", "PartialObjectMetadata"
-		}
-		return nil
-	}
-	want.learn(tm.Kind)
-	// The same two strings in all objects, rather than copies.
-	if typ := want.typ(); typ.kind != "" {
-		tm.APIVersion, tm.Kind = typ.apiVersion, typ.kind
-	}
-	return nil
-}
-
-// checkObjectKind does the same for types that keep their kind in another way: the
-// user's own structs, and Unstructured, whose kind is an entry of its map.
-func checkObjectKind(o schema.ObjectKind, want *expectation) error {
-	gvk, typ := o.GroupVersionKind(), want.typ()
-	// As for generated types: an item of a list that states no type has that of the
-	// list.
-	if gvk.Empty() && typ.kind != "" {
-		o.SetGroupVersionKind(schema.FromAPIVersionAndKind(typ.apiVersion, typ.kind))
-		return nil
-	}
-	if err := checkType(typeMeta{gvk.GroupVersion().String(), gvk.Kind}, typ, false); err != nil {
-		return err
-	}
-	want.learn(gvk.Kind)
-	return nil
+func (c *codec[T]) wrongCollection(got typeMeta) error {
+	return &WrongKindError{got: got, want: typeMeta{c.apiVersion, c.kind}, typ: c.elem, option: c.byOption}
 }
 
 // checkUnstructured finds the metadata that the accessors of Unstructured would
@@ -230,23 +223,6 @@ func checkUnstructured(u *unstructured.Unstructured) error {
 				return fmt.Errorf("metadata.%s is a %T, not a string", field, v)
 			}
 		}
-	}
-	return nil
-}
-
-// checkType compares the type of a received object with the one asked for;
-// what is not known is not compared.
-func checkType(got, want typeMeta, metadataOnly bool) error {
-	// Tables are what kubectl asks for. Their rows are not objects.
-	if got.kind == "Table" && strings.HasPrefix(got.apiVersion, "meta.k8s.io/") {
-		return errors.New("it is a Table for human readers, not an object")
-	}
-	if metadataOnly && got.kind == "PartialObjectMetadata" {
-		return nil
-	}
-	if got.apiVersion != "" && want.apiVersion != "" && got.apiVersion != want.apiVersion ||
-		got.kind != "" && want.kind != "" && got.kind != want.kind {
-		return &kindError{typeMeta{Cut(got.apiVersion), Cut(got.kind)}, want}
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func BenchmarkUnchanged(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(body)))
 				for b.Loop() {
-					_, _ = listWith(c.newList(name == "proto", req), bytes.NewReader(body), each)
+					_, _ = listWith(c, name == "proto", req, bytes.NewReader(body), each)
 				}
 			})
 		}

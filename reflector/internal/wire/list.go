@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // List makes one LIST request. The body is decoded object by object while it
@@ -17,7 +16,7 @@ import (
 // returns ends the list, and is returned as it is.
 //
 //	a goroutine        all cores        the caller, which has sent the request
-//	body ▶ read ─add─▶ pipeline ─take─▶ guarded ─▶ each
+//	body ▶ read ─add─▶ pipeline ─take─▶ deliver ─▶ each
 //	       envelope    decode           kind
 //
 // Four things can end it: the body, an error in the body, an error of each, and ctx.
@@ -32,41 +31,31 @@ func (r *Resource[T]) List(ctx context.Context, req Request, each func(Event[T])
 		return metav1.ListMeta{}, err
 	}
 	defer resp.Body.Close()
-	var (
-		callback error // what each returned is passed on as it is
-		kinds    tally
-	)
-	// It runs on the caller's goroutine, in the order of the list, so kinds and callback
-	// need no lock.
-	guarded := func(ev Event[T]) error {
-		kinds.note(ev.Err)
-		// A collection of another kind would otherwise report each of its objects as
-		// unreadable.
-		if err := r.codec.verdict(&kinds, false); err != nil {
-			return err
-		}
-		// Remembered, since it comes back through the pipeline and must not be wrapped
-		// as an error of the answer.
-		callback = each(ev)
-		return callback
-	}
+	body := r.limits.begin(resp.Body, req.Continue, true)
 	// This unblocks a Read in another goroutine. The one is enough for
 	// net/http, the other for what else may be behind a RoundTripper.
 	unblock := func() {
 		cancel()
 		_ = resp.Body.Close()
 	}
-	a := r.codec.newList(isProto(resp), req)
-	err = a.items.each(ctx, func() error { return a.read(resp.Body) }, unblock, guarded)
-	if err == nil {
-		err = r.codec.verdict(&kinds, true)
-	}
+	var callback error // what each returned is passed on as it is
+	a := r.codec.newList(isProto(resp), req, func(ev Event[T]) error {
+		if err := body.object(); err != nil {
+			return err
+		}
+		// Remembered, since it comes back through the pipeline and must not be wrapped
+		// as an error of the answer.
+		callback = each(ev)
+		return callback
+	})
+	err = a.run(ctx, body, unblock)
 	switch {
 	case callback != nil:
 		return a.meta, callback
 	case err != nil:
 		return a.meta, bodyError(ctx, err)
 	}
+	r.limits.end(body, a.meta.Continue)
 	// Only a body that was read to its end lets net/http use an HTTP/1.1 connection
 	// again.
 	drain(resp.Body)
@@ -94,25 +83,76 @@ func bodyError(ctx context.Context, err error) error {
 // any order, so its kind may be known before its items or only behind them; whatever is
 // wrong is found as soon as it can be, and at the latest by finish, before the
 // reflector replaces the cache by it. It belongs to the goroutine that reads the body;
-// only want is shared with the decoders.
+// the objects are those of the
+// caller of List.
 type listAnswer[T Object] struct {
 	*codec[T]
 	proto bool
 	items *pipeline[T]
-	want  *expectation
 	typ   typeMeta
 	meta  metav1.ListMeta
 	seen  map[string]bool // fields
 	n     int             // objects
 	other uint64          // bytes that are not part of an object
+
+	// early is the kind of the objects, if the list has stated it before them. It is set
+	// before the first object is in the pipeline.
+	early string
+
+	// What follows belongs to the caller of List.
+
+	each  func(Event[T]) error
+	kinds *kinds[T]
+	taken int        // events
+	held  []Event[T] // whose kind stands behind the items
 }
 
 // newList starts to collect what an answer says about itself. The server selects the
 // encoding from what Accept allows, and custom resources come as JSON even if protobuf was
 // preferred, so the answer is decoded by its own Content-Type.
-func (c *codec[T]) newList(proto bool, req Request) *listAnswer[T] {
-	d := &decoder[T]{codec: c, proto: proto, want: c.expect(), known: req.Known}
-	return &listAnswer[T]{codec: c, proto: proto, items: newPipeline(d, 0), want: d.want, seen: map[string]bool{}}
+func (c *codec[T]) newList(proto bool, req Request, each func(Event[T]) error) *listAnswer[T] {
+	d := &decoder[T]{codec: c, proto: proto, known: req.Known}
+	return &listAnswer[T]{codec: c, proto: proto, items: newPipeline(d, 0), seen: map[string]bool{}, each: each, kinds: c.newKinds("")}
+}
+
+// run reads the answer, and hands over its objects.
+func (a *listAnswer[T]) run(ctx context.Context, body io.Reader, unblock func()) error {
+	err := a.items.each(ctx, func() error { return a.read(body) }, unblock, a.take)
+	for _, ev := range a.held {
+		if err == nil {
+			err = a.deliver(ev, a.objectKind())
+		}
+	}
+	if err == nil {
+		err = a.kinds.verdict(true)
+	}
+	if err == nil {
+		// Only now: what follows must not learn its kind from a list that failed.
+		a.codec.newest.Store(&listKinds{a.typ.kind, a.kinds.kind})
+	}
+	return err
+}
+
+// take takes over the next event. Objects that state no kind have that of the list. If it
+// stands behind them, they are held back until it is known: what a list means does not depend
+// on the order of its fields.
+func (a *listAnswer[T]) take(ev Event[T]) error {
+	unknown := a.kinds.kind == "" && a.early == "" && !a.metadataOnly && !isNil(ev.Object) && statedType(ev.Object.GetObjectKind()).kind == ""
+	if unknown || len(a.held) > 0 {
+		a.held = append(a.held, ev)
+		return nil
+	}
+	return a.deliver(ev, a.early)
+}
+
+// deliver hands an event over. A collection of another kind would otherwise report each of
+// its objects as unreadable.
+func (a *listAnswer[T]) deliver(ev Event[T], kind string) error {
+	if err := a.kinds.check(&ev, a.taken, kind); err != nil {
+		return err
+	}
+	a.taken++
+	return a.each(ev)
 }
 
 // read reads the body, and gives the objects to the pipeline.
@@ -125,9 +165,9 @@ func (a *listAnswer[T]) read(body io.Reader) error {
 }
 
 // item gives an object to the pipeline, which copies its bytes.
-func (a *listAnswer[T]) item(raw []byte) error {
+func (a *listAnswer[T]) item(it item) error {
 	a.n++
-	_, err := a.items.add(item{typ: watch.Added, raw: raw})
+	_, err := a.items.add(it)
 	return err
 }
 
@@ -161,30 +201,21 @@ func (a *listAnswer[T]) beside(n uint64) error {
 
 var errEnvelope = errors.New("the answer is not only a list")
 
-// begin is called before the items. What is known of the list by then says what they
-// are. A kind that comes after them is that of a list of custom resources, which may
-// have any name; its items have their own. After it the first item may reach the cache
-// at any time.
+// begin is called before the items. After it the first item may be handed over at any time, so
+// what is known of the list by then is checked, and again in finish.
 func (a *listAnswer[T]) begin() error {
-	if a.typ.kind == "" {
-		return nil
+	a.early = a.objectKind()
+	return a.checkType()
+}
+
+// objectKind is the kind of the objects that the kind of the list says: the two are related by
+// a suffix, an API convention. A list of custom resources may have any name, and a plain List
+// may hold objects of any kind.
+func (a *listAnswer[T]) objectKind() string {
+	if kind, isList := strings.CutSuffix(a.typ.kind, "List"); isList && !a.metadataOnly {
+		return kind
 	}
-	if err := a.checkType(); err != nil {
-		return err
-	}
-	// The kinds of built-in lists and their items are related by this suffix, an API
-	// convention.
-	kind, isList := strings.CutSuffix(a.typ.kind, "List")
-	switch {
-	case !isList:
-		return a.notAList()
-	case kind == "", a.codec.metadataOnly:
-	case a.codec.kind != "" && kind != a.codec.kind:
-		return a.codec.wrongCollection(typeMeta{a.typ.apiVersion, kind}, a.want.typ())
-	default:
-		a.want.learn(kind)
-	}
-	return nil
+	return ""
 }
 
 // finish recognises, at the end of an answer, what is not a list of the
@@ -205,40 +236,52 @@ func (a *listAnswer[T]) finish() error {
 	// Some aggregated servers send no resourceVersion. With objects of the right kind
 	// that is accepted; without any, only the kind can show that it is the right list.
 	if a.n == 0 && a.meta.ResourceVersion == "" && !a.isExpected() {
-		return fmt.Errorf("the answer is an empty %s without a resourceVersion, not a list of the resource", a.typ)
+		return fmt.Errorf("the answer is an empty %s without a resourceVersion, not a list of the resource; ResourceOptions.Kind can state its kind", a.typ)
 	}
 	if !a.seen["items"] && (a.meta.ResourceVersion == "" || !strings.HasSuffix(a.typ.kind, "List")) {
 		return fmt.Errorf("the answer is a %s without items", a.typ)
 	}
-	// Only now: the watch that follows must not learn its kind from a list that failed.
-	a.codec.newest.Store(a.want)
 	return nil
 }
 
-// isExpected reports whether the kind of the list is certainly the right one. It needs
-// a kind that T or the options have stated. One that was learned from the list itself
-// proves nothing about the list.
+// isExpected reports whether the kind of the list is certainly the right one: that which T or
+// the options state, or that of the last list. Before there was one, a list of any kind is
+// believed: there is nothing yet that it could delete.
 func (a *listAnswer[T]) isExpected() bool {
-	return a.codec.metadataOnly && a.typ.kind == "PartialObjectMetadataList" || a.codec.kind != "" && a.typ.kind == a.codec.kind+"List"
+	newest := a.codec.newest.Load()
+	switch {
+	case a.metadataOnly:
+		return a.typ.kind == metadataKind+"List"
+	case a.codec.kind != "" && a.typ.kind == a.codec.kind+"List":
+		return true
+	case newest != nil:
+		return a.typ.kind == newest.list
+	}
+	return a.codec.kind == "" && a.typ.kind != "List" && strings.HasSuffix(a.typ.kind, "List")
 }
 
-// checkType recognises answers that are not a list of the group and version. A plain
-// List may hold objects of any kind, so it says nothing about them.
+// checkType recognises answers that are not a list of the group and version, or of objects of
+// another generated type, whose lists are named after them.
 func (a *listAnswer[T]) checkType() error {
+	kind := a.objectKind()
 	switch {
 	case a.typ.kind == "Table":
 		return errors.New("the answer is a Table for human readers, not a list: a proxy has changed the Accept header")
 	case a.typ.kind == "Status":
 		return errors.New("the answer is a Status, not a list")
-	case a.codec.metadataOnly && a.typ.kind == "PartialObjectMetadataList", a.typ.kind == "List":
+	case a.metadataOnly && a.typ.kind == metadataKind+"List", a.typ.kind == "List":
 		return nil
-	case a.typ.apiVersion != "" && a.typ.apiVersion != a.want.apiVersion:
+	case a.typ.apiVersion != "" && a.typ.apiVersion != a.codec.apiVersion:
+		return a.notAList()
+	case a.typ.kind == "" || a.codec.kind == "" || a.byOption || kind == a.codec.kind:
+		return nil
+	case kind == "":
 		return a.notAList()
 	}
-	return nil
+	return a.wrongCollection(typeMeta{a.typ.apiVersion, kind})
 }
 
 // notAList names what the answer is instead.
 func (a *listAnswer[T]) notAList() error {
-	return fmt.Errorf("the answer is a %s, not a list of %s objects", a.typ, a.want.apiVersion)
+	return fmt.Errorf("the answer is a %s, not a list of %s objects", a.typ, a.codec.apiVersion)
 }

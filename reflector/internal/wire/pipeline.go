@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"sync"
-	"sync/atomic"
 )
 
 const (
@@ -37,19 +36,16 @@ type pipeline[T Object] struct {
 	decoder *decoder[T]
 
 	queue chan *chunk[T]
-	spare chan *chunk[T] // to be used again
-	done  chan struct{}  // closed by stop
+	spare sync.Pool     // of chunks
+	done  chan struct{} // closed by stop
 	stop  func()
 	alive sync.WaitGroup // the reader and the decoders
-	// waiting says that the taker waits, and there is nothing.
-	waiting atomic.Bool
 
 	// What follows belongs to the reader, and to the taker when queue is closed.
 
 	err  error     // that has ended the reading
 	cur  *chunk[T] // being filled
 	next int       // position of the next item
-	warm bool      // an object has been decoded
 
 	// What follows belongs to the taker.
 
@@ -81,7 +77,7 @@ type entry[T Object] struct {
 // finds another.
 func newPipeline[T Object](d *decoder[T], position int) *pipeline[T] {
 	limit := runtime.GOMAXPROCS(0) + 1
-	p := &pipeline[T]{decoder: d, next: position, queue: make(chan *chunk[T], limit), spare: make(chan *chunk[T], limit+2), done: make(chan struct{})}
+	p := &pipeline[T]{decoder: d, next: position, queue: make(chan *chunk[T], limit), done: make(chan struct{})}
 	p.stop = sync.OnceFunc(func() { close(p.done) })
 	return p
 }
@@ -108,21 +104,18 @@ func (p *pipeline[T]) stopped() bool {
 }
 
 // add appends the next item, whose bytes it copies. It waits while the queue is full. An
-// item that must be decoded in its turn is decoded here: see inTurn.
+// event without an object is decoded here, as the bookmark that ends the initial events: the
+// reader must see it.
 func (p *pipeline[T]) add(it item) (Event[T], error) {
 	if p.cur == nil {
-		select {
-		case p.cur = <-p.spare:
-		default:
+		if p.cur, _ = p.spare.Get().(*chunk[T]); p.cur == nil {
 			p.cur = &chunk[T]{ready: make(chan struct{}, 1)}
 		}
 		p.cur.first = p.next
 	}
 	c, e := p.cur, entry[T]{item: it}
-	if p.inTurn(it) {
-		e.decoded = true
+	if e.decoded = !it.hasObject(); e.decoded {
 		e.ev, e.err = p.decoder.event(it, p.next)
-		p.warm = p.warm || e.err == nil && e.ev.Err == nil
 	} else {
 		e.start = len(c.raw)
 		c.raw = append(c.raw, it.raw...)
@@ -138,12 +131,6 @@ func (p *pipeline[T]) add(it item) (Event[T], error) {
 	}
 	return e.ev, e.err
 }
-
-// inTurn reports whether an item must be decoded before the next one is read. It is so until
-// the first good object: if T does not say the kind, that one does, and later ones are
-// compared with it. On several goroutines "first" would be a matter of luck. And it is so for
-// what is not an object, as the bookmark that ends the initial events.
-func (p *pipeline[T]) inTurn(it item) bool { return !p.warm || !it.hasObject() }
 
 // flush puts the chunk into the queue and has it decoded. It waits while the queue is full.
 func (p *pipeline[T]) flush() error {
@@ -200,8 +187,6 @@ func (p *pipeline[T]) take() (Event[T], error) {
 
 // receive waits for the next chunk, and until it is decoded.
 func (p *pipeline[T]) receive() error {
-	p.waiting.Store(len(p.queue) == 0)
-	defer p.waiting.Store(false)
 	select {
 	case <-p.done:
 		return errStopped
@@ -212,7 +197,6 @@ func (p *pipeline[T]) receive() error {
 			}
 			return errAllTaken
 		}
-		p.waiting.Store(false)
 		select {
 		case <-c.ready:
 		case <-p.done:
@@ -232,10 +216,7 @@ func (p *pipeline[T]) recycle() {
 	}
 	clear(c.entries) // it must not keep objects alive
 	c.raw, c.entries = c.raw[:0], c.entries[:0]
-	select {
-	case p.spare <- c:
-	default:
-	}
+	p.spare.Put(c)
 }
 
 // each runs read and hands all that comes of it to fn. If it fails, or fn does,

@@ -3,12 +3,12 @@ package wire
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -85,43 +85,16 @@ func nextField(msg []byte) (f protoField, rest []byte, err error) {
 	return f, msg[h.n+int(h.size):], nil
 }
 
-// bytesField returns the last length-delimited field (the last one counts, as in
-// any protobuf decoder) with the number num of a
-// message in memory, or nil. With an error comes what was found before it.
-//
-// All identities and types are read with it: it takes one pass, allocates nothing, and
-// returns a slice of the message.
-func bytesField(msg []byte, num int) ([]byte, error) {
-	var out []byte
-	for len(msg) > 0 {
-		f, rest, err := nextField(msg)
-		if err != nil {
-			return out, err
-		}
-		if f.num == num && f.kind == 2 {
-			out = f.data
-		}
-		msg = rest
-	}
-	return out, nil
+// unwrapProto takes the envelope off one object in memory: a Status that is an error.
+func unwrapProto(b []byte) (it item, err error) {
+	w := newProtoReader(bytes.NewReader(b), len(b)+1, len(b))
+	w.left = uint64(len(b))
+	err = w.unknown(&it, typeMeta{})
+	return it, err
 }
 
-// typeMeta is what runtime.Unknown says about the object in it. It is runtime.TypeMeta
-// in generated.proto, which has apiVersion in field 1 and kind in field 2.
-type typeMeta struct{ apiVersion, kind string }
-
-// parseTypeMeta reads apiVersion and kind; of long ones only the beginning is kept. Those
-// that equal the known ones are these: the objects of a collection state the same type, and
-// two strings for each would be garbage at once.
-func parseTypeMeta(msg []byte, known typeMeta) (tm typeMeta, err error) {
-	// Both are read in any case: an error message with one of the two is worth more
-	// than none.
-	av, err1 := bytesField(msg, 1)
-	kind, err2 := bytesField(msg, 2)
-	return typeMeta{nameOr(known.apiVersion, av), nameOr(known.kind, kind)}, errors.Join(err1, err2)
-}
-
-// nameOr returns name as a string, which is known if they are equal.
+// nameOr returns name as a string, which is known if they are equal: the objects of a
+// collection state the same type, and two strings for each would be garbage at once.
 func nameOr(known string, name []byte) string {
 	if string(name) == known { // without an allocation
 		return known
@@ -129,40 +102,26 @@ func nameOr(known string, name []byte) string {
 	return Cut(string(name))
 }
 
-// unwrapProto takes the envelope off one object in memory.
-//
-// It is for events and errors. The envelope of a list is read from the stream by
-// readProto, which must not hold all of it.
-func unwrapProto(b []byte, known typeMeta) (tm typeMeta, raw []byte, err error) {
-	if !bytes.HasPrefix(b, protoMagic) {
-		return tm, nil, fmt.Errorf("%w: no k8s prefix", errProto)
-	}
-	b = b[len(protoMagic):]
-	typ, err := bytesField(b, 1)
-	if err != nil {
-		return tm, nil, err
-	}
-	if tm, err = parseTypeMeta(typ, known); err != nil {
-		return tm, nil, err
-	}
-	raw, err = bytesField(b, 2)
-	return tm, raw, err
-}
-
-// protoReader reads a protobuf list from a stream field by field, so that no
-// more than one object of it is in memory as bytes.
+// protoReader reads protobuf messages from a stream field by field, so that no more than one
+// object is in memory as bytes.
 //
 // left is the one bound that all reads respect: a size that is wrong cannot make it read
 // beyond the message that it is in.
 type protoReader struct {
-	r    *bufio.Reader
-	left uint64 // bytes left of the message that is being read
-	max  int    // bytes of one field in memory; 0 for the default
-	buf  []byte // reused between fields
+	r     *bufio.Reader
+	left  uint64 // bytes left of the message that is being read
+	limit int    // bytes of one object
+	// Reused between fields: an object stays valid while the fields behind it are read.
+	object, small []byte
+}
+
+// newProtoReader reads messages from body.
+func newProtoReader(body io.Reader, size, limit int) *protoReader {
+	return &protoReader{r: bufio.NewReaderSize(body, size), limit: limit}
 }
 
 // field reads the header of the next field. The value of a length-delimited one is left to
-// take or skip; that of any other kind is consumed.
+// take, skip or message; that of any other kind is consumed.
 func (w *protoReader) field() (h protoHeader, err error) {
 	head, short := w.r.Peek(int(min(maxHeader, w.left)))
 	if h, err = parseHeader(head); err != nil {
@@ -183,43 +142,125 @@ func (w *protoReader) field() (h protoHeader, err error) {
 	return h, err
 }
 
-// skip consumes n bytes of the message without keeping them. io.CopyN discards through
-// a buffer of its own, so a large unknown field takes no memory.
+// skip consumes n bytes of the message without keeping them.
 func (w *protoReader) skip(n uint64) error {
 	if n > w.left {
 		return io.ErrUnexpectedEOF
 	}
 	w.left -= n
-	_, err := io.CopyN(io.Discard, w.r, int64(n))
-	return midValue(err)
+	for n > 0 {
+		k, err := w.r.Discard(int(min(n, 1<<30)))
+		if n -= uint64(k); err != nil {
+			return midValue(err)
+		}
+	}
+	return nil
 }
 
-// take reads size bytes, which are valid until the next call.
-func (w *protoReader) take(size uint64) ([]byte, error) {
-	switch {
-	case size > w.left:
+// take reads size bytes into a buffer.
+func (w *protoReader) take(buf *[]byte, size uint64) ([]byte, error) {
+	if size > w.left {
 		return nil, io.ErrUnexpectedEOF
-	case size > uint64(cmp.Or(w.max, defaultMaxObject)):
-		return nil, tooLarge(cmp.Or(w.max, defaultMaxObject))
 	}
-	// Grown as the bytes arrive: the stated size may be wrong.
-	w.buf = w.buf[:0]
-	for uint64(len(w.buf)) < size {
-		// At most a MiB more than has arrived: a few bytes of a broken server must not
-		// make a client allocate the limit for nothing.
-		chunk := min(size-uint64(len(w.buf)), 1<<20)
-		old := len(w.buf)
-		if uint64(cap(w.buf)-old) < chunk {
-			w.buf = append(w.buf, make([]byte, chunk)...)
-		} else {
-			w.buf = w.buf[:old+int(chunk)]
-		}
-		if _, err := io.ReadFull(w.r, w.buf[old:]); err != nil {
+	// Grown as the bytes arrive: the stated size may be wrong. At most a MiB more than has
+	// arrived: a few bytes of a broken server must not allocate the limit for nothing.
+	*buf = (*buf)[:0]
+	for old := 0; uint64(old) < size; old = len(*buf) {
+		chunk := int(min(size-uint64(old), 1<<20))
+		*buf = slices.Grow(*buf, chunk)[:old+chunk]
+		if _, err := io.ReadFull(w.r, (*buf)[old:]); err != nil {
 			return nil, midValue(err)
 		}
 	}
 	w.left -= size
-	return w.buf, nil
+	return *buf, nil
+}
+
+// text reads a short field.
+func (w *protoReader) text(size uint64) ([]byte, error) {
+	if size > maxEnvelope {
+		return nil, fmt.Errorf("%w: a field of %d bytes", errEnvelope, size)
+	}
+	return w.take(&w.small, size)
+}
+
+// item reads an object. Of one that is too large only the beginning is read: there is its
+// metadata.
+func (w *protoReader) item(it *item, size uint64) (err error) {
+	if cap(w.object) > 1<<20 {
+		w.object = nil // a large object has made it grow
+	}
+	rest := uint64(0)
+	if size > uint64(w.limit) {
+		it.err = tooLarge(w.limit)
+		rest = size - min(uint64(w.limit), maxEnvelope)
+	}
+	if it.raw, err = w.take(&w.object, size-rest); err != nil {
+		return err
+	}
+	return w.skip(rest)
+}
+
+// message reads a field that is a message: fn is called for each of its length-delimited
+// fields, whose value it consumes.
+func (w *protoReader) message(size uint64, fn func(num int, size uint64) error) error {
+	if size > w.left {
+		return io.ErrUnexpectedEOF
+	}
+	// A size within the message that exceeds it is found before a byte is read.
+	outer := w.left - size
+	w.left = size
+	for w.left > 0 {
+		h, err := w.field()
+		if err == nil && h.kind == 2 {
+			err = fn(h.num, h.size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.left = outer
+	return nil
+}
+
+// unknown reads the envelope of an object, to the end of the message that it is in. Those of a
+// type in it that equal the known ones are these.
+func (w *protoReader) unknown(it *item, known typeMeta) error {
+	magic, err := w.take(&w.small, min(w.left, uint64(len(protoMagic))))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(magic, protoMagic) {
+		// An event of a future type may carry something else: only an object must be one.
+		it.err = fmt.Errorf("%w: no k8s prefix", errProto)
+		return w.skip(w.left)
+	}
+	return w.message(w.left, func(num int, size uint64) error {
+		switch num {
+		case 1:
+			return w.typeMeta(&it.kind, known, size)
+		case 2:
+			return w.item(it, size)
+		}
+		return w.skip(size)
+	})
+}
+
+// typeMeta reads what runtime.Unknown says about the object in it: runtime.TypeMeta in
+// generated.proto, which has apiVersion in field 1 and kind in field 2. Of long ones only the
+// beginning is kept.
+func (w *protoReader) typeMeta(typ *typeMeta, known typeMeta, size uint64) error {
+	return w.message(size, func(num int, size uint64) error {
+		text, err := w.text(size)
+		switch {
+		case err != nil:
+		case num == 1:
+			typ.apiVersion = nameOr(known.apiVersion, text)
+		case num == 2:
+			typ.kind = nameOr(known.kind, text)
+		}
+		return err
+	})
 }
 
 // readProto reads a list message: field 1 is the metadata, field 2 repeats per
@@ -234,31 +275,27 @@ func (w *protoReader) take(size uint64) ([]byte, error) {
 // fields must be there. An empty list is a few bytes, and so is an answer that was
 // cut behind its first field: the one empties a cache rightly, the other wrongly.
 func (a *listAnswer[T]) readProto(body io.Reader) error {
-	br := bufio.NewReaderSize(body, listBuffer)
+	// The envelope states no size of its own: it ends with the body.
+	w := newProtoReader(body, listBuffer, a.limit)
+	w.left = math.MaxUint64
+	magic, err := w.take(&w.small, uint64(len(protoMagic)))
+	if err != nil {
+		return err
+	}
 	// Without the magic bytes the body is no answer of an API server, whatever its
 	// Content-Type says.
-	magic := make([]byte, len(protoMagic))
-	if _, err := io.ReadFull(br, magic); err != nil {
-		return midValue(err)
-	}
 	if !bytes.Equal(magic, protoMagic) {
 		return fmt.Errorf("%w: no k8s prefix", errProto)
 	}
-	// The envelope states no size of its own: it ends with the body.
-	w := &protoReader{r: br, left: math.MaxUint64, max: a.limit}
 	for {
 		// The end is regular only between two fields; anywhere else it is a cut, see
 		// midValue.
-		if _, err := br.Peek(1); err == io.EOF { //nolint:errorlint // bufio returns the bare value
+		if _, err := w.r.Peek(1); err == io.EOF { //nolint:errorlint // bufio returns the bare value
 			break
 		}
 		h, err := w.field()
-		// Garbage often reads as fields of unknown numbers, and may never end.
-		if err == nil && (h.kind != 2 || h.num != 2) {
-			err = a.beside(uint64(h.n) + h.size)
-		}
-		if err == nil && h.kind == 2 {
-			err = a.part(w, h.num, h.size)
+		if err == nil {
+			err = a.part(w, h)
 		}
 		if err != nil {
 			return err
@@ -272,20 +309,20 @@ func (a *listAnswer[T]) readProto(body io.Reader) error {
 	return a.finish()
 }
 
-// part reads one field of the envelope of a list in protobuf. While it reads the
-// items, the limits of the reader are those of the inner message: a size within it
-// that exceeds it is found before a byte is read.
-func (a *listAnswer[T]) part(w *protoReader, num int, size uint64) error {
-	switch num {
+// part reads one field of the envelope of a list in protobuf.
+func (a *listAnswer[T]) part(w *protoReader, h protoHeader) error {
+	// Garbage often reads as fields of unknown numbers, and may never end.
+	if h.kind != 2 || h.num != 2 {
+		if err := a.beside(uint64(h.n) + h.size); err != nil || h.kind != 2 {
+			return err
+		}
+	}
+	switch h.num {
 	case 1:
-		b, err := w.take(size)
-		if err == nil {
-			err = a.once("kind")
+		if err := a.once("kind"); err != nil {
+			return err
 		}
-		if err == nil {
-			a.typ, err = parseTypeMeta(b, typeMeta{})
-		}
-		return err
+		return w.typeMeta(&a.typ, typeMeta{}, h.size)
 	case 2:
 		if err := a.once("items"); err != nil {
 			return err
@@ -299,45 +336,41 @@ func (a *listAnswer[T]) part(w *protoReader, num int, size uint64) error {
 		if err := a.begin(); err != nil {
 			return err
 		}
-		// The bound of the envelope is put back after the inner message.
-		outer := w.left - size
-		w.left = size
-		err := a.itemsProto(w)
-		w.left = outer
-		return err
-	default:
-		return w.skip(size)
+		return a.itemsProto(w, h.size)
 	}
+	return w.skip(h.size)
 }
 
 // itemsProto reads the list message itself. Fields 1 and 2 are metadata and items;
 // any other one is skipped and counted as bytes beside the objects.
-func (a *listAnswer[T]) itemsProto(w *protoReader) error {
+func (a *listAnswer[T]) itemsProto(w *protoReader, size uint64) error {
+	outer := w.left - size
+	w.left = size
 	for w.left > 0 {
 		h, err := w.field()
 		if err == nil && (h.kind != 2 || h.num != 2) {
 			err = a.beside(uint64(h.n) + h.size)
 		}
-		if err != nil {
-			return err
-		}
-		if h.kind != 2 {
-			continue
-		}
-		b, err := w.take(h.size)
-		if err != nil {
-			return err
-		}
-		switch h.num {
-		case 1:
-			err = quoteless(unmarshalProto(&a.meta, b))
-		case 2:
-			err = a.item(b)
+		switch {
+		case err != nil || h.kind != 2:
+		case h.num == 1:
+			var b []byte
+			if b, err = w.text(h.size); err == nil {
+				err = quoteless(unmarshalProto(&a.meta, b))
+			}
+		case h.num == 2:
+			it := item{typ: watch.Added}
+			if err = w.item(&it, h.size); err == nil {
+				err = a.item(it)
+			}
+		default:
+			err = w.skip(h.size)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	w.left = outer
 	return nil
 }
 
@@ -351,46 +384,57 @@ func (a *listAnswer[T]) itemsProto(w *protoReader) error {
 // The size in front is what makes protobuf watches robust: whatever is in a frame,
 // the next one begins behind it.
 type protoFrames struct {
-	protoReader
+	*protoReader
 	head [4]byte // the size; a variable would be an allocation per frame
-	want *expectation
+	// known is the type of the latest object: the next one has the same.
+	known typeMeta
 }
 
-// newProtoFrames reads frames from body, each of at most limit bytes.
-func newProtoFrames(body io.Reader, limit int, want *expectation) *protoFrames {
-	return &protoFrames{protoReader: protoReader{r: bufio.NewReaderSize(body, watchBuffer), max: limit}, want: want}
+// newProtoFrames reads frames from body, with objects of at most limit bytes.
+func newProtoFrames(body io.Reader, limit int) *protoFrames {
+	return &protoFrames{protoReader: newProtoReader(body, watchBuffer, limit)}
 }
 
-// next reads a frame and takes its three envelopes off: event, extension, runtime.Unknown.
-// io.EOF in front of a size is the orderly end of the watch; within a frame it is a cut.
+// next reads a frame. io.EOF in front of a size is the orderly end of the watch; within a frame
+// it is a cut.
 func (f *protoFrames) next() (it item, err error) {
 	if _, err := io.ReadFull(f.r, f.head[:]); err != nil {
 		return it, err
 	}
-	// take checks the stated size against the limit before it allocates anything.
 	f.left = uint64(binary.BigEndian.Uint32(f.head[:]))
-	frame, err := f.take(f.left)
-	if err != nil {
-		return it, err
-	}
-	// Both before either error is looked at: what is cut off behind the type is a cut
-	// frame, not an event without an object.
-	typ, err1 := bytesField(frame, 1)
-	ext, err2 := bytesField(frame, 2)
-	if err := errors.Join(err1, err2); err != nil {
-		return it, err
-	}
-	enveloped, err := bytesField(ext, 1)
-	if err != nil {
-		return it, err
-	}
-	// The type is checked before the object is unwrapped: an event of a future type may
-	// carry something else than an object in its envelope.
-	switch it.typ = eventType(typ); {
+	err = f.message(f.left, func(num int, size uint64) error {
+		switch num {
+		case 1:
+			typ, err := f.text(size)
+			it.typ = eventType(typ)
+			return err
+		case 2:
+			return f.message(size, func(num int, size uint64) error {
+				if num != 1 {
+					return f.skip(size)
+				}
+				outer := f.left - size
+				f.left = size
+				err := f.unknown(&it, f.known)
+				f.left = outer
+				return err
+			})
+		}
+		return f.skip(size)
+	})
+	switch {
+	case err != nil:
 	case it.typ == "":
-		return it, errors.New("a watch event without a type")
-	case it.hasObject(), it.typ == watch.Bookmark, it.typ == watch.Error:
-		it.kind, it.raw, err = unwrapProto(enveloped, f.want.typ())
+		err = errors.New("a watch event without a type")
+	case it.hasObject():
+		f.known = it.kind
+		fallthrough
+	case it.typ == watch.Bookmark, it.typ == watch.Error:
+		if errors.Is(it.err, errProto) {
+			err = it.err
+		} else if it.raw == nil {
+			err = errors.New("a watch event without an object")
+		}
 	}
 	return it, err
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/internal/object"
@@ -49,6 +50,8 @@ type Options struct {
 	Kind                         string
 	Encoding                     Encoding
 	MaxObjectSize                int
+	MaxObjects                   int
+	MaxBytes                     int64
 	Type                         reflect.Type
 }
 
@@ -82,7 +85,7 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts Optio
 		return nil, err
 	}
 	// From here on every error is about the encoding or the config.
-	r := &Resource[T]{codec: codec, gvr: gvr, opts: opts}
+	r := &Resource[T]{codec: codec, gvr: gvr, opts: opts, limits: newLimits(opts), warned: warningHandler(cfg)}
 	if r.listAccept, r.watchAccept, err = accept(codec, opts.Encoding); err != nil {
 		return nil, err
 	}
@@ -97,8 +100,8 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts Optio
 // value of every option does.
 func (c *codec[T]) configure(opts Options) error {
 	switch {
-	case opts.MaxObjectSize < 0:
-		return errors.New("reflector: ResourceOptions.MaxObjectSize is negative")
+	case opts.MaxObjectSize < 0, opts.MaxObjects < 0, opts.MaxBytes < 0:
+		return errors.New("reflector: MaxObjectSize, MaxObjects or MaxBytes of ResourceOptions is negative")
 	case opts.Kind != "" && c.kind != "" && opts.Kind != c.kind:
 		return fmt.Errorf("reflector: ResourceOptions.Kind is %q, but *%s is for objects of the kind %s", opts.Kind, c.elem, c.kind)
 	}
@@ -181,11 +184,11 @@ const (
 func accept[T Object](c *codec[T], e Encoding) (list, watch string, err error) {
 	var mimes []string
 	switch {
-	case e == EncodingJSON, e == EncodingAuto && !c.protobuf():
+	case e == EncodingJSON, e == EncodingAuto && !c.protobuf:
 		mimes = []string{mimeJSON}
 	case e == EncodingAuto:
 		mimes = []string{mimeProto, mimeJSON}
-	case e == EncodingProtobuf && c.protobuf():
+	case e == EncodingProtobuf && c.protobuf:
 		mimes = []string{mimeProto}
 	case e == EncodingProtobuf:
 		return "", "", fmt.Errorf("reflector: %s cannot be decoded from protobuf; leave Encoding unset", c.elem)
@@ -214,8 +217,10 @@ type Resource[T Object] struct {
 	codec                   *codec[T]
 	gvr                     schema.GroupVersionResource
 	opts                    Options
+	limits                  *limits
 	client                  *http.Client
 	url                     *url.URL
+	warned                  rest.WarningHandlerWithContext // or nil
 	listAccept, watchAccept string
 }
 
@@ -228,7 +233,7 @@ func (r *Resource[T]) Metadata() (*Resource[*metav1.PartialObjectMetadata], erro
 		return nil, err
 	}
 	codec.limit = r.codec.limit
-	out := &Resource[*metav1.PartialObjectMetadata]{codec: codec, gvr: r.gvr, opts: r.opts, client: r.client, url: r.url}
+	out := &Resource[*metav1.PartialObjectMetadata]{codec: codec, gvr: r.gvr, opts: r.opts, limits: newLimits(r.opts), client: r.client, url: r.url, warned: r.warned}
 	// Metadata has protobuf also where the objects have only JSON, as custom resources.
 	out.listAccept, out.watchAccept, err = accept(codec, r.opts.Encoding)
 	return out, err
@@ -272,8 +277,13 @@ func (r *Resource[T]) get(ctx context.Context, req Request, accept string) (*htt
 	if err != nil {
 		return nil, CutError(err)
 	}
+	r.warn(ctx, resp)
+	err = answerError(resp, r.gvr.GroupResource())
+	if err == nil && isProto(resp) && !r.codec.protobuf {
+		err = &NotAPIError{code: resp.StatusCode, mediaType: mimeProto}
+	}
 	// After an error the body is closed here, as the caller gets no response to close.
-	if err := answerError(resp, r.gvr.GroupResource()); err != nil {
+	if err != nil {
 		_ = resp.Body.Close()
 		return nil, err
 	}
@@ -281,6 +291,36 @@ func (r *Resource[T]) get(ctx context.Context, req Request, accept string) (*htt
 		resp.Body = &reportingBody{resp.Body, req.Arrived}
 	}
 	return resp, nil
+}
+
+// warningHandler is what the config says about warnings in answers. Without a handler there are
+// none: a log line per request would repeat what kubectl shows.
+func warningHandler(cfg *rest.Config) rest.WarningHandlerWithContext {
+	switch {
+	case cfg.WarningHandlerWithContext != nil:
+		return cfg.WarningHandlerWithContext
+	case cfg.WarningHandler != nil:
+		return withoutContext{cfg.WarningHandler}
+	}
+	return nil
+}
+
+// withoutContext is a handler that has no use for the context.
+type withoutContext struct{ rest.WarningHandler }
+
+func (w withoutContext) HandleWarningHeaderWithContext(_ context.Context, code int, agent, text string) {
+	w.HandleWarningHeader(code, agent, text)
+}
+
+// warn passes on what the server warns of, such as an API version that will be removed.
+func (r *Resource[T]) warn(ctx context.Context, resp *http.Response) {
+	if r.warned == nil {
+		return
+	}
+	warnings, _ := utilnet.ParseWarningHeaders(resp.Header.Values("Warning"))
+	for _, w := range warnings {
+		r.warned.HandleWarningHeaderWithContext(ctx, w.Code, Cut(w.Agent), Cut(w.Text))
+	}
 }
 
 // countingSent returns the context of one call of an HTTP client, which calls sent for each

@@ -22,8 +22,8 @@ func TestObjectsOfAWatchShareTheirType(t *testing.T) {
 	for i := range list.Items {
 		body = append(body, frame(t, watch.Modified, envelope(t, "Pod", &list.Items[i]))...)
 	}
-	d := &decoder[*corev1.Pod]{codec: c, proto: true, want: c.expected()}
-	frames := newProtoFrames(bytes.NewReader(body), c.limit, d.want)
+	d := &decoder[*corev1.Pod]{codec: c, proto: true}
+	frames := newProtoFrames(bytes.NewReader(body), c.limit)
 	var pods []*corev1.Pod
 	for i := range list.Items {
 		it, err := frames.next()
@@ -59,7 +59,10 @@ func TestTypeOfAProtobufEnvelope(t *testing.T) {
 		t.Helper()
 		msg := append([]byte{1<<3 | 2, byte(len(apiVersion))}, apiVersion...)
 		msg = append(append(msg, 2<<3|2, byte(len(kind))), kind...)
-		tm, err := parseTypeMeta(msg, known)
+		var tm typeMeta
+		w := newProtoReader(bytes.NewReader(msg), 16, 100)
+		w.left = uint64(len(msg))
+		err := w.typeMeta(&tm, known, w.left)
 		require.NoError(t, err)
 		return tm
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -67,31 +66,38 @@ func collectAll[T Object](objs *[]T, errs *[]error) func(T, error) error {
 
 // listJSON and listProto read a list as List does.
 func listJSON[T Object](c *codec[T], body io.Reader, fn func(T, error) error) (metav1.ListMeta, error) {
-	return listWith(c.newList(false, Request{}), body, fn)
+	return listWith(c, false, Request{}, body, fn)
 }
 
 func listProto[T Object](c *codec[T], body io.Reader, fn func(T, error) error) (metav1.ListMeta, error) {
-	return listWith(c.newList(true, Request{}), body, fn)
+	return listWith(c, true, Request{}, body, fn)
 }
 
-func listWith[T Object](a *listAnswer[T], body io.Reader, fn func(T, error) error) (metav1.ListMeta, error) {
-	err := a.items.each(context.Background(), func() error { return a.read(body) }, func() {}, func(ev Event[T]) error { return fn(ev.Object, ev.Err) })
+func listWith[T Object](c *codec[T], proto bool, req Request, body io.Reader, fn func(T, error) error) (metav1.ListMeta, error) {
+	a := c.newList(proto, req, func(ev Event[T]) error { return fn(ev.Object, ev.Err) })
+	err := a.run(context.Background(), body, func() {})
 	return a.meta, err
 }
 
 // jsonEvents and protoEvents read a watch as Next does, behind the initial events.
 func jsonEvents[T Object](c *codec[T], body io.Reader) func() (Event[T], error) {
-	return eventsOf(&decoder[T]{codec: c, want: c.expected()}, body)
+	return eventsOf(&decoder[T]{codec: c}, body)
 }
 
 func protoEvents[T Object](c *codec[T], body io.Reader) func() (Event[T], error) {
-	return eventsOf(&decoder[T]{codec: c, proto: true, want: c.expected()}, body)
+	return eventsOf(&decoder[T]{codec: c, proto: true}, body)
 }
 
 func eventsOf[T Object](d *decoder[T], body io.Reader) func() (Event[T], error) {
-	s := &Stream[T]{ctx: context.Background()} // a slow machine may see a burst
-	s.begin(d, body)
-	return s.event
+	s := &Stream[T]{ctx: context.Background()}
+	s.begin(d, body, d.codec.newKinds(d.codec.expected()))
+	return func() (Event[T], error) {
+		ev, err := s.event()
+		if err == nil {
+			err = s.check(&ev)
+		}
+		return ev, err
+	}
 }
 
 func TestProtobufAndJSONDecodeAlike(t *testing.T) {
@@ -385,11 +391,12 @@ func FuzzJSONWatch(f *testing.F) {
 
 func TestWireReaderStaysWithinItsMessage(t *testing.T) {
 	t.Parallel()
-	w := &protoReader{r: bufio.NewReader(bytes.NewReader([]byte{0x12, 0x7f, 1, 2, 3})), left: 5}
+	w := newProtoReader(bytes.NewReader([]byte{0x12, 0x7f, 1, 2, 3}), 16, 100)
+	w.left = 5
 	_, err := w.field()
 	require.ErrorIs(t, err, errProto)
 	require.ErrorIs(t, w.skip(100), io.ErrUnexpectedEOF)
-	_, err = w.take(100)
+	_, err = w.take(&w.small, 100)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
