@@ -113,10 +113,17 @@ func TestTheSizeOfAnObjectIsBoundedByAnOption(t *testing.T) {
 						sink := newRecorder()
 						r := run(t, lw, sink, listMode)
 						after(500 * time.Millisecond)
-						if fits {
-							require.NoError(t, r.Health().LastError)
+						h := r.Health()
+						switch {
+						case fits:
+							require.NoError(t, h.LastError)
 							require.Equal(t, "a@11", sink.holds())
-						} else {
+						case !listed:
+							require.Len(t, h.Quarantine, 1)
+							require.Equal(t, "ns/a", h.Quarantine[0].Key.String())
+							require.ErrorContains(t, h.Quarantine[0], "ResourceOptions.MaxObjectSize sets the limit")
+							require.Empty(t, sink.holds())
+						default: // it is the only one
 							require.ErrorContains(t, r.Health().LastError, "ResourceOptions.MaxObjectSize sets the limit")
 							require.Equal(t, reflector.ClassDecode, r.Health().LastErrorClass)
 							require.Empty(t, sink.holds())

@@ -45,9 +45,14 @@ type ResourceOptions struct {
 	Kind string
 	// Encoding is the format in which objects are transferred; the zero value chooses.
 	Encoding Encoding
-	// MaxObjectSize bounds the size in bytes of one object as it is received; a
-	// list or watch with a larger one fails. The default is 8 MiB.
+	// MaxObjectSize bounds the size in bytes of one object as it is received. A larger one
+	// is quarantined, and the others are served. The default is 8 MiB.
 	MaxObjectSize int
+	// MaxObjects and MaxBytes bound the whole collection as it is received; one with more
+	// is an error, so that a broken server cannot fill the memory. The defaults are two
+	// million objects and 4 GiB.
+	MaxObjects int
+	MaxBytes   int64
 	// Type is the type of the objects if T is an interface, such as [Object], as in a
 	// program that learns only at run time which types there are: a pointer, which
 	// implements T. For any other T it is unset.
@@ -79,7 +84,8 @@ func (o *ResourceOptions) Selector() string {
 // bytes are decoded into T. Unlike client-go's typed clients, apiVersion and
 // kind are always set.
 //
-// The authentication, TLS, proxy, dial and transport settings of cfg apply;
+// The authentication, TLS, proxy, dial and transport settings of cfg apply, and so does
+// its WarningHandler, if there is one;
 // its Timeout, QPS, Burst and RateLimiter do not: a watch must not time out,
 // and the Reflector paces itself. A redirect to another server, which would see
 // the credentials, is not followed but reported.
@@ -93,6 +99,8 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 		Kind:          opts.Kind,
 		Encoding:      wire.Encoding(opts.Encoding),
 		MaxObjectSize: opts.MaxObjectSize,
+		MaxObjects:    opts.MaxObjects,
+		MaxBytes:      opts.MaxBytes,
 		Type:          opts.Type,
 	})
 	if err != nil {

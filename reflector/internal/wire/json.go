@@ -43,6 +43,7 @@ func (e *sizeError) Error() string {
 // that is too large or too deep is skipped without being held.
 type jsonReader struct {
 	src   io.Reader
+	err   error  // of src
 	buf   []byte // what has been read, and is not consumed from at on
 	at    int
 	size  int   // of buf, if no large value is in it
@@ -78,13 +79,13 @@ func (r *jsonReader) more() error {
 	}
 	// A reader may return nothing and no error, but not for ever.
 	for range 100 {
-		n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
-		r.buf = r.buf[:len(r.buf)+n]
-		if n > 0 {
-			return nil
+		if r.err != nil {
+			return r.err
 		}
-		if err != nil {
-			return err
+		var n int
+		n, r.err = r.src.Read(r.buf[len(r.buf):cap(r.buf)])
+		if r.buf = r.buf[:len(r.buf)+n]; n > 0 {
+			return nil
 		}
 	}
 	return io.ErrNoProgress

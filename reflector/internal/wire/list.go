@@ -49,6 +49,9 @@ func (r *Resource[T]) List(ctx context.Context, req Request, each func(Event[T])
 		return callback
 	})
 	err = a.run(ctx, body, unblock)
+	if errors.Is(err, errUnversioned) && r.discovered(request, req)+"List" == a.typ.kind {
+		err = nil
+	}
 	switch {
 	case callback != nil:
 		return a.meta, callback
@@ -95,9 +98,11 @@ type listAnswer[T Object] struct {
 	n     int             // objects
 	other uint64          // bytes that are not part of an object
 
-	// early is the kind of the objects, if the list has stated it before them. It is set
-	// before the first object is in the pipeline.
-	early string
+	// early is the kind of the objects, if the list has stated it before them, and behind is
+	// whether it may state it behind them. They are set before the first object is in the
+	// pipeline.
+	early  string
+	behind bool
 
 	// What follows belongs to the caller of List.
 
@@ -137,8 +142,7 @@ func (a *listAnswer[T]) run(ctx context.Context, body io.Reader, unblock func())
 // stands behind them, they are held back until it is known: what a list means does not depend
 // on the order of its fields.
 func (a *listAnswer[T]) take(ev Event[T]) error {
-	unknown := a.kinds.kind == "" && a.early == "" && !a.metadataOnly && !isNil(ev.Object) && statedType(ev.Object.GetObjectKind()).kind == ""
-	if unknown || len(a.held) > 0 {
+	if len(a.held) > 0 || a.behind && !isNil(ev.Object) && statedType(ev.Object.GetObjectKind()).kind == "" {
 		a.held = append(a.held, ev)
 		return nil
 	}
@@ -205,6 +209,7 @@ var errEnvelope = errors.New("the answer is not only a list")
 // what is known of the list by then is checked, and again in finish.
 func (a *listAnswer[T]) begin() error {
 	a.early = a.objectKind()
+	a.behind = a.typ.kind == "" && !a.metadataOnly && (a.codec.kind == "" || a.byOption)
 	return a.checkType()
 }
 
@@ -236,7 +241,7 @@ func (a *listAnswer[T]) finish() error {
 	// Some aggregated servers send no resourceVersion. With objects of the right kind
 	// that is accepted; without any, only the kind can show that it is the right list.
 	if a.n == 0 && a.meta.ResourceVersion == "" && !a.isExpected() {
-		return fmt.Errorf("the answer is an empty %s without a resourceVersion, not a list of the resource; ResourceOptions.Kind can state its kind", a.typ)
+		return fmt.Errorf("the answer is an empty %s %w, not a list of the resource", a.typ, errUnversioned)
 	}
 	if !a.seen["items"] && (a.meta.ResourceVersion == "" || !strings.HasSuffix(a.typ.kind, "List")) {
 		return fmt.Errorf("the answer is a %s without items", a.typ)
@@ -244,20 +249,17 @@ func (a *listAnswer[T]) finish() error {
 	return nil
 }
 
+// errUnversioned is that of a list without objects, whose kind is not known to be the right one.
+var errUnversioned = errors.New("without a resourceVersion")
+
 // isExpected reports whether the kind of the list is certainly the right one: that which T or
-// the options state, or that of the last list. Before there was one, a list of any kind is
-// believed: there is nothing yet that it could delete.
+// the options state, or that of the last list.
 func (a *listAnswer[T]) isExpected() bool {
-	newest := a.codec.newest.Load()
-	switch {
-	case a.metadataOnly:
+	if a.metadataOnly {
 		return a.typ.kind == metadataKind+"List"
-	case a.codec.kind != "" && a.typ.kind == a.codec.kind+"List":
-		return true
-	case newest != nil:
-		return a.typ.kind == newest.list
 	}
-	return a.codec.kind == "" && a.typ.kind != "List" && strings.HasSuffix(a.typ.kind, "List")
+	newest := a.codec.newest.Load()
+	return a.codec.kind != "" && a.typ.kind == a.codec.kind+"List" || newest != nil && a.typ.kind == newest.list
 }
 
 // checkType recognises answers that are not a list of the group and version, or of objects of

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -291,6 +292,39 @@ func (r *Resource[T]) get(ctx context.Context, req Request, accept string) (*htt
 		resp.Body = &reportingBody{resp.Body, req.Arrived}
 	}
 	return resp, nil
+}
+
+// discovered asks discovery for the kind of the resource; it is "" if there is no answer.
+func (r *Resource[T]) discovered(ctx context.Context, req Request) string {
+	if r.codec.kind != "" { // which is not that of the list
+		return ""
+	}
+	u := *r.url
+	u.Path, _, _ = strings.Cut(u.Path+"/", "/"+r.gvr.Version+"/")
+	u.Path += "/" + r.gvr.Version
+	get, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return ""
+	}
+	if req.Sent != nil {
+		req.Sent()
+	}
+	get.Header.Set("Accept", mimeJSON)
+	resp, err := r.client.Do(get)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	var list metav1.APIResourceList
+	if json.NewDecoder(io.LimitReader(resp.Body, defaultMaxObject)).Decode(&list) != nil {
+		return ""
+	}
+	for _, found := range list.APIResources {
+		if found.Name == r.gvr.Resource {
+			return found.Kind
+		}
+	}
+	return ""
 }
 
 // warningHandler is what the config says about warnings in answers. Without a handler there are
