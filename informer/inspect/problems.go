@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -40,18 +39,15 @@ type problem struct {
 	Sentence string   `json:"sentence"` // what is wrong
 	Detail   string   `json:"detail,omitempty"`
 	Remedy   string   `json:"remedy"`
+	// Also has the other parts that the same cause hits.
+	Also []string `json:"also,omitempty"`
 
 	card string // the id of the card that it belongs to
-}
-
-// The kinds of problems, those that explain others first.
-//
-// Two problems of one severity are ordered by this. The first line of the page is then
-// the cause rather than a consequence: an informer that is not synced explains an idle
-// queue, and a queue without workers explains what waits in it.
-var kinds = []string{
-	"not-started", "no-session", "no-renewal", "not-synced", "degraded", "part-idle", "no-workers", "stuck", "starved", "lag", "panic", "failing", "dropped",
-	"quarantine", "resource-removed", "handover", "slow", "recovering", "unowned", "leaving", "stopped", "shut-down", "exposed",
+	// Of a problem that several informers may have for one reason; see merge.
+	class reflector.ErrorClass
+	name  string    // of the informer, as one of several
+	many  string    // the sentence for several, with a verb for their names
+	since time.Time // the sentence of the one that has had it for longest counts
 }
 
 // The bounds from which on something is a problem. They are far above what is usual, so
@@ -77,13 +73,6 @@ const (
 	// Watches break every few minutes, and most are back within seconds.
 	degradedBound = 30 * time.Second // as in Ready of an informer
 )
-
-// sortProblems puts the worst first.
-func sortProblems(all []problem) {
-	slices.SortStableFunc(all, func(a, b problem) int {
-		return cmp.Or(b.Severity.rank()-a.Severity.rank(), slices.Index(kinds, a.Kind)-slices.Index(kinds, b.Kind))
-	})
-}
 
 // causes says what an error of a class means, and what to do about it.
 //
@@ -126,8 +115,9 @@ func causeOf(e *errorReport) (cause, remedy string) {
 // problems returns what is wrong with an informer.
 func (inf *informerReport) problems(now time.Time) (all []problem) {
 	part := "informer " + title(inf.Name)
-	add := func(s severity, kind, detail, remedy, format string, args ...any) {
+	add := func(s severity, kind, detail, remedy, format string, args ...any) *problem {
 		all = append(all, problem{Severity: s, Kind: kind, Part: part, Sentence: fmt.Sprintf(format, args...), Detail: detail, Remedy: remedy, card: inf.id()})
+		return &all[len(all)-1]
 	}
 	if inf.Stopped {
 		add(severityNote, "stopped", "", "None, if the program stops or does not need it any more. Else see why its Run returned.",
@@ -148,8 +138,8 @@ func (inf *informerReport) problems(now time.Time) (all []problem) {
 }
 
 // addProblem appends a problem of one informer or queue, so that its name and card are
-// stated once.
-type addProblem func(s severity, kind, detail, remedy, format string, args ...any)
+// stated once. The result is valid until the next call.
+type addProblem func(s severity, kind, detail, remedy, format string, args ...any) *problem
 
 // of names an informer and, if it reads several, a namespace. The comma behind the
 // namespace closes the apposition in the sentence.
@@ -158,6 +148,14 @@ func (inf *informerReport) of(s *sourceReport) string {
 		return title(inf.Name)
 	}
 	return title(inf.Name) + ", namespace " + printable(s.Namespace) + ","
+}
+
+// plain is of for an enumeration, in which a comma would end the name.
+func (inf *informerReport) plain(s *sourceReport) string {
+	if s.Namespace == "" {
+		return title(inf.Name)
+	}
+	return title(inf.Name) + " (namespace " + printable(s.Namespace) + ")"
 }
 
 // problemOfSource says why a source is not synced or has lost its server.
@@ -177,12 +175,14 @@ func (inf *informerReport) problemOfSource(s *sourceReport, now time.Time, add a
 	}
 	switch {
 	case reflector.State(s.State) == reflector.StateNew:
-		add(severityError, "not-started", "", "Call Run of the informer, or Start of its factory.", "Informer %s has not been started.", name)
+		add(severityError, "not-started", "", "Call Run of the informer, or Start of its factory.", "Informer %s has not been started.", name).
+			several(inf.plain(s), "", time.Time{}, "Informers %s have not been started.")
 	// An error at once, not after a grace period: what the server said is known, and
 	// rarely goes away by itself.
 	case !s.Synced && s.LastError != nil:
 		cause, remedy := causeOf(s.LastError)
-		add(severityError, "not-synced", s.failure(now), remedy, "Informer %s is not synced: %s.", name, cause)
+		add(severityError, "not-synced", s.failure(now), remedy, "Informer %s is not synced: %s.", name, cause).
+			several(inf.plain(s), s.LastError.Class, time.Time{}, "Informers %s are not synced: %s.", cause)
 	case !s.Synced:
 		add(lasting(s.Since), "not-synced", "", "Wait; if it lasts, look at the network and at the server.",
 			"Informer %s is not synced yet: it has been in state %s for %s.", name, printable(s.State), ago(now, s.Since))
@@ -198,7 +198,8 @@ func (inf *informerReport) problemOfSource(s *sourceReport, now time.Time, add a
 		if now.Sub(s.DegradedSince) >= degradedBound {
 			grade = severityError
 		}
-		add(grade, "degraded", s.failure(now), remedy, "Informer %s has been out of touch with the server for %s: %s.", name, ago(now, s.DegradedSince), cause)
+		add(grade, "degraded", s.failure(now), remedy, "Informer %s has been out of touch with the server for %s: %s.", name, ago(now, s.DegradedSince), cause).
+			several(inf.plain(s), s.LastError.Class, s.DegradedSince, "Informers %s have been out of touch with the server for %s: %s.", ago(now, s.DegradedSince), cause)
 	}
 	// Beside the other cases and not one of them: the reflector is in order, and the
 	// cache is rightly empty.
@@ -263,8 +264,9 @@ func (h *handlerReport) problems(inf string, now time.Time, add addProblem) {
 // LongestRunning are 0, and only failures are found.
 func (q *queueReport) problems(now time.Time) (all []problem) {
 	name := title(q.Name)
-	add := func(s severity, kind, detail, remedy, format string, args ...any) {
+	add := func(s severity, kind, detail, remedy, format string, args ...any) *problem {
 		all = append(all, problem{Severity: s, Kind: kind, Part: "queue " + name, Sentence: fmt.Sprintf(format, args...), Detail: detail, Remedy: remedy, card: q.id()})
+		return &all[len(all)-1]
 	}
 	if q.ShuttingDown {
 		add(severityNote, "shut-down", "", "None, if the program stops.", "Queue %s is shut down: it takes no more items, and %s in it.", name, are(q.Queued+q.Running, "item"))

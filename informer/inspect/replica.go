@@ -207,8 +207,9 @@ func (r *replicaReport) late(now time.Time) bool {
 // problems returns what is wrong with a replica.
 func (r *replicaReport) problems(now time.Time) (all []problem) {
 	name := r.title()
-	add := func(s severity, kind, detail, remedy, format string, args ...any) {
+	add := func(s severity, kind, detail, remedy, format string, args ...any) *problem {
 		all = append(all, problem{Severity: s, Kind: kind, Part: "replica " + title(r.Identity), Sentence: fmt.Sprintf(format, args...), Detail: detail, Remedy: remedy, card: r.id()})
+		return &all[len(all)-1]
 	}
 	switch sharding.State(r.State) {
 	case sharding.StateNew:

@@ -275,7 +275,7 @@ func newReport(shown []*Source, opts *Options) *report {
 	for i := range r.Replicas {
 		r.Problems = append(r.Problems, r.Replicas[i].problems(r.Time)...)
 	}
-	sortProblems(r.Problems)
+	r.Problems = sortProblems(mergeProblems(r.Problems))
 	return r
 }
 

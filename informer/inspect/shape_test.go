@@ -63,6 +63,10 @@ func everything(t *testing.T) *inspect.Handler {
 		}},
 		Parts: []informer.PartHealth{{Name: halves[0].String(), Synced: true}, {Name: halves[2].String()}}, PartsOf: "HashUID",
 	}
+	secrets := stubInformer{Name: "secrets", Synced: true, Objects: 3, ResourceVersion: "4700", Sources: []informer.SourceHealth{{Reflector: reflector.Health{
+		State: reflector.StateDegraded, Since: ago(time.Second), Synced: true, DegradedSince: ago(8 * time.Second),
+		LastError: errors.New("cannot watch secrets at https://10.0.0.1: connection refused"), LastErrorClass: reflector.ClassRefused, LastErrorTime: ago(time.Second),
+	}}}}
 	replica := stubReplica{
 		Name: "controller", Parts: 4, Identity: "pod-1", Session: "pod-1-3f9a01c2", State: sharding.StateMember, Sessions: 2, Quota: 1, Free: 1,
 		Held: []sharding.PartHealth{{Part: 0, Working: true, Since: ago(time.Hour)}, {Part: 2, Working: true, Draining: true, Since: ago(12 * time.Second)}},
@@ -101,7 +105,7 @@ func everything(t *testing.T) *inspect.Handler {
 		history.Failure{Key: history.Key{Namespace: "prod", Name: "broken"}, Attempts: 1, Err: errors.New("no use"), Time: ago(time.Minute), Action: workqueue.Dropped},
 	)
 	return newHandlerWith(t, r, inspect.Queue(queue), inspect.Informer(pods), inspect.Queue(unnamed), inspect.Informer(nodes),
-		inspect.Informer(shards), inspect.Replica(replica), inspect.Replica(leader))
+		inspect.Informer(shards), inspect.Informer(secrets), inspect.Replica(replica), inspect.Replica(leader))
 }
 
 // golden compares got with a file.
