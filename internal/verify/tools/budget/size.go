@@ -34,7 +34,7 @@ var budgets = []budget{
 	{name: "object, memnet", folders: []string{"internal/object", "internal/memnet"}, most: size{217, 0, 0}, aim: size{200, 0, 0}},
 	{name: "sharding", folders: []string{"informer/sharding"}, deep: true, most: size{3453, 0, 0}, aim: size{2800, 0, 0}},
 	{name: "history", folders: []string{"workqueue/history"}, deep: true, most: size{872, 0, 0}, aim: size{500, 0, 0}},
-	{name: "inspect", folders: []string{"informer/inspect"}, deep: true, most: size{4109, 0, 0}, aim: size{3600, 0, 0}},
+	{name: "inspect", folders: []string{"informer/inspect"}, deep: true, most: size{4235, 0, 0}, aim: size{3600, 0, 0}},
 }
 
 // size is what a budget limits: lines and files that are no tests, and exported declarations and methods.
