@@ -76,6 +76,14 @@ func (a *applier[T]) apply(s *source[T], changes deltafifo.Deltas[T]) {
 				a.applyOne(s, &some[i])
 			}
 		})
+		for i := range some { // they are published
+			switch c := &some[i]; c.Type {
+			case deltafifo.Added, deltafifo.Updated, deltafifo.Deleted:
+				s.unreadable.applyObject(object.KeyOf(c.Object))
+			case deltafifo.Replaced:
+				s.unreadable.applyList()
+			}
+		}
 	}
 }
 
@@ -291,6 +299,8 @@ func (a *applier[T]) publishLocked() {
 		a.addDiff(snap, snap, InitialList) // the handlers' sync is an entry, though without events
 	}
 	kept := a.events.Append(a.records, view[T]{snap: snap, synced: a.progress.synced(), covered: a.progress.covered()})
+	// Last: a waiter that this unblocks may read the cache at once.
+	first := a.progress.publish(a.states)
 	// A kept slice belongs to the log, and handlers may be reading it already. A list may be
 	// the last that an informer applies for long.
 	if kept || cap(a.records) > maxScratch || a.counts.Lists > 0 {
@@ -298,12 +308,20 @@ func (a *applier[T]) publishLocked() {
 	}
 	clear(a.records) // they must not keep objects alive
 	a.records = a.records[:0]
-	// Last: a waiter that this unblocks may read the cache at once.
-	if first := a.progress.publish(); first && a.metrics != nil {
+	if first && a.metrics != nil {
 		a.metrics.Synced(a.progress.after)
 	}
 	// After all events were counted, for the call of Applied.
 	a.counts.Objects = snap.Len()
+}
+
+// states yields the states that the events of the batch lead to.
+func (a *applier[T]) states(yield func(T) bool) {
+	for i := range a.records {
+		if e := &a.records[i].event; !object.IsNil(e.New) && !yield(e.New) {
+			return
+		}
+	}
 }
 
 // setSources changes which sources there are. Handlers that join from now on are
@@ -313,7 +331,7 @@ func (a *applier[T]) setSources(sources []*source[T]) {
 	// records only replaces the state, for handlers that join; it wakes none.
 	a.progress.setSources(sources)
 	a.events.Append(nil, view[T]{snap: a.store.Snapshot(), synced: a.progress.synced(), covered: a.progress.covered()})
-	a.progress.publish()
+	a.progress.publish(func(func(T) bool) {})
 }
 
 // start notes that Run was called. It returns false if it was called before.

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer"
@@ -85,31 +84,50 @@ var errNoInformer = errors.New("informer: the informer is nil; pass one that New
 // of Get takes a lock, to name the resource. A listing allocates nothing per
 // object. The objects are shared and must not be modified.
 type Lister[T Object] struct {
-	store    *indexer.Indexer[T]
-	resource func() schema.GroupResource
+	inf *Informer[T]
 }
 
 // Lister returns a view of the cache for reading.
 func (inf *Informer[T]) Lister() Lister[T] {
-	return Lister[T]{store: inf.applier.store, resource: inf.resource}
+	return Lister[T]{inf}
 }
 
 // Get returns the object with this key. If the cache has none, the error
-// satisfies apierrors.IsNotFound, as that of a client would. The namespace of a
-// cluster-scoped object is empty.
+// satisfies apierrors.IsNotFound, as that of a client would, or wraps [ErrUnreadable]. The
+// namespace of a cluster-scoped object is empty.
 func (l Lister[T]) Get(key types.NamespacedName) (T, error) {
-	obj, ok := l.store.Snapshot().Get(key)
-	if !ok {
+	obj, exists, err := l.inf.lookUp(key)
+	if err == nil && !exists {
 		// The same error as that of a request, so that code can read from either.
-		return obj, apierrors.NewNotFound(l.resource(), key.Name)
+		err = apierrors.NewNotFound(l.inf.resource(), key.Name)
 	}
-	return obj, nil
+	return obj, err
+}
+
+// lookUp returns the object with this key. If the cache has none, either err says why it may be
+// unreadable, or it did not exist at some moment of the call.
+func (inf *Informer[T]) lookUp(key types.NamespacedName) (obj T, exists bool, err error) {
+	for {
+		snap := inf.Snapshot()
+		if obj, exists = snap.Get(key); exists {
+			return obj, true, nil
+		}
+		if s := inf.applier.progress.source(key.Namespace); s != nil {
+			if err := inf.unreadableError(s, key); err != nil {
+				return obj, false, err
+			}
+		}
+		// An object that became readable in between is in the next snapshot.
+		if inf.Snapshot() == snap {
+			return obj, false, nil
+		}
+	}
 }
 
 // List yields the objects whose labels match, in no particular order; a nil
-// selector matches all.
+// selector matches all. Unreadable objects ([ErrUnreadable]) are left out.
 func (l Lister[T]) List(selector labels.Selector) iter.Seq[T] {
-	return l.store.Snapshot().Select(selector)
+	return l.inf.Snapshot().Select(selector)
 }
 
 // Namespace returns a lister of one namespace.
@@ -131,7 +149,7 @@ func (l NamespaceLister[T]) Get(name string) (T, error) {
 // List is [Lister.List] in this namespace. It takes time in proportion to the
 // objects of the namespace, not to those of the cache.
 func (l NamespaceLister[T]) List(selector labels.Selector) iter.Seq[T] {
-	return l.lister.store.Snapshot().SelectInNamespace(l.namespace, selector)
+	return l.lister.inf.Snapshot().SelectInNamespace(l.namespace, selector)
 }
 
 // Events returns the events as a sequence to range over, in the goroutine of the

@@ -38,6 +38,8 @@ type Informer[T Object] struct {
 
 	done chan struct{} // closed when Run has returned
 
+	uncomparable sync.Once // for the log: versions are not numbers
+
 	// newNamespaceSource returns the source of a namespace, if there is one per namespace,
 	// which may come and go, rather than a single one; else it is nil.
 	newNamespaceSource func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error)
@@ -64,7 +66,7 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource("", lw, inf.applier.store, &opts)
+	s, err := newSource("", lw, inf.applier.store, inf.applier.progress.recheck, &opts)
 	if err != nil {
 		return nil, inf.named(err)
 	}

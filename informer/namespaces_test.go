@@ -103,7 +103,7 @@ func TestLateHandlerWaitsForANamespaceThatWasAddedBeforeIt(t *testing.T) {
 		assert.ErrorContains(t, r.Unsynced(), "boom")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		require.ErrorIs(t, w.inf.WaitForResourceVersion(ctx, "no number"), context.DeadlineExceeded, "nor is the cache")
+		require.ErrorIs(t, w.inf.WaitForResourceVersion(ctx, "1"), context.DeadlineExceeded, "nor is the cache")
 		w.fail(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 var (
@@ -69,6 +73,8 @@ func newProgress[T Object]() *progress[T] {
 type waiter struct {
 	condition func() (met bool, err error)
 	ended     func(err error)
+	// see, if set, gets the key and version of each state that an event leads to, before condition.
+	see func(key types.NamespacedName, version string)
 }
 
 // start notes that Run was called. It returns false if it was called before.
@@ -171,11 +177,19 @@ func (p *progress[T]) version() string {
 	return rv
 }
 
-// publish notes that what is applied is in the snapshot and the log, and ends the
-// waits for it. First is whether the informer is synced by that, as never before.
+// publish notes that what is applied is in the snapshot and the log, by events that lead to
+// states, and ends the waits for it. First is whether the informer is synced by that, as never before.
 // The applier's mutex must be held. Without waiters it costs a lock.
-func (p *progress[T]) publish() (first bool) {
+func (p *progress[T]) publish(states iter.Seq[T]) (first bool) {
 	p.mu.Lock()
+	for w := range p.waiting {
+		if w.see == nil { // as nearly always
+			continue
+		}
+		for obj := range states {
+			w.see(object.KeyOf(obj), obj.GetResourceVersion())
+		}
+	}
 	for _, s := range p.sources {
 		// From here on a wait for this version ends: it is what readers find.
 		s.reached = s.rv
@@ -185,7 +199,27 @@ func (p *progress[T]) publish() (first bool) {
 		p.after = time.Since(p.begin)
 		close(p.first)
 	}
-	var ended []func()
+	ended := p.metLocked()
+	p.mu.Unlock()
+	// What they call may register another wait, which takes mu.
+	for _, end := range ended {
+		end()
+	}
+	return first
+}
+
+// recheck ends the waits whose condition is met, or cannot be met, without a change of the cache.
+func (p *progress[T]) recheck() {
+	p.mu.Lock()
+	ended := p.metLocked()
+	p.mu.Unlock()
+	for _, end := range ended {
+		end()
+	}
+}
+
+// metLocked takes off the waits that have ended, and returns what is to be called without mu.
+func (p *progress[T]) metLocked() (ended []func()) {
 	// Each condition is checked once per batch. Conditions take no lock, as mu is
 	// held, and are cheap: a look at a version, and at one object of the snapshot.
 	for w := range p.waiting {
@@ -194,12 +228,7 @@ func (p *progress[T]) publish() (first bool) {
 			delete(p.waiting, w)
 		}
 	}
-	p.mu.Unlock()
-	// What they call may register another wait, which takes mu.
-	for _, end := range ended {
-		end()
-	}
-	return first
+	return ended
 }
 
 // stop ends all waits: nothing will change any more, because of failure unless that is
@@ -244,6 +273,13 @@ func (p *progress[T]) reads(obj metav1.Object) bool {
 		return p.selection.Reads(obj) == nil
 	}
 	return p.sourceLocked(obj.GetNamespace()) != nil
+}
+
+// source returns the source that reads a namespace, or nil.
+func (p *progress[T]) source(namespace string) *source[T] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sourceLocked(namespace)
 }
 
 // sourceLocked returns the source that reads a namespace, or nil.
@@ -311,10 +347,15 @@ func (p *progress[T]) remove(w *waiter) {
 
 // wait blocks until condition is met or cannot be met any more, or ctx ends.
 func (p *progress[T]) wait(ctx context.Context, condition func() (bool, error)) error {
+	return p.waitFor(ctx, &waiter{condition: condition})
+}
+
+// waitFor blocks until the condition of w is met or cannot be met any more, or ctx ends.
+func (p *progress[T]) waitFor(ctx context.Context, w *waiter) error {
 	// Room for one error: the goroutine that publishes must not block on a caller that
 	// has left because of its context.
 	ended := make(chan error, 1)
-	w := &waiter{condition: condition, ended: func(err error) { ended <- err }}
+	w.ended = func(err error) { ended <- err }
 	if met, err := p.register(w); met || err != nil {
 		return err
 	}
@@ -329,12 +370,17 @@ func (p *progress[T]) wait(ctx context.Context, condition func() (bool, error)) 
 
 // resourceVersions are opaque by contract, and decimal numbers at every known API
 // server, which grow with each write. They are compared within one resource only.
-// Versions that are not numbers cannot be compared: then what is asked is taken to
-// be so, as waiting for it could last for ever.
+// Versions that are not numbers cannot be compared: a wait for one ends when the object was seen
+// in that very version.
 
-// atLeast reports whether the resourceVersion have is want or later. If one of
-// them is not a number they cannot be compared, and the answer is yes, except for
-// the empty version of a source that has not listed.
+// reached reports whether the resourceVersion have is want, or known to be later.
+func reached(have, want string) bool {
+	order, comparable := compareVersions(have, want)
+	return have == want || want == "" || comparable && order >= 0
+}
+
+// atLeast reports whether the resourceVersion have is not known to be earlier than want, for
+// the version of the cache.
 func atLeast(have, want string) bool {
 	if have == want || !isNumber(want) {
 		return true

@@ -138,7 +138,7 @@ func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts
 		return nil, err
 	}
 	inf.newNamespaceSource = func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
-		return newSource(namespace, lw, inf.applier.store, &opts)
+		return newSource(namespace, lw, inf.applier.store, inf.applier.progress.recheck, &opts)
 	}
 	inf.applier.progress.namespaces = func(metav1.Object) bool { return false }
 	for namespace, lw := range sources {

@@ -18,7 +18,7 @@ func NewSelected[T Object](selection Selection, listerWatcher func(source any) r
 		return Selected[T]{}, err
 	}
 	inf.newSelected = func(selected any) (*source[T], error) {
-		s, err := newSource("", listerWatcher(selected), inf.applier.store, &opts)
+		s, err := newSource("", listerWatcher(selected), inf.applier.store, inf.applier.progress.recheck, &opts)
 		if err == nil {
 			s.selected = selected
 		}
@@ -126,6 +126,7 @@ func (inf *Informer[T]) beginSelected() (s *source[T], err error) {
 		}
 		if before := a.progress.sources; len(before) > 0 {
 			s.rv, s.reached = before[0].rv, before[0].reached // how far the cache is
+			s.unreadable.inherit(&before[0].unreadable)
 		}
 		sources = []*source[T]{s}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/informerkit/informerkit/deltafifo"
 	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -36,6 +37,9 @@ type source[T Object] struct {
 	consumer  consumer[T]
 	store     *indexer.Indexer[T]
 
+	unreadable unreadable // received, and not in the cache
+	recheck    func()     // has waits checked again; see progress
+
 	// How far the changes are part of the cache: listed once the first list is,
 	// rv for what is applied, reached for what is published. See progress, which
 	// guards them.
@@ -54,8 +58,8 @@ type source[T Object] struct {
 
 // newSource returns a source that feeds store from lw. It makes no request before
 // run. opts must have a name and a logger.
-func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) (*source[T], error) {
-	s := &source[T]{namespace: namespace, lw: lw}
+func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], recheck func(), opts *Options[T]) (*source[T], error) {
+	s := &source[T]{namespace: namespace, lw: lw, recheck: recheck}
 	return s, s.init(lw, store, opts)
 }
 
@@ -128,22 +132,49 @@ func (s *source[T]) sink() *sink[T] { return (*sink[T])(s) }
 
 // Add queues an object that is new.
 func (s *sink[T]) Add(ctx context.Context, obj T) error {
+	s.unreadable.queueObject(object.KeyOf(obj))
 	return s.written(s.queue.Add(ctx, obj))
 }
 
 // Update queues a new state of an object.
 func (s *sink[T]) Update(ctx context.Context, obj T) error {
+	s.unreadable.queueObject(object.KeyOf(obj))
 	return s.written(s.queue.Update(ctx, obj))
 }
 
 // Delete queues a deletion.
 func (s *sink[T]) Delete(ctx context.Context, obj T) error {
+	key := object.KeyOf(obj)
+	if _, known := s.queue.Known(key); !known { // then nothing is queued
+		s.Gone(key)
+	}
+	s.unreadable.queueObject(key)
 	return s.written(s.queue.Delete(ctx, obj))
 }
 
 // Replace queues a list.
 func (s *sink[T]) Replace(ctx context.Context, objs []T, resourceVersion string) error {
-	return s.written(s.queue.Replace(ctx, objs, resourceVersion))
+	s.unreadable.queueList(1)
+	err := s.queue.Replace(ctx, objs, resourceVersion)
+	if err != nil {
+		s.unreadable.queueList(-1)
+	}
+	return s.written(err)
+}
+
+// Unreadable notes the objects that are missing from the list that Replace states next, or from
+// the events.
+func (s *sink[T]) Unreadable(ofList bool, objs ...*reflector.ObjectError) {
+	s.unreadable.add(ofList, objs)
+	s.recheck()
+}
+
+// Gone notes that an object that is not in the cache was deleted.
+func (s *sink[T]) Gone(key types.NamespacedName) {
+	if s.unreadable.any.Load() {
+		s.unreadable.remove(key)
+		s.recheck()
+	}
 }
 
 // Bookmark queues a version.

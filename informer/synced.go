@@ -200,7 +200,9 @@ type Readiness interface {
 
 // Ready returns an error if the informer is not synced, has stopped, or has been
 // degraded for longer than 30 seconds: then the cache is readable, but may be
-// stale. The error names the informer and the reason.
+// stale. The error names the informer and the reason. Objects that cannot be read do not
+// count: one bad object must not take every replica out of service. Reads of it return
+// [ErrUnreadable], and Health and the metrics count it.
 func (inf *Informer[T]) Ready() error {
 	if err := inf.Unsynced(); err != nil {
 		return err

@@ -26,17 +26,20 @@ import (
 // meanwhile, or does not match the selectors of the informer; the latter after the
 // next event or bookmark, so give ctx a deadline.
 //
-// It fails with the context's cause, with [ErrStopped], or because the informer
-// does not read the namespace (any more). Versions that are not numbers cannot be
-// compared: then it returns nil as soon as the source has listed.
+// It fails with the context's cause, with [ErrStopped], with [ErrUnreadable], or because the
+// informer does not read the namespace (any more).
+//
+// Versions that are not numbers, as those of some aggregated API servers, cannot be compared.
+// Then it waits until the object has been seen in this very version, or ctx ends: if a
+// later one was there before the call, it is not seen. The informer logs that once.
 //
 // To wait for the end of a deletion use [Informer.WaitForDeleted].
 func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object) error {
-	seen, err := inf.seenCondition("WaitForObject", written)
+	w, err := inf.seenCondition("WaitForObject", written)
 	if err != nil {
 		return err
 	}
-	err = inf.applier.progress.wait(ctx, seen)
+	err = inf.applier.progress.waitFor(ctx, w)
 	return inf.waitError(err, fmt.Sprintf("%s at resourceVersion %q", object.KeyOf(written), written.GetResourceVersion()), written.GetNamespace())
 }
 
@@ -49,8 +52,9 @@ func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object
 //	return workqueue.Result{Until: pods.Seen(created)}, nil
 //
 // It is also met when it cannot become true any more, because the informer has
-// stopped or does not read the namespace (any more): then nothing is gained by
-// waiting. For an object without a resourceVersion it logs a warning and returns
+// stopped, the object is unreadable, or its namespace is not read (any more): then nothing
+// is gained by waiting. Versions that cannot be compared are waited for as in WaitForObject,
+// so let such an item return by itself: set RequeueAfter too. For an object without a resourceVersion it logs a warning and returns
 // nil, which is no condition.
 //
 // Met is called by the goroutine that applies changes: it must not block.
@@ -63,7 +67,7 @@ func (inf *Informer[T]) Seen(written metav1.Object) func(met func()) (cancel fun
 	// The waiter's ended is called for a stop as well, with an error that is of no use here:
 	// the item is to be processed either way.
 	return func(met func()) (cancel func()) {
-		w := &waiter{condition: seen, ended: func(error) { met() }}
+		w := &waiter{condition: seen.condition, see: seen.see, ended: func(error) { met() }}
 		if ended, err := inf.applier.progress.register(w); ended || err != nil {
 			met()
 			return nil
@@ -72,9 +76,8 @@ func (inf *Informer[T]) Seen(written metav1.Object) func(met func()) (cancel fun
 	}
 }
 
-// seenCondition returns the condition of WaitForObject and Seen, which needs the
-// mutex of progress.
-func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (func() (bool, error), error) {
+// seenCondition returns a waiter with the condition of WaitForObject and Seen.
+func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (*waiter, error) {
 	// A nil pointer in an interface is not a nil interface: both are caught here, rather
 	// than by a panic in GetName.
 	if object.IsNilPointer(written) {
@@ -84,14 +87,21 @@ func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (fun
 	if key.Name == "" || rv == "" {
 		return nil, fmt.Errorf("informer %q: %s: the object %s has the resourceVersion %q; pass the object that the server returned for the write", inf.name, caller, key, rv)
 	}
+	if !isNumber(rv) {
+		inf.uncomparable.Do(func() {
+			inf.log.Warn("resourceVersions are not numbers and cannot be compared: a wait for a write ends only when the object was seen in that very version", "object", key, "resourceVersion", rv)
+		})
+	}
+	seen := false // in this version, if versions cannot be compared; guarded by the mutex of progress
+	w := &waiter{see: func(k types.NamespacedName, version string) { seen = seen || k == key && version == rv }}
 	// Snapshot is safe in a condition: it takes no lock, and the snapshot is published
 	// before progress is.
-	return func() (bool, error) {
+	w.condition = func() (bool, error) {
 		s, err := inf.applier.progress.readerLocked(key.Namespace)
 		if selection := inf.applier.progress.selection; err == nil && selection != nil {
 			err = selection.Reads(written)
 		}
-		if s == nil || err != nil {
+		if s == nil || err != nil || !s.listed {
 			return false, err
 		}
 		// For an object that is in the cache its own version decides. For another one, how
@@ -99,9 +109,21 @@ func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (fun
 		have := s.reached
 		if cached, ok := inf.Snapshot().Get(key); ok {
 			have = cached.GetResourceVersion()
+			if seen || reached(have, rv) {
+				return true, nil
+			}
+			// The cache keeps the last state that could be read. A later one will do too.
+			if oe := s.unreadable.find(key); oe != nil && oe.Key == key && reached(oe.ResourceVersion, rv) {
+				return false, inf.unreadableError(s, key)
+			}
+			return false, nil
 		}
-		return s.listed && atLeast(have, rv), nil
-	}, nil
+		if err := inf.unreadableError(s, key); err != nil {
+			return false, err
+		}
+		return seen || reached(have, rv), nil
+	}
+	return w, nil
 }
 
 // WaitFor waits until condition returns true for the object with this key, and
@@ -110,8 +132,8 @@ func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (fun
 // published; exists is whether there is an object. It may miss states that did not
 // last, and must not modify the object.
 //
-// It fails with the context's cause, with [ErrStopped], or because the informer
-// does not read the namespace (any more).
+// It fails with the context's cause, with [ErrStopped], with [ErrUnreadable] if there is an object
+// of which no state could be read, or because the informer does not read the namespace (any more).
 func (inf *Informer[T]) WaitFor(ctx context.Context, key types.NamespacedName, condition func(obj T, exists bool) bool) (T, error) {
 	var none, seen T
 	switch {
@@ -129,7 +151,11 @@ func (inf *Informer[T]) WaitFor(ctx context.Context, key types.NamespacedName, c
 			if s == nil || err != nil || !s.listed {
 				return false, err
 			}
-			obj, exists = inf.Snapshot().Get(key)
+			if obj, exists = inf.Snapshot().Get(key); !exists {
+				if err := inf.unreadableError(s, key); err != nil {
+					return false, err
+				}
+			}
 			// Objects are pointers, and stored objects are not modified: the same pointer is
 			// the same state.
 			return first || any(obj) != any(seen), nil
@@ -156,16 +182,19 @@ func (inf *Informer[T]) WaitFor(ctx context.Context, key types.NamespacedName, c
 // does not read a namespace that is named.
 //
 // Versions can only be compared within one resource, and only if they are
-// numbers, as those of every known API server are. For one that is not a number
-// it returns nil as soon as the sources have listed.
+// numbers. For one that is not a number it fails: use [Informer.WaitForObject]. The empty
+// one is reached with the first list.
 //
 // An informer with a selector does not receive writes outside of it, and moves on
 // by bookmarks too: give ctx a deadline.
 func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVersion string, namespaces ...string) error {
+	if resourceVersion != "" && !isNumber(resourceVersion) {
+		return fmt.Errorf("informer %q: resourceVersion %q is not a number and cannot be compared; use WaitForObject", inf.name, resourceVersion)
+	}
 	err := inf.applier.progress.wait(ctx, func() (bool, error) {
 		if len(namespaces) == 0 {
 			// Every source must get there: the version does not say which namespace it is of.
-			behind := func(s *source[T]) bool { return !atLeast(s.reached, resourceVersion) }
+			behind := func(s *source[T]) bool { return !reached(s.reached, resourceVersion) }
 			return inf.applier.progress.synced() && !slices.ContainsFunc(inf.applier.progress.sources, behind), nil
 		}
 		for _, namespace := range namespaces {
@@ -173,7 +202,7 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 			if s == nil || err != nil {
 				return false, err
 			}
-			if !s.listed || !atLeast(s.reached, resourceVersion) {
+			if !s.listed || !reached(s.reached, resourceVersion) {
 				return false, nil
 			}
 		}
@@ -188,7 +217,8 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 // never in the cache counts as deleted once that has listed, and one of a
 // namespace that the informer does not read as soon as Run was called.
 //
-// It fails with the context's cause or with [ErrStopped].
+// It fails with the context's cause, with [ErrStopped], or with [ErrUnreadable]: an object
+// that cannot be read is not deleted.
 func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error {
 	err := inf.applier.progress.wait(ctx, func() (bool, error) {
 		s := inf.applier.progress.sourceLocked(key.Namespace)
@@ -196,7 +226,13 @@ func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.Namespaced
 			return false, nil
 		}
 		obj, ok := inf.Snapshot().Get(key)
-		// Another UID under the same name means that the object in question is gone.
+		if !ok && s != nil {
+			// Another UID under the same name means that the object in question is gone.
+			oe := s.unreadable.find(key)
+			if oe != nil && (uid == "" || oe.UID == "" || oe.UID == uid || oe.Key != key) {
+				return false, inf.unreadableError(s, key)
+			}
+		}
 		return !ok || uid != "" && obj.GetUID() != uid, nil
 	})
 	return inf.waitError(err, key.String()+" to be deleted", key.Namespace)
@@ -211,6 +247,19 @@ func (s Selected[T]) WaitUntil(ctx context.Context, what string, condition func(
 		return met && s.applier.progress.started, err
 	})
 	return s.waitError(err, what)
+}
+
+// unreadableError returns why an object of s may be unreadable, or nil. The cause is not wrapped: it
+// may be a NotFound of a Transform.
+func (inf *Informer[T]) unreadableError(s *source[T], key types.NamespacedName) error {
+	oe := s.unreadable.find(key)
+	if oe == nil {
+		return nil
+	}
+	if oe.Key != key {
+		return fmt.Errorf("informer %q: whether %s exists is not known: %w: %v", inf.name, key, ErrUnreadable, oe)
+	}
+	return fmt.Errorf("informer %q: %s: %w: %v", inf.name, key, ErrUnreadable, oe)
 }
 
 // waitError says what was waited for in vain, and how far the cache has got: in

@@ -26,7 +26,7 @@ func TestWaitForResourceVersionReadsYourWrites(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, p.ResourceVersion, got.ResourceVersion)
 		}
-		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), "no-number"))
+		require.ErrorContains(t, w.inf.WaitForResourceVersion(t.Context(), "no-number"), "cannot be compared")
 		require.NoError(t, w.inf.WaitForResourceVersion(t.Context(), ""))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -189,7 +189,7 @@ func TestWaitsDoNotEndBeforeTheFirstList(t *testing.T) {
 		for name, wait := range map[string]func() error{
 			"object":          func() error { return w.inf.WaitForObject(t.Context(), p) },
 			"version":         func() error { return w.inf.WaitForResourceVersion(t.Context(), "1") },
-			"no number":       func() error { return w.inf.WaitForResourceVersion(t.Context(), "x") },
+			"empty":           func() error { return w.inf.WaitForResourceVersion(t.Context(), "") },
 			"named":           func() error { return w.inf.WaitForResourceVersion(t.Context(), "1", "a") },
 			"deleted":         func() error { return w.inf.WaitForDeleted(t.Context(), objKey("a", "none"), "") },
 			"another deleted": func() error { return w.inf.WaitForDeleted(t.Context(), objKey("a", "x"), "other") },

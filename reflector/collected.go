@@ -196,6 +196,7 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 	n := len(objs)
 	// Nothing is noted unless the sink has accepted it: the position must not get ahead
 	// of it.
+	r.unreadable(true, bad...) // before it can be missed
 	if err := r.sink.Replace(ctx, objs, rv); err != nil {
 		return &sinkError{op: "Replace", err: err}
 	}

@@ -61,6 +61,23 @@ func (r *Reflector[T]) known() Known[T] {
 	return k
 }
 
+// distinguisher is implemented by a sink that distinguishes objects that cannot be read from
+// those that do not exist.
+type distinguisher interface {
+	// Unreadable states which objects could not be read: those of the list that the next
+	// Replace states, or those of an event.
+	Unreadable(ofList bool, objs ...*ObjectError)
+	// Gone states that an object that is not known does not exist any more.
+	Gone(key types.NamespacedName)
+}
+
+// unreadable passes on what could not be read.
+func (r *Reflector[T]) unreadable(ofList bool, objs ...*ObjectError) {
+	if s, ok := r.sink.(distinguisher); ok && len(objs) > 0 {
+		s.Unreadable(ofList, objs...)
+	}
+}
+
 // sinkError says that the sink did not take a change over.
 type sinkError struct {
 	op  string // the method of the Sink: Add, Update, Delete, Replace or Bookmark

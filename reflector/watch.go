@@ -198,11 +198,14 @@ func (r *Reflector[T]) deliverUnreadable(ctx context.Context, ev WatchEvent[T]) 
 			if err := r.sink.Delete(ctx, old); err != nil {
 				return &sinkError{op: "Delete", err: err}
 			}
+		} else if s, ok := r.sink.(distinguisher); ok {
+			s.Gone(oe.Key)
 		}
 		r.report(oe)
 		r.release(oe.Key)
 		return nil
 	}
+	r.unreadable(false, oe)
 	r.report(oe)
 	r.lose()
 	return nil

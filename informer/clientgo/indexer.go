@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	upstream "k8s.io/client-go/tools/cache"
 
 	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/informer"
 )
 
 // ErrReadOnly is returned by the methods of a cache.Store that write: the cache of an
@@ -104,17 +106,26 @@ func (x *Indexer[T]) Get(obj any) (any, bool, error) {
 	return x.GetByKey(key)
 }
 
-// GetByKey returns the object with a key of the form "namespace/name".
+// GetByKey returns the object with a key of the form "namespace/name". The error wraps
+// [informer.ErrUnreadable] if the server has an object that cannot be read.
 func (x *Indexer[T]) GetByKey(key string) (any, bool, error) {
 	parsed, err := indexer.ParseKey(key)
 	if err != nil {
 		return nil, false, nil // no object can have it
 	}
-	obj, ok := x.store.Snapshot().Get(parsed)
-	if !ok {
-		return nil, false, nil
+	if obj, ok := x.store.Snapshot().Get(parsed); ok {
+		return obj, true, nil
 	}
-	return obj, true, nil
+	// An object that cannot be read is not one that does not exist.
+	if read, ok := x.store.(interface{ Lister() informer.Lister[T] }); ok {
+		switch obj, err := read.Lister().Get(parsed); {
+		case err == nil:
+			return obj, true, nil
+		case !apierrors.IsNotFound(err):
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
 }
 
 // Index returns the objects that share a value of the index with obj.

@@ -22,7 +22,8 @@ import (
 const noContinuation = "continue-not-supported"
 
 // Get writes the object with that key into out: a deep copy, unless an option says
-// otherwise. An object that does not exist is a NotFound. It waits for the first list of
+// otherwise. An object that does not exist is a NotFound; one that the server has and that
+// cannot be read is an [informer.ErrUnreadable]. It waits for the first list of
 // the kind, which it begins if need be.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object, opts ...client.GetOption) error {
 	k, err := c.forReading(ctx, out)
@@ -38,9 +39,12 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if !k.namespaced {
 		key.Namespace = ""
 	}
-	obj, ok := p.informer.Snapshot().Get(key)
-	if !ok {
+	obj, err := p.informer.Lister().Get(key)
+	switch {
+	case apierrors.IsNotFound(err):
 		return apierrors.NewNotFound(schema.GroupResource{Group: k.key.Group, Resource: k.key.Kind}, key.Name)
+	case err != nil:
+		return err
 	}
 	if err := k.checkType(obj, reflect.TypeOf(out)); err != nil {
 		return err
