@@ -38,11 +38,36 @@ func (q *RateLimitingQueue[T]) AddRateLimited(item T) { q.retry(item) }
 
 // retry is AddRateLimited; it returns false if the queue is shut down.
 func (q *RateLimitingQueue[T]) retry(item T) bool {
-	if q.ShuttingDown() {
+	comes, ok := q.comes(item)
+	if !ok {
 		return false // without using up what the limiter has to give
 	}
 	// The limiter has its own lock, and may be user code: it is asked without the queue's.
-	return q.addAfter(item, q.limiter.When(item), true)
+	return q.addAfter(item, whenWaiting(q.limiter, item, 0, comes), true)
+}
+
+// comes returns how soon item is handed out, or queued, because of a request that is there:
+// a retry that does not come sooner collapses with it. Without a request that is never. It
+// returns false if the queue is shut down.
+func (q *RateLimitingQueue[T]) comes(item T) (in time.Duration, ok bool) {
+	mustCompare(item)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entries[item]
+	at := int64(never)
+	switch {
+	case e == nil:
+	case e.is(requested):
+		at = 0
+	case e.is(parked):
+		at = q.later.parks[e].due
+	case e.delayed():
+		at = q.later.at(e)
+	}
+	if at == 0 || at == never { // without reading the clock
+		return time.Duration(at), !q.shutDown
+	}
+	return time.Duration(max(0, at-q.clock())), !q.shutDown
 }
 
 // Forget makes the limiter treat item as one that never failed. Call it when
@@ -124,17 +149,19 @@ func DefaultControllerRateLimiter[T comparable]() RateLimiter[T] {
 }
 
 // waitAware is implemented by limiters that have a [Bucket] in them: their demand depends on
-// how long the item waits anyway.
+// how long the item waits anyway, and no token is used for a request that collapses.
 type waitAware[T comparable] interface {
 	// whenWaiting is When for an item that waits at least so long anyway; it returns no less.
-	whenWaiting(item T, wait time.Duration) time.Duration
+	// Because of another request, the item comes after comes at the latest: if this one does
+	// not come sooner, it is not handed out by itself. Without another one, comes is never.
+	whenWaiting(item T, wait, comes time.Duration) time.Duration
 	hasBucket() bool
 }
 
-// whenWaiting asks any limiter for the delay of an item that waits for at least that long.
-func whenWaiting[T comparable](l RateLimiter[T], item T, wait time.Duration) time.Duration {
+// whenWaiting asks any limiter for the delay of an item; see [waitAware].
+func whenWaiting[T comparable](l RateLimiter[T], item T, wait, comes time.Duration) time.Duration {
 	if aware, ok := l.(waitAware[T]); ok {
-		return aware.whenWaiting(item, wait)
+		return aware.whenWaiting(item, wait, comes)
 	}
 	return max(wait, l.When(item))
 }
@@ -165,12 +192,12 @@ func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
 // maxOf has the limiters in the order in which they are asked.
 type maxOf[T comparable] []RateLimiter[T]
 
-func (m maxOf[T]) When(item T) time.Duration { return m.whenWaiting(item, 0) }
+func (m maxOf[T]) When(item T) time.Duration { return m.whenWaiting(item, 0, never) }
 func (m maxOf[T]) hasBucket() bool           { return len(m) > 0 && hasBucket(m[len(m)-1]) }
 
-func (m maxOf[T]) whenWaiting(item T, wait time.Duration) time.Duration {
+func (m maxOf[T]) whenWaiting(item T, wait, comes time.Duration) time.Duration {
 	for _, l := range m {
-		wait = whenWaiting(l, item, wait)
+		wait = whenWaiting(l, item, wait, comes)
 	}
 	return wait
 }
@@ -208,16 +235,20 @@ type maxWait[T comparable] struct {
 	longest time.Duration
 }
 
-func (m *maxWait[T]) When(item T) time.Duration { return m.whenWaiting(item, 0) }
+func (m *maxWait[T]) When(item T) time.Duration { return m.whenWaiting(item, 0, never) }
 func (m *maxWait[T]) hasBucket() bool           { return hasBucket(m.RateLimiter) }
 
-func (m *maxWait[T]) whenWaiting(item T, wait time.Duration) time.Duration {
-	return max(wait, min(m.longest, whenWaiting(m.RateLimiter, item, wait)))
+func (m *maxWait[T]) whenWaiting(item T, wait, comes time.Duration) time.Duration {
+	if m.longest < comes {
+		comes = never // this request comes sooner than the other one, whatever the inner limiter demands
+	}
+	return max(wait, min(m.longest, whenWaiting(m.RateLimiter, item, wait, comes)))
 }
 
 // Bucket returns a limiter that spreads the retries of all items by a token
 // bucket: limiter's burst at once, then one after the other at its rate. It
-// counts no failures, so NumRequeues is 0. A nil limiter demands nothing; one
+// counts no failures, so NumRequeues is 0. A queue uses no token for an item that comes
+// sooner anyway: AddRateLimited of what is queued or delayed collapses, however often it is called. A nil limiter demands nothing; one
 // that can never let anything through (a burst of 0) demands the longest delay
 // there is.
 //
@@ -243,11 +274,12 @@ type bucket[T comparable] struct {
 	later times // when items that did not take a place are due
 }
 
-func (b *bucket[T]) When(item T) time.Duration { return b.whenWaiting(item, 0) }
+func (b *bucket[T]) When(item T) time.Duration { return b.whenWaiting(item, 0, never) }
 func (b *bucket[T]) hasBucket() bool           { return true }
 
-// whenWaiting takes a token now, or books one for the time when the item is due.
-func (b *bucket[T]) whenWaiting(_ T, wait time.Duration) time.Duration {
+// whenWaiting takes a token now, or books one for the time when the item is due, or does
+// neither if the request collapses with one that comes sooner.
+func (b *bucket[T]) whenWaiting(_ T, wait, comes time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -256,12 +288,19 @@ func (b *bucket[T]) whenWaiting(_ T, wait time.Duration) time.Duration {
 	for len(b.later) > 0 && !b.later[0].After(now) {
 		b.limiter.ReserveN(heap.Pop(&b.later).(time.Time), 1)
 	}
+	if wait >= comes {
+		return wait
+	}
 	r := b.limiter.ReserveN(now, 1)
 	// Only a burst of 0 gets here: no wait would ever be long enough.
 	if !r.OK() {
 		return rate.InfDuration
 	}
 	d := r.DelayFrom(now)
+	if d >= comes {
+		r.CancelAt(now)
+		return d
+	}
 	if d == 0 || d >= wait {
 		// A token at hand is taken even if the item runs a little later: it
 		// delays no other item, and were it not, a burst of items that all

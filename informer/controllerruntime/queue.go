@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -27,8 +28,7 @@ var maxWait = []time.Duration{0, 10 * time.Second, time.Minute}
 // share of the hand-outs, so nothing starves. After ShutDown, what is queued is still
 // handed out.
 type PriorityQueue[T comparable] struct {
-	queue   *own.RateLimitingQueue[T]
-	limiter workqueue.TypedRateLimiter[T]
+	queue *own.RateLimitingQueue[T]
 
 	// mu guards priority, that of the items which wait. It is not held while the queue is
 	// called.
@@ -60,21 +60,18 @@ func NewPriorityQueue[T comparable](limiter workqueue.TypedRateLimiter[T], opts 
 	if len(opts.MaxWait) == 0 {
 		opts.MaxWait = maxWait
 	}
-	q := &PriorityQueue[T]{limiter: limiter, priority: map[T]int{}}
-	opts.PriorityClass = func(item T) int {
-		q.mu.Lock()
-		priority := q.priority[item]
-		q.mu.Unlock()
-		switch {
-		case priority > 0:
-			return 0
-		case priority < 0:
-			return 2
-		}
-		return 1
-	}
+	q := &PriorityQueue[T]{priority: map[T]int{}}
+	opts.PriorityClass = q.class
+	opts.Observe = own.Observers(opts.Observe, q.raiseDue)
 	q.queue = own.NewRateLimiting[T](limiter, opts)
 	return q
+}
+
+// class is the priority class of an item: 0 for priorities above 0, 1 for 0, 2 for those below.
+func (q *PriorityQueue[T]) class(item T) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return 1 - cmp.Compare(q.priority[item], 0)
 }
 
 // Unwrap returns the queue behind the interface, for example for inspect.Queue.
@@ -87,32 +84,54 @@ func (q *PriorityQueue[T]) AddWithOpts(o priorityqueue.AddOpts, items ...T) {
 		return
 	}
 	for _, item := range items {
-		q.raise(item, ptr.Deref(o.Priority, 0))
-		switch {
-		case o.RateLimited && o.After > 0:
-			q.queue.AddAfter(item, min(q.limiter.When(item), o.After))
-		case o.RateLimited:
-			q.queue.AddRateLimited(item)
-		case o.After > 0:
+		raised := q.raise(item, ptr.Deref(o.Priority, 0))
+		if !o.RateLimited && o.After <= 0 {
+			q.queue.Add(item)
+			continue
+		}
+		if o.After > 0 {
 			q.queue.AddAfter(item, o.After)
-		default:
+		}
+		if o.RateLimited {
+			q.queue.AddRateLimited(item) // the earlier one of the two counts
+		}
+		// A delayed add does not raise the class of an item that is queued, or will be when it
+		// is done. An Add does, and is no further request for it.
+		if raised && q.isRequested(item) {
 			q.queue.Add(item)
 		}
 	}
 }
 
-// raise notes a priority, unless the item waits with a higher one.
-func (q *PriorityQueue[T]) raise(item T, priority int) {
+// raise notes a priority, unless the item waits with a higher one. It reports whether the
+// item waits with a lower one.
+func (q *PriorityQueue[T]) raise(item T, priority int) (raised bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if before, waits := q.priority[item]; !waits || priority > before {
+	before, waits := q.priority[item]
+	if !waits || priority > before {
 		q.priority[item] = priority
+	}
+	return waits && priority > before
+}
+
+func (q *PriorityQueue[T]) isRequested(item T) bool {
+	in := q.queue.InspectItem(item)
+	return in.Queued || in.Item.Again
+}
+
+// raiseDue gives an item whose delay has ended the class of the highest priority with which
+// it was added during the delay. Until then the item keeps the class of its first add.
+func (q *PriorityQueue[T]) raiseDue(o own.Observation[T]) {
+	if o.Step == own.StepDue && q.class(o.Item) < o.Class && q.isRequested(o.Item) {
+		q.queue.Add(o.Item)
 	}
 }
 
 // GetWithPriority is Get with the priority that the item was added with. If the item is
 // added again at the very moment in which it is handed out, this is the higher of the
-// two, and the item comes again with the priority 0.
+// two, and the item comes again with the priority 0. The same holds at the moment in which a
+// later add raises its priority.
 func (q *PriorityQueue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 	item, ok := q.queue.Get(context.Background())
 	if !ok {

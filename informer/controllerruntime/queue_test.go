@@ -71,6 +71,80 @@ func TestUrgentItemsComeFirstAndNoneWaitsForEver(t *testing.T) {
 	})
 }
 
+// A delayed or rate-limited add with a higher priority raises an item that waits, in whatever
+// way it waits.
+func TestDelayedAddRaisesAnItemThatWaits(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string]priorityqueue.AddOpts{
+		"delayed":                  {After: time.Hour, Priority: ptr.To(5)},
+		"rate limited":             {RateLimited: true, Priority: ptr.To(5)},
+		"delayed and rate limited": {After: time.Hour, RateLimited: true, Priority: ptr.To(5)},
+	} {
+		for state, prepare := range map[string]func(q *controllerruntime.PriorityQueue[string]) (ready func()){
+			"queued": func(q *controllerruntime.PriorityQueue[string]) func() {
+				add(q, -100, "x")
+				return func() {}
+			},
+			"running and added again": func(q *controllerruntime.PriorityQueue[string]) func() {
+				add(q, -100, "x")
+				item, _ := q.Get()
+				add(q, -100, "x")
+				return func() { q.Done(item) }
+			},
+			"delayed": func(q *controllerruntime.PriorityQueue[string]) func() {
+				q.AddWithOpts(priorityqueue.AddOpts{After: time.Millisecond, Priority: ptr.To(-100)}, "x")
+				return func() {
+					time.Sleep(time.Millisecond)
+					synctest.Wait()
+				}
+			},
+			"running and delayed": func(q *controllerruntime.PriorityQueue[string]) func() {
+				add(q, -100, "x")
+				item, _ := q.Get()
+				q.AddWithOpts(priorityqueue.AddOpts{After: time.Millisecond, Priority: ptr.To(-100)}, "x")
+				return func() {
+					time.Sleep(time.Millisecond)
+					synctest.Wait()
+					q.Done(item)
+				}
+			},
+		} {
+			t.Run(name+"/"+state, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					q := controllerruntime.NewPriorityQueue[string](nil, workqueue.Options[string]{})
+					defer q.ShutDown()
+					ready := prepare(q)
+					q.AddWithOpts(opts, "x")
+					ready()
+					q.Add("plain")
+					items, priorities := drain(q)
+					require.Equal(t, []string{"x", "plain"}, items, "each once")
+					require.Equal(t, []int{5, 0}, priorities)
+				})
+			})
+		}
+	}
+}
+
+// A retry that collapses with a request that is there uses no token of the limiter.
+func TestDelayedRetryThatCollapsesUsesNoToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := controllerruntime.NewPriorityQueue[string](nil, workqueue.Options[string]{})
+		defer q.ShutDown()
+		for range 1000 {
+			q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: time.Millisecond}, "x")
+		}
+		began := time.Now()
+		q.AddRateLimited("y")
+		for item := ""; item != "y"; {
+			item, _ = q.Get()
+		}
+		require.LessOrEqual(t, time.Since(began), 5*time.Millisecond)
+	})
+}
+
 func TestDelaysOfItemsWithPriorities(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -295,6 +295,52 @@ func TestGateReturnsWhatItRemembersAfterAShutdown(t *testing.T) {
 	})
 }
 
+// A shutdown of the queue neither ends nor blocks a drain: it waits for the calls that are in
+// progress, and for nothing that the queue dropped.
+func TestDrainOfAGateEndsAfterAShutdown(t *testing.T) {
+	t.Parallel()
+	for name, drain := range map[string]bool{"queue drained": true, "queue dropped": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				queue := workqueue.NewRateLimiting[Key](nil, workqueue.Options[Key]{})
+				g := &gate{add: queue.Add}
+				g.hold(&Part{})
+				g.open()
+				finish := make(chan struct{})
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					ended <- workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[Key]{Drain: drain}, func(ctx context.Context, key Key) (workqueue.Result, error) {
+						return g.pass(ctx, key, func(context.Context, *Part, Key) (workqueue.Result, error) {
+							<-finish
+							return workqueue.Result{}, nil
+						})
+					})
+				}()
+				queue.Add(gateKey(1))
+				queue.Add(gateKey(2))
+				synctest.Wait()
+				drained := make(chan error, 1)
+				go func() { drained <- g.drain(t.Context()) }()
+				synctest.Wait()
+				stop()
+				synctest.Wait()
+				assert.Empty(t, drained, "a call is in progress")
+				close(finish)
+				require.NoError(t, <-drained)
+				require.NoError(t, <-ended)
+				require.NoError(t, g.drain(t.Context()), "nothing is left to wait for")
+				if drain {
+					assert.Equal(t, []Key{gateKey(2)}, g.drop())
+				} else {
+					assert.EqualValues(t, 1, queue.Stats().ShutdownLosses)
+				}
+			})
+		})
+	}
+}
+
 // What was delayed or parked when its part was given up leaves the queue at once, without
 // being processed.
 func TestDroppedKeysDoNotStayInTheQueue(t *testing.T) {
