@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -183,7 +184,7 @@ func newDiscovery(cfg *rest.Config) (*discovery, error) {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	cfg.GroupVersion = &schema.GroupVersion{Version: "v1"} // for the defaults only
-	client, err := rest.HTTPClientFor(cfg)
+	client, err := httpclient.For(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,11 @@ func newCollector(cfg *rest.Config, pods *informer.Informer[*corev1.Pod], byOwne
 	}
 	anyKind := rest.CopyConfig(cfg)
 	anyKind.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
-	if c.rest, err = rest.UnversionedRESTClientFor(anyKind); err != nil {
+	http, err := reflector.HTTPClientFor(anyKind)
+	if err != nil {
+		return nil, err
+	}
+	if c.rest, err = rest.UnversionedRESTClientForConfigAndClient(anyKind, http); err != nil {
 		return nil, err
 	}
 	// A pod is looked at when its owner goes, and when it is new: the controller

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/exampleapp"
+	"github.com/informerkit/informerkit/reflector"
 )
 
 func main() { exampleapp.Main(app) }
@@ -81,7 +82,11 @@ func ask(ctx context.Context, cfg *rest.Config) (string, error) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // Status, to decode errors
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	client, err := rest.UnversionedRESTClientFor(cfg)
+	http, err := reflector.HTTPClientFor(cfg) // a redirect gets no credentials
+	if err != nil {
+		return "", err
+	}
+	client, err := rest.UnversionedRESTClientForConfigAndClient(cfg, http)
 	if err != nil {
 		return "", err
 	}

@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/reflector"
 )
 
 // Object is what an API server stores: a pointer to a value with type
@@ -80,7 +82,12 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource) (*Client[T
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.AcceptContentTypes = runtime.ContentTypeJSON
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	c, err := rest.RESTClientFor(cfg)
+	// Of client-go's clients, a redirect to another server would get the credentials.
+	http, err := reflector.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("restclient: %w", err)
+	}
+	c, err := rest.RESTClientForConfigAndClient(cfg, http)
 	if err != nil {
 		return nil, fmt.Errorf("restclient: %s: %w", gvr.Resource, err)
 	}

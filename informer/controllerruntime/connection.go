@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -20,7 +21,7 @@ func complete(cfg *rest.Config, opts cache.Options) (cache.Options, error) {
 	}
 	var err error
 	if opts.HTTPClient == nil {
-		if opts.HTTPClient, err = rest.HTTPClientFor(cfg); err != nil {
+		if opts.HTTPClient, err = httpclient.For(cfg); err != nil {
 			return opts, fmt.Errorf("could not create HTTP client from config: %w", err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -51,7 +52,7 @@ func newClient(cfg *rest.Config, n names) (*httpClient, error) {
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = 0 // each request has a deadline of its own
-	h, err := rest.HTTPClientFor(cfg)
+	h, err := httpclient.For(cfg)
 	if err != nil {
 		return nil, err
 	}

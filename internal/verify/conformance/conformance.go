@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // Options hold what the suite cannot find out by itself.
@@ -18,7 +20,7 @@ type Options struct {
 
 // Run tests the server that cfg leads to. The user must be allowed everything.
 func Run(t *testing.T, cfg *rest.Config, opts Options) {
-	client, err := rest.HTTPClientFor(cfg)
+	client, err := httpclient.For(cfg)
 	require.NoError(t, err)
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	require.NoError(t, err)

@@ -24,6 +24,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
@@ -141,14 +142,10 @@ func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace stri
 	if err != nil {
 		return nil, nil, err
 	}
-	shared, err := rest.HTTPClientFor(cfg)
+	client, err := httpclient.For(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	// A shallow copy, for CheckRedirect only: Transport, and with it the connections, is
-	// shared.
-	client := *shared
-	client.CheckRedirect = sameServer
 	parts := []string{"/", base.Path, prefix}
 	if namespace != "" {
 		// The namespace precedes the resource. Without one the path is that of all
@@ -157,18 +154,7 @@ func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace stri
 	}
 	u := *base
 	u.Path = path.Join(append(parts, gvr.Resource)...)
-	return &client, &u, nil
-}
-
-// sameServer follows no redirect to another server, which the transport would give the
-// credentials to, nor a second one, so that a server which redirects to itself gets no
-// more requests than the Reflector paces. ErrUseLastResponse returns the redirect
-// itself, so that answerError can name where it leads to.
-func sameServer(req *http.Request, via []*http.Request) error {
-	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host || len(via) > 1 || *req.URL == *from {
-		return http.ErrUseLastResponse
-	}
-	return nil
+	return client, &u, nil
 }
 
 const (

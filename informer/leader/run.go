@@ -1,0 +1,204 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Run tries to get the Lease, calls Lead when it has it, and goes on until ctx ends or Lead
+// returns by itself. A term that was lost is followed by another one, when Lead has returned. Before
+// it returns it releases the Lease, so another replica leads soon. It runs once.
+//
+// The error is that of Lead, unless ctx has ended and it is of a context. All else is logged, is in
+// [Status], and tried again.
+func (e *Elector) Run(ctx context.Context) error {
+	if !e.running.CompareAndSwap(false, true) {
+		return errors.New("leader: Run was called before; an Elector runs once")
+	}
+	defer e.release(ctx)
+	for {
+		sent, ok := e.acquire(ctx)
+		if !ok {
+			return nil
+		}
+		lost, err := e.lead(ctx, sent)
+		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Cause(ctx))) {
+			err = nil
+		}
+		if !lost || ctx.Err() != nil {
+			return err
+		}
+		if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, context.Canceled) {
+			e.log.Warn("what the leader does has failed after the Lease was lost", "error", err)
+		}
+	}
+}
+
+// acquire looks until this replica holds the Lease. It returns when the write was sent; false
+// if ctx ends first.
+func (e *Elector) acquire(ctx context.Context) (sent time.Time, ok bool) {
+	for ctx.Err() == nil {
+		sent, err := e.attempt(ctx)
+		var held *heldError
+		switch {
+		case err == nil:
+			return sent, true
+		case !errors.As(err, &held) && ctx.Err() == nil:
+			e.failed("cannot get the Lease", err)
+		}
+		wait(ctx, e.opts.RetryPeriod+time.Duration(e.rnd.Float64()*jitter*float64(e.opts.RetryPeriod)))
+	}
+	return time.Time{}, false
+}
+
+// lead is one term: it calls Lead, and renews until that has returned, also in a stop. lost is
+// whether the Lease was lost before.
+func (e *Elector) lead(ctx context.Context, sent time.Time) (lost bool, err error) {
+	held, lose := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer lose(context.Canceled)
+	work, stop := context.WithCancelCause(held)
+	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
+	term := &Term{ctx: held, until: sent.Add(e.opts.RenewDeadline)}
+	renewing, returning := context.WithCancel(held)
+	returned := make(chan struct{})
+	e.log.Info("this replica leads now")
+	e.note(func(s *Status) { s.Leads = true })
+	defer e.note(func(s *Status) { s.Leads = false })
+	go func() {
+		defer close(returned)
+		defer returning()
+		err = e.opts.Lead(work, term)
+	}()
+	for renewing.Err() == nil && !lost {
+		wait(renewing, min(e.opts.RetryPeriod, time.Until(term.deadline())))
+		request, cancel := context.WithDeadline(renewing, term.deadline())
+		sent, failure := e.attempt(request)
+		cancel()
+		var other *heldError
+		switch {
+		case renewing.Err() != nil: // Lead has returned
+		case failure == nil && term.extend(sent.Add(e.opts.RenewDeadline)):
+		case failure != nil && !errors.As(failure, &other) && term.Held():
+			e.failed("cannot renew the Lease", failure)
+		default:
+			lost = true
+			e.log.Warn("this replica leads no longer, as the Lease is lost; the context of Lead has ended", "error", failure)
+			term.end()
+			stop(ErrLost) // first: the cause of both is that
+			lose(ErrLost)
+		}
+	}
+	<-returned
+	return lost, err
+}
+
+// heldError says that another replica has the Lease.
+type heldError struct{ holder string }
+
+func (e *heldError) Error() string { return fmt.Sprintf("%s has the Lease", e.holder) }
+
+// attempt tries once to get the Lease, or to renew it. It returns when the write was sent, and
+// nil if this replica is the holder now. The rules are client-go's: a record counts from when it
+// was seen in its present version, by the own clock, for as long as it states itself.
+func (e *Elector) attempt(ctx context.Context) (sent time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.RenewDeadline/2) // later than that, an answer is late
+	defer cancel()
+	if e.Status().Leads { // it knows the version, most likely
+		if sent, err = e.write(ctx, e.lease, e.id); err == nil {
+			return sent, nil
+		}
+	}
+	read, err := e.client.do(ctx, "GET", nil)
+	if apierrors.IsNotFound(err) {
+		return e.write(ctx, nil, e.id)
+	}
+	if err != nil {
+		return sent, err
+	}
+	e.see(read)
+	if holder := read.holder(); holder != "" && holder != e.id && time.Now().Before(e.observed.Add(read.duration())) {
+		return sent, &heldError{holder}
+	}
+	if e.wrote(read) && time.Since(e.sent) < e.opts.RenewDeadline/2 {
+		return e.sent, nil // the answer was lost: without this, it could keep the Lease and never lead
+	}
+	return e.write(ctx, read, e.id)
+}
+
+// wrote reports whether a version of the Lease is the one that this replica has written last.
+func (e *Elector) wrote(l *lease) bool {
+	return l.holder() == e.id && l.Spec.RenewTime != nil && l.Spec.RenewTime.UnixMicro() == e.sent.UnixMicro()
+}
+
+// write makes holder the holder of the Lease, in the version that was read; nil: it is created.
+func (e *Elector) write(ctx context.Context, read *lease, holder string) (sent time.Time, err error) {
+	sent = time.Now()
+	e.unsure, e.sent = true, sent
+	written, err := e.client.do(ctx, "PUT", e.client.record(read, holder, e.opts.LeaseDuration, sent))
+	if err == nil || refused(err) {
+		e.unsure = false
+	}
+	if err == nil {
+		e.see(written)
+		e.note(func(s *Status) { s.Renewed = sent })
+	}
+	return sent, err
+}
+
+// see notes a version of the Lease.
+func (e *Elector) see(l *lease) {
+	if e.lease == nil || e.lease.UID != l.UID || e.lease.ResourceVersion != l.ResourceVersion {
+		e.observed = time.Now()
+	}
+	if e.lease.holder() != l.holder() && l.holder() != e.id {
+		e.log.Info("another replica leads", "leader", l.holder()) // "": none does
+	}
+	e.lease, e.logged = l, ""
+	e.note(func(s *Status) { s.Leader, s.LastError = l.holder(), nil })
+}
+
+// failed logs a failure, but not the same one again and again.
+func (e *Elector) failed(what string, err error) {
+	e.note(func(s *Status) { s.LastError = err })
+	if text := what + err.Error(); text != e.logged {
+		e.logged = text
+		e.log.Warn(what, "error", err)
+	}
+}
+
+// release gives the Lease back, if this replica has it, and nothing of the leader runs any more.
+func (e *Elector) release(ctx context.Context) {
+	if !e.unsure && e.lease.holder() != e.id {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.opts.RenewDeadline)
+	defer cancel()
+	for {
+		read, err := e.client.do(ctx, "GET", nil)
+		if err == nil && read.holder() == e.id {
+			_, err = e.write(ctx, read, "")
+		}
+		switch {
+		case err == nil || apierrors.IsNotFound(err):
+			return
+		case ctx.Err() != nil:
+			e.failed("cannot release the Lease; another replica leads after the lease duration", err)
+			return
+		}
+		wait(ctx, e.opts.RetryPeriod/4)
+	}
+}
+
+// wait returns after d, or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
