@@ -197,7 +197,7 @@ func (w *world) lease() *coordinationv1.Lease {
 	return l
 }
 
-// Promise leader/1
+// Promise informer/leader/1
 func TestPromise1ALeaderThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 	for name, fault := range map[string]func(r *replica) *atomic.Bool{
 		"cut":    func(r *replica) *atomic.Bool { return &r.cut },
@@ -226,7 +226,7 @@ func TestPromise1ALeaderThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 // A renewal whose answer is lost counts when the Lease shows it. Otherwise the replica could have
 // the Lease for good, and not lead.
 //
-// Promise leader/2
+// Promise informer/leader/2
 func TestPromise2AReplicaThatGetsNoAnswersToWritesLeads(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.start("a")
@@ -240,7 +240,7 @@ func TestPromise2AReplicaThatGetsNoAnswersToWritesLeads(t *testing.T) {
 	})
 }
 
-// Promise leader/2
+// Promise informer/leader/2
 func TestPromise2ACrashedLeaderIsReplaced(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.start("a")
@@ -255,7 +255,7 @@ func TestPromise2ACrashedLeaderIsReplaced(t *testing.T) {
 	})
 }
 
-// Promise leader/2
+// Promise informer/leader/2
 func TestPromise2AStoppedLeaderIsReplacedSoon(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.start("a")
@@ -273,7 +273,7 @@ func TestPromise2AStoppedLeaderIsReplacedSoon(t *testing.T) {
 	})
 }
 
-// Promise leader/3
+// Promise informer/leader/3
 func TestPromise3ALeaderDoesNotStepDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		m := w.start("m")
@@ -289,7 +289,7 @@ func TestPromise3ALeaderDoesNotStepDown(t *testing.T) {
 	})
 }
 
-// Promise leader/4
+// Promise informer/leader/4
 func TestPromise4TheLeaseIsRenewedUntilLeadHasReturned(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.start("a")
@@ -307,7 +307,7 @@ func TestPromise4TheLeaseIsRenewedUntilLeadHasReturned(t *testing.T) {
 	})
 }
 
-// Promise leader/5
+// Promise informer/leader/5
 func TestPromise5NoTermBeginsWhileTheOneBeforeRuns(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.start("a")
@@ -325,7 +325,7 @@ func TestPromise5NoTermBeginsWhileTheOneBeforeRuns(t *testing.T) {
 	})
 }
 
-// Promise leader/6
+// Promise informer/leader/6
 func TestPromise6FailuresAreTriedAgainAndLoggedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server.Inject(informertest.Fault{Verb: "get", Resource: "leases", Times: 20, Effect: informertest.Respond(403, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"leases is forbidden","code":403}`)})
@@ -341,7 +341,7 @@ func TestPromise6FailuresAreTriedAgainAndLoggedOnce(t *testing.T) {
 
 // A random crowd: promises 1 and 2 under kills, stops and cut connections.
 //
-// Promise leader/1
+// Promise informer/leader/1
 func TestPromise1NeverTwoLeadersAndAlwaysOne(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
