@@ -1,0 +1,274 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+// Object is what an API server stores, such as *corev1.Pod, a type of your own, or
+// *unstructured.Unstructured.
+type Object = object.Object
+
+// Options configures a [Client]. The zero value is ready to use.
+type Options struct {
+	// Kind is that of the objects. Empty is the name of the Go type, which is right for
+	// generated types. An unstructured object says its kind itself.
+	Kind string
+	// FieldManager names the writer in managedFields. [Client.Apply] needs it.
+	FieldManager string
+	// Timeout bounds a request with its repetitions, 30 s if 0. The Timeout of the
+	// rest.Config comes before this default.
+	Timeout time.Duration
+	// Subresource, such as "scale", is what is read and written instead of the object. See
+	// also [Client.Status].
+	Subresource string
+	// Cache is the informer of the resource, if there is one: each write is then collected
+	// for [Writes], as what this cache has to see.
+	Cache Cache
+	// JSON forbids protobuf, which is used where T can be written in it.
+	JSON bool
+}
+
+// Cache says when it has seen a write; an informer of the resource does.
+type Cache interface {
+	Seen(written metav1.Object) func(met func()) (cancel func())
+}
+
+// defaultTimeout is for a server that accepts a request and never answers.
+const defaultTimeout = 30 * time.Second
+
+// Client reads and writes the objects of one resource. All methods may be called
+// concurrently. Where the server has answered, errors are those of
+// k8s.io/apimachinery/pkg/api/errors.
+type Client[T Object] struct {
+	http     *http.Client
+	base     url.URL // of the API group: https://host/apis/apps/v1
+	resource schema.GroupVersionResource
+	kind     schema.GroupVersionKind // of typed objects
+	elem     reflect.Type            // objects are of type *elem
+	protobuf bool
+	limiter  flowcontrol.RateLimiter // nil: none
+	warnings func(ctx context.Context, header http.Header)
+	opts     Options
+}
+
+// New returns a client of the resource. It makes no request. The limits of cfg on requests
+// per second apply to the client, by default 5 with a burst of 10; give cfg a RateLimiter to
+// have several clients share one.
+func New[T Object](cfg *rest.Config, resource schema.GroupVersionResource, opts Options) (*Client[T], error) {
+	if cfg == nil {
+		return nil, errors.New("client: New needs a rest.Config; read one with clientcmd or rest.InClusterConfig")
+	}
+	if resource.Version == "" || resource.Resource == "" {
+		return nil, fmt.Errorf("client: %q is not a complete resource: version and plural name are needed", resource.String())
+	}
+	for _, segment := range []string{resource.Group, resource.Version, resource.Resource, opts.Subresource} {
+		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
+			return nil, fmt.Errorf("client: %q can be no part of a URL: it %s", segment, wrong[0])
+		}
+	}
+	typ := reflect.TypeFor[T]()
+	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("client: %s is not a pointer to a struct such as *corev1.Pod", typ)
+	}
+	if opts.Timeout < 0 {
+		return nil, fmt.Errorf("client: the Timeout is %s; use 0 for the default of %s, or a positive duration", opts.Timeout, defaultTimeout)
+	}
+	opts.Timeout = cmp.Or(opts.Timeout, cfg.Timeout, defaultTimeout)
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = 0 // it is the end of a context instead, which costs less than a copy of the request
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, rest.DefaultKubernetesUserAgent())
+	gv := resource.GroupVersion()
+	cfg.GroupVersion, cfg.APIPath = &gv, "/apis"
+	if gv.Group == "" {
+		cfg.APIPath = "/api"
+	}
+	connection, err := httpclient.For(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client: %s: %w", resource.Resource, err)
+	}
+	base, prefix, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client: %s: %w", resource.Resource, err)
+	}
+	c := &Client[T]{
+		http: connection, base: *base, resource: resource, elem: typ.Elem(), opts: opts,
+		kind: gv.WithKind(cmp.Or(opts.Kind, typ.Elem().Name())), limiter: limiterOf(cfg), warnings: warningsOf(cfg),
+	}
+	c.base.Path = path.Join("/", base.Path, prefix)
+	c.protobuf = !opts.JSON && typ.Implements(reflect.TypeFor[message]())
+	return c, nil
+}
+
+// Status returns a client of the same objects that writes their status: the server ignores the
+// rest of what it gets.
+func (c *Client[T]) Status() *Client[T] {
+	status := *c
+	status.opts.Subresource = "status"
+	return &status
+}
+
+// Get reads an object.
+func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
+	return c.object(ctx, call{verb: http.MethodGet, key: key})
+}
+
+// Create writes a new object and returns it as stored. An object without a name needs a
+// GenerateName.
+func (c *Client[T]) Create(ctx context.Context, obj T) (T, error) {
+	return c.write(ctx, http.MethodPost, obj)
+}
+
+// Update replaces an object, its status aside, and returns it as stored. If obj has a
+// resourceVersion that is not the stored one, the server refuses with a conflict.
+func (c *Client[T]) Update(ctx context.Context, obj T) (T, error) {
+	return c.write(ctx, http.MethodPut, obj)
+}
+
+// Patch changes an object by a patch of one of the types of package types.
+func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, patch types.PatchType, body []byte) (T, error) {
+	return c.collect(ctx)(c.object(ctx, call{verb: http.MethodPatch, key: key, contentType: string(patch), body: body}))
+}
+
+// Apply changes an object to have the fields of config, by server-side apply, and creates it if
+// there is none (https://kubernetes.io/docs/reference/using-api/server-side-apply). Config
+// is an apply configuration, a map, or an object that has only the fields that are meant. With
+// force, fields of other managers are taken over; without it they are conflicts.
+func (c *Client[T]) Apply(ctx context.Context, key types.NamespacedName, config any, force bool) (none T, err error) {
+	if c.opts.FieldManager == "" {
+		return none, errors.New("client: Apply needs a FieldManager in the Options: the server keeps by it whose fields are whose")
+	}
+	body, err := marshalJSON(config)
+	if err != nil {
+		return none, fmt.Errorf("client: apply %s %s: %w", c.resource.Resource, key, err)
+	}
+	query := url.Values{"force": {strconv.FormatBool(force)}}
+	return c.collect(ctx)(c.object(ctx, call{verb: http.MethodPatch, key: key, contentType: string(types.ApplyPatchType), body: body, query: query}))
+}
+
+// Delete asks for an object to be deleted. Give opts the UID as a precondition, so that
+// another object that has taken the name since is not deleted: see [Exactly].
+func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	body, err := marshalJSON(&opts)
+	if err != nil {
+		return fmt.Errorf("client: delete %s %s: %w", c.resource.Resource, key, err)
+	}
+	answer, err := c.do(ctx, call{verb: http.MethodDelete, key: key, contentType: mimeJSON, body: body})
+	if err != nil || c.opts.Cache == nil || writesOf(ctx) == nil {
+		return err
+	}
+	// The object, if it is still there, as something holds it back; else a Status.
+	if obj, err := c.decode(answer); err == nil && obj.GetResourceVersion() != "" {
+		c.note(ctx, obj)
+	}
+	return nil
+}
+
+// Exactly returns the options to delete obj and nothing else that has its name.
+func Exactly(obj metav1.Object) metav1.DeleteOptions {
+	uid := obj.GetUID()
+	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+}
+
+// List reads the objects of a namespace that opts select; the empty namespace means all.
+// With a Limit it reads page by page, and returns the whole.
+func (c *Client[T]) List(ctx context.Context, namespace string, opts metav1.ListOptions) ([]T, error) {
+	var all []T
+	for {
+		query, err := listQuery(&opts)
+		if err != nil {
+			return nil, fmt.Errorf("client: list %s: %w", c.resource.Resource, err)
+		}
+		answer, err := c.do(ctx, call{verb: http.MethodGet, list: true, key: types.NamespacedName{Namespace: namespace}, query: query})
+		if err != nil {
+			return nil, err
+		}
+		items, next, err := c.decodeList(answer)
+		if err != nil {
+			return nil, fmt.Errorf("client: list %s: %w", c.resource.Resource, err)
+		}
+		all = append(all, items...)
+		if opts.Continue = next; opts.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+// write sends obj: to its own URL, or with POST to that of the collection.
+func (c *Client[T]) write(ctx context.Context, verb string, obj T) (none T, err error) {
+	if object.IsNil(obj) {
+		return none, errors.New("client: the object is nil")
+	}
+	call := call{verb: verb, key: object.KeyOf(obj)}
+	if call.body, call.contentType, err = c.encode(obj); err != nil {
+		return none, fmt.Errorf("client: %s %s: %w", c.resource.Resource, call.key, err)
+	}
+	return c.collect(ctx)(c.object(ctx, call))
+}
+
+// object sends a request whose answer is an object.
+func (c *Client[T]) object(ctx context.Context, call call) (none T, err error) {
+	answer, err := c.do(ctx, call)
+	if err != nil {
+		return none, err
+	}
+	obj, err := c.decode(answer)
+	if err != nil {
+		return none, fmt.Errorf("client: the answer for %s %s is not a %s: %w", c.resource.Resource, call.key, c.elem, err)
+	}
+	return obj, nil
+}
+
+// url returns where a request goes:
+//
+//	https://host/apis/apps/v1 /namespaces/prod /deployments /web /status
+func (c *Client[T]) url(call call) (string, error) {
+	u := c.base
+	var at strings.Builder
+	at.WriteString(u.Path)
+	for _, part := range [][2]string{{"/namespaces/", call.key.Namespace}, {"/", c.resource.Resource}, {"/", call.key.Name}, {"/", c.opts.Subresource}} {
+		if part[1] == "" || part[1] == call.key.Name && call.verb == http.MethodPost && c.opts.Subresource == "" {
+			continue
+		}
+		if wrong := content.IsPathSegmentName(part[1]); len(wrong) > 0 {
+			return "", fmt.Errorf("client: %q can be no part of a URL: it %s", part[1], wrong[0])
+		}
+		at.WriteString(part[0] + part[1])
+	}
+	u.Path = at.String()
+	query := call.query
+	if c.opts.FieldManager != "" && call.verb != http.MethodGet && call.verb != http.MethodDelete {
+		if query == nil {
+			query = url.Values{}
+		}
+		query.Set("fieldManager", c.opts.FieldManager)
+	}
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+// isUnstructured reports whether the objects carry their kind themselves.
+func (c *Client[T]) isUnstructured() bool {
+	return c.elem == reflect.TypeFor[unstructured.Unstructured]()
+}

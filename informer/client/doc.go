@@ -1,0 +1,47 @@
+// Package client reads and writes the objects of one resource, typed, on the API server itself.
+//
+// An informer only reads, and it reads a cache. A controller also writes, and before some
+// writes it has to know what the server has now. [Client] has the verbs of the API with one type
+// parameter, for generated types, types of your own, and *unstructured.Unstructured:
+//
+//	reconcile ──Get──────────────▶ cache of an informer ◀── watch ──┐
+//	    └─────Create, Update, …──▶ Client ──────────────────▶ API server
+//	    ◀─────Writes.Seen────────── "the cache contains what I wrote"
+//
+// It uses the configuration, credentials and connections of k8s.io/client-go/rest, and encodes and
+// decodes by itself: protobuf where the type has it, else JSON.
+//
+// # Use
+//
+//	pods, err := client.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{Cache: podInformer})
+//	...
+//	ctx, writes := client.Collect(ctx)
+//	made, err := pods.Create(ctx, &corev1.Pod{…})
+//	...
+//	return workqueue.Result{Until: writes.Seen()}, nil
+//
+// Which verb to write with: [Client.Apply] if a controller owns some fields of an object, which is the
+// simplest; [Client.CreateOrUpdate] if it owns the object, and has it in a cache;
+// [Client.Modify] of [Client.Status] for a status that others write, too.
+//
+// # Promises
+//
+//  1. Each verb is one request (each page of a list is one), and its result is what the
+//     server has stored, with its kind. What the caller passes is not modified.
+//  2. Apply changes only what its configuration names.
+//  3. Modify and CreateOrUpdate lose no write of another writer: they write with the
+//     version that they have read, and begin again after a conflict.
+//  4. With a Cache, and in a context of [Collect], each write that succeeded gives the condition that
+//     the cache has seen it.
+//  5. Requests follow client-go's rules: rate limits, user agent, warnings, up to ten
+//     repetitions if the server asks for them by Retry-After, one second of patience for a
+//     read on a broken connection. Each ends with its context and its Timeout.
+//  6. What is not an object of the type is an error that says what it is: a login page, a
+//     Status, another kind, broken JSON or protobuf.
+//  7. No redirect to another server is followed: that server would get the credentials.
+//  8. Impossible arguments are errors of New, or of the call, before a request is made.
+//
+// # Reading order
+//
+// client.go (the verbs), request.go (one request), codec.go, modify.go, writes.go, metadata.go.
+package client

@@ -1,0 +1,63 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// AddFinalizer adds a finalizer, and reports whether it was missing. As long as an object has
+// one, a deletion only marks it, so that what belongs to it can be cleaned up.
+func AddFinalizer(obj metav1.Object, name string) bool {
+	all := obj.GetFinalizers()
+	if slices.Contains(all, name) {
+		return false
+	}
+	obj.SetFinalizers(append(slices.Clip(all), name))
+	return true
+}
+
+// RemoveFinalizer removes a finalizer, and reports whether it was there.
+func RemoveFinalizer(obj metav1.Object, name string) bool {
+	all := obj.GetFinalizers()
+	left := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == name })
+	obj.SetFinalizers(left)
+	return len(left) < len(all)
+}
+
+// SetController makes owner, of the given kind, the controller of obj: obj is then deleted with it,
+// and informer.EnqueueOwner finds it. It fails if another object controls obj, or if owner is in another
+// namespace, as the garbage collector would delete obj then.
+func SetController(obj, owner metav1.Object, kind schema.GroupVersionKind) error {
+	if ns := owner.GetNamespace(); ns != "" && ns != obj.GetNamespace() {
+		return fmt.Errorf("client: %s %s cannot own %s: an owner is in the same namespace, or in none", kind.Kind, KeyOf(owner), KeyOf(obj))
+	}
+	if owner.GetUID() == "" {
+		return fmt.Errorf("client: %s %s has no UID; pass the object that the server or the cache returned", kind.Kind, KeyOf(owner))
+	}
+	ref := *metav1.NewControllerRef(owner, kind)
+	all := slices.Clone(obj.GetOwnerReferences())
+	at := -1
+	for i, other := range all {
+		if other.UID == ref.UID {
+			at = i
+		} else if other.Controller != nil && *other.Controller {
+			return fmt.Errorf("client: %s is controlled by %s %s already, and cannot be by %s %s", KeyOf(obj), other.Kind, other.Name, kind.Kind, owner.GetName())
+		}
+	}
+	if at >= 0 {
+		all[at] = ref
+	} else {
+		all = append(all, ref)
+	}
+	obj.SetOwnerReferences(all)
+	return nil
+}
+
+// KeyOf returns the namespace and the name of an object.
+func KeyOf(obj metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}

@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+const (
+	// tries is how often Modify and CreateOrUpdate try, and firstPause how long they wait after
+	// the first conflict; each further pause is twice as long.
+	tries      = 6
+	firstPause = 10 * time.Millisecond
+)
+
+// Modify reads an object, lets change modify it, and writes it back. If another writer was
+// faster, the server refuses with a conflict, and Modify does all of it again on the newer
+// object, six times at most: so change may be called several times, and must depend on the object
+// that it gets alone. An object that change leaves as it is, is not written. An error of change ends
+// Modify.
+func (c *Client[T]) Modify(ctx context.Context, key types.NamespacedName, change func(obj T) error) (T, error) {
+	obj, _, err := c.try(ctx, func() (T, Outcome, error) {
+		obj, err := c.whole().Get(ctx, key)
+		if err != nil {
+			return obj, Unchanged, err
+		}
+		return c.changed(ctx, obj, change)
+	})
+	return obj, err
+}
+
+// Outcome says what CreateOrUpdate did.
+type Outcome string
+
+// What CreateOrUpdate does.
+const (
+	Unchanged Outcome = "unchanged"
+	Created   Outcome = "created"
+	Updated   Outcome = "updated"
+)
+
+// CreateOrUpdate makes an object be as change wants it. Have is the object as the cache has it, or the
+// zero value if there is none; it is not modified. What change gets is a copy of it, or an object
+// that has only the namespace and the name of key. If the cache was behind, the server refuses, and all of it is
+// done again on the object that the server has, as in [Client.Modify].
+//
+// Change sets what it wants and leaves the rest, which others may have set. To own fields without reading
+// them first, use [Client.Apply].
+func (c *Client[T]) CreateOrUpdate(ctx context.Context, key types.NamespacedName, have T, change func(obj T) error) (T, Outcome, error) {
+	cached := !object.IsNil(have)
+	return c.try(ctx, func() (T, Outcome, error) {
+		obj := have
+		if cached {
+			cached = false // another attempt reads
+			copied, ok := have.DeepCopyObject().(T)
+			if !ok {
+				return have, Unchanged, fmt.Errorf("client: the DeepCopyObject of %T returns another type", have)
+			}
+			return c.changed(ctx, copied, change)
+		}
+		obj, err := c.whole().Get(ctx, key)
+		if !apierrors.IsNotFound(err) {
+			if err != nil {
+				return obj, Unchanged, err
+			}
+			return c.changed(ctx, obj, change)
+		}
+		obj = c.named(key)
+		if err := change(obj); err != nil {
+			return obj, Unchanged, err
+		}
+		if object.KeyOf(obj) != key {
+			return obj, Unchanged, fmt.Errorf("client: change has renamed %s to %s", key, object.KeyOf(obj))
+		}
+		made, err := c.Create(ctx, obj)
+		return made, Created, err
+	})
+}
+
+// changed writes obj if change does change it.
+func (c *Client[T]) changed(ctx context.Context, obj T, change func(T) error) (T, Outcome, error) {
+	before := obj.DeepCopyObject()
+	key := object.KeyOf(obj)
+	if err := change(obj); err != nil {
+		return obj, Unchanged, err
+	}
+	if object.KeyOf(obj) != key {
+		return obj, Unchanged, fmt.Errorf("client: change has renamed %s to %s", key, object.KeyOf(obj))
+	}
+	if equality.Semantic.DeepEqual(before, obj) {
+		return obj, Unchanged, nil
+	}
+	written, err := c.Update(ctx, obj)
+	return written, Updated, err
+}
+
+// try calls once again after conflicts, and after another writer was faster to create or to delete the object.
+func (c *Client[T]) try(ctx context.Context, once func() (T, Outcome, error)) (T, Outcome, error) {
+	for attempt := 1; ; attempt++ {
+		obj, outcome, err := once()
+		lost := apierrors.IsConflict(err) || outcome == Created && apierrors.IsAlreadyExists(err) || outcome == Updated && apierrors.IsNotFound(err)
+		if err == nil || !lost || attempt == tries {
+			return obj, outcome, err
+		}
+		// Writers that collide would collide again if they all waited equally long.
+		pause := firstPause << (attempt - 1)
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+			return obj, outcome, errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+// whole is the client of the objects themselves.
+func (c *Client[T]) whole() *Client[T] {
+	if c.opts.Subresource != "status" {
+		return c
+	}
+	whole := *c
+	whole.opts.Subresource = ""
+	return &whole
+}
+
+// named returns an object that has only its key and its kind.
+func (c *Client[T]) named(key types.NamespacedName) T {
+	obj := reflect.New(c.elem).Interface().(T)
+	obj.GetObjectKind().SetGroupVersionKind(c.kind)
+	obj.SetNamespace(key.Namespace)
+	obj.SetName(key.Name)
+	return obj
+}

@@ -1,0 +1,196 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// call is what is asked of the server.
+type call struct {
+	verb        string
+	list        bool
+	key         types.NamespacedName
+	query       url.Values
+	contentType string
+	body        []byte
+}
+
+// answer is what the server has said.
+type answer struct {
+	contentType string
+	body        []byte
+}
+
+const (
+	mimeJSON     = "application/json"
+	mimeProtobuf = "application/vnd.kubernetes.protobuf"
+
+	// attempts is how often a request is sent that the server, with Retry-After, asks to
+	// send again; client-go has the same number.
+	attempts = 11
+	// maxWait is how long such a pause may be; the deadline of the request usually ends it.
+	maxWait = 5 * time.Minute
+	// maxError is how much is read of an answer that is an error.
+	maxError = 64 << 10
+)
+
+// do sends a request, again if the server asks for it, and returns the body of a success.
+func (c *Client[T]) do(ctx context.Context, call call) (answer, error) {
+	if call.verb != http.MethodPost && !call.list && call.key.Name == "" {
+		return answer{}, fmt.Errorf("client: the name of the object is empty (%s %s)", call.verb, c.resource.Resource)
+	}
+	target, err := c.url(call)
+	if err != nil {
+		return answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		if c.limiter != nil {
+			if err := c.limiter.Wait(ctx); err != nil {
+				return answer{}, fmt.Errorf("client: waiting for the rate limit: %w", err)
+			}
+		}
+		got, again, err := c.once(ctx, call, target)
+		if err == nil || again < 0 || attempt == attempts {
+			return got, err
+		}
+		select {
+		case <-time.After(min(again, maxWait)):
+		case <-ctx.Done():
+			return answer{}, fmt.Errorf("%w (%w before it was sent again)", err, context.Cause(ctx))
+		}
+	}
+}
+
+// once sends a request. With an error, again is after what time to send it once more; below 0: not.
+func (c *Client[T]) once(ctx context.Context, call call, target string) (got answer, again time.Duration, err error) {
+	var body io.Reader
+	if call.body != nil {
+		body = bytes.NewReader(call.body) // a type that net/http can rewind
+	}
+	req, err := http.NewRequestWithContext(ctx, call.verb, target, body)
+	if err != nil {
+		return got, -1, fmt.Errorf("client: %w", err)
+	}
+	req.Header.Set("Accept", c.accept(call.list))
+	if call.contentType != "" {
+		req.Header.Set("Content-Type", call.contentType)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		// A read may be sent again if the connection broke: one that was idle may have been
+		// closed by the server. A write may have taken effect.
+		if call.verb == http.MethodGet && (utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)) {
+			return got, time.Second, err
+		}
+		return got, -1, err
+	}
+	defer func() {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError)) // so that the connection can be used again
+		_ = resp.Body.Close()
+	}()
+	c.warnings(ctx, resp.Header)
+	got.contentType = resp.Header.Get("Content-Type")
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return got, retryAfter(resp), c.failure(resp, call)
+	}
+	buf := bytes.NewBuffer(make([]byte, 0, max(512, min(resp.ContentLength+1, maxError))))
+	if _, err = buf.ReadFrom(resp.Body); err != nil {
+		return got, -1, fmt.Errorf("client: reading the answer: %w", err)
+	}
+	got.body = buf.Bytes()
+	return got, -1, nil
+}
+
+// retryAfter returns after what time the server wants the request again, or -1. It is
+// asked of 429 and 5xx only, as in client-go.
+func retryAfter(resp *http.Response) time.Duration {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
+		return -1
+	}
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return -1
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// failure returns the error of an answer that is none of success.
+func (c *Client[T]) failure(resp *http.Response, call call) error {
+	if to := resp.Header.Get("Location"); resp.StatusCode < 400 {
+		return fmt.Errorf("client: the server answers %s, to %q: a redirect to another server is not followed, as it would get the credentials", resp.Status, to)
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
+	status := &metav1.Status{}
+	got := answer{resp.Header.Get("Content-Type"), text}
+	if err := decodeInto(got, status, "Status"); err == nil && status.Kind == "Status" && status.Status != metav1.StatusSuccess {
+		return apierrors.FromObject(status)
+	}
+	return apierrors.NewGenericServerResponse(resp.StatusCode, call.verb, c.resource.GroupResource(), call.key.Name, string(text), max(0, int(retryAfter(resp).Seconds())), true)
+}
+
+// listQuery turns the options of a list into a query.
+func listQuery(opts *metav1.ListOptions) (url.Values, error) {
+	if opts.Watch {
+		return nil, errors.New("Watch is set; a reflector watches") //nolint:staticcheck // the name of the field
+	}
+	return queryparams.Convert(opts)
+}
+
+// limiterOf returns the rate limiter of a configuration, with the defaults of client-go. A
+// negative QPS means none.
+func limiterOf(cfg *rest.Config) flowcontrol.RateLimiter {
+	qps, burst := cfg.QPS, cfg.Burst
+	switch {
+	case cfg.RateLimiter != nil:
+		return cfg.RateLimiter
+	case qps < 0:
+		return nil
+	case qps == 0:
+		qps = rest.DefaultQPS
+	}
+	if burst == 0 {
+		burst = rest.DefaultBurst
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(qps, burst)
+}
+
+// warningsOf returns what passes on the warnings of the server, such as that of an API
+// version that will be removed: to the handlers of the configuration, or as client-go does by
+// default, to the log.
+func warningsOf(cfg *rest.Config) func(context.Context, http.Header) {
+	handle := func(_ context.Context, code int, agent, text string) {
+		rest.WarningLogger{}.HandleWarningHeader(code, agent, text)
+	}
+	if h := cfg.WarningHandler; h != nil {
+		handle = func(_ context.Context, code int, agent, text string) { h.HandleWarningHeader(code, agent, text) }
+	}
+	if h := cfg.WarningHandlerWithContext; h != nil {
+		handle = h.HandleWarningHeaderWithContext
+	}
+	return func(ctx context.Context, header http.Header) {
+		if len(header["Warning"]) == 0 {
+			return
+		}
+		warnings, _ := utilnet.ParseWarningHeaders(header["Warning"])
+		for _, w := range warnings {
+			handle(ctx, w.Code, w.Agent, w.Text)
+		}
+	}
+}
