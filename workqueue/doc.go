@@ -65,8 +65,8 @@
 //
 // # Reading order
 //
-// The way of a key is queue.go (Add, Get, Done, and the entry of an item), waiters.go (workers
-// that wait) and order.go (which item is next). Then delaying.go and park.go (what comes later),
+// The way of a key is queue.go (Add, Get, Done, and the entry of an item) and order.go (which
+// item is next). Then delaying.go and park.go (what comes later),
 // ratelimiting.go and failures.go (how much later), shutdown.go. On top: process.go, result.go,
 // failurelog.go; and what shows it: observe.go, inspect.go.
 package workqueue

@@ -80,7 +80,7 @@ type Queue[T comparable] struct {
 	peak     int             // the most entries since the map was made
 	order    order[T]        // the queued entries
 	running  entryList[T]    // the one handed out first comes first
-	waiters  waiters         // workers that found nothing queued
+	wake     chan struct{}   // has a token while something is queued; see waitLocked
 	later    later[T]        // what is delayed or parked; nothing in a plain queue
 	shutDown bool
 	drain    *drain // shared by the callers of ShutDownWithDrain, nil without one
@@ -162,6 +162,7 @@ func (q *Queue[T]) init(opts Options[T]) {
 	q.timed = opts.Times || opts.Observe != nil || len(opts.MaxWait) > 1
 	q.order = newOrder[T](opts.MaxWait, opts.Group != nil)
 	q.later.armed = never
+	q.wake = make(chan struct{}, 1)
 }
 
 // now is the current time in a queue that keeps times, else 0: reading the clock costs as
@@ -177,12 +178,39 @@ func (q *Queue[T]) now() int64 {
 // clock is the current time.
 func (q *Queue[T]) clock() int64 { return int64(time.Since(q.start)) }
 
-// unlock releases the mutex, and wakes a worker if something is queued. Each operation
-// that may queue something ends with it.
+// unlock releases the mutex, and wakes a worker if something is queued, or if the queue is
+// shut down. Each operation that may queue something ends with it.
 func (q *Queue[T]) unlock() {
-	w := q.waiters.next(q.order.n)
+	wake := q.order.n > 0 || q.shutDown
 	q.mu.Unlock()
-	w.wake()
+	if wake {
+		select {
+		case q.wake <- struct{}{}:
+		default: // a token is there
+		}
+	}
+}
+
+// waitLocked releases the mutex while it waits. It returns true when an entry is queued,
+// false when ctx is done, or when nothing is queued and the queue is shut down.
+//
+// All workers wait for the one token that the channel has room for. It does not hand them an
+// item: the goroutine that takes the mutex next may take the item, and then the worker waits
+// again. A worker that was woken puts the token back by its unlock if items are left. So a
+// burst of adds wakes one worker after the other, and not all of them at once, for what the
+// first ones will have done by then.
+func (q *Queue[T]) waitLocked(ctx context.Context) bool {
+	for q.order.n == 0 && !q.shutDown {
+		q.unlock()
+		select {
+		case <-q.wake:
+			q.mu.Lock()
+		case <-ctx.Done():
+			q.mu.Lock()
+			return false
+		}
+	}
+	return q.order.n > 0
 }
 
 // mustCompare panics if item cannot be compared, as its dynamic type decides if T is an

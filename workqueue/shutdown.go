@@ -30,14 +30,14 @@ func (d *drain) end() {
 // wait of any [Queue.ShutDownWithDrain].
 func (q *Queue[T]) ShutDown() {
 	q.mu.Lock()
-	c := q.closeLocked()
+	cancels := q.closeLocked()
 	d := q.drain
 	if d != nil {
 		d.err = ErrDrainEnded
 		q.drain = nil
 	}
 	q.unlock()
-	c.finish()
+	cancelAll(cancels)
 	d.end()
 }
 
@@ -51,7 +51,7 @@ func (q *Queue[T]) ShutDown() {
 // queue is shut down. Any number of callers may wait.
 func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()
-	c := q.closeLocked()
+	cancels := q.closeLocked()
 	if q.drain == nil {
 		q.drain = &drain{done: make(chan struct{})}
 	}
@@ -59,7 +59,7 @@ func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
 	// In a queue that is empty already no Done will come that ends the drain.
 	drained := q.drainedLocked()
 	q.unlock()
-	c.finish()
+	cancelAll(cancels)
 	drained.end()
 	// If ctx is done as well, the result of the drain is worth more.
 	select {
@@ -82,32 +82,19 @@ func (q *Queue[T]) ShuttingDown() bool {
 	return q.shutDown
 }
 
-// closing is what remains to do, without the mutex, once a queue was shut down.
-type closing struct {
-	woken   []waiter
-	cancels []func() // of the conditions of the parks
-}
-
-// finish wakes the waiters and cancels the conditions, which is user code.
-func (c *closing) finish() {
-	for _, w := range c.woken {
-		w.wake()
-	}
-	cancelAll(c.cancels)
-}
-
 // close shuts the queue down like ShutDown, but leaves a drain to dropAll, which follows.
 func (q *Queue[T]) close() {
 	q.mu.Lock()
-	c := q.closeLocked()
+	cancels := q.closeLocked()
 	q.unlock()
-	c.finish()
+	cancelAll(cancels)
 }
 
-// closeLocked marks the queue as shut down and drops what is delayed or parked.
-func (q *Queue[T]) closeLocked() (c closing) {
+// closeLocked marks the queue as shut down and drops what is delayed or parked. It returns what
+// cancels the conditions of the parks.
+func (q *Queue[T]) closeLocked() (cancels []func()) {
 	if q.shutDown {
-		return c
+		return nil
 	}
 	q.shutDown = true
 	// If release has begun already, it will find nothing to do.
@@ -116,14 +103,11 @@ func (q *Queue[T]) closeLocked() (c closing) {
 	}
 	for _, d := range q.later.deadlines {
 		if cancel := q.dropLaterLocked(d.entry); cancel != nil {
-			c.cancels = append(c.cancels, cancel)
+			cancels = append(cancels, cancel)
 		}
 	}
 	q.later.deadlines = nil
-	// Every waiter is woken, not one after the other: there may be no item whose
-	// Get would signal the next.
-	c.woken = q.waiters.all()
-	return c
+	return cancels
 }
 
 // dropLaterLocked drops the request of a delayed or parked entry because of a shutdown,
