@@ -22,6 +22,7 @@ func steady(ctx context.Context) map[string]func() {
 	all := workqueue.New(workqueue.Options[key]{
 		MaxWait: []time.Duration{0, time.Minute},
 	})
+	grouped := workqueue.New(workqueue.Options[key]{MaxWait: []time.Duration{0, time.Minute}, Group: func(k key) string { return k.Namespace }})
 	pointers := workqueue.New(workqueue.Options[*key]{})
 	batch := []key{{"a", "b"}, {"c", "d"}, {"a", "c"}}
 	batches := workqueue.New(workqueue.Options[key]{})
@@ -54,6 +55,15 @@ func steady(ctx context.Context) map[string]func() {
 			all.Add(k)
 			item, _ := all.Get(ctx)
 			all.Done(item)
+		},
+		"groups": func() {
+			addAll(grouped, batch)
+			grouped.PriorityClass(1).Add(k)
+			grouped.Add(k)
+			for range 4 {
+				item, _ := grouped.Get(ctx)
+				grouped.Done(item)
+			}
 		},
 		"pointers": func() {
 			pointers.Add(&batch[0])

@@ -1,9 +1,6 @@
 package workqueue
 
-import (
-	"container/list"
-	"time"
-)
+import "time"
 
 // order decides which queued entry is handed out next: rotation selects the
 // priority class, and the class the entry.
@@ -27,11 +24,7 @@ type class[T comparable] struct {
 	entryList[T]
 	n       int // entries in it
 	maxWait int64
-
-	// Only in queues with groups: the groups with queued entries, by name and, as elements of
-	// a list, in the order of their turns.
-	groups map[string]*list.Element // of *group
-	turns  list.List
+	turns   turns[T] // only in queues with groups
 }
 
 // maxClasses is as many classes as an entry can tell apart.
@@ -71,7 +64,7 @@ func (o *order[T]) push(e *entry[T], now int64) {
 	c.n++
 	o.n++
 	if o.grouped {
-		c.joinGroup(e)
+		c.turns.join(e.member)
 	}
 }
 
@@ -82,9 +75,8 @@ func (o *order[T]) pop(now int64) *entry[T] {
 		c = nextClass(&o.rotation, o.classes, now)
 	}
 	e := c.first
-	if turn := c.turns.Front(); turn != nil {
-		e = turn.Value.(*group[T]).entries.Front().Value.(*entry[T])
-		c.turns.MoveToBack(turn)
+	if next := c.turns.take(); next != nil {
+		e = next
 	}
 	o.remove(e)
 	return e
@@ -95,7 +87,7 @@ func (o *order[T]) remove(e *entry[T]) {
 	c := &o.classes[e.class]
 	c.entryList.remove(e)
 	if o.grouped {
-		c.leaveGroup(e)
+		c.turns.leave(e.member)
 	}
 	e.states &^= queued
 	c.n--
@@ -180,16 +172,32 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 	return nil
 }
 
-// group is the entries of one class that belong to one fair group.
-type group[T comparable] struct{ entries list.List } // of *entry[T], in order of arrival
+// group is the entries of one class that belong to one fair group, in order of arrival.
+type group[T comparable] struct {
+	name        string
+	first, last *member[T]
+	next, prev  *group[T] // in the order of turns; next also links those that are free
+}
 
 // member is the place of an entry in its group. Only queues with groups have them.
 //
 // A queued entry is in two lists at once: that of its class, in the order in which they were
 // queued, shows whether something is overdue; that of its group says what comes next.
-type member struct {
-	name  string        // as the user's function gave it when the request was made
-	place *list.Element // nil unless the entry is queued
+type member[T comparable] struct {
+	name       string // of the group, as the user's function gave it when the request was made
+	entry      *entry[T]
+	next, prev *member[T]
+}
+
+// turns is the groups of a class that have queued entries, the one whose turn is next first.
+// Groups without entries are kept to be used again: a namespace whose only key comes and goes
+// allocates nothing.
+type turns[T comparable] struct {
+	groups      map[string]*group[T] // by name
+	first, last *group[T]
+	free        *group[T]
+	nFree       int
+	peak        int // the most groups since the map was made
 }
 
 // setGroup notes the group of a request that e is going to be.
@@ -198,37 +206,100 @@ func (o *order[T]) setGroup(e *entry[T], name string) {
 		return
 	}
 	if e.member == nil {
-		e.member = new(member)
+		e.member = new(member[T])
 	}
-	e.member.name = name
+	e.member.name, e.member.entry = name, e
 }
 
-// joinGroup puts a queued entry at the end of its group. A group that gets its first entry
-// takes its turn after all the others.
-func (c *class[T]) joinGroup(e *entry[T]) {
-	turn := c.groups[e.member.name]
-	if turn == nil {
-		if c.groups == nil {
-			c.groups = make(map[string]*list.Element)
+// take returns the entry whose turn it is, which stays where it is, and moves its group to the
+// end. Nil if there is none.
+func (t *turns[T]) take() *entry[T] {
+	g := t.first
+	if g == nil {
+		return nil
+	}
+	t.unlink(g)
+	t.link(g)
+	return g.first.entry
+}
+
+// join puts a queued entry at the end of its group. A group that gets its first entry takes
+// its turn after all the others.
+func (t *turns[T]) join(m *member[T]) {
+	g := t.groups[m.name]
+	if g == nil {
+		if g = t.free; g == nil {
+			g = new(group[T])
+		} else {
+			t.free, g.next = g.next, nil
+			t.nFree--
 		}
-		turn = c.turns.PushBack(new(group[T]))
-		c.groups[e.member.name] = turn
+		if t.groups == nil {
+			t.groups = make(map[string]*group[T])
+		}
+		g.name, t.groups[m.name] = m.name, g
+		t.peak = max(t.peak, len(t.groups))
+		t.link(g)
 	}
-	e.member.place = turn.Value.(*group[T]).entries.PushBack(e)
+	m.prev = g.last
+	if g.last == nil {
+		g.first = m
+	} else {
+		g.last.next = m
+	}
+	g.last = m
 }
 
-// leaveGroup takes an entry out of its group. A group without entries has no turn.
-func (c *class[T]) leaveGroup(e *entry[T]) {
-	turn := c.groups[e.member.name]
-	g := turn.Value.(*group[T])
-	g.entries.Remove(e.member.place)
-	e.member.place = nil
-	if g.entries.Len() > 0 {
+// leave takes an entry out of its group. A group without entries has no turn.
+func (t *turns[T]) leave(m *member[T]) {
+	g := t.groups[m.name]
+	if m.prev == nil {
+		g.first = m.next
+	} else {
+		m.prev.next = m.next
+	}
+	if m.next == nil {
+		g.last = m.prev
+	} else {
+		m.next.prev = m.prev
+	}
+	m.next, m.prev = nil, nil
+	if g.first != nil {
 		return
 	}
-	c.turns.Remove(turn)
-	delete(c.groups, e.member.name)
-	if len(c.groups) == 0 {
-		c.groups = nil // a Go map never shrinks
+	t.unlink(g)
+	delete(t.groups, g.name)
+	if t.nFree < keptEntries {
+		g.name, g.next, t.free = "", t.free, g
+		t.nFree++
 	}
+	if len(t.groups) == 0 && t.peak > keptEntries { // a Go map never shrinks
+		*t = turns[T]{}
+	}
+}
+
+// link puts a group at the end of the turns.
+func (t *turns[T]) link(g *group[T]) {
+	g.prev = t.last
+	if t.last == nil {
+		t.first = g
+	} else {
+		t.last.next = g
+	}
+	t.last = g
+}
+
+// unlink takes a group out of the turns.
+func (t *turns[T]) unlink(g *group[T]) {
+	if g.prev == nil {
+		t.first = g.next
+	} else {
+		g.prev.next = g.next
+	}
+	if g.next == nil {
+		t.last = g.prev
+	} else {
+		g.next.prev = g.prev
+	}
+	g.next, g.prev = nil, nil
 }

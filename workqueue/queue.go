@@ -119,8 +119,8 @@ type counters struct {
 type entry[T comparable] struct {
 	item T
 
-	next, prev *entry[T] // in the list of its class or of what is running
-	member     *member   // of its group, in queues with groups
+	next, prev *entry[T]  // in the list of its class or of what is running
+	member     *member[T] // of its group, in queues with groups
 
 	requestedAt int64 // when the pending request was made, else the last one
 	since       int64 // when it was queued or handed out, whichever it is now
@@ -470,7 +470,7 @@ func (q *Queue[T]) discardLocked(e *entry[T]) {
 	if q.nFree < keptEntries {
 		m := e.member
 		if m != nil {
-			*m = member{}
+			*m = member[T]{}
 		}
 		*e = entry[T]{next: q.free, member: m}
 		q.free = e
