@@ -58,7 +58,6 @@ const (
 func (c *Client[T]) CreateOrUpdate(ctx context.Context, key types.NamespacedName, have T, change func(obj T) error) (T, Outcome, error) {
 	cached := !object.IsNil(have)
 	return c.try(ctx, func() (T, Outcome, error) {
-		obj := have
 		if cached {
 			cached = false // another attempt reads
 			copied, ok := have.DeepCopyObject().(T)
