@@ -42,6 +42,10 @@ type FactoryOptions struct {
 	// TweakListOptions, if set, modifies the options of each list and watch, for
 	// example to add a selector. It may be called from several goroutines.
 	TweakListOptions func(*metav1.ListOptions)
+	// MaxObjectSize, MaxObjects and MaxBytes bound what is read; see
+	// [reflector.ResourceOptions].
+	MaxObjectSize, MaxObjects int
+	MaxBytes                  int64
 	// Reflector configures how all of the informers list and watch.
 	Reflector reflector.Options
 	// Logger gets what goes wrong in all informers. The default is slog.Default()

@@ -58,6 +58,33 @@ func TestNamespacesOfAFactoryComeAndGo(t *testing.T) {
 	require.ErrorContains(t, whole.AddNamespace("a"), "ByNamespace")
 }
 
+func TestTheBoundsOfAFactoryAndOfForApply(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		factory FactoryOptions
+		own     ForOptions[*pod]
+		want    string
+	}{
+		"object, factory":     {FactoryOptions{MaxObjectSize: 10}, ForOptions[*pod]{}, "more than 10 bytes"},
+		"object, own":         {FactoryOptions{MaxObjectSize: 1 << 20}, ForOptions[*pod]{MaxObjectSize: 10}, "more than 10 bytes"},
+		"collection, factory": {FactoryOptions{MaxObjects: 1}, ForOptions[*pod]{}, "more than 1 objects"},
+		"bytes, own":          {FactoryOptions{}, ForOptions[*pod]{MaxBytes: 20}, "more than 20 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFactory(t, c.factory, func(t *testing.T, s *informertest.Server, fac *Factory) {
+				createPod(t, s, "default", "a")
+				createPod(t, s, "default", "b")
+				pods, err := For(fac, c.own)
+				require.NoError(t, err)
+				fac.Start(t.Context())
+				time.Sleep(time.Second)
+				assert.False(t, pods.HasSynced())
+				require.ErrorContains(t, pods.Health().Sources[0].Reflector.LastError, c.want)
+			})
+		})
+	}
+}
+
 func TestFactoryHasDefaultsForItsInformers(t *testing.T) {
 	t.Parallel()
 	var selectors []string

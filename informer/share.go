@@ -54,6 +54,10 @@ type ForOptions[T Object] struct {
 	Logger         *slog.Logger
 	Metrics        MetricsProvider
 	Reflector      reflector.Options
+	// MaxObjectSize, MaxObjects and MaxBytes bound what is read; see
+	// [reflector.ResourceOptions]. They belong to the informer as well.
+	MaxObjectSize, MaxObjects int
+	MaxBytes                  int64
 	// Variant, if set, names a combination of Transform and Indexer: calls of the
 	// same Variant share an informer, and are taken to give the same ones.
 	Variant string
@@ -317,6 +321,9 @@ func (b builder[T]) source(namespace string) (reflector.ListerWatcher[T], error)
 		cfg: b.f.cfg, discovery: b.f.discovery, gvk: b.opts.Kind, gvr: b.opts.Resource, tweak: b.f.opts.TweakListOptions,
 		opts: reflector.ResourceOptions{
 			Namespace: namespace, LabelSelector: b.opts.LabelSelector, FieldSelector: b.opts.FieldSelector,
+			MaxObjectSize: cmp.Or(b.opts.MaxObjectSize, b.f.opts.MaxObjectSize),
+			MaxObjects:    cmp.Or(b.opts.MaxObjects, b.f.opts.MaxObjects),
+			MaxBytes:      cmp.Or(b.opts.MaxBytes, b.f.opts.MaxBytes),
 		},
 	}, nil
 }

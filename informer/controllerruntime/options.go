@@ -26,6 +26,10 @@ type Options struct {
 	// Reflector configures how all collections are listed and watched, for example with
 	// a Monitor that audits them; see package informer/audit.
 	Reflector reflector.Options
+	// MaxObjectSize, MaxObjects and MaxBytes bound each collection that is read; see
+	// [reflector.ResourceOptions].
+	MaxObjectSize, MaxObjects int
+	MaxBytes                  int64
 	// Logger gets what goes wrong. The default is the logger of controller-runtime,
 	// under the name "cache".
 	Logger *slog.Logger

@@ -26,6 +26,9 @@ func (c *Cache) newPart(k *kind, resource schema.GroupVersionResource, namespace
 		FieldSelector: fieldString(config.FieldSelector),
 		Encoding:      c.encoding,
 		Type:          k.typ,
+		MaxObjectSize: c.own.MaxObjectSize,
+		MaxObjects:    c.own.MaxObjects,
+		MaxBytes:      c.own.MaxBytes,
 	}
 	if k.namespaced {
 		ropts.Namespace = cmp.Or(namespace, onlyNamespace(config.FieldSelector))

@@ -259,9 +259,11 @@ func (o *outline) scan(b []byte) (int, bool) {
 			o.start, o.cut = len(o.kept), false
 		case o.inString:
 			o.cut = o.cut || len(o.kept)-o.start > 2*maxForeign
+		case c <= ' ':
+			continue
 		case c == '{' || c == '[':
 			if o.depth++; o.depth == 2 {
-				o.metadata = c == '{' && bytes.HasSuffix(bytes.TrimSpace(o.kept), []byte(`"metadata":`))
+				o.metadata = c == '{' && bytes.HasSuffix(o.kept, []byte(`"metadata":`))
 			}
 		case c == '}' || c == ']':
 			o.depth--

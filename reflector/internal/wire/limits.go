@@ -93,14 +93,25 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	b.got += int64(n)
 	b.counts.bytes += int64(n)
 	switch {
-	case err != nil:
 	case b.counts.bytes > b.limits.bytes:
-		err = fmt.Errorf("the collection has more than %d bytes; ResourceOptions.MaxBytes sets the limit", b.limits.bytes)
-	case b.paced && b.waited > patience+time.Duration(b.got)*(time.Second/minRate):
+		err = b.tooMuch()
+	case err == nil && b.paced && b.waited > patience+time.Duration(b.got)*(time.Second/minRate):
 		err = fmt.Errorf("the list comes too slowly: %d bytes in %s", b.got, b.waited.Round(time.Second))
 	}
 	return n, err
 }
 
-// unbounded lifts the limits: what follows are the events of a watch.
-func (b *limitedBody) unbounded() { b.limits = nil }
+// tooMuch is the error for more bytes.
+func (b *limitedBody) tooMuch() error {
+	return fmt.Errorf("the collection has more than %d bytes; ResourceOptions.MaxBytes sets the limit", b.limits.bytes)
+}
+
+// unbounded lifts the limits: what follows are the events of a watch. The error is that of the
+// last bytes before.
+func (b *limitedBody) unbounded() error {
+	if b.counts.bytes > b.limits.bytes {
+		return b.tooMuch()
+	}
+	b.limits = nil
+	return nil
+}

@@ -128,6 +128,49 @@ func TestTheIdentityOfAnObjectThatIsTooLargeIsFound(t *testing.T) {
 	require.Empty(t, identifyJSON(it.raw).failed(0, it.err).Key.Name)
 }
 
+// FuzzJSONValue compares with encoding/json where a value ends, and with the whole object what
+// identifies one that is skipped.
+func FuzzJSONValue(f *testing.F) {
+	for _, text := range append(dynamicTexts, oddTexts...) {
+		f.Add([]byte(text), uint8(len(text)))
+	}
+	f.Add([]byte(`{ "metadata" : { "name" : "a\"\\" , "labels":{"name":"b"},"uid":"u"},"x":[{"metadata":{"uid":"v"}}]}`), uint8(3))
+	f.Fuzz(func(t *testing.T, raw []byte, chunk uint8) {
+		if !json.Valid(raw) {
+			return
+		}
+		body := func() io.Reader {
+			return &slow{bytes.NewReader(append(bytes.Clone(raw), `,"next"`...)), int(chunk) + 1}
+		}
+		next := func(r *jsonReader) {
+			c, err := r.delim(',', ',')
+			require.NoError(t, err)
+			require.Equal(t, byte(','), c)
+			v, _, err := r.value()
+			require.NoError(t, err)
+			require.Equal(t, `"next"`, string(v))
+		}
+		r := newJSONReader(body(), 16, len(raw))
+		v, bad, err := r.value()
+		require.NoError(t, err)
+		if bad == nil {
+			require.Equal(t, string(bytes.Trim(raw, " \n\r\t")), string(v))
+		}
+		next(r)
+		if whole := bytes.TrimLeft(raw, " \n\r\t"); whole[0] == '{' && len(raw) < maxForeign {
+			r = newJSONReader(body(), 16, 1)
+			v, bad, err = r.value()
+			require.NoError(t, err)
+			require.Error(t, bad)
+			next(r)
+			if want := identifyJSON(whole); want.certain {
+				got := identifyJSON(v)
+				require.Equal(t, want, got)
+			}
+		}
+	})
+}
+
 // slow reads some bytes at a time.
 type slow struct {
 	io.Reader

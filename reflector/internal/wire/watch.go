@@ -142,7 +142,9 @@ func (s *Stream[T]) check(ev *Event[T]) error {
 	}
 	// From here on single objects are checked, and the kind that was learned is what
 	// they must be.
-	s.limited.unbounded()
+	if err := s.limited.unbounded(); err != nil {
+		return err
+	}
 	s.limited = nil
 	s.decoder.codec.newest.Store(&listKinds{s.kinds.kind + "List", s.kinds.kind})
 	return nil
