@@ -335,11 +335,11 @@ func CutError(err error) error {
 
 // identifier returns a name, UID or resourceVersion of an object that cannot be
 // decoded, or "" for what is too long to be one: half a name is another name.
-func identifier[B ~string | ~[]byte](b B) string {
-	if len(b) > maxForeign {
+func identifier[S ~string](s S) S {
+	if len(s) > maxForeign {
 		return ""
 	}
-	return string(b)
+	return s
 }
 
 // CheckVersion refuses what is too long to be a resourceVersion, which is kept.

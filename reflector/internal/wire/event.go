@@ -196,8 +196,8 @@ type identity struct {
 // failed is the error for the object, which cannot be used.
 func (id identity) failed(position int, cause error) *ObjectError {
 	return &ObjectError{
-		Key: types.NamespacedName{Namespace: identifier(id.namespace), Name: identifier(id.name)},
-		UID: types.UID(identifier(id.uid)), ResourceVersion: identifier(id.rv), Position: position, Err: cause,
+		Key: types.NamespacedName{Namespace: identifier(string(id.namespace)), Name: identifier(string(id.name))},
+		UID: identifier(types.UID(id.uid)), ResourceVersion: identifier(string(id.rv)), Position: position, Err: cause,
 	}
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,7 @@ type jsonReader struct {
 	size  int   // of buf, if no large value is in it
 	past  int64 // bytes in front of buf
 	limit int   // bytes of one value
+	name  []byte
 }
 
 const (
@@ -279,10 +281,10 @@ func (o *outline) scan(b []byte) (int, bool) {
 	return len(b), false
 }
 
-// fields reads an object and calls fn with the name of each of its fields, whose value fn
-// reads. A name that comes twice is up to fn, and so is the end of the reading: more says
-// whether to go on. What calls it has read the opening bracket.
-func (r *jsonReader) fields(fn func(name string) (more bool, err error)) error {
+// fields reads an object, behind its bracket, and calls fn with the name of each of its fields,
+// whose value fn reads, and which says whether to read on. The name is valid until then. A name
+// that comes twice is up to fn.
+func (r *jsonReader) fields(fn func(name []byte) (more bool, err error)) error {
 	if c, err := r.peek(); err == nil && c == '}' {
 		r.at++
 		return nil
@@ -299,28 +301,24 @@ func (r *jsonReader) fields(fn func(name string) (more bool, err error)) error {
 }
 
 // field reads one field of an object.
-func (r *jsonReader) field(fn func(name string) (more bool, err error)) (more bool, err error) {
+func (r *jsonReader) field(fn func(name []byte) (more bool, err error)) (more bool, err error) {
 	if c, err := r.peek(); err != nil || c != '"' {
-		if err == nil {
-			err = r.invalid()
-		}
-		return false, err
+		return false, cmp.Or(err, r.invalid())
 	}
 	quoted, bad, err := r.value()
 	if err != nil || bad != nil {
-		return false, errors.Join(bad, err)
+		return false, cmp.Or(err, bad)
 	}
-	// Names may have escapes: "\u006detadata" must not pass for an unknown field while a
-	// decoder takes it for another.
-	name, err := unquote(quoted)
+	// Before the colon, behind which the buffer may be another one. Names may have escapes:
+	// "\u006detadata" must not pass for an unknown field while a decoder takes it for another.
+	r.name, err = appendUnquoted(r.name[:0], quoted)
+	if err == nil {
+		_, err = r.delim(':', ':')
+	}
 	if err != nil {
-		return false, r.invalid()
-	}
-	text := string(name)
-	if _, err := r.delim(':', ':'); err != nil {
 		return false, err
 	}
-	return fn(text)
+	return fn(r.name)
 }
 
 // elements reads an array and calls fn for every element. A null counts as an empty array: Go
@@ -371,7 +369,7 @@ func (a *listAnswer[T]) readJSON(body io.Reader) error {
 	}
 	// No field is required to come first, so what is known is checked in begin and
 	// again in finish.
-	if err := r.fields(func(name string) (bool, error) { return true, a.field(r, name) }); err != nil {
+	if err := r.fields(func(name []byte) (bool, error) { return true, a.field(r, string(name)) }); err != nil {
 		return err
 	}
 	if err := a.finish(); err != nil {
@@ -483,8 +481,8 @@ func (f *jsonFrames) next() (it item, err error) {
 // before it, or else to the end of the frame.
 func (f *jsonFrames) rest(it *item) error {
 	beside := 0
-	return f.fields(func(name string) (more bool, err error) {
-		isType, isObject := name == "type", name == "object"
+	return f.fields(func(name []byte) (more bool, err error) {
+		isType, isObject := string(name) == "type", string(name) == "object"
 		if isType && it.typ != "" || isObject && it.raw != nil {
 			return false, fmt.Errorf("a watch event with two fields %s", name)
 		}

@@ -39,32 +39,41 @@ func (c *codec[T]) newKinds(kind string) *kinds[T] {
 // check finds an object that is not what was asked for, whose event gets an error, and
 // completes the type of one that states none: it is of the kind list, if that is not "". The
 // error is one of the whole collection, at its end, or earlier if there is no doubt.
-func (k *kinds[T]) check(ev *Event[T], position int, list string) error {
-	switch {
-	case ev.Known != nil:
-	case ev.Err == nil && ev.Type != "" && !isNil(ev.Object):
-		if err := k.checkObject(ev.Object, list); err != nil {
-			o := ev.Object
-			ev.Err = &ObjectError{
-				Key: types.NamespacedName{Namespace: identifier(o.GetNamespace()), Name: identifier(o.GetName())},
-				UID: types.UID(identifier(string(o.GetUID()))), ResourceVersion: identifier(o.GetResourceVersion()), Position: position, Err: err,
-			}
-			var none T
-			ev.Object, ev.ResourceVersion = none, identifier(o.GetResourceVersion())
+func (k *kinds[T]) check(ev Event[T], position int, list string) (Event[T], error) {
+	if ev.Err == nil && ev.Known == nil {
+		if isNil(ev.Object) {
+			return ev, nil // a bookmark
 		}
-	case ev.Err == nil:
-		return nil // not an object
+		if err := k.checkObject(ev.Object, list); err != nil {
+			ev = refused(ev, position, err)
+		}
 	}
-	var kind *kindError
-	switch {
-	case ev.Err == nil:
+	if ev.Err == nil {
 		k.good++
-	case errors.As(ev.Err, &kind): // other errors say nothing about the collection
+		return ev, nil
+	}
+	k.bad(ev.Err)
+	return ev, k.verdict(false)
+}
+
+// refused returns the event of an object that was decoded, with an error instead.
+func refused[T Object](ev Event[T], position int, err error) Event[T] {
+	o := ev.Object
+	failed := &ObjectError{
+		Key: types.NamespacedName{Namespace: identifier(o.GetNamespace()), Name: identifier(o.GetName())},
+		UID: identifier(o.GetUID()), ResourceVersion: identifier(o.GetResourceVersion()), Position: position, Err: err,
+	}
+	return Event[T]{Type: ev.Type, ResourceVersion: failed.ResourceVersion, Err: failed}
+}
+
+// bad counts an object of another kind. Other errors say nothing about the collection.
+func (k *kinds[T]) bad(err error) {
+	var kind *kindError
+	if errors.As(err, &kind) {
 		if k.other++; k.first == nil {
 			k.first = kind
 		}
 	}
-	return k.verdict(false)
 }
 
 // verdict returns an error for a collection of another kind. One object of the right kind

@@ -152,7 +152,8 @@ func (a *listAnswer[T]) take(ev Event[T]) error {
 // deliver hands an event over. A collection of another kind would otherwise report each of
 // its objects as unreadable.
 func (a *listAnswer[T]) deliver(ev Event[T], kind string) error {
-	if err := a.kinds.check(&ev, a.taken, kind); err != nil {
+	ev, err := a.kinds.check(ev, a.taken, kind)
+	if err != nil {
 		return err
 	}
 	a.taken++

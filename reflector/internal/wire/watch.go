@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -111,7 +112,7 @@ func (s *Stream[T]) Next() (Event[T], error) {
 	}
 	ev, err := s.event()
 	if err == nil {
-		if err = s.check(&ev); err == nil {
+		if ev, err = s.check(ev); err == nil {
 			return ev, nil
 		}
 	}
@@ -129,25 +130,22 @@ func (s *Stream[T]) Next() (Event[T], error) {
 
 // check checks the kind of an event, and at the end of the initial events that of the
 // collection.
-func (s *Stream[T]) check(ev *Event[T]) error {
-	err := s.kinds.check(ev, s.n-1, "")
+func (s *Stream[T]) check(ev Event[T]) (Event[T], error) {
+	ev, err := s.kinds.check(ev, s.n-1, "")
 	switch {
 	case err != nil || s.limited == nil:
-		return err
+		return ev, err
 	case !ev.InitialEventsEnd:
-		return s.limited.object()
+		return ev, s.limited.object()
 	}
-	if err := s.kinds.verdict(true); err != nil {
-		return err
+	if err := cmp.Or(s.kinds.verdict(true), s.limited.unbounded()); err != nil {
+		return ev, err
 	}
 	// From here on single objects are checked, and the kind that was learned is what
 	// they must be.
-	if err := s.limited.unbounded(); err != nil {
-		return err
-	}
 	s.limited = nil
 	s.decoder.codec.newest.Store(&listKinds{s.kinds.kind + "List", s.kinds.kind})
-	return nil
+	return ev, nil
 }
 
 // event returns the next event: an initial one, or else one from the connection itself.

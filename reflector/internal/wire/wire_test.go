@@ -94,7 +94,7 @@ func eventsOf[T Object](d *decoder[T], body io.Reader) func() (Event[T], error) 
 	return func() (Event[T], error) {
 		ev, err := s.event()
 		if err == nil {
-			err = s.check(&ev)
+			ev, err = s.check(ev)
 		}
 		return ev, err
 	}
