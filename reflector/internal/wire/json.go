@@ -281,23 +281,29 @@ func (o *outline) scan(b []byte) (int, bool) {
 	return len(b), false
 }
 
-// fields reads an object, behind its bracket, and calls fn with the name of each of its fields,
-// whose value fn reads, and which says whether to read on. The name is valid until then. A name
-// that comes twice is up to fn.
-func (r *jsonReader) fields(fn func(name []byte) (more bool, err error)) error {
-	if c, err := r.peek(); err == nil && c == '}' {
+// sequence reads an object or array, behind its bracket: fn reads each part of it, and says
+// whether to go on.
+func (r *jsonReader) sequence(end byte, fn func() (more bool, err error)) error {
+	if c, err := r.peek(); err == nil && c == end {
 		r.at++
 		return nil
 	}
 	for {
-		more, err := r.field(fn)
+		more, err := fn()
 		if err != nil || !more {
 			return midValue(err)
 		}
-		if c, err := r.delim(',', '}'); err != nil || c == '}' {
+		if c, err := r.delim(',', end); err != nil || c == end {
 			return midValue(err)
 		}
 	}
+}
+
+// fields reads an object, behind its bracket, and calls fn with the name of each of its fields,
+// whose value fn reads, and which says whether to go on. The name is valid until then. A name
+// that comes twice is up to fn.
+func (r *jsonReader) fields(fn func(name []byte) (more bool, err error)) error {
+	return r.sequence('}', func() (bool, error) { return r.field(fn) })
 }
 
 // field reads one field of an object.
@@ -334,22 +340,13 @@ func (r *jsonReader) elements(fn func(raw []byte, bad error) error) error {
 	if _, err := r.delim('[', '['); err != nil {
 		return err
 	}
-	if c, err := r.peek(); err == nil && c == ']' {
-		r.at++
-		return nil
-	}
-	for {
+	return r.sequence(']', func() (bool, error) {
 		raw, bad, err := r.value()
 		if err == nil {
 			err = fn(raw, bad)
 		}
-		if err != nil {
-			return err
-		}
-		if c, err := r.delim(',', ']'); err != nil || c == ']' {
-			return err
-		}
-	}
+		return true, err
+	})
 }
 
 // midValue is the error for a body that ends where it must not.

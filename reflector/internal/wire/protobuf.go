@@ -111,6 +111,9 @@ type protoReader struct {
 	r     *bufio.Reader
 	left  uint64 // bytes left of the message that is being read
 	limit int    // bytes of one object
+	// beside counts the bytes that are in no known field. Garbage often reads as fields of
+	// unknown numbers, and may never end.
+	beside uint64
 	// Reused between fields: an object stays valid while the fields behind it are read.
 	object, small []byte
 }
@@ -137,9 +140,17 @@ func (w *protoReader) field() (h protoHeader, err error) {
 		return h, fmt.Errorf("%w: a field exceeds its message", errProto)
 	}
 	if h.kind != 2 {
-		err = w.skip(h.size)
+		err = w.other(h.size)
 	}
 	return h, err
+}
+
+// other consumes the value of a field that is not known.
+func (w *protoReader) other(size uint64) error {
+	if w.beside += maxHeader/2 + size; w.beside > maxEnvelope {
+		return fmt.Errorf("%w: more than %d bytes beside the objects", errEnvelope, maxEnvelope)
+	}
+	return w.skip(size)
 }
 
 // skip consumes n bytes of the message without keeping them.
@@ -202,7 +213,7 @@ func (w *protoReader) item(it *item, size uint64) (err error) {
 }
 
 // message reads a field that is a message: fn is called for each of its length-delimited
-// fields, whose value it consumes.
+// fields, whose value it consumes. The outermost one has no size, and ends with the body.
 func (w *protoReader) message(size uint64, fn func(num int, size uint64) error) error {
 	if size > w.left {
 		return io.ErrUnexpectedEOF
@@ -211,6 +222,13 @@ func (w *protoReader) message(size uint64, fn func(num int, size uint64) error) 
 	outer := w.left - size
 	w.left = size
 	for w.left > 0 {
+		// The end is regular only between two fields; anywhere else it is a cut, see
+		// midValue.
+		if size == unsized {
+			if _, err := w.r.Peek(1); err == io.EOF { //nolint:errorlint // bufio returns the bare value
+				return nil
+			}
+		}
 		h, err := w.field()
 		if err == nil && h.kind == 2 {
 			err = fn(h.num, h.size)
@@ -222,6 +240,9 @@ func (w *protoReader) message(size uint64, fn func(num int, size uint64) error) 
 	w.left = outer
 	return nil
 }
+
+// unsized is the size of a message that ends with the body.
+const unsized = math.MaxUint64
 
 // unknown reads the envelope of an object, to the end of the message that it is in. Those of a
 // type in it that equal the known ones are these.
@@ -275,10 +296,9 @@ func (w *protoReader) typeMeta(typ *typeMeta, known typeMeta, size uint64) error
 // fields must be there. An empty list is a few bytes, and so is an answer that was
 // cut behind its first field: the one empties a cache rightly, the other wrongly.
 func (a *listAnswer[T]) readProto(body io.Reader) error {
-	// The envelope states no size of its own: it ends with the body.
 	w := newProtoReader(body, listBuffer, a.limit)
-	w.left = math.MaxUint64
-	magic, err := w.take(&w.small, uint64(len(protoMagic)))
+	w.left = uint64(len(protoMagic))
+	magic, err := w.take(&w.small, w.left)
 	if err != nil {
 		return err
 	}
@@ -287,91 +307,61 @@ func (a *listAnswer[T]) readProto(body io.Reader) error {
 	if !bytes.Equal(magic, protoMagic) {
 		return fmt.Errorf("%w: no k8s prefix", errProto)
 	}
-	for {
-		// The end is regular only between two fields; anywhere else it is a cut, see
-		// midValue.
-		if _, err := w.r.Peek(1); err == io.EOF { //nolint:errorlint // bufio returns the bare value
-			break
+	w.left = unsized
+	err = w.message(unsized, func(num int, size uint64) error {
+		switch num {
+		case 1:
+			if err := a.once("kind"); err != nil {
+				return err
+			}
+			return w.typeMeta(&a.typ, typeMeta{}, size)
+		case 2:
+			return a.itemsProto(w, size)
 		}
-		h, err := w.field()
-		if err == nil {
-			err = a.part(w, h)
-		}
-		if err != nil {
-			return err
-		}
-	}
+		return w.other(size)
+	})
+	switch {
+	case err != nil:
+		return err
 	// API servers write field 2 of the envelope for an empty list as well: the list has
 	// metadata.
-	if !a.seen["kind"] || !a.seen["items"] {
+	case !a.seen["kind"] || !a.seen["items"]:
 		return io.ErrUnexpectedEOF
 	}
 	return a.finish()
 }
 
-// part reads one field of the envelope of a list in protobuf.
-func (a *listAnswer[T]) part(w *protoReader, h protoHeader) error {
-	// Garbage often reads as fields of unknown numbers, and may never end.
-	if h.kind != 2 || h.num != 2 {
-		if err := a.beside(uint64(h.n) + h.size); err != nil || h.kind != 2 {
-			return err
-		}
-	}
-	switch h.num {
-	case 1:
-		if err := a.once("kind"); err != nil {
-			return err
-		}
-		return w.typeMeta(&a.typ, typeMeta{}, h.size)
-	case 2:
-		if err := a.once("items"); err != nil {
-			return err
-		}
-		if a.typ.kind == "" {
-			// Generated encoders write field 1 first. Items are decoded while they
-			// arrive, and without the kind nothing says that field 2 is a list rather
-			// than a single object.
-			return errors.New("the answer is protobuf, but not a list: its kind does not come first")
-		}
-		if err := a.begin(); err != nil {
-			return err
-		}
-		return a.itemsProto(w, h.size)
-	}
-	return w.skip(h.size)
-}
-
-// itemsProto reads the list message itself. Fields 1 and 2 are metadata and items;
-// any other one is skipped and counted as bytes beside the objects.
+// itemsProto reads the list message itself. Fields 1 and 2 are metadata and items.
 func (a *listAnswer[T]) itemsProto(w *protoReader, size uint64) error {
-	outer := w.left - size
-	w.left = size
-	for w.left > 0 {
-		h, err := w.field()
-		if err == nil && (h.kind != 2 || h.num != 2) {
-			err = a.beside(uint64(h.n) + h.size)
-		}
-		switch {
-		case err != nil || h.kind != 2:
-		case h.num == 1:
-			var b []byte
-			if b, err = w.text(h.size); err == nil {
+	if err := a.once("items"); err != nil {
+		return err
+	}
+	if a.typ.kind == "" {
+		// Generated encoders write field 1 first. Items are decoded while they
+		// arrive, and without the kind nothing says that field 2 is a list rather
+		// than a single object.
+		return errors.New("the answer is protobuf, but not a list: its kind does not come first")
+	}
+	if err := a.begin(); err != nil {
+		return err
+	}
+	return w.message(size, func(num int, size uint64) error {
+		switch num {
+		case 1:
+			b, err := w.text(size)
+			if err == nil {
 				err = quoteless(unmarshalProto(&a.meta, b))
 			}
-		case h.num == 2:
-			it := item{typ: watch.Added}
-			if err = w.item(&it, h.size); err == nil {
-				err = a.item(it)
-			}
-		default:
-			err = w.skip(h.size)
-		}
-		if err != nil {
 			return err
+		case 2:
+			it := item{typ: watch.Added}
+			if err := w.item(&it, size); err != nil {
+				return err
+			}
+			return a.item(it)
 		}
-	}
-	w.left = outer
-	return nil
+		return w.other(size)
+	})
 }
 
 // protoFrames are a 4-byte size and a WatchEvent message each: field 1 is the

@@ -62,7 +62,7 @@ func scrambled(r *rand.Rand, raw []byte) []byte {
 		piece := pieces[r.IntN(len(pieces))]
 		switch r.IntN(4) {
 		case 0: // another value, and the old one once more
-			name := strings.LastIndexByte(string(raw[:at-2]), '"')
+			name := strings.LastIndexByte(string(raw[:max(at-2, 0)]), '"')
 			if name >= 0 {
 				raw = slices.Insert(raw, at, []byte(piece+","+string(raw[name:at]))...)
 			}
