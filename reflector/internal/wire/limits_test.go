@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,14 +182,13 @@ func (s *slow) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(len(p),
 
 // endless is a list of different objects without end, in pages of so many.
 func endless(page int) http.RoundTripper {
-	n := 0
+	var n atomic.Int64 // a page may still be written when the next one is asked for
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		body, w := io.Pipe()
 		go func() {
 			_, err := io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"x"}}`)
 			for i := 0; err == nil && i < page; i++ {
-				n++
-				_, err = fmt.Fprintf(w, `,{"metadata":{"name":"pod-%d"}}`, n)
+				_, err = fmt.Fprintf(w, `,{"metadata":{"name":"pod-%d"}}`, n.Add(1))
 			}
 			_, _ = io.WriteString(w, `],"metadata":{"resourceVersion":"1","continue":"more"}}`)
 			_ = w.Close()

@@ -283,7 +283,7 @@ func TestChunksAreUsedAgainAndForgetTheirObjects(t *testing.T) {
 	require.Equal(t, 100*chunkItems, n)
 	chunks := 0
 	made.Range(func(any, any) bool { chunks++; return true })
-	require.Less(t, chunks, 50)
+	require.Less(t, chunks, 90, "a sync.Pool forgets some, and more of them with the race detector")
 	for c, ok := p.spare.Get().(*chunk[*numbered]); ok; c, ok = p.spare.Get().(*chunk[*numbered]) {
 		for _, e := range c.entries[:cap(c.entries)] {
 			require.Nil(t, e.ev.Object)
