@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/controllerruntime"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/intern"
@@ -157,8 +158,9 @@ func TestTransformsThatFailCostTheirObject(t *testing.T) {
 			return c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: name}, &corev1.ConfigMap{})
 		}
 		require.NoError(t, get("x"))
-		require.True(t, client.IgnoreNotFound(get("fails")) == nil)
-		require.True(t, client.IgnoreNotFound(get("text")) == nil)
+		// Not NotFound: it exists, and who cleans up behind a deleted object must not.
+		require.ErrorIs(t, get("fails"), informer.ErrUnreadable)
+		require.ErrorIs(t, get("text"), informer.ErrUnreadable)
 		require.EqualError(t, get("other"), "cache had type *v1.Secret, but *v1.ConfigMap was asked for")
 		require.ErrorContains(t, c.List(t.Context(), &corev1.ConfigMapList{}), "cache had type *v1.Secret")
 		quarantine := c.Health()[0].Sources[0].Reflector.Quarantine
