@@ -26,7 +26,7 @@ type Batch[T Object] struct {
 	ix   *Indexer[T]
 	next *Snapshot[T] // nil once the batch has ended
 	// edit names the batch: the nodes of next that it has made are edited in place.
-	edit pmap.Edit
+	edit *pmap.Edit
 	// dirty is set by the first write with an effect. A batch without any publishes
 	// nothing: readers that compare snapshot pointers see that nothing happened.
 	dirty     bool
@@ -36,17 +36,11 @@ type Batch[T Object] struct {
 // Batch starts a batch on the current state. It waits for a running batch to end, so
 // index functions and OnMutation, which run within one, must not call it.
 func (ix *Indexer[T]) Batch() *Batch[T] {
-	// The compiler puts this into the caller, where the batch takes no memory but that of the stack.
-	return &Batch[T]{ix: ix, next: ix.begin(), edit: pmap.NewEdit()}
-}
-
-// begin waits for the writer lock and returns the state for a batch to edit.
-func (ix *Indexer[T]) begin() *Snapshot[T] {
 	ix.writer.Lock()
 	// With the lock held, the current snapshot cannot be replaced under us. The copy
 	// shares all nodes. Each is copied before its first change, as none carries the new Edit.
 	next := *ix.Snapshot()
-	return &next
+	return &Batch[T]{ix: ix, next: &next, edit: pmap.NewEdit()}
 }
 
 // Commit publishes the writes and ends the batch. It returns the snapshot that
@@ -176,25 +170,24 @@ func keyOf[T Object](obj T) (key types.NamespacedName, err error) {
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
 	hash := hash(s.shared, key)
-	at, existed := s.lookup(key, hash)
-	if existed {
-		if old = *s.objects.Get(at.number); identical(old, obj) {
+	r, at := s.lookup(key, hash)
+	if r != nil {
+		if old = r.obj; identical(old, obj) {
 			return old, true
 		}
 	} else {
 		at = keyNumber{hash, s.objects.Free()}
 		s.numbers.Add(b.edit, at)
-		s.keys.Set(b.edit, at.number, key)
 		s.namespaces.add(b.edit, s.shared, key.Namespace, number(at.number))
 	}
 	b.dirty = true
-	s.objects.Set(b.edit, at.number, obj)
+	s.objects.Set(b.edit, at.number, record[T]{key, obj})
 	// Every index sees every write before Commit: objects and indexes are published by
 	// one pointer, and cannot disagree in any snapshot.
 	for i, t := range s.tables {
 		b.setTable(i, t.set(b.edit, at.number, key, obj))
 	}
-	return old, existed
+	return old, r != nil
 }
 
 // Delete removes the object with that key and returns it. After the end of the
@@ -204,14 +197,13 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	if s == nil {
 		return old, false
 	}
-	at, existed := s.lookup(key, hash(s.shared, key))
-	if !existed {
+	r, at := s.lookup(key, hash(s.shared, key))
+	if r == nil {
 		return old, false
 	}
+	old = r.obj // now, as the batch may own the memory of r
 	b.dirty = true
-	old = *s.objects.Get(at.number)
 	s.objects.Delete(b.edit, at.number)
-	s.keys.Delete(b.edit, at.number)
 	s.numbers.Delete(b.edit, at)
 	s.namespaces.remove(b.edit, s.shared, key.Namespace, number(at.number))
 	for i, t := range s.tables {

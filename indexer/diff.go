@@ -54,45 +54,45 @@ func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
 
 // diffFast compares two snapshots of one indexer by number.
 func diffFast[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
-	diffObjects(old, new, func(number uint32, was, now *T) bool {
-		wasKey, nowKey := old.keys.Get(number), new.keys.Get(number)
-		if was != nil && now != nil && *wasKey == *nowKey {
-			return yield(Change[T]{Type: Updated, Key: *wasKey, Old: *was, New: *now})
+	diffRecords(old, new, func(_ uint32, was, now *record[T]) bool {
+		if was != nil && now != nil && was.key == now.key {
+			return yield(Change[T]{Type: Updated, Key: was.key, Old: was.obj, New: now.obj})
 		}
 		// Here the object with a number went, or one came, or both. One that was deleted and
 		// created again has another number now: both are a difference, and the old one counts.
-		if was != nil && !diffDeleted(*wasKey, *was, new, yield) {
+		if was != nil && !diffDeleted(was, new, yield) {
 			return false
 		}
 		if now == nil {
 			return true
 		}
-		if _, before := old.lookup(*nowKey, hash(old.shared, *nowKey)); before {
+		if r, _ := old.lookup(now.key, hash(old.shared, now.key)); r != nil {
 			return true
 		}
-		return yield(Change[T]{Type: Added, Key: *nowKey, New: *now})
+		return yield(Change[T]{Type: Added, Key: now.key, New: now.obj})
 	})
 }
 
 // diffDeleted yields what became of an object that does not have its number any more.
-func diffDeleted[T Object](key types.NamespacedName, was T, new *Snapshot[T], yield func(Change[T]) bool) bool {
-	switch now, ok := new.Get(key); {
-	case !ok:
-		return yield(Change[T]{Type: Deleted, Key: key, Old: was})
-	case identical(was, now):
+func diffDeleted[T Object](was *record[T], new *Snapshot[T], yield func(Change[T]) bool) bool {
+	now, _ := new.lookup(was.key, hash(new.shared, was.key))
+	switch {
+	case now == nil:
+		return yield(Change[T]{Type: Deleted, Key: was.key, Old: was.obj})
+	case identical(was.obj, now.obj):
 		return true
 	default:
-		return yield(Change[T]{Type: Updated, Key: key, Old: was, New: now})
+		return yield(Change[T]{Type: Updated, Key: was.key, Old: was.obj, New: now.obj})
 	}
 }
 
-// diffObjects calls yield for each number that has another object in new than in old, until
+// diffRecords calls yield for each number that has another record in new than in old, until
 // it returns false.
 //
 // Equality is identity of pointers. Comparing contents would visit the memory of every
 // changed object, and a Set of another pointer is an update by definition.
-func diffObjects[T Object](old, new *Snapshot[T], yield func(number uint32, was, now *T) bool) {
-	pmap.Diff(old.objects, new.objects, func(a, b *T) bool { return identical(*a, *b) }, yield)
+func diffRecords[T Object](old, new *Snapshot[T], yield func(number uint32, was, now *record[T]) bool) {
+	pmap.Diff(old.objects, new.objects, func(a, b *record[T]) bool { return identical(a.obj, b.obj) && a.key == b.key }, yield)
 }
 
 // diffSlow compares snapshots that share nothing, with a look-up for each object.

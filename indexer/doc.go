@@ -14,7 +14,6 @@
 //	                      ▼
 //	Snapshot { resourceVersion "4711", 3 objects }
 //	 ├─ objects      0 ──▶ *Pod,  1 ──▶ *Pod,  2 ──▶ *Pod    each keeps its number
-//	 ├─ keys         0 ──▶ "default/a",  1 ──▶ "kube-system/b",  2 ──▶ "default/c"
 //	 ├─ numbers      "default/a" ──▶ 0,  "kube-system/b" ──▶ 1,  "default/c" ──▶ 2
 //	 ├─ namespaces   "default"     ──▶ { 0, 2 }
 //	 │               "kube-system" ──▶ { 1 }
@@ -23,7 +22,7 @@
 //	     │               "node-b" ──▶ { 2 }         to a set of numbers
 //	     └─ "label:app"  "web"    ──▶ { 0, 2 }
 //
-// objects and keys are radix trees, the others are hash tries; a change copies the few nodes that lead
+// objects is a radix tree, the others are hash tries; a change copies the few nodes that lead
 // to it. An update replaces one pointer under objects. The rest changes only with objects
 // that come or go, and with their values in an index.
 //
@@ -73,7 +72,7 @@
 // # Reading order
 //
 // snapshot.go is what readers see, batch.go makes the next one, indexer.go has the
-// pointer and the lock between them. A write goes from [Batch.Set] to the object under its
+// pointer and the lock between them. A write goes from [Batch.Set] to the record under its
 // number (snapshot.go), to its namespace (groups.go), and to each index: index.go is the
 // definition, table.go its state. replace.go, diff.go, selector.go and mutation.go build on
 // these. The trees are package indexer/internal/pmap.

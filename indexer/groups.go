@@ -13,10 +13,9 @@ type groups[K comparable] struct{ set pmap.Set[groupAt[K]] }
 
 // group holds the numbers of the objects that have one value. There is no empty one.
 type group[K comparable] struct {
-	edit pmap.Edit
-	// value is a slice of one, which all objects with no other value share. It is the same in all versions
-	// of the group.
-	value   *[]K
+	edit *pmap.Edit
+	// value is a slice of one, which all objects with no other value share.
+	value   []K
 	numbers pmap.Set[number]
 }
 
@@ -40,7 +39,7 @@ func (n number) Hash() uint32 { return bits.RotateLeft32(uint32(n)*0x9e3779b1, 1
 func (gs *groups[K]) find(sh *shared, k K) groupAt[K] {
 	h := hash(sh, k)
 	for _, g := range gs.set.Find(h) {
-		if g.hash == h && (*g.value)[0] == k {
+		if g.hash == h && g.value[0] == k {
 			return g
 		}
 	}
@@ -58,15 +57,15 @@ func (gs *groups[K]) numbers(sh *shared, k K) *pmap.Set[number] {
 // values iterates over the values that at least one object has.
 func (gs *groups[K]) values() iter.Seq[K] {
 	return func(yield func(K) bool) {
-		gs.set.All()(func(g groupAt[K]) bool { return yield((*g.value)[0]) })
+		gs.set.All()(func(g groupAt[K]) bool { return yield(g.value[0]) })
 	}
 }
 
 // add adds an object, which must not be there, to the group of k, and returns that.
-func (gs *groups[K]) add(e pmap.Edit, sh *shared, k K, n number) *group[K] {
+func (gs *groups[K]) add(e *pmap.Edit, sh *shared, k K, n number) *group[K] {
 	g := gs.find(sh, k)
 	if g.group == nil {
-		g.group = &group[K]{edit: e, value: &[]K{k}}
+		g.group = &group[K]{edit: e, value: []K{k}}
 		gs.set.Add(e, g)
 	} else {
 		g = gs.own(e, g)
@@ -76,7 +75,7 @@ func (gs *groups[K]) add(e pmap.Edit, sh *shared, k K, n number) *group[K] {
 }
 
 // remove removes an object, which must be there, from the group of k.
-func (gs *groups[K]) remove(e pmap.Edit, sh *shared, k K, n number) {
+func (gs *groups[K]) remove(e *pmap.Edit, sh *shared, k K, n number) {
 	g := gs.find(sh, k)
 	if g.numbers.Len() == 1 {
 		gs.set.Delete(e, g)
@@ -87,7 +86,7 @@ func (gs *groups[K]) remove(e pmap.Edit, sh *shared, k K, n number) {
 }
 
 // own returns a group to edit: g itself if it belongs to the batch, else a copy in its place.
-func (gs *groups[K]) own(e pmap.Edit, g groupAt[K]) groupAt[K] {
+func (gs *groups[K]) own(e *pmap.Edit, g groupAt[K]) groupAt[K] {
 	if g.edit == e {
 		return g
 	}

@@ -158,10 +158,10 @@ func (h *history) numbersAreRight(t testing.TB) {
 	s := h.ix.Snapshot()
 	require.Equal(t, len(h.now), s.numbers.Len())
 	for k := range s.numbers.All() {
-		key := s.keys.Get(k.number)
-		require.NotNil(t, key)
-		require.True(t, h.now[*key] == *s.objects.Get(k.number))
-		require.Equal(t, hash(s.shared, *key), k.hash)
+		r := s.objects.Get(k.number)
+		require.NotNil(t, r)
+		require.True(t, h.now[r.key] == r.obj)
+		require.Equal(t, hash(s.shared, r.key), k.hash)
 	}
 }
 

@@ -86,7 +86,7 @@ func (x *Index[T, K]) check() error {
 }
 
 func (x *Index[T, K]) newTable(sh *shared) table[T] {
-	return &indexTable[T, K]{index: x, shared: sh, scratch: new([fewValues]K)}
+	return &indexTable[T, K]{index: x, shared: sh}
 }
 
 // call runs the index function; whatever it does wrong becomes an error.
@@ -211,7 +211,7 @@ func ByIndex[T Object, K comparable](s *Snapshot[T], x *Index[T, K], k K) iter.S
 		if t == nil {
 			scan(s, x, func(obj T, values []K) bool { return !slices.Contains(values, k) || yield(obj) })
 		} else {
-			s.objectsOf(t.groups.numbers(t.shared, k))(yield)
+			objectsOf(s.recordsOf(t.groups.numbers(t.shared, k)))(yield)
 		}
 	}
 }

@@ -179,14 +179,14 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 }
 
 // follow brings a table from the state from to the state to.
-func follow[T Object](e pmap.Edit, t table[T], from, to *Snapshot[T]) table[T] {
+func follow[T Object](e *pmap.Edit, t table[T], from, to *Snapshot[T]) table[T] {
 	// An index is about numbers. That one may have gone to another object makes no
 	// difference to it.
-	diffObjects(from, to, func(number uint32, _, now *T) bool {
+	diffRecords(from, to, func(number uint32, _, now *record[T]) bool {
 		if now == nil {
 			t = t.delete(e, number)
 		} else {
-			t = t.set(e, number, *to.keys.Get(number), *now)
+			t = t.set(e, number, now.key, now.obj)
 		}
 		return true
 	})

@@ -114,8 +114,8 @@ func TestNumberOfADeletedObjectIsGivenToAnother(t *testing.T) {
 func numberOf(t *testing.T, s *Snapshot[*pod], name string) uint32 {
 	t.Helper()
 	k := key("a", name)
-	at, ok := s.lookup(k, hash(s.shared, k))
-	require.True(t, ok)
+	r, at := s.lookup(k, hash(s.shared, k))
+	require.NotNil(t, r)
 	return at.number
 }
 

@@ -21,20 +21,22 @@ type ReplaceResult struct {
 // all of those, and everything else has been replaced nevertheless. If a key
 // occurs twice, the last one wins.
 func (b *Batch[T]) Replace(objs []T) (ReplaceResult, error) {
-	return b.replace(objs, func(string) bool { return true }, (*Snapshot[T]).allKeys)
+	return b.replace(objs, func(string) bool { return true }, (*Snapshot[T]).records)
 }
 
 // ReplaceNamespace is [Batch.Replace] for the objects of one namespace; objects
 // of others are left out and reported. It lets one store follow several lists.
 func (b *Batch[T]) ReplaceNamespace(namespace string, objs []T) (ReplaceResult, error) {
 	return b.replace(objs, func(ns string) bool { return ns == namespace },
-		func(s *Snapshot[T]) iter.Seq[types.NamespacedName] { return s.keysOf(namespace) })
+		func(s *Snapshot[T]) iter.Seq[*record[T]] {
+			return s.recordsOf(s.namespaces.numbers(s.shared, namespace))
+		})
 }
 
 // replace first stores what is listed and new, then deletes what is not listed: an
 // object that stays is never missing in between. It is about all namespaces or about one, whose
-// keys the function stored returns.
-func (b *Batch[T]) replace(objs []T, about func(namespace string) bool, stored func(*Snapshot[T]) iter.Seq[types.NamespacedName]) (res ReplaceResult, err error) {
+// objects the function stored returns.
+func (b *Batch[T]) replace(objs []T, about func(namespace string) bool, stored func(*Snapshot[T]) iter.Seq[*record[T]]) (res ReplaceResult, err error) {
 	if b.next == nil {
 		return res, ErrBatchEnded
 	}
@@ -66,26 +68,11 @@ func (b *Batch[T]) replace(objs []T, about func(namespace string) bool, stored f
 		}
 	}
 	// The iteration is over a frozen state: Delete edits nodes of this batch only.
-	for key := range stored(b.freeze()) {
-		if _, ok := listed[key]; !ok {
-			b.Delete(key)
+	for r := range stored(b.freeze()) {
+		if _, ok := listed[r.key]; !ok {
+			b.Delete(r.key)
 			res.Deleted++
 		}
 	}
 	return res, errors.Join(errs...)
-}
-
-// allKeys iterates over the keys of all objects. They are right even if an object was modified
-// after Set.
-func (s *Snapshot[T]) allKeys() iter.Seq[types.NamespacedName] {
-	return func(yield func(types.NamespacedName) bool) {
-		s.keys.All()(func(_ uint32, key *types.NamespacedName) bool { return yield(*key) })
-	}
-}
-
-// keysOf is allKeys for one namespace.
-func (s *Snapshot[T]) keysOf(namespace string) iter.Seq[types.NamespacedName] {
-	return func(yield func(types.NamespacedName) bool) {
-		s.namespaces.numbers(s.shared, namespace).All()(func(n number) bool { return yield(*s.keys.Get(uint32(n))) })
-	}
 }

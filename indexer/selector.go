@@ -64,8 +64,8 @@ type labelPlan[T Object] struct {
 // An object has one value of a label, so none comes twice.
 func (p *labelPlan[T]) each(yield func(T) bool) {
 	for _, v := range p.values {
-		for obj := range p.s.objectsOf(p.table.groups.numbers(p.s.shared, v)) {
-			if !yield(obj) {
+		for r := range p.s.recordsOf(p.table.groups.numbers(p.s.shared, v)) {
+			if !yield(r.obj) {
 				return
 			}
 		}

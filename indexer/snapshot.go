@@ -18,10 +18,7 @@ type Snapshot[T Object] struct {
 	shared *shared
 	// objects has the objects by number. An object keeps its number until it is deleted, so
 	// an update changes nothing but this array, unless the values of an index change.
-	objects pmap.Array[T]
-	// keys has, by number, the key under which an object is stored. What is done to the
-	// object later does not change that.
-	keys pmap.Array[types.NamespacedName]
+	objects pmap.Array[record[T]]
 	// numbers leads from keys to numbers.
 	numbers pmap.Set[keyNumber]
 	// namespaces is an index that is always there.
@@ -32,26 +29,36 @@ type Snapshot[T Object] struct {
 	rv     string
 }
 
-// keyNumber leads from the hash of a key to the number of an object. keys has the whole key.
+// record is an object and the key under which it is stored. What is done to the object later
+// does not change that.
+type record[T Object] struct {
+	key types.NamespacedName
+	obj T
+}
+
+// keyNumber leads from the hash of a key to the number of an object, whose record has the key.
 type keyNumber struct{ hash, number uint32 }
 
 // Hash implements [pmap.Element].
 func (k keyNumber) Hash() uint32 { return k.hash }
 
-// lookup returns where the object with that key is, and whether there is one.
-func (s *Snapshot[T]) lookup(key types.NamespacedName, hash uint32) (at keyNumber, ok bool) {
+// lookup returns the record with that key and where it is, or nil.
+func (s *Snapshot[T]) lookup(key types.NamespacedName, hash uint32) (*record[T], keyNumber) {
 	for _, k := range s.numbers.Find(hash) {
-		if k.hash == hash && *s.keys.Get(k.number) == key {
-			return k, true
+		if k.hash != hash {
+			continue
+		}
+		if r := s.objects.Get(k.number); r.key == key {
+			return r, k
 		}
 	}
-	return keyNumber{}, false
+	return nil, keyNumber{}
 }
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
 func (s *Snapshot[T]) Get(key types.NamespacedName) (obj T, ok bool) {
-	if at, ok := s.lookup(key, hash(s.shared, key)); ok {
-		return *s.objects.Get(at.number), true
+	if r, _ := s.lookup(key, hash(s.shared, key)); r != nil {
+		return r.obj, true
 	}
 	return obj, false
 }
@@ -60,23 +67,12 @@ func (s *Snapshot[T]) Get(key types.NamespacedName) (obj T, ok bool) {
 func (s *Snapshot[T]) Len() int { return s.objects.Len() }
 
 // All iterates over all objects, without allocating per object.
-func (s *Snapshot[T]) All() iter.Seq[T] {
-	return func(yield func(T) bool) {
-		s.objects.All()(func(_ uint32, obj *T) bool { return yield(*obj) })
-	}
-}
+func (s *Snapshot[T]) All() iter.Seq[T] { return objectsOf(s.records()) }
 
 // ByNamespace iterates over the objects of a namespace; the empty namespace has
 // the cluster-scoped ones. No index is needed for it.
 func (s *Snapshot[T]) ByNamespace(namespace string) iter.Seq[T] {
-	return s.objectsOf(s.namespaces.numbers(s.shared, namespace))
-}
-
-// objectsOf iterates over the objects with these numbers.
-func (s *Snapshot[T]) objectsOf(numbers *pmap.Set[number]) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		numbers.All()(func(n number) bool { return yield(*s.objects.Get(uint32(n))) })
-	}
+	return objectsOf(s.recordsOf(s.namespaces.numbers(s.shared, namespace)))
 }
 
 // NamespaceLen returns the number of objects in a namespace.
@@ -86,6 +82,27 @@ func (s *Snapshot[T]) NamespaceLen(namespace string) int {
 
 // Namespaces iterates over the namespaces that have objects.
 func (s *Snapshot[T]) Namespaces() iter.Seq[string] { return s.namespaces.values() }
+
+// records iterates over all records.
+func (s *Snapshot[T]) records() iter.Seq[*record[T]] {
+	return func(yield func(*record[T]) bool) {
+		s.objects.All()(func(_ uint32, r *record[T]) bool { return yield(r) })
+	}
+}
+
+// recordsOf iterates over the records with these numbers.
+func (s *Snapshot[T]) recordsOf(numbers *pmap.Set[number]) iter.Seq[*record[T]] {
+	return func(yield func(*record[T]) bool) {
+		numbers.All()(func(n number) bool { return yield(s.objects.Get(uint32(n))) })
+	}
+}
+
+// objectsOf iterates over the objects of records.
+func objectsOf[T Object](records iter.Seq[*record[T]]) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		records(func(r *record[T]) bool { return yield(r.obj) })
+	}
+}
 
 // ResourceVersion returns the resourceVersion of the collection, as the writer set
 // it; empty before that. See [Batch.SetResourceVersion].

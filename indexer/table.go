@@ -19,9 +19,9 @@ type table[T Object] interface {
 	definition() IndexDefinition[T]
 	// set follows a write of the object with that number. It returns t if that changes
 	// nothing in the index or if t belongs to the batch, else an edited copy. It never panics.
-	set(e pmap.Edit, number uint32, key types.NamespacedName, obj T) table[T]
+	set(e *pmap.Edit, number uint32, key types.NamespacedName, obj T) table[T]
 	// delete follows a deletion in the same way.
-	delete(e pmap.Edit, number uint32) table[T]
+	delete(e *pmap.Edit, number uint32) table[T]
 	// failures iterates over the objects that are not in the index.
 	failures() iter.Seq2[types.NamespacedName, error]
 }
@@ -30,19 +30,15 @@ type table[T Object] interface {
 type indexTable[T Object, K comparable] struct {
 	index  *Index[T, K]
 	shared *shared
-	edit   pmap.Edit
+	edit   *pmap.Edit
 	groups groups[K]
 	// values has, by number, the values under which an object is in groups. An index
 	// function is thus called once for each version of an object, and an object that was
-	// changed after it was stored is nevertheless found where it is. Objects with one value
-	// share the slice of its group.
-	values pmap.Array[*[]K]
+	// changed after it was stored is nevertheless found where it is.
+	values pmap.Array[[]K]
 	// failed has the objects whose function failed. They are in no group: a query by a
 	// value must not return an object for some of its values and not for others.
 	failed pmap.Array[failure]
-	// scratch is memory for what the index function returns, which in most cases is what it
-	// returned before. All versions share it, and only the writer uses it.
-	scratch *[fewValues]K
 }
 
 // failure records why an object is missing from an index.
@@ -54,9 +50,8 @@ type failure struct {
 func (t *indexTable[T, K]) definition() IndexDefinition[T] { return t.index }
 
 // set implements [table].
-func (t *indexTable[T, K]) set(e pmap.Edit, number uint32, key types.NamespacedName, obj T) table[T] {
-	values, err := t.index.call(t.scratch[:0], obj, t.shared.maxValues)
-	defer clear(values) // which else stay in memory
+func (t *indexTable[T, K]) set(e *pmap.Edit, number uint32, key types.NamespacedName, obj T) table[T] {
+	values, err := t.index.call(nil, obj, t.shared.maxValues)
 	if err == nil && sameValues(t.valuesOf(number), values) && t.failed.Get(number) == nil {
 		return t // as with most updates: a new status, on the same node
 	}
@@ -75,7 +70,7 @@ func (t *indexTable[T, K]) set(e pmap.Edit, number uint32, key types.NamespacedN
 }
 
 // delete implements [table].
-func (t *indexTable[T, K]) delete(e pmap.Edit, number uint32) table[T] {
+func (t *indexTable[T, K]) delete(e *pmap.Edit, number uint32) table[T] {
 	if t.values.Get(number) == nil && t.failed.Get(number) == nil {
 		return t
 	}
@@ -86,7 +81,7 @@ func (t *indexTable[T, K]) delete(e pmap.Edit, number uint32) table[T] {
 }
 
 // own returns t if it belongs to the batch, else a copy, which shares all nodes.
-func (t *indexTable[T, K]) own(e pmap.Edit) *indexTable[T, K] {
+func (t *indexTable[T, K]) own(e *pmap.Edit) *indexTable[T, K] {
 	if t.edit == e {
 		return t
 	}
@@ -98,14 +93,14 @@ func (t *indexTable[T, K]) own(e pmap.Edit) *indexTable[T, K] {
 // valuesOf returns the values under which an object is in groups.
 func (t *indexTable[T, K]) valuesOf(number uint32) []K {
 	if values := t.values.Get(number); values != nil {
-		return **values
+		return *values
 	}
 	return nil
 }
 
 // move takes an object out of the groups that it leaves and puts it into those that it
-// enters.
-func (t *indexTable[T, K]) move(e pmap.Edit, n uint32, values []K) {
+// enters. It takes the slice.
+func (t *indexTable[T, K]) move(e *pmap.Edit, n uint32, values []K) {
 	old := t.valuesOf(n)
 	stays, was := newValueSet(values, len(old)), newValueSet(old, len(values))
 	for _, k := range old {
@@ -113,12 +108,7 @@ func (t *indexTable[T, K]) move(e pmap.Edit, n uint32, values []K) {
 			t.groups.remove(e, t.shared, k, number(n))
 		}
 	}
-	var now []K
-	if len(values) > 1 {
-		now = make([]K, 0, len(values))
-	}
-	stored := &now
-	for _, k := range values {
+	for i, k := range values {
 		var g *group[K]
 		if was.has(k) {
 			g = t.groups.find(t.shared, k).group
@@ -126,16 +116,14 @@ func (t *indexTable[T, K]) move(e pmap.Edit, n uint32, values []K) {
 			g = t.groups.add(e, t.shared, k, number(n))
 		}
 		// What stays in memory is the value of the group, not a copy in the memory of each object.
-		if len(values) == 1 {
-			stored = g.value
-		} else {
-			now = append(now, (*g.value)[0])
+		if values[i] = g.value[0]; len(values) == 1 {
+			values = g.value
 		}
 	}
 	if len(values) == 0 {
 		t.values.Delete(e, n)
 	} else {
-		t.values.Set(e, n, stored)
+		t.values.Set(e, n, values)
 	}
 }
 

@@ -8,100 +8,100 @@ import (
 // Array is one immutable version of a map from small numbers to values. The zero value is
 // empty. Copying an Array keeps the version.
 type Array[V any] struct {
-	root  *arrayNode[V] // nil if empty
-	shift uint          // where in a number the bits begin that the root uses
-	n     int
+	root   *branch[V] // nil if empty
+	height uint       // how many levels of branches are above the leaves
+	n      int
 }
 
-// arrayNode is a leaf, with the values of eight neighbouring numbers, or has the nodes of the next
-// level. The slots are in the same allocation.
-type arrayNode[V any] struct {
-	edit Edit
-	used uint8               // bit i: there is something in slot i
-	full uint8               // bit i: there is no free number in or below slot i
-	kids *[fan]*arrayNode[V] // nil in a leaf
-	vals *[fan]V             // nil above the leaves
+// branch has the branches of the next level or, on the lowest, leaves. The slots are in the
+// same allocation.
+type branch[V any] struct {
+	edit   *Edit
+	used   uint8            // bit i: there is something in slot i
+	full   uint8            // bit i: there is no free number below slot i
+	kids   *[fan]*branch[V] // nil on the lowest level
+	leaves *[fan]*leaf[V]   // nil above
+}
+
+// newBranch returns an empty branch.
+func newBranch[V any](e *Edit, lowest bool) *branch[V] {
+	if lowest {
+		b := &struct {
+			branch[V]
+			slots [fan]*leaf[V]
+		}{branch: branch[V]{edit: e}}
+		b.leaves = &b.slots
+		return &b.branch
+	}
+	b := &struct {
+		branch[V]
+		slots [fan]*branch[V]
+	}{branch: branch[V]{edit: e}}
+	b.kids = &b.slots
+	return &b.branch
+}
+
+// leaf holds the values of eight neighbouring numbers.
+type leaf[V any] struct {
+	edit *Edit
+	used uint8 // bit i: there is a value in slot i
+	vals [fan]V
 }
 
 // allFull is the mask of a node without a free number.
 const allFull = 1<<fan - 1
-
-// newArrayNode returns an empty leaf if shift is 0, else an empty node above the leaves.
-func newArrayNode[V any](e Edit, shift uint) *arrayNode[V] {
-	if shift == 0 {
-		leaf := &struct {
-			arrayNode[V]
-			slots [fan]V
-		}{arrayNode: arrayNode[V]{edit: e}}
-		leaf.vals = &leaf.slots
-		return &leaf.arrayNode
-	}
-	inner := &struct {
-		arrayNode[V]
-		slots [fan]*arrayNode[V]
-	}{arrayNode: arrayNode[V]{edit: e}}
-	inner.kids = &inner.slots
-	return &inner.arrayNode
-}
 
 // Len returns the number of values.
 func (a *Array[V]) Len() int { return a.n }
 
 // Get returns the value with that number, or nil. It must not be changed.
 func (a *Array[V]) Get(i uint32) *V {
-	if a.root == nil || !a.reaches(i) {
+	shift := a.shift()
+	if a.root == nil || i>>shift >= fan {
 		return nil
 	}
-	n := a.root
-	for shift := a.shift; shift > 0; shift -= slotBits {
-		if n = n.kids[slotOf(i, shift)]; n == nil {
+	b := a.root
+	for ; shift > slotBits; shift -= slotBits {
+		if b = b.kids[i>>shift&slotMask]; b == nil {
 			return nil
 		}
 	}
-	return n.value(i & slotMask)
-}
-
-// reaches reports whether the tree is high enough for that number.
-func (a *Array[V]) reaches(i uint32) bool { return i>>(a.shift&31) < fan }
-
-// slotOf returns the slot for a number, or a hash, in a node whose bits begin at shift. The mask of
-// the shift changes nothing, and saves the compiler a branch.
-func slotOf(i uint32, shift uint) uint32 { return i >> (shift & 31) & slotMask }
-
-// value returns the value in a slot of a leaf, which may be nil, or nil if there is none.
-func (n *arrayNode[V]) value(slot uint32) *V {
-	if n == nil || n.used>>slot&1 == 0 {
+	l := b.leaves[i>>slotBits&slotMask]
+	if l == nil {
 		return nil
 	}
-	return &n.vals[slot]
+	return l.get(i & slotMask)
 }
 
-// kid returns the node in a slot of a node above the leaves, which may be nil.
-func (n *arrayNode[V]) kid(slot uint32) *arrayNode[V] {
-	if n == nil {
+// get returns the value in a slot of the leaf, or nil.
+func (l *leaf[V]) get(slot uint32) *V {
+	if l.used>>slot&1 == 0 {
 		return nil
 	}
-	return n.kids[slot]
+	return &l.vals[slot]
 }
+
+// shift returns where in a number the bits begin that the root uses.
+func (a *Array[V]) shift() uint { return a.height * slotBits }
 
 // Set stores v under the number i.
-func (a *Array[V]) Set(e Edit, i uint32, v V) {
-	for !a.reaches(i) {
+func (a *Array[V]) Set(e *Edit, i uint32, v V) {
+	for a.height == 0 || i>>a.shift() >= fan {
 		a.raise(e)
 	}
 	var added bool
-	if a.root, added = a.root.set(e, a.shift, i, v); added {
+	if a.root, added = a.root.set(e, a.shift(), i, v); added {
 		a.n++
 	}
 }
 
 // raise adds a level, whose first slot has what there was.
-func (a *Array[V]) raise(e Edit) {
-	a.shift += slotBits
+func (a *Array[V]) raise(e *Edit) {
+	a.height++
 	if a.root == nil {
 		return
 	}
-	root := newArrayNode[V](e, a.shift)
+	root := newBranch[V](e, false)
 	root.kids[0], root.used = a.root, 1
 	if a.root.full == allFull {
 		root.full = 1
@@ -109,84 +109,110 @@ func (a *Array[V]) raise(e Edit) {
 	a.root = root
 }
 
-// set returns the node with v under the number i: n itself if it belongs to the batch, else a
-// copy. n may be nil.
-func (n *arrayNode[V]) set(e Edit, shift uint, i uint32, v V) (_ *arrayNode[V], added bool) {
-	n = n.own(e, shift)
-	slot := slotOf(i, shift)
-	if shift == 0 {
-		added = n.used>>slot&1 == 0
-		n.used |= 1 << slot
-		n.full = n.used
-		n.vals[slot] = v
-		return n, added
+// set returns the branch with v under the number i: b itself if it belongs to the batch,
+// else a copy. b may be nil.
+func (b *branch[V]) set(e *Edit, shift uint, i uint32, v V) (_ *branch[V], added bool) {
+	b = b.own(e, shift == slotBits)
+	slot := i >> shift & slotMask
+	full := false
+	if shift > slotBits {
+		b.kids[slot], added = b.kids[slot].set(e, shift-slotBits, i, v)
+		full = b.kids[slot].full == allFull
+	} else {
+		l := b.leaves[slot].own(e)
+		bit := uint8(1) << (i & slotMask)
+		added = l.used&bit == 0
+		l.used |= bit
+		l.vals[i&slotMask] = v
+		b.leaves[slot] = l
+		full = l.used == allFull
 	}
-	kid, added := n.kids[slot].set(e, shift-slotBits, i, v)
-	n.kids[slot] = kid
-	n.used |= 1 << slot
-	if kid.full == allFull {
-		n.full |= 1 << slot
+	b.used |= 1 << slot
+	if full {
+		b.full |= 1 << slot
 	}
-	return n, added
+	return b, added
 }
 
-// own returns n if it belongs to the batch, else a copy that does. If n is nil, that is empty.
-func (n *arrayNode[V]) own(e Edit, shift uint) *arrayNode[V] {
-	if n != nil && n.edit == e {
-		return n
+// own returns b if it belongs to the batch, else a copy that does. If b is nil, that is empty.
+func (b *branch[V]) own(e *Edit, lowest bool) *branch[V] {
+	if b != nil && b.edit == e {
+		return b
 	}
-	c := newArrayNode[V](e, shift)
-	if n == nil {
+	c := newBranch[V](e, lowest)
+	if b == nil {
 		return c
 	}
-	c.used, c.full = n.used, n.full
-	if shift == 0 {
-		*c.vals = *n.vals
+	c.used, c.full = b.used, b.full
+	if lowest {
+		*c.leaves = *b.leaves
 	} else {
-		*c.kids = *n.kids
+		*c.kids = *b.kids
 	}
 	return c
 }
 
+func (l *leaf[V]) own(e *Edit) *leaf[V] {
+	switch {
+	case l == nil:
+		return &leaf[V]{edit: e}
+	case l.edit == e:
+		return l
+	}
+	c := *l
+	c.edit = e
+	return &c
+}
+
 // Delete removes the value with that number, and reports whether there was one.
-func (a *Array[V]) Delete(e Edit, i uint32) bool {
+func (a *Array[V]) Delete(e *Edit, i uint32) bool {
 	if a.Get(i) == nil {
 		return false
 	}
 	a.n--
-	if a.root = a.root.delete(e, a.shift, i); a.root == nil {
-		a.shift = 0
-		return true
+	a.root = a.root.delete(e, a.shift(), i)
+	if a.root == nil {
+		*a = Array[V]{}
 	}
 	// A level goes when only its first slot is in use.
-	for a.shift > 0 && a.root.used == 1 {
+	for a.height > 1 && a.root.used == 1 {
 		a.root = a.root.kids[0]
-		a.shift -= slotBits
+		a.height--
 	}
 	return true
 }
 
-// delete returns the node without the number i, which it has, or nil if nothing is left.
-func (n *arrayNode[V]) delete(e Edit, shift uint, i uint32) *arrayNode[V] {
-	slot := slotOf(i, shift)
-	if shift == 0 && n.used == 1<<slot {
+// delete returns the branch without the number i, which it has, or nil if nothing is left.
+func (b *branch[V]) delete(e *Edit, shift uint, i uint32) *branch[V] {
+	b = b.own(e, shift == slotBits)
+	slot := i >> shift & slotMask
+	b.full &^= 1 << slot
+	left := false
+	if shift > slotBits {
+		b.kids[slot] = b.kids[slot].delete(e, shift-slotBits, i)
+		left = b.kids[slot] != nil
+	} else {
+		b.leaves[slot] = b.leaves[slot].delete(e, i&slotMask)
+		left = b.leaves[slot] != nil
+	}
+	if !left {
+		b.used &^= 1 << slot
+	}
+	if b.used == 0 {
 		return nil
 	}
-	n = n.own(e, shift)
-	n.full &^= 1 << slot
-	if shift == 0 {
-		n.used = n.full
-		var zero V
-		n.vals[slot] = zero // which else stays in memory
-		return n
-	}
-	if n.kids[slot] = n.kids[slot].delete(e, shift-slotBits, i); n.kids[slot] == nil {
-		n.used &^= 1 << slot
-	}
-	if n.used == 0 {
+	return b
+}
+
+func (l *leaf[V]) delete(e *Edit, slot uint32) *leaf[V] {
+	if l.used == 1<<slot {
 		return nil
 	}
-	return n
+	l = l.own(e)
+	l.used &^= 1 << slot
+	var zero V
+	l.vals[slot] = zero // which else stays in memory
+	return l
 }
 
 // Free returns the lowest number without a value.
@@ -194,24 +220,27 @@ func (a *Array[V]) Free() uint32 {
 	if a.root == nil {
 		return 0
 	}
+	shift := a.shift()
 	if a.root.full == allFull {
-		return fan << a.shift
+		return fan << shift
 	}
-	i := uint32(0)
-	for n, shift := a.root, a.shift; n != nil; shift -= slotBits {
-		slot := uint32(bits.TrailingZeros8(^n.full))
+	b, i := a.root, uint32(0)
+	for ; ; shift -= slotBits {
+		slot := uint32(bits.TrailingZeros8(^b.full))
 		i |= slot << shift
-		if shift == 0 {
-			break
+		if b.used>>slot&1 == 0 {
+			return i
 		}
-		n = n.kids[slot]
+		if shift == slotBits {
+			return i | uint32(bits.TrailingZeros8(^b.leaves[slot].used))
+		}
+		b = b.kids[slot]
 	}
-	return i
 }
 
 // All iterates over the numbers and their values, in ascending order. The values must not be changed.
 func (a *Array[V]) All() iter.Seq2[uint32, *V] {
-	root, shift := a.root, a.shift
+	root, shift := a.root, a.shift()
 	return func(yield func(uint32, *V) bool) {
 		if root != nil {
 			root.each(shift, 0, yield)
@@ -219,16 +248,21 @@ func (a *Array[V]) All() iter.Seq2[uint32, *V] {
 	}
 }
 
-func (n *arrayNode[V]) each(shift uint, base uint32, yield func(uint32, *V) bool) bool {
-	for m := n.used; m != 0; m &= m - 1 {
+func (b *branch[V]) each(shift uint, base uint32, yield func(uint32, *V) bool) bool {
+	for m := b.used; m != 0; m &= m - 1 {
 		slot := uint32(bits.TrailingZeros8(m))
-		i := base | slot<<shift
-		if shift == 0 {
-			if !yield(i, &n.vals[slot]) {
+		below := base | slot<<shift
+		if shift > slotBits {
+			if !b.kids[slot].each(shift-slotBits, below, yield) {
 				return false
 			}
-		} else if !n.kids[slot].each(shift-slotBits, i, yield) {
-			return false
+			continue
+		}
+		l := b.leaves[slot]
+		for i := range uint32(fan) {
+			if v := l.get(i); v != nil && !yield(below|i, v) {
+				return false
+			}
 		}
 	}
 	return true
@@ -239,34 +273,68 @@ func (n *arrayNode[V]) each(shift uint, base uint32, yield func(uint32, *V) bool
 // visited; in others, same decides.
 func Diff[V any](a, b Array[V], same func(old, new *V) bool, yield func(i uint32, old, new *V) bool) {
 	// Both get the same height. raise changes these copies only.
-	for a.shift < b.shift {
-		a.raise(0)
+	for a.height < b.height {
+		a.raise(nil)
 	}
-	for b.shift < a.shift {
-		b.raise(0)
+	for b.height < a.height {
+		b.raise(nil)
 	}
-	diff(a.root, b.root, a.shift, 0, same, yield)
+	d := differ[V]{same: same, yield: yield}
+	d.noBranch.kids, d.noBranch.leaves = new([fan]*branch[V]), new([fan]*leaf[V])
+	d.branches(a.root, b.root, a.shift(), 0)
 }
 
-// diff compares two nodes at the same place, each of which may be nil. It reports whether yield
-// never returned false.
-func diff[V any](old, new *arrayNode[V], shift uint, base uint32, same func(old, new *V) bool, yield func(i uint32, old, new *V) bool) bool {
+// differ has what all steps of a Diff share.
+type differ[V any] struct {
+	noBranch branch[V]
+	noLeaf   leaf[V]
+	same     func(old, new *V) bool
+	yield    func(i uint32, old, new *V) bool
+}
+
+// branches compares two branches at the same place, each of which may be nil. It reports
+// whether yield never returned false.
+func (d *differ[V]) branches(old, new *branch[V], shift uint, base uint32) bool {
 	if old == new { // equal pointers are equal trees: a published node never changes
 		return true
 	}
-	for slot := range uint32(fan) {
-		i := base | slot<<shift
-		if shift > 0 {
-			if !diff(old.kid(slot), new.kid(slot), shift-slotBits, i, same, yield) {
+	if old == nil {
+		old = &d.noBranch
+	}
+	if new == nil {
+		new = &d.noBranch
+	}
+	for m := old.used | new.used; m != 0; m &= m - 1 {
+		slot := uint32(bits.TrailingZeros8(m))
+		below := base | slot<<shift
+		if shift > slotBits {
+			if !d.branches(old.kids[slot], new.kids[slot], shift-slotBits, below) {
 				return false
 			}
+		} else if !d.leaves(old.leaves[slot], new.leaves[slot], below) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaves is branches for leaves.
+func (d *differ[V]) leaves(old, new *leaf[V], base uint32) bool {
+	if old == new {
+		return true
+	}
+	if old == nil {
+		old = &d.noLeaf
+	}
+	if new == nil {
+		new = &d.noLeaf
+	}
+	for i := range uint32(fan) {
+		x, y := old.get(i), new.get(i)
+		if x == nil && y == nil || x != nil && y != nil && d.same(x, y) {
 			continue
 		}
-		x, y := old.value(slot), new.value(slot)
-		if x == nil && y == nil || x != nil && y != nil && same(x, y) {
-			continue
-		}
-		if !yield(i, x, y) {
+		if !d.yield(base|i, x, y) {
 			return false
 		}
 	}

@@ -13,7 +13,7 @@
 //	number 17 = 010 001        root ──▶ slot 010 ──▶ leaf, slot 001
 //
 // A Set reads a hash from its lowest bits, three at a time, until a leaf with up to
-// 64 elements comes. It is a hash trie: a hash table that divides only where it is full.
+// sixteen elements comes. It is a hash trie: a hash table that divides only where it is full.
 //
 //	hash … 011 101             root ──▶ slot 101 ──▶ slot 011 ──▶ leaf {x, y, z}
 //
@@ -50,8 +50,6 @@
 //     that it stays dense, and sparse parts of a Set are merged.
 package pmap
 
-import "sync/atomic"
-
 const (
 	// slotBits is how many bits of a number or a hash one level uses, and fan how many
 	// slots a node therefore has. With more, a read takes fewer steps, and a change copies
@@ -61,11 +59,8 @@ const (
 	slotMask = fan - 1
 )
 
-// Edit names a batch of changes. See the package. No batch has the zero Edit.
-type Edit uint64
-
-// lastEdit is one counter for all trees: a node never carries the Edit of another tree's batch.
-var lastEdit atomic.Uint64
+// Edit names a batch of changes. See the package.
+type Edit struct{ _ byte } // not of size 0: two of those may have the same address
 
 // NewEdit returns an Edit that no node carries yet.
-func NewEdit() Edit { return Edit(lastEdit.Add(1)) }
+func NewEdit() *Edit { return new(Edit) }

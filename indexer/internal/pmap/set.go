@@ -21,7 +21,7 @@ type Set[E Element] struct{ root *node[E] }
 // node is a leaf, with elements, or has the nodes of the next level. Those are within the same
 // allocation, see inner.
 type node[E Element] struct {
-	edit  Edit
+	edit  *Edit
 	n     int            // elements in or below the node
 	kids  *[fan]*node[E] // nil in a leaf
 	elems []E            // of a leaf, in no order
@@ -33,7 +33,7 @@ type inner[E Element] struct {
 	slots [fan]*node[E]
 }
 
-func newInner[E Element](e Edit, n int) *node[E] {
+func newInner[E Element](e *Edit, n int) *node[E] {
 	in := &inner[E]{node: node[E]{edit: e, n: n}}
 	in.kids = &in.slots
 	return &in.node
@@ -41,8 +41,9 @@ func newInner[E Element](e Edit, n int) *node[E] {
 
 const (
 	// leafCap is how many elements a leaf has at most, as long as bits are left to divide them.
-	// A short leaf is cheaper to search and to copy, a long one takes less memory per element.
-	leafCap = 64
+	// Most sets of numbers are one leaf, which is one piece of memory. To search it by hash takes
+	// no longer than the step to another level.
+	leafCap = 128
 	// lastShift is where no bits for another level are left.
 	lastShift = 32 / slotBits * slotBits
 )
@@ -97,10 +98,10 @@ func (n *node[E]) each(yield func(E) bool) bool {
 }
 
 // Add adds x, which the set must not have.
-func (s *Set[E]) Add(e Edit, x E) { s.root = s.root.add(e, 0, x) }
+func (s *Set[E]) Add(e *Edit, x E) { s.root = s.root.add(e, 0, x) }
 
 // add returns the node with x: n itself if it belongs to the batch, else a copy. n may be nil.
-func (n *node[E]) add(e Edit, shift uint, x E) *node[E] {
+func (n *node[E]) add(e *Edit, shift uint, x E) *node[E] {
 	if n == nil {
 		return &node[E]{edit: e, n: 1, elems: append(make([]E, 0, 2), x)}
 	}
@@ -118,13 +119,13 @@ func (n *node[E]) add(e Edit, shift uint, x E) *node[E] {
 	return n
 }
 
-func (n *node[E]) addBelow(e Edit, shift uint, x E) {
+func (n *node[E]) addBelow(e *Edit, shift uint, x E) {
 	slot := x.Hash() >> shift & slotMask
 	n.kids[slot] = n.kids[slot].add(e, shift+slotBits, x)
 }
 
 // divide returns a node with leaves in the place of a leaf.
-func (n *node[E]) divide(e Edit, shift uint) *node[E] {
+func (n *node[E]) divide(e *Edit, shift uint) *node[E] {
 	in := newInner[E](e, n.n)
 	for _, x := range n.elems {
 		in.addBelow(e, shift, x)
@@ -132,7 +133,7 @@ func (n *node[E]) divide(e Edit, shift uint) *node[E] {
 	return in
 }
 
-func (n *node[E]) own(e Edit) *node[E] {
+func (n *node[E]) own(e *Edit) *node[E] {
 	if n.edit == e {
 		return n
 	}
@@ -145,7 +146,7 @@ func (n *node[E]) own(e Edit) *node[E] {
 }
 
 // Replace puts y, which has the same hash, in the place of x, which the set must have.
-func (s *Set[E]) Replace(e Edit, x, y E) {
+func (s *Set[E]) Replace(e *Edit, x, y E) {
 	s.root = s.root.own(e)
 	n := s.root
 	for hash := x.Hash(); n.kids != nil; hash >>= slotBits {
@@ -157,7 +158,7 @@ func (s *Set[E]) Replace(e Edit, x, y E) {
 }
 
 // Delete removes x, and reports whether the set had it.
-func (s *Set[E]) Delete(e Edit, x E) bool {
+func (s *Set[E]) Delete(e *Edit, x E) bool {
 	if !s.Has(x) {
 		return false
 	}
@@ -166,7 +167,7 @@ func (s *Set[E]) Delete(e Edit, x E) bool {
 }
 
 // delete returns the node without x, which it has, or nil if nothing is left.
-func (n *node[E]) delete(e Edit, shift uint, x E) *node[E] {
+func (n *node[E]) delete(e *Edit, shift uint, x E) *node[E] {
 	if n.n == 1 {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (m *setModel) version() *setModel { return &setModel{m.Set, m.hash, maps.Cl
 
 func (m *setModel) element(key int) element { return element{m.hash(key), key} }
 
-func (m *setModel) toggle(t testing.TB, e Edit, key int) {
+func (m *setModel) toggle(t testing.TB, e *Edit, key int) {
 	x := m.element(key)
 	require.Equal(t, m.want[key], m.Has(x))
 	if m.want[key] {
@@ -53,7 +53,7 @@ func (m *setModel) toggle(t testing.TB, e Edit, key int) {
 }
 
 // replace puts another key in the place of one, if it has the same hash.
-func (m *setModel) replace(e Edit, key, other int) {
+func (m *setModel) replace(e *Edit, key, other int) {
 	if m.want[key] && !m.want[other] && m.hash(key) == m.hash(other) {
 		m.Replace(e, m.element(key), m.element(other))
 		delete(m.want, key)
