@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -34,20 +34,20 @@ type collector struct {
 	pods    *informer.Informer[*corev1.Pod]
 	owners  *informer.Informer[*metav1.PartialObjectMetadata]
 	byOwner *indexer.Index[*corev1.Pod, types.UID]
-	client  *restclient.Client[*corev1.Pod]
+	client  *client.Client[*corev1.Pod]
 	queue   *workqueue.RateLimitingQueue[types.NamespacedName]
 	rest    rest.Interface
 }
 
 func newCollector(cfg *rest.Config, pods *informer.Informer[*corev1.Pod], byOwner *indexer.Index[*corev1.Pod, types.UID], opts Options,
 ) (*collector, error) {
-	client, err := restclient.New[*corev1.Pod](demo.PrintWrites(cfg, opts.Transcript, "collector", func(w demo.Write) string {
+	writer, err := client.New[*corev1.Pod](demo.PrintWrites(cfg, opts.Transcript, "collector", func(w demo.Write) string {
 		return "deleted pod " + w.Object.Name + ", whose owner is gone"
-	}), podResource)
+	}), podResource, client.Options{})
 	if err != nil {
 		return nil, err
 	}
-	c := &collector{Options: opts, pods: pods, byOwner: byOwner, client: client, queue: newQueue("collector")}
+	c := &collector{Options: opts, pods: pods, byOwner: byOwner, client: writer, queue: newQueue("collector")}
 	source, err := reflector.NewResource[*metav1.PartialObjectMetadata](cfg, opts.Owners, reflector.ResourceOptions{Namespace: opts.Namespace})
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func newCollector(cfg *rest.Config, pods *informer.Informer[*corev1.Pod], byOwne
 	_, err = c.owners.AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
 		DeleteFunc: func(owner *metav1.PartialObjectMetadata) {
 			for pod := range indexer.ByIndex(c.pods.Snapshot(), c.byOwner, owner.UID) {
-				c.queue.AddAfter(restclient.KeyOf(pod), sweep)
+				c.queue.AddAfter(client.KeyOf(pod), sweep)
 			}
 		},
 	}, informer.HandlerOptions{Name: "collector"})
@@ -78,7 +78,7 @@ func newCollector(cfg *rest.Config, pods *informer.Informer[*corev1.Pod], byOwne
 		return nil, err
 	}
 	_, err = c.pods.AddHandler(informer.HandlerFuncs[*corev1.Pod]{
-		AddFunc: func(pod *corev1.Pod, _ bool) { c.queue.Add(restclient.KeyOf(pod)) },
+		AddFunc: func(pod *corev1.Pod, _ bool) { c.queue.Add(client.KeyOf(pod)) },
 	}, informer.HandlerOptions{Name: "collector"})
 	return c, err
 }
@@ -130,7 +130,7 @@ func (c *collector) ownerGone(ctx context.Context, namespace string, ref *metav1
 }
 
 func (c *collector) delete(ctx context.Context, pod *corev1.Pod) error {
-	err := c.client.Delete(ctx, restclient.KeyOf(pod), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	err := c.client.Delete(ctx, client.KeyOf(pod), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("collect pod %s: %w", pod.Name, err)
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -43,16 +43,16 @@ func RunDeployments(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	client, err := restclient.New[*appsv1.Deployment](demo.PrintWrites(cfg, opts.Transcript, "cluster", func(w demo.Write) string {
+	writer, err := client.New[*appsv1.Deployment](demo.PrintWrites(cfg, opts.Transcript, "cluster", func(w demo.Write) string {
 		if w.Verb == "delete" {
 			return "deleted deployment " + w.Object.Name + ", whose owner is gone"
 		}
 		return "runs the pods of deployment " + w.Object.Name
-	}), resource)
+	}), resource, client.Options{})
 	if err != nil {
 		return err
 	}
-	live, err := restclient.New[*unstructured.Unstructured](cfg, opts.Owners)
+	live, err := client.New[*unstructured.Unstructured](cfg, opts.Owners, client.Options{})
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func RunDeployments(ctx context.Context, cfg *rest.Config, opts Options) error {
 	_, errOwners := owners.AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
 		DeleteFunc: func(owner *metav1.PartialObjectMetadata) {
 			for d := range deployments.Snapshot().ByNamespace(owner.Namespace) {
-				queue.AddAfter(restclient.KeyOf(d), sweep)
+				queue.AddAfter(client.KeyOf(d), sweep)
 			}
 		},
 	}, informer.HandlerOptions{})
@@ -78,13 +78,13 @@ func RunDeployments(ctx context.Context, cfg *rest.Config, opts Options) error {
 			if ref := metav1.GetControllerOf(d); ref != nil && ref.Kind == opts.OwnerKind {
 				owner, err := live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: ref.Name})
 				if apierrors.IsNotFound(err) || err == nil && owner.GetUID() != ref.UID {
-					return client.Delete(ctx, key, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &d.UID}})
+					return writer.Delete(ctx, key, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &d.UID}})
 				}
 				if err != nil {
 					return fmt.Errorf("look up owner %s: %w", ref.Name, err)
 				}
 			}
-			_, err := client.ModifyStatus(ctx, key, func(fresh *appsv1.Deployment) error {
+			_, err := writer.Status().Modify(ctx, key, func(fresh *appsv1.Deployment) error {
 				fresh.Status.ObservedGeneration = fresh.Generation
 				n := *fresh.Spec.Replicas
 				fresh.Status.Replicas, fresh.Status.ReadyReplicas, fresh.Status.AvailableReplicas = n, n, n

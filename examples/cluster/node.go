@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
@@ -25,18 +25,18 @@ const startTime = 50 * time.Millisecond
 // moment later.
 type node struct {
 	pods   *informer.Informer[*corev1.Pod]
-	client *restclient.Client[*corev1.Pod]
+	client *client.Client[*corev1.Pod]
 	queue  *workqueue.RateLimitingQueue[types.NamespacedName]
 	log    *slog.Logger
 }
 
 func newNode(cfg *rest.Config, pods *informer.Informer[*corev1.Pod], opts Options) (*node, error) {
 	cfg = demo.PrintWrites(cfg, opts.Transcript, "node", func(w demo.Write) string { return "runs pod " + w.Object.Name })
-	client, err := restclient.New[*corev1.Pod](cfg, podResource)
+	writer, err := client.New[*corev1.Pod](cfg, podResource, client.Options{})
 	if err != nil {
 		return nil, err
 	}
-	n := &node{pods: pods, client: client, queue: newQueue("node"), log: opts.Log}
+	n := &node{pods: pods, client: writer, queue: newQueue("node"), log: opts.Log}
 	_, err = pods.AddHandler(informer.HandlerFuncs[*corev1.Pod]{
 		AddFunc: func(pod *corev1.Pod, _ bool) {
 			n.queue.AddAfter(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, startTime)
@@ -65,7 +65,7 @@ func (n *node) start(ctx context.Context, key types.NamespacedName) error {
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.StartTime = &now
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}}
-	_, err = n.client.UpdateStatus(ctx, pod)
+	_, err = n.client.Status().Update(ctx, pod)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/examples/exampleapp"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 func main() { exampleapp.Main(app) }
@@ -33,8 +33,8 @@ var key = types.NamespacedName{Namespace: namespace, Name: "demo"}
 // clients has one for each kind. Namespaces are cluster-scoped: their own
 // namespace is empty.
 type clients struct {
-	namespaces  *restclient.Client[*corev1.Namespace]
-	deployments *restclient.Client[*appsv1.Deployment]
+	namespaces  *client.Client[*corev1.Namespace]
+	deployments *client.Client[*appsv1.Deployment]
 }
 
 func run(ctx context.Context, env *exampleapp.Env) (err error) {
@@ -44,10 +44,10 @@ func run(ctx context.Context, env *exampleapp.Env) (err error) {
 	}
 	defer server.Close()
 	var c clients
-	if c.namespaces, err = restclient.New[*corev1.Namespace](server.Config, corev1.SchemeGroupVersion.WithResource("namespaces")); err != nil {
+	if c.namespaces, err = client.New[*corev1.Namespace](server.Config, corev1.SchemeGroupVersion.WithResource("namespaces"), client.Options{}); err != nil {
 		return err
 	}
-	if c.deployments, err = restclient.New[*appsv1.Deployment](server.Config, appsv1.SchemeGroupVersion.WithResource("deployments")); err != nil {
+	if c.deployments, err = client.New[*appsv1.Deployment](server.Config, appsv1.SchemeGroupVersion.WithResource("deployments"), client.Options{}); err != nil {
 		return err
 	}
 	// What was made goes, whatever happens; also after Ctrl-C. A namespace that was

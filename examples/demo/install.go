@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -26,15 +26,15 @@ func Install(ctx context.Context, cfg *rest.Config, crd []byte) error {
 	if err != nil {
 		return err
 	}
-	client, err := restclient.New[*unstructured.Unstructured](cfg, definitions)
+	crds, err := client.New[*unstructured.Unstructured](cfg, definitions, client.Options{})
 	if err != nil {
 		return err
 	}
-	if _, err := client.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := crds.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("install the custom resource definition: %w", err)
 	}
 	// The server answers before it serves: ask until the resource is there.
-	served, err := restclient.New[*unstructured.Unstructured](cfg, resource)
+	served, err := client.New[*unstructured.Unstructured](cfg, resource, client.Options{})
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ func Uninstall(ctx context.Context, cfg *rest.Config, crd []byte) error {
 	if err != nil {
 		return err
 	}
-	client, err := restclient.New[*unstructured.Unstructured](cfg, definitions)
+	crds, err := client.New[*unstructured.Unstructured](cfg, definitions, client.Options{})
 	if err != nil {
 		return err
 	}
-	return client.Delete(ctx, types.NamespacedName{Name: obj.GetName()}, metav1.DeleteOptions{})
+	return crds.Delete(ctx, types.NamespacedName{Name: obj.GetName()}, metav1.DeleteOptions{})
 }
 
 func definition(crd []byte) (*unstructured.Unstructured, schema.GroupVersionResource, error) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // Step is one step of a script.
@@ -48,7 +48,7 @@ func (s *Transcript) Sees(texts ...string) Step {
 type ConfigMaps struct {
 	// Namespace is where they are.
 	Namespace string
-	client    *restclient.Client[*corev1.ConfigMap]
+	client    *client.Client[*corev1.ConfigMap]
 }
 
 // NewConfigMaps returns the steps for one namespace; an empty one is "default".
@@ -57,8 +57,8 @@ func NewConfigMaps(cfg *rest.Config, transcript *Transcript, namespace string) (
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	client, err := restclient.New[*corev1.ConfigMap](PrintWrites(cfg, transcript, "you", Write.Done), corev1.SchemeGroupVersion.WithResource("configmaps"))
-	return ConfigMaps{namespace, client}, err
+	maps, err := client.New[*corev1.ConfigMap](PrintWrites(cfg, transcript, "you", Write.Done), corev1.SchemeGroupVersion.WithResource("configmaps"), client.Options{})
+	return ConfigMaps{namespace, maps}, err
 }
 
 // Create creates a ConfigMap with labels.

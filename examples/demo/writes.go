@@ -46,6 +46,8 @@ func PrintWrites(cfg *rest.Config, transcript *Transcript, who string, describe 
 			if verb == "" {
 				return next.RoundTrip(r)
 			}
+			r = r.Clone(r.Context())
+			r.Header.Set("Accept", "application/json") // what describe gets
 			line := transcript.Reserve()
 			defer line.Drop() // has no effect after Say
 			answer, err := next.RoundTrip(r)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/exampleapp"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 func main() { exampleapp.Main(app) }
@@ -44,11 +44,11 @@ func run(ctx context.Context, env *exampleapp.Env) (err error) {
 	cfg := rest.CopyConfig(server.Config)
 	var warned warnings
 	cfg.WarningHandler = &warned
-	ns, err := restclient.New[*unstructured.Unstructured](server.Config, namespaces)
+	ns, err := client.New[*unstructured.Unstructured](server.Config, namespaces, client.Options{})
 	if err != nil {
 		return err
 	}
-	c, err := restclient.New[*unstructured.Unstructured](cfg, deployments)
+	c, err := client.New[*unstructured.Unstructured](cfg, deployments, client.Options{})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/foo/api"
 	"github.com/informerkit/informerkit/examples/foo/controller"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // play runs the controller on the embedded server, next to a simulation of the rest
@@ -44,11 +44,11 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 		return err
 	}
 	you := demo.PrintWrites(server.Config, env.Transcript, "you", demo.Write.Done)
-	foos, err := restclient.New[*api.Foo](you, api.Resource)
+	foos, err := client.New[*api.Foo](you, api.Resource, client.Options{})
 	if err != nil {
 		return err
 	}
-	deployments, err := restclient.New[*appsv1.Deployment](you, appsv1.SchemeGroupVersion.WithResource("deployments"))
+	deployments, err := client.New[*appsv1.Deployment](you, appsv1.SchemeGroupVersion.WithResource("deployments"), client.Options{})
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func describeEvents() func(demo.Write) string {
 }
 
 type script struct {
-	foos        *restclient.Client[*api.Foo]
-	deployments *restclient.Client[*appsv1.Deployment]
+	foos        *client.Client[*api.Foo]
+	deployments *client.Client[*appsv1.Deployment]
 	namespace   string
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/namespaces/controller"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 //go:embed widgets.yaml
@@ -62,11 +62,11 @@ func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
 		}
 		return w.Done()
 	})
-	namespaces, err := restclient.New[*corev1.Namespace](you, corev1.SchemeGroupVersion.WithResource("namespaces"))
+	namespaces, err := client.New[*corev1.Namespace](you, corev1.SchemeGroupVersion.WithResource("namespaces"), client.Options{})
 	if err != nil {
 		return nil, err
 	}
-	widgets, err := restclient.New[*unstructured.Unstructured](you, controller.Widgets)
+	widgets, err := client.New[*unstructured.Unstructured](you, controller.Widgets, client.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/foo/api"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
@@ -53,7 +53,7 @@ func TestReplicaIsShownAndEndsWithItsStandardInput(t *testing.T) {
 	t.Parallel()
 	server := informertest.Start(t, informertest.Options{})
 	require.NoError(t, demo.Install(t.Context(), server.Config(), crd))
-	foos, err := restclient.New[*api.Foo](server.Config(), api.Resource)
+	foos, err := client.New[*api.Foo](server.Config(), api.Resource, client.Options{})
 	require.NoError(t, err)
 	_, err = foos.Create(t.Context(), &api.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"}, Spec: api.FooSpec{DeploymentName: "one"}})
 	require.NoError(t, err)

@@ -185,6 +185,21 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 	return nil
 }
 
+// DeleteCollection asks for all objects of a namespace to be deleted that list selects.
+func (c *Client[T]) DeleteCollection(ctx context.Context, namespace string, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+	query, err := listQuery(&list)
+	if err != nil {
+		return fmt.Errorf("client: delete %s: %w", c.resource.Resource, err)
+	}
+	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	body, err := marshalJSON(&opts)
+	if err != nil {
+		return fmt.Errorf("client: delete %s: %w", c.resource.Resource, err)
+	}
+	_, err = c.do(ctx, call{verb: http.MethodDelete, list: true, key: types.NamespacedName{Namespace: namespace}, query: query, contentType: mimeJSON, body: body})
+	return err
+}
+
 // Exactly returns the options to delete obj and nothing else that has its name.
 func Exactly(obj metav1.Object) metav1.DeleteOptions {
 	uid := obj.GetUID()

@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/leader"
 	"github.com/informerkit/informerkit/internal/verify/leaktest"
@@ -190,9 +190,9 @@ func (r *replica) end() error {
 
 func (w *world) lease() *coordinationv1.Lease {
 	w.t.Helper()
-	c, err := restclient.New[*coordinationv1.Lease](w.server.Config(), coordinationv1.SchemeGroupVersion.WithResource("leases"))
+	c, err := client.New[*coordinationv1.Lease](w.server.Config(), coordinationv1.SchemeGroupVersion.WithResource("leases"), client.Options{})
 	require.NoError(w.t, err)
-	l, err := c.Get(w.t.Context(), restclient.KeyOf(&metav1.ObjectMeta{Namespace: "default", Name: "lock"}))
+	l, err := c.Get(w.t.Context(), client.KeyOf(&metav1.ObjectMeta{Namespace: "default", Name: "lock"}))
 	require.NoError(w.t, err)
 	return l
 }
@@ -372,7 +372,7 @@ func TestPromise1NeverTwoLeadersAndAlwaysOne(t *testing.T) {
 					r.silent.Store(false)
 					r.blind.Store(false)
 					if rnd.IntN(3) == 0 {
-						w.within(40*time.Second, "somebody leads", func() bool { return w.leader() != nil })
+						w.within(40*time.Second, "there is a leader", func() bool { return w.leader() != nil })
 					}
 				}
 				for _, r := range all {
@@ -404,11 +404,11 @@ func TestWhatLeadReturnsEndsRun(t *testing.T) {
 // A Lease that is deleted is made again by its leader; one that names another is lost at once.
 func TestEditsByHand(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		leases, err := restclient.New[*coordinationv1.Lease](w.server.Config(), coordinationv1.SchemeGroupVersion.WithResource("leases"))
+		leases, err := client.New[*coordinationv1.Lease](w.server.Config(), coordinationv1.SchemeGroupVersion.WithResource("leases"), client.Options{})
 		require.NoError(t, err)
 		a := w.start("a")
 		w.within(time.Second, "a leads", func() bool { return w.leader() == a })
-		require.NoError(t, leases.Delete(t.Context(), restclient.KeyOf(w.lease()), metav1.DeleteOptions{}))
+		require.NoError(t, leases.Delete(t.Context(), client.KeyOf(w.lease()), metav1.DeleteOptions{}))
 		time.Sleep(3 * time.Second)
 		assert.Equal(t, a.Status().Identity, *w.lease().Spec.HolderIdentity)
 		assert.Same(t, a, w.leader())
@@ -420,7 +420,7 @@ func TestEditsByHand(t *testing.T) {
 		assert.Equal(t, map[string]string{"app": "mine"}, w.lease().Labels)
 		assert.Same(t, a, w.leader())
 		l = w.lease()
-		l.Spec.HolderIdentity = new("somebody")
+		l.Spec.HolderIdentity = new("another")
 		_, err = leases.Update(t.Context(), l)
 		require.NoError(t, err)
 		w.within(2100*time.Millisecond, "a stops", func() bool { return w.leader() == nil })

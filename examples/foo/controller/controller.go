@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/informerkit/informerkit/examples/foo/api"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/workqueue"
 	"github.com/informerkit/informerkit/workqueue/history"
@@ -47,8 +47,8 @@ type Controller struct {
 	deployments informer.Shared[*appsv1.Deployment]
 	queue       *workqueue.RateLimitingQueue[types.NamespacedName]
 
-	fooClient        *restclient.Client[*api.Foo]
-	deploymentClient *restclient.Client[*appsv1.Deployment]
+	fooClient        *client.Client[*api.Foo]
+	deploymentClient *client.Client[*appsv1.Deployment]
 	sink             *eventSink
 	broadcaster      events.EventBroadcaster
 	recorder         events.EventRecorder
@@ -63,11 +63,11 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	}
 	c := &Controller{log: opts.Log}
 	var err error
-	if c.fooClient, err = restclient.New[*api.Foo](cfg, api.Resource); err != nil {
+	if c.fooClient, err = client.New[*api.Foo](cfg, api.Resource, client.Options{}); err != nil {
 		return nil, err
 	}
 	deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
-	if c.deploymentClient, err = restclient.New[*appsv1.Deployment](cfg, deployments); err != nil {
+	if c.deploymentClient, err = client.New[*appsv1.Deployment](cfg, deployments, client.Options{}); err != nil {
 		return nil, err
 	}
 

@@ -26,7 +26,7 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/foo/api"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
@@ -39,8 +39,8 @@ type fixture struct {
 	t           *testing.T
 	server      *informertest.Server
 	writes      *demo.Transcript // a line for each successful write of the controller
-	foos        *restclient.Client[*api.Foo]
-	deployments *restclient.Client[*appsv1.Deployment]
+	foos        *client.Client[*api.Foo]
+	deployments *client.Client[*appsv1.Deployment]
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -50,9 +50,9 @@ func newFixture(t *testing.T) *fixture {
 	require.NoError(t, err)
 	require.NoError(t, demo.Install(t.Context(), server.Config(), crd))
 	f := &fixture{t: t, server: server, writes: demo.NewTranscript(t.Output())}
-	f.foos, err = restclient.New[*api.Foo](server.Config(), api.Resource)
+	f.foos, err = client.New[*api.Foo](server.Config(), api.Resource, client.Options{})
 	require.NoError(t, err)
-	f.deployments, err = restclient.New[*appsv1.Deployment](server.Config(), deploymentResource)
+	f.deployments, err = client.New[*appsv1.Deployment](server.Config(), deploymentResource, client.Options{})
 	require.NoError(t, err)
 	return f
 }
@@ -115,7 +115,7 @@ func (f *fixture) deployment(name string) *appsv1.Deployment {
 // available writes a status, as the controller of Deployments would.
 func (f *fixture) available(name string, replicas int32) {
 	f.t.Helper()
-	_, err := f.deployments.ModifyStatus(f.t.Context(), key(name), func(d *appsv1.Deployment) error {
+	_, err := f.deployments.Status().Modify(f.t.Context(), key(name), func(d *appsv1.Deployment) error {
 		d.Status.Replicas, d.Status.AvailableReplicas = replicas, replicas
 		return nil
 	})
@@ -395,7 +395,7 @@ func TestCachedFooIsNotChangedByAWriteOfItsStatus(t *testing.T) {
 	cached := f.createFoo("web", "web", 1)
 	var err error
 	c := &Controller{}
-	c.fooClient, err = restclient.New[*api.Foo](f.server.Config(), api.Resource)
+	c.fooClient, err = client.New[*api.Foo](f.server.Config(), api.Resource, client.Options{})
 	require.NoError(t, err)
 	written, err := c.writeStatus(t.Context(), cached, &appsv1.Deployment{Status: appsv1.DeploymentStatus{AvailableReplicas: 4}})
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/foo/api"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // component is who the events are from.
@@ -40,7 +40,7 @@ func (c *Controller) warn(foo *api.Foo, reason, message string) {
 //
 // It knows its writes, as client-go waits for none when it is shut down.
 type eventSink struct {
-	client *restclient.Client[*eventsv1.Event]
+	client *client.Client[*eventsv1.Event]
 
 	mu      sync.Mutex
 	closed  bool
@@ -48,8 +48,8 @@ type eventSink struct {
 }
 
 func newEventSink(cfg *rest.Config) (*eventSink, error) {
-	client, err := restclient.New[*eventsv1.Event](cfg, eventsv1.SchemeGroupVersion.WithResource("events"))
-	return &eventSink{client: client}, err
+	events, err := client.New[*eventsv1.Event](cfg, eventsv1.SchemeGroupVersion.WithResource("events"), client.Options{})
+	return &eventSink{client: events}, err
 }
 
 // Create writes a new event.
@@ -65,7 +65,7 @@ func (s *eventSink) Update(ctx context.Context, e *eventsv1.Event) (*eventsv1.Ev
 // Patch changes an event.
 func (s *eventSink) Patch(ctx context.Context, e *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
 	return s.write(func() (*eventsv1.Event, error) {
-		return s.client.Patch(ctx, restclient.KeyOf(e), types.StrategicMergePatchType, patch)
+		return s.client.Patch(ctx, client.KeyOf(e), types.StrategicMergePatchType, patch)
 	})
 }
 

@@ -101,7 +101,7 @@ func (c *Controller) writeStatus(ctx context.Context, foo *api.Foo, deployment *
 	foo = foo.DeepCopy()
 	foo.Status.AvailableReplicas = deployment.Status.AvailableReplicas
 	// A conflict is returned: the next attempt works on the newer Foo.
-	return c.fooClient.UpdateStatus(ctx, foo)
+	return c.fooClient.Status().Update(ctx, foo)
 }
 
 // newDeployment returns the Deployment of a Foo. Through its owner

@@ -27,8 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
@@ -66,7 +66,7 @@ type Options struct {
 type Controller struct {
 	opts       Options
 	configMaps *informer.Informer[*corev1.ConfigMap]
-	client     *restclient.Client[*corev1.ConfigMap]
+	client     *client.Client[*corev1.ConfigMap]
 	replica    *sharding.Replica
 	term       currentQueue
 }
@@ -88,7 +88,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if c.configMaps, err = informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: opts.Log, History: opts.History}); err != nil {
 		return nil, err
 	}
-	if c.client, err = restclient.New[*corev1.ConfigMap](cfg, resource); err != nil {
+	if c.client, err = client.New[*corev1.ConfigMap](cfg, resource, client.Options{}); err != nil {
 		return nil, err
 	}
 	recorder, err := newEventWriter(cfg, opts.Identity, opts.Log)

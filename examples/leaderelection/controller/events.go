@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // component is who the Events are from.
@@ -27,14 +27,14 @@ const eventTimeout = 5 * time.Second
 // that of a hand-over is written before the process ends. The recorder of client-go's tools/events would do
 // as well: it returns at once, counts an Event that repeats, and may lose the last one.
 type eventWriter struct {
-	client   *restclient.Client[*eventsv1.Event]
+	client   *client.Client[*eventsv1.Event]
 	identity string
 	log      *slog.Logger
 }
 
 func newEventWriter(cfg *rest.Config, identity string, log *slog.Logger) (*eventWriter, error) {
-	client, err := restclient.New[*eventsv1.Event](cfg, eventsv1.SchemeGroupVersion.WithResource("events"))
-	return &eventWriter{client, identity, log}, err
+	events, err := client.New[*eventsv1.Event](cfg, eventsv1.SchemeGroupVersion.WithResource("events"), client.Options{})
+	return &eventWriter{events, identity, log}, err
 }
 
 // Eventf implements sharding.EventRecorder.

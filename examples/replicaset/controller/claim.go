@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // claim returns the pods that belong to set. A pod belongs to the one object
@@ -102,7 +102,7 @@ func (c *Controller) candidates(set *api.ReplicaSet) iter.Seq[*corev1.Pod] {
 // and not being deleted. Without it a stale cache could give an orphan to a
 // set that was deleted, and the garbage collector would delete the orphan.
 func (c *Controller) stillLives(ctx context.Context, set *api.ReplicaSet) error {
-	fresh, err := c.setClient.Get(ctx, restclient.KeyOf(set))
+	fresh, err := c.setClient.Get(ctx, client.KeyOf(set))
 	if err != nil {
 		return fmt.Errorf("before adopting pods: %w", err)
 	}
@@ -117,7 +117,7 @@ func (c *Controller) adopt(ctx context.Context, w *writes, set *api.ReplicaSet, 
 	if err != nil {
 		return nil, err
 	}
-	adopted, err := c.podClient.Patch(ctx, restclient.KeyOf(pod), types.MergePatchType, patch)
+	adopted, err := c.podClient.Patch(ctx, client.KeyOf(pod), types.MergePatchType, patch)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil // deleted in the meantime: nothing to adopt
@@ -134,7 +134,7 @@ func (c *Controller) release(ctx context.Context, w *writes, set *api.ReplicaSet
 	if err != nil {
 		return err
 	}
-	released, err := c.podClient.Patch(ctx, restclient.KeyOf(pod), types.MergePatchType, patch)
+	released, err := c.podClient.Patch(ctx, client.KeyOf(pod), types.MergePatchType, patch)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

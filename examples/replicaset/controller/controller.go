@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/reflector"
@@ -57,8 +57,8 @@ type Controller struct {
 	queue *workqueue.RateLimitingQueue[types.NamespacedName]
 
 	byOwner   *indexer.Index[*corev1.Pod, podOwner]
-	podClient *restclient.Client[*corev1.Pod]
-	setClient *restclient.Client[*api.ReplicaSet]
+	podClient *client.Client[*corev1.Pod]
+	setClient *client.Client[*api.ReplicaSet]
 
 	doomed      DoomedPods
 	ran         atomic.Bool
@@ -82,10 +82,10 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	c := &Controller{log: opts.Log, traced: opts.Trace, reconciling: opts.Reconciling}
 
 	var err error
-	if c.podClient, err = restclient.New[*corev1.Pod](cfg, podResource); err != nil {
+	if c.podClient, err = client.New[*corev1.Pod](cfg, podResource, client.Options{}); err != nil {
 		return nil, err
 	}
-	if c.setClient, err = restclient.New[*api.ReplicaSet](cfg, api.GroupVersionResource); err != nil {
+	if c.setClient, err = client.New[*api.ReplicaSet](cfg, api.GroupVersionResource, client.Options{}); err != nil {
 		return nil, err
 	}
 

@@ -24,7 +24,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
@@ -89,7 +89,7 @@ func (b *bench) settle() {
 	}
 }
 
-func (b *bench) create(obj restclient.Object) {
+func (b *bench) create(obj client.Object) {
 	b.Helper()
 	require.NoError(b, b.server.Create(obj))
 	b.settle()

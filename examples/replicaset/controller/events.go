@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // addHandlers maps each event to the keys that it adds to the queue. They are always
@@ -48,7 +48,7 @@ func (c *Controller) enqueueMatching(pod *corev1.Pod) {
 	for set := range c.sets.Snapshot().ByNamespace(pod.Namespace) {
 		selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
-			c.queue.Add(restclient.KeyOf(set))
+			c.queue.Add(client.KeyOf(set))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // burst limits how many pods one reconcile creates or deletes. The next reconcile,
@@ -67,11 +67,11 @@ func (c *Controller) create(ctx context.Context, w *writes, set *api.ReplicaSet,
 }
 
 func (c *Controller) remove(ctx context.Context, set *api.ReplicaSet, pods []*corev1.Pod) error {
-	key := restclient.KeyOf(set)
+	key := client.KeyOf(set)
 	err := inParallel(len(pods), func(i int) error {
 		pod := pods[i]
 		c.doomed.Add(key, pod.UID)
-		err := c.podClient.Delete(ctx, restclient.KeyOf(pod), metav1.DeleteOptions{
+		err := c.podClient.Delete(ctx, client.KeyOf(pod), metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &pod.UID},
 		})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -52,7 +52,7 @@ func (c *Controller) writeStatus(ctx context.Context, w *writes, set *api.Replic
 	}
 	set = set.DeepCopy()
 	set.Status = status
-	written, err := c.setClient.UpdateStatus(ctx, set)
+	written, err := c.setClient.Status().Update(ctx, set)
 	if err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // Action names one thing that the controller did.
@@ -26,5 +26,5 @@ type Step struct {
 }
 
 func (c *Controller) trace(set *api.ReplicaSet, action Action, pod string) {
-	c.traced(Step{Action: action, Set: restclient.KeyOf(set), Pod: pod})
+	c.traced(Step{Action: action, Set: client.KeyOf(set), Pod: pod})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // Options configures Play; the zero value plays in namespace default, silently.
@@ -53,8 +53,8 @@ type script struct {
 	Options
 	controller *controller.Controller
 	cluster    *cluster.Cluster
-	sets       *restclient.Client[*api.ReplicaSet]
-	pods       *restclient.Client[*corev1.Pod]
+	sets       *client.Client[*api.ReplicaSet]
+	pods       *client.Client[*corev1.Pod]
 	key        types.NamespacedName
 	changed    demo.Bell // rung when one of the two caches has changed
 }
@@ -66,10 +66,10 @@ func newScript(cfg *rest.Config, opts Options) (*script, error) {
 		changed: demo.NewBell(),
 	}
 	var err error
-	if s.sets, err = restclient.New[*api.ReplicaSet](cfg, api.GroupVersionResource); err != nil {
+	if s.sets, err = client.New[*api.ReplicaSet](cfg, api.GroupVersionResource, client.Options{}); err != nil {
 		return nil, err
 	}
-	if s.pods, err = restclient.New[*corev1.Pod](demo.PrintWrites(cfg, opts.Transcript, "server", demo.Write.Done), corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
+	if s.pods, err = client.New[*corev1.Pod](demo.PrintWrites(cfg, opts.Transcript, "server", demo.Write.Done), corev1.SchemeGroupVersion.WithResource("pods"), client.Options{}); err != nil {
 		return nil, err
 	}
 	if s.cluster, err = cluster.New(cfg, cluster.Options{
@@ -164,7 +164,7 @@ func (s *script) kill(ctx context.Context) error {
 		return errors.New("there is none")
 	}
 	victim := pods[0]
-	if err := s.pods.Delete(ctx, restclient.KeyOf(victim), metav1.DeleteOptions{}); err != nil {
+	if err := s.pods.Delete(ctx, client.KeyOf(victim), metav1.DeleteOptions{}); err != nil {
 		return err
 	}
 	return s.until(ctx, func() bool {

@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/foo/api"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/workqueue"
@@ -58,8 +58,8 @@ type Controller struct {
 	deployments *sharding.Shared[*appsv1.Deployment]
 	ranges      *sharding.Ranges
 
-	fooClient        *restclient.Client[*api.Foo]
-	deploymentClient *restclient.Client[*appsv1.Deployment]
+	fooClient        *client.Client[*api.Foo]
+	deploymentClient *client.Client[*appsv1.Deployment]
 }
 
 // New returns a replica. It makes no request yet.
@@ -73,10 +73,10 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	c := &Controller{opts: opts}
 	deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
 	var err error
-	if c.fooClient, err = restclient.New[*api.Foo](cfg, api.Resource); err != nil {
+	if c.fooClient, err = client.New[*api.Foo](cfg, api.Resource, client.Options{}); err != nil {
 		return nil, err
 	}
-	if c.deploymentClient, err = restclient.New[*appsv1.Deployment](cfg, deployments); err != nil {
+	if c.deploymentClient, err = client.New[*appsv1.Deployment](cfg, deployments, client.Options{}); err != nil {
 		return nil, err
 	}
 	c.factory, err = sharding.NewFactory(cfg, informer.FactoryOptions{

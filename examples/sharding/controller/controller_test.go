@@ -23,7 +23,7 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/foo/api"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/workqueue/history"
 )
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) { exampletest.Main(m) }
 type fixture struct {
 	t           *testing.T
 	server      *informertest.Server
-	foos        *restclient.Client[*api.Foo]
-	deployments *restclient.Client[*appsv1.Deployment]
+	foos        *client.Client[*api.Foo]
+	deployments *client.Client[*appsv1.Deployment]
 	log         exampletest.Watcher
 	replicas    []*replica
 }
@@ -62,9 +62,9 @@ func inBubble(t *testing.T, test func(f *fixture)) {
 		require.NoError(t, demo.Install(t.Context(), server.Config(), crd))
 		f := &fixture{t: t, server: server}
 		f.log.Seen = func() {}
-		f.foos, err = restclient.New[*api.Foo](server.Config(), api.Resource)
+		f.foos, err = client.New[*api.Foo](server.Config(), api.Resource, client.Options{})
 		require.NoError(t, err)
-		f.deployments, err = restclient.New[*appsv1.Deployment](server.Config(), appsv1.SchemeGroupVersion.WithResource("deployments"))
+		f.deployments, err = client.New[*appsv1.Deployment](server.Config(), appsv1.SchemeGroupVersion.WithResource("deployments"), client.Options{})
 		require.NoError(t, err)
 		test(f)
 		for _, r := range f.replicas {

@@ -18,9 +18,9 @@ import (
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/foo/api"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/examples/sharding/controller"
 	"github.com/informerkit/informerkit/examples/sharding/ledger"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // Options configures Play. All fields but Env and Inspect are required.
@@ -77,7 +77,7 @@ func (o *Options) check() error {
 // script is a scenario that runs.
 type script struct {
 	Options
-	foos    *restclient.Client[*api.Foo]
+	foos    *client.Client[*api.Foo]
 	ledger  *ledger.Ledger
 	bell    demo.Bell
 	running []*process
@@ -116,7 +116,7 @@ func newScript(opts Options) (*script, error) {
 	}
 	s := &script{Options: opts, bell: demo.NewBell()}
 	var err error
-	if s.foos, err = restclient.New[*api.Foo](opts.Config, api.Resource); err != nil {
+	if s.foos, err = client.New[*api.Foo](opts.Config, api.Resource, client.Options{}); err != nil {
 		return nil, err
 	}
 	s.ledger, err = ledger.New(opts.Config, opts.Namespace)

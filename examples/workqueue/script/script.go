@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
@@ -58,7 +58,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 type script struct {
 	Options
 	controller *controller.Controller
-	client     *restclient.Client[*corev1.Pod]
+	client     *client.Client[*corev1.Pod]
 	receiver   *receiver
 	metrics    *queueMetrics
 	changed    demo.Bell // rung when something has happened in the queue
@@ -83,7 +83,7 @@ func newScript(cfg *rest.Config, opts Options) (*script, error) {
 		s.Say("receiver", "hears that %s is %s", r.Pod.Name, r.State())
 	})
 	var err error
-	if s.client, err = restclient.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
+	if s.client, err = client.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{}); err != nil {
 		return nil, err
 	}
 	s.controller, err = controller.New(cfg, controller.Options{

@@ -172,7 +172,7 @@ func (s *script) changeIsReported(ctx context.Context) error {
 		return err
 	}
 	pod.Status.Phase = corev1.PodRunning
-	if _, err := s.client.UpdateStatus(ctx, pod); err != nil {
+	if _, err := s.client.Status().Update(ctx, pod); err != nil {
 		return err
 	}
 	return s.untilReported(ctx, "slow", corev1.PodRunning)

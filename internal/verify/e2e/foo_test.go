@@ -21,7 +21,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/demo"
 	foo "github.com/informerkit/informerkit/examples/foo/api"
-	"github.com/informerkit/informerkit/examples/restclient"
+	typed "github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/internal/verify/e2e/controlplane"
 	"github.com/informerkit/informerkit/internal/verify/e2e/samplecontroller"
 )
@@ -75,7 +75,7 @@ func playFoos(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Int
 	t.Helper()
 	ctx := t.Context()
 	namespace := newNamespace(t, client)
-	foos, err := restclient.New[*foo.Foo](cp.Config(), foo.Resource)
+	foos, err := typed.New[*foo.Foo](cp.Config(), foo.Resource, typed.Options{})
 	require.NoError(t, err)
 	deployments := client.AppsV1().Deployments(namespace)
 	running := startExample(t, program, kubeconfig, "-kubeconfig", kubeconfig)
@@ -161,7 +161,7 @@ func playFoos(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Int
 	require.NoError(t, err)
 	for _, f := range all {
 		out.Statuses[f.Name] = f.Status
-		if err := foos.Delete(ctx, restclient.KeyOf(f), metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+		if err := foos.Delete(ctx, typed.KeyOf(f), metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 			require.NoError(t, err) // the other program is not to see it
 		}
 	}

@@ -31,9 +31,9 @@ import (
 	foocontroller "github.com/informerkit/informerkit/examples/foo/controller"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
-	"github.com/informerkit/informerkit/examples/restclient"
 	workqueuecontroller "github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/informer"
+	typed "github.com/informerkit/informerkit/informer/client"
 )
 
 // applyStrict creates every object of a file, with strict validation, and returns
@@ -262,11 +262,11 @@ func TestFooExampleRunsUnderItsRights(t *testing.T) {
 	admin := clusterWide(t).Config()
 	require.NoError(t, demo.Install(t.Context(), admin, crd(t, "foo/crd.yaml")))
 	namespace := newNamespace(t, clientFor(t, clusterWide(t)))
-	foos, err := restclient.New[*foo.Foo](admin, foo.Resource)
+	foos, err := typed.New[*foo.Foo](admin, foo.Resource, typed.Options{})
 	require.NoError(t, err)
-	deployments, err := restclient.New[*appsv1.Deployment](admin, appsv1.SchemeGroupVersion.WithResource("deployments"))
+	deployments, err := typed.New[*appsv1.Deployment](admin, appsv1.SchemeGroupVersion.WithResource("deployments"), typed.Options{})
 	require.NoError(t, err)
-	events, err := restclient.New[*eventsv1.Event](admin, eventsv1.SchemeGroupVersion.WithResource("events"))
+	events, err := typed.New[*eventsv1.Event](admin, eventsv1.SchemeGroupVersion.WithResource("events"), typed.Options{})
 	require.NoError(t, err)
 	key := types.NamespacedName{Namespace: namespace, Name: "example-foo"}
 
@@ -340,9 +340,9 @@ func TestReplicaSetExampleRunsUnderItsRights(t *testing.T) {
 	admin := clusterWide(t).Config()
 	require.NoError(t, demo.Install(t.Context(), admin, api.CRD))
 	namespace := newNamespace(t, clientFor(t, clusterWide(t)))
-	sets, err := restclient.New[*api.ReplicaSet](admin, api.GroupVersionResource)
+	sets, err := typed.New[*api.ReplicaSet](admin, api.GroupVersionResource, typed.Options{})
 	require.NoError(t, err)
-	pods, err := restclient.New[*corev1.Pod](admin, corev1.SchemeGroupVersion.WithResource("pods"))
+	pods, err := typed.New[*corev1.Pod](admin, corev1.SchemeGroupVersion.WithResource("pods"), typed.Options{})
 	require.NoError(t, err)
 	key := types.NamespacedName{Namespace: namespace, Name: "web"}
 
@@ -381,7 +381,7 @@ func TestReplicaSetExampleRunsUnderItsRights(t *testing.T) {
 		one := owned(2)[0]
 		// Released: it does not match any more. Adopted: it matches again.
 		relabel := func(app string) {
-			_, err := pods.Modify(ctx, restclient.KeyOf(one), func(p *corev1.Pod) error { p.Labels["app"] = app; return nil })
+			_, err := pods.Modify(ctx, typed.KeyOf(one), func(p *corev1.Pod) error { p.Labels["app"] = app; return nil })
 			require.NoError(t, err)
 		}
 		relabel("other")

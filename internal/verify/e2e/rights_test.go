@@ -19,7 +19,7 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	leader "github.com/informerkit/informerkit/examples/leaderelection/controller"
 	namespaces "github.com/informerkit/informerkit/examples/namespaces/controller"
-	"github.com/informerkit/informerkit/examples/restclient"
+	typed "github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/sharding"
 )
 
@@ -79,7 +79,7 @@ func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 		assert.ErrorIs(t, <-ended, context.Canceled)
 		return err
 	}, func(ctx context.Context, admin *rest.Config) {
-		configMaps, err := restclient.New[*corev1.ConfigMap](admin, corev1.SchemeGroupVersion.WithResource("configmaps"))
+		configMaps, err := typed.New[*corev1.ConfigMap](admin, corev1.SchemeGroupVersion.WithResource("configmaps"), typed.Options{})
 		require.NoError(t, err)
 		handled := func(name, by string) {
 			t.Helper()
@@ -88,7 +88,7 @@ func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 			}})
 			require.NoError(t, err)
 			eventually(t, func() error {
-				got, err := configMaps.Get(ctx, restclient.KeyOf(made))
+				got, err := configMaps.Get(ctx, typed.KeyOf(made))
 				if err == nil && got.Annotations[leader.Annotation] != by {
 					err = fmt.Errorf("handled by %q", got.Annotations[leader.Annotation])
 				}
@@ -97,7 +97,7 @@ func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 		}
 		handled("one", "first")
 		// It may write Events, too; without that it would lead all the same.
-		events, err := restclient.New[*eventsv1.Event](admin, eventsv1.SchemeGroupVersion.WithResource("events"))
+		events, err := typed.New[*eventsv1.Event](admin, eventsv1.SchemeGroupVersion.WithResource("events"), typed.Options{})
 		require.NoError(t, err)
 		eventually(t, func() error {
 			all, err := events.List(ctx, namespace, metav1.ListOptions{})
@@ -107,14 +107,14 @@ func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 			return err
 		})
 		// Edited by hand, a session is read again before it is renewed.
-		leases, err := restclient.New[*coordinationv1.Lease](admin, coordinationv1.SchemeGroupVersion.WithResource("leases"))
+		leases, err := typed.New[*coordinationv1.Lease](admin, coordinationv1.SchemeGroupVersion.WithResource("leases"), typed.Options{})
 		require.NoError(t, err)
 		sessions := func() (names []types.NamespacedName) {
 			all, err := leases.List(ctx, namespace, metav1.ListOptions{LabelSelector: sharding.GroupLabel + "=informerkit-example"})
 			require.NoError(t, err)
 			for _, l := range all {
 				if strings.Contains(l.Name, "-replica-") {
-					names = append(names, restclient.KeyOf(l))
+					names = append(names, typed.KeyOf(l))
 				}
 			}
 			return names

@@ -25,9 +25,9 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	foo "github.com/informerkit/informerkit/examples/foo/api"
 	leader "github.com/informerkit/informerkit/examples/leaderelection/controller"
-	"github.com/informerkit/informerkit/examples/restclient"
 	"github.com/informerkit/informerkit/examples/sharding/controller"
 	"github.com/informerkit/informerkit/examples/sharding/scenario"
+	typed "github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/internal/verify/e2e/controlplane"
 )
@@ -166,11 +166,11 @@ func TestShardingExampleRunsUnderItsRights(t *testing.T) {
 	admin := clusterWide(t).Config()
 	require.NoError(t, demo.Install(t.Context(), admin, crd(t, "sharding/crd.yaml")))
 	fooNamespace := newNamespace(t, clientFor(t, clusterWide(t)))
-	foos, err := restclient.New[*foo.Foo](admin, foo.Resource)
+	foos, err := typed.New[*foo.Foo](admin, foo.Resource, typed.Options{})
 	require.NoError(t, err)
-	deployments, err := restclient.New[*appsv1.Deployment](admin, appsv1.SchemeGroupVersion.WithResource("deployments"))
+	deployments, err := typed.New[*appsv1.Deployment](admin, appsv1.SchemeGroupVersion.WithResource("deployments"), typed.Options{})
 	require.NoError(t, err)
-	leases, err := restclient.New[*coordinationv1.Lease](admin, coordinationv1.SchemeGroupVersion.WithResource("leases"))
+	leases, err := typed.New[*coordinationv1.Lease](admin, coordinationv1.SchemeGroupVersion.WithResource("leases"), typed.Options{})
 	require.NoError(t, err)
 	transcript := demo.NewTranscript(t.Output())
 	run := func(ctx context.Context, cfg *rest.Config, identity string) error {
@@ -231,7 +231,7 @@ func TestShardingExampleRunsUnderItsRights(t *testing.T) {
 		require.NoError(t, err)
 		for _, l := range all {
 			if strings.Contains(l.Name, "-replica-") {
-				_, err := leases.Patch(ctx, restclient.KeyOf(l), types.MergePatchType, []byte(`{"metadata":{"annotations":{"edited":"by hand"}}}`))
+				_, err := leases.Patch(ctx, typed.KeyOf(l), types.MergePatchType, []byte(`{"metadata":{"annotations":{"edited":"by hand"}}}`))
 				require.NoError(t, err)
 			}
 		}

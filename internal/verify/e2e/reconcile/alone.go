@@ -15,7 +15,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
-	"github.com/informerkit/informerkit/examples/restclient"
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // RequestsAlone is the limit of both sides: it sends the requests of the controller
@@ -26,19 +26,19 @@ const RequestsAlone Side = "requests alone"
 // alone serves new sets that it has listed before, each once.
 type alone struct {
 	namespace string
-	pods      *restclient.Client[*corev1.Pod]
-	sets      *restclient.Client[*api.ReplicaSet]
+	pods      *client.Client[*corev1.Pod]
+	sets      *client.Client[*api.ReplicaSet]
 
 	listed []*api.ReplicaSet    // by name; those that are not yet in work
 	work   chan *api.ReplicaSet // to the workers
 }
 
 func newAlone(cfg *rest.Config, namespace string) (*Controller, error) {
-	pods, err := restclient.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"))
+	pods, err := client.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
 	if err != nil {
 		return nil, err
 	}
-	sets, err := restclient.New[*api.ReplicaSet](cfg, api.GroupVersionResource)
+	sets, err := client.New[*api.ReplicaSet](cfg, api.GroupVersionResource, client.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (a *alone) serve(ctx context.Context, set *api.ReplicaSet) error {
 		next := set.DeepCopy()
 		next.Status, _ = controller.Status(set, active, time.Now())
 		var err error
-		if set, err = a.sets.UpdateStatus(ctx, next); err != nil {
+		if set, err = a.sets.Status().Update(ctx, next); err != nil {
 			return fmt.Errorf("update the status of %s: %w", next.Name, err)
 		}
 	}
