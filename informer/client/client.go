@@ -45,8 +45,6 @@ type Options struct {
 	// Cache is the informer of the resource, if there is one: each write is then collected
 	// for [Writes], as what this cache has to see.
 	Cache Cache
-	// JSON forbids protobuf, which is used where T can be written in it.
-	JSON bool
 }
 
 // Cache says when it has seen a write; an informer of the resource does.
@@ -72,7 +70,8 @@ type Client[T Object] struct {
 	opts     Options
 }
 
-// New returns a client of the resource. It makes no request. The limits of cfg on requests
+// New returns a client of the resource. It makes no request. Objects travel as protobuf if T has
+// that form, unless the ContentType of cfg is JSON. The limits of cfg on requests
 // per second apply to the client, by default 5 with a burst of 10; give cfg a RateLimiter to
 // have several clients share one.
 func New[T Object](cfg *rest.Config, resource schema.GroupVersionResource, opts Options) (*Client[T], error) {
@@ -116,7 +115,7 @@ func New[T Object](cfg *rest.Config, resource schema.GroupVersionResource, opts 
 		kind: gv.WithKind(cmp.Or(opts.Kind, typ.Elem().Name())), limiter: limiterOf(cfg), warnings: warningsOf(cfg),
 	}
 	c.base.Path = path.Join("/", base.Path, prefix)
-	c.protobuf = !opts.JSON && typ.Implements(reflect.TypeFor[message]())
+	c.protobuf = cfg.ContentType != mimeJSON && typ.Implements(reflect.TypeFor[message]())
 	return c, nil
 }
 

@@ -37,8 +37,16 @@ var (
 
 func connect[T client.Object](t *testing.T, gvr schema.GroupVersionResource, opts client.Options) (*client.Client[T], *informertest.Server) {
 	t.Helper()
+	return connectBy[T](t, "", gvr, opts)
+}
+
+// connectBy is connect with the ContentType of the configuration.
+func connectBy[T client.Object](t *testing.T, contentType string, gvr schema.GroupVersionResource, opts client.Options) (*client.Client[T], *informertest.Server) {
+	t.Helper()
 	server := informertest.Start(t, informertest.Options{})
-	c, err := client.New[T](server.Config(), gvr, opts)
+	cfg := server.Config()
+	cfg.ContentType = contentType
+	c, err := client.New[T](cfg, gvr, opts)
 	require.NoError(t, err)
 	return c, server
 }
@@ -54,12 +62,11 @@ func pod(name string) *corev1.Pod {
 // Promise client/1
 func TestEveryVerbReachesTheServer(t *testing.T) {
 	t.Parallel()
-	for name, opts := range map[string]client.Options{"protobuf": {}, "JSON": {JSON: true}} {
-		t.Run(name, func(t *testing.T) {
+	for _, contentType := range []string{"", "application/json"} {
+		t.Run("ContentType "+contentType, func(t *testing.T) {
 			t.Parallel()
-			opts.FieldManager = "test"
 			ctx := t.Context()
-			c, _ := connect[*corev1.Pod](t, pods, opts)
+			c, _ := connectBy[*corev1.Pod](t, contentType, pods, client.Options{FieldManager: "test"})
 			generated := pod("")
 			generated.GenerateName = "p-"
 			made, err := c.Create(ctx, generated)
@@ -374,7 +381,7 @@ func TestARequestIsSentAgainIfTheServerAsksForIt(t *testing.T) {
 			t.Parallel()
 			var sent atomic.Int32
 			var bodies atomic.Int32
-			cl := answering(t, client.Options{JSON: true}, &rest.Config{QPS: -1}, func(w http.ResponseWriter, r *http.Request) {
+			cl := answering(t, client.Options{}, &rest.Config{ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: -1}, func(w http.ResponseWriter, r *http.Request) {
 				if r.ContentLength > 0 {
 					bodies.Add(1)
 				}
@@ -416,8 +423,8 @@ func TestWhatIsNoAnswerIsAnError(t *testing.T) {
 		{"application/vnd.kubernetes.protobuf", "k8s\x00\xff\xff\xff\xff", "is not a"},
 		{"application/vnd.kubernetes.protobuf", "k8s\x00\n\x0b\n\x02v1\x12\x05Other\x12\x00", `it is a "Other"`},
 	} {
-		for _, opts := range []client.Options{{}, {JSON: true}} {
-			cl := answering(t, opts, &rest.Config{QPS: -1}, func(w http.ResponseWriter, _ *http.Request) {
+		for _, contentType := range []string{"", "application/json"} {
+			cl := answering(t, client.Options{}, &rest.Config{QPS: -1, ContentConfig: rest.ContentConfig{ContentType: contentType}}, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", c.contentType)
 				fmt.Fprint(w, c.body)
 			})
@@ -461,7 +468,7 @@ func TestWarningsAndUserAgentAndLimits(t *testing.T) {
 	t.Parallel()
 	var warnings warned
 	var agent atomic.Value
-	c := answering(t, client.Options{JSON: true}, &rest.Config{WarningHandler: &warnings}, func(w http.ResponseWriter, r *http.Request) {
+	c := answering(t, client.Options{}, &rest.Config{ContentConfig: rest.ContentConfig{ContentType: "application/json"}, WarningHandler: &warnings}, func(w http.ResponseWriter, r *http.Request) {
 		agent.Store(r.UserAgent())
 		w.Header().Set("Warning", `299 - "v1 is deprecated"`)
 		w.Header().Set("Content-Type", "application/json")
@@ -556,4 +563,20 @@ func TestFinalizersAndControllers(t *testing.T) {
 	assert.ErrorContains(t, client.SetController(obj, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "2"}}, kind), "is controlled by Pod o already")
 	assert.ErrorContains(t, client.SetController(obj, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "p", UID: "1"}}, kind), "is in the same namespace")
 	assert.ErrorContains(t, client.SetController(obj, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}, kind), "has no UID")
+}
+
+// Promise client/1
+func TestTheContentTypeOfTheConfigurationDecides(t *testing.T) {
+	t.Parallel()
+	for contentType, want := range map[string]string{"": "application/vnd.kubernetes.protobuf", "application/json": "application/json"} {
+		var got atomic.Value
+		c := answering(t, client.Options{}, &rest.Config{QPS: -1, ContentConfig: rest.ContentConfig{ContentType: contentType}}, func(w http.ResponseWriter, r *http.Request) {
+			got.Store(r.Header.Get("Content-Type"))
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"}}`)
+		})
+		_, err := c.Create(t.Context(), configMap("c"))
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Load())
+	}
 }

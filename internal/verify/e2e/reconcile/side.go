@@ -51,6 +51,8 @@ type Controller struct {
 // NewController returns the controller of a side for one namespace of the API
 // server that cfg reaches.
 func NewController(side Side, cfg *rest.Config, namespace string, probes Probes) (*Controller, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.ContentType = "application/json" // of what is written, on all sides
 	if probes.Handled == nil {
 		probes.Handled = func(*api.ReplicaSet) {}
 	}
