@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,8 @@ import (
 // source reads one collection. It is the first part of the way of an event: from
 // the API server to a batch of changes that is to be applied.
 //
-//	API server ──▶ reflector ──▶ sink ──▶ queue ──▶ consumer ──▶ apply (see applier)
-//	               └─ goroutine of run ─┘      └─ goroutine while there are changes ─┘
+//	API server ──▶ reflector ──▶ sink ──▶ queue ──▶ apply (see applier)
+//	               └─ goroutine of run ─┘       └─ goroutine while there are changes ─┘
 //
 // The queue decouples the two: while a batch is applied the reflector goes on
 // reading, up to the limit of the queue. Beyond it, the sink blocks, and with it
@@ -34,8 +35,13 @@ type source[T Object] struct {
 	lw        reflector.ListerWatcher[T]
 	reflector *reflector.Reflector[T]
 	queue     *deltafifo.DeltaFIFO[T]
-	consumer  consumer[T]
-	store     *indexer.Indexer[T]
+
+	work    func()         // applies what is queued; set by run
+	working sync.WaitGroup // calls of it
+	busyMu  sync.Mutex     // guards busy
+	busy    bool           // whether there is a call
+
+	store *indexer.Indexer[T]
 
 	unreadable unreadable // received, and not in the cache
 	recheck    func()     // has waits checked again; see progress
@@ -73,7 +79,6 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 	if namespace != "" {
 		s.log = s.log.With("namespace", namespace)
 	}
-	s.consumer.queue = s.queue
 	if opts.Transform != nil {
 		lw = reflector.Transform(lw, opts.Transform)
 	}
@@ -93,34 +98,71 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 	return err
 }
 
+// errApplyExited is why an informer stops whose changes are not applied any more.
+var errApplyExited = errors.New("a function that was called while changes were applied ended its goroutine (runtime.Goexit, as t.FailNow does); " +
+	"Metrics and index functions must return")
+
 // run reflects, and calls apply with each batch of changes, until ctx ends or the
-// reflector fails for good. It is called once. It returns when apply has returned.
+// reflector fails for good. It is called once. It returns when apply has returned: what is queued is
+// applied, unless ctx has ended.
 func (s *source[T]) run(ctx context.Context, apply func(*source[T], deltafifo.Deltas[T])) error {
-	s.consumer.start(ctx, func(batch deltafifo.Batch[T]) error {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	process := func(batch deltafifo.Batch[T]) error {
 		apply(s, batch.Deltas)
 		return nil
-	})
-	// Nothing is read that cannot be applied.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s.consumer.whenExited(func(error) { cancel() })
-	// In this goroutine: it is the only one of an informer in which nothing happens.
-	err := s.reflector.Run(ctx)
-	return s.finish(err)
-}
-
-// finish waits until nothing is applied any more. What is queued is applied, unless the context
-// of run has ended: then it is dropped. It returns why the source has ended, if not because of that.
-func (s *source[T]) finish(err error) error {
+	}
+	exited := false
+	s.work = func() {
+		defer s.working.Done()
+		returned := false
+		defer func() {
+			if !returned { // runtime.Goexit, or a panic that ends the process
+				exited = true
+				s.queue.Close()
+				stop() // nothing is read that cannot be applied
+			}
+		}()
+		// If ctx has ended it stays busy: no other goroutine is to try.
+		for s.pending() && s.queue.Pop(ctx, process) == nil {
+		}
+		returned = true
+	}
+	err := s.reflector.Run(reading)
 	s.queue.Close()
-	s.consumer.stop()
+	s.working.Wait()
 	switch {
-	case s.consumer.exited.Load():
+	case exited:
 		return errApplyExited
 	case errors.Is(err, context.Canceled):
 		return nil
 	}
 	return err
+}
+
+// written has what was queued applied, unless the write failed. There is a goroutine while there
+// is something to apply, and none in an idle informer.
+func (s *source[T]) written(err error) error {
+	if err != nil {
+		return err
+	}
+	s.busyMu.Lock()
+	defer s.busyMu.Unlock()
+	if !s.busy && s.work != nil {
+		s.busy = true
+		s.working.Add(1)
+		go s.work()
+	}
+	return nil
+}
+
+// pending reports whether something is queued. If not, the next write starts another goroutine:
+// under the mutex, one of the two sees the other.
+func (s *source[T]) pending() bool {
+	s.busyMu.Lock()
+	defer s.busyMu.Unlock()
+	s.busy = s.queue.Len() > 0
+	return s.busy
 }
 
 // sink is the source as the reflector sees it: the queue, and the cache behind it for what
@@ -133,13 +175,13 @@ func (s *source[T]) sink() *sink[T] { return (*sink[T])(s) }
 // Add queues an object that is new.
 func (s *sink[T]) Add(ctx context.Context, obj T) error {
 	s.unreadable.queueObject(object.KeyOf(obj))
-	return s.written(s.queue.Add(ctx, obj))
+	return (*source[T])(s).written(s.queue.Add(ctx, obj))
 }
 
 // Update queues a new state of an object.
 func (s *sink[T]) Update(ctx context.Context, obj T) error {
 	s.unreadable.queueObject(object.KeyOf(obj))
-	return s.written(s.queue.Update(ctx, obj))
+	return (*source[T])(s).written(s.queue.Update(ctx, obj))
 }
 
 // Delete queues a deletion.
@@ -149,7 +191,7 @@ func (s *sink[T]) Delete(ctx context.Context, obj T) error {
 		s.Gone(key)
 	}
 	s.unreadable.queueObject(key)
-	return s.written(s.queue.Delete(ctx, obj))
+	return (*source[T])(s).written(s.queue.Delete(ctx, obj))
 }
 
 // Replace queues a list.
@@ -159,7 +201,7 @@ func (s *sink[T]) Replace(ctx context.Context, objs []T, resourceVersion string)
 	if err != nil {
 		s.unreadable.queueList(-1)
 	}
-	return s.written(err)
+	return (*source[T])(s).written(err)
 }
 
 // Unreadable notes the objects that are missing from the list that Replace states next, or from
@@ -179,15 +221,7 @@ func (s *sink[T]) Gone(key types.NamespacedName) {
 
 // Bookmark queues a version.
 func (s *sink[T]) Bookmark(ctx context.Context, resourceVersion string) error {
-	return s.written(s.queue.Bookmark(ctx, resourceVersion))
-}
-
-// written has what was queued applied, unless the write failed.
-func (s *sink[T]) written(err error) error {
-	if err == nil {
-		s.consumer.wake()
-	}
-	return err
+	return (*source[T])(s).written(s.queue.Bookmark(ctx, resourceVersion))
 }
 
 // Known returns the newest version that was queued, and has perhaps not been applied yet: a

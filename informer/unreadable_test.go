@@ -212,7 +212,7 @@ func TestWritesWhoseVersionsCannotBeComparedAreWaitedForByVersion(t *testing.T) 
 			for _, v := range versions {
 				require.NoError(t, s.queue.Update(t.Context(), state(v)))
 			}
-			s.consumer.wake()
+			require.NoError(t, s.written(nil))
 			synctest.Wait()
 		}
 		send("v1")
