@@ -38,16 +38,12 @@ func (q *DelayingQueue[T]) addAfter(item T, d time.Duration, retry bool) bool {
 	mustCompare(item)
 	group, class := q.groupOf(item), q.classOf(item)
 	q.mu.Lock()
+	defer q.unlock()
 	if q.shutDown {
-		q.unlock()
 		return false
 	}
 	now := q.clock()
-	e := q.entries[item]
-	if e == nil {
-		e = q.insertLocked(item)
-		e.class = q.order.clamp(class)
-	}
+	e := q.entryLocked(item, q.order.clamp(class))
 	if retry {
 		q.countRetryLocked(e)
 	}
@@ -56,15 +52,27 @@ func (q *DelayingQueue[T]) addAfter(item T, d time.Duration, retry bool) bool {
 		q.order.setGroup(e, group)
 		q.delayLocked(e, now, d)
 	}
-	if !q.observed() {
-		q.unlock()
-		return true
+	if q.observed() {
+		q.seeDelayLocked(e, pending, retry, now)
 	}
-	made := e.is(requested) && !pending
-	seen := q.delayedLocked(e, made, pending, retry, now)
-	q.unlock()
-	q.observe(seen)
 	return true
+}
+
+// seeDelayLocked notes an add with a delay of an entry for the observer. Pending is whether
+// something had requested it before.
+func (q *DelayingQueue[T]) seeDelayLocked(e *entry[T], pending, retry bool, now int64) {
+	seen := q.seeLocked(StepDelay, e, now)
+	seen.Requested = e.is(requested) && !pending
+	switch {
+	case retry:
+		seen.Step, seen.Attempt = StepRetry, int(e.retries)
+	case e.is(requested):
+		seen.Step = StepAdd // there is no delay
+	}
+	// What counts is when it comes: an earlier request wins over this delay.
+	if e.delayed() {
+		seen.Duration = time.Duration(q.later.at(e) - now)
+	}
 }
 
 // delayLocked asks for an entry that is not requested after d, which may be 0 or less.
@@ -182,56 +190,42 @@ func (q *DelayingQueue[T]) armLocked(at, now int64) {
 	}
 }
 
-// releaseBatch is how many delays and parks are ended before others get a chance to take
-// the mutex. After an outage, very many delays may end at the same moment.
-const releaseBatch = 64
-
 // release ends the delays and parks whose time has come. The runtime calls it in
 // a goroutine of its own when the timer fires; between, there is none.
 func (q *DelayingQueue[T]) release() {
 	for more := true; more; {
-		more = q.releaseSome()
+		more = q.releaseOne()
 	}
 }
 
-// releaseSome reports whether there may be more to do.
-func (q *DelayingQueue[T]) releaseSome() (more bool) {
-	var seen []Observation[T]
-	var cancels []func() // of the conditions of the parks that have ended
+// releaseOne ends the first delay or park if its time has come, and reports whether there was
+// one. Between two of them others get the mutex: after an outage, very many may end at the
+// same moment.
+func (q *DelayingQueue[T]) releaseOne() bool {
 	q.mu.Lock()
+	defer q.unlock()
 	now, l := q.clock(), &q.later
 	l.armed = never // the timer has fired; whatever is left must arm it again
-	n := 0
-	for n < releaseBatch && len(l.deadlines) > 0 && l.deadlines[0].at <= now {
-		n++
-		e := l.deadlines[0].entry
-		var o Observation[T]
+	if len(l.deadlines) == 0 {
+		return false
+	}
+	if at := l.deadlines[0].at; at > now {
+		q.armLocked(at, now)
+		return false
+	}
+	e := l.deadlines[0].entry
+	if !e.is(parked) {
 		if q.observed() {
-			o = q.seenLocked(StepDue, e, now) // before e may be used again
+			q.seeLocked(StepDue, e, now)
 		}
-		added := q.count.added
-		if e.is(parked) {
-			o.Step, o.TimedOut = StepUnpark, true
-			q.count.parkTimeouts++
-			if cancel := q.unparkLocked(e, now); cancel != nil {
-				cancels = append(cancels, cancel)
-			}
-		} else {
-			l.remove(e)
-			q.requestLocked(e, now)
-		}
-		if q.observed() {
-			o.Requested = q.count.added > added
-			seen = append(seen, o)
-		}
+		l.remove(e)
+		q.requestLocked(e, now)
+		return true
 	}
-	if more = n == releaseBatch; !more && len(l.deadlines) > 0 {
-		q.armLocked(l.deadlines[0].at, now)
+	if q.observed() { // before e may be used again
+		q.seeLocked(StepUnpark, e, now).TimedOut = true
 	}
-	q.unlock()
-	cancelAll(cancels) // user code, as the observers are
-	for i := range seen {
-		q.observe(seen[i])
-	}
-	return more
+	q.count.parkTimeouts++
+	q.unparkLocked(e, now)
+	return true
 }

@@ -128,7 +128,7 @@ func (f *failures[T]) add(item T) int {
 		f.recent = make(map[T]failure)
 	}
 	f.recent[item] = failure{min(c.n+1, maxFailures), now}
-	f.older = without(f.older, item)
+	f.older = drop(f.older, item)
 	return c.n
 }
 
@@ -157,12 +157,12 @@ func (f *failures[T]) Forget(item T) {
 	mustCompare(item)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.recent, f.older = without(f.recent, item), without(f.older, item)
+	f.recent, f.older = drop(f.recent, item), drop(f.older, item)
 }
 
-// without removes an item from a map, which it returns. An empty map is replaced by nil,
+// drop removes an item from a map, which it returns. An empty map is replaced by nil,
 // as a Go map never shrinks.
-func without[T comparable](m map[T]failure, item T) map[T]failure {
+func drop[T comparable](m map[T]failure, item T) map[T]failure {
 	if m == nil {
 		return nil
 	}

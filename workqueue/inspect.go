@@ -300,7 +300,7 @@ func (q *Queue[T]) classesLocked() []PriorityClassInspection {
 	all := make([]PriorityClassInspection, len(q.order.classes))
 	for i := range q.order.classes {
 		c := &q.order.classes[i]
-		all[i] = PriorityClassInspection{MaxWait: time.Duration(c.maxWait), Queued: c.n, Groups: len(c.turns.groups)}
+		all[i] = PriorityClassInspection{MaxWait: time.Duration(c.maxWait), Queued: c.n, Groups: c.turns.n}
 		if !c.empty() && q.timed {
 			all[i].QueuedSince = q.timeAt(c.first.requestedAt)
 		}

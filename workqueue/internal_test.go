@@ -57,7 +57,9 @@ func TestFreeEntriesHoldOnToNothing(t *testing.T) {
 	q.ShutDown()
 	require.Equal(t, 2, q.nFree)
 	for e := q.free; e != nil; e = e.next {
-		assert.Zero(t, *e.member)
+		assert.Empty(t, e.member.name)
+		assert.Same(t, &e.member.place, e.member.place.Next())
+		assert.Same(t, e, e.member.place.Value)
 		assert.Equal(t, entry[*int]{next: e.next, member: e.member}, *e)
 	}
 }
@@ -198,12 +200,12 @@ func TestManyGroupsLeaveNoMemoryBehind(t *testing.T) {
 			item, _ := q.Get(t.Context())
 			q.Done(item)
 		}
-		assert.Nil(t, c.turns.first)
-		assert.Nil(t, c.turns.last)
+		assert.Nil(t, c.turns.next)
+		assert.Zero(t, c.turns.n)
 		if n == keptEntries {
-			assert.Equal(t, n, c.turns.nFree)
-			for g := c.turns.free; g != nil; g = g.next {
-				assert.Equal(t, group[int]{next: g.next}, *g)
+			assert.Len(t, c.turns.groups, n)
+			for _, g := range c.turns.groups {
+				assert.Nil(t, g.first)
 			}
 		} else {
 			assert.Zero(t, c.turns)

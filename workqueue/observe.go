@@ -95,48 +95,14 @@ func Observers[T comparable](all ...Observer[T]) Observer[T] {
 // observed reports whether there is an observer. Without one, no observation is made.
 func (q *Queue[T]) observed() bool { return q.opts.Observe != nil }
 
-// observe calls the observer, which is user code: the mutex is not held.
-func (q *Queue[T]) observe(seen Observation[T]) { q.opts.Observe(seen) }
-
-// seenLocked describes a step of an entry.
-func (q *Queue[T]) seenLocked(step Step, e *entry[T], now int64) Observation[T] {
-	return Observation[T]{
+// seeLocked notes a step of an entry, which unlock shows to the observer. The caller fills in
+// what belongs to the step.
+func (q *Queue[T]) seeLocked(step Step, e *entry[T], now int64) *Observation[T] {
+	q.seen = Observation[T]{
 		Step: step, Item: e.item, Time: q.timeAt(now), Class: int(e.class),
 		Running: e.is(running), Parked: e.is(parked),
 	}
-}
-
-// addedLocked describes an add, which made a request or not.
-func (q *Queue[T]) addedLocked(item T, made bool, now int64) Observation[T] {
-	e := q.entries[item]
-	if q.shutDown {
-		return Observation[T]{Step: StepReject, Item: item, Time: q.timeAt(now)}
-	}
-	seen := q.seenLocked(StepAdd, e, now)
-	seen.Requested = made
-	return seen
-}
-
-// delayedLocked describes an add with a delay. Pending is whether something had requested
-// the item before, and made whether it is requested now.
-func (q *Queue[T]) delayedLocked(e *entry[T], made, pending, retry bool, now int64) Observation[T] {
-	step := StepDelay
-	switch {
-	case retry:
-		step = StepRetry
-	case pending || made:
-		step = StepAdd
-	}
-	seen := q.seenLocked(step, e, now)
-	seen.Requested = made
-	if retry {
-		seen.Attempt = int(e.retries)
-	}
-	// What counts is when it comes: an earlier request wins over this delay.
-	if e.delayed() {
-		seen.Duration = time.Duration(q.later.at(e) - now)
-	}
-	return seen
+	return &q.seen
 }
 
 // timeAt is a time of the queue as one of the world.

@@ -1,6 +1,9 @@
 package workqueue
 
-import "time"
+import (
+	"container/ring"
+	"time"
+)
 
 // order decides which queued entry is handed out next: rotation selects the
 // priority class, and the class the entry.
@@ -172,32 +175,29 @@ func nextOverdue[T comparable](r *rotation, classes []class[T], now int64) *clas
 	return nil
 }
 
-// group is the entries of one class that belong to one fair group, in order of arrival.
-type group[T comparable] struct {
-	name        string
-	first, last *member[T]
-	next, prev  *group[T] // in the order of turns; next also links those that are free
+// turns is the groups of a class that have queued entries, in a ring.
+type turns[T comparable] struct {
+	// groups has them by name. Some without entries are kept: a namespace whose only key comes
+	// and goes allocates nothing.
+	groups map[string]*group
+	peak   int        // the most groups since the map was made
+	n      int        // groups with entries
+	next   *ring.Ring // of the group whose turn it is; nil without any
+}
+
+// group is the entries of one class that belong to one fair group.
+type group struct {
+	first *ring.Ring // of the members, in order of arrival; nil without any
+	turn  ring.Ring  // its place in the turns; the value is the group
 }
 
 // member is the place of an entry in its group. Only queues with groups have them.
 //
 // A queued entry is in two lists at once: that of its class, in the order in which they were
 // queued, shows whether something is overdue; that of its group says what comes next.
-type member[T comparable] struct {
-	name       string // of the group, as the user's function gave it when the request was made
-	entry      *entry[T]
-	next, prev *member[T]
-}
-
-// turns is the groups of a class that have queued entries, the one whose turn is next first.
-// Groups without entries are kept to be used again: a namespace whose only key comes and goes
-// allocates nothing.
-type turns[T comparable] struct {
-	groups      map[string]*group[T] // by name
-	first, last *group[T]
-	free        *group[T]
-	nFree       int
-	peak        int // the most groups since the map was made
+type member struct {
+	name  string    // of the group, as the user's function gave it when the request was made
+	place ring.Ring // the value is the entry
 }
 
 // setGroup notes the group of a request that e is going to be.
@@ -206,100 +206,77 @@ func (o *order[T]) setGroup(e *entry[T], name string) {
 		return
 	}
 	if e.member == nil {
-		e.member = new(member[T])
+		e.member = &member{place: ring.Ring{Value: e}}
 	}
-	e.member.name, e.member.entry = name, e
+	e.member.name = name
 }
 
-// take returns the entry whose turn it is, which stays where it is, and moves its group to the
-// end. Nil if there is none.
+// take returns the entry whose turn it is, which stays where it is, and gives the turn to the
+// next group. Nil if there is none.
 func (t *turns[T]) take() *entry[T] {
-	g := t.first
-	if g == nil {
+	if t.next == nil {
 		return nil
 	}
-	t.unlink(g)
-	t.link(g)
-	return g.first.entry
+	g := t.next.Value.(*group)
+	t.next = t.next.Next()
+	return g.first.Value.(*entry[T])
 }
 
 // join puts a queued entry at the end of its group. A group that gets its first entry takes
 // its turn after all the others.
-func (t *turns[T]) join(m *member[T]) {
+func (t *turns[T]) join(m *member) {
 	g := t.groups[m.name]
 	if g == nil {
-		if g = t.free; g == nil {
-			g = new(group[T])
-		} else {
-			t.free, g.next = g.next, nil
-			t.nFree--
-		}
 		if t.groups == nil {
-			t.groups = make(map[string]*group[T])
+			t.groups = make(map[string]*group)
 		}
-		g.name, t.groups[m.name] = m.name, g
+		g = new(group)
+		g.turn.Value = g
+		t.groups[m.name] = g
 		t.peak = max(t.peak, len(t.groups))
-		t.link(g)
 	}
-	m.prev = g.last
-	if g.last == nil {
-		g.first = m
-	} else {
-		g.last.next = m
+	if g.first == nil {
+		t.n++
+		t.next = pushBack(t.next, &g.turn)
 	}
-	g.last = m
+	g.first = pushBack(g.first, &m.place)
 }
 
 // leave takes an entry out of its group. A group without entries has no turn.
-func (t *turns[T]) leave(m *member[T]) {
+func (t *turns[T]) leave(m *member) {
 	g := t.groups[m.name]
-	if m.prev == nil {
-		g.first = m.next
-	} else {
-		m.prev.next = m.next
-	}
-	if m.next == nil {
-		g.last = m.prev
-	} else {
-		m.next.prev = m.prev
-	}
-	m.next, m.prev = nil, nil
+	g.first = without(g.first, &m.place)
 	if g.first != nil {
 		return
 	}
-	t.unlink(g)
-	delete(t.groups, g.name)
-	if t.nFree < keptEntries {
-		g.name, g.next, t.free = "", t.free, g
-		t.nFree++
+	t.n--
+	t.next = without(t.next, &g.turn)
+	if len(t.groups) > keptEntries {
+		delete(t.groups, m.name)
 	}
-	if len(t.groups) == 0 && t.peak > keptEntries { // a Go map never shrinks
+	if t.n == 0 && t.peak > keptEntries { // a Go map never shrinks
 		*t = turns[T]{}
 	}
 }
 
-// link puts a group at the end of the turns.
-func (t *turns[T]) link(g *group[T]) {
-	g.prev = t.last
-	if t.last == nil {
-		t.first = g
-	} else {
-		t.last.next = g
+// pushBack puts r at the end of a ring, given by its first element, which it returns.
+func pushBack(first, r *ring.Ring) *ring.Ring {
+	if first == nil {
+		return r
 	}
-	t.last = g
+	first.Prev().Link(r)
+	return first
 }
 
-// unlink takes a group out of the turns.
-func (t *turns[T]) unlink(g *group[T]) {
-	if g.prev == nil {
-		t.first = g.next
-	} else {
-		g.prev.next = g.next
+// without takes r out of its ring and returns the first element of the rest.
+func without(first, r *ring.Ring) *ring.Ring {
+	next := r.Next()
+	if next == r {
+		return nil
 	}
-	if g.next == nil {
-		t.last = g.prev
-	} else {
-		g.next.prev = g.prev
+	r.Prev().Unlink(1)
+	if first == r {
+		return next
 	}
-	g.next, g.prev = nil, nil
+	return first
 }

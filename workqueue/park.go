@@ -78,23 +78,18 @@ func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, 
 	mustCompare(item)
 	group, class := q.groupOf(item), q.classOf(item)
 	q.mu.Lock()
-	e := q.entries[item]
 	// The item may not be processed now, and there is no later: the request is lost.
 	if q.shutDown {
-		if e != nil && e.again() {
+		if e := q.entries[item]; e != nil && e.again() {
 			q.dropAgainLocked(e)
 			q.count.shutdownLosses++
 		}
 		q.unlock()
 		return false
 	}
-	if e == nil {
-		e = q.insertLocked(item)
-		e.class = q.order.clamp(class)
-	}
 	now := q.clock()
-	p := &park[T]{entry: e, due: never}
-	replaced := q.parkLocked(p, group)
+	e := q.entryLocked(item, q.order.clamp(class))
+	p := q.parkLocked(e, group)
 	if wanted {
 		// Not a request yet: it becomes one, and is counted, when the park ends.
 		p.due = now
@@ -102,38 +97,26 @@ func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, 
 	at := after(now, timeout)
 	q.later.add(e, at)
 	q.armLocked(at, now)
-	var seen Observation[T]
 	if q.observed() {
-		seen = q.seenLocked(StepPark, e, now)
+		seen := q.seeLocked(StepPark, e, now)
 		seen.Until, seen.Duration = until, timeout
 	}
 	q.unlock()
-	// From here on user code runs. It may call met, which takes the mutex.
-	if q.observed() {
-		q.observe(seen)
-	}
-	if replaced != nil {
-		replaced()
-	}
 	q.register(p, until)
 	return true
 }
 
-// parkLocked gives p to its entry, with the delay that the entry had, and returns
-// the function that cancels the condition of a park that p replaces.
-func (q *DelayingQueue[T]) parkLocked(p *park[T], group string) (replaced func()) {
-	e, l := p.entry, &q.later
+// parkLocked gives an entry a park, which takes the delay along that the entry had. An entry
+// has one deadline, which is that of the park from now on.
+func (q *DelayingQueue[T]) parkLocked(e *entry[T], group string) *park[T] {
+	p, l := &park[T]{entry: e, due: never}, &q.later
 	switch {
-	case e.is(parked):
-		// With its entry nil, the old park ignores its condition from now on.
-		old := l.parks[e]
-		p.due, replaced, old.entry = old.due, old.cancel, nil
+	case e.is(parked): // the old park is replaced, and ignores its condition from now on
+		p.due = q.endParkLocked(e).due
 		l.remove(e)
 	case e.is(queued):
 		q.order.remove(e) // the request stays pending; it only loses its place
 	case e.delayed():
-		// An entry has one deadline, which is that of the park now: the park remembers the
-		// delay instead.
 		p.due = l.at(e)
 		l.remove(e)
 	}
@@ -143,7 +126,7 @@ func (q *DelayingQueue[T]) parkLocked(p *park[T], group string) (replaced func()
 		l.parks = make(map[*entry[T]]*park[T])
 	}
 	l.parks[e] = p
-	return replaced
+	return p
 }
 
 // register asks the condition to end p. It runs user code, without the mutex.
@@ -168,29 +151,22 @@ func (q *DelayingQueue[T]) register(p *park[T], until Condition) {
 // conditionMet ends p unless it has ended. The condition calls it.
 func (q *DelayingQueue[T]) conditionMet(p *park[T]) {
 	q.mu.Lock()
+	defer q.unlock()
 	e := p.entry
 	if e == nil {
-		q.mu.Unlock()
 		return
 	}
+	p.cancel = nil // a condition that is met needs no cancelling
 	now := q.clock()
-	var seen Observation[T]
-	if q.observed() {
-		seen = q.seenLocked(StepUnpark, e, now)
+	if q.observed() { // before e may be used again
+		q.seeLocked(StepUnpark, e, now)
 	}
-	added := q.count.added
 	q.unparkLocked(e, now)
-	seen.Requested = q.count.added > added
-	q.unlock()
-	if q.observed() {
-		q.observe(seen)
-	}
 }
 
-// unparkLocked ends the park of e. It returns what cancels its condition, which may
-// be nil.
-func (q *DelayingQueue[T]) unparkLocked(e *entry[T], now int64) (cancel func()) {
-	p := q.later.endPark(e)
+// unparkLocked ends the park of e.
+func (q *DelayingQueue[T]) unparkLocked(e *entry[T], now int64) {
+	p := q.endParkLocked(e)
 	q.later.remove(e)
 	switch {
 	case e.again():
@@ -207,13 +183,17 @@ func (q *DelayingQueue[T]) unparkLocked(e *entry[T], now int64) (cancel func()) 
 	case !e.is(running):
 		q.discardLocked(e)
 	}
-	return p.cancel
 }
 
-// endPark ends the park of e but for its deadline.
-func (l *later[T]) endPark(e *entry[T]) *park[T] {
+// endParkLocked ends the park of e but for its deadline. Its condition, if it is not met, is
+// cancelled by unlock.
+func (q *Queue[T]) endParkLocked(e *entry[T]) *park[T] {
+	l := &q.later
 	p := l.parks[e]
 	p.entry = nil
+	if p.cancel != nil {
+		q.cancels = append(q.cancels, p.cancel)
+	}
 	e.states &^= parked
 	delete(l.parks, e)
 	if len(l.parks) == 0 {
@@ -226,14 +206,6 @@ func (l *later[T]) endPark(e *entry[T]) *park[T] {
 func (q *Queue[T]) dropAgainLocked(e *entry[T]) {
 	e.states &^= requested
 	q.count.again--
-}
-
-// cancelAll cancels the conditions of parks that have ended otherwise. It is called
-// without the mutex.
-func cancelAll(cancels []func()) {
-	for _, cancel := range cancels {
-		cancel()
-	}
 }
 
 // All returns a condition that is met when all the given ones are. It skips those

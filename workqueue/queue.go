@@ -90,6 +90,10 @@ type Queue[T comparable] struct {
 
 	startedSum int64 // sum of the times at which the running items were handed out
 	count      counters
+
+	// What unlock does without the mutex, as it is user code.
+	seen    Observation[T] // a step to be observed, if it has one
+	cancels []func()       // of the conditions of parks that have ended
 }
 
 // counters are the numbers behind [Stats].
@@ -119,8 +123,8 @@ type counters struct {
 type entry[T comparable] struct {
 	item T
 
-	next, prev *entry[T]  // in the list of its class or of what is running
-	member     *member[T] // of its group, in queues with groups
+	next, prev *entry[T] // in the list of its class or of what is running
+	member     *member   // of its group, in queues with groups
 
 	requestedAt int64 // when the pending request was made, else the last one
 	since       int64 // when it was queued or handed out, whichever it is now
@@ -178,15 +182,39 @@ func (q *Queue[T]) now() int64 {
 // clock is the current time.
 func (q *Queue[T]) clock() int64 { return int64(time.Since(q.start)) }
 
-// unlock releases the mutex, and wakes a worker if something is queued, or if the queue is
-// shut down. Each operation that may queue something ends with it.
+// unlock ends each operation: it releases the mutex. Then it wakes a worker if something is
+// queued, or if the queue is shut down, and runs the user code that the operation has led to.
 func (q *Queue[T]) unlock() {
+	if q.drain != nil && q.order.n == 0 && q.count.running == 0 {
+		q.endDrainLocked(nil)
+	}
 	wake := q.order.n > 0 || q.shutDown
+	calls := q.callsLocked()
 	q.mu.Unlock()
 	if wake {
 		select {
 		case q.wake <- struct{}{}:
 		default: // a token is there
+		}
+	}
+	if calls != nil {
+		calls()
+	}
+}
+
+// callsLocked returns what calls the user code that is due; mostly there is none.
+func (q *Queue[T]) callsLocked() func() {
+	if q.seen.Step == 0 && q.cancels == nil {
+		return nil
+	}
+	seen, cancels := q.seen, q.cancels
+	q.seen, q.cancels = Observation[T]{}, nil
+	return func() {
+		if seen.Step != 0 {
+			q.opts.Observe(seen)
+		}
+		for _, cancel := range cancels {
+			cancel()
 		}
 	}
 }
@@ -254,53 +282,50 @@ func (q *Queue[T]) add(item T, class int, why any) {
 	mustCompare(item)
 	group := q.groupOf(item)
 	q.mu.Lock()
+	defer q.unlock()
 	now := q.now()
-	var made bool
-	if !q.shutDown {
-		made = q.addLocked(item, class, group, now)
-	}
-	if !q.observed() {
-		q.unlock()
+	if q.shutDown {
+		if q.observed() {
+			q.seen = Observation[T]{Step: StepReject, Item: item, Time: q.timeAt(now), Why: why}
+		}
 		return
 	}
-	seen := q.addedLocked(item, made, now)
-	seen.Why = why
-	q.unlock()
-	q.observe(seen)
+	e, made := q.addLocked(item, q.order.clamp(class), group, now)
+	if q.observed() {
+		seen := q.seeLocked(StepAdd, e, now)
+		seen.Requested, seen.Why = made, why
+	}
 }
 
 // addLocked asks for item as soon as possible, and reports whether that made a request
 // that was not there before.
-func (q *Queue[T]) addLocked(item T, class int, group string, now int64) bool {
-	c := q.order.clamp(class)
-	e := q.entries[item]
+func (q *Queue[T]) addLocked(item T, class uint8, group string, now int64) (e *entry[T], made bool) {
+	e = q.entryLocked(item, class)
 	switch {
-	case e == nil:
-		e = q.insertLocked(item)
-		e.class = c
 	case e.is(queued):
-		q.order.raise(e, c, now)
-		return false
+		q.order.raise(e, class, now)
+		return e, false
 	case e.is(requested): // again, or added while parked
-		e.class = min(e.class, c)
-		return false
+		e.class = min(e.class, class)
+		return e, false
 	case e.is(parked): // and not requested until now: the request waits for the end of the park
-		e.class = min(e.class, c)
+		e.class = min(e.class, class)
 	case e.delayed(): // the request that was to come later comes now, and only now
 		q.later.remove(e)
-		e.class = min(e.class, c)
-	default: // running: the class of an earlier request says nothing about this one
-		e.class = c
+		e.class = min(e.class, class)
+	default: // new, or running: the class of an earlier request says nothing about this one
+		e.class = class
 	}
 	q.order.setGroup(e, group)
 	q.requestLocked(e, now)
-	return true
+	return e, true
 }
 
 // requestLocked gives an entry a request: it is queued, or will be once it is done or its
 // park has ended.
 func (q *Queue[T]) requestLocked(e *entry[T], now int64) {
 	q.count.added++
+	q.seen.Requested = true // of a delay or a park that has ended, which are seen before
 	e.requestedAt = now
 	e.states |= requested
 	switch {
@@ -330,14 +355,10 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	now := q.now()
 	e := q.takeLocked(now)
 	item = e.item // e may be used again as soon as the mutex is released
-	if !q.observed() {
-		q.unlock()
-		return item, true
+	if q.observed() {
+		q.seeLocked(StepTake, e, now).Duration = time.Duration(now - e.requestedAt)
 	}
-	seen := q.seenLocked(StepTake, e, now)
-	seen.Duration = time.Duration(now - e.requestedAt)
 	q.unlock()
-	q.observe(seen)
 	return item, true
 }
 
@@ -367,27 +388,20 @@ func (q *Queue[T]) Done(item T) { q.done(item, false, false) }
 func (q *Queue[T]) done(item T, processed, forget bool) {
 	mustCompare(item)
 	q.mu.Lock()
+	defer q.unlock()
 	e := q.entries[item]
 	if e == nil || !e.is(running) {
-		q.unlock()
 		return
 	}
 	if forget {
 		q.forgetLocked(e)
 	}
 	now := q.now()
-	var seen Observation[T]
-	if q.observed() {
-		seen = q.seenLocked(StepDone, e, now)
+	if q.observed() { // before e may be used again
+		seen := q.seeLocked(StepDone, e, now)
 		seen.Duration, seen.Processed = time.Duration(now-e.since), processed
 	}
 	q.doneLocked(e, now)
-	drained := q.drainedLocked()
-	q.unlock()
-	drained.end()
-	if q.observed() {
-		q.observe(seen)
-	}
 }
 
 func (q *Queue[T]) doneLocked(e *entry[T], now int64) {
@@ -444,9 +458,12 @@ func (c PriorityClass[T]) AddBecause(item T, why any) { c.queue.add(item, c.clas
 // keptEntries is for how many entries the memory is kept after a burst.
 const keptEntries = 1024
 
-// insertLocked returns a new entry. The caller must bring it into a state before it
-// releases the mutex: an entry without a state is never removed.
-func (q *Queue[T]) insertLocked(item T) *entry[T] {
+// entryLocked returns the entry of an item, or a new one of that class. The caller must bring
+// it into a state before it releases the mutex: an entry without a state is never removed.
+func (q *Queue[T]) entryLocked(item T, class uint8) *entry[T] {
+	if e := q.entries[item]; e != nil {
+		return e
+	}
 	e := q.free
 	if e == nil {
 		e = new(entry[T])
@@ -457,7 +474,7 @@ func (q *Queue[T]) insertLocked(item T) *entry[T] {
 	if q.entries == nil {
 		q.entries = make(map[T]*entry[T])
 	}
-	e.item = item
+	e.item, e.class = item, class
 	q.entries[item] = e
 	q.peak = max(q.peak, len(q.entries))
 	return e
@@ -468,11 +485,10 @@ func (q *Queue[T]) discardLocked(e *entry[T]) {
 	q.forgetLocked(e)
 	delete(q.entries, e.item)
 	if q.nFree < keptEntries {
-		m := e.member
-		if m != nil {
-			*m = member[T]{}
+		if e.member != nil {
+			e.member.name = ""
 		}
-		*e = entry[T]{next: q.free, member: m}
+		*e = entry[T]{next: q.free, member: e.member}
 		q.free = e
 		q.nFree++
 	}

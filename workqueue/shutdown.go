@@ -10,17 +10,15 @@ import (
 var ErrDrainEnded = errors.New("workqueue: ShutDown ended the drain before the queue was empty")
 
 // drain is one wait for the queue to become empty, shared by all its callers.
-//
-// The method that takes it off the queue, under the mutex, is the one that ends it: so
-// done is closed once, though a Done and a ShutDown may compete.
 type drain struct {
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-// end unblocks the callers that wait for d, which may be nil.
-func (d *drain) end() {
-	if d != nil {
+// endDrainLocked ends the wait of the callers of ShutDownWithDrain, if there are any.
+func (q *Queue[T]) endDrainLocked(err error) {
+	if d := q.drain; d != nil {
+		q.drain, d.err = nil, err
 		close(d.done)
 	}
 }
@@ -30,15 +28,9 @@ func (d *drain) end() {
 // wait of any [Queue.ShutDownWithDrain].
 func (q *Queue[T]) ShutDown() {
 	q.mu.Lock()
-	cancels := q.closeLocked()
-	d := q.drain
-	if d != nil {
-		d.err = ErrDrainEnded
-		q.drain = nil
-	}
-	q.unlock()
-	cancelAll(cancels)
-	d.end()
+	defer q.unlock()
+	q.closeLocked()
+	q.endDrainLocked(ErrDrainEnded)
 }
 
 // ShutDownWithDrain is [Queue.ShutDown] that waits until every queued item has
@@ -51,26 +43,21 @@ func (q *Queue[T]) ShutDown() {
 // queue is shut down. Any number of callers may wait.
 func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()
-	cancels := q.closeLocked()
+	q.closeLocked()
 	if q.drain == nil {
 		q.drain = &drain{done: make(chan struct{})}
 	}
 	d := q.drain
-	// In a queue that is empty already no Done will come that ends the drain.
-	drained := q.drainedLocked()
-	q.unlock()
-	cancelAll(cancels)
-	drained.end()
-	// If ctx is done as well, the result of the drain is worth more.
-	select {
-	case <-d.done:
-		return d.err
-	default:
-	}
+	q.unlock() // ends it if the queue is empty, as other operations do that make it so
 	select {
 	case <-d.done:
 		return d.err
 	case <-ctx.Done():
+	}
+	select {
+	case <-d.done: // as well: that is worth more
+		return d.err
+	default:
 		return context.Cause(ctx)
 	}
 }
@@ -85,16 +72,14 @@ func (q *Queue[T]) ShuttingDown() bool {
 // close shuts the queue down like ShutDown, but leaves a drain to dropAll, which follows.
 func (q *Queue[T]) close() {
 	q.mu.Lock()
-	cancels := q.closeLocked()
-	q.unlock()
-	cancelAll(cancels)
+	defer q.unlock()
+	q.closeLocked()
 }
 
-// closeLocked marks the queue as shut down and drops what is delayed or parked. It returns what
-// cancels the conditions of the parks.
-func (q *Queue[T]) closeLocked() (cancels []func()) {
+// closeLocked marks the queue as shut down and drops what is delayed or parked.
+func (q *Queue[T]) closeLocked() {
 	if q.shutDown {
-		return nil
+		return
 	}
 	q.shutDown = true
 	// If release has begun already, it will find nothing to do.
@@ -102,21 +87,18 @@ func (q *Queue[T]) closeLocked() (cancels []func()) {
 		q.later.timer.Stop()
 	}
 	for _, d := range q.later.deadlines {
-		if cancel := q.dropLaterLocked(d.entry); cancel != nil {
-			cancels = append(cancels, cancel)
-		}
+		q.dropLaterLocked(d.entry)
 	}
 	q.later.deadlines = nil
-	return cancels
 }
 
 // dropLaterLocked drops the request of a delayed or parked entry because of a shutdown,
-// but for its deadline. It returns what cancels the condition of a park, which may be nil.
-func (q *Queue[T]) dropLaterLocked(e *entry[T]) (cancel func()) {
+// but for its deadline.
+func (q *Queue[T]) dropLaterLocked(e *entry[T]) {
 	lost := true
 	if e.is(parked) {
-		p := q.later.endPark(e)
-		cancel, lost = p.cancel, e.is(requested) || p.due < never
+		p := q.endParkLocked(e)
+		lost = e.is(requested) || p.due < never
 		if e.again() {
 			q.dropAgainLocked(e)
 		}
@@ -129,18 +111,6 @@ func (q *Queue[T]) dropLaterLocked(e *entry[T]) (cancel func()) {
 	if !e.is(running) { // else its Done discards it
 		q.discardLocked(e)
 	}
-	return cancel
-}
-
-// drainedLocked returns the drain that has come to its end, if one has.
-// What is delayed or parked does not count: the shutdown has dropped it.
-func (q *Queue[T]) drainedLocked() *drain {
-	if q.drain == nil || q.order.n > 0 || q.count.running > 0 {
-		return nil
-	}
-	d := q.drain
-	q.drain = nil
-	return d
 }
 
 // dropAll drops every request from a queue that is shut down, as no worker is left to take
@@ -148,6 +118,7 @@ func (q *Queue[T]) drainedLocked() *drain {
 // items are still running.
 func (q *Queue[T]) dropAll() (dropped, running int) {
 	q.mu.Lock()
+	defer q.unlock()
 	for q.order.n > 0 {
 		e := q.order.pop(0)
 		e.states &^= requested
@@ -161,11 +132,7 @@ func (q *Queue[T]) dropAll() (dropped, running int) {
 		}
 	}
 	q.count.shutdownLosses += uint64(dropped)
-	running = q.count.running
-	drained := q.drainedLocked()
-	q.unlock()
-	drained.end()
-	return dropped, running
+	return dropped, q.count.running
 }
 
 // count1 adds one to a counter of the queue.
