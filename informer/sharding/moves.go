@@ -26,6 +26,7 @@ type slot struct {
 	// busy is while a write is in flight; wrote is set when it has succeeded, until the view
 	// shows another version than based. taking is what the write is for.
 	busy, wrote, taking bool
+	seen                string // the version that the view has shown last
 	based               string
 	// doubt is the version that a write giving the part up was based on. If the answer was
 	// lost, the part may be free, or another's, while the view still shows this version.
@@ -74,12 +75,10 @@ func (r *Replica) busy() bool {
 
 // quota returns how many parts this replica is to have.
 func (r *Replica) quota(v *view) int {
-	replicas := v.replicas()
-	i := slices.Index(replicas, r.session.id)
-	if i < 0 || r.leaving {
+	if r.leaving {
 		return 0
 	}
-	return quotas(r.opts.Parts, len(replicas))[i]
+	return quotas(v.holders(), v.replicas())[r.session.id] // 0 until the others count this replica
 }
 
 // moveParts takes parts and gives them up, until this replica has those that it is to
@@ -87,8 +86,14 @@ func (r *Replica) quota(v *view) int {
 func (r *Replica) moveParts(v *view, now time.Time) {
 	id := r.session.id
 	holders := v.holders()
+	r.stuck.wants, r.stuck.due = false, ""
 	for i := range r.slots {
-		if s := &r.slots[i]; s.wrote && v.version(i) != s.based {
+		s := &r.slots[i]
+		if version := v.version(i); version != s.seen {
+			r.stuck.written(now, s.busy || s.wrote)
+			s.seen = version
+		}
+		if s.wrote && v.version(i) != s.based {
 			s.wrote = false
 		}
 	}
@@ -117,6 +122,7 @@ func (r *Replica) moveParts(v *view, now time.Time) {
 		case s.work != nil:
 			r.drain(i, now)
 		case s.busy || s.wrote:
+			r.stuck.wants = true
 		case holders[i] == id && kept[i] && s.doubt == v.version(i):
 			r.write(v, i, id, now) // another may have been faster: a new version says who has it
 		case holders[i] == id && kept[i]:
@@ -125,6 +131,8 @@ func (r *Replica) moveParts(v *view, now time.Time) {
 			r.write(v, i, "", now)
 		case next != nil && next[i] == id:
 			r.write(v, i, id, now)
+		case next != nil && next[i] != "":
+			r.stuck.due = next[i]
 		}
 	}
 }
@@ -234,6 +242,7 @@ func (r *Replica) lose(i int) bool {
 // server refuses one.
 func (r *Replica) write(v *view, i int, holder string, now time.Time) {
 	s := &r.slots[i]
+	r.stuck.wants = true
 	if s.busy {
 		return
 	}

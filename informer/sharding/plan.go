@@ -7,17 +7,32 @@ import (
 	"strconv"
 )
 
-// quotas returns how many parts each replica is to have. They depend on the replicas
-// only, which are in order of their IDs, and not on who has what at the moment: so
-// they do not change while parts move. They differ by one at most, and if a replica
-// joins or leaves, no other one's changes in the other direction: exactly the parts
-// that it gets, or had, move.
-func quotas(parts, replicas int) []int {
-	q := make([]int, replicas)
-	for i := range q {
-		q[i] = parts / replicas
-		if i < parts%replicas {
-			q[i]++
+// quotas returns how many parts each replica is to have. They differ by one at most, and those that
+// have one more already keep it, before those with lower IDs: parts stay where they are while counts
+// differ by one at most, and a replica that joins or leaves moves exactly the parts
+// that it gets, or had. Replicas are in order of their IDs, holders as for [plan].
+func quotas(holders, replicas []string) map[string]int {
+	has := map[string]int{}
+	for _, h := range holders {
+		has[h]++
+	}
+	q := make(map[string]int, len(replicas))
+	if len(replicas) == 0 {
+		return q
+	}
+	// Not those that have the most: while parts are taken, that changes from view to view.
+	floor, more := len(holders)/len(replicas), len(holders)%len(replicas)
+	for _, r := range replicas {
+		q[r] = floor
+		if has[r] > floor && more > 0 {
+			q[r]++
+			more--
+		}
+	}
+	for _, r := range replicas {
+		if q[r] == floor && more > 0 {
+			q[r]++
+			more--
 		}
 	}
 	return q
@@ -46,10 +61,7 @@ func plan(holders, replicas []string) []string {
 	if len(replicas) == 0 {
 		return next
 	}
-	room := map[string]int{}
-	for i, q := range quotas(len(holders), len(replicas)) {
-		room[replicas[i]] = q
-	}
+	room := quotas(holders, replicas)
 	for _, h := range holders {
 		if _, ok := room[h]; ok {
 			room[h]--

@@ -55,6 +55,7 @@ type Replica struct {
 	observed observations
 	ending   map[string]time.Time // sessions of others that are being ended: not again before
 	notJoin  time.Time            // before which no session is begun
+	stuck    stuck
 	leaving  bool
 	wake     time.Time // when to look at the clock
 	failures logLimit
@@ -228,6 +229,10 @@ func (r *Replica) step(v *view, now time.Time) (left bool, err error) {
 		r.describe(v)
 		r.endExpired(v, now)
 		r.moveParts(v, now)
+		if r.endIfStuck(now); r.session == nil {
+			r.poke()
+			return false, nil
+		}
 	}
 	if r.leaving {
 		state = StateLeaving

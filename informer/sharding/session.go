@@ -56,6 +56,10 @@ func (r *Replica) join(v *view, now time.Time) error {
 		r.write(v, 0, "", now)
 		return nil
 	}
+	if r.stuck.prove {
+		r.proveWrites(v, now)
+		return nil
+	}
 	ctx, end := context.WithCancelCause(context.Background())
 	s := &session{
 		id: newID(r.opts.Identity, r.rnd), sent: map[int64]time.Time{}, ctx: ctx, end: end, renewing: true,
