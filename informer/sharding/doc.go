@@ -1,5 +1,5 @@
-// Package sharding divides the work of a controller among its replicas, by Leases. With one
-// part it is leader election.
+// Package sharding divides the work of a controller among its replicas, by Leases. If one replica
+// is to do all of it, package leader needs less, and understands client-go's leader election.
 //
 // A controller outgrows one process in two ways: it must survive the loss of its node, and its
 // cache no longer fits. Here the work is divided into R parts. A part is a number from 0 to R-1 that
@@ -13,7 +13,7 @@
 //	group-part-1  holder pod2-77b0e4d1   the part is taken or given up       ┘ of them
 //
 //	replica, err := sharding.New(cfg, sharding.Options{
-//		Name: "my-controller", Namespace: "my-namespace", Parts: 1, // one part: a leader
+//		Name: "my-controller", Namespace: "my-namespace", Parts: 64,
 //		Work: func(ctx context.Context, part *sharding.Part) error {
 //			queue := ... // filled by the handler of an informer that is synced already
 //			_, err := workqueue.ProcessWith(ctx, queue, options, sharding.Guard(part, reconcile))
@@ -26,8 +26,9 @@
 // A record changes owner by one write that the server accepts from one replica only, and is valid as
 // long as the session of its owner is. Only sessions are renewed: N writes per interval for N replicas,
 // whatever R is, and one deadline. An expired session is ended by deleting its Lease in the version that
-// did not change; the server accepts that or a renewal, not both. A session never comes back. How many
-// parts a replica is to have depends on the live replicas; rendezvous hashing decides who takes a free one.
+// did not change; the server accepts that or a renewal, not both. A session never comes back. Each live
+// replica is to have R/N parts, or one more; those who have one more keep it, and rendezvous hashing
+// decides who takes a free part.
 //
 // # Promises
 //
@@ -42,7 +43,7 @@
 //     at most. A hand-over takes less than a second, if what is in progress ends at once. What Work
 //     needs before its first key, such as a list, comes on top.
 //  3. A replica that joins or leaves moves at most ⌈R/N⌉ parts, N with that replica: those that
-//     it gets, or had.
+//     it gets, or had. Nothing moves while the numbers of parts of any two differ by one at most.
 //  4. A replica has at most ⌈R/N⌉ parts, except while some are handed over.
 //  5. A part that is handed over is free only when Work has returned.
 //  6. A replica that does not see what others write stops as one that is cut off: a renewal
@@ -59,6 +60,8 @@
 //     when RemoveRanges returns they are gone, and no event brings one back.
 //  12. This does not depend on whether the server filters, nor when that changes; Health says who does.
 //  13. WaitForRanges returns nil when a list that began after AddRanges is part of the cache.
+//  14. A replica that renews its session, but could not write the record of any part for 2 L, leaves until
+//     it can, so that the others have its parts. If none of them can write either, one that works goes on.
 //
 // Not promised is fencing: a request on the wire, or a key in progress while the process is paused, may
 // take effect later than L. Write with the resourceVersion that was read. Nor is a name promised to one

@@ -41,7 +41,9 @@ func (r refusing) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // A replica that joins, or has joined, and cannot write the records of parts leaves them to others, and takes
 // its share when it can.
-func TestAReplicaThatCannotWriteRecordsKeepsNoPartFromOthers(t *testing.T) {
+//
+// Promise informer/sharding/14
+func TestPromise14AReplicaThatCannotWriteRecordsKeepsNoPartFromOthers(t *testing.T) {
 	t.Parallel()
 	parts := func(q *http.Request) bool {
 		return q.Method == http.MethodPut && strings.Contains(q.URL.Path, "g-part-")
@@ -116,7 +118,9 @@ func TestAReplicaThatCannotWriteRecordsKeepsNoPartFromOthers(t *testing.T) {
 }
 
 // A leader leads until it ends or is lost: nothing moves while counts differ by one at most.
-func TestALeaderDoesNotStepDownForANewcomer(t *testing.T) {
+//
+// Promise informer/sharding/3
+func TestPromise3ALeaderDoesNotStepDownForANewcomer(t *testing.T) {
 	t.Parallel()
 	for _, gap := range []time.Duration{0, 200 * time.Millisecond, 900 * time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
