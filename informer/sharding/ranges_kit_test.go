@@ -55,7 +55,6 @@ type rangedReplica struct {
 	// do is called for each key; nil takes 20 ms.
 	do    func(ctx context.Context, part *Part, key types.NamespacedName) (workqueue.Result, error)
 	calls atomic.Int64
-	adds  stoppedAdds
 	stop  context.CancelFunc
 	ended chan error
 }
@@ -75,23 +74,18 @@ func (r *slowReader) WaitForRanges(ctx context.Context, ranges ...HashRange) err
 	return r.RangeReader.WaitForRanges(ctx, ranges...)
 }
 
-// stoppedAdds are metrics that block the first add after a stop. It is called by the
-// handler, without a lock of the queue.
-type stoppedAdds struct {
+// stoppedHandler is a handler that blocks in the first call after a stop.
+type stoppedHandler struct {
+	informer.Handler[*corev1.ConfigMap]
 	stopped atomic.Pointer[chan struct{}]
 }
 
-func (m *stoppedAdds) Added(int) {
-	if gate := m.stopped.Swap(nil); gate != nil {
+func (h *stoppedHandler) OnEvent(e informer.Event[*corev1.ConfigMap]) {
+	if gate := h.stopped.Swap(nil); gate != nil {
 		<-*gate
 	}
+	h.Handler.OnEvent(e)
 }
-
-func (m *stoppedAdds) Retried() {}
-
-func (m *stoppedAdds) Started(time.Duration) {}
-
-func (m *stoppedAdds) Finished(time.Duration) {}
 
 type syncedLog struct {
 	mu   sync.Mutex
@@ -169,7 +163,7 @@ func (w *rangedWorld) prepare() *rangedReplica {
 	r.reader = &slowReader{RangeReader: r.inf}
 	r.ranges, err = NewRanges(cfg, RangesOptions[*corev1.ConfigMap]{
 		Options: Options{Name: "group", Namespace: "default", Identity: r.name, Parts: w.parts, Logger: log},
-		Objects: r.inf, Reader: r.reader, Queue: workqueue.Options[Key]{Observe: workqueue.Measure[Key](&r.adds)},
+		Objects: r.inf, Reader: r.reader,
 	})
 	require.NoError(w.t, err)
 	w.all = append(w.all, r)

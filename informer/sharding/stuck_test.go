@@ -125,12 +125,12 @@ func TestPromise3ALeaderDoesNotStepDownForANewcomer(t *testing.T) {
 	for _, gap := range []time.Duration{0, 200 * time.Millisecond, 900 * time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			server := informertest.Start(t, informertest.Options{InMemory: true})
-			terms := 0
+			var terms atomic.Int32
 			var ends []func()
 			for i := range 4 {
 				ctx, cancel := context.WithCancel(t.Context())
 				r, err := New(rest.CopyConfig(server.Config()), Options{Name: "g", Namespace: "default", Identity: fmt.Sprint("pod-", 4-i), Parts: 1, Work: func(ctx context.Context, _ *Part) error {
-					terms++
+					terms.Add(1)
 					<-ctx.Done()
 					return nil
 				}})
@@ -141,7 +141,7 @@ func TestPromise3ALeaderDoesNotStepDownForANewcomer(t *testing.T) {
 				time.Sleep(gap)
 			}
 			time.Sleep(time.Minute)
-			assert.Equal(t, 1, terms, gap)
+			assert.EqualValues(t, 1, terms.Load(), gap)
 			for i := range ends {
 				ends[3-i]()
 			}
