@@ -2,6 +2,9 @@ package informertest
 
 import (
 	"fmt"
+	"net"
+	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,6 +35,7 @@ func (a *addresses) assign(c *collection, old, service *unstructured.Unstructure
 	}
 	if old != nil {
 		keepAddresses(old, spec)
+		dropByType(old, service)
 	}
 	if spec["type"] == "ExternalName" {
 		return nil
@@ -42,18 +46,25 @@ func (a *addresses) assign(c *collection, old, service *unstructured.Unstructure
 	switch ip, _ := spec["clusterIP"].(string); {
 	case ip == "":
 		spec["clusterIP"] = a.nextIP(c, holder)
+	case ip != "None" && net.ParseIP(ip) == nil:
+		errs = append(errs, field.Invalid(path.Child("clusterIPs").Index(0), ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"))
 	case ip != "None" && !a.take(c, ip, holder):
 		errs = append(errs, field.Invalid(path.Child("clusterIPs"), []string{ip}, "failed to allocate IP "+ip+": provided IP is already allocated"))
 	}
 	if spec["clusterIPs"] == nil {
 		spec["clusterIPs"] = []any{spec["clusterIP"]}
 	}
+	if spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local" && spec["healthCheckNodePort"] == nil {
+		spec["healthCheckNodePort"] = a.nextPort(c, holder)
+	}
 	wanted := spec["type"] == "NodePort" || spec["type"] == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false
 	for i, port := range portsOf(spec) {
 		switch n, _ := port["nodePort"].(int64); {
 		case n == 0 && wanted:
 			port["nodePort"] = a.nextPort(c, holder)
-		case n != 0 && !a.take(c, n, holder):
+		case n != 0 && wanted && (n < firstNodePort || n > lastNodePort):
+			errs = append(errs, field.Invalid(path.Child("ports").Index(i).Child("nodePort"), n, fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d", firstNodePort, lastNodePort)))
+		case n != 0 && wanted && !a.take(c, n, holder):
 			errs = append(errs, field.Invalid(path.Child("ports").Index(i).Child("nodePort"), n, "provided port is already allocated"))
 		}
 	}
@@ -116,6 +127,47 @@ func keepAddresses(old *unstructured.Unstructured, spec map[string]any) {
 	for _, port := range portsOf(spec) {
 		if had := known[fmt.Sprint(port["protocol"], port["port"])]; port["nodePort"] == nil && had != nil {
 			port["nodePort"] = had
+		}
+	}
+}
+
+// dropByType clears what a service had as one of another type and an update leaves as it
+// was. What the update changes too is left for validation to refuse.
+func dropByType(old, service *unstructured.Unstructured) {
+	before, _, _ := unstructured.NestedMap(old.Object, "spec")
+	spec := service.Object["spec"].(map[string]any) // assign has looked
+	drop := func(names ...string) {
+		for _, name := range names {
+			if reflect.DeepEqual(before[name], spec[name]) {
+				delete(spec, name)
+			}
+		}
+	}
+	balanced := func(spec map[string]any) bool { return spec["type"] == "LoadBalancer" }
+	exposed := func(spec map[string]any) bool { return balanced(spec) || spec["type"] == "NodePort" }
+	checked := func(spec map[string]any) bool { return balanced(spec) && spec["externalTrafficPolicy"] == "Local" }
+	if before["type"] != "ExternalName" && spec["type"] == "ExternalName" {
+		drop("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
+	}
+	if checked(before) && !checked(spec) {
+		drop("healthCheckNodePort")
+	}
+	if balanced(before) && !balanced(spec) {
+		drop("allocateLoadBalancerNodePorts", "loadBalancerClass")
+		delete(service.Object, "status")
+		_ = unstructured.SetNestedMap(service.Object, map[string]any{}, "status", "loadBalancer")
+	}
+	if !exposed(before) || exposed(spec) {
+		return
+	}
+	drop("externalTrafficPolicy")
+	had := map[any]bool{nil: true}
+	for _, port := range portsOf(before) {
+		had[port["nodePort"]] = true
+	}
+	if !slices.ContainsFunc(portsOf(spec), func(port map[string]any) bool { return !had[port["nodePort"]] }) {
+		for _, port := range portsOf(spec) {
+			delete(port, "nodePort")
 		}
 	}
 }

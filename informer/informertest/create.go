@@ -5,9 +5,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	util "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/informerkit/informerkit/informer/informertest/internal/checks"
 )
 
 // nameAttempts is how often a generateName is tried before giving up.
@@ -61,7 +66,7 @@ func (s *store) create(c *collection, obj *unstructured.Unstructured, opts write
 		return nil, err
 	}
 	errs := s.completeLocked(c, nil, obj)
-	if errs = append(validate(res, obj), errs...); len(errs) > 0 {
+	if errs = append(validate(res, obj, opts), errs...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(res.gvk("").GroupKind(), obj.GetName(), errs)
 	}
 	if old, ok := c.items[res.key(obj.GetNamespace(), obj.GetName())]; ok {
@@ -163,18 +168,43 @@ func (s *store) namespaceForCreateLocked(res Resource, namespace, name string, o
 	return nil
 }
 
-// validate checks the metadata of an object that is to be stored.
-func validate(res Resource, obj *unstructured.Unstructured) field.ErrorList {
-	name := validation.NameIsDNSSubdomain
-	switch {
-	case res.Group == "" && res.Kind == "Namespace":
-		name = validation.NameIsDNSLabel
-	case res.Group == "rbac.authorization.k8s.io":
-		name = func(string, bool) []string { return nil } // any path segment
+// validate checks an object that is to be stored. The methods of Server may store
+// objects that clients may not, but for their metadata.
+func validate(res Resource, obj *unstructured.Unstructured, opts writeOptions) field.ErrorList {
+	errs := validation.ValidateObjectMetaAccessor(obj, !res.ClusterScoped, nameRule(res), field.NewPath("metadata"))
+	errs = append(errs, validateFinalizers(res, obj)...)
+	if opts.trusted || opts.subresource == "status" || !typed(res.gvk(res.Versions[0])) && res.Group != "apiregistration.k8s.io" {
+		return errs
 	}
-	errs := validation.ValidateObjectMetaAccessor(obj, !res.ClusterScoped, name, field.NewPath("metadata"))
-	return append(errs, validateFinalizers(res, obj)...)
+	return append(errs, checks.Of(schema.GroupKind{Group: res.Group, Kind: res.Kind}, obj.Object)...)
 }
+
+// nameRule is what names of a kind must be.
+func nameRule(res Resource) validation.ValidateNameFunc {
+	switch kind := (schema.GroupKind{Group: res.Group, Kind: res.Kind}); {
+	case kind.Group == "rbac.authorization.k8s.io":
+		return func(name string, prefix bool) []string {
+			if prefix {
+				return path.IsValidPathSegmentPrefix(name)
+			}
+			return path.IsValidPathSegmentName(name)
+		}
+	case kind == schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
+		return func(string, bool) []string { return nil }
+	case kind == schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		return func(name string, prefix bool) []string {
+			if errs := validation.NameIsDNSSubdomain(name, prefix); len(name) <= maxCronJobName {
+				return errs
+			}
+			return []string{util.MaxLenError(maxCronJobName)} // the names of its jobs are longer
+		}
+	case kind.Group == "" && (kind.Kind == "Namespace" || kind.Kind == "Service"), kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		return validation.NameIsDNSLabel
+	}
+	return validation.NameIsDNSSubdomain
+}
+
+const maxCronJobName = 52
 
 // commitLocked writes obj as the successor of old, under the next revision.
 func (s *store) commitLocked(c *collection, old *version, obj *unstructured.Unstructured, opts writeOptions) (*version, error) {

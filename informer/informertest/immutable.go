@@ -1,9 +1,11 @@
 package informertest
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,27 +14,34 @@ import (
 
 // immutableFields are the fields that no update of a built-in kind may change.
 var immutableFields = map[schema.GroupKind]string{
-	{Group: "apps", Kind: "ControllerRevision"}:           "data",
-	{Group: "apps", Kind: "DaemonSet"}:                    "spec.selector",
-	{Group: "apps", Kind: "Deployment"}:                   "spec.selector",
-	{Group: "apps", Kind: "ReplicaSet"}:                   "spec.selector",
-	{Group: "batch", Kind: "Job"}:                         "spec.selector spec.completionMode spec.podFailurePolicy spec.backoffLimitPerIndex spec.managedBy spec.successPolicy",
-	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:    "addressType",
-	{Group: "networking.k8s.io", Kind: "IngressClass"}:    "spec.controller",
-	{Group: "node.k8s.io", Kind: "RuntimeClass"}:          "handler",
-	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:   "preemptionPolicy",
-	{Group: "storage.k8s.io", Kind: "StorageClass"}:       "parameters provisioner reclaimPolicy volumeBindingMode",
-	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:   "spec",
-	{Kind: "ResourceQuota"}:                               "spec.scopes",
-	{Kind: "Secret"}:                                      "type",
-	{Group: crdGroup, Kind: "CustomResourceDefinition"}:   "spec.group spec.scope spec.names.plural spec.names.kind",
-	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:     "spec",
-	{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}: "nodeTopology storageClassName",
+	{Group: "apps", Kind: "ControllerRevision"}:               "data",
+	{Group: "apps", Kind: "DaemonSet"}:                        "spec.selector",
+	{Group: "apps", Kind: "Deployment"}:                       "spec.selector",
+	{Group: "apps", Kind: "ReplicaSet"}:                       "spec.selector",
+	{Group: "batch", Kind: "Job"}:                             "spec.selector spec.completionMode spec.podFailurePolicy spec.backoffLimitPerIndex spec.managedBy spec.successPolicy",
+	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:        "addressType",
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:        "spec.controller",
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:              "handler",
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:       "preemptionPolicy",
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:           "parameters provisioner reclaimPolicy volumeBindingMode",
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:       "spec",
+	{Kind: "ResourceQuota"}:                                   "spec.scopes",
+	{Kind: "Secret"}:                                          "type",
+	{Group: crdGroup, Kind: "CustomResourceDefinition"}:       "spec.group spec.scope spec.names.plural spec.names.kind",
+	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:         "spec",
+	{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: "spec",
+	{Group: "resource.k8s.io", Kind: "ResourceSlice"}:         "spec.pool.name spec.driver spec.nodeName",
+	{Group: "networking.k8s.io", Kind: "IPAddress"}:           "spec.parentRef",
+	{Group: "storage.k8s.io", Kind: "CSIDriver"}:              "spec.attachRequired spec.volumeLifecycleModes",
+	{Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}:     "nodeTopology storageClassName",
 }
 
 // immutableParts check what a list of fields cannot express.
 var immutableParts = map[schema.GroupKind]func(old, obj map[string]any) field.ErrorList{
-	{Kind: "Pod"}:                                                    podUpdate,
+	{Kind: "Pod"}:  podUpdate,
+	{Kind: "Node"}: nodeUpdate,
+	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:        rangesUpdate,
+	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}: attributesUpdate,
 	{Kind: "ConfigMap"}:                                              sealedUpdate,
 	{Kind: "Secret"}:                                                 sealedUpdate,
 	{Kind: "Service"}:                                                serviceUpdate,
@@ -52,6 +61,9 @@ func immutable(res Resource, old, obj *unstructured.Unstructured) field.ErrorLis
 	for path := range strings.FieldsSeq(immutableFields[kind]) {
 		parts := strings.Split(path, ".")
 		if now := at(obj.Object, parts...); !reflect.DeepEqual(at(old.Object, parts...), now) {
+			if path == "spec.attachRequired" {
+				parts[1] = "attachedRequired" // what a cluster calls it
+			}
 			errs = append(errs, field.Invalid(field.NewPath(parts[0], parts[1:]...), now, "field is immutable"))
 		}
 	}
@@ -99,17 +111,93 @@ func statefulSetUpdate(old, obj map[string]any) field.ErrorList {
 // claimUpdate keeps the specification of a PersistentVolumeClaim, except for the size
 // that is requested and the attributes class.
 func claimUpdate(old, obj map[string]any) field.ErrorList {
-	// The volume and the class are written after creation, once.
-	members := []string{"resources", "volumeAttributesClassName"}
+	// The volume and the class are written after creation, once; what is bound may grow.
+	var members []string
+	if at(obj, "status", "phase") == "Bound" {
+		members = []string{"volumeAttributesClassName", "resources"}
+	}
 	for _, name := range []string{"volumeName", "storageClassName"} {
 		if had := at(old, "spec", name); had == nil || had == "" {
 			members = append(members, name)
 		}
 	}
-	if !changedBeyond(old, obj, members...) {
-		return nil
+	var errs field.ErrorList
+	if changedBeyond(old, obj, members...) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec"), "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
 	}
-	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")}
+	size := func(o map[string]any, path ...string) resource.Quantity {
+		return quantity(map[string]any{"resources": map[string]any{"requests": at(o, path...)}}, "requests", "storage")
+	}
+	before, after, real := size(old, "spec", "resources", "requests"), size(obj, "spec", "resources", "requests"), size(old, "status", "capacity")
+	if after.Cmp(before) < 0 && after.Cmp(real) <= 0 { // a failed expansion may be taken back, the volume does not shrink
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "resources", "requests", "storage"), "field can not be less than status.capacity"))
+	}
+	return append(errs, modeUpdate(old, obj)...)
+}
+
+// modeUpdate keeps the mode of a volume.
+func modeUpdate(old, obj map[string]any) field.ErrorList {
+	if now := at(obj, "spec", "volumeMode"); now != at(old, "spec", "volumeMode") {
+		return field.ErrorList{field.Invalid(field.NewPath("volumeMode"), now, "field is immutable")}
+	}
+	return nil
+}
+
+// nodeUpdate keeps what a node is once known by.
+func nodeUpdate(old, obj map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range []string{"podCIDRs", "providerID"} {
+		if had := at(old, "spec", name); had != nil && !reflect.DeepEqual(had, at(obj, "spec", name)) {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", name), "node updates may not change "+strings.TrimSuffix(name, "s")+` except from "" to valid`))
+		}
+	}
+	return errs
+}
+
+// rangesUpdate keeps the ranges of a ServiceCIDR; one of the other family may be added.
+func rangesUpdate(old, obj map[string]any) field.ErrorList {
+	had, _ := at(old, "spec", "cidrs").([]any)
+	have, _ := at(obj, "spec", "cidrs").([]any)
+	path := field.NewPath("spec", "cidrs")
+	if len(had) != len(have) && (len(had) != 1 || len(have) != 2) {
+		return field.ErrorList{field.Invalid(path, have, "field is immutable")}
+	}
+	var errs field.ErrorList
+	for i := range had {
+		if had[i] != have[i] {
+			errs = append(errs, field.Invalid(path.Index(i), have[i], "field is immutable"))
+		}
+	}
+	return errs
+}
+
+// attributesUpdate keeps what a VolumeAttributesClass stands for.
+func attributesUpdate(old, obj map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range []string{"driverName", "parameters"} {
+		if !reflect.DeepEqual(old[name], obj[name]) {
+			errs = append(errs, field.Forbidden(field.NewPath(name), "updates to "+name+" are forbidden."))
+		}
+	}
+	return errs
+}
+
+// ephemeralUpdate keeps the ephemeral containers that a pod has; others may be added.
+func ephemeralUpdate(old, obj map[string]any) field.ErrorList {
+	have := map[any]any{}
+	for _, c := range objectsAt(obj, "spec", "ephemeralContainers") {
+		have[c["name"]] = c
+	}
+	path := field.NewPath("spec", "ephemeralContainers")
+	var errs field.ErrorList
+	for _, c := range objectsAt(old, "spec", "ephemeralContainers") {
+		if now, ok := have[c["name"]]; !ok {
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", c["name"])))
+		} else if !reflect.DeepEqual(any(c), now) {
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf("existing ephemeral containers %q may not be changed\n", c["name"])))
+		}
+	}
+	return errs
 }
 
 // volumeUpdate keeps the source of a PersistentVolume, such as its CSI volume: data
@@ -117,9 +205,9 @@ func claimUpdate(old, obj map[string]any) field.ErrorList {
 func volumeUpdate(old, obj map[string]any) field.ErrorList {
 	// Everything else in the specification is the source.
 	if !changedBeyond(old, obj, "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName", "volumeAttributesClassName", "volumeMode") {
-		return nil
+		return modeUpdate(old, obj)
 	}
-	return field.ErrorList{field.Forbidden(field.NewPath("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation")}
+	return append(field.ErrorList{field.Forbidden(field.NewPath("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation")}, modeUpdate(old, obj)...)
 }
 
 // sealedUpdate keeps a config map or secret as it is that declares itself
@@ -145,10 +233,16 @@ func sealedUpdate(old, obj map[string]any) field.ErrorList {
 // becomes ExternalName, which has none.
 func serviceUpdate(old, obj map[string]any) field.ErrorList {
 	had, _ := at(old, "spec", "clusterIP").(string)
-	if had == "" || had == at(obj, "spec", "clusterIP") || at(obj, "spec", "type") == "ExternalName" {
-		return nil
+	path := field.NewPath("spec")
+	var errs field.ErrorList
+	if had != "" && had != at(obj, "spec", "clusterIP") && at(obj, "spec", "type") != "ExternalName" {
+		errs = append(errs, field.Invalid(path.Child("clusterIPs").Index(0), at(obj, "spec", "clusterIPs"), "may not change once set"))
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(0), at(obj, "spec", "clusterIPs"), "may not change once set")}
+	balanced := at(old, "spec", "type") == "LoadBalancer" && at(obj, "spec", "type") == "LoadBalancer"
+	if class := at(obj, "spec", "loadBalancerClass"); balanced && class != at(old, "spec", "loadBalancerClass") {
+		errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), class, "may not change once set"))
+	}
+	return errs
 }
 
 // jobUpdate keeps the pod template of a Job, and its completions unless it is an
@@ -196,7 +290,21 @@ func roleRefUpdate(old, obj map[string]any) field.ErrorList {
 // podUpdate lets an update of a pod change little but images: the node has
 // started the containers already.
 func podUpdate(old, obj map[string]any) field.ErrorList {
+	path := field.NewPath("spec")
+	for _, list := range []string{"containers", "initContainers"} {
+		if len(objectsAt(old, "spec", list)) != len(objectsAt(obj, "spec", list)) {
+			return field.ErrorList{field.Forbidden(path.Child(list), "pod updates may not add or remove containers")}
+		}
+	}
 	var errs field.ErrorList
+	if had, ok := at(old, "spec", "activeDeadlineSeconds").(int64); ok {
+		switch now, ok := at(obj, "spec", "activeDeadlineSeconds").(int64); {
+		case !ok:
+			errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), nil, "must not update from a positive integer to nil value"))
+		case now > had:
+			return field.ErrorList{field.Invalid(path.Child("activeDeadlineSeconds"), now, "must be less than or equal to previous value")}
+		}
+	}
 	before, after := changeable(old, obj)
 	if !reflect.DeepEqual(before, after) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))

@@ -182,8 +182,8 @@ func (cl *call) applyScale(other *call, body []byte, opts metav1.PatchOptions) e
 	if err != nil {
 		return err
 	}
-	if err := checkTypes(config, scaleKind); err != nil {
-		return err
+	if have := config.GroupVersionKind(); have != scaleKind {
+		return apierrors.NewBadRequest("invalid object type: " + have.String())
 	}
 	behind := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": config.GetName()}}}
 	behind.SetGroupVersionKind(cl.res.gvk(cl.target.version))
@@ -201,7 +201,7 @@ func (cl *call) applyScale(other *call, body []byte, opts metav1.PatchOptions) e
 	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, write, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		next, err := cl.merge(live, behind, opts.FieldManager, opts.Force != nil && *opts.Force)
 		if err != nil {
-			return nil, err
+			return nil, asScale(err, cl.res.gvk(cl.target.version).GroupVersion().String())
 		}
 		content, err := cl.retype(next.Object, string(body), nil, opts.FieldValidation)
 		return &unstructured.Unstructured{Object: content}, err
@@ -210,6 +210,23 @@ func (cl *call) applyScale(other *call, body []byte, opts metav1.PatchOptions) e
 		return err
 	}
 	return cl.respondScale(v)
+}
+
+// asScale names the version of a Scale in the conflicts of an apply, not that of the object
+// behind it.
+func asScale(err error, version string) error {
+	status, ok := err.(*apierrors.StatusError)
+	if !ok || status.ErrStatus.Details == nil {
+		return err
+	}
+	rename := func(text string) string {
+		return strings.ReplaceAll(text, " using "+version, " using "+scaleKind.GroupVersion().String())
+	}
+	status.ErrStatus.Message = rename(status.ErrStatus.Message)
+	for i, cause := range status.ErrStatus.Details.Causes {
+		status.ErrStatus.Details.Causes[i].Message = rename(cause.Message)
+	}
+	return status
 }
 
 // validScale refuses a negative number of replicas.

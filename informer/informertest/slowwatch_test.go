@@ -41,11 +41,11 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// An object may be as large as a body, and is then shown whole.
+// A config map may be as large as a cluster's, and is then shown whole.
 func TestALargeObjectIsShownWhole(t *testing.T) {
 	t.Parallel()
 	s := informertest.Start(t, informertest.Options{})
-	content := strings.Repeat("x", 5<<19) // 2.5 MiB
+	content := strings.Repeat("x", 1<<20)
 	cm := &corev1.ConfigMap{Data: map[string]string{"k": content}}
 	cm.Namespace, cm.Name = "default", "large"
 	client := core(t, s)

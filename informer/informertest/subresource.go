@@ -166,7 +166,8 @@ func copyFinalizers(_ Resource, from, to *unstructured.Unstructured) {
 
 // copyEphemeral is what kubectl debug writes.
 func copyEphemeral(_ Resource, from, to *unstructured.Unstructured) {
-	if list, found, _ := unstructured.NestedSlice(from.Object, "spec", "ephemeralContainers"); found {
+	list, found, _ := unstructured.NestedSlice(from.Object, "spec", "ephemeralContainers")
+	if unstructured.RemoveNestedField(to.Object, "spec", "ephemeralContainers"); found {
 		_ = unstructured.SetNestedSlice(to.Object, list, "spec", "ephemeralContainers")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -149,6 +150,9 @@ func prepareUpdate(res Resource, old, obj *unstructured.Unstructured, opts write
 		copyMember(old, obj, "status")
 	}
 	keepSystemMetadata(old, obj)
+	if res.Group == "certificates.k8s.io" && res.Kind == "CertificateSigningRequest" && !trusted {
+		copyMember(old, obj, "spec") // requests are not changed once they are made
+	}
 	if !res.NoGeneration && !sameSpec(res, old, obj) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
@@ -203,11 +207,26 @@ func sameSpec(res Resource, old, obj *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(significant(old), significant(obj))
 }
 
-// validateUpdate checks the metadata of an update.
+// validateUpdate checks an update. What was wrong before, and only a method of Server can
+// have stored, is not held against it.
 func validateUpdate(res Resource, old, obj *unstructured.Unstructured, opts writeOptions) field.ErrorList {
-	errs := append(validate(res, obj), validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata"))...)
-	if opts.trusted || opts.subresource != "" {
-		return errs // subresources change only what is theirs
+	errs := validate(res, obj, opts)
+	if len(errs) > 0 {
+		before := map[string]bool{}
+		for _, err := range validate(res, old, opts) {
+			before[err.Error()] = true
+		}
+		errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return before[err.Error()] })
+	}
+	errs = append(validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata")), errs...)
+	switch {
+	case opts.subresource == "ephemeralcontainers":
+		return append(errs, ephemeralUpdate(old.Object, obj.Object)...)
+	case opts.trusted || opts.subresource != "": // subresources change only what is theirs
+		return errs
+	}
+	if res.Group == "" && res.Kind == "Service" { // of all kinds this one is checked in the other order
+		return append(immutable(res, old, obj), errs...)
 	}
 	return append(errs, immutable(res, old, obj)...)
 }
