@@ -1,9 +1,13 @@
 package informertest
 
 import (
+	"bytes"
+	"errors"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,7 +20,6 @@ const crdGroup = "apiextensions.k8s.io"
 func isCRD(res Resource) bool { return res.Group == crdGroup && res.Kind == "CustomResourceDefinition" }
 
 // definition is the part of a CustomResourceDefinition that the server acts on.
-// Schemas are accepted and not enforced.
 type definition struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -163,6 +166,7 @@ func (s *store) afterWriteLocked(c *collection, obj *unstructured.Unstructured) 
 	}
 	if res, errs := parseDefinition(obj); len(errs) == 0 && len(res.Versions) > 0 {
 		s.registerLocked(res)
+		_ = s.collections[res.groupResource()].refitLocked() // what was encoded can be decoded
 	}
 }
 
@@ -171,10 +175,64 @@ func (s *store) afterRemoveLocked(c *collection, last *version) error {
 	if isCRD(c.res) {
 		return s.unregisterLocked(definedBy(last.name))
 	}
+	if err := s.finishDefinitionLocked(c.res); err != nil {
+		return err
+	}
 	if !c.res.ClusterScoped {
 		return s.finishNamespaceLocked(last.namespace)
 	}
 	return nil
+}
+
+// crds is the collection of CustomResourceDefinitions.
+var crds = schema.GroupResource{Group: crdGroup, Resource: "customresourcedefinitions"}
+
+// cleanup is the finalizer of a definition that is being deleted, until its objects are gone.
+const cleanup = "customresourcecleanup.apiextensions.k8s.io"
+
+// definitionLocked returns the CustomResourceDefinition of a resource, nil if there is none.
+func (s *store) definitionLocked(res Resource) *version {
+	if c := s.collections[crds]; c != nil && res.RequireResourceVersion {
+		return c.items[res.Plural+"."+res.Group]
+	}
+	return nil
+}
+
+// terminating reports whether there is such an object and it is being deleted.
+func (v *version) terminating() bool { return v != nil && v.deleting }
+
+// emptyDefinitionLocked deletes the objects of a definition that is being deleted, then the
+// definition. Objects with finalizers hold both up.
+func (s *store) emptyDefinitionLocked(name string) error {
+	c := s.collections[definedBy(name)]
+	if c == nil {
+		return s.amendLocked(s.collections[crds], name, withoutCleanup)
+	}
+	for _, v := range c.selectLocked(selectEverything()) {
+		if _, _, err := s.deleteLocked(c, v, metav1.DeleteOptions{}, writeOptions{}); err != nil {
+			return err
+		}
+	}
+	return s.finishDefinitionLocked(c.res)
+}
+
+// finishDefinitionLocked lets a definition that is being deleted go if no object is left.
+func (s *store) finishDefinitionLocked(res Resource) error {
+	if definition := s.definitionLocked(res); definition.terminating() && len(s.collections[res.groupResource()].items) == 0 {
+		return s.amendLocked(s.collections[crds], definition.key, withoutCleanup)
+	}
+	return nil
+}
+
+func withoutCleanup(definition *unstructured.Unstructured) {
+	definition.SetFinalizers(slices.DeleteFunc(definition.GetFinalizers(), func(f string) bool { return f == cleanup }))
+}
+
+// warnOfRules says that the rules of a definition are not evaluated.
+func (cl *call) warnOfRules(v *version) {
+	if isCRD(cl.res) && bytes.Contains(v.bare, []byte(`"x-kubernetes-validations"`)) {
+		cl.warn([]error{errors.New("informertest does not evaluate x-kubernetes-validations: objects that break these rules are accepted")})
+	}
 }
 
 // definedBy is the resource that the CustomResourceDefinition of a name defines.

@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"cmp"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,6 +47,11 @@ func (s *store) create(c *collection, obj *unstructured.Unstructured, opts write
 	res := c.res
 	if obj.GetResourceVersion() != "" && obj.GetResourceVersion() != "0" {
 		return nil, errVersionOnCreate()
+	}
+	if s.definitionLocked(res).terminating() {
+		err := apierrors.NewMethodNotSupported(res.groupResource(), "create")
+		err.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
+		return nil, err
 	}
 	if err := s.namespaceForCreateLocked(res, obj.GetNamespace(), obj.GetName(), opts); err != nil {
 		return nil, err
@@ -173,6 +179,9 @@ func (s *store) namespaceForCreateLocked(res Resource, namespace, name string, o
 func validate(res Resource, obj *unstructured.Unstructured, opts writeOptions) field.ErrorList {
 	errs := validation.ValidateObjectMetaAccessor(obj, !res.ClusterScoped, nameRule(res), field.NewPath("metadata"))
 	errs = append(errs, validateFinalizers(res, obj)...)
+	if !opts.trusted {
+		errs = append(errs, validateCustom(res, cmp.Or(opts.version, res.Versions[0]), obj.Object)...)
+	}
 	if opts.trusted || opts.subresource == "status" || !typed(res.gvk(res.Versions[0])) && res.Group != "apiregistration.k8s.io" {
 		return errs
 	}

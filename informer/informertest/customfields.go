@@ -15,9 +15,10 @@ import (
 // configuration for, and the field managers that know it: of a custom resource by the
 // schemas of one state of its definition, of a review by its Go type.
 type fieldTypes struct {
-	once      sync.Once
-	converter managedfields.TypeConverter
-	managers  sync.Map // fieldManagerKey → *managedfields.FieldManager
+	once       sync.Once
+	converter  managedfields.TypeConverter
+	managers   sync.Map // fieldManagerKey → *managedfields.FieldManager
+	validators sync.Map // version → *validate.SchemaValidator
 }
 
 // typeConverter returns the converter of the resource. It is made when it is needed

@@ -1,17 +1,20 @@
 package informertest
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // This file does to custom resources what Go types do to built-in kinds: fields that
 // the schema of a CustomResourceDefinition does not have are dropped, and its
-// defaults are filled in. Nothing else of a schema is enforced.
+// defaults are filled in. customcheck.go enforces the rest of a schema.
 
 // fitSchema makes what a client sent fit the schema of its kind, if it has one, and
 // returns an error for each field that was dropped.
@@ -29,6 +32,39 @@ func (cl *call) fitSchema(content map[string]any) []error {
 		errs = append(errs, fmt.Errorf("unknown field %q", path))
 	}
 	return errs
+}
+
+// refitLocked shows the objects of a custom resource as a new schema has them, pruned and
+// with its defaults, which needs no write. What was written is kept for the next schema.
+func (c *collection) refitLocked() error {
+	schema := c.res.schemas[c.res.Versions[0]]
+	if schema == nil || c.res.fields == nil || !c.res.RequireResourceVersion {
+		return nil
+	}
+	for key, old := range c.items {
+		written := old.written
+		if written == nil {
+			written = old.bare
+		}
+		content := map[string]any{}
+		if err := utiljson.Unmarshal(written, &content); err != nil {
+			return err
+		}
+		var dropped []string
+		prune(content, schema, "", true, &dropped)
+		fillIn(content, schema)
+		obj := c.res.fromStored(&unstructured.Unstructured{Object: content}, c.res.Versions[0])
+		next, err := newVersion(c.res, obj, old.rv)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(next.bare, old.bare) {
+			next.written = written
+			c.items[key] = next
+		}
+	}
+	c.sorted = nil
+	return nil
 }
 
 // prune removes from a value the fields that its schema does not have. Those of the
@@ -73,7 +109,7 @@ func pruneObject(object, schema map[string]any, path string, whole bool, dropped
 }
 
 // fillIn sets the defaults of a schema where a field is absent, or null and may not
-// be so.
+// be so; without a default such a null is removed.
 func fillIn(value any, schema map[string]any) {
 	switch v := value.(type) {
 	case []any:
@@ -90,16 +126,23 @@ func fillIn(value any, schema map[string]any) {
 				continue
 			}
 			present, there := v[name]
-			if preset, ok := inner["default"]; ok && (!there || present == nil && inner["nullable"] != true) {
+			switch preset, ok := inner["default"]; {
+			case ok && (!there || present == nil && inner["nullable"] != true):
 				v[name] = runtime.DeepCopyJSONValue(preset)
+			case there && present == nil && inner["nullable"] != true:
+				delete(v, name)
 			}
 			fillIn(v[name], inner)
 		}
 		if others, ok := schema["additionalProperties"].(map[string]any); ok {
 			for name, member := range v {
-				if _, known := properties[name]; !known {
-					fillIn(member, others)
+				if _, known := properties[name]; known {
+					continue
 				}
+				if member == nil && others["nullable"] != true {
+					delete(v, name)
+				}
+				fillIn(member, others)
 			}
 		}
 	}

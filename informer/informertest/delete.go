@@ -39,7 +39,7 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 		return nil, false, apierrors.NewForbidden(res.groupResource(), old.name, errors.New("this namespace may not be deleted"))
 	}
 	graceful := isPod(res) && runs(old)
-	if !old.held && !hasContent(res) && !graceful && len(propagationFinalizers(nil, del)) == 0 {
+	if !old.held && !hasContent(res) && !isCRD(res) && !graceful && len(propagationFinalizers(nil, del)) == 0 {
 		return old, true, s.removeLocked(c, old, opts) // without decoding it
 	}
 	obj, err := old.object(res, res.Versions[0])
@@ -47,6 +47,9 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 		return nil, false, err
 	}
 	finalizers := propagationFinalizers(obj.GetFinalizers(), del)
+	if isCRD(res) && !old.deleting {
+		finalizers = append(finalizers, cleanup)
+	}
 	grace, pending := int64(0), false
 	if isPod(res) {
 		grace, pending = terminate(old, obj, del)
@@ -79,8 +82,11 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 	if err != nil || opts.dryRun {
 		return v, false, err
 	}
-	if hasContent(res) {
+	switch {
+	case hasContent(res):
 		return v, false, s.emptyNamespaceLocked(v.name)
+	case isCRD(res) && !old.deleting:
+		return v, false, s.emptyDefinitionLocked(v.name)
 	}
 	return v, false, nil
 }

@@ -308,6 +308,9 @@ func (cl *call) respond(code int, v *version) error {
 	if err != nil {
 		return err
 	}
+	if cl.r.Method != http.MethodGet && cl.r.Method != http.MethodDelete {
+		cl.warnOfRules(v)
+	}
 	cl.w.Header().Set("Content-Type", cl.view.media())
 	cl.w.WriteHeader(code)
 	_, _ = cl.w.Write(body) // a client that has gone needs no answer

@@ -31,6 +31,9 @@ type version struct {
 	// front of it as the request wants to see them. It always holds metadata
 	// and hence at least one member.
 	bare []byte
+	// written is what was written of a custom resource whose schema has changed since;
+	// nil if that is bare.
+	written []byte
 	// rvStart and rvEnd are where metadata.resourceVersion stands in bare,
 	// without its quotes. Both are 0 if it is missing.
 	rvStart, rvEnd int
