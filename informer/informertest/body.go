@@ -120,7 +120,7 @@ func (cl *call) decodeObject(body []byte, media, directive string) (*unstructure
 	obj := &unstructured.Unstructured{}
 	_, have, err := reader.Decode(body, &gvk, obj)
 	strict, isStrict := runtime.AsStrictDecodingError(err)
-	if err != nil && !isStrict && (!runtime.IsMissingKind(err) || obj.Object == nil) {
+	if err != nil && !isStrict && (!runtime.IsMissingKind(err) || obj.Object == nil || res.fields != nil) {
 		return nil, errUndecodable(err, have, gvk, body)
 	}
 	if err := checkTypes(obj, gvk); err != nil {

@@ -27,7 +27,9 @@ func validateCustom(res Resource, version string, content map[string]any) field.
 		errs = append(errs, schemaError(err))
 	}
 	// The validator walks through maps.
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	slices.SortStableFunc(errs, func(a, b *field.Error) int {
+		return strings.Compare(strings.Replace(a.Field, "<nil>", "~", 1), strings.Replace(b.Field, "<nil>", "~", 1))
+	})
 	return append(errs, checkLists(content, schema, nil)...)
 }
 

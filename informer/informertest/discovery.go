@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
@@ -28,7 +27,7 @@ func serverVersion() apiversion.Info {
 // discovery answers for the documents that list what the server has.
 func (s *Server) discovery(w http.ResponseWriter, r *http.Request, t target) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return apierrors.NewMethodNotSupported(schema.GroupResource{}, r.Method)
+		return errMethod()
 	}
 	all := s.resources()
 	if root := t.group == "" && t.version == ""; root {

@@ -36,6 +36,17 @@ func errUnknownPath() error {
 	}}
 }
 
+// errMethod is the answer to a method that a path does not have.
+func errMethod() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusMethodNotAllowed,
+		Reason:  metav1.StatusReasonMethodNotAllowed,
+		Message: "the server does not allow this method on the requested resource",
+		Details: &metav1.StatusDetails{},
+	}}
+}
+
 // errExpiredWatch is what a watch from a forgotten version gets, as an event.
 func errExpiredWatch(rv, compacted uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", rv, compacted))
@@ -143,7 +154,10 @@ func errUnsupportedMedia(supported string) error {
 }
 
 // errUnsupportedPatch is the answer to a patch of a kind that the resource does not have.
-func errUnsupportedPatch() error {
+func errUnsupportedPatch(res Resource) error {
+	if res.RequireResourceVersion {
+		return errUnsupportedMedia("application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml")
+	}
 	err := errUnsupportedMedia("").(*apierrors.StatusError)
 	err.ErrStatus.Message, err.ErrStatus.Details = "415: Unsupported Media Type", &metav1.StatusDetails{}
 	return err

@@ -58,17 +58,20 @@ var returnsDeleted = map[schema.GroupResource]bool{
 // lastState is the object that a deletion is answered with. A pod shows that it
 // was deleted, since it is deleted with grace.
 func lastState(res Resource, v *version) (*version, error) {
-	if !isPod(res) || v.deleting {
+	if !isPod(res) {
 		return v, nil
 	}
 	obj, err := v.object(res, res.Versions[0])
 	if err != nil {
 		return nil, err
 	}
-	deleted, zero := now(), int64(0)
-	obj.SetDeletionTimestamp(&deleted)
-	obj.SetDeletionGracePeriodSeconds(&zero)
-	obj.SetGeneration(obj.GetGeneration() + 1)
+	none := int64(0)
+	obj.SetDeletionGracePeriodSeconds(&none)
+	if !v.deleting {
+		deleted := now()
+		obj.SetDeletionTimestamp(&deleted)
+		obj.SetGeneration(obj.GetGeneration() + 1)
+	}
 	return newVersion(res, obj, v.rv)
 }
 

@@ -59,5 +59,5 @@ func (cl *call) patcher(media types.PatchType, body []byte, directive string) (p
 	case types.StrategicMergePatchType:
 		return cl.strategicPatcher(body, directive)
 	}
-	return nil, errUnsupportedPatch()
+	return nil, errUnsupportedPatch(cl.res)
 }

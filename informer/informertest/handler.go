@@ -38,7 +38,11 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) error {
 		_, err := w.Write([]byte("ok"))
 		return err
 	}
-	return errUnknownPath()
+	if r.URL.Path == "/" {
+		return writeJSON(w, http.StatusOK, map[string]any{"paths": s.store.paths()})
+	}
+	http.Error(w, "404 page not found", http.StatusNotFound)
+	return nil
 }
 
 // call is a request to a resource on its way through the server.
@@ -60,6 +64,10 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target)
 	if isReview {
 		res, ok = rv.res, true
 	}
+	if !ok && !s.store.serves(t.group, t.version) {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return nil
+	}
 	if !ok || t.namespace != "" && res.ClusterScoped {
 		return errUnknownPath()
 	}
@@ -78,8 +86,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, t target)
 		return err
 	}
 	cl := &call{server: s, w: w, r: r, target: t, c: c, res: res, view: vw}
-	if !res.ClusterScoped && t.namespace == "" && (t.name != "" || verb == "create" || verb == "deletecollection") {
+	switch everywhere := !res.ClusterScoped && t.namespace == ""; {
+	case everywhere && t.name != "":
 		return errUnknownPath()
+	case verb == "" || everywhere && (verb == "create" || verb == "deletecollection"), verb == "deletecollection" && hasContent(res):
+		return errMethod()
 	}
 	if answered, err := cl.meet(request); answered || err != nil {
 		return err
@@ -113,7 +124,7 @@ func (cl *call) serve(verb string) error {
 	case "deletecollection":
 		return cl.deleteCollection()
 	}
-	return apierrors.NewMethodNotSupported(cl.res.groupResource(), cl.r.Method)
+	return errMethod()
 }
 
 // verbOf names what a request does, as RBAC rules do; empty if it makes no sense.

@@ -64,7 +64,7 @@ func (s *store) list(ctx context.Context, c *collection, sel selection, q listQu
 func (s *store) listOn(c *collection, sel selection, q listQuery) (page, error) {
 	token, err := parseContinue(q.Continue)
 	if err != nil {
-		return page{}, apierrors.NewBadRequest("continue key is not valid: " + err.Error())
+		return page{}, apierrors.NewBadRequest("invalid continue token: continue key is not valid: " + err.Error())
 	}
 	if q.ResourceVersion != "" && q.ResourceVersion != "0" {
 		return page{}, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
@@ -132,7 +132,7 @@ func parseRV(s string) (uint64, error) {
 	}
 	rv, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return 0, apierrors.NewBadRequest("Invalid value: \"" + s + "\": resource version must be a number")
+		return 0, apierrors.NewBadRequest("invalid resource version: resourceVersion: Invalid value: \"" + s + "\": " + err.Error())
 	}
 	return rv, nil
 }

@@ -50,7 +50,7 @@ func reviewOf(t target) (review, bool) {
 // serve answers the question.
 func (rv review) serve(cl *call, verb string) error {
 	if verb != "create" {
-		return apierrors.NewMethodNotSupported(rv.res.groupResource(), cl.r.Method)
+		return errMethod()
 	}
 	answer, err := rv.answer(cl)
 	if err != nil {

@@ -1,8 +1,6 @@
 package informertest
 
 import (
-	"fmt"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -34,15 +32,14 @@ func parseSelection(res Resource, namespace, labelSelector, fieldSelector string
 	sel.namespace = namespace
 	var err error
 	if sel.labels, err = labels.Parse(labelSelector); err != nil {
-		return sel, apierrors.NewBadRequest(fmt.Sprintf("unable to parse requirement: %v", err))
+		return sel, apierrors.NewBadRequest(err.Error())
 	}
 	if sel.fields, err = fields.ParseSelector(fieldSelector); err != nil {
 		return sel, apierrors.NewBadRequest(err.Error())
 	}
 	for _, r := range sel.fields.Requirements() {
 		if !selectable(res, r.Field) {
-			return sel, apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: field label not supported: %s",
-				res.gvk(res.Versions[0]).GroupVersion().WithResource(res.Plural).String(), labelSelector, fieldSelector, r.Field))
+			return sel, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 	}
 	if res.storage != nil {

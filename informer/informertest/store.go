@@ -115,6 +115,36 @@ func (s *store) lookup(group, version, resource string) (*collection, Resource, 
 	return nil, Resource{}, false
 }
 
+// serves reports whether a version of a group has any resource.
+func (s *store) serves(group, version string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.collections {
+		if c.res.Group == group && c.res.serves(version) {
+			return true
+		}
+	}
+	return group == "authorization.k8s.io" || group == "authentication.k8s.io" || group == "events.k8s.io"
+}
+
+// paths are what the server has at its root.
+func (s *store) paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []string{"/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"}
+	for _, c := range s.collections {
+		for _, version := range c.res.Versions {
+			if c.res.Group == "" {
+				all = append(all, "/api/"+version)
+			} else {
+				all = append(all, "/apis/"+c.res.Group, "/apis/"+c.res.Group+"/"+version)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // resourceOf returns the present description of a collection.
 func (s *store) resourceOf(c *collection) Resource {
 	s.mu.Lock()

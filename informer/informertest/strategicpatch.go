@@ -17,7 +17,7 @@ import (
 func (cl *call) strategicPatcher(body []byte, directive string) (patchFunc, error) {
 	gvk := cl.res.gvk(cl.target.version)
 	if !typed(gvk) {
-		return nil, errUnsupportedPatch()
+		return nil, errUnsupportedPatch(cl.res)
 	}
 	patch := map[string]any{}
 	if err := utiljson.Unmarshal(body, &patch); err != nil {

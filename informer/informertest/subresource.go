@@ -109,7 +109,7 @@ func errNoSubresource(res Resource, name string) error {
 func (cl *call) serveSubresource(sub subresource, verb string) error {
 	serve, ok := sub.serve[verb]
 	if !ok {
-		return apierrors.NewMethodNotSupported(cl.res.groupResource(), cl.r.Method)
+		return errMethod()
 	}
 	return serve(cl)
 }

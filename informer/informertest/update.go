@@ -153,7 +153,7 @@ func prepareUpdate(res Resource, old, obj *unstructured.Unstructured, opts write
 	if res.Group == "certificates.k8s.io" && res.Kind == "CertificateSigningRequest" && !trusted {
 		copyMember(old, obj, "spec") // requests are not changed once they are made
 	}
-	if !res.NoGeneration && !sameSpec(res, old, obj) {
+	if !res.NoGeneration && opts.subresource != "binding" && !sameSpec(res, old, obj) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 	return obj
