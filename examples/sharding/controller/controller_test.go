@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -184,7 +185,12 @@ func TestFooThatCannotBeServedIsReported(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		t := f.t
 		f.start(Options{})
-		_, err := f.deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}})
+		app := map[string]string{"app": "taken"}
+		taken := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}}
+		taken.Spec.Selector = &metav1.LabelSelector{MatchLabels: app}
+		taken.Spec.Template.Labels = app
+		taken.Spec.Template.Spec.Containers = []corev1.Container{{Name: "taken", Image: "taken"}}
+		_, err := f.deployments.Create(t.Context(), taken)
 		require.NoError(t, err)
 		f.create("greedy", "taken", nil)
 		f.create("nameless", "", nil)
@@ -267,7 +273,7 @@ func TestFooThatIsMadeAgainIsServed(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		t := f.t
 		f.start(Options{})
-		for n := range int32(5) {
+		for n := int32(1); n <= 5; n++ {
 			f.create("one", fmt.Sprint("one-", n), &n)
 			exampletest.Pass(time.Second)
 			assert.Equal(t, n, *f.deployment(fmt.Sprint("one-", n)).Spec.Replicas)
