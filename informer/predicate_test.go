@@ -106,8 +106,8 @@ func TestFreshChangesOvertakeTheBackground(t *testing.T) {
 			return key.Name
 		}
 		for _, round := range []string{"1", "2"} { // the first list, and then the resync
-			assert.Equal(t, 0, queue.Inspect().PriorityClasses[0].Queued, "only what does not report a change is there")
-			background := queue.Inspect().PriorityClasses[1].Queued
+			assert.Equal(t, 0, queue.Inspect(0).PriorityClasses[0].Queued, "only what does not report a change is there")
+			background := queue.Inspect(0).PriorityClasses[1].Queued
 			assert.GreaterOrEqual(t, background, 100)
 			change(round)
 			assert.Equal(t, []string{"old-42", "new-" + round}, []string{next(), next()})

@@ -3,7 +3,6 @@ package workqueue
 import (
 	"cmp"
 	"iter"
-	"math"
 	"slices"
 	"time"
 )
@@ -64,7 +63,6 @@ func (q *Queue[T]) Stats() Stats {
 	return q.statsLocked()
 }
 
-// statsLocked returns the state in numbers.
 func (q *Queue[T]) statsLocked() Stats {
 	s := Stats{
 		Queued:  q.order.n,
@@ -107,7 +105,7 @@ type Inspection[T comparable] struct {
 	Running         []Item[T] // the one that was handed out first comes first
 }
 
-// PriorityClassInspection is the state of one priority class in an [Inspection].
+// PriorityClassInspection is the state of one priority class.
 type PriorityClassInspection struct {
 	// MaxWait is that of [Options].MaxWait; 0 if there are no priority classes.
 	MaxWait time.Duration
@@ -145,75 +143,61 @@ type Item[T comparable] struct {
 	Again bool
 }
 
-// Inspect returns what the queue holds. An item that is both running and
-// delayed or parked is listed twice. The queue is locked while everything is copied, so
-// this is for tests and debugging. [Queue.Stats] is cheap enough for a loop, and
-// [Queue.InspectUpTo] bounds the result for a queue that may be long.
-func (q *Queue[T]) Inspect() Inspection[T] { return q.InspectUpTo(math.MaxInt) }
-
-// InspectUpTo is [Queue.Inspect] with at most limit items of each kind: those
-// that come next, those whose delays end first, and those that have been running
-// for longest. The queue is locked while they are copied and its delays are sorted. A limit
-// below 0 counts as 0.
-func (q *Queue[T]) InspectUpTo(limit int) Inspection[T] {
-	limit = max(0, limit)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return Inspection[T]{
-		Name:            q.opts.Name,
-		ShuttingDown:    q.shutDown,
-		Timed:           q.timed,
-		Stats:           q.statsLocked(),
-		PriorityClasses: q.classesLocked(),
-		Queued:          q.itemsLocked(min(limit, q.order.n), q.order.each(q.now())),
-		Delayed:         q.itemsLocked(min(limit, len(q.later.deadlines)-len(q.later.parks)), q.later.delayed),
-		Parked:          q.itemsLocked(min(limit, len(q.later.parks)), q.later.parked),
-		Running:         q.itemsLocked(min(limit, q.count.running), q.running.each),
+// Inspect returns what the queue holds, with at most limit items of each kind: those
+// that come next, those whose delays or parks end first, and those that have been running
+// for longest. An item that is both running and delayed or parked is listed twice. The
+// queue is locked while they are copied and its delays are sorted, so this is for tests and
+// debugging; [Queue.Stats] is cheap enough for a loop.
+//
+// If only has items, those that the queue holds are listed, whatever the limit, and no
+// others: where one item is takes no longer to find in a queue that is long.
+func (q *Queue[T]) Inspect(limit int, only ...T) Inspection[T] {
+	for _, item := range only {
+		mustCompare(item)
 	}
-}
-
-// ItemInspection is the state of one item, for a debugging page. It may be in several
-// states at once, and in none.
-type ItemInspection[T comparable] struct {
-	// Queue is the name of the queue.
-	Queue        string
-	ShuttingDown bool
-	// Queued and Running say whether it is, also in a queue that does not keep times.
-	Queued, Running bool
-	// Item has the rest. Only Item.Item is set if the queue does not have the item.
-	Item Item[T]
-	// ClassQueued is how many items of its priority class are queued, itself included.
-	ClassQueued int
-}
-
-// Found reports whether the queue has the item, in any state.
-func (i *ItemInspection[T]) Found() bool {
-	return i.Queued || i.Running || !i.Item.DelayedUntil.IsZero() || !i.Item.ParkedUntil.IsZero()
-}
-
-// InspectItem returns the state of one item, in constant time, however much the queue
-// holds.
-func (q *Queue[T]) InspectItem(item T) ItemInspection[T] {
-	mustCompare(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	in := ItemInspection[T]{Queue: q.opts.Name, ShuttingDown: q.shutDown, Item: Item[T]{Item: item}}
-	if e := q.entries[item]; e != nil {
-		in.Queued, in.Running = e.is(queued), e.is(running)
-		in.Item = q.itemLocked(e)
-		in.ClassQueued = q.order.classes[e.class].n
+	in := Inspection[T]{
+		Name: q.opts.Name, ShuttingDown: q.shutDown, Timed: q.timed,
+		Stats: q.statsLocked(), PriorityClasses: q.classesLocked(),
+	}
+	if len(only) == 0 {
+		in.Queued = q.itemsLocked(limit, q.order.each(q.now()))
+		in.Delayed = q.itemsLocked(limit, q.later.each(false))
+		in.Parked = q.itemsLocked(limit, q.later.each(true))
+		in.Running = q.itemsLocked(limit, q.running.each)
+	}
+	for _, item := range only {
+		if e := q.entries[item]; e != nil {
+			in.list(q.itemLocked(e), e)
+		}
 	}
 	return in
 }
 
-// itemsLocked describes the first n entries; nil if there are none.
-func (q *Queue[T]) itemsLocked(n int, entries iter.Seq[*entry[T]]) []Item[T] {
-	if n == 0 {
+// list puts an item into the lists of its states.
+func (in *Inspection[T]) list(item Item[T], e *entry[T]) {
+	if e.is(queued) {
+		in.Queued = append(in.Queued, item)
+	}
+	if e.delayed() {
+		in.Delayed = append(in.Delayed, item)
+	}
+	if e.is(parked) {
+		in.Parked = append(in.Parked, item)
+	}
+	if e.is(running) {
+		in.Running = append(in.Running, item)
+	}
+}
+
+// itemsLocked describes the first entries, at most limit; nil if there are none.
+func (q *Queue[T]) itemsLocked(limit int, entries iter.Seq[*entry[T]]) (items []Item[T]) {
+	if limit <= 0 {
 		return nil
 	}
-	items := make([]Item[T], 0, n)
 	for e := range entries {
-		if items = append(items, q.itemLocked(e)); len(items) == n {
+		if items = append(items, q.itemLocked(e)); len(items) == limit {
 			break
 		}
 	}
@@ -263,27 +247,15 @@ func (o *order[T]) each(now int64) iter.Seq[*entry[T]] {
 	}
 }
 
-// delayed yields the delayed entries, the one whose delay ends first comes first.
-func (l *later[T]) delayed(yield func(*entry[T]) bool) {
-	all := slices.Clone(l.deadlines)
-	slices.SortFunc(all, func(a, b deadline[T]) int { return cmp.Compare(a.at, b.at) })
-	for _, d := range all {
-		if !d.entry.is(parked) && !yield(d.entry) {
-			return
-		}
-	}
-}
-
-// parked yields the parked entries, the one whose park ends first comes first.
-func (l *later[T]) parked(yield func(*entry[T]) bool) {
-	var all []*entry[T]
-	for e := range l.parks {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b *entry[T]) int { return cmp.Compare(l.at(a), l.at(b)) })
-	for _, e := range all {
-		if !yield(e) {
-			return
+// each yields what is parked, or else what is delayed; the one whose time ends first comes first.
+func (l *later[T]) each(parks bool) iter.Seq[*entry[T]] {
+	return func(yield func(*entry[T]) bool) {
+		all := slices.DeleteFunc(slices.Clone(l.deadlines), func(d deadline[T]) bool { return d.entry.is(parked) != parks })
+		slices.SortFunc(all, func(a, b deadline[T]) int { return cmp.Compare(a.at, b.at) })
+		for _, d := range all {
+			if !yield(d.entry) {
+				return
+			}
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 		for i := range 50 {
 			q.AddAfter(fmt.Sprint("delayed", i), time.Duration(60-i)*time.Minute)
 		}
-		in := q.InspectUpTo(3)
+		in := q.Inspect(3)
 		assert.Equal(t, []string{"low0", "high0", "high1"}, names(in.Queued))
 		assert.Equal(t, []string{"running0", "running1", "running2"}, names(in.Running))
 		assert.Equal(t, []string{"delayed49", "delayed48", "delayed47"}, names(in.Delayed))
@@ -59,8 +59,8 @@ func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 			{Queued: 5, Groups: 1}, {MaxWait: 10 * time.Second, Queued: 5, Groups: 1},
 		}, in.PriorityClasses)
 
-		assert.Equal(t, []string{"low0", "high0", "high1", "high2", "low1"}, names(q.InspectUpTo(5).Queued))
-		all := q.Inspect()
+		assert.Equal(t, []string{"low0", "high0", "high1", "high2", "low1"}, names(q.Inspect(5).Queued))
+		all := q.Inspect(10_000)
 		assert.Len(t, all.Queued, 10)
 		assert.Len(t, all.Delayed, 50)
 		assert.Equal(t, takeAll(t, q), names(all.Queued), "nothing became overdue meanwhile")
@@ -74,7 +74,7 @@ func TestInspectionWithoutItems(t *testing.T) {
 	q.AddAfter("c", time.Hour)
 	mustGet(t, q)
 	for _, limit := range []int{0, -1} {
-		in := q.InspectUpTo(limit)
+		in := q.Inspect(limit)
 		assert.Empty(t, in.Queued)
 		assert.Empty(t, in.Delayed)
 		assert.Empty(t, in.Running)
@@ -92,7 +92,7 @@ func TestPriorityClassesWithoutAnInspection(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		addAll(q, []string{"a", "b"})
 		time.Sleep(2 * time.Second)
-		assert.Equal(t, q.Inspect().PriorityClasses, q.PriorityClasses())
+		assert.Equal(t, q.Inspect(10_000).PriorityClasses, q.PriorityClasses())
 		assert.Equal(t, []workqueue.PriorityClassInspection{
 			{Queued: 2, QueuedSince: time.Now().Add(-2 * time.Second)}, {MaxWait: time.Minute, Queued: 1, QueuedSince: time.Now().Add(-5 * time.Second)},
 		}, q.PriorityClasses())
@@ -117,10 +117,10 @@ func TestInspectionShowsTheEarliestDelays(t *testing.T) {
 				q.Add(rnd.IntN(i + 1))
 			}
 		}
-		all := q.Inspect().Delayed
+		all := q.Inspect(10_000).Delayed
 		require.True(t, slices.IsSortedFunc(all, func(a, b workqueue.Item[int]) int { return a.DelayedUntil.Compare(b.DelayedUntil) }))
 		for limit := 1; limit < len(all)+3; limit++ {
-			some := q.InspectUpTo(limit).Delayed
+			some := q.Inspect(limit).Delayed
 			require.Len(t, some, min(limit, len(all)))
 			for i := range some {
 				require.Equal(t, all[i].DelayedUntil, some[i].DelayedUntil, "item %d of at most %d", i, limit)
@@ -140,7 +140,7 @@ func TestClassAddsToItsClass(t *testing.T) {
 	q.PriorityClass(99).Add("c")
 	q.Add("d")
 	classes := map[string]int{}
-	for _, item := range q.Inspect().Queued {
+	for _, item := range q.Inspect(10_000).Queued {
 		classes[item.Item] = item.PriorityClass
 	}
 	assert.Equal(t, map[string]int{"a": 1, "b": 0, "c": 2, "d": 2}, classes)
@@ -157,12 +157,12 @@ func TestInspectionShowsTheAgeOfEachClass(t *testing.T) {
 		q.PriorityClass(1).Add("low")
 		advance(time.Second)
 		q.PriorityClass(1).Add("low too")
-		classes := q.Inspect().PriorityClasses
+		classes := q.Inspect(10_000).PriorityClasses
 		assert.Zero(t, classes[0].QueuedSince)
 		assert.True(t, began.Equal(classes[1].QueuedSince))
 		plain := workqueue.New(workqueue.Options[string]{})
 		plain.Add("a")
-		assert.Zero(t, plain.Inspect().PriorityClasses[0].QueuedSince, "keeps no times")
+		assert.Zero(t, plain.Inspect(10_000).PriorityClasses[0].QueuedSince, "keeps no times")
 	})
 }
 
@@ -170,22 +170,34 @@ func TestOneItemIsInspected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewRateLimiting(workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Minute, Max: time.Hour}), workqueue.Options[string]{Name: "q", MaxWait: []time.Duration{0, time.Minute}})
-		in := q.InspectItem("none")
-		assert.False(t, in.Found())
-		assert.Equal(t, workqueue.Item[string]{Item: "none"}, in.Item)
-
+		// in says in which states an item is listed, and nothing else is.
+		in := func(item string) (states string) {
+			in := q.Inspect(0, item)
+			assert.Equal(t, "q", in.Name)
+			assert.Equal(t, q.Stats(), in.Stats)
+			for i, list := range [][]workqueue.Item[string]{in.Queued, in.Delayed, in.Parked, in.Running} {
+				if len(list) > 0 {
+					require.Equal(t, []string{item}, names(list))
+					states += []string{"queued ", "delayed ", "parked ", "running "}[i]
+				}
+			}
+			return states
+		}
+		assert.Empty(t, in("none"))
 		addAll(q, []string{"a", "b"})
-		in = q.InspectItem("b")
-		assert.True(t, in.Found() && in.Queued && !in.Running)
-		assert.Equal(t, "q", in.Queue)
-		assert.Equal(t, 2, in.ClassQueued)
-		assert.Equal(t, time.Now(), in.Item.QueuedSince)
-		_, _ = q.Get(t.Context())
-		in = q.InspectItem("a")
-		assert.True(t, in.Found() && in.Running && !in.Queued)
-		q.Park("b", never, time.Minute)
-		assert.Equal(t, time.Now().Add(time.Minute), q.InspectItem("b").Item.ParkedUntil)
+		assert.Equal(t, "queued ", in("b"))
+		assert.Equal(t, time.Now(), q.Inspect(0, "b").Queued[0].QueuedSince)
+		assert.Equal(t, 2, q.Inspect(0, "b").PriorityClasses[0].Queued)
+		mustGet(t, q)
+		assert.Equal(t, "running ", in("a"))
+		q.AddAfter("a", time.Minute)
+		assert.Equal(t, "delayed running ", in("a"))
+		q.Park("a", never, time.Minute)
+		assert.Equal(t, "parked running ", in("a"))
+		assert.Equal(t, time.Now().Add(time.Minute), q.Inspect(0, "a").Parked[0].ParkedUntil)
+		assert.Equal(t, []string{"b"}, names(q.Inspect(0, "a", "none", "b").Queued))
+		assert.Equal(t, []string{"a"}, names(q.Inspect(0, "a", "none", "b").Running))
 		q.ShutDown()
-		assert.True(t, q.InspectItem("b").ShuttingDown)
+		assert.True(t, q.Inspect(0, "b").ShuttingDown)
 	})
 }

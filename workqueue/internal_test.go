@@ -69,7 +69,7 @@ func TestTypesWhoseValuesMayNotBeComparableAreChecked(t *testing.T) {
 	t.Parallel()
 	q := New(Options[any]{})
 	for name, f := range map[string]func(any){
-		"Add": q.Add, "Done": q.Done, "InspectItem": func(item any) { q.InspectItem(item) },
+		"Add": q.Add, "Done": q.Done, "Inspect": func(item any) { q.Inspect(0, item) },
 	} {
 		assert.Panics(t, func() { f([]int{1}) }, name)
 	}
@@ -287,6 +287,6 @@ func TestManyClasses(t *testing.T) {
 	assert.Len(t, q.PriorityClasses(), maxClasses)
 	q.PriorityClass(999).Add(1)
 	q.PriorityClass(255).Add(2)
-	assert.Equal(t, 255, q.Inspect().Queued[0].PriorityClass)
+	assert.Equal(t, 255, q.Inspect(10_000).Queued[0].PriorityClass)
 	assert.Equal(t, 2, q.PriorityClasses()[255].Queued)
 }

@@ -24,7 +24,7 @@ type meter struct {
 func (m *meter) Added(n int)              { m.added.Add(int64(n)); m.q.Len() }
 func (m *meter) Retried()                 { m.retried++; m.q.Stats() }
 func (m *meter) Started(d time.Duration)  { m.waited = append(m.waited, d); m.q.Len() }
-func (m *meter) Finished(d time.Duration) { m.worked = append(m.worked, d); m.q.Inspect() }
+func (m *meter) Finished(d time.Duration) { m.worked = append(m.worked, d); m.q.Inspect(10_000) }
 
 func TestMetricsHaveTheStandardMeaning(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestInspectShowsEveryItemAndItsTimes(t *testing.T) {
 			RunningSince: began.Add(time.Second),
 			DelayedUntil: began.Add(time.Minute + time.Second),
 		}
-		in := q.Inspect()
+		in := q.Inspect(10_000)
 		assert.Equal(t, "pods", in.Name)
 		assert.False(t, in.ShuttingDown)
 		assert.Equal(t, []workqueue.Item[string]{
@@ -119,7 +119,7 @@ func TestInspectShowsEveryItemAndItsTimes(t *testing.T) {
 		q.Forget("r1")
 		q.Add("r1")
 		q.ShutDown()
-		in = q.Inspect()
+		in = q.Inspect(10_000)
 		require.Len(t, in.Running, 1)
 		assert.True(t, in.Running[0].Again)
 		assert.Equal(t, began.Add(time.Second), in.Running[0].QueuedSince)
@@ -134,7 +134,7 @@ func TestQueueWithoutTimesShowsNone(t *testing.T) {
 	q := workqueue.New(workqueue.Options[string]{})
 	addAll(q, []string{"a", "b"})
 	mustGet(t, q)
-	assert.Equal(t, []workqueue.Item[string]{{Item: "b"}}, q.Inspect().Queued)
-	assert.Equal(t, []workqueue.Item[string]{{Item: "a"}}, q.Inspect().Running)
+	assert.Equal(t, []workqueue.Item[string]{{Item: "b"}}, q.Inspect(10_000).Queued)
+	assert.Equal(t, []workqueue.Item[string]{{Item: "a"}}, q.Inspect(10_000).Running)
 	assert.Zero(t, q.Stats().LongestRunning)
 }

@@ -21,12 +21,12 @@ import (
 //   - Return nil for a cancel that has nothing to do.
 type Condition func(met func()) (cancel func())
 
-// DefaultParkTimeout is for how long an item is parked if nothing else is said.
+// defaultParkTimeout is for how long an item is parked if nothing else is said.
 // A cache that lags further behind has usually lost its watch.
-const DefaultParkTimeout = time.Minute
+const defaultParkTimeout = time.Minute
 
 // Park keeps item from being handed out until the condition is met or timeout has
-// passed, and then hands it out. A timeout of 0 or less means [DefaultParkTimeout].
+// passed, and then hands it out. A timeout of 0 or less means a minute.
 // Call it before Done, for an item whose processing has changed something that is
 // not to be seen yet: a function run by [ProcessWith] returns [Result].Until
 // instead. Park calls the condition and does not wait for it.
@@ -73,7 +73,7 @@ type park[T comparable] struct {
 // because processing it now would be wrong.
 func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, wanted bool) bool {
 	if timeout <= 0 {
-		timeout = DefaultParkTimeout
+		timeout = defaultParkTimeout
 	}
 	mustCompare(item)
 	group, class := q.groupOf(item), q.classOf(item)

@@ -95,7 +95,7 @@ func TestParkEndsAtItsDeadline(t *testing.T) {
 				var seen condition
 				q.Park("a", seen.register, timeout)
 				if timeout == 0 {
-					timeout = workqueue.DefaultParkTimeout
+					timeout = time.Minute
 				}
 				advance(timeout - 1)
 				assert.Zero(t, q.Len())
@@ -219,7 +219,7 @@ func TestInspectShowsParkedItems(t *testing.T) {
 		for i, item := range []string{"third", "first", "second"} {
 			q.Park(item, seen.register, []time.Duration{3, 1, 2}[i]*time.Second)
 		}
-		in := q.InspectUpTo(2)
+		in := q.Inspect(2)
 		require.Len(t, in.Parked, 2)
 		assert.Equal(t, "first", in.Parked[0].Item)
 		assert.Equal(t, "second", in.Parked[1].Item)

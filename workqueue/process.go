@@ -156,7 +156,15 @@ func (p *processor[T]) run(ctx context.Context) error {
 
 	var workers sync.WaitGroup
 	for range p.Workers {
-		workers.Go(p.work)
+		workers.Go(func() {
+			for {
+				item, ok := p.q.Get(p.takes)
+				if !ok {
+					return
+				}
+				p.one(item)
+			}
+		})
 	}
 	// Waiting for a WaitGroup cannot be part of a select, so a goroutine turns it into
 	// a channel. After a stop timeout it stays until the last worker has returned.
@@ -204,17 +212,6 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 	return err
 }
 
-// work is one worker's loop.
-func (p *processor[T]) work() {
-	for {
-		item, ok := p.q.Get(p.takes)
-		if !ok {
-			return
-		}
-		p.one(item)
-	}
-}
-
 // one processes one item. Whatever fn does, the item is done afterwards.
 func (p *processor[T]) one(item T) {
 	forget := false
@@ -239,7 +236,12 @@ func (p *processor[T]) one(item T) {
 		p.q.limiter.Forget(item)
 		forget = true
 	}
-	p.report(o)
+	if err != nil {
+		p.logFailure(&o)
+	}
+	if p.OnOutcome != nil {
+		p.OnOutcome(o)
+	}
 }
 
 // act does what the outcome asks for. It returns false if the queue is shut down and does not
@@ -295,23 +297,13 @@ func (p *processor[T]) call(item T) (result Result, err error) {
 	return p.fn(ctx, item)
 }
 
-// report logs the outcome if it is a failure, and hands it to OnOutcome.
-func (p *processor[T]) report(o Outcome[T]) {
-	if o.Err != nil {
-		p.logFailure(&o)
-	}
-	if p.OnOutcome != nil {
-		p.OnOutcome(o)
-	}
-}
-
 // logFailure logs each failure; failureLog drops the lines that repeat what was logged.
 func (p *processor[T]) logFailure(o *Outcome[T]) {
 	attrs := []slog.Attr{
 		slog.String("queue", p.q.opts.Name),
 		slog.Any(itemAttr, o.Item),
 		slog.Int("attempt", o.Attempt),
-		slog.String("action", o.Action.String()),
+		slog.String("action", string(o.Action)),
 		slog.Any(errorAttr, o.Err),
 	}
 	var panicked *PanicError

@@ -213,8 +213,8 @@ func TestDrainEndsWithTheContextOrShutDown(t *testing.T) {
 		}
 		synctest.Wait()
 		q.ShutDown()
-		assert.ErrorIs(t, <-errs, workqueue.ErrDrainEnded)
-		assert.ErrorIs(t, <-errs, workqueue.ErrDrainEnded)
+		assert.ErrorContains(t, <-errs, "ShutDown ended the drain")
+		assert.ErrorContains(t, <-errs, "ShutDown ended the drain")
 
 		assert.Equal(t, []string{"a"}, takeAll(t, q))
 		assert.NoError(t, q.ShutDownWithDrain(t.Context()))

@@ -26,8 +26,7 @@ type Result struct {
 	// processed again only if it is added.
 	Until Condition
 
-	// ParkTimeout is for how long the item is parked at most; 0 or less means
-	// [DefaultParkTimeout].
+	// ParkTimeout is for how long the item is parked at most; 0 or less means a minute.
 	ParkTimeout time.Duration
 }
 
@@ -64,45 +63,29 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// Action is what [Process] did with an item after its function returned.
-type Action int
+// Action is what [Process] did with an item after its function returned, in one word, as logs
+// have it.
+type Action string
 
 // The actions.
 const (
 	// Succeeded: the function returned no error and asked for nothing; the item's
 	// failures are forgotten.
-	Succeeded Action = iota + 1
+	Succeeded Action = "succeeded"
 	// Requeued: it succeeded with [Result].RequeueAfter; the item comes again after
 	// that.
-	Requeued
+	Requeued Action = "requeued"
 	// Parked: it succeeded with [Result].Until and without RequeueAfter; the item
 	// comes again when the condition is met.
-	Parked
+	Parked Action = "parked"
 	// Retried: it failed; the item comes again after the limiter's delay.
-	Retried
+	Retried Action = "retried"
 	// Dropped: it failed with [Terminal], or for the last permitted time; the
 	// item does not come again by itself.
-	Dropped
-	// Interrupted: it failed after the stop had begun, and is among the
-	// leftovers.
-	Interrupted
+	Dropped Action = "dropped"
+	// Interrupted: it failed after the stop had begun, and is not tried again.
+	Interrupted Action = "interrupted"
 )
-
-var actions = [...]string{
-	Succeeded: "succeeded", Requeued: "requeued", Parked: "parked", Retried: "retried", Dropped: "dropped", Interrupted: "interrupted",
-}
-
-// String returns the action in one word, for logs and metrics.
-func (a Action) String() string {
-	if a <= 0 || int(a) >= len(actions) {
-		return fmt.Sprintf("Action(%d)", int(a))
-	}
-	return actions[a]
-}
-
-// MarshalText returns the name, so that JSON and structured logs have it rather than a
-// number.
-func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // Outcome describes one processing of one item.
 type Outcome[T comparable] struct {

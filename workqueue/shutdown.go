@@ -5,9 +5,7 @@ import (
 	"errors"
 )
 
-// ErrDrainEnded is returned by [Queue.ShutDownWithDrain] when a plain
-// [Queue.ShutDown] ended the wait although items were still queued or running.
-var ErrDrainEnded = errors.New("workqueue: ShutDown ended the drain before the queue was empty")
+var errDrainEnded = errors.New("workqueue: ShutDown ended the drain before the queue was empty")
 
 // drain is one wait for the queue to become empty, shared by all its callers.
 type drain struct {
@@ -30,7 +28,7 @@ func (q *Queue[T]) ShutDown() {
 	q.mu.Lock()
 	defer q.unlock()
 	q.closeLocked()
-	q.endDrainLocked(ErrDrainEnded)
+	q.endDrainLocked(errDrainEnded)
 }
 
 // ShutDownWithDrain is [Queue.ShutDown] that waits until every queued item has
@@ -39,7 +37,7 @@ func (q *Queue[T]) ShutDown() {
 // Workers have to go on calling Get and Done.
 //
 // It returns nil when the queue is empty, the context's cause when ctx is done
-// before, and [ErrDrainEnded] when ShutDown is called before. In all cases the
+// before, and another error when ShutDown is called before. In all cases the
 // queue is shut down. Any number of callers may wait.
 func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()

@@ -98,7 +98,7 @@ func produce(q *workqueue.RateLimitingQueue[int], r *rand.Rand, item int) {
 		<-time.After(time.Duration(r.IntN(10)) * time.Microsecond)
 	case 5:
 		q.Forget(item)
-		q.Inspect()
+		q.Inspect(10_000)
 	default:
 		q.Add(item)
 	}
@@ -113,7 +113,7 @@ func shutDownSomehow(t *testing.T, q *workqueue.RateLimitingQueue[int], kind byt
 			s := q.Stats()
 			assert.Zero(t, s.Queued+s.Running+s.Again+s.Delayed, "a drain left %+v", s)
 		} else {
-			assert.ErrorIs(t, err, workqueue.ErrDrainEnded)
+			assert.ErrorContains(t, err, "ShutDown ended the drain")
 		}
 	case 3:
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Microsecond)

@@ -70,7 +70,7 @@ func TestRetriesEndWithTheItemsRecord(t *testing.T) {
 	q.Add("a")
 	q.Done(mustGet(t, q)) // its record is free for another item
 	q.Add("b")
-	assert.Zero(t, q.Inspect().Queued[0].Retries)
+	assert.Zero(t, q.Inspect(10_000).Queued[0].Retries)
 }
 
 func TestShutDownEndsTheDelayOfARunningItem(t *testing.T) {
@@ -80,7 +80,7 @@ func TestShutDownEndsTheDelayOfARunningItem(t *testing.T) {
 	mustGet(t, q)
 	q.AddAfter("a", time.Hour)
 	q.ShutDown()
-	running := q.Inspect().Running
+	running := q.Inspect(10_000).Running
 	assert.Len(t, running, 1)
 	assert.Zero(t, running[0].DelayedUntil)
 	q.Done("a")

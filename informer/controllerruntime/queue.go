@@ -116,8 +116,8 @@ func (q *PriorityQueue[T]) raise(item T, priority int) (raised bool) {
 }
 
 func (q *PriorityQueue[T]) isRequested(item T) bool {
-	in := q.queue.InspectItem(item)
-	return in.Queued || in.Item.Again
+	in := q.queue.Inspect(0, item)
+	return len(in.Queued) > 0 || len(in.Running) > 0 && in.Running[0].Again
 }
 
 // raiseDue gives an item whose delay has ended the class of the highest priority with which

@@ -67,7 +67,7 @@ func TestUrgentItemsComeFirstAndNoneWaitsForEver(t *testing.T) {
 		}
 		require.InDelta(t, 10, waited["plain"].Seconds(), 2)
 		require.InDelta(t, 60, waited["low"].Seconds(), 2)
-		require.Equal(t, "test", q.Unwrap().Inspect().Name)
+		require.Equal(t, "test", q.Unwrap().Inspect(0).Name)
 	})
 }
 

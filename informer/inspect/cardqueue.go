@@ -80,7 +80,7 @@ func (q *queueReport) failingList(now time.Time) list {
 		// list says which.
 		next := "to be retried"
 		switch {
-		case f.Action == workqueue.Dropped.String():
+		case f.Action == string(workqueue.Dropped):
 			next = "dropped"
 		case !f.NextAttempt.IsZero():
 			next = "next attempt in " + short(f.NextAttempt.Sub(now))

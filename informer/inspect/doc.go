@@ -7,7 +7,7 @@
 //
 //	informer.Health ────────────▶ ┌─────────┐        curl localhost:6060/debug/informers
 //	Factory.Health (those it has) │ Handler │ ◀────▶ a browser
-//	Queue.InspectUpTo ──────────▶ │         │        ?format=json | jq
+//	Queue.Inspect ──────────────▶ │         │        ?format=json | jq
 //	Replica.Health ─────────────▶ └─────────┘
 //
 // The page works without JavaScript; with it, the page refreshes itself every two

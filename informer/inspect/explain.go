@@ -164,7 +164,7 @@ func (s *itemState) answer(key string, now time.Time) (p problem, ok bool) {
 		p.Sentence = fmt.Sprintf("%s failed in %s %s ago; next try in %s.", key, queue, ago(now, s.Failure.Time), short(s.DelayedUntil.Sub(now)))
 	case !s.DelayedUntil.IsZero():
 		p.Sentence = fmt.Sprintf("%s is delayed in %s for another %s.", key, queue, short(s.DelayedUntil.Sub(now)))
-	case s.Failure != nil && s.Failure.Action == workqueue.Dropped.String():
+	case s.Failure != nil && s.Failure.Action == string(workqueue.Dropped):
 		p.Sentence = fmt.Sprintf("%s was dropped by %s %s ago, after %s: it is not tried again before it is added.", key, queue, ago(now, s.Failure.Time), count(s.Failure.Attempts, "failure"))
 	default:
 		return p, false

@@ -38,14 +38,6 @@ func (s stubCache) Find(k types.NamespacedName) (informer.Object, bool) {
 	return s.object, true
 }
 
-// stubItem is a queue with one item.
-type stubItem[T comparable] struct {
-	stubQueue[T]
-	item workqueue.ItemInspection[T]
-}
-
-func (s stubItem[T]) InspectItem(T) workqueue.ItemInspection[T] { return s.item }
-
 // oneOfEach has each kind of entry, and each field of an object and of an item.
 func oneOfEach(t *testing.T) *inspect.Handler {
 	r := recalling("work", history.Failure{
@@ -90,12 +82,12 @@ func oneOfEach(t *testing.T) *inspect.Handler {
 		inspect.Informer(stubCache{stubInformer{Name: "maps", Synced: true, Sources: []informer.SourceHealth{{Selector: "labels app=web"}}}, obj}),
 		inspect.Informer(stubCache{stubInformer{Name: "more", Synced: true}, large}),
 		inspect.Informer(stubCache{stubInformer: stubInformer{Name: "none", Synced: true}}),
-		inspect.Queue(stubItem[key]{item: workqueue.ItemInspection[key]{
-			Queue: "work", Queued: false, Running: true, ClassQueued: 3,
-			Item: workqueue.Item[key]{
+		inspect.Queue(stubQueue[key]{Inspection: workqueue.Inspection[key]{
+			Name: "work", PriorityClasses: []workqueue.PriorityClassInspection{{}, {Queued: 3}},
+			Running: []workqueue.Item[key]{{
 				PriorityClass: 1, Group: "default", Retries: 2, Again: true, QueuedSince: now.Add(-time.Second), RunningSince: now.Add(-2 * time.Second),
 				DelayedUntil: now.Add(time.Minute), ParkedUntil: now.Add(time.Hour),
-			},
+			}},
 		}}),
 	}})
 	require.NoError(t, err)

@@ -153,7 +153,7 @@ func BenchmarkPage(b *testing.B) {
 			require.NoError(b, err)
 			b.Run("inspect", func(b *testing.B) {
 				for b.Loop() {
-					queue.InspectUpTo(inspect.DefaultMaxItems)
+					queue.Inspect(inspect.DefaultMaxItems)
 				}
 			})
 			b.Run("request", func(b *testing.B) {

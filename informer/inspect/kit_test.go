@@ -180,7 +180,7 @@ type stubQueue[T comparable] struct {
 	limit *int
 }
 
-func (s stubQueue[T]) InspectUpTo(limit int) workqueue.Inspection[T] {
+func (s stubQueue[T]) Inspect(limit int, _ ...T) workqueue.Inspection[T] {
 	if s.limit != nil {
 		*s.limit = limit
 	}

@@ -157,28 +157,27 @@ type itemState struct {
 	Failure *failureReport `json:"failure,omitempty"`
 }
 
-// inspectable is a queue that can say where one item is.
-type inspectable[T comparable] interface {
-	InspectItem(item T) workqueue.ItemInspection[T]
-}
-
 // lookUpItem returns where the item with that text is in a queue.
-func lookUpItem[T comparable](q inspectable[T], text string, opts *Options) itemState {
+func lookUpItem[T comparable](inspect func(limit int, only ...T) workqueue.Inspection[T], text string, opts *Options) itemState {
 	item, ok := history.ItemOf[T](text)
-	in := q.InspectItem(item)
+	in := inspect(0, item)
 	if !ok {
-		return itemState{Queue: in.Queue} // of the zero item, only the name is of use
+		return itemState{Queue: in.Name} // of the zero item, only the name is of use
 	}
 	s := itemState{
-		Queue: in.Queue, Lookup: true, ShuttingDown: in.ShuttingDown, Found: in.Found(),
-		Queued: in.Queued, Running: in.Running, Again: in.Item.Again,
-		QueuedSince: in.Item.QueuedSince.UTC(), RunningSince: in.Item.RunningSince.UTC(),
-		DelayedUntil: in.Item.DelayedUntil.UTC(), ParkedUntil: in.Item.ParkedUntil.UTC(),
-		PriorityClass: in.Item.PriorityClass, ClassQueued: in.ClassQueued,
-		Group: shorten(in.Item.Group, maxItem), Retries: in.Item.Retries,
+		Queue: in.Name, Lookup: true, ShuttingDown: in.ShuttingDown,
+		Queued: len(in.Queued) > 0, Running: len(in.Running) > 0,
+	}
+	// The same item is in the list of each state that it is in.
+	if all := slices.Concat(in.Queued, in.Running, in.Delayed, in.Parked); len(all) > 0 {
+		one := all[0]
+		s.Found, s.Again, s.Retries, s.Group = true, one.Again, one.Retries, shorten(one.Group, maxItem)
+		s.QueuedSince, s.RunningSince = one.QueuedSince.UTC(), one.RunningSince.UTC()
+		s.DelayedUntil, s.ParkedUntil = one.DelayedUntil.UTC(), one.ParkedUntil.UTC()
+		s.PriorityClass, s.ClassQueued = one.PriorityClass, in.PriorityClasses[one.PriorityClass].Queued
 	}
 	if opts.History != nil {
-		if f, ok := opts.History.Failure(in.Queue, text); ok {
+		if f, ok := opts.History.Failure(in.Name, text); ok {
 			report := reportFailure(&f, opts)
 			s.Failure = &report
 		}

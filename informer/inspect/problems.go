@@ -337,7 +337,7 @@ func (q *queueReport) failing(now time.Time, add addProblem) {
 	var others, gone int
 	for i := range q.Failures.Shown {
 		switch f := &q.Failures.Shown[i]; {
-		case f.Action == workqueue.Dropped.String():
+		case f.Action == string(workqueue.Dropped):
 			gone++
 			if dropped == nil || f.Time.After(dropped.Time) {
 				dropped = f

@@ -421,7 +421,7 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 // slow; it is called without any lock.
 func reportFailure(f *history.Failure, opts *Options) failureReport {
 	return failureReport{
-		Item: describeItem(f.Key), Attempts: f.Attempts, Action: f.Action.String(), Message: opts.errorText(f.Err),
+		Item: describeItem(f.Key), Attempts: f.Attempts, Action: string(f.Action), Message: opts.errorText(f.Err),
 		Time: f.Time.UTC(), NextAttempt: f.NextAttempt.UTC(),
 	}
 }

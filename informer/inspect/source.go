@@ -63,19 +63,14 @@ func Factory(f interface{ Health() []informer.Health }) Source {
 // Queue returns the source that shows q, any of the queues of package workqueue. The
 // lock of the queue is held while at most MaxItems items of each kind are copied.
 func Queue[T comparable](q interface {
-	InspectUpTo(limit int) workqueue.Inspection[T]
+	Inspect(limit int, only ...T) workqueue.Inspection[T]
 }) Source {
 	if isNil(q) {
 		return Source{}
 	}
 	return Source{
-		queue: func(opts *Options) queueReport { return reportQueue(q.InspectUpTo(opts.MaxItems), opts) },
-		item: func(opts *Options, text string) itemState {
-			if one, ok := q.(inspectable[T]); ok {
-				return lookUpItem(one, text, opts)
-			}
-			return itemState{}
-		},
+		queue: func(opts *Options) queueReport { return reportQueue(q.Inspect(opts.MaxItems), opts) },
+		item:  func(opts *Options, text string) itemState { return lookUpItem(q.Inspect, text, opts) },
 	}
 }
 

@@ -222,7 +222,7 @@ func TestFooIsNotLookedAtAgainBeforeTheCacheHasItsStatus(t *testing.T) {
 	f.available("web", 2)
 	require.NoError(t, c.deployments.WaitForObject(t.Context(), f.deployment("web")))
 	require.Eventually(t, func() bool {
-		in := c.queue.Inspect()
+		in := c.queue.Inspect(10)
 		return len(in.Parked) == 1 && len(in.Running)+len(in.Queued)+len(in.Delayed) == 0
 	}, time.Minute, time.Millisecond, "the Foo waits for its own status")
 	f.server.BreakConnections()
@@ -239,7 +239,7 @@ func TestDeploymentThatIsDeletedBeforeTheCacheHasItComesBack(t *testing.T) {
 	c := f.start()
 	f.createFoo("web", "web", 1)
 	f.sees("created deployment web")
-	require.Eventually(t, func() bool { return len(c.queue.Inspect().Parked) == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.queue.Inspect(10).Parked) == 1 }, time.Minute, time.Millisecond)
 	require.NoError(t, f.server.Delete(deploymentResource, metav1.NamespaceDefault, "web"))
 	f.server.Compact()
 	f.server.BreakConnections()
@@ -260,7 +260,7 @@ func TestDeploymentIsScaledOnce(t *testing.T) {
 	_, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error { *foo.Spec.Replicas = 3; return nil })
 	require.NoError(t, err)
 	f.sees("updated deployment web")
-	require.Eventually(t, func() bool { return len(c.queue.Inspect().Parked) == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.queue.Inspect(10).Parked) == 1 }, time.Minute, time.Millisecond)
 	foo, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error {
 		foo.Labels = map[string]string{"app": "web"}
 		return nil
@@ -274,7 +274,7 @@ func TestDeploymentIsScaledOnce(t *testing.T) {
 
 // idle reports whether there is nothing to do and to wait for.
 func (c *Controller) idle() bool {
-	in := c.queue.Inspect()
+	in := c.queue.Inspect(10)
 	return len(in.Running)+len(in.Queued)+len(in.Delayed)+len(in.Parked) == 0
 }
 

@@ -155,18 +155,10 @@ type currentQueue struct {
 	atomic.Pointer[workqueue.RateLimitingQueue[types.NamespacedName]]
 }
 
-// InspectItem is that of the queue, for the page of one key.
-func (c *currentQueue) InspectItem(item types.NamespacedName) workqueue.ItemInspection[types.NamespacedName] {
+// Inspect is that of the queue. A replica that has never led has none.
+func (c *currentQueue) Inspect(limit int, only ...types.NamespacedName) workqueue.Inspection[types.NamespacedName] {
 	if queue := c.Load(); queue != nil {
-		return queue.InspectItem(item)
-	}
-	return workqueue.ItemInspection[types.NamespacedName]{Queue: "configmaps"}
-}
-
-// InspectUpTo is that of the queue. A replica that has never led has none.
-func (c *currentQueue) InspectUpTo(limit int) workqueue.Inspection[types.NamespacedName] {
-	if queue := c.Load(); queue != nil {
-		return queue.InspectUpTo(limit)
+		return queue.Inspect(limit, only...)
 	}
 	return workqueue.Inspection[types.NamespacedName]{Name: "configmaps"}
 }

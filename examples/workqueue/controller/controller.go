@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -122,7 +123,9 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 func (c *Controller) Pods() *informer.Informer[*corev1.Pod] { return c.pods }
 
 // Inspect returns the contents of the queue, for display.
-func (c *Controller) Inspect() workqueue.Inspection[types.NamespacedName] { return c.queue.Inspect() }
+func (c *Controller) Inspect() workqueue.Inspection[types.NamespacedName] {
+	return c.queue.Inspect(math.MaxInt)
+}
 
 // Parts returns the controller's sources for a page of package inspect.
 func (c *Controller) Parts() []inspect.Source {

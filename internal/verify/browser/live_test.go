@@ -34,7 +34,9 @@ type program struct {
 	url     string
 }
 
-func (p *program) InspectUpTo(n int) workqueue.Inspection[key] { return p.queue.Load().InspectUpTo(n) }
+func (p *program) Inspect(n int, only ...key) workqueue.Inspection[key] {
+	return p.queue.Load().Inspect(n, only...)
+}
 
 func newProgram(t *testing.T) *program {
 	t.Helper()

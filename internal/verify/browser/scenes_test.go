@@ -77,7 +77,9 @@ func (s stubInformer) Health() informer.Health { return informer.Health(s) }
 
 type stubQueue workqueue.Inspection[key]
 
-func (s stubQueue) InspectUpTo(int) workqueue.Inspection[key] { return workqueue.Inspection[key](s) }
+func (s stubQueue) Inspect(int, ...key) workqueue.Inspection[key] {
+	return workqueue.Inspection[key](s)
+}
 
 func show(inf informer.Health) inspect.Source { return inspect.Informer(stubInformer(inf)) }
 
@@ -215,15 +217,18 @@ func webFails() *history.Recorder {
 // explained is the controller in which shop/web fails.
 func explained(ago func(time.Duration) time.Time) []inspect.Source {
 	q := replicasets(ago)
-	return []inspect.Source{pods(ago), inspect.Queue(oneItem{q, workqueue.ItemInspection[key]{
-		Queue: q.Name, Item: workqueue.Item[key]{Item: pod("web"), Retries: 14, DelayedUntil: ago(-38 * time.Second)},
-	}})}
+	return []inspect.Source{pods(ago), inspect.Queue(oneItem{q, workqueue.Item[key]{Item: pod("web"), Retries: 14, DelayedUntil: ago(-38 * time.Second)}})}
 }
 
 // oneItem is a queue that can be asked for one item.
 type oneItem struct {
 	stubQueue
-	item workqueue.ItemInspection[key]
+	item workqueue.Item[key]
 }
 
-func (q oneItem) InspectItem(key) workqueue.ItemInspection[key] { return q.item }
+func (q oneItem) Inspect(limit int, only ...key) workqueue.Inspection[key] {
+	if len(only) == 0 {
+		return q.stubQueue.Inspect(limit)
+	}
+	return workqueue.Inspection[key]{Name: q.Name, PriorityClasses: q.PriorityClasses, Delayed: []workqueue.Item[key]{q.item}}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -132,7 +133,7 @@ func keepEarliest(delays map[string]time.Time, item string, at time.Time) {
 
 // queued reports whether item is queued, or will be when it is done.
 func (p *queuePair) queued(item string) bool {
-	now := p.ours.Inspect()
+	now := p.ours.Inspect(math.MaxInt)
 	return slices.ContainsFunc(now.Queued, func(i ours.Item[string]) bool { return i.Item == item }) ||
 		slices.ContainsFunc(now.Running, func(i ours.Item[string]) bool { return i.Item == item && i.Again })
 }
@@ -202,7 +203,7 @@ func (p *queuePair) strayDone(item string) {
 // compare compares the states of both, and what ours delays with what it is to.
 func (p *queuePair) compare() error {
 	delays := map[string]time.Time{}
-	for _, d := range p.ours.Inspect().Delayed {
+	for _, d := range p.ours.Inspect(math.MaxInt).Delayed {
 		delays[d.Item] = d.DelayedUntil
 	}
 	if !maps.EqualFunc(delays, p.ourDelays, time.Time.Equal) {
