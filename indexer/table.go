@@ -63,7 +63,7 @@ func (t *indexTable[T, K]) set(e *pmap.Edit, number uint32, key types.Namespaced
 		// must not keep the cache from following the server.
 		values = nil
 		c.failed.Set(e, number, failure{key, err})
-		t.shared.log.Warn("indexer: object is missing from an index", "index", t.index.name, "object", key.String(), "err", err)
+		t.shared.log.Warn("indexer: an object is missing from an index", "index", t.index.name, "object", key.String(), "error", err)
 	}
 	c.move(e, number, values)
 	return c

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/informerkit/informerkit/internal/logs"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
@@ -146,7 +147,7 @@ func remind(ctx context.Context, all []Syncable) {
 				if s, ok := s.(ours); ok {
 					log = s.logger()
 				}
-				log.Warn("still waiting for sync", "waited", waited, "reason", why)
+				log.Warn("still waiting for this informer to sync", "waited", logs.Round(waited), "error", why)
 			}
 		}
 	}

@@ -210,7 +210,7 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 		r.lose()
 	}
 	r.setState(StateSynced)
-	r.log(slog.LevelInfo, "synced", "synced", "objects", n, "resourceVersion", rv, "quarantined", len(bad))
+	r.log(slog.LevelInfo, "synced", "the reflector has read its collection", "objects", n, "resourceVersion", rv, "quarantined", len(bad))
 	return nil
 }
 

@@ -164,7 +164,7 @@ func (r *Reflector[T]) setState(to State) {
 	}
 	r.opts.Metrics.StateChanged(from, to)
 	if ctx := context.Background(); r.opts.Logger.Enabled(ctx, slog.LevelDebug) {
-		r.logger().DebugContext(ctx, "state changed", "from", from, "to", to)
+		r.logger().DebugContext(ctx, "the state of the reflector has changed", "from", from, "to", to)
 	}
 	if r.opts.OnStateChange != nil {
 		r.opts.OnStateChange(r.Health())

@@ -46,9 +46,9 @@ func TestTheStateMachineIsObservable(t *testing.T) {
 		require.Equal(t, want, states)
 		require.Equal(t, want, metrics.states)
 		require.Equal(t, []string{"list 0 server error", "list 1 ", "watch 0 closed"}, metrics.log[:3])
-		require.Contains(t, logged.String(), `level=WARN msg="attempt failed" reflector=test op=list class="server error"`)
-		require.Contains(t, logged.String(), `level=INFO msg=synced reflector=test objects=1 resourceVersion=10`)
-		require.Contains(t, logged.String(), `level=DEBUG msg="state changed" reflector=test from=New to=Connecting`)
+		require.Contains(t, logged.String(), `level=WARN msg="reading from the API server failed, will retry" reflector=test op=list class="server error"`)
+		require.Contains(t, logged.String(), `level=INFO msg="the reflector has read its collection" reflector=test objects=1 resourceVersion=10`)
+		require.Contains(t, logged.String(), `level=DEBUG msg="the state of the reflector has changed" reflector=test from=New to=Connecting`)
 	})
 }
 

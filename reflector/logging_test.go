@@ -147,10 +147,10 @@ func TestBadObjectsOfAListAreOneLine(t *testing.T) {
 		after(time.Second)
 		r.cancel()
 		require.NoError(t, <-r.done)
-		require.Len(t, lines("quarantined"), 1+len(lines("synced")), "one line, and the count in the one that says synced")
-		line := lines("objects of a list quarantined")
+		require.Len(t, lines("quarantined"), 1+len(lines("has read its collection")), "one line, and the count in the one that says synced")
+		line := lines("objects of a list cannot be read")
 		require.Len(t, line, 1)
-		require.Contains(t, line[0], `count=5000 classes="decode 5000" first="ns/o0, ns/o1, ns/o2, ns/o3, ns/o4"`)
+		require.Contains(t, line[0], `quarantined=5000 classes="decode 5000" first="ns/o0, ns/o1, ns/o2, ns/o3, ns/o4"`)
 		require.Less(t, len(line[0]), 1000)
 		require.Equal(t, 5000, reported)
 		require.Equal(t, 5000, r.Health().Quarantined)
@@ -171,7 +171,7 @@ func TestBadEventsAreLoggedOnceAMinute(t *testing.T) {
 		after(50 * time.Second)
 		r.cancel()
 		require.NoError(t, <-r.done)
-		require.Len(t, lines("object quarantined"), 1)
+		require.Len(t, lines("an object cannot be read"), 1)
 		require.Equal(t, 2000, r.Health().Quarantined)
 	})
 }
@@ -198,6 +198,6 @@ func TestAPolicyThatStopsIsLogged(t *testing.T) {
 		s := &scripted.Server{List: scripted.Fails(403, "")}
 		r := run(t, sourceOf(t, s), newRecorder(), opts)
 		require.Error(t, <-r.done)
-		require.Len(t, lines("stopped by the policy"), 1)
+		require.Len(t, lines("its policy decided"), 1)
 	})
 }

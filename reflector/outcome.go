@@ -84,7 +84,7 @@ func (r *Reflector[T]) endOfWatch(live *liveStream[T], start time.Time, err erro
 		end.orderly = true
 		r.pos.lost, r.pos.rewritten = true, r.pos.rewritten || relist.rewritten
 		r.status.update(func(h *Health) { h.LastError, h.LastErrorClass, h.LastErrorTime = err, end.class, time.Now() })
-		r.warn("relist "+string(end.class), "reading the collection again", "err", err)
+		r.warn("relist "+string(end.class), "the collection is read again, as events may have been missed", "error", err)
 	}
 	r.opts.Metrics.Watched(time.Since(live.started), live.events, end.class)
 	return end

@@ -41,8 +41,8 @@ func (r *Reflector[T]) lose() {
 // report logs and counts an object of an event that could not be decoded or
 // transformed.
 func (r *Reflector[T]) report(oe *ObjectError) {
-	r.warn("quarantine "+string(oe.Class), "object quarantined",
-		"key", oe.Key, "resourceVersion", oe.ResourceVersion, "position", oe.Position, "err", oe.Err)
+	r.warn("quarantine "+string(oe.Class), "an object cannot be read and is in quarantine",
+		"object", oe.Key, "resourceVersion", oe.ResourceVersion, "position", oe.Position, "error", oe.Err)
 	r.hold(oe)
 }
 
@@ -96,8 +96,8 @@ func (r *Reflector[T]) requarantine(bad []*ObjectError) {
 		r.hold(oe)
 	}
 	classes, first := summary(bad)
-	r.warn("quarantine list", "objects of a list quarantined",
-		"count", len(bad), "classes", classes, "first", first, "err", bad[0].Err)
+	r.warn("quarantine list", "objects of a list cannot be read and are in quarantine",
+		"quarantined", len(bad), "classes", classes, "first", first, "error", bad[0].Err)
 }
 
 // summary says in short which objects of a list are unreadable: how many of each

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/logs"
 )
 
 // Reflector mirrors one collection of an API server into a [Sink]. Make one
@@ -139,12 +141,12 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 		decision = r.opts.Policy(f)
 	}
 	if decision.stop {
-		r.warn("stopped", "stopped by the policy", "op", f.Op, "class", f.Class, "err", f.Err)
+		r.warn("stopped", "the reflector stops, as its policy decided after a failure", "op", f.Op, "class", f.Class, "error", f.Err)
 		return "", end.err
 	}
 	wait := r.waitAfter(end, decision, next)
-	r.warn("failed "+f.Op+" "+string(f.Class), "attempt failed", "op", f.Op, "class", f.Class, "err", f.Err,
-		"failures", f.Consecutive, "next", next, "in", wait)
+	r.warn("failed "+f.Op+" "+string(f.Class), "reading from the API server failed, will retry", "op", f.Op, "class", f.Class, "error", f.Err,
+		"failures", f.Consecutive, "next", next, "wait", logs.Round(wait))
 	if wait > 0 {
 		r.rest(ctx, wait)
 	}

@@ -31,7 +31,7 @@ func (r *Reflector[T]) confirmRemoval(ctx context.Context) {
 	if err := r.sink.Replace(ctx, nil, ""); err != nil {
 		// The next 404 leads here again.
 		err = &sinkError{op: "Replace", err: err}
-		r.warn("removal", "the resource was removed, but the sink refuses the empty collection", "err", err)
+		r.warn("removal", "the resource was removed, but the sink refuses the empty collection", "error", err)
 		return
 	}
 	r.pos.removed()

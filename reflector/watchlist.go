@@ -89,7 +89,7 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 			h.WatchListRefusedUntil = now.Add(refusedTime)
 		}
 	})
-	r.warn("fallback "+string(end.class), "using LIST instead of WatchList", "class", end.class, "err", end.err)
+	r.warn("fallback "+string(end.class), "the collection is read by LIST, as WatchList failed", "class", end.class, "error", end.err)
 	return nil, end, true
 }
 

@@ -45,10 +45,10 @@ func TestFailureIsLoggedOncePerMinuteAndWhenItsReasonChanges(t *testing.T) {
 		})
 		require.Len(t, lines, 4)
 		for i, want := range []string{
-			`msg="processing failed" queue=test item=a attempt=1 action=retried error="not found"`,
-			`attempt=31 action=retried error=forbidden failuresSinceLastLine=29`,
-			`attempt=33 action=retried error="not found" failuresSinceLastLine=1`,
-			`attempt=93 action=retried error="not found" failuresSinceLastLine=59`,
+			`msg="processing an item failed" queue=test item=a attempt=1 action=retried error="not found"`,
+			`attempt=31 action=retried error=forbidden suppressed=29`,
+			`attempt=33 action=retried error="not found" suppressed=1`,
+			`attempt=93 action=retried error="not found" suppressed=59`,
 		} {
 			assert.Contains(t, lines[i], "level=WARN")
 			assert.Contains(t, lines[i], want)
@@ -73,7 +73,7 @@ func TestLogOfAnOutageIsBounded(t *testing.T) {
 		require.Len(t, lines, 1024+1)
 		assert.Contains(t, lines[1024], "fails for more items than are logged one by one")
 		assert.Contains(t, lines[1024], `item="item 1024"`)
-		assert.True(t, strings.HasSuffix(lines[1024], "failuresNotLogged=1"), lines[1024])
+		assert.True(t, strings.HasSuffix(lines[1024], "suppressed=1"), lines[1024])
 	})
 	synctest.Test(t, func(t *testing.T) {
 		// In the second minute the first items get another line, the others a summary.
@@ -81,7 +81,7 @@ func TestLogOfAnOutageIsBounded(t *testing.T) {
 		assert.Len(t, lines, 2*(1024+1))
 		summaries := 0
 		for _, line := range lines {
-			if strings.Contains(line, "failuresNotLogged=") {
+			if strings.Contains(line, "more items than are logged one by one") {
 				summaries++
 			}
 		}
@@ -105,7 +105,7 @@ func TestLogForgetsItemsThatNoLongerFail(t *testing.T) {
 		}
 		p.stop()
 		assert.Equal(t, 3*1024, strings.Count(log.String(), "level=WARN"))
-		assert.NotContains(t, log.String(), "failuresNotLogged")
+		assert.NotContains(t, log.String(), "suppressed")
 	})
 }
 
@@ -126,7 +126,7 @@ func TestLogForgetsTheItemWithTheOldestLine(t *testing.T) {
 		advance(time.Minute)
 		p.stop()
 		assert.Contains(t, log.String(), "item=new attempt=1 action=retried")
-		assert.NotContains(t, log.String(), "failuresNotLogged")
+		assert.NotContains(t, log.String(), "suppressed")
 	})
 }
 
@@ -139,7 +139,7 @@ func TestDroppedItemsAndPanicsAreAlwaysLogged(t *testing.T) {
 			assert.Contains(t, line, "level=ERROR")
 			assert.Contains(t, line, "boom")
 			assert.Contains(t, line, "stack=")
-			assert.Equal(t, i == 4, strings.Contains(line, "item dropped"), line)
+			assert.Equal(t, i == 4, strings.Contains(line, "it is dropped"), line)
 		}
 		lines = logged(t, options{}, number(2000, "%d"), time.Minute, func(string) error { return workqueue.Terminal(assert.AnError) })
 		assert.Len(t, lines, 2000)

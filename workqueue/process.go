@@ -310,15 +310,15 @@ func (p *processor[T]) logFailure(o *Outcome[T]) {
 	level, text := slog.LevelWarn, failedLine
 	switch isPanic := errors.As(o.Err, &panicked); {
 	case o.Action == Dropped:
-		level, text = slog.LevelError, "processing failed, item dropped"
+		level, text = slog.LevelError, "processing an item failed, and it is dropped"
 	case isPanic:
-		level, text = slog.LevelError, "processing panicked"
+		level, text = slog.LevelError, "processing an item panicked"
 	case p.items.Err() != nil:
 		// Cancelled by the stop: expected. An item that failed undisturbed is a
 		// failure like any other.
-		level, text = slog.LevelDebug, "processing interrupted"
+		level, text = slog.LevelDebug, "processing an item was interrupted by the stop"
 	case o.Action == Interrupted:
-		text = "processing failed, not retried"
+		text = "processing an item failed, and it is not retried"
 	}
 	if panicked != nil {
 		attrs = append(attrs, slog.String("stack", string(panicked.Stack)))

@@ -175,8 +175,8 @@ func TestTerminalAndLastAttemptAreNotRetried(t *testing.T) {
 		advance(time.Hour)
 		assert.Len(t, p.actions(), 3)
 		p.stop()
-		assert.Contains(t, log.String(), "level=ERROR msg=\"processing failed, item dropped\" queue=test item=poison attempt=3 action=dropped")
-		assert.Contains(t, log.String(), "level=WARN msg=\"processing failed\" queue=test item=poison attempt=1 action=retried")
+		assert.Contains(t, log.String(), "level=ERROR msg=\"processing an item failed, and it is dropped\" queue=test item=poison attempt=3 action=dropped")
+		assert.Contains(t, log.String(), "level=WARN msg=\"processing an item failed\" queue=test item=poison attempt=1 action=retried")
 	})
 }
 

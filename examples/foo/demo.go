@@ -33,8 +33,12 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 		return err
 	}
 	printed := demo.PrintWrites(demo.PrintWrites(server.Config, env.Transcript, "controller", describe), env.Transcript, "event", describeEvents())
+	log := slog.New(slog.DiscardHandler) // failures are part of the demo
+	if env.Log.Enabled(ctx, slog.LevelDebug) {
+		log = env.Log
+	}
 	c, err := controller.New(printed, controller.Options{
-		Namespace: env.Namespace, Log: slog.New(slog.DiscardHandler), // failures are part of the demo
+		Namespace: env.Namespace, Log: log,
 		History: env.History,
 	})
 	if err != nil {

@@ -125,7 +125,7 @@ func play(ctx context.Context, env *exampleapp.Env, namespace string) error {
 		for _, r := range replicas {
 			r.stop()
 			if err := <-r.ended; err != nil {
-				env.Log.Debug("replica ended", "replica", r.name, "error", err)
+				env.Log.Debug("a replica of the demo has ended", "replica", r.name, "error", err)
 			}
 		}
 	}()

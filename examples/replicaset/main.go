@@ -10,7 +10,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/client-go/rest"
 
@@ -47,7 +46,7 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	c, err := controller.New(env.Config, controller.Options{
 		Namespace: env.Namespace, Log: env.Log, History: env.History,
 		Trace: func(step controller.Step) {
-			env.Log.Info(fmt.Sprintf("%s pod", step.Action), "set", step.Set, "pod", step.Pod)
+			env.Log.Info("the controller has acted on a pod", "action", step.Action, "object", step.Pod, "owner", step.Set)
 		},
 	})
 	if err != nil {

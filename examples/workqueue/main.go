@@ -51,6 +51,6 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	}
 	err = c.Run(ctx, env.Workers)
 	stats := c.Inspect().Stats
-	env.Log.Info("stopped; the next start will find these again", "dropped", stats.ShutdownLosses, "running", stats.Running)
+	env.Log.Info("the queue has stopped; the next start will find these again", "dropped", stats.ShutdownLosses, "running", stats.Running)
 	return err
 }

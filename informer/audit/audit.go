@@ -129,7 +129,7 @@ func (a *auditor) run(ctx context.Context) {
 		if err := a.audit(ctx); err != nil && ctx.Err() == nil {
 			a.health.LastError, a.health.LastErrorTime = err, time.Now()
 			a.reflector.Report(a.health)
-			a.reflector.Logger.Warn("audit failed", "err", err)
+			a.reflector.Logger.Warn("the audit of the cache failed, will retry", "error", err)
 		}
 	}
 }

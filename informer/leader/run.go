@@ -65,7 +65,7 @@ func (e *Elector) lead(ctx context.Context, sent time.Time) (lost bool, err erro
 	term := &Term{ctx: held, until: sent.Add(e.opts.RenewDeadline)}
 	renewing, returning := context.WithCancel(held)
 	returned := make(chan struct{})
-	e.log.Info("this replica leads now")
+	e.log.Info("this replica has the Lease and leads now")
 	e.note(func(s *Status) { s.Leads = true })
 	defer e.note(func(s *Status) { s.Leads = false })
 	go func() {
@@ -155,7 +155,7 @@ func (e *Elector) see(l *lease) {
 		e.observed = time.Now()
 	}
 	if e.lease.holder() != l.holder() && l.holder() != e.id {
-		e.log.Info("another replica leads", "leader", l.holder()) // "": none does
+		e.log.Info("the holder of the Lease has changed", "holder", l.holder()) // "": there is none
 	}
 	e.lease, e.logged = l, ""
 	e.note(func(s *Status) { s.Leader, s.LastError = l.holder(), nil })

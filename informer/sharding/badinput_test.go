@@ -265,6 +265,6 @@ func TestClocksThatDifferChangeNothing(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		assert.Empty(t, w.overlaps)
-		assert.Equal(t, 4, w.logged("lost the session"))
+		assert.Equal(t, 4, w.logged("has lost its session"))
 	})
 }

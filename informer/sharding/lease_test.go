@@ -41,7 +41,7 @@ func TestPromise1AReplicaThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Len(t, leader.replica.Health().Replicas, 2, "it has joined again")
 		assert.Equal(t, 2, leader.replica.Health().Sessions)
-		assert.Equal(t, 1, w.logged("lost the session"))
+		assert.Equal(t, 1, w.logged("has lost its session"))
 	})
 }
 

@@ -37,17 +37,23 @@ func (r *Replica) failed(now time.Time, reason, message string, err error, args 
 	r.log.Warn(message, args...)
 }
 
+// What becomes of a part.
+const (
+	taken   = "taken"
+	givenUp = "given up"
+)
+
 // say logs what becomes of a part. With many parts that is detail; describe has the
 // sum.
 func (r *Replica) say(what string, part int) {
 	switch {
 	case r.opts.Parts > 1:
-		r.log.Log(context.Background(), slog.LevelDebug, what+" a part", "part", part)
-	case what == "took":
-		r.log.Info("leads")
+		r.log.Log(context.Background(), slog.LevelDebug, "this replica has "+what+" a part", "part", part)
+	case what == taken:
+		r.log.Info("this replica leads now, as it has the only part")
 		r.event(normal, EventLeaderElected, "leads")
 	default:
-		r.log.Info("no longer leads: the Lease is released")
+		r.log.Info("this replica leads no longer: it has released the Lease")
 		r.event(normal, EventLeaderReleased, "has released the Lease")
 	}
 }
@@ -57,6 +63,6 @@ func (r *Replica) describe(v *view) {
 	replicas := v.replicas()
 	if shape := fmt.Sprint(replicas); shape != r.shape {
 		r.shape = shape
-		r.log.Info("the group has changed", "replicas", len(replicas), "parts", r.opts.Parts, "quota", r.quota(v))
+		r.log.Info("the replicas of this group have changed", "replicas", len(replicas), "parts", r.opts.Parts, "quota", r.quota(v))
 	}
 }

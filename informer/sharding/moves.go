@@ -9,6 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/internal/logs"
 )
 
 // maxWrites is how many records are written at a time.
@@ -113,7 +115,7 @@ func (r *Replica) moveParts(v *view, now time.Time) {
 		switch {
 		case s.work != nil && holders[i] != id:
 			if r.lose(i) {
-				r.log.Warn("lost a part: the record was changed by hand", "part", i, "lease", r.names.part(i), "holder", v.parts[i].holder())
+				r.log.Warn("this replica has lost a part: the record was changed by hand", "part", i, "lease", r.names.part(i), "holder", v.parts[i].holder())
 			}
 		case s.work != nil && kept[i]:
 			if !s.busy && !s.wrote && !v.parts[i].states(r.opts.Parts) {
@@ -167,7 +169,7 @@ func (r *Replica) begin(v *view, i int, now time.Time) {
 		s.counted = true
 		r.counts.Took++
 		r.opts.Metrics.Took(i)
-		r.say("took", i)
+		r.say(taken, i)
 	}
 	r.inFlight.Go(func() {
 		err := r.opts.Work(ctx, w.part)
@@ -210,7 +212,7 @@ func (r *Replica) drain(i int, now time.Time) {
 		r.at(late)
 	default:
 		w.phase = overdue
-		r.log.Warn("a hand-over has taken too long, and keys in progress are cancelled", "part", i, "after", r.opts.DrainTimeout)
+		r.log.Warn("a hand-over has taken too long, and keys in progress are cancelled", "part", i, "waited", logs.Round(r.opts.DrainTimeout))
 		w.lost(ErrLost)
 	}
 }
@@ -231,7 +233,7 @@ func (r *Replica) lose(i int) bool {
 	r.counts.Lost++
 	r.opts.Metrics.Lost(i)
 	if r.opts.Parts == 1 {
-		r.log.Warn("no longer leads: the Lease is lost")
+		r.log.Warn("this replica leads no longer: it has lost the Lease")
 		r.event(warning, EventLeaderLost, "has lost the Lease")
 	}
 	return true
@@ -286,7 +288,7 @@ func (r *Replica) write(v *view, i int, holder string, now time.Time) {
 				s.counted = false
 				r.counts.Gave++
 				r.opts.Metrics.Gave(i, s.drained)
-				r.say("gave up", i)
+				r.say(givenUp, i)
 			}
 			return
 		case apierrors.IsConflict(err): // the view will show by what

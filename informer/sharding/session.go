@@ -211,7 +211,7 @@ func (r *Replica) endSession(cause error) {
 	}
 	r.notJoin = r.soon(r.clock.now())
 	if n > 0 || s.confirmed && !r.leaving {
-		r.log.Warn("lost the session, and with it all parts", "session", s.id, "parts", n, "error", cause)
+		r.log.Warn("this replica has lost its session, and with it all parts", "session", s.id, "parts", n, "error", cause)
 		r.groupEvent(warning, EventReplicaLost, "has lost its session and with it %d parts: %v", n, cause)
 	}
 	r.orphan = s.lease
@@ -246,7 +246,7 @@ func (r *Replica) removeOrphan() {
 func (r *Replica) leave(v *view, now time.Time) bool {
 	s := r.session
 	if s.confirmed && !r.working() && !r.busy() && !slices.Contains(v.holders(), s.id) {
-		r.log.Info("left the group", "session", s.id)
+		r.log.Info("this replica has left the group", "session", s.id)
 		r.groupEvent(normal, EventReplicaLeft, "has left the group, and all of its parts are given up")
 		return true
 	}

@@ -132,7 +132,7 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	// their Deployments, and tries to create them all. Factory.Run does it, and keeps
 	// the caches up to date until the last worker has ended.
 	err := c.factory.Run(ctx, func(ctx context.Context) error {
-		c.log.Info("started", "foos", c.foos.Snapshot().Len(), "workers", workers)
+		c.log.Info("the controller of Foos works now", "objects", c.foos.Snapshot().Len(), "workers", workers)
 		return workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{
 			Workers: workers, StopTimeout: stopTimeout, Logger: c.log,
 		}, c.sync)

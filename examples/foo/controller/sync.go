@@ -22,7 +22,8 @@ import (
 func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
 	foo, err := c.foos.Lister().Get(key)
 	if apierrors.IsNotFound(err) {
-		return workqueue.Result{}, nil // deleted: the garbage collector deletes its Deployment
+		c.log.Debug("a Foo is gone: the garbage collector deletes its Deployment", "object", key)
+		return workqueue.Result{}, nil
 	}
 	if err != nil {
 		return workqueue.Result{}, err
@@ -42,6 +43,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 			return workqueue.Result{}, fmt.Errorf("create Deployment: %w", err)
 		}
 		if err == nil {
+			c.log.Debug("created the Deployment of a Foo", "object", key, "deployment", deployment.Name)
 			seen = append(seen, c.deployments.Seen(deployment))
 		}
 	}
@@ -60,6 +62,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 		if deployment, err = c.scale(ctx, deployment, *want); err != nil {
 			return workqueue.Result{}, fmt.Errorf("scale Deployment: %w", err)
 		}
+		c.log.Debug("scaled the Deployment of a Foo", "object", key, "deployment", deployment.Name, "replicas", *want)
 		seen = append(seen, c.deployments.Seen(deployment))
 	}
 	written, err := c.writeStatus(ctx, foo, deployment)
@@ -67,8 +70,10 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 		return workqueue.Result{}, fmt.Errorf("write status: %w", err)
 	}
 	if written != nil {
+		c.log.Debug("wrote the status of a Foo", "object", key, "available", written.Status.AvailableReplicas)
 		seen = append(seen, c.foos.Seen(written))
 	}
+	c.log.Debug("reconciled a Foo with its Deployment", "object", key, "writes", len(seen))
 	c.synced(foo)
 	// Habit 5: read your own writes. This Foo is not looked at again before the caches have
 	// what was written: to compare with what was before would lead to a write that is

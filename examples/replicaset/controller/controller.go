@@ -158,7 +158,7 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 }
 
 func (c *Controller) work(ctx context.Context, workers int) error {
-	c.log.Info("caches are synced", "replicasets", c.sets.Snapshot().Len(), "pods", c.pods.Snapshot().Len(), "workers", workers)
+	c.log.Info("the caches of ReplicaSets and pods are synced", "objects", c.sets.Snapshot().Len(), "pods", c.pods.Snapshot().Len(), "workers", workers)
 
 	// A failed reconcile is logged and retried after 5 ms, then 10, 20, …
 	return workqueue.ProcessWith(ctx, c.queue, workqueue.ProcessOptions[types.NamespacedName]{

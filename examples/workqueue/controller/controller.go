@@ -157,7 +157,7 @@ func (c *Controller) work(ctx context.Context, workers int) error {
 	if err := informer.WaitForSync(ctx, c.handler); err != nil {
 		return err
 	}
-	c.log.Info("the cache is synced", "pods", c.pods.Snapshot().Len(), "workers", workers)
+	c.log.Info("the cache of pods is synced", "objects", c.pods.Snapshot().Len(), "workers", workers)
 	return workqueue.ProcessWith(ctx, c.queue, c.processOptions(workers), c.sync)
 }
 
