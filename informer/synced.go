@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/informerkit/informerkit/internal/logs"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
@@ -147,7 +146,7 @@ func remind(ctx context.Context, all []Syncable) {
 				if s, ok := s.(ours); ok {
 					log = s.logger()
 				}
-				log.Warn("still waiting for this informer to sync", "waited", logs.Round(waited), "error", why)
+				log.Warn("still waiting for this informer to sync", "waited", waited.Round(time.Second), "error", why)
 			}
 		}
 	}

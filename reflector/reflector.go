@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
-
-	"github.com/informerkit/informerkit/internal/logs"
 )
 
 // Reflector mirrors one collection of an API server into a [Sink]. Make one
@@ -146,7 +144,7 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 	}
 	wait := r.waitAfter(end, decision, next)
 	r.warn("failed "+f.Op+" "+string(f.Class), "reading from the API server failed, will retry", "op", f.Op, "class", f.Class, "error", f.Err,
-		"failures", f.Consecutive, "next", next, "wait", logs.Round(wait))
+		"failures", f.Consecutive, "next", next, "wait", wait.Round(time.Millisecond))
 	if wait > 0 {
 		r.rest(ctx, wait)
 	}

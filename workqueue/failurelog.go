@@ -18,8 +18,6 @@ const (
 	failedLine = "processing an item failed"
 	itemAttr   = "item"
 	errorAttr  = "error"
-	// suppressedAttr is how many lines were dropped before this one.
-	suppressedAttr = "suppressed"
 )
 
 // failureLog is a [slog.Handler] in front of another one. It drops the lines about failures
@@ -66,11 +64,11 @@ func (l *failureLog) Handle(ctx context.Context, r slog.Record) error {
 	}
 	line, since, unlogged := l.note(item, failure)
 	if since > 0 {
-		r.AddAttrs(slog.Int(suppressedAttr, since))
+		r.AddAttrs(slog.Int("suppressed", since))
 	}
 	if unlogged > 0 {
 		r.Message = "processing fails for more items than are logged one by one; this is one of them"
-		r.AddAttrs(slog.Int(suppressedAttr, unlogged))
+		r.AddAttrs(slog.Int("suppressed", unlogged))
 	}
 	if !line {
 		return nil

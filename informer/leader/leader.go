@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // ErrLost is the cause with which the contexts of a term end when the Lease was not renewed in
@@ -69,16 +72,10 @@ func (o *Options) complete() error {
 		}
 		o.Identity = host
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	for field, byDefault := range map[*time.Duration]time.Duration{
-		&o.LeaseDuration: 15 * time.Second, &o.RenewDeadline: 10 * time.Second, &o.RetryPeriod: 2 * time.Second,
-	} {
-		if *field == 0 {
-			*field = byDefault
-		}
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.LeaseDuration = cmp.Or(o.LeaseDuration, 15*time.Second)
+	o.RenewDeadline = cmp.Or(o.RenewDeadline, 10*time.Second)
+	o.RetryPeriod = cmp.Or(o.RetryPeriod, 2*time.Second)
 	switch {
 	case o.RetryPeriod < 0 || o.RenewDeadline < 0 || o.LeaseDuration < time.Second:
 		return fmt.Errorf("leader: LeaseDuration is %v, RenewDeadline %v and RetryPeriod %v; use 1s at least for the first, and no negative ones", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
@@ -100,7 +97,7 @@ func (o *Options) complete() error {
 type Elector struct {
 	opts    Options
 	id      string
-	client  *client
+	client  *client.Client[*lease]
 	log     *slog.Logger
 	running atomic.Bool
 
@@ -108,7 +105,6 @@ type Elector struct {
 	lease    *lease    // as it was read or written last; nil: never
 	observed time.Time // when it was seen for the first time in that version
 	sent     time.Time // when it was written last
-	unsure   bool      // a write may have made this replica the holder, whatever the answer was
 	logged   string    // the newest failure in the log
 	rnd      *rand.Rand
 
@@ -137,7 +133,9 @@ func New(cfg *rest.Config, opts Options) (*Elector, error) {
 	if cfg == nil {
 		return nil, errors.New("leader: the rest.Config is nil; pass that of the API server that has the Lease")
 	}
-	c, err := newClient(cfg, opts.Namespace, opts.Name)
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.RateLimiter = -1, nil // a renewal that waits for its turn comes too late
+	c, err := client.New[*lease](cfg, leases, client.Options{Kind: "Lease"})
 	if err != nil {
 		return nil, fmt.Errorf("leader: %w", err)
 	}

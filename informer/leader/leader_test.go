@@ -334,7 +334,7 @@ func TestPromise6FailuresAreTriedAgainAndLoggedOnce(t *testing.T) {
 		require.ErrorContains(t, a.Status().LastError, "leases is forbidden")
 		w.within(2*time.Minute, "a leads", func() bool { return w.leader() == a })
 		require.NoError(t, a.Status().LastError)
-		assert.Equal(t, 1, strings.Count(w.logged(), "cannot get the Lease"))
+		assert.Equal(t, 1, strings.Count(w.logged(), "the Lease cannot be acquired"))
 		require.NoError(t, a.end())
 	})
 }

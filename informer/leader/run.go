@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Run tries to get the Lease, calls Lead when it has it, and goes on until ctx ends or Lead
@@ -43,12 +44,11 @@ func (e *Elector) Run(ctx context.Context) error {
 func (e *Elector) acquire(ctx context.Context) (sent time.Time, ok bool) {
 	for ctx.Err() == nil {
 		sent, err := e.attempt(ctx)
-		var held *heldError
-		switch {
-		case err == nil:
+		if err == nil {
 			return sent, true
-		case !errors.As(err, &held) && ctx.Err() == nil:
-			e.failed("cannot get the Lease", err)
+		}
+		if !errors.Is(err, errHeld) && ctx.Err() == nil {
+			e.failed("the Lease cannot be acquired, will retry", err)
 		}
 		wait(ctx, e.opts.RetryPeriod+time.Duration(e.rnd.Float64()*jitter*float64(e.opts.RetryPeriod)))
 	}
@@ -58,11 +58,12 @@ func (e *Elector) acquire(ctx context.Context) (sent time.Time, ok bool) {
 // lead is one term: it calls Lead, and renews until that has returned, also in a stop. lost is
 // whether the Lease was lost before.
 func (e *Elector) lead(ctx context.Context, sent time.Time) (lost bool, err error) {
+	until := sent.Add(e.opts.RenewDeadline)
 	held, lose := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lose(context.Canceled)
 	work, stop := context.WithCancelCause(held)
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
-	term := &Term{ctx: held, until: sent.Add(e.opts.RenewDeadline)}
+	term := &Term{ctx: held, until: until}
 	renewing, returning := context.WithCancel(held)
 	returned := make(chan struct{})
 	e.log.Info("this replica has the Lease and leads now")
@@ -74,20 +75,20 @@ func (e *Elector) lead(ctx context.Context, sent time.Time) (lost bool, err erro
 		err = e.opts.Lead(work, term)
 	}()
 	for renewing.Err() == nil && !lost {
-		wait(renewing, min(e.opts.RetryPeriod, time.Until(term.deadline())))
-		request, cancel := context.WithDeadline(renewing, term.deadline())
+		wait(renewing, min(e.opts.RetryPeriod, time.Until(until)))
+		request, cancel := context.WithDeadline(renewing, until)
 		sent, failure := e.attempt(request)
 		cancel()
-		var other *heldError
-		switch {
+		switch next := sent.Add(e.opts.RenewDeadline); {
 		case renewing.Err() != nil: // Lead has returned
-		case failure == nil && term.extend(sent.Add(e.opts.RenewDeadline)):
-		case failure != nil && !errors.As(failure, &other) && term.Held():
-			e.failed("cannot renew the Lease", failure)
+		case failure == nil && term.extend(next):
+			until = next
+		case failure != nil && !errors.Is(failure, errHeld) && term.Held():
+			e.failed("the Lease cannot be renewed, will retry", failure)
 		default:
 			lost = true
 			e.log.Warn("this replica leads no longer, as the Lease is lost; the context of Lead has ended", "error", failure)
-			term.end()
+			term.extend(time.Time{})
 			stop(ErrLost) // first: the cause of both is that
 			lose(ErrLost)
 		}
@@ -96,10 +97,8 @@ func (e *Elector) lead(ctx context.Context, sent time.Time) (lost bool, err erro
 	return lost, err
 }
 
-// heldError says that another replica has the Lease.
-type heldError struct{ holder string }
-
-func (e *heldError) Error() string { return fmt.Sprintf("%s has the Lease", e.holder) }
+// errHeld says that an attempt has failed as another replica has the Lease.
+var errHeld = errors.New("another replica has the Lease")
 
 // attempt tries once to get the Lease, or to renew it. It returns when the write was sent, and
 // nil if this replica is the holder now. The rules are client-go's: a record counts from when it
@@ -112,36 +111,39 @@ func (e *Elector) attempt(ctx context.Context) (sent time.Time, err error) {
 			return sent, nil
 		}
 	}
-	read, err := e.client.do(ctx, "GET", nil)
-	if apierrors.IsNotFound(err) {
+	read, err := e.read(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
 		return e.write(ctx, nil, e.id)
-	}
-	if err != nil {
+	case err != nil:
 		return sent, err
 	}
 	e.see(read)
 	if holder := read.holder(); holder != "" && holder != e.id && time.Now().Before(e.observed.Add(read.duration())) {
-		return sent, &heldError{holder}
+		return sent, fmt.Errorf("%w: %s", errHeld, holder)
 	}
-	if e.wrote(read) && time.Since(e.sent) < e.opts.RenewDeadline/2 {
-		return e.sent, nil // the answer was lost: without this, it could keep the Lease and never lead
+	// The Lease shows the newest write of this replica, whose answer was lost. If that did not count, the
+	// replica could keep the Lease and never lead.
+	shown := read.holder() == e.id && read.Spec.RenewTime != nil && read.Spec.RenewTime.UnixMicro() == e.sent.UnixMicro()
+	if shown && time.Since(e.sent) < e.opts.RenewDeadline/2 {
+		return e.sent, nil
 	}
 	return e.write(ctx, read, e.id)
 }
 
-// wrote reports whether a version of the Lease is the one that this replica has written last.
-func (e *Elector) wrote(l *lease) bool {
-	return l.holder() == e.id && l.Spec.RenewTime != nil && l.Spec.RenewTime.UnixMicro() == e.sent.UnixMicro()
+func (e *Elector) read(ctx context.Context) (*lease, error) {
+	return e.client.Get(ctx, types.NamespacedName{Namespace: e.opts.Namespace, Name: e.opts.Name})
 }
 
 // write makes holder the holder of the Lease, in the version that was read; nil: it is created.
 func (e *Elector) write(ctx context.Context, read *lease, holder string) (sent time.Time, err error) {
-	sent = time.Now()
-	e.unsure, e.sent = true, sent
-	written, err := e.client.do(ctx, "PUT", e.client.record(read, holder, e.opts.LeaseDuration, sent))
-	if err == nil || refused(err) {
-		e.unsure = false
+	send := e.client.Update
+	if read == nil {
+		send = e.client.Create
 	}
+	sent = time.Now()
+	e.sent = sent
+	written, err := send(ctx, e.opts.record(read, holder, sent))
 	if err == nil {
 		e.see(written)
 		e.note(func(s *Status) { s.Renewed = sent })
@@ -170,15 +172,12 @@ func (e *Elector) failed(what string, err error) {
 	}
 }
 
-// release gives the Lease back, if this replica has it, and nothing of the leader runs any more.
+// release gives the Lease back if this replica may have it. Nothing of the leader runs any more.
 func (e *Elector) release(ctx context.Context) {
-	if !e.unsure && e.lease.holder() != e.id {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.opts.RenewDeadline)
 	defer cancel()
-	for {
-		read, err := e.client.do(ctx, "GET", nil)
+	for time.Since(e.sent) < e.opts.LeaseDuration { // after that, whoever has seen the write may take it
+		read, err := e.read(ctx)
 		if err == nil && read.holder() == e.id {
 			_, err = e.write(ctx, read, "")
 		}
@@ -186,7 +185,7 @@ func (e *Elector) release(ctx context.Context) {
 		case err == nil || apierrors.IsNotFound(err):
 			return
 		case ctx.Err() != nil:
-			e.failed("cannot release the Lease; another replica leads after the lease duration", err)
+			e.failed("the Lease cannot be released; another replica leads after the lease duration", err)
 			return
 		}
 		wait(ctx, e.opts.RetryPeriod/4)

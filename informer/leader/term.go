@@ -10,8 +10,7 @@ import (
 type Term struct {
 	ctx   context.Context //nolint:containedctx // a term is a span of time
 	mu    sync.Mutex
-	until time.Time
-	over  bool
+	until time.Time // zero: it is over
 }
 
 // Context ends when the Lease is lost, with the cause [ErrLost], and when Lead has returned. In a
@@ -30,30 +29,19 @@ func (t *Term) Held() bool {
 func (t *Term) heldLocked() bool {
 	// Both clocks count: the monotonic one stands still while some machines sleep, and the
 	// other one may be set.
-	now := time.Now()
-	t.over = t.over || !now.Before(t.until) || !now.Round(0).Before(t.until.Round(0))
-	return !t.over
+	if now := time.Now(); !now.Before(t.until) || !now.Round(0).Before(t.until.Round(0)) {
+		t.until = time.Time{}
+	}
+	return !t.until.IsZero()
 }
 
-// extend moves the end. It returns false if the term is over.
+// extend moves the end; the zero time ends the term. It returns false if it was over.
 func (t *Term) extend(until time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.heldLocked() {
-		return false
+	held := t.heldLocked()
+	if held {
+		t.until = until
 	}
-	t.until = until
-	return true
-}
-
-func (t *Term) end() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over = true
-}
-
-func (t *Term) deadline() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.until
+	return held
 }

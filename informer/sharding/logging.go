@@ -37,19 +37,13 @@ func (r *Replica) failed(now time.Time, reason, message string, err error, args 
 	r.log.Warn(message, args...)
 }
 
-// What becomes of a part.
-const (
-	taken   = "taken"
-	givenUp = "given up"
-)
-
 // say logs what becomes of a part. With many parts that is detail; describe has the
 // sum.
 func (r *Replica) say(what string, part int) {
 	switch {
 	case r.opts.Parts > 1:
 		r.log.Log(context.Background(), slog.LevelDebug, "this replica has "+what+" a part", "part", part)
-	case what == taken:
+	case what == "taken":
 		r.log.Info("this replica leads now, as it has the only part")
 		r.event(normal, EventLeaderElected, "leads")
 	default:

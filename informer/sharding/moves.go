@@ -9,8 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/informerkit/informerkit/internal/logs"
 )
 
 // maxWrites is how many records are written at a time.
@@ -169,7 +167,7 @@ func (r *Replica) begin(v *view, i int, now time.Time) {
 		s.counted = true
 		r.counts.Took++
 		r.opts.Metrics.Took(i)
-		r.say(taken, i)
+		r.say("taken", i)
 	}
 	r.inFlight.Go(func() {
 		err := r.opts.Work(ctx, w.part)
@@ -212,7 +210,7 @@ func (r *Replica) drain(i int, now time.Time) {
 		r.at(late)
 	default:
 		w.phase = overdue
-		r.log.Warn("a hand-over has taken too long, and keys in progress are cancelled", "part", i, "waited", logs.Round(r.opts.DrainTimeout))
+		r.log.Warn("a hand-over has taken too long, and keys in progress are cancelled", "part", i, "waited", r.opts.DrainTimeout.Round(time.Millisecond))
 		w.lost(ErrLost)
 	}
 }
@@ -288,7 +286,7 @@ func (r *Replica) write(v *view, i int, holder string, now time.Time) {
 				s.counted = false
 				r.counts.Gave++
 				r.opts.Metrics.Gave(i, s.drained)
-				r.say(givenUp, i)
+				r.say("given up", i)
 			}
 			return
 		case apierrors.IsConflict(err): // the view will show by what
