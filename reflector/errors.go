@@ -92,6 +92,7 @@ var (
 	errOverdue    = &foundError{classIdle, "the server did not end the watch at the time agreed"}
 	errNoProgress = &foundError{classNoBookmark, "the initial events did not begin, or stopped before the bookmark that ends them"}
 	errNoBookmark = &foundError{classNoBookmark, "the bookmark that ends the initial events did not come in time"}
+	errRepeated   = &foundError{classNetwork, "the connection was closed again and again before an answer"}
 	errRelistDue  = &foundError{classQuarantine, "objects are quarantined: the collection is read again"}
 )
 

@@ -55,9 +55,9 @@ type Health struct {
 	LastError      error
 	LastErrorClass ErrorClass
 	LastErrorTime  time.Time
-	// DegradedSince is the time of the first failure after which no watch has run
-	// for [Backoff].Healthy. It is zero if there is none. A watch that ends early is
-	// such a failure too, also if it is resumed at once.
+	// DegradedSince is the time of the first failure after which watches have not run for
+	// [Backoff].Healthy without another one. It is zero if there is none. A watch that
+	// ends within a second is a failure, also if it is resumed at once.
 	DegradedSince time.Time
 	// ConsecutiveFailures counts the failures since then.
 	ConsecutiveFailures int
@@ -100,6 +100,8 @@ type status struct {
 	mu      sync.Mutex
 	health  Health
 	healthy time.Duration // [Backoff].Healthy
+	// since is when the first watch after the last failure began; zero before.
+	since time.Time
 	// endWatch ends the watch that is being followed; nil without one.
 	endWatch context.CancelCauseFunc
 }
@@ -108,11 +110,8 @@ type status struct {
 func (s *status) read() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.healLocked()
 	h := s.health
-	// Looked at when it matters, so it needs no timer; endOfWatch makes it last.
-	if h.State == StateWatching && time.Since(h.Since) >= s.healthy {
-		h.heal()
-	}
 	h.Reconnects = map[ErrorClass]int{} // never nil
 	maps.Copy(h.Reconnects, s.health.Reconnects)
 	h.Quarantine = slices.Clone(h.Quarantine)
@@ -126,14 +125,29 @@ func (s *status) update(f func(h *Health)) {
 	f(&s.health)
 }
 
-// heal forgets the failures, as a watch has run for long enough.
-func (h *Health) heal() { h.ConsecutiveFailures, h.DegradedSince = 0, time.Time{} }
+// heal forgets the failures if it is time to. It is looked at when it matters, so it needs
+// no timer.
+func (s *status) heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.healLocked()
+}
+
+// healLocked is heal; the mutex must be held.
+func (s *status) healLocked() {
+	if !s.since.IsZero() && time.Since(s.since) >= s.healthy {
+		s.health.ConsecutiveFailures, s.health.DegradedSince = 0, time.Time{}
+	}
+}
 
 // following sets what ends the watch that is being followed.
 func (s *status) following(end context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endWatch = end
+	if end != nil && s.since.IsZero() {
+		s.since = time.Now()
+	}
 }
 
 // relist ends the watch that is being followed, for the collection to be read again.

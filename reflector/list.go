@@ -120,8 +120,8 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, list *
 	r.setState(StateConnecting)
 	r.status.update(func(h *Health) { h.Lists++ })
 	first := true
-	req := Request{ListOptions: opts, Known: list.have(), Arrived: arrived, Sent: r.allowance.charge}
-	meta, err := r.lw.List(ctx, req, func(ev WatchEvent[T]) error {
+	req := Request{ListOptions: opts, Known: list.have(), Arrived: arrived}
+	meta, err := r.lw.List(r.counted(ctx, cancel), req, func(ev WatchEvent[T]) error {
 		// The source may have more objects decoded already; they must not reach the
 		// list after it has ended.
 		if ctx.Err() != nil {

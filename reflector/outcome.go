@@ -37,8 +37,8 @@ type ending struct {
 	op    string
 	class ErrorClass
 	err   error
-	// orderly says that there is no failure: the server ended a watch that
-	// ran for a healthy period, or the client did.
+	// orderly says that there is no failure: the watch was not brief, and the server or
+	// the client ended it.
 	orderly bool
 	// noProgress says that this watch and those before it have got no further for
 	// minutes.
@@ -69,13 +69,22 @@ func (r *Reflector[T]) endOfWatch(live *liveStream[T], start time.Time, err erro
 	// version.
 	end.advanced = live.moved.Load()
 	end.noProgress = time.Since(r.moved) >= probeAfter
-	// A watch on a quiet collection brings nothing for minutes, and is healthy.
-	if time.Since(start) >= r.opts.Backoff.Healthy {
-		r.status.update((*Health).heal)
-		end.advanced = true
-		end.orderly = end.class == classClosed || end.class == classIdle
+	// A watch on a quiet collection brings nothing for minutes, and is healthy. Something
+	// may end each after some seconds: a proxy, or a client's timeout. That is no failure
+	// unless it happens at once, but it is reported.
+	ran := time.Since(start)
+	r.status.heal()
+	end.advanced = end.advanced || ran >= r.opts.Backoff.Healthy
+	switch {
+	case ran >= brief:
+		end.orderly = end.cut()
 		end.timely = end.class == classClosed && time.Since(live.started) >= live.agreed-time.Second || end.class == classIdle
-	} else if end.class == classClosed {
+		r.allowance.refund()
+		if end.class == classNetwork {
+			r.noteError(end)
+			r.warn("cut", "the connection of a watch broke; it is resumed", "err", err)
+		}
+	case end.class == classClosed:
 		end.err = errShortWatch
 	}
 	end.orderly = end.orderly || end.class == classQuarantine
@@ -83,7 +92,7 @@ func (r *Reflector[T]) endOfWatch(live *liveStream[T], start time.Time, err erro
 	if errors.As(err, &relist) {
 		end.orderly = true
 		r.pos.lost, r.pos.rewritten = true, r.pos.rewritten || relist.rewritten
-		r.status.update(func(h *Health) { h.LastError, h.LastErrorClass, h.LastErrorTime = err, end.class, time.Now() })
+		r.noteError(end)
 		r.warn("relist "+string(end.class), "the collection is read again, as events may have been missed", "error", err)
 	}
 	r.opts.Metrics.Watched(time.Since(live.started), live.events, end.class)

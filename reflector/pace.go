@@ -5,7 +5,9 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,12 +31,12 @@ type Backoff struct {
 	// which failed together do not come back together. The default is 0.5; negative
 	// means none.
 	Jitter float64
-	// Healthy is how long a watch must have run for failures to be forgotten.
-	// A watch that ends sooner counts as a failure too, but resumes at once if it has
-	// delivered something. The default is 10s.
+	// Healthy is how long watches must have run without a failure for earlier ones to be
+	// forgotten. The default is 10s.
 	//
 	// It also bounds requests, whatever the server does: nine can be sent without a
-	// wait, and then one per Healthy, or one per Max/(1+Jitter)/2 if that is less.
+	// wait, and then one per Healthy, or one per Max/(1+Jitter)/2 if that is less. A watch
+	// that ran for a second or more does not count.
 	Healthy time.Duration
 }
 
@@ -111,7 +113,7 @@ const minWait = 10 * time.Millisecond
 func (r *Reflector[T]) waitAfter(end ending, decision Decision, next phase) time.Duration {
 	asked := askedToWait(end.err)
 	absent := end.class == ClassNotFound
-	if end.advanced || r.absent && !absent {
+	if r.absent && !absent {
 		// What does not exist yet is not a failing server.
 		r.fruitless = 0
 	}
@@ -168,34 +170,42 @@ func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) {
 
 const (
 	// burst is how many requests a reflector that has been quiet may send without a
-	// wait between them. Within the time in which one more is earned, that makes ten.
+	// wait between them, as far as they are paid from the allowance.
 	burst = 9
-	// saving is the longest wait before a watch is resumed that has delivered something,
-	// while less than half of the allowance is left.
+	// most is how many requests may be sent in any time of the length window, the ones
+	// that are not paid included.
+	most   = 10
+	window = 10 * time.Second
+	// saving is the longest wait before a watch is resumed that has delivered something
+	// and ended at once, while less than half of the allowance is left.
 	saving = time.Second
+	// brief is how long a watch must have run to cost nothing of the allowance: one that
+	// ends sooner may be the work of a broken server or proxy.
+	brief = time.Second
 )
 
-// allowance is a token bucket of requests: it bounds what a server is asked,
-// whatever it does. Without it a server that sends one event and hangs up could
-// be asked as often as it answers.
+// allowance bounds what a server is asked, whatever it does. Without it a server that sends
+// one event and hangs up could be asked as often as it answers.
 //
-// It is kept as the time at which the bucket is full again (the generic cell
-// rate algorithm), which needs no timer. At first it is full.
+// It is a token bucket for the long run, and a window for the short one. The bucket is
+// kept as the time at which it is full again (the generic cell rate algorithm), which
+// needs no timer. At first it is full.
 type allowance struct {
 	every time.Duration // in which one request is earned
 
 	mu   sync.Mutex
 	full time.Time
+	sent [most]time.Time // a ring of the last requests; next is the oldest
+	next int
 }
 
 // newAllowance earns at the pace of failures that go on: two requests, a list and a
-// watch, per shortest wait of the longest backoff. A watch that runs for a healthy period
-// pays for the next one.
+// watch, per shortest wait of the longest backoff.
 func newAllowance(b Backoff) *allowance {
 	return &allowance{every: max(min(b.Healthy, time.Duration(float64(b.Max)/(1+b.Jitter))/2), minWait)}
 }
 
-// wait returns how long to wait until at least n requests are left.
+// wait returns how long to wait until a request may be sent and at least n are left.
 func (a *allowance) wait(now time.Time, n int) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -204,10 +214,15 @@ func (a *allowance) wait(now time.Time, n int) time.Duration {
 
 // waitLocked is wait; the mutex must be held.
 func (a *allowance) waitLocked(now time.Time, n int) time.Duration {
-	if !a.full.After(now) {
-		return 0
+	unpaid := a.full.Sub(now) - time.Duration(burst-n)*a.every
+	crowded := a.sent[a.next].Sub(now) + window
+	if a.full.IsZero() || !a.full.After(now) {
+		unpaid = 0
 	}
-	return max(a.full.Sub(now)-time.Duration(burst-n)*a.every, 0)
+	if a.sent[a.next].IsZero() {
+		crowded = 0
+	}
+	return max(unpaid, crowded, 0)
 }
 
 // spend takes a request if at least n are left, and returns how long to wait if
@@ -221,28 +236,57 @@ func (a *allowance) spend(now time.Time, n int) (wait time.Duration) {
 	return wait
 }
 
-// charge takes a request that was sent without asking first. The next one waits
-// until it is earned.
-func (a *allowance) charge() {
+// charge takes a request that is being sent without having asked first, and reports
+// whether one was left.
+func (a *allowance) charge(now time.Time) (left bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.takeLocked(time.Now())
+	left = a.waitLocked(now, 1) == 0
+	a.takeLocked(now)
+	return left
 }
 
-// takeLocked takes a request; the mutex must be held.
+// takeLocked takes a request; the mutex must be held. There is no debt beyond an empty
+// bucket: whatever was sent, the next request is earned in the usual time.
 func (a *allowance) takeLocked(now time.Time) {
 	if a.full.Before(now) {
 		a.full = now
 	}
-	a.full = a.full.Add(a.every)
+	a.full = a.full.Add(min(a.every, now.Add(burst*a.every).Sub(a.full)))
+	a.sent[a.next] = now
+	a.next = (a.next + 1) % most
 }
 
-// resumeWait returns how long to wait before a watch is resumed that has
-// delivered something: not at all while half of the allowance is left. From then
-// on a short wait makes the rest last longer.
+// refund gives a request back: that of a watch that was not brief.
+func (a *allowance) refund() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.full = a.full.Add(-a.every)
+}
+
+// resumeWait returns how long to wait before a brief watch is resumed that has delivered
+// something: not at all while half of the allowance is left. From then on a short wait
+// makes the rest last longer.
 func (a *allowance) resumeWait(now time.Time) time.Duration {
 	if a.wait(now, burst/2+1) > 0 {
 		return saving/2 + time.Duration(rand.Int64N(int64(saving/2)))
 	}
 	return 0
+}
+
+// counted returns the context for one call of the source, whose HTTP requests it counts.
+// The first was asked for. More are sent if the source asks for something first, or if
+// net/http repeats a GET because the server has closed the connection; that has no bound,
+// so the call is cancelled when the allowance is used up.
+func (r *Reflector[T]) counted(ctx context.Context, cancel context.CancelCauseFunc) context.Context {
+	var first atomic.Bool
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// Called for each request that gets a connection, also one that was kept, on any
+		// goroutine.
+		GotConn: func(httptrace.GotConnInfo) {
+			if first.Swap(true) && !r.allowance.charge(time.Now()) {
+				cancel(errRepeated)
+			}
+		},
+	})
 }

@@ -157,7 +157,7 @@ func (r *Reflector[T]) checkVersion(live *liveStream[T]) (finish func()) {
 	}
 	ctx, cancel := context.WithCancel(live.ctx)
 	// One object is answer enough, and none needs to be decoded, nor transformed.
-	req := Request{ListOptions: r.pos.probe(), Sent: r.allowance.charge, Known: func(types.NamespacedName, []byte, []byte) any { return true }}
+	req := Request{ListOptions: r.pos.probe(), Known: func(types.NamespacedName, []byte, []byte) any { return true }}
 	done := make(chan time.Time, 1) // when the server knew the version, or zero
 	go func() {
 		defer close(done)
@@ -199,17 +199,15 @@ func (r *Reflector[T]) checkVersion(live *liveStream[T]) (finish func()) {
 // ask makes a LIST request and returns its error. Some sources know no limit, so the first
 // object ends the list.
 func (r *Reflector[T]) ask(ctx context.Context, req Request) error {
-	if r.opts.Timeouts.Answer > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.opts.Timeouts.Answer)
-		defer cancel()
-	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer newDeadline(cancel, r.opts.Timeouts.Answer, errNoAnswer).stop()
 	answered := false
-	_, err := r.lw.List(ctx, req, func(WatchEvent[T]) error { answered = true; return io.EOF })
+	_, err := r.lw.List(r.counted(ctx, cancel), req, func(WatchEvent[T]) error { answered = true; return io.EOF })
 	if answered {
 		return nil
 	}
-	return err
+	return because(ctx, err)
 }
 
 // doubted is whether the end of a watch leaves its version in doubt: any but an

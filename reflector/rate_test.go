@@ -92,10 +92,10 @@ func TestRapidFailuresAreSlowedDown(t *testing.T) {
 // Promise reflector/3
 func TestBackoffForgetsOnlyAfterAHealthyPeriod(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		// Good lists in between do not make it healthy, nor do watches of 9s.
+		// Good lists in between do not make it healthy, nor do watches of 0.9s.
 		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, r *httpRequest, _ int) {
 			scripted.Begin(w)
-			scripted.Linger(r, 9*time.Second)
+			scripted.Linger(r, 900*time.Millisecond)
 		}}
 		r := run(t, sourceOf(t, s), newRecorder(), listMode)
 		after(10 * time.Minute)

@@ -120,7 +120,7 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 		})
 	}
 	if end.advanced {
-		r.rewatches = 0
+		r.rewatches, r.fruitless = 0, 0
 	}
 	// Doubt stays until a check or an event has cleared it, however many watches
 	// end meanwhile.
@@ -154,16 +154,21 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 // noteFailure counts a failure in Health, and returns what a policy decides about.
 func (r *Reflector[T]) noteFailure(end ending) Failure {
 	f := Failure{Op: end.op, Class: end.class, Err: end.err}
+	r.noteError(end)
 	r.status.update(func(h *Health) {
-		now := time.Now()
-		h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, now
+		r.status.since = time.Time{}
 		// Degraded since the first of them: later ones are the same trouble.
 		if h.ConsecutiveFailures++; h.ConsecutiveFailures == 1 {
-			h.DegradedSince = now
+			h.DegradedSince = h.LastErrorTime
 		}
 		f.Consecutive, f.Synced = h.ConsecutiveFailures, h.Synced
 	})
 	return f
+}
+
+// noteError reports what is not, or not only, a failure in Health.
+func (r *Reflector[T]) noteError(end ending) {
+	r.status.update(func(h *Health) { h.LastError, h.LastErrorClass, h.LastErrorTime = end.err, end.class, time.Now() })
 }
 
 // runMonitor runs the monitor, if there is one, in a goroutine that stop ends.

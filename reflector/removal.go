@@ -21,11 +21,11 @@ func (r *Reflector[T]) confirmRemoval(ctx context.Context) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if d := r.opts.Timeouts.Answer; d > 0 {
-		defer time.AfterFunc(d, func() { cancel(errNoAnswer) }).Stop()
+	defer newDeadline(cancel, r.opts.Timeouts.Answer, errNoAnswer).stop()
+	if r.allowance.spend(time.Now(), 1) > 0 {
+		return // the next 404 leads here again
 	}
-	r.allowance.charge()
-	if served, err := source.Served(ctx); served || err != nil {
+	if served, err := source.Served(r.counted(ctx, cancel)); served || err != nil {
 		return // it is not certain
 	}
 	if err := r.sink.Replace(ctx, nil, ""); err != nil {

@@ -156,7 +156,7 @@ func (r *resource[T]) Watch(ctx context.Context, req Request) (Stream[T], error)
 
 // onWire is the request in the form of the wire.
 func (r Request) onWire() wire.Request {
-	return wire.Request{ListOptions: r.ListOptions, Known: r.Known, Arrived: r.Arrived, Sent: r.Sent}
+	return wire.Request{ListOptions: r.ListOptions, Known: r.Known, Arrived: r.Arrived}
 }
 
 // failed says which request has failed.

@@ -60,8 +60,6 @@ type Request struct {
 	// Arrived is called when bytes of the answer arrive, so that one big object on a slow
 	// connection is not taken for a server that stalls.
 	Arrived func()
-	// Sent is called for each HTTP request beyond the first, such as a retry by net/http.
-	Sent func()
 }
 
 // Stream is a running watch, read by one goroutine.

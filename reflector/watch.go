@@ -50,7 +50,6 @@ func (r *Reflector[T]) connect(ctx context.Context, req Request, timeout time.Du
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	silent := newDeadline(s.cancel, timeout, late)
 	defer silent.stop()
-	req.Sent = r.allowance.charge
 	req.Arrived = func() {
 		// While the watch is followed, the bytes of a big event are no silence.
 		if d := s.idle.Load(); d != nil {
@@ -59,7 +58,7 @@ func (r *Reflector[T]) connect(ctx context.Context, req Request, timeout time.Du
 	}
 	r.setState(StateConnecting)
 	var err error
-	if s.Stream, err = r.lw.Watch(s.ctx, req); err == nil && s.Stream == nil {
+	if s.Stream, err = r.lw.Watch(r.counted(s.ctx, s.cancel), req); err == nil && s.Stream == nil {
 		err = errors.New("the source returned neither a stream nor an error")
 	}
 	if err != nil {

@@ -23,10 +23,6 @@ type Request struct {
 	// Arrived, if not nil, is called when bytes of the answer have arrived, from any
 	// goroutine, so that a big object on a slow connection is not taken for a stall.
 	Arrived func()
-	// Sent, if not nil, is called for each HTTP request beyond the first one, from any
-	// goroutine: net/http follows a redirect, and repeats a GET when the connection that it
-	// had kept turns out to be closed.
-	Sent func()
 }
 
 // Event is one event of a watch, or one object of a list, as an ADDED event.

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"path"
 	"reflect"
 	"strings"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -254,7 +252,7 @@ func (r *Resource[T]) get(ctx context.Context, req Request, accept string) (*htt
 	// A copy for each request: r.url is shared by all of them.
 	u := *r.url
 	u.RawQuery = query.Encode()
-	get, err := http.NewRequestWithContext(countingSent(ctx, req.Sent), http.MethodGet, u.String(), nil)
+	get, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +279,7 @@ func (r *Resource[T]) get(ctx context.Context, req Request, accept string) (*htt
 }
 
 // discovered asks discovery for the kind of the resource; it is "" if there is no answer.
-func (r *Resource[T]) discovered(ctx context.Context, req Request) string {
+func (r *Resource[T]) discovered(ctx context.Context) string {
 	if r.codec.kind != "" { // which is not that of the list
 		return ""
 	}
@@ -291,9 +289,6 @@ func (r *Resource[T]) discovered(ctx context.Context, req Request) string {
 	get, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return ""
-	}
-	if req.Sent != nil {
-		req.Sent()
 	}
 	get.Header.Set("Accept", mimeJSON)
 	resp, err := r.client.Do(get)
@@ -341,24 +336,6 @@ func (r *Resource[T]) warn(ctx context.Context, resp *http.Response) {
 	for _, w := range warnings {
 		r.warned.HandleWarningHeaderWithContext(ctx, w.Code, Cut(w.Agent), Cut(w.Text))
 	}
-}
-
-// countingSent returns the context of one call of an HTTP client, which calls sent for each
-// request beyond the first one.
-func countingSent(ctx context.Context, sent func()) context.Context {
-	if sent == nil {
-		return ctx
-	}
-	var first atomic.Bool // of the call: it was asked for
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// Called for each request that gets a connection, also one that was kept from an
-		// earlier request, on any goroutine.
-		GotConn: func(httptrace.GotConnInfo) {
-			if first.Swap(true) {
-				sent()
-			}
-		},
-	})
 }
 
 // reportingBody calls arrived for each Read that returned bytes, also with an error.
