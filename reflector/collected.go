@@ -202,7 +202,7 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 	}
 	now := time.Now()
 	r.pos.synced(rv)
-	r.moved = now
+	r.moved, r.absence = now, absence{}
 	r.status.update(func(h *Health) { h.Synced, h.ResourceRemoved, h.LastSync, h.ResourceVersion = true, false, now, rv })
 	r.requarantine(bad)
 	// An object may be in an older state than rv says, so another list is due.

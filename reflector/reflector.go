@@ -26,8 +26,10 @@ type Reflector[T Object] struct {
 	// paced says that the user's policy said how long to wait, so the allowance does
 	// not.
 	paced bool
-	// absent says that the last failure was that the resource does not exist.
-	absent bool
+	// absent says that the last failure was that the resource does not exist, and absence
+	// for how long it has been so.
+	absent  bool
+	absence absence
 	// fruitless counts the failures in a row for the backoff: those since a
 	// watch has delivered something, or the server paced the attempts.
 	fruitless int
@@ -126,12 +128,15 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 	// end meanwhile.
 	r.pos.doubt = r.pos.doubt || r.doubted(end)
 	if end.orderly {
+		r.absence = absence{}
 		return r.phaseAfter(end), nil
 	}
 	// Before the policy is asked, so that it finds this failure in Health.
 	f := r.noteFailure(end)
 	if end.class == ClassNotFound {
 		r.confirmRemoval(ctx)
+	} else {
+		r.absence = absence{}
 	}
 	next := r.phaseAfter(end)
 	decision := Retry()

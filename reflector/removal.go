@@ -5,10 +5,32 @@ import (
 	"time"
 )
 
-// confirmRemoval is called after a 404, which is also what a wrong address and a server
-// that is starting answer. If the sink has the collection, and the source confirms that
-// the resource does not exist any more, as after the deletion of a
-// CustomResourceDefinition, the collection is empty and the sink gets it.
+// A 404 is what a server answers that does not have the resource (any more), but also one
+// that is starting, a wrong address, or one whose CustomResourceDefinition is being
+// replaced. To believe each would empty the sink for a moment.
+const (
+	// absentLooks is how many times in a row, lookEvery apart at least, both a request and
+	// the source must say that the resource does not exist: for half a minute.
+	absentLooks = 4
+	lookEvery   = 10 * time.Second
+)
+
+// absence is what is known of a resource that may not exist any more. The zero value is
+// nothing.
+type absence struct {
+	looks int
+	last  time.Time
+}
+
+// remover is implemented by a sink that distinguishes the removal of the resource from a
+// list without objects.
+type remover interface {
+	// Removed is called in place of Replace.
+	Removed(ctx context.Context) error
+}
+
+// confirmRemoval is called after a 404 if the sink has the collection. When the absence has
+// lasted, the sink gets an empty collection.
 //
 // Resource versions of a resource that is created again are not comparable with
 // what the sink had, so the next list is read without one, which a server answers from etcd.
@@ -16,7 +38,7 @@ func (r *Reflector[T]) confirmRemoval(ctx context.Context) {
 	source, ok := As[interface {
 		Served(ctx context.Context) (bool, error)
 	}](r.lw)
-	if h := r.Health(); !ok || !h.Synced || h.ResourceRemoved {
+	if h := r.Health(); !ok || !h.Synced || h.ResourceRemoved || time.Since(r.absence.last) < lookEvery {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -26,10 +48,24 @@ func (r *Reflector[T]) confirmRemoval(ctx context.Context) {
 		return // the next 404 leads here again
 	}
 	if served, err := source.Served(r.counted(ctx, cancel)); served || err != nil {
-		return // it is not certain
+		r.absence = absence{} // it is not certain
+		return
 	}
-	if err := r.sink.Replace(ctx, nil, ""); err != nil {
+	if r.absence.last = time.Now(); r.absence.looks < absentLooks {
+		r.absence.looks++
+	}
+	if r.absence.looks < absentLooks {
+		return
+	}
+	var err error
+	if s, ok := r.sink.(remover); ok {
+		err = s.Removed(ctx)
+	} else {
+		err = r.sink.Replace(ctx, nil, "")
+	}
+	if err != nil {
 		// The next 404 leads here again.
+		r.absence.last = time.Time{}
 		err = &sinkError{op: "Replace", err: err}
 		r.warn("removal", "the resource was removed, but the sink refuses the empty collection", "error", err)
 		return
