@@ -78,17 +78,14 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 	// Only then: with a single source the namespace says nothing.
 	if namespace != "" {
 		s.log = s.log.With("namespace", namespace)
+		lw = inNamespace[T]{lw, namespace}
 	}
 	if opts.Transform != nil {
 		lw = reflector.Transform(lw, opts.Transform)
 	}
 	ropts := opts.Reflector
 	if ropts.Logger == nil {
-		ropts.Logger = s.log
-		// A reflector names the namespace itself if its source knows it.
-		if n, ok := reflector.As[interface{ Namespace() string }](lw); ok && n.Namespace() == namespace {
-			ropts.Logger = opts.Logger
-		}
+		ropts.Logger = opts.Logger // the reflector names the namespace itself
 	}
 	if ropts.Name == "" {
 		ropts.Name = opts.Name
@@ -101,6 +98,16 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 // errApplyExited is why an informer stops whose changes are not applied any more.
 var errApplyExited = errors.New("a function that was called while changes were applied ended its goroutine (runtime.Goexit, as t.FailNow does); " +
 	"Metrics and index functions must return")
+
+// inNamespace is a source of one namespace, which it may not say itself: objects of another
+// one belong to another source.
+type inNamespace[T Object] struct {
+	reflector.ListerWatcher[T]
+	namespace string
+}
+
+func (s inNamespace[T]) Unwrap() any       { return s.ListerWatcher }
+func (s inNamespace[T]) Namespace() string { return s.namespace }
 
 // run reflects, and calls apply with each batch of changes, until ctx ends or the
 // reflector fails for good. It is called once. It returns when apply has returned: what is queued is

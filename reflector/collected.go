@@ -21,10 +21,11 @@ import (
 // events: those of a LIST are all ADDED, and initial events may change and delete what
 // came before.
 type collectedList[T Object] struct {
-	known Known[T] // nil: the sink has nothing, or cannot return it
-	reuse bool     // whether equal versions are equal states
-	objs  []T
-	index map[types.NamespacedName]int // of objs
+	namespace string   // of the source; see inNamespace
+	known     Known[T] // nil: the sink has nothing, or cannot return it
+	reuse     bool     // whether equal versions are equal states
+	objs      []T
+	index     map[types.NamespacedName]int // of objs
 	// bad are the unreadable objects of which no readable state has come, and nameless
 	// those of which not even the name is known.
 	bad      map[types.NamespacedName]*ObjectError
@@ -46,7 +47,7 @@ const maxStale = 1000
 func (r *Reflector[T]) newCollectedList() *collectedList[T] {
 	known := r.known()
 	return &collectedList[T]{
-		known: known, reuse: known != nil && !r.pos.rewritten && !r.opts.DecodeUnchanged,
+		namespace: r.namespace, known: known, reuse: known != nil && !r.pos.rewritten && !r.opts.DecodeUnchanged,
 		index: map[types.NamespacedName]int{}, bad: map[types.NamespacedName]*ObjectError{},
 	}
 }
@@ -79,6 +80,7 @@ func (c *collectedList[T]) old(key types.NamespacedName) (T, bool) {
 
 // take takes over an event, and reports whether it brought a new name.
 func (c *collectedList[T]) take(ev WatchEvent[T]) (fresh bool, err error) {
+	ev = inNamespace(ev, c.namespace)
 	switch {
 	case ev.Known != nil:
 		obj, ok := ev.Known.(T)
@@ -142,6 +144,11 @@ func (c *collectedList[T]) remove(key types.NamespacedName) {
 func (c *collectedList[T]) refuse(typ watch.EventType, oe *ObjectError) (fresh bool) {
 	if typ == watch.Deleted && oe.Key.Name != "" {
 		c.remove(oe.Key)
+		return false
+	}
+	if oe.Class == classOutside {
+		c.remove(oe.Key)
+		c.bad[oe.Key] = oe
 		return false
 	}
 	// The first state of an object is quarantined like one in a list. A change of one

@@ -52,6 +52,8 @@ const (
 	// The answer is not that of an API server (HTML, for one), or of another kind than T.
 	classNotAPI    ErrorClass = "not an API server"
 	classWrongKind ErrorClass = "wrong kind"
+	// An object that is outside of what the source covers.
+	classOutside ErrorClass = "outside"
 	// The bookmark that ends the initial events did not come.
 	classNoBookmark ErrorClass = "no bookmark"
 	// A watch was silent, or open, for too long.

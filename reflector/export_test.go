@@ -17,6 +17,7 @@ const (
 	ClassSink                  = classSink
 	ClassQuarantine            = classQuarantine
 	ClassOther                 = classOther
+	ClassOutside               = classOutside
 	SyncAuto                   = syncAuto
 	EncodingAuto    Encoding   = ""
 	OpList                     = opList

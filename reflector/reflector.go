@@ -11,6 +11,7 @@ import (
 // with [New]; all methods are safe for concurrent use.
 type Reflector[T Object] struct {
 	lw        ListerWatcher[T]
+	namespace string // of lw; empty: all of them
 	sink      Sink[T]
 	opts      Options
 	ran       atomic.Bool
@@ -62,7 +63,7 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 	if opts.Name == "" {
 		opts.Name = sourceName(lw)
 	}
-	r := &Reflector[T]{lw: lw, sink: sink, opts: opts, allowance: newAllowance(opts.Backoff), logs: map[string]logged{}}
+	r := &Reflector[T]{lw: lw, namespace: namespaceOf(lw), sink: sink, opts: opts, allowance: newAllowance(opts.Backoff), logs: map[string]logged{}}
 	r.status.healthy, r.status.health.State, r.status.health.Since = opts.Backoff.Healthy, StateNew, time.Now()
 	if opts.Monitor != nil {
 		r.monitor, err = opts.Monitor(Monitored{

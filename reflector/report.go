@@ -43,8 +43,8 @@ func (noMetrics) StateChanged(State, State)              {}
 // to log, as most reflectors log once in their life.
 func (r *Reflector[T]) logger() *slog.Logger {
 	log := r.opts.Logger.With("reflector", r.opts.Name)
-	if s, ok := As[interface{ Namespace() string }](r.lw); ok && s.Namespace() != "" {
-		log = log.With("namespace", s.Namespace())
+	if r.namespace != "" {
+		log = log.With("namespace", r.namespace)
 	}
 	return log
 }

@@ -106,7 +106,7 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 	if err != nil {
 		return nil, err
 	}
-	return &resource[T]{r, opts.Selector()}, nil
+	return &resource[T]{r, opts}, nil
 }
 
 // resource is the source over HTTP. It gives the errors of the wire the form in
@@ -114,11 +114,11 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 // are those of the wire's Resource.
 type resource[T Object] struct {
 	*wire.Resource[T]
-	selector string
+	opts ResourceOptions
 }
 
 // Selector is [ResourceOptions.Selector], for the health of an informer.
-func (r *resource[T]) Selector() string { return r.selector }
+func (r *resource[T]) Selector() string { return r.opts.Selector() }
 
 // SupportsWatchList says that the server may know sendInitialEvents.
 func (r *resource[T]) SupportsWatchList() bool { return true }
@@ -129,14 +129,15 @@ func (r *resource[T]) Metadata() (ListerWatcher[*metav1.PartialObjectMetadata], 
 	if err != nil {
 		return nil, err
 	}
-	return &resource[*metav1.PartialObjectMetadata]{metadata, r.selector}, nil
+	return &resource[*metav1.PartialObjectMetadata]{metadata, r.opts}, nil
 }
 
 // List implements [ListerWatcher].
 func (r *resource[T]) List(ctx context.Context, req Request, each func(WatchEvent[T]) error) (metav1.ListMeta, error) {
 	var refused error // by each; it is returned as it is
+	check := selected[T](req.ListOptions, r.opts)
 	meta, err := r.Resource.List(ctx, req.onWire(), func(ev wire.Event[T]) error {
-		refused = each(fromWire(ev))
+		refused = each(check(fromWire(ev)))
 		return refused
 	})
 	if err == nil || refused != nil {
@@ -151,7 +152,7 @@ func (r *resource[T]) Watch(ctx context.Context, req Request) (Stream[T], error)
 	if err != nil {
 		return nil, r.failed("watch", err)
 	}
-	return &resourceStream[T]{s, r}, nil
+	return &resourceStream[T]{s, r, selected[T](req.ListOptions, r.opts)}, nil
 }
 
 // onWire is the request in the form of the wire.
@@ -167,7 +168,8 @@ func (r *resource[T]) failed(verb string, err error) error {
 // resourceStream is a watch of a resource.
 type resourceStream[T Object] struct {
 	*wire.Stream[T]
-	r *resource[T]
+	r     *resource[T]
+	check func(WatchEvent[T]) WatchEvent[T]
 }
 
 // Next implements [Stream].
@@ -175,7 +177,7 @@ func (s *resourceStream[T]) Next() (WatchEvent[T], error) {
 	ev, err := s.Stream.Next()
 	switch {
 	case err == nil:
-		return fromWire(ev), nil
+		return s.check(fromWire(ev)), nil
 	case err == io.EOF: //nolint:errorlint // the bare value means an orderly end
 		return WatchEvent[T]{}, err
 	}

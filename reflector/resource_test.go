@@ -63,7 +63,7 @@ func listed[T reflector.Object](t *testing.T, body string, gvr schema.GroupVersi
 	return out, s.Requests()[0]
 }
 
-const widgetList = `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"3"},"spec":{"size":7,"ratio":0.5}}],"kind":"WidgetList","metadata":{"resourceVersion":"10"}}`
+const widgetList = `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","labels":{"a":"b"},"resourceVersion":"3"},"spec":{"size":7,"ratio":0.5}}],"kind":"WidgetList","metadata":{"resourceVersion":"10"}}`
 
 func TestUnstructuredObjects(t *testing.T) {
 	t.Parallel()

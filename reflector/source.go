@@ -27,7 +27,7 @@ type Object = object.Object
 // What else a source can do it says by optional methods, which [As] finds:
 //
 //	String() string                      its name, for logs
-//	Namespace() string                   the namespace that it reads, "" for all
+//	Namespace() string                   the only namespace that it reads, "" for all
 //	SupportsWatchList() bool             whether the server may know sendInitialEvents
 //	Served(context.Context) (bool, error)  whether the server has the resource
 //
@@ -166,6 +166,14 @@ func validate(source any) error {
 		}
 	}
 	return nil
+}
+
+// namespaceOf is the only namespace that a source reads, or "".
+func namespaceOf(lw any) string {
+	if s, ok := As[interface{ Namespace() string }](lw); ok {
+		return s.Namespace()
+	}
+	return ""
 }
 
 // sourceName is the name of a source that has one, or else its type of objects.

@@ -158,7 +158,7 @@ func (r *Reflector[T]) deliverAll(ctx context.Context, live *liveStream[T], idle
 // deliver gives one event to the sink. A change that the sink does not accept ends the
 // watch, and the next watch starts before it.
 func (r *Reflector[T]) deliver(ctx context.Context, ev WatchEvent[T]) error {
-	if ev.Err != nil {
+	if ev = inNamespace(ev, r.namespace); ev.Err != nil {
 		return r.deliverUnreadable(ctx, ev)
 	}
 	var op string
@@ -187,12 +187,17 @@ func (r *Reflector[T]) deliver(ctx context.Context, ev WatchEvent[T]) error {
 	return nil
 }
 
-// deliverUnreadable handles an event whose object cannot be decoded: a deletion
-// needs no more than the key, if the sink still has the object; any other event
-// is lost until the next list, which is scheduled.
+// deliverUnreadable handles an event whose object cannot be decoded, or is outside of what
+// the source covers: a deletion needs no more than the key, if the sink still has the
+// object; any other event is lost until the next list, which is scheduled.
 func (r *Reflector[T]) deliverUnreadable(ctx context.Context, ev WatchEvent[T]) error {
 	oe := asObjectError(ev.Err)
-	if known, ok := r.sink.(Known[T]); ok && ev.Type == watch.Deleted && oe.Key.Name != "" {
+	if oe.Class == classOutside && r.namespace != "" && oe.Key.Namespace != r.namespace {
+		r.report(oe)
+		return nil
+	}
+	gone := ev.Type == watch.Deleted || oe.Class == classOutside
+	if known, ok := r.sink.(Known[T]); ok && gone && oe.Key.Name != "" {
 		if old, ok := known.Known(oe.Key); ok && !object.IsNil(old) {
 			if err := r.sink.Delete(ctx, old); err != nil {
 				return &sinkError{op: "Delete", err: err}
@@ -206,7 +211,9 @@ func (r *Reflector[T]) deliverUnreadable(ctx context.Context, ev WatchEvent[T]) 
 	}
 	r.unreadable(false, oe)
 	r.report(oe)
-	r.lose()
+	if oe.Class != classOutside { // of which a list says nothing
+		r.lose()
+	}
 	return nil
 }
 
