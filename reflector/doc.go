@@ -36,15 +36,16 @@
 //
 //  1. The sink sees, per object, an ordered subsequence of its true states; a
 //     Replace states the whole collection. When all is quiet, the last state that
-//     it has seen is the server's.
+//     it has seen is the server's. Objects outside of the source's namespace and
+//     selectors do not reach it.
 //  2. Nothing fails silently. Every failure is in [Health], with its class and since
 //     when, and in the log: at once for a new reason, and then once a minute. The
 //     error says what to do.
 //  3. Nothing spins. Whatever the server does, it gets at most 10 requests in any
-//     10 seconds, and in the long run one per 10 seconds, except for what
-//     [Options].Policy asks for and for further pages of a list that are at least
-//     half full. Within this allowance a watch that has delivered something resumes
-//     at once.
+//     10 seconds. For failures, and for watches that end within a second, it gets one
+//     per 10 seconds in the long run. [Options].Policy, and further pages of a list that
+//     are at least half full, are not counted. Within these bounds a watch that has run
+//     for a second or has delivered something resumes at once.
 //  4. Nothing hangs. A server that does not answer, stalls, never sends the bookmark
 //     that ends the initial events, or is behind a half-open connection is noticed
 //     by a deadline. One big object on a slow link is not a stall.
@@ -60,8 +61,8 @@
 //     pointer, and is not decoded again.
 //  9. A transform runs once per object that is decoded, and cannot change its
 //     namespace, name, UID or resourceVersion.
-//  10. When the resource no longer exists, and its source confirms that, the sink
-//     is emptied; [Health].ResourceRemoved says so.
+//  10. When the resource no longer exists, and its source has confirmed that for half a
+//     minute, the sink is emptied; [Health].ResourceRemoved says so.
 //
 // # Where to read on
 //

@@ -31,9 +31,12 @@ type Object = object.Object
 //	SupportsWatchList() bool             whether the server may know sendInitialEvents
 //	Served(context.Context) (bool, error)  whether the server has the resource
 //
-// Served is called after a 404. If the resource certainly does not exist (false, nil),
-// the sink gets an empty collection, and [Health].ResourceRemoved is set. Without it a
-// 404 leaves the sink as it is: a server that is starting answers 404, too.
+// Served is called after a 404. If it has returned (false, nil) for half a minute, the
+// resource does not exist: the sink gets an empty collection, and
+// [Health].ResourceRemoved is set. Without it a 404 leaves the sink as it is: a server
+// that is starting answers 404, too.
+//
+// An object of another namespace than Namespace is quarantined.
 type ListerWatcher[T Object] interface {
 	// List makes one LIST request and calls each for the objects one by one, in the order
 	// of the answer, as they are decoded: as events of type ADDED. An object that cannot
