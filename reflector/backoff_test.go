@@ -42,3 +42,20 @@ func TestBackoffOfALongFirstWaitIsItsCap(t *testing.T) {
 	require.Equal(t, time.Hour, b.Max)
 	require.LessOrEqual(t, b.delay(1), time.Hour)
 }
+
+// Requests that were sent without having asked first leave no debt.
+//
+// Promise reflector/3
+func TestTheAllowanceHasNoDebt(t *testing.T) {
+	t.Parallel()
+	b, err := Backoff{}.withDefaults()
+	require.NoError(t, err)
+	a, now := newAllowance(b), time.Now()
+	for i := range 1000 {
+		require.Equal(t, i < 9, a.charge(now), "%d", i)
+	}
+	require.LessOrEqual(t, a.wait(now, 1), 10*time.Second)
+	now = now.Add(10 * time.Second)
+	require.Zero(t, a.spend(now, 1))
+	require.Positive(t, a.spend(now, 1), "one is earned in this time")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http/httptrace"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -39,7 +40,9 @@ func (s *stormy) send(ctx context.Context, what string) error {
 		if what != s.what || !time.Now().Before(s.until) {
 			return nil
 		}
+		s.mu.Lock()
 		s.tried = true
+		s.mu.Unlock()
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
@@ -96,10 +99,13 @@ func TestRequestsWithinOneCallAreBoundedAndLeaveNoDebt(t *testing.T) {
 				s := &stormy{what: what, until: time.Now().Add(30 * time.Second)}
 				r := run(t, s, newRecorder(), listMode)
 				after(30 * time.Second)
-				require.True(t, s.tried)
-				for i, at := range s.sent {
+				s.mu.Lock()
+				tried, sent := s.tried, slices.Clone(s.sent)
+				s.mu.Unlock()
+				require.True(t, tried)
+				for i, at := range sent {
 					n := 0
-					for _, other := range s.sent[i:] {
+					for _, other := range sent[i:] {
 						if other.Sub(at) < 10*time.Second {
 							n++
 						}
