@@ -183,6 +183,10 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 	// What the batch has so far comes before the list. It is committed, so that the
 	// difference of the snapshots is the effect of the list alone.
 	from := a.commit()
+	origin := Relist
+	if rv == removedList {
+		rv, origin = "", ResourceRemoved
+	}
 	s.rv = rv // a list may go back: that of a server whose versions began again
 	var done indexer.ReplaceResult
 	var err error
@@ -204,7 +208,7 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 
 	// setListed comes before addDiff, which must see whether this completes the sync.
 	before := a.progress.covered()
-	to, origin := a.commit(), Relist
+	to := a.commit()
 	if a.progress.setListed(s) {
 		origin = InitialList
 	}

@@ -242,6 +242,14 @@ func parseStatus(body []byte) (metav1.Status, bool) {
 	return status, err == nil && status.Kind == "Status" && status.Status != metav1.StatusSuccess
 }
 
+// statusError is the error that a Status stands for in an answer that began well.
+func statusError(status metav1.Status) error {
+	if status.Code == 0 && status.Reason == "" && status.Message == "" {
+		status.Message = "the server ended the answer with an empty error"
+	}
+	return &apierrors.StatusError{ErrStatus: cutStatus(status)}
+}
+
 // looksLikeHTML recognises the page of a proxy, which often has no proper Content-Type.
 func looksLikeHTML(mediaType string, body []byte) bool {
 	return mediaType == "text/html" || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))

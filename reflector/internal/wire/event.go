@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -102,10 +101,7 @@ func (d *decoder[T]) event(it item, position int) (Event[T], error) {
 		if err := d.unmarshal(&status, it); err != nil {
 			return ev, fmt.Errorf("an ERROR event without a Status: %w", quoteless(err))
 		}
-		if status.Code == 0 && status.Reason == "" && status.Message == "" {
-			status.Message = "the server ended the watch with an empty error"
-		}
-		return ev, &apierrors.StatusError{ErrStatus: cutStatus(status)}
+		return ev, statusError(status)
 	default:
 		// Passed on without its object; the reflector counts it.
 		return ev, nil

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -426,6 +427,12 @@ func (a *listAnswer[T]) field(r *jsonReader, name string) error {
 	case !jsontext.Value(raw).IsValid(textOptions):
 		err = errInvalid
 	}
+	if err == nil {
+		if a.status == nil {
+			a.status = map[string]json.RawMessage{}
+		}
+		a.status[name] = bytes.Clone(raw)
+	}
 	if err != nil {
 		return fmt.Errorf("%s of the list: %w", Cut(name), err)
 	}
@@ -442,6 +449,9 @@ func (a *listAnswer[T]) field(r *jsonReader, name string) error {
 type jsonFrames struct {
 	*jsonReader
 	open bool // the frame is not read to its end
+	// other are the fields of a frame that has neither type nor object yet: those of a Status
+	// that stands in place of an event.
+	other map[string]json.RawMessage
 }
 
 // newJSONFrames reads frames from body, whose parts have at most limit bytes each.
@@ -464,10 +474,13 @@ func (f *jsonFrames) next() (it item, err error) {
 	if _, err := f.delim('{', '{'); err != nil {
 		return it, err
 	}
+	f.other = nil
 	err = f.rest(&it)
 	switch {
+	case err == nil && it.typ == "" && len(f.other) > 0:
+		err = bareStatus(f.other)
 	case err == nil && it.typ == "":
-		err = errors.New("a watch event without a type")
+		err = errNoType
 	case err == nil && it.raw == nil && (it.hasObject() || it.typ == watch.Bookmark || it.typ == watch.Error):
 		err = errors.New("a watch event without an object")
 	}
@@ -502,7 +515,27 @@ func (f *jsonFrames) rest(it *item) error {
 			if beside += len(name) + len(v); beside > maxEnvelope || bad != nil {
 				return false, fmt.Errorf("a watch event with more than %d bytes beside its object", maxEnvelope) // fields without end
 			}
+			if it.typ == "" && it.raw == nil {
+				if f.other == nil {
+					f.other = map[string]json.RawMessage{}
+				}
+				f.other[string(name)] = bytes.Clone(v)
+			}
 		}
 		return true, nil
 	})
+}
+
+// errNoType is a frame that is no event.
+var errNoType = errors.New("a watch event without a type")
+
+// bareStatus is the error for a frame that may be a Status. A server that fails after it has
+// begun its answer may have nothing else to say it by.
+func bareStatus(fields map[string]json.RawMessage) error {
+	if raw, err := json.Marshal(fields); err == nil {
+		if status, ok := parseStatus(raw); ok {
+			return statusError(status)
+		}
+	}
+	return errNoType
 }

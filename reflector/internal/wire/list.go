@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -97,6 +98,8 @@ type listAnswer[T Object] struct {
 	seen  map[string]bool // fields
 	n     int             // objects
 	other uint64          // bytes that are not part of an object
+	// status are the fields of a Status, which may come in place of a list.
+	status map[string]json.RawMessage
 
 	// early is the kind of the objects, if the list has stated it before them, and behind is
 	// whether it may state it behind them. They are set before the first object is in the
@@ -271,6 +274,9 @@ func (a *listAnswer[T]) checkType() error {
 	case a.typ.kind == "Table":
 		return errors.New("the answer is a Table for human readers, not a list: a proxy has changed the Accept header")
 	case a.typ.kind == "Status":
+		if err := bareStatus(a.status); err != errNoType { //nolint:errorlint // returned as it is
+			return err
+		}
 		return errors.New("the answer is a Status, not a list")
 	case a.metadataOnly && a.typ.kind == metadataKind+"List", a.typ.kind == "List":
 		return nil

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -342,6 +344,13 @@ func (a *listAnswer[T]) itemsProto(w *protoReader, size uint64) error {
 		// than a single object.
 		return errors.New("the answer is protobuf, but not a list: its kind does not come first")
 	}
+	if a.typ.kind == "Status" {
+		b, err := w.text(size)
+		if err == nil {
+			err = protoStatus(b)
+		}
+		return err
+	}
 	if err := a.begin(); err != nil {
 		return err
 	}
@@ -392,6 +401,14 @@ func (f *protoFrames) next() (it item, err error) {
 		return it, err
 	}
 	f.left = uint64(binary.BigEndian.Uint32(f.head[:]))
+	switch magic, _ := f.r.Peek(int(min(f.left, uint64(len(protoMagic))))); {
+	case bytes.Equal(f.head[:], protoMagic):
+		f.left = unsized
+		return it, f.bareStatus()
+	case bytes.Equal(magic, protoMagic):
+		_ = f.skip(uint64(len(magic)))
+		return it, f.bareStatus()
+	}
 	err = f.message(f.left, func(num int, size uint64) error {
 		switch num {
 		case 1:
@@ -415,7 +432,7 @@ func (f *protoFrames) next() (it item, err error) {
 	switch {
 	case err != nil:
 	case it.typ == "":
-		err = errors.New("a watch event without a type")
+		err = errNoType
 	case it.hasObject():
 		f.known = it.kind
 		fallthrough
@@ -427,4 +444,37 @@ func (f *protoFrames) next() (it item, err error) {
 		}
 	}
 	return it, err
+}
+
+// bareStatus reads an envelope behind its prefix, and returns the Status in it as an error: it
+// stands in place of an event, with a size in front of it or without.
+func (f *protoFrames) bareStatus() error {
+	var it item
+	err := f.message(f.left, func(num int, size uint64) error {
+		switch num {
+		case 1:
+			return f.typeMeta(&it.kind, typeMeta{}, size)
+		case 2:
+			if it.kind.kind != "Status" {
+				return errNoType
+			}
+			b, err := f.text(size)
+			if err != nil {
+				return err
+			}
+			// Nothing behind it is waited for: a body without a size may not end.
+			return protoStatus(b)
+		}
+		return f.other(size)
+	})
+	return cmp.Or(err, errNoType)
+}
+
+// protoStatus is the error that a Status stands for.
+func protoStatus(b []byte) error {
+	var status metav1.Status
+	if err := unmarshalProto(&status, b); err != nil {
+		return fmt.Errorf("a Status in place of the answer: %w", quoteless(err))
+	}
+	return statusError(status)
 }
