@@ -82,7 +82,7 @@ func (r *Reflector[T]) endOfWatch(live *liveStream[T], start time.Time, err erro
 		r.allowance.refund()
 		if end.class == classNetwork {
 			r.noteError(end)
-			r.warn("cut", "the connection of a watch broke; it is resumed", "err", err)
+			r.warn("cut", "the connection of a watch broke; it is resumed", "error", err)
 		}
 	case end.class == classClosed:
 		end.err = errShortWatch
