@@ -114,6 +114,9 @@ func keepAddresses(old *unstructured.Unstructured, spec map[string]any) {
 	if spec["type"] == "ExternalName" {
 		return
 	}
+	if ip := spec["clusterIP"]; ip != nil && ip != "" && before["clusterIP"] != nil && ip != before["clusterIP"] && reflect.DeepEqual(spec["clusterIPs"], before["clusterIPs"]) {
+		spec["clusterIPs"] = []any{ip} // the list follows the older field
+	}
 	if ip := spec["clusterIP"]; (ip == nil || ip == "") && before["clusterIP"] != nil {
 		spec["clusterIP"], spec["clusterIPs"] = before["clusterIP"], before["clusterIPs"]
 	}

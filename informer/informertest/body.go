@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -214,7 +215,11 @@ func checkMetadata(obj *unstructured.Unstructured, want schema.GroupVersionKind)
 	}
 	var meta metav1.PartialObjectMetadata
 	if err := converter.FromUnstructured(map[string]any{"metadata": metadataOf(obj)}, &meta); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: metadata: %v", want.Kind, want.Version, want.Kind, err))
+		text, failure := json.Marshal(metadataOf(obj))
+		if failure == nil { // the words of package json, if it finds the same wrong
+			failure = json.Unmarshal(text, &metav1.ObjectMeta{})
+		}
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", want.Kind, want.Version, want.Kind, cmp.Or(failure, err)))
 	}
 	return nil
 }
@@ -239,7 +244,10 @@ func (p parameters) decodeDeleteOptions(r *http.Request, body []byte, media stri
 		return del, errUnsupportedMedia(mediaJSON)
 	}
 	if err := utiljson.Unmarshal(body, &del); err != nil {
-		return del, apierrors.NewBadRequest("the body is not a DeleteOptions: " + err.Error())
+		return del, apierrors.NewBadRequest("couldn't get version/kind; json parse error: " + err.Error())
+	}
+	if del.Kind != "" && del.Kind != "DeleteOptions" {
+		return del, apierrors.NewBadRequest(runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", del.GroupVersionKind()).Error())
 	}
 	return del, nil
 }

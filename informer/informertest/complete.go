@@ -53,11 +53,14 @@ func (s *store) completeLocked(c *collection, old, obj *unstructured.Unstructure
 // generateSelector gives the pods of a job labels that no other job's have, and
 // selects them by these, unless the job brings a selector of its own.
 func generateSelector(job *unstructured.Unstructured) {
-	if manual, _, _ := unstructured.NestedBool(job.Object, "spec", "manualSelector"); manual {
-		return
-	}
 	uid, name := string(job.GetUID()), job.GetName()
 	labels, _, _ := unstructured.NestedStringMap(job.Object, "spec", "template", "metadata", "labels")
+	if manual, _, _ := unstructured.NestedBool(job.Object, "spec", "manualSelector"); manual {
+		if len(job.GetLabels()) == 0 && len(labels) > 0 {
+			job.SetLabels(labels)
+		}
+		return
+	}
 	labels = maps.Clone(labels)
 	if labels == nil {
 		labels = map[string]string{}

@@ -3,6 +3,8 @@ package informertest
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,8 +96,29 @@ func parseDefinition(obj *unstructured.Unstructured) (Resource, field.ErrorList)
 	require(res.Group, spec.Child("group"))
 	require(res.Kind, spec.Child("names", "kind"))
 	require(res.Plural, spec.Child("names", "plural"))
-	if len(def.Spec.Versions) == 0 {
-		errs = append(errs, field.Required(spec.Child("versions"), "must have exactly one version marked as storage version"))
+	stored := 0
+	for i, v := range def.Spec.Versions {
+		if v.Storage {
+			stored++
+		}
+		if v.Schema.OpenAPI == nil {
+			errs = append(errs, field.Required(spec.Child("versions").Index(i).Child("schema", "openAPIV3Schema"), ""))
+		} else {
+			errs = append(errs, untyped(v.Schema.OpenAPI, spec.Child("validation", "openAPIV3Schema"), "at the root")...)
+		}
+	}
+	if stored != 1 {
+		errs = append(errs, field.Invalid(spec.Child("versions"), at(obj.Object, "spec", "versions"), "must have exactly one version marked as storage version"))
+		if at(obj.Object, "status", "storedVersions") == nil {
+			errs = append(errs, field.Invalid(field.NewPath("status", "storedVersions"), nil, "must have at least one stored version"))
+		}
+	}
+	kept, _, _ := unstructured.NestedStringSlice(obj.Object, "status", "storedVersions")
+	for i, version := range kept {
+		if _, ok := res.schemas[version]; !ok {
+			detail := fmt.Sprintf("missing from spec.versions; %[1]s was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in %[1]s and removes %[1]s from status.storedVersions", version)
+			errs = append(errs, field.Invalid(field.NewPath("status", "storedVersions").Index(i), version, detail))
+		}
 	}
 	if def.Spec.Scope != "Cluster" && def.Spec.Scope != "Namespaced" {
 		errs = append(errs, field.NotSupported(spec.Child("scope"), def.Spec.Scope, []string{"Cluster", "Namespaced"}))
@@ -111,6 +134,27 @@ func parseDefinition(obj *unstructured.Unstructured) (Resource, field.ErrorList)
 		errs = append(errs, field.Invalid(spec.Child("names"), names.Kind, err.Error()))
 	}
 	return res, errs
+}
+
+// untyped finds the parts of a schema without a type, which a cluster refuses.
+func untyped(schema map[string]any, path *field.Path, where string) field.ErrorList {
+	var errs field.ErrorList
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if inner, ok := properties[name].(map[string]any); ok {
+			errs = append(errs, untyped(inner, path.Child("properties").Key(name), "for specified object fields")...)
+		}
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		errs = append(errs, untyped(items, path.Child("items"), "for specified array items")...)
+	}
+	if others, ok := schema["additionalProperties"].(map[string]any); ok {
+		errs = append(errs, untyped(others, path.Child("additionalProperties"), "for specified object fields")...)
+	}
+	if schema["type"] == nil && schema["x-kubernetes-int-or-string"] != true && schema["x-kubernetes-preserve-unknown-fields"] != true {
+		errs = append(errs, field.Required(path.Child("type"), "must not be empty "+where))
+	}
+	return errs
 }
 
 // set writes into a map that may not have been made yet.

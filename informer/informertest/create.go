@@ -180,12 +180,16 @@ func validate(res Resource, obj *unstructured.Unstructured, opts writeOptions) f
 	errs := validation.ValidateObjectMetaAccessor(obj, !res.ClusterScoped, nameRule(res), field.NewPath("metadata"))
 	errs = append(errs, validateFinalizers(res, obj)...)
 	if !opts.trusted {
-		errs = append(errs, validateCustom(res, cmp.Or(opts.version, res.Versions[0]), obj.Object)...)
+		errs = append(errs, validateCustom(res, cmp.Or(opts.version, res.Versions[0]), opts.subresource, obj.Object)...)
 	}
-	if opts.trusted || opts.subresource == "status" || !typed(res.gvk(res.Versions[0])) && res.Group != "apiregistration.k8s.io" {
+	if opts.trusted || opts.subresource == "ephemeralcontainers" || !typed(res.gvk(res.Versions[0])) && res.Group != "apiregistration.k8s.io" {
 		return errs
 	}
-	return append(errs, checks.Of(schema.GroupKind{Group: res.Group, Kind: res.Kind}, obj.Object)...)
+	subresource := ""
+	if opts.subresource == "status" {
+		subresource = opts.subresource
+	}
+	return append(errs, checks.Of(schema.GroupKind{Group: res.Group, Kind: res.Kind}, subresource, obj.Object)...)
 }
 
 // nameRule is what names of a kind must be.

@@ -15,22 +15,65 @@ import (
 	openapivalidate "k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// validateCustom checks a custom resource by the schema of a version, with the validator
+// validateCustom checks a custom resource, or its status, by the schema of a version, with the validator
 // that clusters use. Its validation rules (CEL) are not evaluated.
-func validateCustom(res Resource, version string, content map[string]any) field.ErrorList {
+func validateCustom(res Resource, version, subresource string, content map[string]any) field.ErrorList {
 	schema := res.schemas[version]
 	if schema == nil || res.fields == nil || !res.RequireResourceVersion {
 		return nil
 	}
+	var value any = content
+	var path *field.Path
+	if subresource == "status" { // it is checked by itself
+		schema, _ = at(schema, "properties", "status").(map[string]any)
+		if value = content["status"]; schema == nil || value == nil {
+			return nil
+		}
+		version, path = version+"/status", field.NewPath("status")
+	}
 	var errs field.ErrorList
-	for _, err := range res.fields.validator(version, schema).Validate(content).Errors {
-		errs = append(errs, schemaError(err))
+	for _, err := range res.fields.validator(version, schema).Validate(value).Errors {
+		wrong := schemaError(err)
+		if path != nil {
+			wrong.Field = path.Child(wrong.Field).String()
+		}
+		errs = append(errs, wrong)
 	}
 	// The validator walks through maps.
-	slices.SortStableFunc(errs, func(a, b *field.Error) int {
-		return strings.Compare(strings.Replace(a.Field, "<nil>", "~", 1), strings.Replace(b.Field, "<nil>", "~", 1))
-	})
-	return append(errs, checkLists(content, schema, nil)...)
+	place := func(err *field.Error) string {
+		if err.Field == "<nil>" && !strings.Contains(err.Detail, "must validate") {
+			return "~" // what was found last
+		}
+		return err.Field
+	}
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(place(a), place(b)) })
+	return append(append(errs, checkEmbedded(value, schema, path)...), checkLists(value, schema, path)...)
+}
+
+// checkEmbedded wants embedded objects to state what they are.
+func checkEmbedded(value any, schema map[string]any, path *field.Path) field.ErrorList {
+	content, ok := value.(map[string]any)
+	if !ok {
+		return nil
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		inner, _ := properties[name].(map[string]any)
+		at := field.NewPath(name)
+		if path != nil {
+			at = path.Child(name)
+		}
+		if embedded, ok := content[name].(map[string]any); ok && inner["x-kubernetes-embedded-resource"] == true {
+			for _, member := range []string{"apiVersion", "kind"} {
+				if s, _ := embedded[member].(string); s == "" {
+					errs = append(errs, field.Required(at.Child(member), ""))
+				}
+			}
+		}
+		errs = append(errs, checkEmbedded(content[name], inner, at)...)
+	}
+	return errs
 }
 
 // validator returns the validator of a version. It is made when it is needed first.

@@ -94,6 +94,9 @@ func pruneObject(object, schema map[string]any, path string, whole bool, dropped
 	for name, value := range object {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		if whole && (name == "apiVersion" || name == "kind" || name == "metadata") {
+			if metadata, ok := value.(map[string]any); ok {
+				pruneMetadata(metadata, at, dropped)
+			}
 			continue
 		}
 		switch inner, ok := properties[name].(map[string]any); {
@@ -104,6 +107,19 @@ func pruneObject(object, schema map[string]any, path string, whole bool, dropped
 		case !keep:
 			delete(object, name)
 			*dropped = append(*dropped, at)
+		}
+	}
+}
+
+// metadataFields are the fields that the metadata of every object has.
+const metadataFields = " name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds labels annotations ownerReferences finalizers managedFields "
+
+// pruneMetadata removes other fields of the metadata.
+func pruneMetadata(metadata map[string]any, path string, dropped *[]string) {
+	for name := range metadata {
+		if !strings.Contains(metadataFields, " "+name+" ") {
+			delete(metadata, name)
+			*dropped = append(*dropped, path+"."+name)
 		}
 	}
 }

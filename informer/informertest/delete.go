@@ -67,16 +67,22 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 	if !old.deleting && !isPod(res) {
 		deleted := now()
 		obj.SetDeletionTimestamp(&deleted)
-		if !hasContent(res) {
+		if !hasContent(res) && !isCRD(res) {
 			zero := int64(0)
 			obj.SetDeletionGracePeriodSeconds(&zero)
 		}
-		if g := obj.GetGeneration(); g != 0 {
+		if g := obj.GetGeneration(); g != 0 && !isCRD(res) {
 			obj.SetGeneration(g + 1)
 		}
 	}
-	if hasContent(res) {
+	switch {
+	case hasContent(res):
 		_ = unstructured.SetNestedField(obj.Object, "Terminating", "status", "phase")
+	case isCRD(res) && !old.deleting:
+		setCondition(obj, map[string]any{
+			"type": "Terminating", "status": "True", "reason": "InstanceDeletionPending", "lastTransitionTime": now().Format("2006-01-02T15:04:05Z"),
+			"message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+		})
 	}
 	v, err := s.commitLocked(c, old, obj, opts)
 	if err != nil || opts.dryRun {

@@ -1,10 +1,13 @@
 package informertest
 
 import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // patch answers a PATCH. The Content-Type says what kind it is; an apply patch has
@@ -42,7 +45,19 @@ func (cl *call) patch() error {
 
 // patched checks what a patch has made of an object.
 func (cl *call) patched(content map[string]any) (*unstructured.Unstructured, error) {
-	obj, err := checkObject(&unstructured.Unstructured{Object: content}, cl.res, cl.target)
+	obj := &unstructured.Unstructured{Object: content}
+	want := cl.res.gvk(cl.target.version)
+	if cl.res.RequireResourceVersion && obj.GroupVersionKind() != want { // a custom resource
+		var errs field.ErrorList
+		if version := want.GroupVersion().String(); obj.GetAPIVersion() != version {
+			errs = append(errs, field.Invalid(field.NewPath("apiVersion"), obj.GetAPIVersion(), "must be "+version))
+		}
+		if obj.GetKind() != want.Kind {
+			errs = append(errs, field.Invalid(field.NewPath("kind"), obj.GetKind(), "must be "+want.Kind))
+		}
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: want.Group, Kind: obj.GetKind()}, cl.target.name, errs)
+	}
+	obj, err := checkObject(obj, cl.res, cl.target)
 	if err == nil {
 		cl.mergeOwners(obj, " after mutating admission happens")
 	}

@@ -42,6 +42,7 @@ var immutableParts = map[schema.GroupKind]func(old, obj map[string]any) field.Er
 	{Kind: "Node"}: nodeUpdate,
 	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:        rangesUpdate,
 	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}: attributesUpdate,
+	{Group: "storage.k8s.io", Kind: "CSINode"}:               driversUpdate,
 	{Kind: "ConfigMap"}:                                              sealedUpdate,
 	{Kind: "Secret"}:                                                 sealedUpdate,
 	{Kind: "Service"}:                                                serviceUpdate,
@@ -171,6 +172,22 @@ func rangesUpdate(old, obj map[string]any) field.ErrorList {
 	return errs
 }
 
+// driversUpdate keeps the drivers that a node has; others may come, and drivers may go.
+func driversUpdate(old, obj map[string]any) field.ErrorList {
+	had := map[any]any{}
+	for _, driver := range objectsAt(old, "spec", "drivers") {
+		had[driver["name"]] = driver
+	}
+	var errs field.ErrorList
+	for _, driver := range objectsAt(obj, "spec", "drivers") {
+		if before := had[driver["name"]]; before != nil && !reflect.DeepEqual(before, any(driver)) {
+			form := struct{ Name, NodeID, TopologyKeys, Allocatable any }{driver["name"], driver["nodeID"], driver["topologyKeys"], driver["allocatable"]}
+			errs = append(errs, field.Invalid(field.NewPath("spec", "drivers"), form, "field is immutable"))
+		}
+	}
+	return errs
+}
+
 // attributesUpdate keeps what a VolumeAttributesClass stands for.
 func attributesUpdate(old, obj map[string]any) field.ErrorList {
 	var errs field.ErrorList
@@ -251,8 +268,13 @@ func jobUpdate(old, obj map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
 	// A suspended job that has not begun may still be given other nodes.
-	if now := at(obj, "spec", "template"); !reflect.DeepEqual(at(old, "spec", "template"), now) && !notBegun(old) {
-		errs = append(errs, field.Invalid(spec.Child("template"), now, "field is immutable"))
+	before, now := at(old, "spec", "template"), at(obj, "spec", "template")
+	path := spec.Child("template")
+	if notBegun(old) {
+		before, now, path = unscheduled(before), unscheduled(now), path.Child("spec")
+	}
+	if !reflect.DeepEqual(before, now) {
+		errs = append(errs, field.Invalid(path, at(obj, strings.Split(path.String(), ".")...), "field is immutable"))
 	}
 	if now := at(obj, "spec", "completions"); !reflect.DeepEqual(at(old, "spec", "completions"), now) {
 		switch {
@@ -263,6 +285,18 @@ func jobUpdate(old, obj map[string]any) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// unscheduled is a template without what says where its pods run.
+func unscheduled(template any) any {
+	copied, _ := runtime.DeepCopyJSONValue(template).(map[string]any)
+	delete(copied, "metadata")
+	if spec, ok := copied["spec"].(map[string]any); ok {
+		for _, name := range []string{"nodeSelector", "affinity", "tolerations", "schedulingGates"} {
+			delete(spec, name)
+		}
+	}
+	return copied
 }
 
 // notBegun reports whether a job is suspended and has never run.
@@ -284,7 +318,8 @@ func roleRefUpdate(old, obj map[string]any) field.ErrorList {
 	if reflect.DeepEqual(old["roleRef"], obj["roleRef"]) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("roleRef"), obj["roleRef"], "cannot change roleRef")}
+	ref := struct{ APIGroup, Kind, Name any }{at(obj, "roleRef", "apiGroup"), at(obj, "roleRef", "kind"), at(obj, "roleRef", "name")}
+	return field.ErrorList{field.Invalid(field.NewPath("roleRef"), ref, "cannot change roleRef")}
 }
 
 // podUpdate lets an update of a pod change little but images: the node has
@@ -305,6 +340,7 @@ func podUpdate(old, obj map[string]any) field.ErrorList {
 			return field.ErrorList{field.Invalid(path.Child("activeDeadlineSeconds"), now, "must be less than or equal to previous value")}
 		}
 	}
+	errs = append(errs, gatesUpdate(old, obj)...)
 	before, after := changeable(old, obj)
 	if !reflect.DeepEqual(before, after) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
@@ -320,12 +356,35 @@ func podUpdate(old, obj map[string]any) field.ErrorList {
 	return errs
 }
 
+// gatesUpdate lets scheduling gates be removed only, and while there are some, nodes be
+// excluded only.
+func gatesUpdate(old, obj map[string]any) field.ErrorList {
+	had := map[any]bool{}
+	for _, gate := range objectsAt(old, "spec", "schedulingGates") {
+		had[gate["name"]] = true
+	}
+	var errs field.ErrorList
+	for i, gate := range objectsAt(obj, "spec", "schedulingGates") {
+		if !had[gate["name"]] {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "schedulingGates").Index(i).Child("name"), fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%v'", gate["name"])))
+		}
+	}
+	before, _ := at(old, "spec", "nodeSelector").(map[string]any)
+	after := at(obj, "spec", "nodeSelector")
+	for name, value := range before {
+		if now, _ := after.(map[string]any); len(had) > 0 && now[name] != value {
+			return append(errs, field.Invalid(field.NewPath("spec", "nodeSelector"), after, "only additions to spec.nodeSelector are allowed (no mutations or deletions)"))
+		}
+	}
+	return errs
+}
+
 // changeable returns the specifications of a pod before and after an update,
 // without what an update may change.
 func changeable(old, obj map[string]any) (before, after map[string]any) {
-	free := []string{"activeDeadlineSeconds", "tolerations"}
+	free := []string{"activeDeadlineSeconds", "tolerations", "schedulingGates"}
 	if gates, _ := at(old, "spec", "schedulingGates").([]any); len(gates) > 0 {
-		free = append(free, "schedulingGates", "nodeSelector", "affinity")
+		free = append(free, "nodeSelector", "affinity")
 	}
 	strip := func(o map[string]any) map[string]any {
 		spec := specWithout(o, free)

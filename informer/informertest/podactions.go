@@ -3,6 +3,7 @@ package informertest
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,9 @@ func (cl *call) sent(kind schema.GroupVersionKind, into any) (*call, metav1.Crea
 		return nil, opts, err
 	}
 	if name := obj.GetName(); name != "" && name != cl.target.name {
+		if kind.Kind == "Eviction" {
+			return nil, opts, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+		}
 		return nil, opts, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, cl.target.name))
 	}
 	setManagers(obj, nil)
@@ -68,6 +72,9 @@ func assign(res Resource, pod *unstructured.Unstructured, binding *corev1.Bindin
 	}
 	if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" {
 		return nil, conflict("pod %v is already assigned to node %q", pod.GetName(), node)
+	}
+	if len(objectsAt(pod.Object, "spec", "schedulingGates")) > 0 {
+		return nil, conflict("pod %v has non-empty .spec.schedulingGates", pod.GetName())
 	}
 	if err := unstructured.SetNestedField(pod.Object, binding.Target.Name, "spec", "nodeName"); err != nil {
 		return nil, err
@@ -126,7 +133,7 @@ func (s *store) evict(c *collection, namespace, name string, del metav1.DeleteOp
 	}
 	if p := del.Preconditions; !opts.dryRun && !old.deleting && p == nil && runs(old) {
 		err := s.amendLocked(c, old.key, func(pod *unstructured.Unstructured) {
-			setPodCondition(pod, map[string]any{
+			setCondition(pod, map[string]any{
 				"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
 				"lastProbeTime": nil, "lastTransitionTime": now().UTC().Format(time.RFC3339),
 			})
@@ -171,7 +178,10 @@ func (s *store) spendBudgetLocked(pod *unstructured.Unstructured, opts writeOpti
 		return nil
 	case 1:
 	default:
-		return apierrors.NewInternalError(fmt.Errorf("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")) //nolint:revive,staticcheck // the API server's words
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+		}}
 	}
 	old := covering[0]
 	obj, err := old.object(budgets.res, budgets.res.Versions[0])
@@ -194,6 +204,12 @@ func (s *store) spendBudgetLocked(pod *unstructured.Unstructured, opts writeOpti
 	}
 	if err := unstructured.SetNestedField(obj.Object, now().UTC().Format(time.RFC3339), "status", "disruptedPods", pod.GetName()); err != nil {
 		return err
+	}
+	if allowed == 0 {
+		setCondition(obj, map[string]any{
+			"type": policyv1.DisruptionAllowedCondition, "status": "False", "reason": policyv1.InsufficientPodsReason, "message": "",
+			"observedGeneration": budget.Status.ObservedGeneration, "lastTransitionTime": now().UTC().Format(time.RFC3339),
+		})
 	}
 	_, err = s.commitLocked(budgets, old, obj, opts)
 	return err

@@ -86,7 +86,7 @@ func runPod(pod *unstructured.Unstructured) {
 		}
 	}
 	for _, condition := range []string{"PodScheduled", "Initialized", "ContainersReady", "Ready"} {
-		setPodCondition(pod, map[string]any{"type": condition, "status": "True", "lastProbeTime": nil, "lastTransitionTime": stamp})
+		setCondition(pod, map[string]any{"type": condition, "status": "True", "lastProbeTime": nil, "lastTransitionTime": stamp})
 	}
 	setContainers(pod, true, map[string]any{"running": map[string]any{"startedAt": stamp}})
 	_ = unstructured.SetNestedField(pod.Object, pod.GetGeneration(), "status", "observedGeneration")
@@ -100,7 +100,7 @@ func endPod(pod *unstructured.Unstructured, phase string, code int64) {
 	stamp := now().UTC().Format("2006-01-02T15:04:05Z")
 	_ = unstructured.SetNestedField(pod.Object, phase, "status", "phase")
 	for _, condition := range []string{"ContainersReady", "Ready"} {
-		setPodCondition(pod, map[string]any{"type": condition, "status": "False", "reason": "Pod" + phase, "lastProbeTime": nil, "lastTransitionTime": stamp})
+		setCondition(pod, map[string]any{"type": condition, "status": "False", "reason": "Pod" + phase, "lastProbeTime": nil, "lastTransitionTime": stamp})
 	}
 	reason := map[int64]string{0: "Completed", 1: "Error"}[code]
 	setContainers(pod, false, map[string]any{"terminated": map[string]any{"exitCode": code, "reason": reason, "startedAt": stamp, "finishedAt": stamp}})
@@ -126,9 +126,9 @@ func setContainers(pod *unstructured.Unstructured, ready bool, state map[string]
 	_ = unstructured.SetNestedSlice(pod.Object, list, "status", "containerStatuses")
 }
 
-// setPodCondition adds a condition, or replaces one whose status differs.
-func setPodCondition(pod *unstructured.Unstructured, condition map[string]any) {
-	list, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+// setCondition adds a condition, or replaces one whose status differs.
+func setCondition(obj *unstructured.Unstructured, condition map[string]any) {
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for i, have := range list {
 		have, _ := have.(map[string]any)
 		if have["type"] != condition["type"] {
@@ -137,8 +137,8 @@ func setPodCondition(pod *unstructured.Unstructured, condition map[string]any) {
 		if have["status"] != condition["status"] {
 			list[i] = condition
 		}
-		_ = unstructured.SetNestedSlice(pod.Object, list, "status", "conditions")
+		_ = unstructured.SetNestedSlice(obj.Object, list, "status", "conditions")
 		return
 	}
-	_ = unstructured.SetNestedSlice(pod.Object, append(list, condition), "status", "conditions")
+	_ = unstructured.SetNestedSlice(obj.Object, append(list, condition), "status", "conditions")
 }

@@ -32,6 +32,9 @@ func (s *store) prioritizeLocked(res Resource, pod *unstructured.Unstructured, o
 	if found && name == "" {
 		spec["priorityClassName"] = class.name
 	}
+	if have := spec["priority"]; have != nil && have != class.value && !opts.trusted {
+		return apierrors.NewForbidden(res.groupResource(), pod.GetName(), fmt.Errorf("the integer value of priority (%v) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", have, class.value))
+	}
 	if spec["priority"] == nil {
 		spec["priority"] = class.value
 	}

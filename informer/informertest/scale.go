@@ -189,7 +189,7 @@ func (cl *call) applyScale(other *call, body []byte, opts metav1.PatchOptions) e
 	behind.SetGroupVersionKind(cl.res.gvk(cl.target.version))
 	paths := cl.res.scalePaths()
 	if replicas, found, _ := unstructured.NestedInt64(config.Object, "spec", "replicas"); found {
-		if err := validScale(config.GetName(), replicas); err != nil {
+		if err := cl.validScale(config.GetName(), replicas); err != nil {
 			return err
 		}
 		if err := unstructured.SetNestedField(behind.Object, replicas, paths.replicas...); err != nil {
@@ -230,9 +230,13 @@ func asScale(err error, version string) error {
 }
 
 // validScale refuses a negative number of replicas.
-func validScale(name string, replicas int64) error {
+func (cl *call) validScale(name string, replicas int64) error {
 	if replicas >= 0 {
 		return nil
+	}
+	if cl.res.RequireResourceVersion { // a custom resource
+		path := field.NewPath("." + strings.Join(cl.res.scalePaths().replicas, "."))
+		return apierrors.NewInvalid(cl.res.gvk("").GroupKind(), name, field.ErrorList{field.Invalid(path, replicas, "should be a non-negative integer")})
 	}
 	return apierrors.NewInvalid(scaleKind.GroupKind(), name, field.ErrorList{
 		field.Invalid(field.NewPath("spec", "replicas"), replicas, "must be greater than or equal to 0"),
@@ -252,7 +256,7 @@ func (cl *call) writeScale(opts writeOptions, change patchFunc) error {
 		}
 		wanted := &unstructured.Unstructured{Object: scale}
 		replicas := int64(count(wanted, []string{"spec", "replicas"}))
-		if err := validScale(old.GetName(), replicas); err != nil {
+		if err := cl.validScale(old.GetName(), replicas); err != nil {
 			return nil, err
 		}
 		if uid := wanted.GetUID(); uid != "" {

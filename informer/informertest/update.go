@@ -153,6 +153,12 @@ func prepareUpdate(res Resource, old, obj *unstructured.Unstructured, opts write
 	if res.Group == "certificates.k8s.io" && res.Kind == "CertificateSigningRequest" && !trusted {
 		copyMember(old, obj, "spec") // requests are not changed once they are made
 	}
+	if hasContent(res) && !trusted {
+		labelNamespace(obj)
+		if list := at(old.Object, "spec", "finalizers"); list != nil { // these are the subresource's
+			_ = unstructured.SetNestedField(obj.Object, list, "spec", "finalizers")
+		}
+	}
 	if !res.NoGeneration && opts.subresource != "binding" && !sameSpec(res, old, obj) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}

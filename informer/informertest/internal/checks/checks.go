@@ -32,6 +32,7 @@ type check func(v any, scope *scope, path *field.Path, args []string) field.Erro
 type scope struct {
 	object map[string]any
 	pod    map[string]any // the specification of the pod around it
+	claims any            // the volume claim templates of a stateful set
 }
 
 // parsed are the rules, by the name of their section. They are read when the first object
@@ -68,17 +69,23 @@ func parse() {
 	}
 }
 
-// Of returns what a cluster finds wrong with an object of a kind, in its order.
-func Of(kind schema.GroupKind, object map[string]any) field.ErrorList {
-	return section(kind.String(), object, nil, nil)
+// Of returns what a cluster finds wrong with an object of a kind that is written to a
+// subresource, or to the object if that is "", in its order.
+func Of(kind schema.GroupKind, subresource string, object map[string]any) field.ErrorList {
+	name := kind.String()
+	if subresource != "" {
+		name += "/" + subresource
+	}
+	return section(name, object, scope{claims: dig(object, "spec", "volumeClaimTemplates")}, nil)
 }
 
 // section applies the rules of a section.
-func section(name string, object, pod map[string]any, path *field.Path) field.ErrorList {
+func section(name string, object map[string]any, around scope, path *field.Path) field.ErrorList {
+	around.object = object
 	if name == "#pod" {
-		pod = object
+		around.pod = object
 	}
-	sc := &scope{object, pod}
+	sc := &around
 	var errs field.ErrorList
 	for _, r := range sections()[name] {
 		if r.holds(object) {

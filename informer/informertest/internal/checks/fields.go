@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -29,6 +30,10 @@ func table() map[string]check {
 		"budget": budget, "bounds": bounds, "subjectNamespace": subjectNamespace, "rbacRule": rbacRule, "namespacedURLs": namespacedURLs, "ingress": ingress,
 		"claimSize": claimSize, "capacity": capacity, "volumeSource": volumeSource, "eventNamespace": eventNamespace, "taints": taints, "priority": priority,
 		"scopes": scopes, "fullName": fullName, "apiService": apiService, "clientConfig": clientConfig,
+		"absent": absent, "atMost": atMost, "one": one, "labelName": labelName, "cidr": cidr, "fieldPath": fieldPath, "affinityTime": affinityTime,
+		"sizes": sizes, "quotaNames": quotaNames, "sources": sources, "hostPorts": hostPorts, "gated": gated, "jobSelector": jobSelector,
+		"serviceStatus": serviceStatus, "metric": metric, "backendPort": backendPort, "peer": peer, "sliceAddresses": sliceAddresses,
+		"slicePorts": slicePorts, "attached": attached, "parsedSelector": parsedSelector,
 	}
 }
 
@@ -84,16 +89,40 @@ func either(v any, _ *scope, path *field.Path, args []string) field.ErrorList {
 func atLeast(v any, _ *scope, path *field.Path, args []string) field.ErrorList {
 	least, _ := strconv.ParseInt(args[0], 10, 64)
 	if n, ok := v.(int64); ok && n < least {
-		return invalid(path, n, "must be greater than or equal to "+args[0])
+		return invalid(path, n, "must be greater than or equal to "+args[len(args)-1])
 	}
 	return nil
 }
 
-func positive(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+func positive(v any, _ *scope, path *field.Path, args []string) field.ErrorList {
 	if n, ok := v.(int64); ok && n <= 0 {
-		return invalid(path, n, "must be greater than 0")
+		return invalid(path, n, cmp.Or(strings.Join(args, " "), "must be greater than 0"))
 	}
 	return nil
+}
+
+func one(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	if n, ok := v.(int64); ok && n != 1 {
+		return invalid(path, n, "must be 1")
+	}
+	return nil
+}
+
+// atMost compares a count of a status with another one.
+func atMost(v any, sc *scope, path *field.Path, args []string) field.ErrorList {
+	n, _ := v.(int64)
+	if limit, _ := dig(sc.object, "status", strings.TrimPrefix(args[0], "status.")).(int64); n > limit {
+		return invalid(path, n, "cannot be greater than "+args[0])
+	}
+	return nil
+}
+
+// absent forbids a field.
+func absent(v any, _ *scope, path *field.Path, args []string) field.ErrorList {
+	if empty(v) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, strings.Join(args, " "))}
 }
 
 // nonzero is required for a number.
@@ -117,7 +146,16 @@ func within(v any, _ *scope, path *field.Path, args []string) field.ErrorList {
 var formats = map[string]func(string) []string{
 	"label": util.IsDNS1123Label, "subdomain": util.IsDNS1123Subdomain, "portName": util.IsValidPortName, "env": util.IsRelaxedEnvVarName,
 	"qualified": func(s string) []string { return util.IsQualifiedName(s) },
+	"absolute": func(s string) []string {
+		if strings.HasPrefix(s, "/") {
+			return nil
+		}
+		return []string{"must be an absolute path"}
+	},
 	"host": func(s string) []string {
+		if _, err := netip.ParseAddr(s); err == nil {
+			return []string{"must be a DNS name, not an IP address"}
+		}
 		if strings.HasPrefix(s, "*") {
 			return util.IsWildcardDNS1123Subdomain(s)
 		}
@@ -133,7 +171,7 @@ var formats = map[string]func(string) []string{
 
 func format(v any, _ *scope, path *field.Path, args []string) field.ErrorList {
 	var errs field.ErrorList
-	if s, ok := v.(string); ok && s != "" {
+	if s, ok := v.(string); ok && (s != "" || len(args) > 1) {
 		for _, detail := range formats[args[0]](s) {
 			errs = append(errs, field.Invalid(path, s, detail))
 		}
@@ -169,7 +207,7 @@ func use(v any, sc *scope, path *field.Path, args []string) field.ErrorList {
 			return nil
 		}
 	}
-	return section(args[0], object, sc.pod, path)
+	return section(args[0], object, *sc, path)
 }
 
 // list applies a section to each element of a list, in which a field must be unique.
@@ -190,11 +228,50 @@ func list(v any, sc *scope, path *field.Path, args []string) field.ErrorList {
 	return errs
 }
 
+// ip checks an address, or an object with one.
 func ip(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	if object, ok := v.(map[string]any); ok {
+		v = object["ip"]
+	}
 	if s, _ := v.(string); s != "" {
 		if _, err := netip.ParseAddr(s); err != nil {
 			return invalid(path, s, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
 		}
+	}
+	return nil
+}
+
+func cidr(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	if s, _ := v.(string); s != "" {
+		if _, err := netip.ParsePrefix(s); err != nil {
+			return invalid(path, s, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+		}
+	}
+	return nil
+}
+
+func labelName(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	s, _ := v.(string)
+	return metavalidation.ValidateLabelName(s, path)
+}
+
+// fieldPaths are the fields that an environment variable can show.
+var fieldPaths = map[string]bool{
+	"metadata.name": true, "metadata.namespace": true, "metadata.uid": true, "metadata.labels": true, "metadata.annotations": true, "spec.nodeName": true,
+	"spec.serviceAccountName": true, "status.hostIP": true, "status.hostIPs": true, "status.podIP": true, "status.podIPs": true,
+}
+
+func fieldPath(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	s, ok := v.(string)
+	if name, _, _ := strings.Cut(s, "["); !ok || fieldPaths[name] {
+		return nil
+	}
+	return invalid(path, s, "error converting fieldPath: field label not supported: "+s)
+}
+
+func affinityTime(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	if n, ok := v.(int64); ok && (n <= 0 || n > 86400) {
+		return invalid(path, n, "must be greater than 0 and less than 86400")
 	}
 	return nil
 }
@@ -248,6 +325,15 @@ func selector(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
 	return nil
 }
 
+// parsedSelector is selector where a cluster also says that it cannot use it.
+func parsedSelector(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	errs := selector(v, nil, path, nil)
+	if _, err := metav1.LabelSelectorAsSelector(selectorOf(v)); err != nil {
+		errs = append(errs, field.Invalid(path, nil, "invalid label selector."))
+	}
+	return errs
+}
+
 func timeZone(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
 	s, ok := v.(string)
 	if !ok {
@@ -293,6 +379,30 @@ func quantity(v any) (resource.Quantity, bool) {
 	s, _ := v.(string)
 	q, err := resource.ParseQuantity(s)
 	return q, err == nil
+}
+
+// sizes is amounts in the words of a claim's status.
+func sizes(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range sorted(v) {
+		if q, ok := quantity(dig(v, name)); ok && q.Sign() < 0 {
+			errs = append(errs, field.Invalid(path.Key(name), q.Value(), "must be a valid resource quantity"))
+		}
+	}
+	return errs
+}
+
+// quotas are the names without a domain that a quota can limit.
+const quotas = " cpu memory ephemeral-storage requests.cpu requests.memory requests.storage requests.ephemeral-storage limits.cpu limits.memory limits.ephemeral-storage pods services replicationcontrollers resourcequotas secrets configmaps persistentvolumeclaims services.nodeports services.loadbalancers "
+
+func quotaNames(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range sorted(v) {
+		if !strings.Contains(name, "/") && !strings.Contains(name, "hugepages-") && !strings.Contains(quotas, " "+name+" ") {
+			errs = append(errs, field.Invalid(path.Key(name), name, "must be a standard resource type or fully qualified"), field.Invalid(path.Key(name), name, "must be a standard resource for quota"))
+		}
+	}
+	return errs
 }
 
 func amounts(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {

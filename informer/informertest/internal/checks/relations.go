@@ -33,6 +33,56 @@ func source(v any, sc *scope, path *field.Path, _ []string) field.ErrorList {
 	return nil
 }
 
+// sources want one source in each element of envFrom.
+func sources(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	items, _ := v.([]any)
+	var errs field.ErrorList
+	for _, item := range items {
+		switch one, other := dig(item, "configMapRef"), dig(item, "secretRef"); {
+		case one == nil && other == nil:
+			errs = append(errs, field.Invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+		case one != nil && other != nil:
+			errs = append(errs, field.Invalid(path, "", "may not have more than one field specified at a time"))
+		}
+	}
+	return errs
+}
+
+// hostPorts wants the containers of a pod to listen on different ports of the node.
+func hostPorts(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	taken := map[string]bool{}
+	var twice, other field.ErrorList
+	containers, _ := dig(v, "containers").([]any)
+	for i, container := range containers {
+		ports, _ := dig(container, "ports").([]any)
+		for j, port := range ports {
+			n, _ := dig(port, "hostPort").(int64)
+			if n == 0 {
+				continue
+			}
+			at := child(path, "containers").Index(i).Child("ports").Index(j).Child("hostPort")
+			ip, _ := dig(port, "hostIP").(string)
+			name := fmt.Sprintf("%v/%s/%d", dig(port, "protocol"), ip, n)
+			if taken[name] {
+				twice = append(twice, field.Duplicate(at, name))
+			}
+			taken[name] = true
+			if dig(v, "hostNetwork") == true && n != dig(port, "containerPort") {
+				other = append(other, field.Invalid(at, n, "must match `containerPort` when `hostNetwork` is true"))
+			}
+		}
+	}
+	return append(twice, other...)
+}
+
+// gated forbids a node to a pod that is not to be scheduled yet.
+func gated(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	if empty(dig(v, "schedulingGates")) || empty(dig(v, "nodeName")) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(child(path, "nodeName"), "cannot be set until all schedulingGates have been cleared")}
+}
+
 // handler wants one handler of a probe.
 func handler(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
 	n := 0
@@ -58,7 +108,7 @@ func mounts(v any, sc *scope, path *field.Path, _ []string) field.ErrorList {
 	for _, volume := range declared {
 		volumes[dig(volume, "name")] = true
 	}
-	claims, _ := sc.pod[""].([]any) // the claim templates of a stateful set
+	claims, _ := sc.claims.([]any)
 	for _, claim := range claims {
 		volumes[dig(claim, "metadata", "name")] = true
 	}
@@ -238,6 +288,26 @@ func ends(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
 	return enum(v, nil, path, []string{"OnFailure", "Never"})
 }
 
+// jobSelector wants a job to select its own pods only.
+func jobSelector(v any, _ *scope, _ *field.Path, _ []string) field.ErrorList {
+	spec, at := dig(v, "spec"), field.NewPath("spec", "selector")
+	s := dig(spec, "selector")
+	if dig(spec, "manualSelector") != true {
+		if len(sorted(s)) == 1 && len(sorted(dig(s, "matchLabels"))) == 1 {
+			return nil
+		}
+		return invalid(at, s, "`selector` not auto-generated")
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(selectorOf(s))
+	switch {
+	case s == nil:
+		return field.ErrorList{field.Required(at, "")}
+	case err != nil:
+		return invalid(at, s, "invalid label selector")
+	}
+	return matches(spec, parsed, field.NewPath("spec"))
+}
+
 // portForm is how errors show a port of a service.
 type portForm struct {
 	Name        string
@@ -258,6 +328,9 @@ func servicePorts(v any, _ *scope, path *field.Path, _ []string) field.ErrorList
 	}
 	if kind := dig(v, "type"); headless && (kind == "NodePort" || kind == "LoadBalancer") {
 		errs = append(errs, field.Invalid(path.Child("clusterIPs").Index(0), "None", fmt.Sprintf("may not be set to 'None' for %v services", kind)))
+	}
+	if external && (!empty(dig(v, "clusterIPs")) || !empty(dig(v, "clusterIP"))) {
+		errs = append(errs, field.Forbidden(path.Child("clusterIPs"), "may not be set for ExternalName services"))
 	}
 	if name, _ := dig(v, "externalName").(string); external && name != "" {
 		errs = append(errs, format(strings.TrimSuffix(name, "."), nil, path.Child("externalName"), []string{"subdomain"})...)
@@ -314,7 +387,32 @@ func serviceType(v any, _ *scope, path *field.Path, _ []string) field.ErrorList 
 			}
 		}
 	} else {
+		ranges, _ := dig(v, "loadBalancerSourceRanges").([]any)
+		for i, item := range ranges {
+			errs = append(errs, cidr(item, nil, path.Child("LoadBalancerSourceRanges").Index(i), nil)...)
+		}
 		errs = append(errs, format(dig(v, "loadBalancerClass"), nil, path.Child("loadBalancerClass"), []string{"qualified"})...)
+	}
+	policy := dig(v, "externalTrafficPolicy")
+	if (kind == "ClusterIP" && empty(dig(v, "externalIPs")) || kind == "ExternalName") && !empty(policy) {
+		errs = append(errs, field.Invalid(path.Child("externalTrafficPolicy"), policy, "may only be set for externally-accessible services"))
+	}
+	if n, _ := dig(v, "healthCheckNodePort").(int64); n != 0 && (kind != "LoadBalancer" || policy != "Local") {
+		errs = append(errs, field.Invalid(path.Child("healthCheckNodePort"), n, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
+	}
+	return errs
+}
+
+// serviceStatus wants the addresses of a load balancer to belong to one.
+func serviceStatus(v any, _ *scope, _ *field.Path, _ []string) field.ErrorList {
+	at := field.NewPath("status", "loadBalancer", "ingress")
+	items, _ := dig(v, "status", "loadBalancer", "ingress").([]any)
+	if len(items) > 0 && dig(v, "spec", "type") != "LoadBalancer" {
+		return field.ErrorList{field.Forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")}
+	}
+	var errs field.ErrorList
+	for i, item := range items {
+		errs = append(errs, ip(dig(item, "ip"), nil, at.Index(i).Child("ip"), nil)...)
 	}
 	return errs
 }
@@ -420,6 +518,24 @@ func bounds(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
 	return errs
 }
 
+// metricFields are the fields that the types of metrics use.
+var metricFields = map[any]string{"ContainerResource": "containerResource", "External": "external", "Object": "object", "Pods": "pods", "Resource": "resource"}
+
+func metric(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	name := metricFields[dig(v, "type")]
+	if name == "" {
+		return nil
+	}
+	at, source := path.Child(name), dig(v, name)
+	switch target := dig(source, "target"); {
+	case source == nil:
+		return field.ErrorList{field.Required(at, "must populate information for the given metric source")}
+	case strings.HasSuffix(strings.ToLower(name), "resource") && dig(target, "averageUtilization") == nil && dig(target, "averageValue") == nil:
+		return field.ErrorList{field.Required(at.Child("target", "averageUtilization"), "must set either a target raw value or a target utilization")}
+	}
+	return nil
+}
+
 func subjectNamespace(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
 	if dig(v, "kind") == "ServiceAccount" && empty(dig(v, "namespace")) {
 		return field.ErrorList{field.Required(path.Child("namespace"), "")}
@@ -457,6 +573,74 @@ func ingress(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
 		return nil
 	}
 	return invalid(path, nil, "either `defaultBackend` or `rules` must be specified")
+}
+
+// backendPort checks the service that an ingress leads to.
+func backendPort(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	service := dig(v, "service")
+	if service == nil {
+		return nil
+	}
+	number, _ := dig(service, "port", "number").(int64)
+	switch name := dig(service, "port", "name"); {
+	case empty(dig(service, "name")):
+		return field.ErrorList{field.Required(path.Child("service", "name"), "")}
+	case !empty(name) && number != 0:
+		return invalid(path, "", "cannot set both port name & port number")
+	case empty(name) && number == 0:
+		return field.ErrorList{field.Required(path, "port name or number is required")}
+	}
+	return nil
+}
+
+func peer(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	if len(sorted(v)) == 0 {
+		return field.ErrorList{field.Required(path, "must specify a peer")}
+	}
+	return nil
+}
+
+// sliceAddresses wants the addresses of an endpoint slice to be of its type.
+func sliceAddresses(v any, _ *scope, _ *field.Path, _ []string) field.ErrorList {
+	var errs field.ErrorList
+	endpoints, _ := dig(v, "endpoints").([]any)
+	for i, endpoint := range endpoints {
+		addresses, _ := dig(endpoint, "addresses").([]any)
+		for j, address := range addresses {
+			at := field.NewPath("endpoints").Index(i).Child("addresses").Index(j)
+			switch dig(v, "addressType") {
+			case "IPv4", "IPv6":
+				errs = append(errs, ip(address, nil, at, nil)...)
+			case "FQDN":
+				name, _ := address.(string)
+				errs = append(errs, util.IsFullyQualifiedDomainName(at, name)...)
+			}
+		}
+	}
+	return errs
+}
+
+func slicePorts(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	items, _ := v.([]any)
+	seen := map[string]bool{}
+	var errs field.ErrorList
+	for i, item := range items {
+		name, _ := dig(item, "name").(string)
+		if seen[name] {
+			errs = append(errs, field.Duplicate(path.Index(i).Child("name"), name))
+		}
+		seen[name] = true
+		errs = append(errs, enum(dig(item, "protocol"), nil, path.Index(i).Child("protocol"), []string{"SCTP", "TCP", "UDP"})...)
+	}
+	return errs
+}
+
+// attached wants one volume to be attached.
+func attached(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {
+	if (dig(v, "inlineVolumeSpec") == nil) == (dig(v, "persistentVolumeName") == nil) {
+		return field.ErrorList{field.Required(path, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")}
+	}
+	return nil
 }
 
 func claimSize(v any, _ *scope, path *field.Path, _ []string) field.ErrorList {

@@ -76,12 +76,27 @@ var pod = rules{
 	{"spec.containers[].resources", edit(requestsFromLimits)},
 	{"spec.initContainers[].resources", edit(requestsFromLimits)},
 	{"spec", edit(tolerateLostNodes)},
+	{"status", edit(listAddress)},
 }
 
 // podCreated is the state of a new pod.
 var podCreated = rules{
 	{"status", object{}},
 	{"status.phase", "Pending"},
+}
+
+// listAddress puts the address of a pod into the list of its addresses.
+func listAddress(status object) {
+	ip, _ := status["podIP"].(string)
+	if ip == "" {
+		return
+	}
+	if list, _ := status["podIPs"].([]any); len(list) > 0 {
+		if first, _ := list[0].(object); first["ip"] == ip {
+			return
+		}
+	}
+	status["podIPs"] = []any{object{"ip": ip}}
 }
 
 // pullPolicy is Always for an image that may change under its name.
