@@ -59,6 +59,18 @@ func TestClientsCannotStoreWhatAClusterRefuses(t *testing.T) {
 		{"roles", `{"metadata":{"name":"a/b"},"rules":[]}`, `metadata.name: Invalid value: "a/b": may not contain '/'`},
 		{"ingresses", `{"metadata":{"name":"x"},"spec":{}}`, "either `defaultBackend` or `rules` must be specified"},
 		{"persistentvolumeclaims", `{"metadata":{"name":"x"},"spec":{}}`, `[spec.accessModes: Required value: at least 1 access mode is required, spec.resources[storage]: Required value]`},
+		{"pods", `{"metadata":{"name":"x"},"spec":{"schedulingGates":[{"name":"a"}],"nodeName":"n","containers":[` + goodContainer + `]}}`, `spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared`},
+		{"pods", `{"metadata":{"name":"x"},"spec":{"volumes":[{"name":"v","configMap":{}},{"name":"w","secret":{}},{"name":"y","hostPath":{"path":""}}],"containers":[` + goodContainer + `]}}`, `[spec.volumes[0].configMap.name: Required value, spec.volumes[1].secret.secretName: Required value, spec.volumes[2].hostPath.path: Required value]`},
+		{"pods", `{"metadata":{"name":"x"},"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"spec.frob"}}}],"envFrom":[{}],"lifecycle":{"preStop":{}}}]}}`, "[spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"spec.frob\": error converting fieldPath: field label not supported: spec.frob, spec.containers[0].envFrom: Invalid value: \"\": must specify one of: `configMapRef` or `secretRef`, spec.containers[0].lifecycle.preStop: Required value: must specify a handler type]"},
+		{"pods", `{"metadata":{"name":"x"},"spec":{"initContainers":[{"name":"i","image":"i","readinessProbe":{"exec":{"command":["x"]}}}],"containers":[{"name":"c","image":"i","ports":[{"containerPort":1,"hostPort":2},{"containerPort":2,"hostPort":2}]}]}}`, `[spec.containers[0].ports[1].hostPort: Duplicate value: "TCP//2", spec.initContainers[0].readinessProbe: Forbidden: may not be set for init containers without restartPolicy=Always]`},
+		{"pods", `{"metadata":{"name":"x"},"spec":{"ephemeralContainers":[{"name":"e","image":"i"}],"containers":[` + goodContainer + `]}}`, `spec.ephemeralContainers: Forbidden: cannot be set on create`},
+		{"statefulsets", `{"metadata":{"name":"x"},"spec":{"serviceName":"Bad_","selector":{"matchLabels":{"a":"b"}},"template":` + goodTemplate + `,"volumeClaimTemplates":[{"metadata":{"name":"d"},"spec":{}}]}}`, `[spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required, spec.volumeClaimTemplates[0].spec.resources[storage]: Required value, spec.serviceName: Invalid value: "Bad_"`},
+		{"jobs", `{"metadata":{"name":"x"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"restartPolicy":"Never","containers":[` + goodContainer + `]}}}}`, "`selector` not auto-generated"},
+		{"services", `{"metadata":{"name":"x"},"spec":{"externalTrafficPolicy":"Local","internalTrafficPolicy":"X","ports":[{"port":80}]}}`, `[spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services, spec.internalTrafficPolicy: Unsupported value: "X": supported values: "Cluster", "Local"]`},
+		{"services", `{"metadata":{"name":"x"},"spec":{"type":"ExternalName","externalName":"x.test","clusterIP":"10.0.0.1"}}`, `spec.clusterIPs: Forbidden: may not be set for ExternalName services`},
+		{"horizontalpodautoscalers", `{"metadata":{"name":"x"},"spec":{"maxReplicas":2,"scaleTargetRef":{"kind":"Deployment","name":"d","apiVersion":"apps/v1"},"metrics":[{"type":"Resource"},{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization"}}}]}}`, `[spec.metrics[0].resource: Required value: must populate information for the given metric source, spec.metrics[1].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization]`},
+		{"ingresses", `{"metadata":{"name":"x"},"spec":{"rules":[{"host":"1.2.3.4","http":{"paths":[]}}]}}`, `[spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address, spec.rules[0].http.paths: Required value]`},
+		{"endpointslices", `{"metadata":{"name":"x"},"addressType":"IPv4","endpoints":[{"addresses":["x"]}],"ports":[{"name":"a"},{"name":"a"}]}`, `[endpoints[0].addresses[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff), ports[1].name: Duplicate value: "a"]`},
 		{"endpointslices", `{"metadata":{"name":"x"},"addressType":"X","endpoints":[]}`, `addressType: Unsupported value: "X": supported values: "FQDN", "IPv4", "IPv6"`},
 	} {
 		path := "POST " + c[0]
@@ -67,6 +79,40 @@ func TestClientsCannotStoreWhatAClusterRefuses(t *testing.T) {
 		}
 		run(t, server, []request{{path, c[1], 422, c[2]}})
 	}
+}
+
+// Promise informer/informertest/1
+func TestClientsCannotStoreAStatusThatAClusterRefuses(t *testing.T) {
+	t.Parallel()
+	server := informertest.Start(t, informertest.Options{})
+	const apps = "/apis/apps/v1/namespaces/default/"
+	workload := `{"metadata":{"name":"x"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":` + goodTemplate + `}}`
+	run(t, server, []request{
+		{"POST " + apps + "deployments", workload, 201, ""},
+		{"PATCH:merge " + apps + "deployments/x/status", `{"status":{"replicas":1,"readyReplicas":2}}`, 422, `status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas`},
+		{"POST " + apps + "replicasets", workload, 201, ""},
+		{"PATCH:merge " + apps + "replicasets/x/status", `{"status":{"replicas":1,"availableReplicas":1}}`, 422, `status.availableReplicas: Invalid value: 1: cannot be greater than readyReplicas`},
+		{"PATCH:merge " + apps + "replicasets/x/status", `{"status":{"replicas":1,"readyReplicas":1,"availableReplicas":1}}`, 200, ""},
+		{"POST pods", `{"metadata":{"name":"p"},"spec":{"containers":[` + goodContainer + `]}}`, 201, ""},
+		{"PATCH:merge pods/p/status", `{"status":{"podIP":"x"}}`, 422, `status.podIPs[0]: Invalid value: "x": must be a valid IP address`},
+		{"PATCH:merge pods/p/status", `{"status":{"podIP":"1.2.3.4"}}`, 200, `"podIPs":[{"ip":"1.2.3.4"}]`},
+		{"POST services", `{"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}}`, 201, ""},
+		{"PATCH:merge services/s/status", `{"status":{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"}]}}}`, 422, "may only be used when `spec.type` is 'LoadBalancer'"},
+	})
+}
+
+// The volume claim templates of a stateful set become volumes of its pods.
+func TestContainersMountTheClaimsOfAStatefulSet(t *testing.T) {
+	t.Parallel()
+	server := informertest.Start(t, informertest.Options{})
+	const path = "POST /apis/apps/v1/namespaces/default/statefulsets"
+	set := func(name, volume string) string {
+		return `{"metadata":{"name":"` + name + `"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i","volumeMounts":[{"name":"` + volume + `","mountPath":"/d"}]}]}},"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}]}}`
+	}
+	run(t, server, []request{
+		{path, set("a", "data"), 201, ""},
+		{path, set("b", "other"), 422, `spec.template.spec.containers[0].volumeMounts[0].name: Not found: "other"`},
+	})
 }
 
 func TestTheTestItselfMayStoreWhatAClusterRefuses(t *testing.T) {
@@ -97,6 +143,9 @@ func TestUpdatesKeepWhatIsImmutable(t *testing.T) {
 		{"pods/x", `{"spec":{"activeDeadlineSeconds":5,"containers":[` + goodContainer + `]}}`, `{"spec":{"activeDeadlineSeconds":6}}`, "must be less than or equal to previous value"},
 		{"/apis/storage.k8s.io/v1/csidrivers/x", `{"spec":{"attachRequired":true}}`, `{"spec":{"attachRequired":false}}`, `spec.attachedRequired: Invalid value: false: field is immutable`},
 		{"/apis/storage.k8s.io/v1/volumeattributesclasses/x", `{"driverName":"d","parameters":{"a":"b"}}`, `{"parameters":{"a":"c"}}`, `updates to parameters are forbidden.`},
+		{"/apis/storage.k8s.io/v1/csinodes/x", `{"spec":{"drivers":[{"name":"a","nodeID":"x","topologyKeys":["k"]}]}}`, `{"spec":{"drivers":[{"name":"a","nodeID":"y"}]}}`, `spec.drivers: Invalid value: {"Name":"a","NodeID":"y","TopologyKeys":null,"Allocatable":null}: field is immutable`},
+		{"/apis/batch/v1/namespaces/default/jobs/x", `{"spec":{"suspend":true,"template":{"spec":{"restartPolicy":"Never","containers":[` + goodContainer + `]}}}}`, `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":1}}}}`, `field is immutable`},
+		{"pods/x", `{"spec":{"schedulingGates":[{"name":"a"}],"nodeSelector":{"a":"b"},"containers":[` + goodContainer + `]}}`, `{"spec":{"schedulingGates":[{"name":"b"}],"nodeSelector":null}}`, `[spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'b', spec.nodeSelector: Invalid value: null: only additions to spec.nodeSelector are allowed (no mutations or deletions)]`},
 		{"/apis/networking.k8s.io/v1/servicecidrs/x", `{"spec":{"cidrs":["10.9.0.0/24"]}}`, `{"spec":{"cidrs":["10.9.1.0/24"]}}`, `spec.cidrs[0]: Invalid value: "10.9.1.0/24": field is immutable`},
 	} {
 		server := informertest.Start(t, informertest.Options{})

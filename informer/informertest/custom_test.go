@@ -65,6 +65,22 @@ func TestCustomResourcesAreCheckedByTheirSchema(t *testing.T) {
 	})
 }
 
+// Promise informer/informertest/1
+func TestEmbeddedObjectsMetadataAndStatusOfCustomResources(t *testing.T) {
+	t.Parallel()
+	server := informertest.Start(t, informertest.Options{})
+	run(t, server, []request{
+		{"POST " + definitions, definition(`{"embedded":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}`), 201, ""},
+		{"POST " + gizmos, gizmo("g", `{"embedded":{"a":1}}`), 422, `[spec.embedded.apiVersion: Required value, spec.embedded.kind: Required value]`},
+		{"POST " + gizmos, gizmo("g", `{"embedded":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","frob":1}}}`), 201, `unknown field \"spec.embedded.metadata.frob\"`},
+		{"PATCH:merge " + gizmos + "/g", `{"metadata":{"labels":{"a":1}}}`, 400, ""},
+		{"PATCH:merge " + gizmos + "/g/status", `{"status":{"phase":1}}`, 422, `status.phase: Invalid value: "integer": phase in body must be of type string: "integer"`},
+		{"PATCH:merge " + gizmos + "/g", `{"kind":"Frob"}`, 422, `Frob.x.test "g" is invalid: kind: Invalid value: "Frob": must be Gizmo`},
+		{"POST " + definitions, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.x.test"},"spec":{"group":"x.test","scope":"Namespaced","names":{"kind":"A","plural":"a"},"versions":[{"name":"v1","served":true,"storage":true}]}}`, 422, `spec.versions[0].schema.openAPIV3Schema: Required value`},
+		{"POST " + definitions, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.x.test"},"spec":{"group":"x.test","scope":"Namespaced","names":{"kind":"A","plural":"a"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"properties":{"a":{"type":"array","items":{}}}}}}}}]}}`, 422, `[spec.validation.openAPIV3Schema.properties[spec].properties[a].items.type: Required value: must not be empty for specified array items, spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields]`},
+	})
+}
+
 func TestNullsDefaultsAndPruningOfCustomResources(t *testing.T) {
 	t.Parallel()
 	server := informertest.Start(t, informertest.Options{})

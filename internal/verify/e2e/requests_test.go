@@ -25,7 +25,7 @@ import (
 
 // The requests of testdata/requests are answered alike: same codes, messages, warnings
 // and objects. What differs is listed in testdata/requests/differences.txt, with the
-// reason; README.md of informertest says the same in words.
+// reason; README.md of informertest lists the reasons.
 //
 // A file has macros ("@NAME text"), scenarios ("## title"), and requests: a line "METHOD
 // path" or "METHOD:media path", then the body up to an empty line. $NS is a namespace
@@ -65,6 +65,19 @@ func TestBothServersAnswerRequestsAlike(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, requests, 300)
 	t.Logf("%d requests, %d answered differently", requests, len(differing))
+}
+
+// Each reason stands in README.md of informertest, below "What is left out".
+func TestKnownDifferencesAreInTheReadme(t *testing.T) {
+	text, err := os.ReadFile("../../../informer/informertest/README.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), "\n## What is left out\n")
+	require.True(t, found)
+	section, _, _ := strings.Cut(rest, "\n## ")
+	section = strings.Join(strings.Fields(section), " ")
+	for name, reason := range differences(t) {
+		assert.Contains(t, section, reason, name)
+	}
 }
 
 // differences reads the known differences and their reasons.

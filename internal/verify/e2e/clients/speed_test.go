@@ -31,6 +31,36 @@ func BenchmarkWritesToTheEmbeddedServer(b *testing.B) {
 	BenchmarkWrites(b, informertest.Start(b, informertest.Options{}).Config())
 }
 
+// BenchmarkPodWritesToTheEmbeddedServer writes objects of which much is checked.
+func BenchmarkPodWritesToTheEmbeddedServer(b *testing.B) {
+	cfg := rest.CopyConfig(informertest.Start(b, informertest.Options{}).Config())
+	cfg.QPS = -1
+	ctx, client := b.Context(), kubernetes.NewForConfigOrDie(cfg).CoreV1().Pods("default")
+	writes := func(name string) {
+		pod, err := client.Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "bench"}},
+			Spec: corev1.PodSpec{
+				Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+				Containers: []corev1.Container{{
+					Name: "c", Image: "i:1", Ports: []corev1.ContainerPort{{ContainerPort: 80}}, Env: []corev1.EnvVar{{Name: "A", Value: "b"}},
+					VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/v"}},
+				}},
+			},
+		}, metav1.CreateOptions{})
+		require.NoError(b, err)
+		pod.Labels["app"] = "other"
+		pod, err = client.Update(ctx, pod, metav1.UpdateOptions{})
+		require.NoError(b, err)
+		require.NoError(b, client.Delete(ctx, pod.Name, metav1.DeleteOptions{}))
+	}
+	writes("bench-first")
+	started := cpuTime()
+	for i := 0; b.Loop(); i++ {
+		writes(fmt.Sprintf("bench-%d", i))
+	}
+	b.ReportMetric(float64(cpuTime()-started)/float64(3*b.N), "cpu-ns/write")
+}
+
 // BenchmarkWritesToAConstantAnswer is what the client and the connection cost in the
 // benchmark above: the server answers each request with the first answer of its kind.
 func BenchmarkWritesToAConstantAnswer(b *testing.B) {
