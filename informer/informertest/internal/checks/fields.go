@@ -21,7 +21,7 @@ import (
 // must fit each other in relations.go.
 func table() map[string]check {
 	return map[string]check{
-		"required": required, "enum": enum, "only": enum, "min": atLeast, "range": within, "positive": positive, "nonzero": nonzero,
+		"required": required, "given": given, "enum": enum, "only": enum, "min": atLeast, "range": within, "positive": positive, "nonzero": nonzero,
 		"format": format, "labels": labels, "annotations": annotations, "use": use, "list": list, "either": either, "portion": portion, "port": port,
 		"ip": ip, "trimmed": trimmed, "selector": selector, "schedule": schedule, "timeZone": timeZone, "modes": modes, "amounts": amounts, "optional": optional,
 		"notWith": notWith, "source": source, "handler": handler, "mounts": mounts, "resources": resources, "volume": volume, "distinct": distinct,
@@ -61,6 +61,14 @@ func optional(any, *scope, *field.Path, []string) field.ErrorList { return nil }
 
 func required(v any, _ *scope, path *field.Path, args []string) field.ErrorList {
 	if !empty(v) {
+		return nil
+	}
+	return field.ErrorList{field.Required(path, strings.Join(args, " "))}
+}
+
+// given is required for what may be empty.
+func given(v any, _ *scope, path *field.Path, args []string) field.ErrorList {
+	if v != nil {
 		return nil
 	}
 	return field.ErrorList{field.Required(path, strings.Join(args, " "))}
