@@ -116,7 +116,7 @@ func (f *fixture) deployment(name string) *appsv1.Deployment {
 func (f *fixture) available(name string, replicas int32) {
 	f.t.Helper()
 	_, err := f.deployments.Status().Modify(f.t.Context(), key(name), func(d *appsv1.Deployment) error {
-		d.Status.Replicas, d.Status.AvailableReplicas = replicas, replicas
+		d.Status.Replicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = replicas, replicas, replicas
 		return nil
 	})
 	require.NoError(f.t, err)
