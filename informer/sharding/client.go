@@ -1,19 +1,13 @@
 package sharding
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/internal/httpclient"
+	objects "github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -37,9 +31,9 @@ type client interface {
 // httpClient is the client of an API server. Requests bypass the rate limits of
 // rest.Config: a renewal that waits for its turn comes too late.
 type httpClient struct {
-	http   *http.Client
-	leases string // the URL of the collection
-	lw     reflector.ListerWatcher[*lease]
+	leases    *objects.Client[*lease]
+	lw        reflector.ListerWatcher[*lease]
+	namespace string
 }
 
 // newClient returns the client of a group. It makes no request.
@@ -51,43 +45,32 @@ func newClient(cfg *rest.Config, n names) (*httpClient, error) {
 		return nil, err
 	}
 	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.RateLimiter = -1, nil
 	cfg.Timeout = 0 // each request has a deadline of its own
-	h, err := httpclient.For(cfg)
-	if err != nil {
-		return nil, err
-	}
-	base, _, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &httpClient{
-		http: h, lw: lw,
-		leases: base.JoinPath("apis", leaseResource.Group, leaseResource.Version, "namespaces", n.namespace, leaseResource.Resource).String(),
-	}, nil
+	leases, err := objects.New[*lease](cfg, leaseResource, objects.Options{Kind: "Lease"})
+	return &httpClient{leases, lw, n.namespace}, err
 }
 
 func (c *httpClient) source() reflector.ListerWatcher[*lease] { return c.lw }
 
 func (c *httpClient) get(ctx context.Context, name string) (*lease, error) {
-	return c.lease(ctx, http.MethodGet, name, nil)
+	return c.leases.Get(ctx, types.NamespacedName{Namespace: c.namespace, Name: name})
 }
 
 func (c *httpClient) create(ctx context.Context, l *lease) (*lease, error) {
-	return c.lease(ctx, http.MethodPost, "", l)
+	return c.leases.Create(ctx, l)
 }
 
 // update carries the UID and the resourceVersion. The UID matters: kube-apiserver
 // would create a Lease that is not there.
 func (c *httpClient) update(ctx context.Context, l *lease) (*lease, error) {
-	return c.lease(ctx, http.MethodPut, l.Name, l)
+	return c.leases.Update(ctx, l)
 }
 
 func (c *httpClient) remove(ctx context.Context, l *lease) error {
-	_, err := c.do(ctx, http.MethodDelete, l.Name, &metav1.DeleteOptions{
-		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+	return c.leases.Delete(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.Name}, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: nonZero(l.UID), ResourceVersion: nonZero(l.ResourceVersion)},
 	})
-	return err
 }
 
 // nonZero returns a pointer to v, or nil for the zero value.
@@ -97,55 +80,4 @@ func nonZero[T comparable](v T) *T {
 		return nil
 	}
 	return &v
-}
-
-// lease sends a request whose answer is a Lease.
-func (c *httpClient) lease(ctx context.Context, method, name string, body any) (*lease, error) {
-	answer, err := c.do(ctx, method, name, body)
-	if err != nil {
-		return nil, err
-	}
-	out := &lease{}
-	if err := json.Unmarshal(answer, out); err != nil || out.Name == "" {
-		return nil, fmt.Errorf("the answer to %s %s is not a Lease: is this the address of an API server?", method, c.leases)
-	}
-	return out, nil
-}
-
-// maxAnswer bounds an answer, in bytes. etcd stores no larger object.
-const maxAnswer = 4 << 20
-
-// do sends a request and returns the body of its answer.
-func (c *httpClient) do(ctx context.Context, method, name string, body any) ([]byte, error) {
-	var content io.Reader = http.NoBody
-	if body != nil && body != (*lease)(nil) {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		content = bytes.NewReader(raw)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.leases+"/"+name, "/"), content)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json")
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode >= 200 && response.StatusCode < 300 {
-		return answer, nil
-	}
-	var status metav1.Status
-	if json.Unmarshal(answer, &status) == nil && status.Kind == "Status" {
-		return nil, &apierrors.StatusError{ErrStatus: status}
-	}
-	return nil, apierrors.NewGenericServerResponse(response.StatusCode, method, leaseResource.GroupResource(), name, http.StatusText(response.StatusCode), 0, true)
 }

@@ -83,7 +83,6 @@ func TestClient(t *testing.T) {
 		var status *apierrors.StatusError
 		require.ErrorAs(t, err, &status)
 		assert.EqualValues(t, 502, status.ErrStatus.Code)
-		c.http.CloseIdleConnections()
 	})
 }
 

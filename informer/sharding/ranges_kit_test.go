@@ -37,6 +37,7 @@ type rangedWorld struct {
 	parts  int
 	all    []*rangedReplica
 	logs   syncedLog
+	level  slog.LevelVar // of the log
 
 	mu      sync.Mutex
 	working map[string]string // the replica that works on an object
@@ -155,7 +156,7 @@ func (w *rangedWorld) prepare() *rangedReplica {
 			return next.RoundTrip(request)
 		})
 	})
-	log := slog.New(slog.NewTextHandler(&w.logs, nil))
+	log := slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: &w.level}))
 	source, err := reflector.NewResource[*corev1.ConfigMap](cfg, rangedResource, reflector.ResourceOptions{})
 	require.NoError(w.t, err)
 	r.inf, err = NewRanged(source, HashUID, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: log})

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -534,4 +536,54 @@ func TestRangesRunOnceAndEndWithTheirWorkers(t *testing.T) {
 		w.start()
 		w.requireShared(5)
 	})
+}
+
+// A shutdown of the queue ends Ranges at each stage of a part: what is in progress is waited for, keys that
+// were held back are reported, the part is given up, and another replica processes all of it.
+func TestAShutdownOfTheQueueEndsRanges(t *testing.T) {
+	for stage, heldBack := range map[string]int{"its range is listed": 1, "a key is in progress": 0, "the part is handed over": 1} {
+		t.Run("while "+stage, func(t *testing.T) {
+			inRanges(t, 20, 1, func(t *testing.T, w *rangedWorld) {
+				w.level.Set(slog.LevelDebug)
+				key := Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: "object-7"}}
+				r := w.prepare()
+				finish, listing := make(chan struct{}), heldBack == 1 && stage == "its range is listed"
+				r.do = func(_ context.Context, _ *Part, name types.NamespacedName) (workqueue.Result, error) {
+					if name == key.NamespacedName {
+						<-finish
+					}
+					return workqueue.Result{}, nil
+				}
+				if listing {
+					r.reader.wait = func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
+				}
+				r.run()
+				pass(5 * time.Second)
+				if stage == "the part is handed over" {
+					r.stop()
+					pass(time.Second)
+				}
+				if heldBack == 1 {
+					other := key
+					other.Name = "object-8"
+					r.ranges.Add(other)
+					pass(time.Second)
+					require.Equal(t, 1, r.waiting())
+				}
+				r.ranges.Queue().ShutDown()
+				pass(time.Second)
+				if !listing {
+					assert.Empty(t, r.ended, "a key is in progress")
+				}
+				close(finish)
+				require.NoError(t, <-r.ended)
+				r.stop = nil
+				assert.Equal(t, heldBack, strings.Count(w.logs.String(), "the keys that were held back are left to the next owner"))
+				assert.Zero(t, r.waiting())
+				assert.Empty(t, r.objects())
+				next := w.start()
+				assert.EqualValues(t, 20, next.calls.Load())
+			})
+		})
+	}
 }
