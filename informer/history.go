@@ -42,7 +42,7 @@ func (o *recording[T]) note(at time.Time, what history.What, e *Event[T], by str
 	record := history.Record{What: what, Key: history.Key(e.Key), Part: o.part, Object: history.Key{Name: by}}
 	change := changeOf(e)
 	record.SetChange(&change)
-	o.recorder.Note(o.recorder.At(at), &record)
+	o.recorder.Note(at, &record)
 }
 
 // changeOf describes an event for the history.

@@ -65,8 +65,10 @@
 //
 // # Reading order
 //
-// The way of a key is queue.go (Add, Get, Done, and the entry of an item) and order.go (which
-// item is next). Then delaying.go and park.go (what comes later),
-// ratelimiting.go and failures.go (how much later), shutdown.go. On top: process.go, result.go,
-// failurelog.go; and what shows it: observe.go, inspect.go.
+// queue.go has the way of a key: Add, Get and Done, the entry of an item with its states, and
+// unlock, with which each operation ends. It keeps the promises 1 to 3, 8, 9 and 12. Then
+// order.go: which item is next (4 to 6); delaying.go: what comes later (7, 11);
+// park.go: what waits for a condition (13); shutdown.go (10). How much later a retry
+// comes: ratelimiting.go, failures.go. The loop of a controller: process.go, result.go,
+// failurelog.go. What shows all of it: observe.go, inspect.go.
 package workqueue

@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -211,12 +212,7 @@ func (q *Queue[T]) dropAgainLocked(e *entry[T]) {
 // All returns a condition that is met when all the given ones are. It skips those
 // that are nil; if none is left it returns nil, which parks nothing.
 func All(conditions ...Condition) Condition {
-	var all []Condition
-	for _, c := range conditions {
-		if c != nil {
-			all = append(all, c)
-		}
-	}
+	all := slices.DeleteFunc(slices.Clone(conditions), func(c Condition) bool { return c == nil })
 	switch len(all) {
 	case 0:
 		return nil

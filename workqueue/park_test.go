@@ -267,6 +267,35 @@ func TestParkedItemsNeedNoWorkerAndNoGoroutine(t *testing.T) {
 	})
 }
 
+// A failure that a limiter does not delay is a request like any other: in a synctest bubble no
+// time has passed since the park.
+//
+// Promise workqueue/13
+func TestRetryWithoutADelayComesAfterThePark(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var seen condition
+		runs := 0
+		p := &processing{
+			q:        workqueue.NewRateLimiting(workqueue.MaxOf[string](), workqueue.Options[string]{}),
+			returned: make(chan struct{}),
+		}
+		p.run(t, options{}, func(context.Context, string) (workqueue.Result, error) {
+			if runs++; runs > 1 {
+				return workqueue.Result{}, nil
+			}
+			return workqueue.Result{Until: seen.register, ParkTimeout: time.Hour}, assert.AnError
+		})
+		p.q.Add("a")
+		advance(time.Minute)
+		assert.Equal(t, 1, runs)
+		seen.meet()
+		synctest.Wait()
+		assert.Equal(t, 2, runs)
+		p.stop()
+	})
+}
+
 // What a function returns together with Until decides what is processed after the
 // park, and the park how early.
 //

@@ -63,10 +63,10 @@ func oneOfEach(t *testing.T) *inspect.Handler {
 		case history.Parked:
 			record.Object = history.Key{Name: "Seen"}
 		case history.Failed, history.Dropped:
-			r.NoteError(r.Now(), &record, errors.New("no quota"))
+			r.NoteError(time.Now(), &record, errors.New("no quota"))
 			continue
 		}
-		r.Note(r.Now(), &record)
+		r.Note(time.Now(), &record)
 	}
 	now := time.Now()
 	obj := configMap("web", "hunter2")
@@ -151,7 +151,7 @@ func TestErrorsOfTheHistoryAreWithheldAsOthersAre(t *testing.T) {
 	t.Parallel()
 	r := history.New(history.Options{})
 	web := history.Key{Namespace: "default", Name: "web"}
-	r.NoteError(r.Now(), &history.Record{What: history.Failed, Key: web, Part: &history.Part{Name: "work"}}, fmt.Errorf("hunter2"))
+	r.NoteError(time.Now(), &history.Record{What: history.Failed, Key: web, Part: &history.Part{Name: "work"}}, fmt.Errorf("hunter2"))
 	h, err := inspect.New(inspect.Options{History: r, HideErrors: true})
 	require.NoError(t, err)
 	for _, format := range []string{"html", "text", "json"} {
@@ -189,7 +189,7 @@ func TestPromise8AnExplanationIsBounded(t *testing.T) {
 	web := history.Key{Namespace: "default", Name: "web"}
 	part := &history.Part{Name: "work"}
 	for range 4000 {
-		r.NoteError(r.Now(), &history.Record{What: history.Failed, Key: web, Part: part}, errors.New(strings.Repeat("long ", 10_000)))
+		r.NoteError(time.Now(), &history.Record{What: history.Failed, Key: web, Part: part}, errors.New(strings.Repeat("long ", 10_000)))
 	}
 	h, err := inspect.New(inspect.Options{History: r})
 	require.NoError(t, err)

@@ -53,9 +53,6 @@ func (r *Recorder) newQueueLog(name string) *queueLog {
 	log := &queueLog{start: time.Now(), failing: map[Key]*Failure{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.queues == nil {
-		r.queues = map[string]*queueLog{}
-	}
 	r.queues[name] = log
 	return log
 }

@@ -139,25 +139,15 @@ func ItemOf[T comparable](text string) (item T, ok bool) {
 // parseBasic sets v, a number or a boolean, to what text says. Only the text that
 // KeyFunc gives is accepted: 07 is not 7.
 func parseBasic(v reflect.Value, text string) bool {
-	switch {
+	switch { // what is no number, or none of that size, gives another text
 	case v.CanInt():
-		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
-		if err != nil {
-			return false
-		}
+		n, _ := strconv.ParseInt(text, 10, 64)
 		v.SetInt(n)
 	case v.CanUint():
-		n, err := strconv.ParseUint(text, 10, v.Type().Bits())
-		if err != nil {
-			return false
-		}
+		n, _ := strconv.ParseUint(text, 10, 64)
 		v.SetUint(n)
 	default:
-		b, err := strconv.ParseBool(text)
-		if err != nil {
-			return false
-		}
-		v.SetBool(b)
+		v.SetBool(text == "true")
 	}
 	return fmt.Sprint(basic(v)) == text
 }

@@ -31,7 +31,7 @@ func roundTrip[T comparable](t *testing.T, item T, want string) {
 	require.True(t, ok, "%T %q", item, want)
 	assert.Equal(t, item, back)
 	r := history.New(history.Options{})
-	r.Note(r.Now(), &history.Record{What: history.Added, Key: keyOf(item)})
+	r.Note(time.Now(), &history.Record{What: history.Added, Key: keyOf(item)})
 	assert.Len(t, r.Of(want).Entries, 1, "%T %q is found by its text", item, want)
 }
 
@@ -53,7 +53,7 @@ func TestItemsAreFoundByTheTextOfTheirKeys(t *testing.T) {
 
 	keyOf := history.KeyFunc[pair]()
 	r := history.New(history.Options{})
-	r.Note(r.Now(), &history.Record{What: history.Added, Key: keyOf(pair{"", "a/b"})})
+	r.Note(time.Now(), &history.Record{What: history.Added, Key: keyOf(pair{"", "a/b"})})
 	assert.Len(t, r.Of("a/b").Entries, 1, "a name with a slash")
 }
 

@@ -28,13 +28,13 @@ func TestPromise2NoteBlocksOnItsOwnPartOnly(t *testing.T) {
 	go func() {
 		defer close(noted)
 		for _, k := range others {
-			r.Note(r.Now(), &Record{What: Added, Key: k})
-			r.NoteError(r.Now(), &Record{What: Failed, Key: k}, assert.AnError)
+			r.Note(time.Now(), &Record{What: Added, Key: k})
+			r.NoteError(time.Now(), &Record{What: Failed, Key: k}, assert.AnError)
 		}
 	}()
 	go func() {
 		defer close(blocked)
-		r.Note(r.Now(), &Record{What: Added, Key: busy})
+		r.Note(time.Now(), &Record{What: Added, Key: busy})
 	}()
 	select {
 	case <-noted:
@@ -63,6 +63,6 @@ func (e silent) Error() string {
 func TestPromise2NoteCallsNoOtherCode(t *testing.T) {
 	r := New(Options{Entries: 64})
 	key := Key{Name: "web"}
-	r.NoteError(r.Now(), &Record{What: Failed, Key: key}, silent{t})
+	r.NoteError(time.Now(), &Record{What: Failed, Key: key}, silent{t})
 	require.Len(t, r.Of("web").Entries, 1)
 }

@@ -27,10 +27,10 @@ func Queue[T comparable](r *Recorder, name string) workqueue.Observer[T] {
 		}
 		record.Key, record.Part = key, part
 		if record.What.failed() {
-			r.NoteError(r.At(o.Time), &record, o.Err)
+			r.NoteError(o.Time, &record, o.Err)
 			return
 		}
-		r.Note(r.At(o.Time), &record)
+		r.Note(o.Time, &record)
 	}
 }
 

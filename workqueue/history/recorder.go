@@ -31,7 +31,7 @@ type Recorder struct {
 	errs  errs
 
 	mu     sync.Mutex
-	queues map[string]*queueLog // by name; see queue.go
+	queues map[string]*queueLog // by name; see failing.go
 }
 
 const rings = 16
@@ -57,7 +57,7 @@ func New(opts Options) *Recorder {
 		entries = DefaultEntries
 	}
 	each := (entries + rings - 1) / rings
-	r := &Recorder{start: time.Now(), seed: maphash.MakeSeed()}
+	r := &Recorder{start: time.Now(), seed: maphash.MakeSeed(), queues: map[string]*queueLog{}}
 	all := make([]slot, each*rings)
 	for i := range r.rings {
 		r.rings[i].entries = all[i*each : (i+1)*each : (i+1)*each]
@@ -65,33 +65,32 @@ func New(opts Options) *Recorder {
 	return r
 }
 
-// Now is the present moment as [Recorder.Note] takes it.
-func (r *Recorder) Now() int64 { return int64(time.Since(r.start)) }
-
-// At is a moment as [Recorder.Note] takes it: for callers that know the time already.
-func (r *Recorder) At(t time.Time) int64 { return int64(t.Sub(r.start)) }
-
-// ring returns the ring of a key.
+// ring returns the ring of a key. All keys with the same text have the same: an item that is
+// in no namespace may have a slash in its name.
 func (r *Recorder) ring(k *Key) *ring {
-	h := maphash.String(r.seed, k.Name)
-	if k.Namespace != "" {
-		h ^= maphash.String(r.seed, k.Namespace) >> 8
+	key := *k
+	if key.Namespace == "" {
+		key = ParseKey(key.Name)
+	}
+	h := maphash.String(r.seed, key.Name)
+	if key.Namespace != "" {
+		h ^= maphash.String(r.seed, key.Namespace) >> 8
 	}
 	return &r.rings[h%rings]
 }
 
 // Note notes what happened at a moment. The record is copied.
-func (r *Recorder) Note(at int64, record *Record) {
+func (r *Recorder) Note(at time.Time, record *Record) {
 	s := r.ring(&record.Key)
 	s.mu.Lock()
 	e := &s.entries[s.noted%uint64(len(s.entries))]
-	e.record, e.at = *record, at
+	e.record, e.at = *record, int64(at.Sub(r.start))
 	s.noted++
 	s.mu.Unlock()
 }
 
 // NoteError is [Recorder.Note] of a processing that failed with err: Failed or Dropped.
-func (r *Recorder) NoteError(at int64, record *Record, err error) {
+func (r *Recorder) NoteError(at time.Time, record *Record, err error) {
 	// Versions belong to changes of objects, so here their place is free.
 	record.Old = r.errs.put(err)
 	r.Note(at, record)
@@ -117,20 +116,7 @@ type History struct {
 // in proportion to the entries of a ring, about a tenth of a millisecond by default,
 // during which nothing is noted for the keys of that ring.
 func (r *Recorder) Of(text string) History {
-	key := ParseKey(text)
-	h := r.of(&key, text)
-	// An item that is in no namespace and has a slash in its name has the same text.
-	if other := (Key{Name: text}); other != key {
-		if more := r.of(&other, text); r.ring(&other) != r.ring(&key) {
-			h.Entries = append(h.Entries, more.Entries...)
-		}
-	}
-	slices.SortStableFunc(h.Entries, func(a, b Entry) int { return a.Time.Compare(b.Time) })
-	return h
-}
-
-func (r *Recorder) of(key *Key, text string) History {
-	s := r.ring(key)
+	s := r.ring(&Key{Name: text})
 	n := uint64(len(s.entries))
 	h := History{Since: r.start, Kept: len(s.entries) * rings}
 	var found []slot

@@ -41,7 +41,7 @@ func TestPromise1MemoryIsBounded(t *testing.T) {
 		if i%2 == 0 { // that of the entry is the only reference to the name
 			key.Name = fmt.Sprint("pod-", i)
 		}
-		r.Note(r.Now(), &history.Record{What: history.Added, Key: key, Part: part})
+		r.Note(time.Now(), &history.Record{What: history.Added, Key: key, Part: part})
 	}
 	took := inUse() - before
 	assert.Less(t, took-min(took, uint64(history.DefaultEntries*32)), uint64(8_000_000), "without the texts of the keys")
@@ -63,8 +63,8 @@ func TestPromise2NoteAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		record := history.Record{What: history.Added, Key: keyOf(item), Part: part}
 		record.Set(cause)
-		r.Note(r.Now(), &record)
-		r.NoteError(r.Now(), &history.Record{What: history.Failed, Key: web, Part: part}, err)
+		r.Note(time.Now(), &record)
+		r.NoteError(time.Now(), &history.Record{What: history.Failed, Key: web, Part: part}, err)
 	}))
 }
 
@@ -84,10 +84,10 @@ func TestPromise3OfReturnsWhatWasNotedInOrderAndWhetherSomeIsMissing(t *testing.
 			time.Sleep(time.Second)
 			record := history.Record{What: w, Key: web, Part: part, Class: uint16(i)}
 			if w == history.Failed {
-				r.NoteError(r.Now(), &record, errors.New("no quota"))
+				r.NoteError(time.Now(), &record, errors.New("no quota"))
 				continue
 			}
-			r.Note(r.At(time.Now()), &record)
+			r.Note(time.Now(), &record)
 		}
 		h = r.Of("default/web")
 		require.Equal(t, []history.What{history.Added, history.HandedOut, history.Failed, history.Retried}, whats(h))
@@ -98,7 +98,7 @@ func TestPromise3OfReturnsWhatWasNotedInOrderAndWhetherSomeIsMissing(t *testing.
 		assert.EqualError(t, h.Entries[2].Err, "no quota")
 		assert.Zero(t, h.Entries[2].Old)
 
-		r.Note(r.Now(), &history.Record{What: history.Due, Key: web})
+		r.Note(time.Now(), &history.Record{What: history.Due, Key: web})
 		h = r.Of("default/web")
 		assert.Equal(t, []history.What{history.HandedOut, history.Failed, history.Retried, history.Due}, whats(h))
 		assert.True(t, h.Overwritten)
@@ -117,7 +117,7 @@ func TestPromise4EntriesDoNotKeepObjectsAlive(t *testing.T) {
 			data [1 << 16]byte
 		}{key: web}
 		runtime.AddCleanup(object, func(c chan struct{}) { close(c) }, gone)
-		r.Note(r.Now(), &history.Record{What: history.Received, Key: object.key, New: 7})
+		r.Note(time.Now(), &history.Record{What: history.Received, Key: object.key, New: 7})
 	}()
 	for {
 		runtime.GC()
@@ -134,12 +134,12 @@ func TestPromise4EntriesDoNotKeepObjectsAlive(t *testing.T) {
 func TestOldErrorsAreLostAndNotMistaken(t *testing.T) {
 	t.Parallel()
 	r := history.New(history.Options{})
-	r.NoteError(r.Now(), &history.Record{What: history.Failed, Key: web}, errors.New("first"))
+	r.NoteError(time.Now(), &history.Record{What: history.Failed, Key: web}, errors.New("first"))
 	for i := range 255 {
-		r.NoteError(r.Now(), &history.Record{What: history.Dropped, Key: history.Key{Name: fmt.Sprint(i)}}, errors.New("another"))
+		r.NoteError(time.Now(), &history.Record{What: history.Dropped, Key: history.Key{Name: fmt.Sprint(i)}}, errors.New("another"))
 	}
 	assert.EqualError(t, r.Of("default/web").Entries[0].Err, "first")
-	r.NoteError(r.Now(), &history.Record{What: history.Failed, Key: web}, errors.New("last"))
+	r.NoteError(time.Now(), &history.Record{What: history.Failed, Key: web}, errors.New("last"))
 	h := r.Of("default/web")
 	assert.True(t, h.Entries[0].ErrLost)
 	assert.NoError(t, h.Entries[0].Err)
@@ -154,7 +154,7 @@ func TestNotesOfManyGoroutinesAreAllKept(t *testing.T) {
 	for g := range 8 {
 		all.Go(func() {
 			for i := range 200 {
-				r.Note(r.Now(), &history.Record{What: history.Added, Key: history.Key{Name: fmt.Sprint(g)}, Attempt: uint16(i)})
+				r.Note(time.Now(), &history.Record{What: history.Added, Key: history.Key{Name: fmt.Sprint(g)}, Attempt: uint16(i)})
 				if i%50 == 0 {
 					r.Of(fmt.Sprint(g))
 				}
@@ -173,22 +173,22 @@ func TestNotesOfManyGoroutinesAreAllKept(t *testing.T) {
 
 func BenchmarkNote(b *testing.B) {
 	r := history.New(history.Options{})
-	part := &history.Part{Name: "q"}
+	part, began := &history.Part{Name: "q"}, time.Now()
 	b.Run("time known", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			r.Note(7, &history.Record{What: history.Added, Key: web, Part: part})
+			r.Note(began, &history.Record{What: history.Added, Key: web, Part: part})
 		}
 	})
 	b.Run("clock alone", func(b *testing.B) {
 		for b.Loop() {
-			r.Now()
+			_ = time.Now()
 		}
 	})
 	b.Run("one goroutine", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			r.Note(r.Now(), &history.Record{What: history.Added, Key: web, Part: part})
+			r.Note(time.Now(), &history.Record{What: history.Added, Key: web, Part: part})
 		}
 	})
 	b.Run("all cores", func(b *testing.B) {
@@ -196,7 +196,7 @@ func BenchmarkNote(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			key := history.Key{Namespace: "default", Name: fmt.Sprint(time.Now().UnixNano())}
 			for pb.Next() {
-				r.Note(r.Now(), &history.Record{What: history.Added, Key: key, Part: part})
+				r.Note(time.Now(), &history.Record{What: history.Added, Key: key, Part: part})
 			}
 		})
 	})
@@ -205,7 +205,7 @@ func BenchmarkNote(b *testing.B) {
 func BenchmarkOf(b *testing.B) {
 	r := history.New(history.Options{})
 	for i := range 2 * history.DefaultEntries {
-		r.Note(r.Now(), &history.Record{What: history.Added, Key: history.Key{Namespace: "default", Name: fmt.Sprint(i)}})
+		r.Note(time.Now(), &history.Record{What: history.Added, Key: history.Key{Namespace: "default", Name: fmt.Sprint(i)}})
 	}
 	for b.Loop() {
 		r.Of("default/web")

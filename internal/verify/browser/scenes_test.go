@@ -192,10 +192,10 @@ func webFails() *history.Recorder {
 			fill(&record)
 		}
 		if what == history.Failed {
-			r.NoteError(r.Now(), &record, errors.New(`creating a pod: Post "https://10.0.0.1/api/v1/namespaces/shop/pods": admission webhook "quota.example.com" denied the request: exceeded quota: compute, requested: limits.cpu=4, used: limits.cpu=62, limited: limits.cpu=64`))
+			r.NoteError(time.Now(), &record, errors.New(`creating a pod: Post "https://10.0.0.1/api/v1/namespaces/shop/pods": admission webhook "quota.example.com" denied the request: exceeded quota: compute, requested: limits.cpu=4, used: limits.cpu=62, limited: limits.cpu=64`))
 			return
 		}
-		r.Note(r.Now(), &record)
+		r.Note(time.Now(), &record)
 	}
 	because := func(old, is uint64) func(*history.Record) {
 		return func(record *history.Record) {
