@@ -46,6 +46,8 @@ const (
 	// The server has not reached the resourceVersion, which happens when it was restored
 	// from a backup.
 	classFuture ErrorClass = "resourceVersion too large"
+	// The server has other objects than the watch has led to: its history is another one.
+	classHistory ErrorClass = "another history"
 	// 429, and any other 4xx.
 	classThrottled ErrorClass = "throttled"
 	classRejected  ErrorClass = "rejected"

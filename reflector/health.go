@@ -69,7 +69,7 @@ type Health struct {
 	// LastEvent is when the last event or bookmark arrived.
 	LastEvent time.Time
 	// Lists, WatchLists and Watches count requests. Lists are the pages of lists, and
-	// the checks whether the server still knows a version; WatchLists are
+	// the checks whether the server still knows a version and some objects; WatchLists are
 	// watches with initial events, Watches those without.
 	Lists, WatchLists, Watches int
 	// Reconnects counts the ends of watches, and failures to start one, by

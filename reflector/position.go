@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,9 @@ type position struct {
 	// doubt says that the server may have lost rv: the last watch from it has
 	// ended in a way that may have been a restart.
 	doubt bool
+	// suspect says that since the last end of that kind the server was not seen to have what
+	// the sink has. An event does not clear that.
+	suspect bool
 	// uncached says that the server has paged a list that a watch cache would
 	// have answered in one piece, so there is none, and big answers hurt.
 	uncached bool
@@ -149,51 +153,84 @@ func (p *position) synced(rv string) {
 const checkAfter = time.Second
 
 // checkVersion asks the server, while live is followed, whether it knows the version of
-// the watch, if that is in doubt. If it does not, the watch ends with a [relistError].
-// finish waits for the end of it, and is called by the goroutine of Run.
+// the watch and has some of the objects of the sink, if that is in doubt. If it does not, the
+// watch ends with a [relistError]. finish waits for the end of it, and is called by the
+// goroutine of Run.
 func (r *Reflector[T]) checkVersion(live *liveStream[T]) (finish func()) {
-	if !r.pos.doubt {
+	doubt, rv := r.pos.doubt, r.pos.rv
+	if r.pos.suspect {
+		live.samples = r.samples()
+	}
+	if !doubt && len(live.samples) == 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(live.ctx)
-	// One object is answer enough, and none needs to be decoded, nor transformed.
-	req := Request{ListOptions: r.pos.probe(), Known: func(types.NamespacedName, []byte, []byte) any { return true }}
-	done := make(chan time.Time, 1) // when the server knew the version, or zero
+	var known time.Time // when the server knew the version, or zero
+	var complete bool
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		sleep(ctx, checkAfter+time.Duration(rand.Int64N(int64(checkAfter))))
-		// Only while more than half of the allowance is left: watches come first.
-		for ctx.Err() == nil && !live.moved.Load() {
-			d := r.allowance.spend(time.Now(), burst/2+1)
-			if d == 0 {
-				break
-			}
-			sleep(ctx, d)
+		if doubt && !live.moved.Load() && r.knowsVersion(ctx, live) {
+			known = time.Now()
 		}
-		if ctx.Err() != nil || live.moved.Load() {
+		if len(live.samples) == 0 || ctx.Err() != nil {
 			return
 		}
-		r.status.update(func(h *Health) { h.Lists++ })
-		err := r.ask(ctx, req)
-		switch class := Classify(err); class {
-		case "":
-			done <- time.Now()
-		case classFuture, ClassExpired:
-			live.cancel(&relistError{reason: class, rewritten: class == classFuture, err: fmt.Errorf(
-				"the server does not know the resourceVersion %s of the watch, perhaps because it was restored from a backup: %w", req.ListOptions.ResourceVersion, err)})
-		default:
-			// It says nothing about the version, so the doubt stays.
+		var err error
+		if complete, err = r.spotCheck(ctx, live, rv); err != nil {
+			live.cancel(&relistError{reason: classHistory, rewritten: true, err: err})
 		}
 	}()
 	return func() {
 		cancel()
-		if known := <-done; !known.IsZero() {
+		<-done
+		if !known.IsZero() {
 			r.pos.doubt = false
 			if known.After(r.moved) {
 				r.moved = known
 			}
 		}
+		r.pos.suspect = r.pos.suspect && !complete
 	}
+}
+
+// knowsVersion asks the server whether it knows the version of the watch, which ends if not.
+func (r *Reflector[T]) knowsVersion(ctx context.Context, live *liveStream[T]) bool {
+	// One object is answer enough, and none needs to be decoded, nor transformed.
+	req := Request{ListOptions: r.pos.probe(), Known: func(types.NamespacedName, []byte, []byte) any { return true }}
+	left := burst/2 + 1
+	if len(live.samples) > 0 { // there is more to be asked soon
+		left = reserve + 1
+	}
+	if !r.afford(ctx, left, &live.moved) {
+		return false
+	}
+	r.status.update(func(h *Health) { h.Lists++ })
+	err := r.ask(ctx, req)
+	switch class := Classify(err); class {
+	case "":
+		return true
+	case classFuture, ClassExpired:
+		live.cancel(&relistError{reason: class, rewritten: class == classFuture, err: fmt.Errorf(
+			"the server does not know the resourceVersion %s of the watch, perhaps because it was restored from a backup: %w", req.ListOptions.ResourceVersion, err)})
+	default:
+		// It says nothing about the version, so the doubt stays.
+	}
+	return false
+}
+
+// afford takes a request from the allowance when at least so many are left, as watches come
+// first. It returns false if ctx ends before that, or moved is set.
+func (r *Reflector[T]) afford(ctx context.Context, left int, moved *atomic.Bool) bool {
+	for ctx.Err() == nil && !moved.Load() {
+		d := r.allowance.spend(time.Now(), left)
+		if d == 0 {
+			return true
+		}
+		sleep(ctx, d)
+	}
+	return false
 }
 
 // ask makes a LIST request and returns its error. Some sources know no limit, so the first

@@ -127,7 +127,8 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 	}
 	// Doubt stays until a check or an event has cleared it, however many watches
 	// end meanwhile.
-	r.pos.doubt = r.pos.doubt || r.doubted(end)
+	doubted := r.doubted(end)
+	r.pos.doubt, r.pos.suspect = r.pos.doubt || doubted, r.pos.suspect || doubted && !end.timely
 	if end.orderly {
 		r.absence = absence{}
 		return r.phaseAfter(end), nil

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/internal/object"
@@ -28,6 +29,7 @@ type liveStream[T Object] struct {
 	started time.Time
 	agreed  time.Duration // when the server is to end it
 	events  int
+	samples []*sample   // of what the sink had; see spotCheck
 	moved   atomic.Bool // an event was past the version that the watch began at
 	// unordered is true while events may be synthetic, in no order of
 	// resourceVersions, so that none of them is a point to resume from.
@@ -150,6 +152,7 @@ func (r *Reflector[T]) deliverAll(ctx context.Context, live *liveStream[T], idle
 		if err := r.deliver(ctx, ev); err != nil {
 			return err
 		}
+		live.touch(ev) // before the version
 		r.advance(live, ev)
 		idle.release()
 	}
@@ -233,6 +236,27 @@ func (r *Reflector[T]) advance(live *liveStream[T], ev WatchEvent[T]) {
 			h.ResourceVersion = r.pos.rv
 		}
 	})
+}
+
+// touch notes that an event about an object was delivered.
+func (s *liveStream[T]) touch(ev WatchEvent[T]) {
+	if len(s.samples) == 0 {
+		return
+	}
+	var key types.NamespacedName
+	switch {
+	case ev.Err != nil:
+		key = asObjectError(ev.Err).Key
+	case object.IsNil(ev.Object):
+		return
+	default:
+		key = object.KeyOf(ev.Object)
+	}
+	for _, one := range s.samples {
+		if one.key == key {
+			one.moved.Store(true)
+		}
+	}
 }
 
 // unknownEventError is an event that says something this package does not know.

@@ -94,7 +94,11 @@ func TestARestoredServerWhoseHistoryHasOvertakenIsNoticedByAnAudit(t *testing.T)
 					require.NoError(t, err)
 					sink := newRecorder()
 					opts.Sync = mode
-					r := run(t, lw, sink, opts)
+					// Without Known the reflector does not look for itself.
+					r := run(t, lw, struct {
+						reflector.Sink[*corev1.ConfigMap]
+						audit.Audited
+					}{sink, sink}, opts)
 					after(time.Minute)
 					require.Equal(t, contents(t, server), sink.holds())
 					overtake(t, server, func() {

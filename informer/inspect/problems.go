@@ -92,6 +92,7 @@ var causes = map[reflector.ErrorClass]struct{ cause, remedy string }{
 	reflector.ClassServer:       {"the server reports an error of its own (5xx)", "Look at the log of the API server, or of the API service that it names."},
 	"rejected":                  {"the server rejects the request (4xx)", "Correct the selectors and the options of the request."},
 	"not an API server":         {"what answers is not an API server", "Correct the address of the server; look for a proxy or a login page in between."},
+	"another history":           {"the server has other objects than its watch has led to, perhaps because etcd was restored from a backup", "None: the collection is listed again."},
 	"outside":                   {"the server sends objects of another namespace or outside of the selector", "Look for a proxy that changes requests, or report it to the owner of the server."},
 	"wrong kind":                {"the server sends objects of another kind", "Make the Go type and the resource agree."},
 	reflector.ClassDecode:       {"the answer of the server cannot be decoded", "Make the Go type and the resource agree; the error is in the log."},

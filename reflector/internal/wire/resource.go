@@ -252,6 +252,12 @@ func (r *Resource[T]) get(ctx context.Context, req Request, accept string) (*htt
 	// A copy for each request: r.url is shared by all of them.
 	u := *r.url
 	u.RawQuery = query.Encode()
+	// The server finds a name within a namespace without looking at all others.
+	if sel, err := fields.ParseSelector(req.FieldSelector); err == nil && r.opts.Namespace == "" {
+		if namespace, found := sel.RequiresExactMatch("metadata.namespace"); found && len(content.IsPathSegmentName(namespace)) == 0 && namespace != "" {
+			u.Path = path.Join(path.Dir(u.Path), "namespaces", namespace, path.Base(u.Path))
+		}
+	}
 	get, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
