@@ -75,7 +75,7 @@ func TestAWatchThatDeliversResumesAsLongAsTheAllowanceLasts(t *testing.T) {
 					switch {
 					case i < 3: // more than half of the allowance is left
 						require.Zero(t, gap)
-					case i < 8: // some is left
+					case i < 6: // some is left
 						require.LessOrEqual(t, gap, time.Second)
 					default: // 10s per request
 						require.LessOrEqual(t, gap, 10*time.Second)
