@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -198,9 +198,9 @@ func nameRule(res Resource) validation.ValidateNameFunc {
 	case kind.Group == "rbac.authorization.k8s.io":
 		return func(name string, prefix bool) []string {
 			if prefix {
-				return path.IsValidPathSegmentPrefix(name)
+				return content.IsPathSegmentPrefix(name)
 			}
-			return path.IsValidPathSegmentName(name)
+			return content.IsPathSegmentName(name)
 		}
 	case kind == schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
 		return func(string, bool) []string { return nil }
