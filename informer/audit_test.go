@@ -93,12 +93,11 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 				}))
 			}
 			require.NoError(t, server.Resume())
-			time.Sleep(30 * time.Minute)
+			time.Sleep(35 * time.Second)
 			synctest.Wait()
-			require.Equal(t, 3, inf.Snapshot().Len())
-			require.Empty(t, events(), "no watch can notice")
+			require.ElementsMatch(t, []string{"add created", "delete deleted"}, events(), "the reflector asks for some objects")
 
-			time.Sleep(40 * time.Minute)
+			time.Sleep(70 * time.Minute)
 			synctest.Wait()
 			have := map[string]string{}
 			for o := range inf.Snapshot().All() {
@@ -111,12 +110,10 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 				want[o.GetName()] = o.GetResourceVersion()
 			}
 			require.Equal(t, want, have)
-			require.ElementsMatch(t, []string{"add created", "delete deleted"}, events())
+			require.Empty(t, events())
 			audit := auditOf(inf.Health())
 			require.Equal(t, 1, audit.Audits)
-			require.Equal(t, 1, audit.Missing)
-			require.Equal(t, 1, audit.Extra)
-			require.Equal(t, audit.Found(), audit.Repaired)
+			require.Zero(t, audit.Found(), "nothing is left for the audit")
 			require.NoError(t, f.Shutdown(t.Context()))
 		})
 	})
