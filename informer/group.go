@@ -45,8 +45,11 @@ func NewGroup(informers ...Runnable) (*Group, error) {
 
 // Run runs the informers, waits until all are synced, calls work, and stops the
 // informers when it has returned, whatever it returned. The context of work ends
-// with ctx, or when one of the informers fails. Run returns the errors of the
-// informers and of work; before the sync, what is not synced. It runs once.
+// with ctx, or when one of the informers fails. It runs once.
+//
+// Run returns the errors of the informers and of work. The end of ctx is none: before the
+// sync Run returns nil, and after it nil or what work returned, unless that is the
+// end of ctx itself. What was not synced in time is an error of [WaitForSync].
 func (g *Group) Run(ctx context.Context, work func(ctx context.Context) error) error {
 	if work == nil {
 		return errNoWork
@@ -54,6 +57,7 @@ func (g *Group) Run(ctx context.Context, work func(ctx context.Context) error) e
 	// The informers do not end with ctx but with stop, after work has returned.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	whole := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var running sync.WaitGroup
@@ -68,7 +72,7 @@ func (g *Group) Run(ctx context.Context, work func(ctx context.Context) error) e
 			}
 		})
 	}
-	failures[len(g.informers)] = runWork(ctx, work, func() error { return WaitForSync(ctx, all...) })
+	failures[len(g.informers)] = runWork(ctx, whole, work, func() error { return WaitForSync(ctx, all...) })
 	stop()
 	running.Wait()
 	return errors.Join(failures...)
@@ -77,22 +81,40 @@ func (g *Group) Run(ctx context.Context, work func(ctx context.Context) error) e
 // errNoWork is for a nil function.
 var errNoWork = errors.New("informer: Run: the function is nil; pass what the informers are for, such as workqueue.Process")
 
-// runWork calls work once wait has returned nil.
-func runWork(ctx context.Context, work func(ctx context.Context) error, wait func() error) error {
+// runWork calls work with ctx once wait has returned nil. The end of whole is no error.
+func runWork(ctx, whole context.Context, work func(ctx context.Context) error, wait func() error) error {
 	if err := wait(); err != nil {
+		if whole.Err() != nil {
+			return nil
+		}
 		return err
 	}
-	return work(ctx)
+	err := work(ctx)
+	if whole.Err() != nil && isOnly(err, context.Cause(whole), whole.Err()) {
+		return nil
+	}
+	return err
+}
+
+// isOnly reports whether err is one of these, perhaps with words around it, and nothing else as well.
+func isOnly(err error, these ...error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if slices.Contains(these, err) {
+			return true
+		}
+	}
+	return false
 }
 
 // Run starts the factory, waits until all informers that were asked for so far are
 // synced, calls work, and shuts the factory down when it has returned. So the
-// caches are kept up to date until the last worker has ended. See also [Group].
+// caches are kept up to date until the last worker has ended. The errors are those of
+// [Group.Run].
 func (f *Factory) Run(ctx context.Context, work func(ctx context.Context) error) error {
 	if work == nil {
 		return errNoWork
 	}
 	f.Start(context.WithoutCancel(ctx))
-	err := runWork(ctx, work, func() error { return f.WaitForSync(ctx) })
+	err := runWork(ctx, ctx, work, func() error { return f.WaitForSync(ctx) })
 	return errors.Join(err, f.Shutdown(context.WithoutCancel(ctx)))
 }

@@ -40,8 +40,9 @@
 //     Status, another kind, broken JSON or protobuf.
 //  7. No redirect to another server is followed: that server would get the credentials.
 //  8. Impossible arguments are errors of New, or of the call, before a request is made.
+//  9. [Events] writes an Event once; repetitions are counted, by a request a minute at most.
 //
 // # Reading order
 //
-// client.go (the verbs), request.go (one request), codec.go, modify.go, writes.go, metadata.go.
+// client.go (the verbs), request.go (one request), codec.go, modify.go, writes.go, metadata.go, events.go.
 package client

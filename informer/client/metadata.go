@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,4 +61,13 @@ func SetController(obj, owner metav1.Object, kind schema.GroupVersionKind) error
 // KeyOf returns the namespace and the name of an object.
 func KeyOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// IgnoreNotFound returns nil if err says that an object does not exist, and else err. An object that
+// exists and cannot be read is another error.
+func IgnoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

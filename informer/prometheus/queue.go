@@ -152,6 +152,17 @@ func (q *Queue) Attach(queue interface{ Stats() workqueue.Stats }) {
 	q.source.Store(&source)
 }
 
+// Workqueue begins the series of a queue, and returns what gets its measurements and what ends the
+// series: the option Metrics of package controller calls it.
+func (p *Provider) Workqueue(name string, queue interface{ Stats() workqueue.Stats }) (m workqueue.Metrics, end func(), err error) {
+	q, err := p.Queue(name)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	q.Attach(queue)
+	return q, q.Close, nil
+}
+
 // Close ends the series, usually when the queue has been shut down. What is
 // recorded later is not seen. It may be called more than once.
 func (q *Queue) Close() { q.end() }

@@ -1,0 +1,196 @@
+package client
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/internal/object"
+)
+
+const (
+	// eventsKept is how many Events are remembered, to count their repetitions.
+	eventsKept = 1000
+	// countEvery is how often the count of an Event that repeats is written, at most.
+	countEvery = time.Minute
+	// seriesEnds is after how long without a repetition another Event is written. The server
+	// forgets Events after an hour.
+	seriesEnds = 6 * time.Minute
+	// noteLimit is how long the note of an Event may be, in bytes: the server refuses longer ones.
+	noteLimit = 1024
+)
+
+// Events writes Events: what `kubectl describe` shows below an object, for people. An
+// Event that repeats is counted, in the series of the first one, and the count is written once a minute at
+// most: a reconcile that fails again and again makes no more than that. All methods may be called
+// concurrently.
+type Events struct {
+	client    *Client[*unstructured.Unstructured]
+	component string
+	instance  string
+
+	mu    sync.Mutex // held during no request
+	known map[eventKey]*list.Element
+	order *list.List // of *occurrence, the one that happened last in front
+}
+
+// eventKey is what repetitions have in common.
+type eventKey struct {
+	uid               types.UID
+	typ, reason, note string
+}
+
+// occurrence is an Event that was written, or is about to be.
+type occurrence struct {
+	key     eventKey
+	event   types.NamespacedName // empty until it is written
+	count   int
+	last    time.Time // when it happened
+	written time.Time
+}
+
+// NewEvents returns a writer of Events of a component, such as the name of a controller.
+func NewEvents(cfg *rest.Config, component string) (*Events, error) {
+	if component == "" {
+		return nil, errors.New("client: NewEvents: the component is empty; pass the name of the controller")
+	}
+	c, err := New[*unstructured.Unstructured](cfg, schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}, Options{})
+	if err != nil {
+		return nil, err
+	}
+	instance := component
+	if host, err := os.Hostname(); err == nil {
+		instance += "-" + host
+	}
+	return &Events{client: c, component: component, instance: instance, known: map[eventKey]*list.Element{}, order: list.New()}, nil
+}
+
+// Record writes an Event about an object with a kind, as those of a cache and of a [Client] have. typ
+// is "Normal" or "Warning"; reason is one word in CamelCase, such as "ImageMissing"; note is a
+// sentence, of which 1,024 bytes are kept. It makes one request, or none for a repetition.
+func (e *Events) Record(ctx context.Context, about Object, typ, reason, note string) error {
+	if object.IsNilPointer(about) {
+		return errors.New("client: Record: the object is nil")
+	}
+	typed, ok := about.(interface {
+		GetObjectKind() schema.ObjectKind
+	})
+	if !ok || typed.GetObjectKind().GroupVersionKind().Kind == "" {
+		return fmt.Errorf("client: Record: the object %s has no kind; pass one of a cache, or that a Client returned", KeyOf(about))
+	}
+	if len(note) > noteLimit {
+		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
+	}
+	key := eventKey{about.GetUID(), typ, reason, note}
+	now := time.Now()
+	due := e.next(key, now)
+	switch {
+	case due.first:
+		written, err := e.client.Create(ctx, e.event(about, typed.GetObjectKind().GroupVersionKind(), key, now))
+		e.wrote(key, now, written, err)
+		return err
+	case due.count == 0:
+		return nil
+	}
+	patch, err := marshalJSON(map[string]any{"series": map[string]any{"count": due.count, "lastObservedTime": metav1.NewMicroTime(now)}})
+	if err != nil {
+		return err
+	}
+	_, err = e.client.Patch(ctx, due.event, types.MergePatchType, patch)
+	if apierrors.IsNotFound(err) { // the server has forgotten it: the next one is a new Event
+		e.wrote(key, now, nil, err)
+	}
+	return err
+}
+
+// due is what is to be written: a new Event, or the count of one; nothing if that is 0.
+type due struct {
+	first bool
+	event types.NamespacedName
+	count int
+}
+
+// next counts an Event.
+func (e *Events) next(key eventKey, now time.Time) due {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known := e.known[key]
+	if known != nil && now.Sub(known.Value.(*occurrence).last) > seriesEnds {
+		e.forget(known)
+		known = nil
+	}
+	if known == nil {
+		e.known[key] = e.order.PushFront(&occurrence{key: key, count: 1, last: now, written: now})
+		if e.order.Len() > eventsKept {
+			e.forget(e.order.Back())
+		}
+		return due{first: true}
+	}
+	e.order.MoveToFront(known)
+	o := known.Value.(*occurrence)
+	o.count++
+	o.last = now
+	if o.event.Name == "" || now.Sub(o.written) < countEvery { // it is being written, or was a moment ago
+		return due{}
+	}
+	o.written = now
+	return due{event: o.event, count: o.count}
+}
+
+// wrote notes that an Event was written, or not: then the next one is written anew.
+func (e *Events) wrote(key eventKey, at time.Time, written *unstructured.Unstructured, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known := e.known[key]
+	switch {
+	case known == nil:
+	case err != nil:
+		e.forget(known)
+	default:
+		o := known.Value.(*occurrence)
+		o.event, o.written = KeyOf(written), at
+	}
+}
+
+// forget takes an Event off. Mu is held.
+func (e *Events) forget(known *list.Element) {
+	delete(e.known, known.Value.(*occurrence).key)
+	e.order.Remove(known)
+}
+
+// event returns the object that is written. It is in the namespace of what it is about, or in
+// "default" if that is in none: the rule of the API.
+func (e *Events) event(about Object, kind schema.GroupVersionKind, key eventKey, now time.Time) *unstructured.Unstructured {
+	apiVersion, k := kind.ToAPIVersionAndKind()
+	regarding := map[string]any{"apiVersion": apiVersion, "kind": k, "name": about.GetName()}
+	for field, value := range map[string]string{
+		"namespace": about.GetNamespace(), "uid": string(about.GetUID()), "resourceVersion": about.GetResourceVersion(),
+	} {
+		if value != "" {
+			regarding[field] = value
+		}
+	}
+	namespace := about.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "events.k8s.io/v1", "kind": "Event",
+		"metadata":            map[string]any{"namespace": namespace, "generateName": about.GetName() + "-"},
+		"eventTime":           now.UTC().Format(metav1.RFC3339Micro),
+		"reportingController": e.component, "reportingInstance": e.instance,
+		"type": key.typ, "reason": key.reason, "note": key.note, "action": "Reconcile", "regarding": regarding,
+	}}
+}

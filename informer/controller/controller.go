@@ -1,0 +1,255 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
+)
+
+// Options configures a [Controller]. Config and Name are required; any other field may be zero.
+type Options struct {
+	// Config reaches the API server. Without limits on requests, all clients together get 20 per
+	// second, with a burst of 30; a negative QPS is no limit.
+	Config *rest.Config
+	// Name is for logs, metrics, the queue, the Events and, in managedFields, the writes.
+	Name string
+	// Workers is how many keys are reconciled at once; 0 means 1. One key is never reconciled
+	// twice at once.
+	Workers int
+
+	// Leader, if set, is how this replica becomes the leader: leader.ByLease, or a function
+	// around a replica of package sharding. Without it every replica works.
+	Leader Leader
+
+	// Metrics, if set, gets measurements; a Provider of package informer/prometheus is one.
+	Metrics Metrics
+	// History, if set, records what happens to each key, for the page of package inspect.
+	History *history.Recorder
+	// Health, if set, is the address at which /healthz and /readyz are served, such as ":8080".
+	Health string
+	// Serve are other handlers to be served while the controller runs, by address: metrics, or a
+	// page of package inspect. Health may be one of the addresses. A page that shows objects
+	// belongs on a loopback address, such as "127.0.0.1:6060": there is no authentication.
+	Serve map[string]http.Handler
+
+	// Informers configures all informers: namespaces, resync, a transform. Its Logger,
+	// Metrics and History are those above, if it has none.
+	Informers informer.FactoryOptions
+	// Limiter decides when a failed key is tried again; the default is that of
+	// workqueue.NewRateLimiting.
+	Limiter workqueue.RateLimiter[types.NamespacedName]
+	// Process configures the workers further. Its StopTimeout, the time that reconciles
+	// in progress get at the end, is 20 s if 0: pods get 30 s by default.
+	Process workqueue.ProcessOptions[types.NamespacedName]
+	// Logger gets what goes wrong. The default is slog.Default().
+	Logger *slog.Logger
+}
+
+// Leader runs work in each term in which this replica leads, until ctx ends or work returns by
+// itself. The first context of work ends when it is to stop; see [Term].
+type Leader func(ctx context.Context, cfg *rest.Config, work func(ctx context.Context, term Term) error) error
+
+// Term is a time in which this replica leads: a *leader.Term or a *sharding.Part.
+type Term = interface {
+	// Context ends when leadership is lost: nothing may be written after that.
+	Context() context.Context
+	// Held reports whether this replica leads at this moment.
+	Held() bool
+}
+
+// Metrics makes what gets the measurements of informers and of the queue.
+type Metrics interface {
+	informer.MetricsProvider
+	// Workqueue begins the series of a queue, and returns what gets its measurements and what ends
+	// the series.
+	Workqueue(name string, queue interface{ Stats() workqueue.Stats }) (m workqueue.Metrics, end func(), err error)
+}
+
+const (
+	defaultQPS         = 20
+	defaultBurst       = 30
+	defaultStopTimeout = 20 * time.Second
+)
+
+// Controller brings the state of a cluster closer to what its objects say, one key at a time.
+// Make one with [New], say what it reads with [For], [Owns], [Watches] and [Reads], and run it.
+type Controller struct {
+	opts    Options
+	cfg     *rest.Config // with the limits that the clients share
+	factory *informer.Factory
+	events  *client.Events
+	kind    schema.GroupVersionKind // of the reconciled objects; empty before For
+	cluster bool                    // they are in no namespace
+	sources []source
+	errs    []error // what is wrong with the arguments so far
+	started atomic.Bool
+	queue   atomic.Pointer[queue] // of the newest term; for the page and metrics
+}
+
+// queue is what keys wait in.
+type queue = workqueue.RateLimitingQueue[types.NamespacedName]
+
+// source fills the queue of a term.
+type source func(q *queue) (*informer.Registration, error)
+
+// Reconcile brings the state closer to what the object with this key says; the object may not exist
+// any more. What is returned says when the key is processed again; see
+// [workqueue.ProcessWith]. It is called for different keys at once, and never twice at once for one.
+type Reconcile func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error)
+
+// New returns a controller. It makes no request. What is wrong with opts, or with the
+// arguments of a later call, is what [Controller.Run] returns.
+func New(opts Options) *Controller {
+	c := &Controller{}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	opts.Logger = opts.Logger.With("controller", opts.Name)
+	switch {
+	case opts.Name == "":
+		c.refuse(errors.New("Options.Name is empty; set it to what the controller is to be called in logs and metrics"))
+	case opts.Process.Workers != 0:
+		c.refuse(errors.New("Options.Process has Workers; set Options.Workers"))
+	}
+	opts.Process.Workers = opts.Workers
+	opts.Process.StopTimeout = cmp.Or(opts.Process.StopTimeout, defaultStopTimeout)
+	opts.Process.Logger = cmp.Or(opts.Process.Logger, opts.Logger)
+	opts.Informers.Logger = cmp.Or(opts.Informers.Logger, opts.Logger)
+	opts.Informers.History = cmp.Or(opts.Informers.History, opts.History)
+	if opts.Informers.Metrics == nil && opts.Metrics != nil {
+		opts.Informers.Metrics = opts.Metrics
+	}
+	c.opts = opts
+	if opts.Config == nil {
+		c.refuse(errors.New("Options.Config is nil; read one with clientcmd or rest.InClusterConfig"))
+		return c
+	}
+	c.cfg = rest.CopyConfig(opts.Config)
+	if c.cfg.RateLimiter == nil && c.cfg.QPS >= 0 {
+		c.cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cmp.Or(c.cfg.QPS, defaultQPS), cmp.Or(c.cfg.Burst, defaultBurst))
+	}
+	var err error
+	if c.factory, err = informer.NewFactory(opts.Config, opts.Informers); err != nil {
+		c.refuse(err)
+		return c
+	}
+	if c.events, err = client.NewEvents(c.cfg, opts.Name); err != nil {
+		c.refuse(err)
+	}
+	return c
+}
+
+// refuse notes what is wrong with an argument.
+func (c *Controller) refuse(err error) { c.errs = append(c.errs, err) }
+
+// Run works until ctx ends, and returns when all that it started has ended:
+//
+//	informers run ─▶ synced ─▶ (leads) ─▶ workers ─▶ ctx ends ─▶ workers end ─▶ informers stop
+//
+// It returns nil if ctx has ended, at whatever step. It fails because of the arguments so far, an
+// address that cannot be listened on, an informer that fails for good, or leadership that cannot be
+// sought; with [workqueue.ErrStopTimeout] if a reconcile did not end in time; and with
+// [informer.ErrRunning] if it is called a second time.
+func (c *Controller) Run(ctx context.Context, reconcile Reconcile) error {
+	if c.started.Swap(true) {
+		return c.named(informer.ErrRunning)
+	}
+	if reconcile == nil {
+		c.refuse(errors.New("Run: the reconcile function is nil"))
+	}
+	if c.kind.Kind == "" {
+		c.refuse(errors.New("no objects to reconcile; call For"))
+	}
+	if len(c.errs) > 0 {
+		return c.named(errors.Join(c.errs...))
+	}
+	stop, err := c.serve()
+	if err != nil {
+		return c.named(err)
+	}
+	defer stop()
+	process := c.opts.Process
+	observe, end, err := c.observer()
+	if err != nil {
+		return c.named(err)
+	}
+	defer end()
+	work := func(ctx context.Context, term Term) error { return c.work(ctx, term, observe, process, reconcile) }
+	err = c.factory.Run(ctx, func(ctx context.Context) error {
+		c.opts.Logger.Info("all caches have what the server has: the controller can work", "workers", max(1, process.Workers))
+		if c.opts.Leader != nil {
+			return c.opts.Leader(ctx, c.opts.Config, work)
+		}
+		return work(ctx, always{ctx})
+	})
+	return c.named(err)
+}
+
+// named adds the controller's name to an error, if there is one.
+func (c *Controller) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("controller %q: %w", c.opts.Name, err)
+}
+
+// always is the term of a controller without a leader.
+type always struct{ run context.Context } //nolint:containedctx // a term is a span of time
+
+// Context goes on in a stop.
+func (a always) Context() context.Context { return context.WithoutCancel(a.run) }
+
+func (always) Held() bool { return true }
+
+// Ready returns why the caches are not fit for use, or nil if they are. A replica that is not the
+// leader is ready, too.
+func (c *Controller) Ready() error {
+	if c.factory == nil {
+		return c.named(errors.Join(c.errs...))
+	}
+	return c.factory.Ready()
+}
+
+// Health returns the health of each informer, for a page of package inspect.
+func (c *Controller) Health() []informer.Health {
+	if c.factory == nil {
+		return nil
+	}
+	return c.factory.Health()
+}
+
+// Find returns the objects with this key, by the names of their informers, for a page of package
+// inspect.
+func (c *Controller) Find(key types.NamespacedName) map[string]informer.Object {
+	if c.factory == nil {
+		return nil
+	}
+	return c.factory.Find(key)
+}
+
+// Event writes an Event about an object: why something was done or cannot be, in the words of the user
+// of the API. typ is "Normal" or "Warning", reason one word for programs. Repetitions are
+// counted rather than written; see [client.Events]. A failure is logged.
+func (c *Controller) Event(ctx context.Context, about informer.Object, typ, reason, note string) {
+	if c.events == nil {
+		return
+	}
+	if err := c.events.Record(ctx, about, typ, reason, note); err != nil && ctx.Err() == nil {
+		c.opts.Logger.Warn("an Event cannot be written", "object", client.KeyOf(about), "reason", reason, "error", err)
+	}
+}

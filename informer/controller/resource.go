@@ -1,0 +1,172 @@
+package controller
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
+)
+
+// ResourceOptions says more about what a controller reads. The zero value is ready to use.
+type ResourceOptions[T informer.Object] struct {
+	// When, if set, selects the events for which a key is added to the queue, such as
+	// informer.GenerationChanged. The cache has all objects all the same.
+	When informer.Predicate[T]
+	// ClusterScoped says that the objects are in no namespace. They are read as a whole.
+	ClusterScoped bool
+	// AnyOwner lets [Owns] find all owners of an object, and not only its controller.
+	AnyOwner bool
+	// Informer says more about the informer: selectors, indexes, a transform. Its Resource
+	// and Kind are empty.
+	Informer informer.ForOptions[T]
+}
+
+// Resource is what a controller reads of one kind, and writes: the cache, by the methods Get, List,
+// Owned and the field Cache, and the API server, by those of the client. What is written is
+// waited for before the key is processed again; see [Controller.Run].
+type Resource[T informer.Object] struct {
+	*client.Client[T]
+	// Cache is the informer, for whatever else it can do.
+	Cache informer.Shared[T]
+	// Kind is that of the objects, as owners are named by it.
+	Kind schema.GroupVersionKind
+
+	owners *indexer.Index[T, types.UID] // of Owns
+}
+
+// For says what the controller reconciles: the objects of a resource, such as
+// appsv1.SchemeGroupVersion.WithResource("deployments"). It is called once. T is the Go type, and its
+// name that of the kind, unless it is unstructured.
+func For[T informer.Object](c *Controller, resource schema.GroupVersionResource, options ...ResourceOptions[T]) *Resource[T] {
+	r, opts := read[T](c, "For", resource, options)
+	switch {
+	case r == nil:
+		return &Resource[T]{}
+	case c.kind.Kind != "":
+		c.refuse(fmt.Errorf("For: %s are reconciled already; use one Controller for each kind", c.kind.Kind))
+	}
+	c.kind, c.cluster = r.Kind, opts.ClusterScoped
+	fill(c, r, opts, informer.EnqueueKey[T])
+	return r
+}
+
+// Owns says that the reconciled objects own objects of this resource: something that happens to one of
+// these is something that happens to its controller.
+func Owns[T informer.Object](c *Controller, resource schema.GroupVersionResource, options ...ResourceOptions[T]) *Resource[T] {
+	r, opts := read[T](c, "Owns", resource, options)
+	if r == nil {
+		return &Resource[T]{}
+	}
+	r.owners = indexer.OwnerUIDIndex[T]()
+	if err := r.Cache.AddIndex(r.owners); err != nil {
+		c.refuse(fmt.Errorf("Owns %s: %w", resource.Resource, err))
+	}
+	fill(c, r, opts, func(q informer.Adder[types.NamespacedName]) informer.Handler[T] {
+		return informer.EnqueueOwner[T](q, informer.Owner{Kind: c.kind, ClusterScoped: c.cluster, AnyReference: opts.AnyOwner})
+	})
+	return r
+}
+
+// Watches says that something that happens to an object of this resource is something that happens to the
+// objects with the keys that the function returns, for example those that mention it.
+// The function is called by one goroutine at a time, and may read caches.
+func Watches[T informer.Object](c *Controller, resource schema.GroupVersionResource, keys func(obj T) []types.NamespacedName, options ...ResourceOptions[T]) *Resource[T] {
+	r, opts := read[T](c, "Watches", resource, options)
+	switch {
+	case r == nil:
+		return &Resource[T]{}
+	case keys == nil:
+		c.refuse(fmt.Errorf("Watches %s: the function is nil; pass one that returns the keys to reconcile, or use Reads", resource.Resource))
+	}
+	fill(c, r, opts, func(q informer.Adder[types.NamespacedName]) informer.Handler[T] {
+		return informer.EnqueueMapped(q, keys)
+	})
+	return r
+}
+
+// Reads says that the controller reads objects of this resource: they are in a cache, and no key is
+// processed because of them.
+func Reads[T informer.Object](c *Controller, resource schema.GroupVersionResource, options ...ResourceOptions[T]) *Resource[T] {
+	r, opts := read[T](c, "Reads", resource, options)
+	switch {
+	case r == nil:
+		return &Resource[T]{}
+	case opts.When != nil:
+		c.refuse(fmt.Errorf("Reads %s: the options have When, and no key is added", resource.Resource))
+	}
+	return r
+}
+
+// read makes the informer and the client of a resource. It returns nil if it cannot, and has noted why.
+func read[T informer.Object](c *Controller, caller string, resource schema.GroupVersionResource, options []ResourceOptions[T]) (*Resource[T], ResourceOptions[T]) {
+	var opts ResourceOptions[T]
+	if len(options) > 0 {
+		opts = options[0]
+	}
+	var err error
+	switch {
+	case c.started.Load():
+		err = errors.New("the controller runs already; call it before Run")
+	case len(options) > 1:
+		err = fmt.Errorf("got %d ResourceOptions; pass one at most", len(options))
+	case opts.Informer.Resource != schema.GroupVersionResource{} || !opts.Informer.Kind.Empty():
+		err = errors.New("ResourceOptions.Informer has a Resource or a Kind; the argument says it")
+	case c.factory == nil:
+		return nil, opts // New has noted why
+	default:
+		r := &Resource[T]{Kind: resource.GroupVersion().WithKind(reflect.TypeFor[T]().Elem().Name())}
+		opts.Informer.Resource = resource
+		opts.Informer.Whole = opts.Informer.Whole || opts.ClusterScoped
+		opts.Informer.Name = cmp.Or(opts.Informer.Name, resource.GroupResource().String())
+		if r.Cache, err = informer.For(c.factory, opts.Informer); err == nil {
+			r.Client, err = client.New[T](c.cfg, resource, client.Options{FieldManager: c.opts.Name, Cache: r.Cache})
+		}
+		if err == nil {
+			return r, opts
+		}
+	}
+	c.refuse(fmt.Errorf("%s %s: %w", caller, resource.Resource, err))
+	return nil, opts
+}
+
+// fill adds a source that fills the queue of each term.
+func fill[T informer.Object](c *Controller, r *Resource[T], opts ResourceOptions[T], handler func(informer.Adder[types.NamespacedName]) informer.Handler[T]) {
+	c.sources = append(c.sources, func(q *queue) (*informer.Registration, error) {
+		return r.Cache.AddHandler(enqueue(q, opts.When, handler), informer.HandlerOptions{Name: c.opts.Name})
+	})
+}
+
+// Get returns the object with this key from the cache; see [informer.Lister]. It must not be
+// modified: DeepCopy it. To ask the server, use the Get of the field Client.
+func (r *Resource[T]) Get(key types.NamespacedName) (T, error) { return r.Cache.Lister().Get(key) }
+
+// List yields the objects in the cache whose labels match, in no particular order; a nil selector
+// matches all, and the empty namespace means all. They must not be modified.
+func (r *Resource[T]) List(namespace string, selector labels.Selector) iter.Seq[T] {
+	if namespace == "" {
+		return r.Cache.Snapshot().Select(selector)
+	}
+	return r.Cache.Snapshot().SelectInNamespace(namespace, selector)
+}
+
+// Owned returns the objects in the cache that owner owns, in the order of their names. It is for a
+// resource of [Owns]. They must not be modified.
+func (r *Resource[T]) Owned(owner metav1.Object) []T {
+	if r.owners == nil {
+		panic("controller: Owned is for a resource of Owns")
+	}
+	return slices.SortedFunc(indexer.ByIndex(r.Cache.Snapshot(), r.owners, owner.GetUID()), func(a, b T) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+}

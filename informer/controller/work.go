@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
+)
+
+// later is the priority class of objects to which nothing has happened: those of the first list and of
+// a resync. A change does not wait until thousands of them are processed; they wait for
+// changes a minute at most.
+const later = 1
+
+// work is one term: a queue, handlers that fill it, workers that empty it. What a term leaves in its
+// queue is the business of the next leader, whose handlers get all objects from the cache.
+func (c *Controller) work(ctx context.Context, term Term, observe workqueue.Observer[types.NamespacedName], opts workqueue.ProcessOptions[types.NamespacedName], reconcile Reconcile) error {
+	q := workqueue.NewRateLimiting(c.opts.Limiter, workqueue.Options[types.NamespacedName]{
+		Name: c.opts.Name, MaxWait: []time.Duration{0, time.Minute}, Observe: observe,
+	})
+	c.queue.Store(q)
+	for _, fill := range c.sources {
+		r, err := fill(q)
+		if err != nil {
+			return err
+		}
+		defer r.Remove()
+	}
+	return workqueue.ProcessWith(ctx, q, opts, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
+		return c.reconcile(ctx, term, key, reconcile)
+	})
+}
+
+// reconcile calls the user's function for a key. The key is processed again only when the caches have
+// seen what it has written, also if it failed after that.
+func (c *Controller) reconcile(ctx context.Context, term Term, key types.NamespacedName, reconcile Reconcile) (workqueue.Result, error) {
+	if !term.Held() {
+		return workqueue.Result{}, nil // another replica does it
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	lost := term.Context()
+	defer context.AfterFunc(lost, func() { cancel(context.Cause(lost)) })()
+	ctx, writes := client.Collect(ctx)
+	result, err := reconcile(ctx, key)
+	result.Until = workqueue.All(result.Until, writes.Seen())
+	return result, err
+}
+
+// observer returns what gets the steps of the queues, and what ends the series of their metrics.
+func (c *Controller) observer() (observe workqueue.Observer[types.NamespacedName], end func(), err error) {
+	end = func() {}
+	if c.opts.Metrics != nil {
+		var m workqueue.Metrics
+		if m, end, err = c.opts.Metrics.Workqueue(c.opts.Name, c); err != nil {
+			return nil, end, err
+		}
+		observe = workqueue.Measure[types.NamespacedName](m)
+	}
+	return workqueue.Observers(observe, history.Queue[types.NamespacedName](c.opts.History, c.opts.Name)), end, nil
+}
+
+// Stats returns the figures of the queue. As a replica that has not led has no queue, they are zero then.
+func (c *Controller) Stats() workqueue.Stats {
+	if q := c.queue.Load(); q != nil {
+		return q.Stats()
+	}
+	return workqueue.Stats{}
+}
+
+// InspectUpTo returns what is in the queue, for a page of package inspect.
+func (c *Controller) InspectUpTo(limit int) workqueue.Inspection[types.NamespacedName] {
+	if q := c.queue.Load(); q != nil {
+		return q.InspectUpTo(limit)
+	}
+	return workqueue.Inspection[types.NamespacedName]{Name: c.opts.Name}
+}
+
+// InspectItem returns what the queue knows of a key, for a page of package inspect.
+func (c *Controller) InspectItem(key types.NamespacedName) workqueue.ItemInspection[types.NamespacedName] {
+	if q := c.queue.Load(); q != nil {
+		return q.InspectItem(key)
+	}
+	return workqueue.ItemInspection[types.NamespacedName]{Queue: c.opts.Name}
+}
+
+// enqueue returns the handler of a source: changes come first.
+func enqueue[T informer.Object](q *queue, when informer.Predicate[T], handler func(informer.Adder[types.NamespacedName]) informer.Handler[T]) informer.Handler[T] {
+	h := informer.WhenElse(informer.InitialOrResync[T](), handler(q.PriorityClass(later)), handler(q))
+	if when != nil {
+		h = informer.When(when, h)
+	}
+	return h
+}

@@ -1,0 +1,31 @@
+package leader
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/client-go/rest"
+)
+
+// Held is what work may know of its [Term].
+type Held = interface {
+	Context() context.Context
+	Held() bool
+}
+
+// ByLease returns a function that runs work in each term of this replica: the option Leader of package
+// controller. opts has no Lead, as work takes its place. Impossible options are an error of the function.
+func ByLease(opts Options) func(ctx context.Context, cfg *rest.Config, work func(ctx context.Context, term Held) error) error {
+	return func(ctx context.Context, cfg *rest.Config, work func(ctx context.Context, term Held) error) error {
+		if opts.Lead != nil {
+			return errors.New("leader: ByLease: the options have a Lead; the work is an argument of what ByLease returns")
+		}
+		o := opts
+		o.Lead = func(ctx context.Context, term *Term) error { return work(ctx, term) }
+		elector, err := New(cfg, o)
+		if err != nil {
+			return err
+		}
+		return elector.Run(ctx)
+	}
+}
