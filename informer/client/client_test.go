@@ -505,7 +505,7 @@ func TestARequestHasAnEnd(t *testing.T) {
 	cancel(assert.AnError)
 	_, err = c.Get(ctx, key)
 	require.ErrorIs(t, err, assert.AnError)
-	c = answering(t, client.Options{Timeout: 20 * time.Millisecond}, &rest.Config{QPS: -1}, func(w http.ResponseWriter, _ *http.Request) {
+	c = answering(t, client.Options{Timeout: time.Second}, &rest.Config{QPS: -1}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
@@ -579,4 +579,44 @@ func TestTheContentTypeOfTheConfigurationDecides(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, got.Load())
 	}
+}
+
+// Promise client/3
+func TestAChangeBeginsWithWhatACacheHas(t *testing.T) {
+	t.Parallel()
+	c, server := connect[*corev1.ConfigMap](t, configMaps, client.Options{})
+	made, err := c.Create(t.Context(), configMap("c"))
+	require.NoError(t, err)
+	server.ResetRequests()
+	set := func(name string) func(m *corev1.ConfigMap) error {
+		return func(m *corev1.ConfigMap) error {
+			if m.Data == nil {
+				m.Data = map[string]string{}
+			}
+			m.Data[name] = "set"
+			return nil
+		}
+	}
+	newer, err := c.ModifyFrom(t.Context(), made, set("a"))
+	require.NoError(t, err)
+	assert.Empty(t, made.Data, "not modified")
+	assert.Zero(t, server.Count("get", "configmaps"))
+	_, err = c.ModifyFrom(t.Context(), newer, set("a"))
+	require.NoError(t, err)
+	assert.Equal(t, 1, server.Count("update", "configmaps"), "it changes nothing")
+
+	newest, err := c.ModifyFrom(t.Context(), made, set("b")) // a cache that is behind
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"a": "set", "b": "set"}, newest.Data)
+	require.NoError(t, c.Delete(t.Context(), client.KeyOf(made), client.Exactly(made)))
+	_, err = c.ModifyFrom(t.Context(), newest, set("c"))
+	require.Error(t, err)
+	require.NoError(t, client.IgnoreNotFound(err))
+	_, err = c.ModifyFrom(t.Context(), nil, set("c"))
+	assert.ErrorContains(t, err, "is nil")
+	_, err = c.Create(t.Context(), configMap("d"))
+	require.NoError(t, err)
+	_, err = c.Create(t.Context(), configMap("d"))
+	require.Error(t, err)
+	require.NoError(t, client.IgnoreAlreadyExists(err))
 }

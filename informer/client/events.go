@@ -84,6 +84,9 @@ func (e *Events) Record(ctx context.Context, about Object, typ, reason, note str
 	if object.IsNilPointer(about) {
 		return errors.New("client: Record: the object is nil")
 	}
+	if typ != "Normal" && typ != "Warning" {
+		return fmt.Errorf("client: Record: the type is %q; use \"Normal\" or \"Warning\"", typ)
+	}
 	typed, ok := about.(interface {
 		GetObjectKind() schema.ObjectKind
 	})

@@ -71,3 +71,12 @@ func IgnoreNotFound(err error) error {
 	}
 	return err
 }
+
+// IgnoreAlreadyExists returns nil if err says that there is an object of this name, and else err.
+// It is for names that say which object is meant, so that whoever has created it, it is this one.
+func IgnoreAlreadyExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

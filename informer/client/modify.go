@@ -38,6 +38,27 @@ func (c *Client[T]) Modify(ctx context.Context, key types.NamespacedName, change
 	return obj, err
 }
 
+// ModifyFrom is [Client.Modify] that begins with what a cache has, and reads only after a conflict. It does
+// not modify have.
+func (c *Client[T]) ModifyFrom(ctx context.Context, have T, change func(obj T) error) (T, error) {
+	if object.IsNil(have) {
+		return have, errors.New("client: ModifyFrom: the object is nil; pass one of a cache, or use Modify")
+	}
+	first := true
+	obj, _, err := c.try(ctx, func() (T, Outcome, error) {
+		if first {
+			first = false
+			return c.changedCopy(ctx, have, change)
+		}
+		obj, err := c.whole().Get(ctx, object.KeyOf(have))
+		if err != nil {
+			return obj, Unchanged, err
+		}
+		return c.changed(ctx, obj, change)
+	})
+	return obj, err
+}
+
 // Outcome says what CreateOrUpdate did.
 type Outcome string
 
@@ -60,11 +81,7 @@ func (c *Client[T]) CreateOrUpdate(ctx context.Context, key types.NamespacedName
 	return c.try(ctx, func() (T, Outcome, error) {
 		if cached {
 			cached = false // another attempt reads
-			copied, ok := have.DeepCopyObject().(T)
-			if !ok {
-				return have, Unchanged, fmt.Errorf("client: the DeepCopyObject of %T returns another type", have)
-			}
-			return c.changed(ctx, copied, change)
+			return c.changedCopy(ctx, have, change)
 		}
 		obj, err := c.whole().Get(ctx, key)
 		if !apierrors.IsNotFound(err) {
@@ -83,6 +100,15 @@ func (c *Client[T]) CreateOrUpdate(ctx context.Context, key types.NamespacedName
 		made, err := c.Create(ctx, obj)
 		return made, Created, err
 	})
+}
+
+// changedCopy is changed for an object of a cache, which must not be modified.
+func (c *Client[T]) changedCopy(ctx context.Context, have T, change func(T) error) (T, Outcome, error) {
+	copied, ok := have.DeepCopyObject().(T)
+	if !ok {
+		return have, Unchanged, fmt.Errorf("client: the DeepCopyObject of %T returns another type", have)
+	}
+	return c.changed(ctx, copied, change)
 }
 
 // changed writes obj if change does change it.

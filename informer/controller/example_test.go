@@ -32,11 +32,7 @@ func Example() {
 		if err != nil || m.Labels["copy"] == "" {
 			return workqueue.Result{}, client.IgnoreNotFound(err) // its copy is deleted with it
 		}
-		have, err := copies.Get(key)
-		if err != nil && client.IgnoreNotFound(err) != nil {
-			return workqueue.Result{}, err
-		}
-		_, outcome, err := copies.CreateOrUpdate(ctx, key, have, func(s *corev1.Secret) error {
+		_, outcome, err := copies.CreateOrUpdate(ctx, key, func(s *corev1.Secret) error {
 			s.Data = map[string][]byte{}
 			for name, value := range m.Data {
 				s.Data[name] = []byte(value)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -158,6 +159,35 @@ func (r *Resource[T]) List(namespace string, selector labels.Selector) iter.Seq[
 		return r.Cache.Snapshot().Select(selector)
 	}
 	return r.Cache.Snapshot().SelectInNamespace(namespace, selector)
+}
+
+// Modify changes the object with this key, unless the change changes nothing; see the method of
+// [client.Client]. It begins with what the cache has, and reads the server's only after a conflict.
+func (r *Resource[T]) Modify(ctx context.Context, key types.NamespacedName, change func(obj T) error) (T, error) {
+	have, err := r.Get(key)
+	if err != nil {
+		return have, err
+	}
+	return r.ModifyFrom(ctx, have, change)
+}
+
+// ModifyStatus is Modify for the status: the server ignores the rest of the change.
+func (r *Resource[T]) ModifyStatus(ctx context.Context, key types.NamespacedName, change func(obj T) error) (T, error) {
+	have, err := r.Get(key)
+	if err != nil {
+		return have, err
+	}
+	return r.Status().ModifyFrom(ctx, have, change)
+}
+
+// CreateOrUpdate creates the object with this key, or changes the one that there is, unless the change
+// changes nothing; see the method of [client.Client]. It begins with what the cache has.
+func (r *Resource[T]) CreateOrUpdate(ctx context.Context, key types.NamespacedName, change func(obj T) error) (T, client.Outcome, error) {
+	have, err := r.Get(key)
+	if client.IgnoreNotFound(err) != nil {
+		return have, "", err
+	}
+	return r.Client.CreateOrUpdate(ctx, key, have, change)
 }
 
 // Owned returns the objects in the cache that owner owns, in the order of their names. It is for a
