@@ -287,7 +287,7 @@ func TestOnlyALeaderWorks(t *testing.T) {
 		second := start("second")
 		assert.Empty(t, second.take())
 		require.NoError(t, second.control.Ready(), "a warm standby is ready")
-		assert.Empty(t, second.control.InspectUpTo(10).Queued)
+		assert.Empty(t, second.control.Inspect(10).Queued)
 
 		first.hold.Store(true)
 		require.NoError(t, server.Create(configMap("c")))
@@ -418,7 +418,7 @@ func TestImpossibleArgumentsAreErrorsOfRun(t *testing.T) {
 			}
 			assert.ErrorContains(t, err, "controller ")
 			// None of these panics, whatever was wrong.
-			_, _, _ = ctl.Health(), ctl.Find(key("a")), ctl.InspectItem(key("a"))
+			_, _, _ = ctl.Health(), ctl.Find(key("a")), ctl.Inspect(1, key("a"))
 			ctl.Event(ctx, configMap("a"), "Normal", "Reason", "note")
 		})
 	}

@@ -73,20 +73,12 @@ func (c *Controller) Stats() workqueue.Stats {
 	return workqueue.Stats{}
 }
 
-// InspectUpTo returns what is in the queue, for a page of package inspect.
-func (c *Controller) InspectUpTo(limit int) workqueue.Inspection[types.NamespacedName] {
+// Inspect returns what is in the queue, for a page of package inspect.
+func (c *Controller) Inspect(limit int, only ...types.NamespacedName) workqueue.Inspection[types.NamespacedName] {
 	if q := c.queue.Load(); q != nil {
-		return q.InspectUpTo(limit)
+		return q.Inspect(limit, only...)
 	}
 	return workqueue.Inspection[types.NamespacedName]{Name: c.opts.Name}
-}
-
-// InspectItem returns what the queue knows of a key, for a page of package inspect.
-func (c *Controller) InspectItem(key types.NamespacedName) workqueue.ItemInspection[types.NamespacedName] {
-	if q := c.queue.Load(); q != nil {
-		return q.InspectItem(key)
-	}
-	return workqueue.ItemInspection[types.NamespacedName]{Queue: c.opts.Name}
 }
 
 // enqueue returns the handler of a source: changes come first.
