@@ -54,13 +54,13 @@ func (c *Controller) serve() (stop func(), err error) {
 
 // serveOn serves on a listener.
 func (c *Controller) serveOn(listener net.Listener, handler http.Handler) (stop func()) {
-	c.opts.Logger.Info("HTTP is served", "address", listener.Addr())
+	c.opts.Logger.Info("listening for HTTP requests now", "address", listener.Addr())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			c.opts.Logger.Error("HTTP is no longer served", "address", listener.Addr(), "error", err)
+			c.opts.Logger.Error("no longer listening for HTTP requests", "address", listener.Addr(), "error", err)
 		}
 	}()
 	return func() {

@@ -25,15 +25,15 @@ type budget struct {
 // budgets are the five packages with what only they use, the vocabulary that they share,
 // and the layers beside them.
 var budgets = []budget{
-	{name: "workqueue", folders: []string{"workqueue"}, most: size{3037, 13, 100}, aim: size{2300, 14, 85}},
+	{name: "workqueue", folders: []string{"workqueue"}, most: size{3035, 13, 100}, aim: size{2300, 14, 85}},
 	{name: "indexer", folders: []string{"indexer"}, deep: true, most: size{2548, 16, 64}, aim: size{2500, 15, 50}},
 	{name: "deltafifo", folders: []string{"deltafifo"}, deep: true, most: size{967, 7, 36}, aim: size{800, 7, 35}},
 	{name: "reflector", folders: []string{"reflector"}, deep: true, most: size{7631, 36, 59}, aim: size{5400, 33, 60}},
-	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5799, 28, 157}, aim: size{3800, 24, 110}},
+	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5821, 28, 157}, aim: size{3800, 24, 110}},
 	{name: "intern", folders: []string{"informer/intern"}, deep: true, most: size{1500, 0, 0}, aim: size{1500, 0, 0}},
 	{name: "object, memnet", folders: []string{"internal/object", "internal/memnet"}, most: size{217, 0, 0}, aim: size{200, 0, 0}},
 	{name: "sharding", folders: []string{"informer/sharding"}, deep: true, most: size{3678, 0, 0}, aim: size{2800, 0, 0}},
-	{name: "history", folders: []string{"workqueue/history"}, deep: true, most: size{872, 0, 0}, aim: size{500, 0, 0}},
+	{name: "history", folders: []string{"workqueue/history"}, deep: true, most: size{845, 0, 0}, aim: size{500, 0, 0}},
 	{name: "inspect", folders: []string{"informer/inspect"}, deep: true, most: size{4233, 0, 0}, aim: size{3600, 0, 0}},
 }
 
