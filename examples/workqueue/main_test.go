@@ -90,7 +90,7 @@ func TestOnAClusterItReportsWhatItFindsAndStopsCleanly(t *testing.T) {
 	t.Parallel()
 	server := informertest.Start(t, informertest.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
-	errs := &exampletest.Watcher{Word: "the cache is synced", Seen: cancel}
+	errs := &exampletest.Watcher{Word: "the cache of pods is synced", Seen: cancel}
 	var out bytes.Buffer
 	assert.Zero(t, app.Main(ctx, []string{"-kubeconfig", exampletest.Kubeconfig(t, server.URL())}, nil, &out, errs))
 	assert.Empty(t, out.String(), "no script has run")

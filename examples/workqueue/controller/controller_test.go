@@ -237,7 +237,7 @@ func TestPoisonPodIsGivenUpUntilItChanges(t *testing.T) {
 		exampletest.Pass(time.Hour)
 		// The same failure again is not worth a line, but the end of the attempts is.
 		assert.Equal(t, 2, strings.Count(d.log.String(), "no answer"), d.log.String())
-		assert.Equal(t, 1, strings.Count(d.log.String(), "item dropped"))
+		assert.Equal(t, 1, strings.Count(d.log.String(), "and it is dropped"))
 		assert.Contains(t, d.log.String(), fmt.Sprintf("attempt=%d", MaxAttempts))
 		in := d.c.Inspect()
 		assert.Zero(t, len(in.Queued)+len(in.Delayed)+len(in.Running))
