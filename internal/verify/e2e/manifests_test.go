@@ -234,6 +234,7 @@ func TestManifestsOfTheExamplesPassStrictValidation(t *testing.T) {
 	admin := clusterWide(t).Config()
 	require.NoError(t, demo.Install(t.Context(), admin, crd(t, "foo/crd.yaml")))
 	require.NoError(t, demo.Install(t.Context(), admin, crd(t, "replicaset/api/crd.yaml")))
+	require.NoError(t, demo.Install(t.Context(), admin, crd(t, "backup/deploy/crd.yaml")))
 	files, err := filepath.Glob("../../../examples/*/*.yaml")
 	require.NoError(t, err)
 	deploy, err := filepath.Glob("../../../examples/*/deploy/*.yaml")
