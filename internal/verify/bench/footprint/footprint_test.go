@@ -21,7 +21,7 @@ const (
 
 	// The binary is at most so large, as a share of the one on client-go. The share
 	// moves less than the size does with releases of Go and of Kubernetes.
-	maxShare = 0.55
+	maxShare = 0.56
 	// Each module that a program needs is one more to keep up to date.
 	maxModules = 27
 )
