@@ -38,15 +38,14 @@ func TestCache(t *testing.T) {
 			"TestWithStoreMetricsDefaulting": "the metrics of client-go's stores",
 		},
 		differs: map[string]string{
-			"TestListenerResyncPeriods":         "a resync is spread over the period; client-go's comes all at once",
-			"TestListenerResyncPeriodsDelayed":  "the same",
-			"TestResyncCheckPeriod":             "it looks for the period in which all handlers are checked; ours have one each",
-			"TestSharedInformerWatchDisruption": "it steps the clock of the informer",
-			"TestSharedInformerErrorHandling":   "it sets a watch error handler, which would get client-go's Reflector",
-			"TestSharedInformerTransformer":     "its transform renames objects; ours keeps the name",
-			"TestEventPanics":                   "client-go's panic handlers, which are global, are not called: see HandlerOptions.OnPanic",
-			"TestDeltaFIFO_HasSynced":           "an Add before the first Replace does not make it synced: only a list says what there is",
-			"TestThreadSafeStoreRV":             "the version is what the writer sets; client-go takes that of the object written last",
+			"TestListenerResyncPeriods":        "a resync is spread over the period; client-go's comes all at once",
+			"TestListenerResyncPeriodsDelayed": "the same",
+			"TestResyncCheckPeriod":            "it looks for the period in which all handlers are checked; ours have one each",
+			"TestSharedInformerErrorHandling":  "it sets a watch error handler, which would get client-go's Reflector",
+			"TestSharedInformerTransformer":    "its transform renames objects; ours keeps the name",
+			"TestEventPanics":                  "client-go's panic handlers, which are global, are not called: see HandlerOptions.OnPanic",
+			"TestDeltaFIFO_HasSynced":          "an Add before the first Replace does not make it synced: only a list says what there is",
+			"TestThreadSafeStoreRV":            "the version is what the writer sets; client-go takes that of the object written last",
 		},
 	}.run(t)
 }

@@ -22,7 +22,8 @@ type goModule struct {
 func (m goModule) tag(version string) string { return path.Join(m.dir, version) }
 
 // publishedModules returns the root module and then the nested ones. Those below
-// internal/ verify the project, and nothing can import them.
+// internal/ verify the project, and nothing can import them; those below examples/ are there to
+// be copied.
 func publishedModules(root string) ([]goModule, error) {
 	files, err := output(root, "git", "ls-tree", "-r", "--name-only", "HEAD")
 	if err != nil {
@@ -32,7 +33,7 @@ func publishedModules(root string) ([]goModule, error) {
 	for file := range strings.Lines(files) {
 		file = strings.TrimSpace(file)
 		dir, base := path.Split(file)
-		if base != "go.mod" || strings.HasPrefix(file, "internal/") || strings.Contains(file, "testdata/") {
+		if base != "go.mod" || strings.HasPrefix(file, "internal/") || strings.HasPrefix(file, "examples/") || strings.Contains(file, "testdata/") {
 			continue
 		}
 		text, err := output(root, "git", "show", "HEAD:"+file)
