@@ -237,8 +237,8 @@ func TestKubectlCommandsOfTheReadmes(t *testing.T) {
 	replaced := make([]bool, len(onlyWithNodes))
 	for _, p := range []page{
 		{file: "examples/reflector/README.md", start: []string{"reflector"}, says: []string{"Add: colours", "Update: colours", "Delete: colours"}},
-		{file: "examples/foo/README.md", before: 1, start: []string{"foo"}, says: []string{"started"}},
-		{file: "examples/replicaset/README.md", before: 1, start: []string{"replicaset"}, says: []string{"created pod"}},
+		{file: "examples/foo/README.md", before: 1, start: []string{"foo"}, says: []string{"the controller of Foos works now"}},
+		{file: "examples/replicaset/README.md", before: 1, start: []string{"replicaset"}, says: []string{"acted on a pod\" action=created"}},
 		{file: "examples/workqueue/README.md", start: []string{"workqueue"}, says: []string{"default/hello", "must be a positive duration"}},
 		{
 			file: "examples/namespaces/README.md", before: 1, start: []string{"namespaces"},
