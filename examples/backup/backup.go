@@ -100,7 +100,7 @@ func (o *Operator) schedule(ctx context.Context, b *api.CronBackup) (workqueue.R
 	return workqueue.Result{}, errors.Join(err, o.report(ctx, b, success, reason, message))
 }
 
-// remove runs a Job that removes all backups, and then lets go of b.
+// remove runs a Job that removes all backups, and then removes the finalizer.
 func (o *Operator) remove(ctx context.Context, b *api.CronBackup) error {
 	job, err := o.jobs.Get(types.NamespacedName{Namespace: b.Namespace, Name: b.Name + "-remove"})
 	switch {

@@ -152,7 +152,7 @@ func (e *Events) next(key eventKey, now time.Time) due {
 	return due{event: o.event, count: o.count}
 }
 
-// wrote notes that an Event was written, or not: then the next one is written anew.
+// wrote notes that an Event was written, or not: then the next one is a new Event.
 func (e *Events) wrote(key eventKey, at time.Time, written *unstructured.Unstructured, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

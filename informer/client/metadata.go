@@ -73,7 +73,7 @@ func IgnoreNotFound(err error) error {
 }
 
 // IgnoreAlreadyExists returns nil if err says that there is an object of this name, and else err.
-// It is for names that say which object is meant, so that whoever has created it, it is this one.
+// It is for names that say which object is meant, so an object of that name is the one that was meant.
 func IgnoreAlreadyExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

@@ -26,7 +26,7 @@ type ResourceOptions[T informer.Object] struct {
 	When informer.Predicate[T]
 	// ClusterScoped says that the objects are in no namespace. They are read as a whole.
 	ClusterScoped bool
-	// AnyOwner lets [Owns] find all owners of an object, and not only its controller.
+	// AnyOwner makes [Owns] find all owners of an object, and not only its controller.
 	AnyOwner bool
 	// Informer says more about the informer: selectors, indexes, a transform. Its Resource
 	// and Kind are empty.

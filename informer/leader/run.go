@@ -176,7 +176,7 @@ func (e *Elector) failed(what string, err error) {
 func (e *Elector) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.opts.RenewDeadline)
 	defer cancel()
-	for time.Since(e.sent) < e.opts.LeaseDuration { // after that, whoever has seen the write may take it
+	for time.Since(e.sent) < e.opts.LeaseDuration { // after that, any replica that has seen the write may take it
 		read, err := e.read(ctx)
 		if err == nil && read.holder() == e.id {
 			_, err = e.write(ctx, read, "")

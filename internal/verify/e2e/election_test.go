@@ -92,7 +92,7 @@ func (e *election) tell(c *candidate, what string) {
 	e.tellLocked(c, what)
 }
 
-func (e *election) told() string {
+func (e *election) account() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.story.String()
@@ -334,7 +334,7 @@ func (c *candidate) hasEnded() bool {
 	}
 }
 
-// within waits until somebody leads.
+// within waits until one replica leads.
 func (e *election) within(d time.Duration) {
 	e.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -344,7 +344,7 @@ func (e *election) within(d time.Duration) {
 		select {
 		case <-tick.C:
 		case <-end:
-			require.True(e.t, e.leader(), "nobody has led for %v\n%s", d, e.told())
+			require.True(e.t, e.leader(), "no replica has led for %v\n%s", d, e.account())
 		}
 	}
 }
