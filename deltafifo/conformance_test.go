@@ -161,6 +161,7 @@ var conformance = []property{
 		start := time.Now()
 		require.NoError(t, q.Update(t.Context(), newThing("a", "3")))
 		assert.Equal(t, time.Minute, time.Since(start))
+		synctest.Wait() // for the end of the first pop: room is there before
 		assert.Equal(t, "Updated a@3", describe(popOnce(t, q)))
 	}},
 	{"RoomIsMadeByTakingNotByProcessing", func(t *testing.T, newQueue maker) {

@@ -337,6 +337,9 @@ func TestAddIfNotPresentRefusesGarbageAndWhatIsTooLate(t *testing.T) {
 	} {
 		assert.ErrorIs(t, q.AddIfNotPresent(deltas), ErrInvalidObject, name)
 	}
+	assert.ErrorContains(t, q.AddIfNotPresent(Deltas[thing]{{Type: Added, Object: a}, {Type: Updated, Object: newThing("x/", "1")}}), "delta 2 has no name")
+	assert.ErrorContains(t, q.Replace(t.Context(), []thing{a, newThing("x/", "1"), b}, "1"), "object 2 of 3")
+	assert.ErrorContains(t, q.AddIfNotPresent(Deltas[thing]{{Type: Added, Object: a}, {Type: Deleted}}), "delta 2")
 	q.Close()
 	assert.ErrorIs(t, q.AddIfNotPresent(Deltas[thing]{{Type: Added, Object: b}}), ErrClosed)
 }

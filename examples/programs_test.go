@@ -35,7 +35,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return dir, err
 	}
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	args := []string{"build", "-ldflags=-s -w", "-o", dir + string(filepath.Separator)}
 	for _, main := range mains {
 		args = append(args, "./"+filepath.Dir(main))
 	}

@@ -3,7 +3,7 @@
 // time writes, any number read, and readers never lock.
 //
 // Each state of the store is an immutable [Snapshot] behind one pointer, which readers
-// load. The writer prepares the next state beside it, sharing all that does not change,
+// load. The writer prepares the next state, which shares all that does not change,
 // and swaps the pointer. The README of the package says why, what happens on each
 // failure, and what it costs.
 //
@@ -55,7 +55,7 @@
 //  4. The resourceVersion is that of the last [Batch.SetResourceVersion]; objects
 //     do not move it. A number is never followed by a smaller one. A version that
 //     is not a number cannot be compared, and is adopted.
-//  5. Replace is a diff: an object of which the same version is stored keeps its
+//  5. Replace is a diff: an object that is stored in the same version keeps its
 //     pointer; if nothing changes, no new snapshot is published.
 //  6. [Diff] yields each changed key once. Between snapshots of one indexer it
 //     costs what has changed, not what is stored.

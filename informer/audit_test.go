@@ -22,6 +22,7 @@ import (
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/informer/sharding"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -39,7 +40,7 @@ func auditHeals[T informer.Object](t *testing.T, opts informer.FactoryOptions, f
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
-			server := informertest.Start(t, informertest.Options{InMemory: true})
+			server := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 			create := func(name string) {
 				require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
 			}
@@ -140,7 +141,7 @@ func TestAnAuditHealsTheRangesOfARestoredServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
-		server := informertest.Start(t, informertest.Options{InMemory: true})
+		server := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 		half, other := sharding.SplitHashes(2)[0], sharding.SplitHashes(2)[1]
 		within := func(r sharding.HashRange) map[string]string {
 			objs, err := server.List(configMaps, "", nil)

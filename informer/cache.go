@@ -14,6 +14,7 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/workqueue"
 )
 
 // Cache is what the users of an informer need of it: to read, to be notified, to
@@ -39,7 +40,7 @@ type Cache[T Object] interface {
 
 	Ready() error
 	WaitFor(ctx context.Context, key types.NamespacedName, condition func(obj T, exists bool) bool) (T, error)
-	Seen(written metav1.Object) func(met func()) (cancel func())
+	Seen(written metav1.Object) workqueue.Condition
 	WaitForObject(ctx context.Context, written metav1.Object) error
 	WaitForResourceVersion(ctx context.Context, resourceVersion string, namespaces ...string) error
 	WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error
@@ -58,7 +59,9 @@ func (inf *Informer[T]) AddIndex(def indexer.IndexDefinition[T]) error {
 func (inf *Informer[T]) RemoveIndex(name string) error { return inf.applier.store.RemoveIndex(name) }
 
 // EnqueueKeysOf adds the handler of [EnqueueKey] to inf, so that the type need not
-// be spelled.
+// be spelled. With a predicate it is
+//
+//	inf.AddHandler(informer.When(informer.GenerationChanged[*v1.Foo](), informer.EnqueueKey[*v1.Foo](q)))
 func EnqueueKeysOf[T Object](inf Cache[T], q Adder[types.NamespacedName], opts ...HandlerOptions) (*Registration, error) {
 	if object.IsNilPointer(inf) {
 		return nil, errNoInformer

@@ -18,6 +18,7 @@ import (
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -127,7 +128,7 @@ func TestClassicChainKeepsAnObjectThatCannotBeDecoded(t *testing.T) {
 	t.Parallel()
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	synctest.Test(t, func(t *testing.T) {
-		s := informertest.Start(t, informertest.Options{InMemory: true})
+		s := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 		for _, name := range []string{"good", "bad"} {
 			require.NoError(t, s.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
 		}

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 )
@@ -34,4 +37,21 @@ func TestTextsOfDiscoveryAreCutWhereTheyEnter(t *testing.T) {
 			require.Less(t, len(found.Name), 1500)
 		})
 	}
+}
+
+func TestDiscoveryFindsAResourceByItsName(t *testing.T) {
+	t.Parallel()
+	agent := make(chan string, 2)
+	server := &scripted.Server{List: func(w http.ResponseWriter, r *http.Request, n int) {
+		agent <- r.UserAgent()
+		scripted.Body("application/json", func() string {
+			return `{"resources":[{"name":"widgets","kind":"Widget"},{"name":"widgets/status","kind":"Widget"},{"name":"gadgets","kind":"Gadget"}]}`
+		})(w, r, n)
+	}}
+	d, err := newDiscovery(server.Config(t))
+	require.NoError(t, err)
+	group := schema.GroupVersion{Group: widgetKind.Group, Version: widgetKind.Version}
+	require.NoError(t, d.has(t.Context(), group.WithResource("gadgets")))
+	require.True(t, apierrors.IsNotFound(d.has(t.Context(), group.WithResource("gizmos"))))
+	require.Equal(t, rest.DefaultKubernetesUserAgent(), <-agent)
 }

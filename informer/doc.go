@@ -41,7 +41,7 @@
 //     never an update: another object has taken the name.
 //  6. A list that finds nothing changed delivers nothing.
 //  7. Eventually every handler's view equals the server's state. This includes a
-//     handler that was beyond its bound, and a cache whose InitialObjects differed.
+//     handler that was beyond its bound, and a cache with outdated InitialObjects.
 //  8. Joining leaves no gap and makes no duplicates: a handler gets each object
 //     in the cache once, and then each change.
 //  9. After RemoveAndWait has returned nil, or Run has returned, no call of the
@@ -57,7 +57,7 @@
 //
 // # Where to read on
 //
-// README.md: why it is so, the way of an event through all packages, what happens
+// README.md: the reasons, the path of an event through all packages, what happens
 // on each failure, cost, differences from client-go. The code has eight layers, and
 // a file refers only to files above it or to its left. Read them in this order; an
 // event goes down to where a worker has its key, and leaves the package where an

@@ -109,7 +109,7 @@ func Example_controller() {
 		}
 		fmt.Println("reconciling", cm.Name)
 		cancel()
-		return nil // an error would bring the key back, later and later
+		return nil // an error would bring the key back, with growing pauses
 	}
 	must(workqueue.Process(ctx, queue, 2, reconcile))
 	<-inf.Done()

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -152,6 +153,10 @@ func TestFactoryHasDefaultsForItsInformers(t *testing.T) {
 	require.ErrorContains(t, err, "ResyncPeriod")
 	_, err = New(newCluster().source(), Options[*pod]{ResyncPeriod: -1})
 	require.ErrorContains(t, err, "ResyncPeriod")
+	_, err = NewFactory(&rest.Config{}, FactoryOptions{ResyncPeriod: minResyncStep})
+	require.NoError(t, err)
+	_, err = New(newCluster().source(), Options[*pod]{ResyncPeriod: minResyncStep})
+	require.NoError(t, err)
 }
 
 func TestSelectorsAreCheckedWhenAskedFor(t *testing.T) {
@@ -177,5 +182,79 @@ func TestSharedInformerCannotBeStoppedByAHolder(t *testing.T) {
 		assert.False(t, runs)
 		_, removes := any(pods).(interface{ RemoveNamespace(string) bool })
 		assert.False(t, removes)
+	})
+}
+
+// The factory's Transform comes first, with or without another one, and what it refuses does
+// not get to the second.
+func TestTransformOfAFactoryComesFirst(t *testing.T) {
+	t.Parallel()
+	var second []string
+	opts := FactoryOptions{Transform: func(obj Object) error {
+		obj.SetLabels(map[string]string{"seen": "once"})
+		if obj.GetName() == "refused" {
+			return errors.New("no")
+		}
+		return nil
+	}}
+	inFactory(t, opts, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		createPod(t, s, "default", "refused")
+		createPod(t, s, "default", "taken")
+		alone, err := For[*pod](fac)
+		require.NoError(t, err)
+		both, err := For(fac, ForOptions[*pod]{Variant: "both", Transform: func(p *pod) (*pod, error) {
+			second = append(second, p.Name+" "+p.Labels["seen"])
+			return p, nil
+		}})
+		require.NoError(t, err)
+		fac.Start(t.Context())
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		for _, inf := range []Shared[*pod]{alone, both} {
+			p, ok := inf.Snapshot().Get(objKey("default", "taken"))
+			require.True(t, ok)
+			assert.Equal(t, "once", p.Labels["seen"])
+			assert.Equal(t, 1, inf.Snapshot().Len())
+		}
+		assert.Equal(t, []string{"taken once"}, second)
+	})
+}
+
+func TestReflectorOptionsOfAnInformerInheritOnlyThePolicy(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex // two reflectors may ask at once
+	asked := map[string]int{}
+	policy := func(name string) func(reflector.Failure) reflector.Decision {
+		return func(reflector.Failure) reflector.Decision {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[name]++
+			return reflector.Stop()
+		}
+	}
+	inFactory(t, FactoryOptions{Reflector: reflector.Options{Policy: policy("factory")}}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		s.Inject(informertest.Fault{Resource: "pods", Times: -1, Effect: informertest.Respond(403, "text/plain", "no")})
+		for variant, opts := range map[string]reflector.Options{"inherits": {Name: "own"}, "has one": {Policy: policy("informer")}} {
+			_, err := For(fac, ForOptions[*pod]{Variant: variant, Reflector: opts})
+			require.NoError(t, err)
+		}
+		fac.Start(t.Context())
+		synctest.Wait()
+		assert.Equal(t, map[string]int{"factory": 1, "informer": 1}, asked)
+	})
+}
+
+func TestNamespacesComeWithoutAnInformerThatHasStopped(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{ByNamespace: true}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		remove := s.Inject(informertest.Fault{Resource: "pods", Times: -1, Effect: informertest.Respond(403, "text/plain", "no")})
+		stops, err := For(fac, ForOptions[*pod]{Variant: "stops", Reflector: reflector.Options{
+			Policy: func(reflector.Failure) reflector.Decision { return reflector.Stop() },
+		}})
+		require.NoError(t, err)
+		fac.Start(t.Context())
+		require.NoError(t, fac.AddNamespace("a"))
+		<-stops.Done()
+		remove()
+		require.NoError(t, fac.AddNamespace("b"))
 	})
 }

@@ -57,7 +57,7 @@ func widgetDefinition() untyped {
 func inFactory(t *testing.T, opts FactoryOptions, f func(t *testing.T, s *informertest.Server, fac *Factory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := informertest.Start(t, informertest.Options{InMemory: true})
+		s := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 		opts.Scheme = runtime.NewScheme()
 		require.NoError(t, corev1.AddToScheme(opts.Scheme))
 		fac, err := NewFactory(s.Config(), opts)

@@ -219,6 +219,26 @@ func (inf *Informer[T]) forget(r *runner[T]) {
 	}
 }
 
+// Edit changes the cache while the informer does not run: before Run, for example to
+// prepare a test, and after it. Before Run, handlers get what changes, in any order. While
+// the informer runs, the cache equals the server's state, and Edit returns [ErrRunning].
+// The batch is committed when edit returns, and discarded if edit panics.
+func (inf *Informer[T]) Edit(edit func(*indexer.Batch[T])) error {
+	a := inf.applier
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.progress.isStarted() && !isClosed(inf.done) {
+		return inf.named(ErrRunning)
+	}
+	from, b := a.store.Snapshot(), a.store.Batch()
+	defer b.Discard()
+	edit(b)
+	to := view[T]{snap: b.Commit(), covered: a.progress.covered()}
+	diff := &listDiff[T]{from: from, to: to, origin: Watch}
+	a.events.Append([]record[T]{{diff: diff, at: time.Now().UnixNano()}}, to)
+	return nil
+}
+
 // Snapshot returns the cache as it is now, for any number of consistent reads.
 // It takes no lock and never changes.
 func (inf *Informer[T]) Snapshot() *indexer.Snapshot[T] { return inf.applier.store.Snapshot() }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
@@ -142,6 +146,44 @@ func TestStoppedInformerKeepsItsCacheAndRefusesHandlers(t *testing.T) {
 	})
 }
 
+func TestCacheIsEditedWhileTheInformerDoesNotRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.set("a", "listed", 1)
+		w := newWorld(t, c, Options[*pod]{})
+		set := func(name string, n int, rv string) func(*indexer.Batch[*pod]) {
+			return func(b *indexer.Batch[*pod]) {
+				_, _, err := b.Set(&pod{ObjectMeta: metav1.ObjectMeta{
+					Namespace: "a", Name: name, UID: types.UID(name), ResourceVersion: rv, Labels: map[string]string{"n": strconv.Itoa(n)},
+				}})
+				require.NoError(t, err)
+				b.SetResourceVersion(rv)
+			}
+		}
+		require.NoError(t, w.inf.Edit(set("edited", 1, "7")))
+		o, r := w.join(HandlerOptions{})
+		require.NoError(t, w.inf.Edit(set("edited", 2, "8")))
+		synctest.Wait()
+		assert.Equal(t, []string{"Added a/edited 1 InitialList", "Updated a/edited 1→2 Watch"}, o.take())
+		assert.Equal(t, "8", w.inf.Snapshot().ResourceVersion())
+		assert.False(t, r.HasSynced(), "only a list says what there is")
+		assert.Panics(t, func() {
+			_ = w.inf.Edit(func(b *indexer.Batch[*pod]) { set("lost", 1, "9")(b); panic("on purpose") })
+		})
+		assert.Equal(t, 1, w.inf.Snapshot().Len())
+		assert.Equal(t, "8", w.inf.Snapshot().ResourceVersion(), "discarded")
+
+		w.run()
+		requireSame(t, c, w.inf, o)
+		require.ErrorIs(t, w.inf.Edit(set("running", 1, "10")), ErrRunning)
+		assert.Equal(t, 1, w.inf.Snapshot().Len())
+		w.stop()
+		require.NoError(t, w.inf.Edit(set("after", 1, "11")))
+		assert.Equal(t, 2, w.inf.Snapshot().Len())
+	})
+}
+
 func TestRunWithAnEndedContextReturnsAndStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -227,6 +269,18 @@ func TestSeedIsServedBeforeTheFirstListAndCorrectedByIt(t *testing.T) {
 		assert.Same(t, kept, got, "what has not changed keeps its pointer")
 		w.stop()
 	})
+}
+
+func TestInitialObjectThatCannotBeCachedIsLogged(t *testing.T) {
+	t.Parallel()
+	l := &logged{}
+	other := labelled("2")
+	other.Name = "y"
+	seed := func(yield func(*pod) bool) { _ = yield(labelled("1")) && yield(other) && yield(&pod{}) }
+	inf, err := New(newCluster().source(), Options[*pod]{Logger: l.logger(), InitialObjects: seed})
+	require.NoError(t, err)
+	assert.Equal(t, 2, inf.Snapshot().Len())
+	assert.Len(t, l.take("an initial object is not cached"), 1)
 }
 
 func TestTransformIsAppliedToWhatIsStored(t *testing.T) {

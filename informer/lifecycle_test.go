@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/deltafifo"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -150,9 +154,10 @@ func TestMetricsCountEventsAndEndWithTheInformer(t *testing.T) {
 		synctest.Wait()
 		w.disconnect(true)
 		w.remove("a", "z")
+		w.set("a", "y", 2)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, EventCounts{Added: 3, Updated: 2, Deleted: 2, Lists: 2, Objects: 1}, m.counts)
+		assert.Equal(t, EventCounts{Added: 3, Updated: 3, Deleted: 2, Lists: 2, Objects: 1}, m.counts)
 		assert.Equal(t, "pods", m.name)
 		assert.Equal(t, w.inf.Health().Events, m.health().Events)
 		assert.Len(t, m.synced, 1)
@@ -160,6 +165,26 @@ func TestMetricsCountEventsAndEndWithTheInformer(t *testing.T) {
 		w.stop()
 		assert.Equal(t, 1, m.closed)
 	})
+}
+
+func TestMetricsCountTheListAndTheEventsOfOneBatch(t *testing.T) {
+	t.Parallel()
+	m := &recorder{}
+	inf, err := New(newCluster().source(), Options[*pod]{})
+	require.NoError(t, err)
+	inf.applier.metrics = m
+	state := func(name string, version int) *pod {
+		return &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID(name), ResourceVersion: strconv.Itoa(version)}}
+	}
+	inf.applier.apply(inf.applier.progress.sources[0], deltafifo.Deltas[*pod]{
+		{Type: deltafifo.Added, Object: state("x", 1)},
+		{Type: deltafifo.Added, Object: state("y", 2)},
+		{Type: deltafifo.Updated, Object: state("x", 3)},
+		{Type: deltafifo.Added, Object: state("z", 4)},
+		{Type: deltafifo.Deleted, Object: state("z", 5)},
+		{Type: deltafifo.Replaced, List: &deltafifo.List[*pod]{Objects: []*pod{state("x", 6), state("w", 7)}, ResourceVersion: "8"}},
+	})
+	assert.Equal(t, EventCounts{Added: 4, Updated: 2, Deleted: 2, Lists: 1, Objects: 2}, m.counts)
 }
 
 func TestMetricsHearNothingAfterClose(t *testing.T) {
@@ -201,6 +226,25 @@ func TestHealthDescribesSourceAndHandlers(t *testing.T) {
 		assert.Equal(t, []HandlerHealth{{Name: "a", Synced: true, Delivered: 1}, {Name: "b", Synced: true, Delivered: 1}}, h.Handlers)
 		assert.Equal(t, "pods", w.inf.Name())
 		assert.Equal(t, 1, w.inf.Snapshot().Len())
+	})
+}
+
+func TestLagOfAHandlerIncludesWhatIsBeingDelivered(t *testing.T) {
+	t.Parallel()
+	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
+		next := make(chan struct{})
+		w.add(HandlerFunc[*pod](func(Event[*pod]) { <-next }), HandlerOptions{})
+		const n = 5
+		for i := range n {
+			w.set("a", strconv.Itoa(i), 1)
+			synctest.Wait()
+		}
+		for left := n; left > 0; left-- {
+			assert.Equal(t, left, w.inf.Health().Handlers[0].Lag)
+			next <- struct{}{}
+			synctest.Wait()
+		}
+		assert.Zero(t, w.inf.Health().Handlers[0].Lag)
 	})
 }
 

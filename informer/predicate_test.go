@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
@@ -78,7 +79,7 @@ func TestBackgroundChoosesWhatIsNoNews(t *testing.T) {
 func TestFreshChangesOvertakeTheBackground(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := informertest.Start(t, informertest.Options{InMemory: true})
+		s := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 		for i := range 100 {
 			createPod(t, s, "default", fmt.Sprint("old-", i))
 		}

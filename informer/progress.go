@@ -21,7 +21,7 @@ var (
 	// ErrStopped is returned, or wrapped, when an informer has stopped and what
 	// was asked for can therefore not happen any more.
 	ErrStopped = errors.New("informer: the informer has stopped; create another one")
-	// ErrRunning is returned by a second Run.
+	// ErrRunning is returned by a second Run, and by Edit during the first.
 	ErrRunning = errors.New("informer: Run was called before; an informer runs once")
 )
 

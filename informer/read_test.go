@@ -122,14 +122,23 @@ func TestWaitForSyncNamesWhoIsNotSyncedAndWhy(t *testing.T) {
 			}
 		}
 
+		require.NotErrorIs(t, w2.inf.Unsynced(), ErrStopped)
 		w2.stop()
+		require.ErrorIs(t, w2.inf.Unsynced(), ErrStopped)
 		err = WaitForSync(t.Context(), w1.inf, w2.inf)
 		require.ErrorIs(t, err, ErrStopped, "waiting for what has stopped ends at once")
 		close(gate)
 		require.NoError(t, WaitForSync(t.Context(), stuck))
 		w1.stop()
+		require.NoError(t, w1.inf.Unsynced(), "synced stays synced")
 		require.NoError(t, WaitForSync(t.Context(), w1.inf, stuck), "synced stays synced")
 	})
+}
+
+func TestNotSyncedErrorListsEveryReason(t *testing.T) {
+	t.Parallel()
+	err := &NotSyncedError{Cause: errors.New("late"), Unsynced: []error{errors.New("one"), errors.New("two")}}
+	require.EqualError(t, err, "informer: late before everything was synced: one; two")
 }
 
 func TestWaitForSyncEndsWhenAnyOfThemHasStopped(t *testing.T) {

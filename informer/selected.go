@@ -7,8 +7,8 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// Selected is an informer that reads what its [Selection] selects.
-type Selected[T Object] struct{ *Informer[T] }
+// Selected changes what an informer reads that has a [Selection].
+type Selected[T Object] struct{ Informer *Informer[T] }
 
 // NewSelected returns an informer of what selection selects. ListerWatcher returns
 // the source of what Begin has returned, which sends its selectors and may leave out other objects.
@@ -35,19 +35,19 @@ func NewSelected[T Object](selection Selection, listerWatcher func(source any) r
 // join from now on are synced when they have the objects of what was added too. It returns the error
 // of f, or [ErrStopped].
 func (s Selected[T]) Widen(f func() error) error {
-	a := s.applier
+	a := s.Informer.applier
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return s.named(fmt.Errorf("more cannot be read: %w", ErrStopped))
+	s.Informer.mu.Lock()
+	defer s.Informer.mu.Unlock()
+	if s.Informer.closed {
+		return s.Informer.named(fmt.Errorf("more cannot be read: %w", ErrStopped))
 	}
 	a.progress.mu.Lock()
 	err := f()
 	a.progress.mu.Unlock()
 	a.setSources(a.progress.sources) // for handlers that join: there is more to wait for
-	return s.named(err)
+	return s.Informer.named(err)
 }
 
 // Narrow calls f, which may take something from the selection. When it returns, the objects that
@@ -55,7 +55,7 @@ func (s Selected[T]) Widen(f func() error) error {
 // one back. Handlers get their deletions, with FinalStateUnknown and the origin
 // [PartRemoved]. It takes a time in proportion to the objects in the cache.
 func (s Selected[T]) Narrow(f func()) {
-	a := s.applier
+	a := s.Informer.applier
 	a.change(func() {
 		a.progress.mu.Lock()
 		f()

@@ -18,6 +18,7 @@ import (
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -32,7 +33,7 @@ func TestFollowsAnUnreliableServer(t *testing.T) {
 
 func followUnreliable(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	s := informertest.Start(t, informertest.Options{InMemory: true, Seed: seed, HistoryLength: 50})
+	s := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes(), Seed: seed, HistoryLength: 50})
 	source, err := reflector.NewResource[*pod](s.Config(), podResource, reflector.ResourceOptions{})
 	require.NoError(t, err)
 	inf, err := New(source, Options[*pod]{Transform: intern.Transform[*pod](intern.NewPool())})
@@ -65,7 +66,7 @@ func TestClassicChainFollowsAnUnreliableServer(t *testing.T) {
 	t.Parallel()
 	eachSeed(t, 3, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 4))
-		s := informertest.Start(t, informertest.Options{InMemory: true, Seed: seed, HistoryLength: 50})
+		s := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes(), Seed: seed, HistoryLength: 50})
 		source, err := reflector.NewResource[*pod](s.Config(), podResource, reflector.ResourceOptions{})
 		require.NoError(t, err)
 		c := newClassic(t, source, deltafifo.Options[*pod]{Limit: 1 + rnd.IntN(20)}, reflector.Options{})

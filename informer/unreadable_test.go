@@ -42,7 +42,7 @@ func requireUnreadable(t *testing.T, inf *Informer[*pod], p *pod) {
 		require.False(t, apierrors.IsNotFound(err), name)
 	}
 	met := false
-	inf.Seen(p)(func() { met = true })
+	inf.Seen(p).Register(func() { met = true })
 	require.True(t, met, "it is processed again, and fails with an error of Get")
 }
 
@@ -187,6 +187,20 @@ func TestObjectStaysUnreadableWhileOlderChangesAreApplied(t *testing.T) {
 	require.False(t, u.any.Load())
 }
 
+// Another object under its name says that an object is gone, even if it cannot be read.
+func TestUnreadableObjectOfAnotherUIDIsNotTheOneThatWasDeleted(t *testing.T) {
+	t.Parallel()
+	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
+		key := objKey("a", "x")
+		for uid, want := range map[types.UID]error{"other": nil, "u": ErrUnreadable, "": ErrUnreadable} {
+			unread := &w.inf.applier.progress.sources[0].unreadable
+			unread.add(false, []*reflector.ObjectError{{Key: key, UID: uid, Err: errors.New("boom")}})
+			require.ErrorIs(t, w.inf.WaitForDeleted(t.Context(), key, "u"), want)
+		}
+		require.ErrorIs(t, w.inf.WaitForDeleted(t.Context(), key, ""), ErrUnreadable)
+	})
+}
+
 func TestManyUnreadableObjectsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
 	var u unreadable
@@ -216,11 +230,14 @@ func TestWritesWhoseVersionsCannotBeComparedAreWaitedForByVersion(t *testing.T) 
 			synctest.Wait()
 		}
 		send("v1")
+		for range 8 { // waits that do not look at single objects
+			go func() { _ = w.inf.WaitForResourceVersion(t.Context(), "9999") }()
+		}
 		for name, later := range map[string][]string{"the last of a batch": {"v2", "w"}, "within a batch": {"v3", "w", "v4"}} {
 			ended := make(chan error, 1)
 			go func() { ended <- w.inf.WaitForObject(t.Context(), state("w")) }()
 			met := false
-			w.inf.Seen(state("w"))(func() { met = true })
+			w.inf.Seen(state("w")).Register(func() { met = true })
 			synctest.Wait()
 			assert.Empty(t, ended, name)
 			assert.False(t, met, name)

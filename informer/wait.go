@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/workqueue"
 )
 
 // WaitForObject waits until the cache contains a write: written is the object
@@ -18,6 +20,10 @@ import (
 // returns as soon as the watch has delivered that version of the object, a later
 // one, or its deletion after that version. It waits for the source of the
 // object's namespace only, and does not depend on bookmarks.
+//
+// A write that removed the last finalizer of an object that was being deleted has ended the object:
+// the server answers with the version that was there before. Then it waits until that object (its UID) is not in
+// the cache any more.
 //
 // If there is an object under the name in the cache, its version decides,
 // whatever its UID: an older one is what was there before the write, a newer one
@@ -45,9 +51,8 @@ func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object
 
 // Seen returns the condition that the cache contains a write, as [Informer.WaitForObject]
 // defines it, for a caller that does not want to block: it occupies no goroutine.
-// The result is a Condition of package workqueue, so that a reconcile that has
-// written is not repeated before its own write is in the cache, and no worker waits
-// for that:
+// With it, a reconcile that has written is not repeated before its own write is in the
+// cache, and no worker waits for that:
 //
 //	return workqueue.Result{Until: pods.Seen(created)}, nil
 //
@@ -58,22 +63,47 @@ func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object
 // nil, which is no condition.
 //
 // Met is called by the goroutine that applies changes: it must not block.
-func (inf *Informer[T]) Seen(written metav1.Object) func(met func()) (cancel func()) {
+func (inf *Informer[T]) Seen(written metav1.Object) workqueue.Condition {
 	seen, err := inf.seenCondition("Seen", written)
 	if err != nil {
 		inf.log.Warn("a write cannot be waited for", "error", err)
 		return nil
 	}
-	// The waiter's ended is called for a stop as well, with an error that is of no use here:
-	// the item is to be processed either way.
-	return func(met func()) (cancel func()) {
-		w := &waiter{condition: seen.condition, see: seen.see, ended: func(error) { met() }}
-		if ended, err := inf.applier.progress.register(w); ended || err != nil {
-			met()
-			return nil
-		}
-		return func() { inf.applier.progress.remove(w) }
+	what := strings.TrimPrefix(object.KeyOf(written).String(), "/") + " at version " + written.GetResourceVersion()
+	if ended(written) {
+		what = "the deletion of " + strings.TrimPrefix(object.KeyOf(written).String(), "/")
 	}
+	return &seenWrite[T]{inf.applier.progress, seen, "informer " + inf.name + " has seen " + what}
+}
+
+// seenWrite is what Seen returns.
+type seenWrite[T Object] struct {
+	progress *progress[T]
+	waiter   *waiter
+	text     string
+}
+
+// Register ignores the error with which ended is called for a stop: the item is to be
+// processed either way.
+func (s *seenWrite[T]) Register(met func()) (cancel func()) {
+	w := &waiter{condition: s.waiter.condition, see: s.waiter.see, ended: func(error) { met() }}
+	if ended, err := s.progress.register(w); ended || err != nil {
+		met()
+		return nil
+	}
+	return func() { s.progress.remove(w) }
+}
+
+func (s *seenWrite[T]) String() string { return s.text }
+
+// ended reports whether a write was the last one of its object: it is being deleted, and nothing holds it back.
+// A Namespace may be held back by its spec.
+func ended(written metav1.Object) bool {
+	if o, ok := written.(runtime.Object); ok && o.GetObjectKind().GroupVersionKind().Kind == "Namespace" || strings.HasSuffix(fmt.Sprintf("%T", written), ".Namespace") {
+		return false
+	}
+	grace := written.GetDeletionGracePeriodSeconds()
+	return written.GetDeletionTimestamp() != nil && len(written.GetFinalizers()) == 0 && (grace == nil || *grace == 0) && written.GetUID() != ""
 }
 
 // seenCondition returns a waiter with the condition of WaitForObject and Seen.
@@ -84,6 +114,9 @@ func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (*wa
 		return nil, fmt.Errorf("informer %q: %s: the object is nil; pass the object that the server returned for the write", inf.name, caller)
 	}
 	key, rv := object.KeyOf(written), written.GetResourceVersion()
+	if key.Name != "" && ended(written) {
+		return &waiter{condition: func() (bool, error) { return inf.deletedLocked(key, written.GetUID()) }}, nil
+	}
 	if key.Name == "" || rv == "" {
 		return nil, fmt.Errorf("informer %q: %s: the object %s has the resourceVersion %q; pass the object that the server returned for the write", inf.name, caller, key, rv)
 	}
@@ -220,33 +253,36 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 // It fails with the context's cause, with [ErrStopped], or with [ErrUnreadable]: an object
 // that cannot be read is not deleted.
 func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error {
-	err := inf.applier.progress.wait(ctx, func() (bool, error) {
-		s := inf.applier.progress.sourceLocked(key.Namespace)
-		if !inf.applier.progress.started || s != nil && !s.listed {
-			return false, nil
-		}
-		obj, ok := inf.Snapshot().Get(key)
-		if !ok && s != nil {
-			// Another UID under the same name means that the object in question is gone.
-			oe := s.unreadable.find(key)
-			if oe != nil && (uid == "" || oe.UID == "" || oe.UID == uid || oe.Key != key) {
-				return false, inf.unreadableError(s, key)
-			}
-		}
-		return !ok || uid != "" && obj.GetUID() != uid, nil
-	})
+	err := inf.applier.progress.wait(ctx, func() (bool, error) { return inf.deletedLocked(key, uid) })
 	return inf.waitError(err, key.String()+" to be deleted", key.Namespace)
+}
+
+// deletedLocked is the condition of WaitForDeleted.
+func (inf *Informer[T]) deletedLocked(key types.NamespacedName, uid types.UID) (bool, error) {
+	s := inf.applier.progress.sourceLocked(key.Namespace)
+	if !inf.applier.progress.started || s != nil && !s.listed {
+		return false, nil
+	}
+	obj, ok := inf.Snapshot().Get(key)
+	if !ok && s != nil {
+		// Another UID under the same name means that the object in question is gone.
+		oe := s.unreadable.find(key)
+		if oe != nil && (uid == "" || oe.UID == "" || oe.UID == uid || oe.Key != key) {
+			return false, inf.unreadableError(s, key)
+		}
+	}
+	return !ok || uid != "" && obj.GetUID() != uid, nil
 }
 
 // WaitUntil waits until a condition on the selection is met, which it checks after each change of the
 // cache, with locks held. It fails with the error of the condition, the context's cause or [ErrStopped].
 // What it waits for is for the error.
 func (s Selected[T]) WaitUntil(ctx context.Context, what string, condition func() (bool, error)) error {
-	err := s.applier.progress.wait(ctx, func() (bool, error) {
+	err := s.Informer.applier.progress.wait(ctx, func() (bool, error) {
 		met, err := condition()
-		return met && s.applier.progress.started, err
+		return met && s.Informer.applier.progress.started, err
 	})
-	return s.waitError(err, what)
+	return s.Informer.waitError(err, what)
 }
 
 // unreadableError returns why an object of s may be unreadable, or nil. The cause is not wrapped: it

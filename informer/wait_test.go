@@ -93,6 +93,36 @@ func TestWaitForResourceVersionWaitsForEveryNamespace(t *testing.T) {
 	})
 }
 
+func TestWaitThatFailsSaysHowFarItsNamespacesAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		w := namespacedWorld(t, c, "a", "b")
+		w.run()
+		c.fail(errors.New("boom"))
+		require.NoError(t, w.inf.AddNamespace("c", c.namespaced("c")))
+		for _, test := range []struct {
+			namespaces, has, hasNot []string
+		}{
+			{nil, []string{`namespace "a": at`, `namespace "b": at`, "boom"}, nil},
+			{[]string{"b"}, []string{`(namespace "b": at`}, []string{`"a"`, "boom"}},
+			{[]string{"c"}, []string{"boom"}, []string{`"a"`, `"b"`, "("}},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := w.inf.WaitForResourceVersion(ctx, "9999", test.namespaces...)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			for _, text := range test.has {
+				assert.ErrorContains(t, err, text)
+			}
+			for _, text := range test.hasNot {
+				assert.NotContains(t, err.Error(), text)
+			}
+		}
+		w.stop()
+	})
+}
+
 // A wait returns at the very moment of the arrival: time stands still in a
 // bubble, and there are no bookmarks.
 func TestWaitForObjectReturnsWhenTheWriteArrives(t *testing.T) {

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -40,6 +41,42 @@ func TestGroupKeepsCachesAliveUntilTheWorkHasEnded(t *testing.T) {
 		<-w.inf.Done()
 		<-v.inf.Done()
 	})
+}
+
+// The end of the work is an error only if it is not that of the context.
+func TestGroupReportsWhatTheWorkEndsWith(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		cancel bool
+		work   error
+		want   bool
+	}{
+		"the end of the context":              {true, fmt.Errorf("worker: %w", context.Canceled), false},
+		"an end that is not the context's":    {false, context.Canceled, true},
+		"a failure at the end of the context": {true, errors.Join(context.Canceled, errors.New("boom")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, newCluster(), Options[*pod]{})
+				group, err := NewGroup(w.inf)
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				err = group.Run(ctx, func(context.Context) error {
+					if test.cancel {
+						cancel()
+					}
+					return test.work
+				})
+				if !test.want {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, test.work)
+			})
+		})
+	}
 }
 
 func TestGroupEndsWithAnInformerThatFails(t *testing.T) {
@@ -211,13 +248,13 @@ func TestSeenIsMetWhenItCannotBeAnyMore(t *testing.T) {
 		assert.Nil(t, w.inf.Seen(&pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}))
 		late := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", ResourceVersion: "9999"}}
 		met, cancelled := 0, 0
-		w.inf.Seen(late)(func() { met++ })
-		cancel := w.inf.Seen(late)(func() { cancelled++ })
+		w.inf.Seen(late).Register(func() { met++ })
+		cancel := w.inf.Seen(late).Register(func() { cancelled++ })
 		cancel()
 		w.stop()
 		assert.Equal(t, 1, met)
 		assert.Zero(t, cancelled)
-		assert.Nil(t, w.inf.Seen(late)(func() { met++ }), "met at once")
+		assert.Nil(t, w.inf.Seen(late).Register(func() { met++ }), "met at once")
 		assert.Equal(t, 2, met)
 	})
 }

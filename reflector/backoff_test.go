@@ -59,3 +59,55 @@ func TestTheAllowanceHasNoDebt(t *testing.T) {
 	require.Zero(t, a.spend(now, 1))
 	require.Positive(t, a.spend(now, 1), "one is earned in this time")
 }
+
+func TestOptionsAtTheirLimitsAreTaken(t *testing.T) {
+	t.Parallel()
+	_, err := Backoff{Factor: 1}.withDefaults()
+	require.NoError(t, err)
+	for timeouts, want := range map[Timeouts]string{
+		{Watch: 10 * time.Second}:   "",
+		{Watch: 10*time.Second - 1}: "below",
+		{Idle: 10 * time.Second}:    "",
+		{Idle: 10*time.Second - 1}:  "below",
+		{Idle: -1, Answer: -1}:      "",
+		{Watch: -1}:                 "negative",
+		{QuarantineRetry: -1}:       "negative",
+	} {
+		_, err := timeouts.withDefaults(10 * time.Second)
+		if want == "" {
+			require.NoError(t, err, "%+v", timeouts)
+			continue
+		}
+		require.ErrorContains(t, err, want, "%+v", timeouts)
+	}
+}
+
+// Two requests are earned per shortest wait of the longest backoff, but no fewer than one in the
+// time of a healthy watch.
+func TestAllowanceIsEarnedAtThePaceOfTheBackoff(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		backoff Backoff
+		every   time.Duration
+	}{
+		{Backoff{Max: 6 * time.Second, Jitter: 0.5, Healthy: 10 * time.Second}, 2 * time.Second},
+		{Backoff{Max: time.Minute, Jitter: 0.5, Healthy: 10 * time.Second}, 10 * time.Second},
+		{Backoff{Max: time.Millisecond, Healthy: time.Second}, minWait},
+	} {
+		require.Equal(t, test.every, newAllowance(test.backoff).every)
+	}
+}
+
+func TestWatchesThatDeliverAreResumedWithinASecond(t *testing.T) {
+	t.Parallel()
+	a, now := newAllowance(Backoff{Max: time.Minute, Healthy: 10 * time.Second}), time.Now()
+	require.Zero(t, a.resumeWait(now))
+	for range burst {
+		a.charge(now)
+	}
+	for range 100 {
+		d := a.resumeWait(now)
+		require.GreaterOrEqual(t, d, saving/2)
+		require.Less(t, d, saving)
+	}
+}

@@ -87,7 +87,7 @@ func (a *accepts) RoundTrip(req *http.Request) (*http.Response, error) {
 func mirrors[T reflector.Object](t *testing.T, encoding reflector.Encoding, mode reflector.SyncMode, mime string, check func(*testing.T, T)) {
 	t.Run(fmt.Sprintf("%T %s %s", *new(T), encoding, mode), func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
-			server := informertest.Start(t, informertest.Options{InMemory: true})
+			server := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 			create := func(name string) {
 				require.NoError(t, server.Create(&corev1.ConfigMap{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"l": name}},

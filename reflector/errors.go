@@ -173,6 +173,7 @@ type requestError struct {
 	namespace string
 	server    string // scheme and address
 	err       error  // the cause
+	begun     bool   // the watch has begun: the server was reachable
 }
 
 // Error is one line that ends with advice.
@@ -197,6 +198,9 @@ func (e *requestError) advice() string {
 	case ClassRefused:
 		return "is the API server running, and is this its address?"
 	case classNetwork, classTimeout:
+		if e.begun {
+			return "the connection broke after the watch had begun"
+		}
 		return "is the server reachable from here?"
 	case classTLS:
 		return "check the scheme of the address, and the CA and the server name in the configuration"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -211,6 +212,95 @@ func TestAnObjectOfFunctionsWithoutANameIsQuarantined(t *testing.T) {
 		require.Equal(t, "a@1", sink.holds())
 		require.Equal(t, 1, r.Health().Quarantined)
 		require.ErrorContains(t, r.Health().Quarantine[0], "it has no name")
+	})
+}
+
+// requirePositions sends three good objects and a bad one in a watch that follows a list with a
+// bad second object, and checks the positions of both.
+func requirePositions(t *testing.T, r *running, fake *watch.FakeWatcher, bad corev1.ConfigMap) {
+	t.Helper()
+	good := cmObject("c", "11")
+	for range 3 {
+		fake.Add(&good)
+	}
+	fake.Add(&bad)
+	after(time.Second)
+	require.Len(t, r.Health().Quarantine, 2)
+	require.Equal(t, 1, r.Health().Quarantine[0].Position)
+	require.Equal(t, 3, r.Health().Quarantine[1].Position)
+}
+
+// The position of a bad object is that in its list, or in its watch.
+func TestABadObjectOfFunctionsIsQuarantinedByItsPosition(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fake := watch.NewFakeWithChanSize(10, false)
+		r := run(t, reflector.FromFuncs[*configMap](listOf(cmObject("a", "1"), cmObject("", "2"), cmObject("b", "3")),
+			func(context.Context, metav1.ListOptions) (watch.Interface, error) { return fake, nil }), newRecorder(), reflector.Options{})
+		requirePositions(t, r, fake, cmObject("", "12"))
+	})
+}
+
+func TestAnObjectThatIsNotTransformedIsQuarantinedByItsPosition(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fake := watch.NewFakeWithChanSize(10, false)
+		source := reflector.FromFuncs[*configMap](listOf(cmObject("a", "1"), cmObject("bad", "2"), cmObject("b", "3")),
+			func(context.Context, metav1.ListOptions) (watch.Interface, error) { return fake, nil })
+		r := run(t, reflector.Transform(source, func(o *configMap) (*configMap, error) {
+			if strings.HasPrefix(o.Name, "bad") {
+				return nil, errors.New("boom")
+			}
+			return o, nil
+		}), newRecorder(), reflector.Options{})
+		requirePositions(t, r, fake, cmObject("bad too", "12"))
+	})
+}
+
+// Watches that began together, when the server came back, must not end together.
+func TestWatchesAskForOnceToTwiceTheirTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var least, most int64 = 1 << 62, 0
+		watches := 0
+		ends := func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			watches++
+			least, most = min(least, *o.TimeoutSeconds), max(most, *o.TimeoutSeconds)
+			w := watch.NewFake()
+			time.AfterFunc(30*time.Second, w.Stop)
+			return w, nil
+		}
+		opts := reflector.Options{Timeouts: reflector.Timeouts{Watch: 19*time.Second + time.Millisecond}}
+		run(t, reflector.FromFuncs[*configMap](listOf(cmObject("a", "1")), ends), newRecorder(), opts)
+		after(24 * time.Hour)
+		require.Greater(t, watches, 1000)
+		require.EqualValues(t, 20, least, "rounded up")
+		require.EqualValues(t, 40, most)
+	})
+}
+
+// What the sink has already is not transformed again, and a bad object is not looked up.
+func TestAKnownObjectOfFunctionsIsNotTransformedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		lists, transformed := 0, map[string]int{}
+		list := func(ctx context.Context, o metav1.ListOptions) (*corev1.ConfigMapList, error) {
+			lists++
+			return listOf(cmObject("", "1"), cmObject("a", "1"), cmObject("b", strconv.Itoa(lists)))(ctx, o)
+		}
+		expired := func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			if lists > 1 {
+				return watch.NewFake(), nil
+			}
+			return nil, apierrors.NewResourceExpired("too old")
+		}
+		source := reflector.Transform(reflector.FromFuncs[*configMap](list, expired), func(o *configMap) (*configMap, error) {
+			transformed[o.Name+"@"+o.ResourceVersion]++
+			return o, nil
+		})
+		sink := knowing{newRecorder()}
+		r := run(t, source, sink, listMode)
+		after(time.Minute)
+		require.Equal(t, 2, lists)
+		require.Equal(t, "a@1 b@2", sink.holds())
+		require.Equal(t, map[string]int{"a@1": 1, "b@1": 1, "b@2": 1}, transformed)
+		require.Len(t, r.Health().Quarantine, 1)
 	})
 }
 

@@ -94,6 +94,23 @@ func TestMetricsCountEvents(t *testing.T) {
 	})
 }
 
+func TestMetricsCountTheEventsOfAWatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted.Server{List: scripted.Lists("10"), Watch: func(w httpWriter, _ *httpRequest, _ int) {
+			scripted.Begin(w)
+			for i := range 3 {
+				scripted.Send(w, "ADDED", scripted.ConfigMap(fmt.Sprint("o", i), fmt.Sprint(11+i)))
+			}
+		}}
+		metrics := &counting{}
+		opts := listMode
+		opts.Metrics = metrics
+		run(t, sourceOf(t, s), newRecorder(), opts)
+		after(100 * time.Millisecond)
+		require.Equal(t, []string{"list 0 ", "ADDED", "ADDED", "ADDED", "watch 3 closed"}, metrics.log[:5])
+	})
+}
+
 // counting is a Metrics that records the calls.
 type counting struct {
 	log    []string

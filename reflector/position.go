@@ -157,7 +157,7 @@ const checkAfter = time.Second
 // watch ends with a [relistError]. finish waits for the end of it, and is called by the
 // goroutine of Run.
 func (r *Reflector[T]) checkVersion(live *liveStream[T]) (finish func()) {
-	doubt, rv := r.pos.doubt, r.pos.rv
+	doubt, rv, probe := r.pos.doubt, r.pos.rv, r.pos.probe() // now: the position moves while the watch is followed
 	if r.pos.suspect {
 		live.samples = r.samples()
 	}
@@ -171,7 +171,7 @@ func (r *Reflector[T]) checkVersion(live *liveStream[T]) (finish func()) {
 	go func() {
 		defer close(done)
 		sleep(ctx, checkAfter+time.Duration(rand.Int64N(int64(checkAfter))))
-		if doubt && !live.moved.Load() && r.knowsVersion(ctx, live) {
+		if doubt && !live.moved.Load() && r.knowsVersion(ctx, live, probe) {
 			known = time.Now()
 		}
 		if len(live.samples) == 0 || ctx.Err() != nil {
@@ -196,9 +196,9 @@ func (r *Reflector[T]) checkVersion(live *liveStream[T]) (finish func()) {
 }
 
 // knowsVersion asks the server whether it knows the version of the watch, which ends if not.
-func (r *Reflector[T]) knowsVersion(ctx context.Context, live *liveStream[T]) bool {
+func (r *Reflector[T]) knowsVersion(ctx context.Context, live *liveStream[T], probe metav1.ListOptions) bool {
 	// One object is answer enough, and none needs to be decoded, nor transformed.
-	req := Request{ListOptions: r.pos.probe(), Known: func(types.NamespacedName, []byte, []byte) any { return true }}
+	req := Request{ListOptions: probe, Known: func(types.NamespacedName, []byte, []byte) any { return true }}
 	left := burst/2 + 1
 	if len(live.samples) > 0 { // there is more to be asked soon
 		left = reserve + 1
@@ -250,6 +250,9 @@ func (r *Reflector[T]) ask(ctx context.Context, req Request) error {
 // doubted is whether the end of a watch leaves its version in doubt: any but an
 // orderly one at the time agreed, and that if nothing has come for minutes.
 func (r *Reflector[T]) doubted(end ending) bool {
+	if r.inProcess() {
+		return false
+	}
 	switch end.op {
 	case opWatch:
 		return end.class != classThrottled

@@ -136,6 +136,28 @@ func TestAnAbsenceThatDoesNotLastIsNotBelieved(t *testing.T) {
 	}
 }
 
+// A 404 alone is no removal: the server must also say that it does not serve the resource.
+//
+// Promise reflector/10
+func TestARemovalThatIsNotCertainIsNotBelieved(t *testing.T) {
+	for name, served := range map[string]func() (bool, error){
+		"the resource is served":   func() (bool, error) { return true, nil },
+		"the discovery has failed": func() (bool, error) { return false, errors.New("boom") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				source := &removable{ListerWatcher: sourceOf(t, removedServer(10_000)), served: served}
+				sink := newRecorder()
+				r := run(t, source, sink, listMode)
+				after(time.Hour)
+				require.Equal(t, []string{"replace [a@1] @10"}, sink.calls())
+				require.False(t, r.Health().ResourceRemoved)
+				require.Greater(t, source.asked.Load(), int32(3))
+			})
+		})
+	}
+}
+
 // removing is a sink that distinguishes a removal.
 type removing struct{ *recorder }
 
@@ -176,7 +198,7 @@ func TestAResourceThatMayExistLeavesTheSinkAsItIs(t *testing.T) {
 
 func TestASinkThatRefusesTheRemovalGetsItAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := removedServer(8)
+		s := removedServer(20) // the pauses in between are random
 		refused := false
 		sink := newRecorder()
 		sink.fail = func(op string) error {
@@ -188,7 +210,7 @@ func TestASinkThatRefusesTheRemovalGetsItAgain(t *testing.T) {
 		}
 		source := &removable{ListerWatcher: sourceOf(t, s), served: func() (bool, error) { return false, nil }}
 		r := run(t, source, sink, listMode)
-		after(2 * time.Minute)
+		after(3 * time.Minute)
 		require.True(t, r.Health().ResourceRemoved)
 		require.Equal(t, []string{"replace [a@1] @10", "replace [] @"}, sink.calls())
 		require.EqualValues(t, 5, source.asked.Load())

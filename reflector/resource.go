@@ -167,7 +167,7 @@ func (r Request) onWire() wire.Request {
 }
 
 // failed says which request has failed.
-func (r *resource[T]) failed(verb string, err error) error {
+func (r *resource[T]) failed(verb string, err error) *requestError {
 	return &requestError{verb: verb, resource: r.GroupVersionResource(), namespace: r.Namespace(), server: r.Server(), err: err}
 }
 
@@ -187,7 +187,9 @@ func (s *resourceStream[T]) Next() (WatchEvent[T], error) {
 	case err == io.EOF: //nolint:errorlint // the bare value means an orderly end
 		return WatchEvent[T]{}, err
 	}
-	return WatchEvent[T]{}, s.r.failed("watch", err)
+	failed := s.r.failed("watch", err)
+	failed.begun = true
+	return WatchEvent[T]{}, failed
 }
 
 // fromWire returns an event of the wire with the errors of this package.

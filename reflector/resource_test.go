@@ -226,6 +226,23 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err))
 		require.ErrorContains(t, err, `User "x" cannot list resource "configmaps": add the verbs list and watch on configmaps to the Role of this user`)
 	})
+	t.Run("a watch that breaks later", func(t *testing.T) {
+		t.Parallel()
+		s := &scripted.Server{Watch: func(w httpWriter, _ *httpRequest, _ int) {
+			scripted.Send(w, "ADDED", scripted.ConfigMap("a", "11"))
+			scripted.Cut()
+		}}
+		lw, err := reflector.NewResource[*corev1.ConfigMap](s.Config(t), corev1.SchemeGroupVersion.WithResource("configmaps"), reflector.ResourceOptions{})
+		require.NoError(t, err)
+		stream, err := lw.Watch(t.Context(), reflector.Request{})
+		require.NoError(t, err)
+		defer func() { _ = stream.Close() }()
+		_, err = stream.Next()
+		require.NoError(t, err)
+		_, err = stream.Next()
+		require.ErrorContains(t, err, "the connection broke after the watch had begun")
+		require.NotContains(t, err.Error(), "reachable")
+	})
 	t.Run("proxy error in plain text", func(t *testing.T) {
 		t.Parallel()
 		s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) { http.Error(w, "upstream gone", http.StatusBadGateway) }}

@@ -65,7 +65,7 @@ func simulate(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	chance := func(p float64) bool { return rng.Float64() < p }
 	server := informertest.Start(t, informertest.Options{
-		InMemory: true, Seed: seed,
+		InMemory: true, Seed: seed, Scheme: scripted.CoreTypes(),
 		HistoryLength:     1 + rng.IntN(30),
 		DisableWatchList:  chance(0.3),
 		PaginateFromCache: chance(0.3),

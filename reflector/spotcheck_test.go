@@ -75,7 +75,7 @@ func TestARestoredServerWhoseHistoryHasOvertakenIsNoticed(t *testing.T) {
 			for _, outage := range []time.Duration{0, 10 * time.Second, 10 * time.Minute} {
 				t.Run(fmt.Sprint(name, " ", mode, " ", outage), func(t *testing.T) {
 					bubble(t, func(t *testing.T) {
-						server := informertest.Start(t, informertest.Options{InMemory: true})
+						server := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 						create(t, server, "busy%d", 1)
 						create(t, server, "old%d", 50)
 						write := func(until int) {

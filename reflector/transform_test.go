@@ -125,7 +125,7 @@ func TestATransformThatPanicsAmongInitialEventsLosesNoOther(t *testing.T) {
 	for _, encoding := range []reflector.Encoding{reflector.EncodingJSON, reflector.EncodingProtobuf} {
 		t.Run(string(encoding), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				server := informertest.Start(t, informertest.Options{InMemory: true})
+				server := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 				for i := range 1000 {
 					require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("cm-%03d", i)}}))
 				}

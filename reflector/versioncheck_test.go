@@ -154,7 +154,7 @@ func TestARestoredServerIsNoticedWithoutDelay(t *testing.T) {
 	for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncAuto} {
 		t.Run(string(mode), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				server := informertest.Start(t, informertest.Options{InMemory: true})
+				server := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 				for _, name := range []string{"a", "b", "c"} {
 					require.NoError(t, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}))
 					for range 5 {

@@ -112,8 +112,16 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 	}
 	defer live.end()
 	end := time.Until(live.started.Add(live.agreed + overdue))
-	defer time.AfterFunc(end, func() { live.cancel(errOverdue) }).Stop()
-	idle := newDeadline(live.cancel, r.opts.Timeouts.Idle, errIdle)
+	defer time.AfterFunc(end, func() {
+		if !r.inProcess() {
+			live.cancel(errOverdue)
+		}
+	}).Stop()
+	silence := r.opts.Timeouts.Idle
+	if r.inProcess() {
+		silence = 0
+	}
+	idle := newDeadline(live.cancel, silence, errIdle)
 	defer idle.stop()
 	live.idle.Store(idle)
 	// A watch is healthy from when it is followed, so that a server which ends each one
@@ -129,6 +137,13 @@ func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
 		return ending{op: opStream, err: ctx.Err()}
 	}
 	return r.endOfWatch(live, start, err)
+}
+
+// inProcess is whether there is no server behind the source: no connection that could be
+// half-open, and no history that could be restored from a backup.
+func (r *Reflector[T]) inProcess() bool {
+	s, ok := As[interface{ InProcess() bool }](r.lw)
+	return ok && s.InProcess()
 }
 
 // deliverAll delivers events until the stream ends, which is always with an error; io.EOF

@@ -191,10 +191,10 @@ func TestConditionOfAParkThatEndedDuringItsRegistrationIsCancelled(t *testing.T)
 				q := workqueue.NewDelaying(workqueue.Options[string]{})
 				defer q.ShutDown()
 				cancelled := 0
-				q.Park("a", func(met func()) (cancel func()) {
+				q.Park("a", workqueue.ConditionFunc(func(met func()) (cancel func()) {
 					end(q, met)
 					return func() { cancelled++ }
-				}, time.Minute)
+				}), time.Minute)
 				assert.Equal(t, 1, cancelled)
 			})
 		})

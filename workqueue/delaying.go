@@ -223,7 +223,8 @@ func (q *DelayingQueue[T]) releaseOne() bool {
 		return true
 	}
 	if q.observed() { // before e may be used again
-		q.seeLocked(StepUnpark, e, now).TimedOut = true
+		seen := q.seeLocked(StepUnpark, e, now)
+		seen.TimedOut, seen.Parked = true, false
 	}
 	q.count.parkTimeouts++
 	q.unparkLocked(e, now)

@@ -5,7 +5,7 @@
 // A controller does not queue changes: it queues the key of what changed, and the
 // worker that takes the key looks up the present state. So a burst of changes is
 // one key, and a retry sees what has changed in between. The README of the package
-// has the reasons, what happens on each failure, costs, and what differs from
+// has the reasons, what happens on each failure, the cost, and the differences from
 // client-go.
 //
 //	      AddRateLimited ──▶ limiter: how long

@@ -38,10 +38,10 @@ func ExampleDelayingQueue_Park() {
 	key, _ := q.Get(ctx)
 
 	var cacheHasSeenIt func()
-	q.Park(key, func(met func()) (cancel func()) {
+	q.Park(key, workqueue.ConditionFunc(func(met func()) (cancel func()) {
 		cacheHasSeenIt = met
 		return nil
-	}, time.Minute)
+	}), time.Minute)
 	q.Done(key)
 
 	q.Add(key) // an event

@@ -89,6 +89,30 @@ func TestLogOfAnOutageIsBounded(t *testing.T) {
 	})
 }
 
+// A full log still says at once that an item that has a line fails for another reason.
+func TestFullLogReportsAnotherReason(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		lines := logged(t, options{}, number(1100, "item %d"), 5*time.Second, func(item string) error {
+			if item == "item 7" {
+				if calls++; calls == 3 {
+					return errors.New("forbidden")
+				}
+			}
+			return assert.AnError
+		})
+		var others []string
+		for _, line := range lines[1024+1:] {
+			others = append(others, line[strings.Index(line, "item="):])
+		}
+		assert.Equal(t, []string{
+			`item="item 7" attempt=3 action=retried error=forbidden suppressed=1`,
+			fmt.Sprintf(`item="item 7" attempt=4 action=retried error=%q`, assert.AnError),
+		}, others)
+	})
+}
+
 // An item that has not failed for a minute makes room for another.
 func TestLogForgetsItemsThatNoLongerFail(t *testing.T) {
 	t.Parallel()
@@ -193,5 +217,15 @@ func TestWithoutALoggerFailuresGoToTheDefault(t *testing.T) {
 		}))
 		assert.Contains(t, log.String(), "item=bad")
 		assert.NotContains(t, log.String(), "item=fine")
+	})
+}
+
+func TestTheLineOfSeveralErrorsIsOneLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lines := logged(t, options{}, []string{"a"}, time.Second, func(string) error {
+			return errors.Join(errors.New("not found"), errors.New("forbidden"))
+		})
+		assert.Contains(t, lines[0], `error="not found; forbidden"`)
 	})
 }

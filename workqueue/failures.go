@@ -53,7 +53,7 @@ func (l *exponential[T]) When(item T) time.Duration { return l.delay(l.add(item)
 // delay returns the delay after n earlier failures.
 func (l *exponential[T]) delay(n int) time.Duration {
 	// base << n > max, asked without computing what may not fit.
-	if n >= 63 || l.base > l.max>>n {
+	if l.base > l.max>>n {
 		return l.max
 	}
 	d := l.base << n

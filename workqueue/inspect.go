@@ -134,8 +134,9 @@ type Item[T comparable] struct {
 	// DelayedUntil is when the delay ends; zero if the item is not delayed.
 	DelayedUntil time.Time
 	// ParkedUntil is when the park ends at the latest; zero if the item is not
-	// parked.
+	// parked. Until is the condition that ends it before.
 	ParkedUntil time.Time
+	Until       Condition
 	// RunningSince is when the item was handed out. It is zero if the item is
 	// not running, and in a queue that does not keep times.
 	RunningSince time.Time
@@ -225,7 +226,7 @@ func (q *Queue[T]) itemLocked(e *entry[T]) Item[T] {
 	case e.delayed():
 		item.DelayedUntil = q.timeAt(q.later.at(e))
 	case e.is(parked):
-		item.ParkedUntil = q.timeAt(q.later.at(e))
+		item.ParkedUntil, item.Until = q.timeAt(q.later.at(e)), q.later.parks[e].until
 	}
 	return item
 }

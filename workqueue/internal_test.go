@@ -22,7 +22,7 @@ func TestMemoryOfABurstIsReleasedWhileItemsAreInUse(t *testing.T) {
 	const burst = 8 * keptEntries
 	q := NewDelaying(Options[int]{Group: func(i int) string { return fmt.Sprint(i) }})
 	q.AddAfter(-1, time.Hour)
-	q.Park(-2, func(func()) func() { return nil }, time.Hour)
+	q.Park(-2, ConditionFunc(func(func()) func() { return nil }), time.Hour)
 	q.Add(-3)
 	running, _ := q.Get(t.Context())
 	for i := range burst {
@@ -47,6 +47,22 @@ func TestMemoryOfABurstIsReleasedWhileItemsAreInUse(t *testing.T) {
 }
 
 // Entries that wait to be used again must not lead to anything else.
+func TestMemoryOfManyDelaysIsReleased(t *testing.T) {
+	t.Parallel()
+	for n, kept := range map[int]bool{keptEntries / 2: true, 4 * keptEntries: false} {
+		q := NewDelaying(Options[int]{})
+		for i := range n {
+			q.AddAfter(i, time.Hour)
+		}
+		for i := range n {
+			q.Add(i) // ends the delay
+		}
+		assert.Empty(t, q.later.deadlines)
+		assert.Equal(t, kept, cap(q.later.deadlines) > 0, "after %d delays", n)
+		q.ShutDown()
+	}
+}
+
 func TestFreeEntriesHoldOnToNothing(t *testing.T) {
 	t.Parallel()
 	q := NewRateLimiting[*int](nil, Options[*int]{Group: func(*int) string { return "g" }})

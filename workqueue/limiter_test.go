@@ -178,6 +178,14 @@ func TestWithMaxWaitCapsTheDelay(t *testing.T) {
 	assert.Equal(t, 2, l.NumRequeues("a"))
 }
 
+func TestLimitersWithoutALimiterDemandNothing(t *testing.T) {
+	t.Parallel()
+	l := workqueue.MaxOf(workqueue.MaxOf[string](), workqueue.WithMaxWait[string](nil, time.Second), nil)
+	assert.Zero(t, l.When("a"))
+	assert.Zero(t, l.NumRequeues("a"))
+	l.Forget("a")
+}
+
 func TestBucketLetsABurstThroughAndThenSpreads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

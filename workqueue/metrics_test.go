@@ -15,10 +15,22 @@ import (
 // meter adds up the calls. It calls the queue back, which must not
 // deadlock.
 type meter struct {
+	name string
+
 	added          atomic.Int64 // also by the timer
 	retried        int
 	waited, worked []time.Duration
-	q              *workqueue.RateLimitingQueue[string]
+	q              interface {
+		Stats() workqueue.Stats
+		Len() int
+		Inspect(limit int, only ...string) workqueue.Inspection[string]
+	}
+}
+
+// Workqueue makes it also the provider.
+func (m *meter) Workqueue(name string, queue interface{ Stats() workqueue.Stats }) workqueue.Metrics {
+	m.name, m.q = name, queue.(*workqueue.Queue[string])
+	return m
 }
 
 func (m *meter) Added(n int)              { m.added.Add(int64(n)); m.q.Len() }
@@ -30,8 +42,8 @@ func TestMetricsHaveTheStandardMeaning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &meter{}
-		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Second, time.Second, 0), workqueue.Options[string]{Observe: workqueue.Observers(nil, workqueue.Measure[string](m))})
-		m.q = q
+		q := workqueue.NewRateLimiting(workqueue.FastSlow[string](time.Second, time.Second, 0), workqueue.Options[string]{Name: "letters", Metrics: m})
+		assert.Equal(t, "letters", m.name)
 
 		q.Add("a")
 		advance(time.Second)

@@ -405,7 +405,7 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 		case op < 51:
 			timeout := m.freeDelay(r, now) + time.Second
 			met := make(chan func(), 1)
-			q.Park(item, func(f func()) (cancel func()) { met <- f; return nil }, timeout)
+			q.Park(item, workqueue.ConditionFunc(func(f func()) (cancel func()) { met <- f; return nil }), timeout)
 			select {
 			case f := <-met:
 				m.park(item, own, timeout, now, f)

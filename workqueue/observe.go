@@ -108,6 +108,14 @@ func (q *Queue[T]) seeLocked(step Step, e *entry[T], now int64) *Observation[T] 
 // timeAt is a time of the queue as one of the world.
 func (q *Queue[T]) timeAt(t int64) time.Time { return q.start.Add(time.Duration(t)) }
 
+// MetricsProvider provides the [Metrics] of each queue, for example series with the queue's
+// name as a label. Package informer/prometheus has one.
+type MetricsProvider interface {
+	// Workqueue is called when a queue is created. The queue is for what is read as needed;
+	// one of this package also has PriorityClasses and ShuttingDown.
+	Workqueue(name string, queue interface{ Stats() Stats }) Metrics
+}
+
 // Metrics records the measurements of one queue, with the meaning that the metrics of
 // Kubernetes' workqueues have; the series to feed are given in brackets. Packages
 // informer and reflector have a Metrics of the same form, with what they measure.
@@ -132,11 +140,8 @@ type Metrics interface {
 	Finished(worked time.Duration)
 }
 
-// Measure returns an observer that feeds m; nil if m is nil.
-func Measure[T comparable](m Metrics) Observer[T] {
-	if m == nil {
-		return nil
-	}
+// measure returns an observer that feeds m.
+func measure[T comparable](m Metrics) Observer[T] {
 	return func(o Observation[T]) {
 		if o.Requested {
 			m.Added(1)

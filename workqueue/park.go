@@ -1,26 +1,45 @@
 package workqueue
 
 import (
+	"fmt"
+	"reflect"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // Condition is something that becomes true later, such as "the cache has seen
-// this write". The function registers met, to be called once the condition is
-// true, and returns a function that cancels the registration.
-//
-// Use those that exist, such as Seen of an informer. To write one:
-//
-//   - Call met once the condition is true, from any goroutine, also before the
-//     function has returned. Later calls of met do nothing, nor do those after cancel.
-//   - met returns quickly, but takes the lock of the queue. Do not call it while you
-//     hold a lock that cancel takes, too.
-//   - The queue calls cancel at most once, and holds no lock then. It usually does not
-//     call it once met was called, but must be allowed to.
-//   - Return nil for a cancel that has nothing to do.
-type Condition func(met func()) (cancel func())
+// this write". Use those that exist, such as Seen of an informer, or write one as a
+// [ConditionFunc].
+type Condition interface {
+	// Register registers met, to be called once the condition is true, and returns a
+	// function that cancels the registration, or nil if there is nothing to do for that.
+	//
+	//   - Call met once the condition is true, from any goroutine, also before Register
+	//     has returned. Later calls of met do nothing, nor do those after cancel.
+	//   - met returns quickly, but takes the lock of the queue. Do not call it while you
+	//     hold a lock that cancel takes, too.
+	//   - The queue calls cancel at most once, and holds no lock then. It usually does not
+	//     call it once met was called, but must be allowed to.
+	Register(met func()) (cancel func())
+	// String completes "until …" for people, without anything that is secret.
+	String() string
+}
+
+// ConditionFunc is a function as a [Condition], named after the function.
+type ConditionFunc func(met func()) (cancel func())
+
+// Register calls f.
+func (f ConditionFunc) Register(met func()) (cancel func()) { return f(met) }
+
+// String returns the name of f and its package.
+func (f ConditionFunc) String() string {
+	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	return name[strings.LastIndexByte(name, '/')+1:] + " is met"
+}
 
 // defaultParkTimeout is for how long an item is parked if nothing else is said.
 // A cache that lags further behind has usually lost its watch.
@@ -64,8 +83,9 @@ func (q *DelayingQueue[T]) Park(item T, until Condition, timeout time.Duration) 
 // that is met late finds entry nil, rather than another item's park to end.
 type park[T comparable] struct {
 	entry  *entry[T] // nil once the park has ended
-	due    int64     // when the item is requested, never if it is not
-	cancel func()    // of the condition; nil before it was registered
+	until  Condition
+	due    int64  // when the item is requested, never if it is not
+	cancel func() // of the condition; nil before it was registered
 }
 
 // park parks item, and requests it at once if wanted. It replaces a park that there
@@ -90,7 +110,7 @@ func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, 
 	}
 	now := q.clock()
 	e := q.entryLocked(item, q.order.clamp(class))
-	p := q.parkLocked(e, group)
+	p := q.parkLocked(e, group, until)
 	if wanted {
 		// Not a request yet: it becomes one, and is counted, when the park ends.
 		p.due = now
@@ -103,14 +123,14 @@ func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, 
 		seen.Until, seen.Duration = until, timeout
 	}
 	q.unlock()
-	q.register(p, until)
+	q.register(p)
 	return true
 }
 
 // parkLocked gives an entry a park, which takes the delay along that the entry had. An entry
 // has one deadline, which is that of the park from now on.
-func (q *DelayingQueue[T]) parkLocked(e *entry[T], group string) *park[T] {
-	p, l := &park[T]{entry: e, due: never}, &q.later
+func (q *DelayingQueue[T]) parkLocked(e *entry[T], group string, until Condition) *park[T] {
+	p, l := &park[T]{entry: e, until: until, due: never}, &q.later
 	switch {
 	case e.is(parked): // the old park is replaced, and ignores its condition from now on
 		p.due = q.endParkLocked(e).due
@@ -131,8 +151,8 @@ func (q *DelayingQueue[T]) parkLocked(e *entry[T], group string) *park[T] {
 }
 
 // register asks the condition to end p. It runs user code, without the mutex.
-func (q *DelayingQueue[T]) register(p *park[T], until Condition) {
-	cancel := until(func() { q.conditionMet(p) })
+func (q *DelayingQueue[T]) register(p *park[T]) {
+	cancel := p.until.Register(func() { q.conditionMet(p) })
 	if cancel == nil {
 		return
 	}
@@ -160,7 +180,7 @@ func (q *DelayingQueue[T]) conditionMet(p *park[T]) {
 	p.cancel = nil // a condition that is met needs no cancelling
 	now := q.clock()
 	if q.observed() { // before e may be used again
-		q.seeLocked(StepUnpark, e, now)
+		q.seeLocked(StepUnpark, e, now).Parked = false
 	}
 	q.unparkLocked(e, now)
 }
@@ -219,26 +239,45 @@ func All(conditions ...Condition) Condition {
 	case 1:
 		return all[0]
 	}
-	return func(met func()) (cancel func()) {
-		// Set before the first condition is registered: it may be met at once.
-		var missing atomic.Int64
-		missing.Store(int64(len(all)))
-		cancels := make([]func(), 0, len(all))
-		for _, c := range all {
-			// Each counts once, however often it says that it is met.
-			one := sync.OnceFunc(func() {
-				if missing.Add(-1) == 0 {
-					met()
-				}
-			})
-			if cancel := c(one); cancel != nil {
-				cancels = append(cancels, cancel)
+	return allOf(all)
+}
+
+// allOf is what All returns.
+type allOf []Condition
+
+func (all allOf) Register(met func()) (cancel func()) {
+	// Set before the first condition is registered: it may be met at once.
+	var missing atomic.Int64
+	missing.Store(int64(len(all)))
+	cancels := make([]func(), 0, len(all))
+	for _, c := range all {
+		// Each counts once, however often it says that it is met.
+		one := sync.OnceFunc(func() {
+			if missing.Add(-1) == 0 {
+				met()
 			}
-		}
-		return func() {
-			for _, cancel := range cancels {
-				cancel()
-			}
+		})
+		if cancel := c.Register(one); cancel != nil {
+			cancels = append(cancels, cancel)
 		}
 	}
+	return func() {
+		for _, cancel := range cancels {
+			cancel()
+		}
+	}
+}
+
+// maxNamed is how many conditions are named.
+const maxNamed = 3
+
+func (all allOf) String() string {
+	var names []string
+	for _, c := range all[:min(len(all), maxNamed)] {
+		names = append(names, c.String())
+	}
+	if more := len(all) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more conditions are met", more))
+	}
+	return strings.Join(names, " and ")
 }

@@ -2,7 +2,9 @@ package workqueue_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,7 +24,7 @@ type condition struct {
 	cancelled  int
 }
 
-func (c *condition) register(met func()) (cancel func()) {
+func (c *condition) Register(met func()) (cancel func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.registered++
@@ -33,6 +35,8 @@ func (c *condition) register(met func()) (cancel func()) {
 		c.cancelled++
 	}
 }
+
+func (c *condition) String() string { return "the cache has seen it" }
 
 // counts returns how often it was registered and cancelled.
 func (c *condition) counts() (registered, cancelled int) {
@@ -63,7 +67,7 @@ func TestParkedItemComesOnceWhenItsConditionIsMet(t *testing.T) {
 		q.Add("a")
 		mustGet(t, q)
 		var seen condition
-		q.Park("a", seen.register, time.Hour)
+		q.Park("a", &seen, time.Hour)
 		q.Add("a") // while it is running
 		q.Done("a")
 		q.Add("a") // while it is not
@@ -93,7 +97,7 @@ func TestParkEndsAtItsDeadline(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := workqueue.NewDelaying(workqueue.Options[string]{})
 				var seen condition
-				q.Park("a", seen.register, timeout)
+				q.Park("a", &seen, timeout)
 				if timeout == 0 {
 					timeout = time.Minute
 				}
@@ -116,8 +120,8 @@ func TestParkThatIsMetAtOnceOrWithoutAConditionIsAnAdd(t *testing.T) {
 	for _, until := range []workqueue.Condition{
 		nil,
 		workqueue.All(),
-		func(met func()) (cancel func()) { met(); return nil },
-		func(met func()) (cancel func()) { met(); return met },
+		workqueue.ConditionFunc(func(met func()) (cancel func()) { met(); return nil }),
+		workqueue.ConditionFunc(func(met func()) (cancel func()) { met(); return met }),
 	} {
 		q.Park("a", until, time.Hour)
 		assert.Zero(t, q.Stats().Parked)
@@ -136,8 +140,8 @@ func TestParkTakesAQueuedItemOutAndReplacesAnEarlierOne(t *testing.T) {
 	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	addAll(q, []string{"a", "b"})
 	var first, second condition
-	q.Park("a", first.register, time.Hour)
-	q.Park("a", second.register, time.Hour)
+	q.Park("a", &first, time.Hour)
+	q.Park("a", &second, time.Hour)
 	assert.Equal(t, 1, first.cancels())
 	first.meet()
 	assert.Equal(t, []string{"b"}, takeAll(t, q))
@@ -151,11 +155,11 @@ func TestParkKeepsThePriorityClass(t *testing.T) {
 	var seen condition
 	q.PriorityClass(1).Add("low")
 	mustGet(t, q)
-	q.Park("low", seen.register, time.Hour)
+	q.Park("low", &seen, time.Hour)
 	q.Done("low")
 	q.PriorityClass(1).Add("raised")
 	mustGet(t, q)
-	q.Park("raised", seen.register, time.Hour)
+	q.Park("raised", &seen, time.Hour)
 	q.PriorityClass(0).Add("raised") // while it is running
 	q.Done("raised")
 	seen.meet()
@@ -171,7 +175,7 @@ func TestShutDownDropsParkedItems(t *testing.T) {
 		for _, item := range []string{"waits", "added", "running"} {
 			q.Add(item)
 			mustGet(t, q)
-			q.Park(item, seen.register, time.Hour)
+			q.Park(item, &seen, time.Hour)
 		}
 		q.Add("running")
 		q.Done("waits")
@@ -190,7 +194,7 @@ func TestShutDownDropsParkedItems(t *testing.T) {
 		_, ok := q.Get(t.Context())
 		assert.False(t, ok)
 
-		q.Park("late", seen.register, time.Hour)
+		q.Park("late", &seen, time.Hour)
 		registered, _ := seen.counts()
 		assert.Equal(t, 3, registered, "after a shutdown nothing is parked")
 	})
@@ -205,7 +209,7 @@ func TestItemParkedAfterTheShutDownIsNotQueuedAgain(t *testing.T) {
 	mustGet(t, q)
 	q.Add("a")
 	q.ShutDown()
-	q.Park("a", seen.register, time.Hour)
+	q.Park("a", &seen, time.Hour)
 	q.Done("a")
 	assert.Zero(t, q.Len())
 	assert.EqualValues(t, 1, q.Stats().ShutdownLosses)
@@ -217,7 +221,7 @@ func TestInspectShowsParkedItems(t *testing.T) {
 		q := workqueue.NewDelaying(workqueue.Options[string]{})
 		var seen condition
 		for i, item := range []string{"third", "first", "second"} {
-			q.Park(item, seen.register, []time.Duration{3, 1, 2}[i]*time.Second)
+			q.Park(item, &seen, []time.Duration{3, 1, 2}[i]*time.Second)
 		}
 		in := q.Inspect(2)
 		require.Len(t, in.Parked, 2)
@@ -244,7 +248,7 @@ func TestParkedItemsNeedNoWorkerAndNoGoroutine(t *testing.T) {
 			if item == "other" || runs[item] > 1 {
 				return workqueue.Result{}, nil
 			}
-			return workqueue.Result{Until: seen.register}, nil
+			return workqueue.Result{Until: &seen}, nil
 		})
 		p.q.Add("first")
 		synctest.Wait()
@@ -284,7 +288,7 @@ func TestRetryWithoutADelayComesAfterThePark(t *testing.T) {
 			if runs++; runs > 1 {
 				return workqueue.Result{}, nil
 			}
-			return workqueue.Result{Until: seen.register, ParkTimeout: time.Hour}, assert.AnError
+			return workqueue.Result{Until: &seen, ParkTimeout: time.Hour}, assert.AnError
 		})
 		p.q.Add("a")
 		advance(time.Minute)
@@ -325,7 +329,7 @@ func TestUntilHoldsBackWhateverElseIsAskedFor(t *testing.T) {
 					if at = append(at, time.Since(began)); len(at) > 1 {
 						return workqueue.Result{}, nil
 					}
-					return workqueue.Result{Until: seen.register, RequeueAfter: tc.after, ParkTimeout: 10 * time.Second}, tc.err
+					return workqueue.Result{Until: &seen, RequeueAfter: tc.after, ParkTimeout: 10 * time.Second}, tc.err
 				})
 				p.q.Add("a")
 				advance(tc.met)
@@ -334,6 +338,46 @@ func TestUntilHoldsBackWhateverElseIsAskedFor(t *testing.T) {
 				assert.Equal(t, []time.Duration{0, tc.at}, at)
 				p.stop()
 				assert.Equal(t, []workqueue.Action{tc.action, workqueue.Succeeded}, p.actions())
+			})
+		})
+	}
+}
+
+// With Hold the park is no request, and what is added meanwhile waits.
+//
+// Promise workqueue/13
+func TestHoldIsNoRequest(t *testing.T) {
+	t.Parallel()
+	for _, added := range []bool{false, true} {
+		t.Run(fmt.Sprint("added ", added), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var seen condition
+				var at []time.Duration
+				began := time.Now()
+				p := startResult(t, options{}, func(context.Context, string) (workqueue.Result, error) {
+					if at = append(at, time.Since(began)); len(at) > 1 {
+						return workqueue.Result{}, nil
+					}
+					return workqueue.Result{Until: &seen, Hold: true}, nil
+				})
+				p.q.Add("a")
+				advance(time.Second)
+				assert.Equal(t, 1, p.q.Stats().Parked)
+				if added {
+					p.q.Add("a")
+				}
+				advance(time.Second)
+				seen.meet()
+				advance(time.Hour)
+				want := []time.Duration{0}
+				if added {
+					want = append(want, 2*time.Second)
+				}
+				assert.Equal(t, want, at)
+				assert.Zero(t, p.q.Stats().Parked)
+				assert.Zero(t, p.q.Stats().Delayed, "it is forgotten")
+				p.stop()
 			})
 		})
 	}
@@ -350,7 +394,7 @@ func TestUntilOfADroppedItemHoldsAddsBack(t *testing.T) {
 				if calls++; calls > 1 {
 					return workqueue.Result{}, nil
 				}
-				return workqueue.Result{Until: seen.register}, workqueue.Terminal(assert.AnError)
+				return workqueue.Result{Until: &seen}, workqueue.Terminal(assert.AnError)
 			})
 			p.q.Add("a")
 			synctest.Wait()
@@ -381,9 +425,9 @@ func TestStopDropsParkedItems(t *testing.T) {
 				<-time.After(time.Second)
 			}
 			if item == "dropped" {
-				return workqueue.Result{Until: seen.register}, workqueue.Terminal(assert.AnError)
+				return workqueue.Result{Until: &seen}, workqueue.Terminal(assert.AnError)
 			}
-			return workqueue.Result{Until: seen.register}, nil
+			return workqueue.Result{Until: &seen}, nil
 		})
 		addAll(p.q, []string{"before the stop", "dropped", "after the stop"})
 		synctest.Wait()
@@ -399,14 +443,14 @@ func TestAllIsMetWhenEveryConditionIs(t *testing.T) {
 	assert.Nil(t, workqueue.All(nil, nil))
 	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	var a, b condition
-	q.Park("x", workqueue.All(a.register, nil, b.register), time.Hour)
+	q.Park("x", workqueue.All(&a, nil, &b), time.Hour)
 	a.meet()
 	a.meet()
 	assert.Zero(t, q.Len())
 	b.meet()
 	assert.Equal(t, []string{"x"}, takeAll(t, q))
 
-	q.Park("y", workqueue.All(a.register, nil, b.register), time.Hour)
+	q.Park("y", workqueue.All(&a, nil, &b), time.Hour)
 	a.meet()
 	q.ShutDown()
 	assert.Equal(t, 1, a.cancels())
@@ -423,7 +467,7 @@ func TestParksEndOnceWhateverEndsThem(t *testing.T) {
 		for item := range 8 {
 			var seen condition
 			q.Add(item)
-			racing.Go(func() { q.Park(item, seen.register, time.Duration(1+item)*time.Microsecond) })
+			racing.Go(func() { q.Park(item, &seen, time.Duration(1+item)*time.Microsecond) })
 			racing.Go(seen.meet)
 			racing.Go(func() { q.Add(item) })
 			racing.Go(func() { q.AddAfter(item, time.Microsecond) })
@@ -448,4 +492,18 @@ func drainWith(t *testing.T, q *workqueue.DelayingQueue[int]) context.Context {
 }
 
 // never is a condition that is not met.
-func never(func()) func() { return nil }
+var never = workqueue.ConditionFunc(func(func()) func() { return nil })
+
+// What a page and a history say of a park.
+func TestAConditionSaysWhatIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
+	q.Park("a", &condition{}, time.Hour)
+	assert.Equal(t, "the cache has seen it", q.Inspect(1).Parked[0].Until.String())
+	q.Park("a", workqueue.All(&condition{}, nil, never), time.Hour)
+	parked := q.Inspect(0, "a").Parked[0].Until.String()
+	assert.Regexp(t, `^the cache has seen it and workqueue_test\..+ is met$`, parked)
+	q.Park("a", workqueue.All(&condition{}, &condition{}, &condition{}, never, never), time.Hour)
+	assert.Equal(t, strings.Repeat("the cache has seen it and ", 3)+"2 more conditions are met", q.Inspect(1).Parked[0].Until.String())
+	q.ShutDown()
+}

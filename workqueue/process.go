@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 )
@@ -45,8 +46,8 @@ type ProcessOptions[T comparable] struct {
 	// text of the error, is logged again after a minute, with the number of failures
 	// since. This is remembered for 1,024 items. If more fail within a minute, a
 	// line per minute counts the failures that are not logged one by one. Dropped
-	// items and panics are errors and always logged. What failed because the stop
-	// cancelled its context is logged at debug level.
+	// items and panics are errors and always logged. What fails during the stop is
+	// logged at info level, and at debug level if the stop has cancelled its context.
 	Logger *slog.Logger
 
 	// OnOutcome, if set, is called by the worker after each item, before the
@@ -83,6 +84,7 @@ func Process[T comparable](ctx context.Context, q *RateLimitingQueue[T], workers
 //	Result{}, nil              forget the item's failures
 //	{RequeueAfter: d}, nil     forget them, and add the item again after d
 //	{Until: c}, nil            forget them, and add it again when c is met
+//	{Until: c, Hold: true}     forget them; what is added waits until c is met
 //	any Result, Terminal(err)  forget them; the item is dropped
 //	any Result, another error  AddRateLimited; after MaxAttempts failures, drop it
 //
@@ -175,12 +177,11 @@ func (p *processor[T]) run(ctx context.Context) error {
 	}()
 
 	select {
-	case <-finished: // the queue was shut down
-		// select picks at random if both are ready. A stop has to drop what is left.
-		if ctx.Err() == nil {
-			return nil
-		}
+	case <-finished:
 	case <-ctx.Done():
+	}
+	if ctx.Err() == nil { // the queue was shut down, and nothing is left
+		return nil
 	}
 	return p.stop(finished, stopTaking, stopItems)
 }
@@ -306,6 +307,9 @@ func (p *processor[T]) logFailure(o *Outcome[T]) {
 		slog.String("action", string(o.Action)),
 		slog.Any(errorAttr, o.Err),
 	}
+	if text := fmt.Sprint(o.Err); strings.Contains(text, "\n") { // of errors.Join: a log line is one line
+		attrs[len(attrs)-1] = slog.String(errorAttr, strings.ReplaceAll(text, "\n", "; "))
+	}
 	var panicked *PanicError
 	level, text := slog.LevelWarn, failedLine
 	switch isPanic := errors.As(o.Err, &panicked); {
@@ -318,7 +322,7 @@ func (p *processor[T]) logFailure(o *Outcome[T]) {
 		// failure like any other.
 		level, text = slog.LevelDebug, "processing an item was interrupted by the stop"
 	case o.Action == Interrupted:
-		text = "processing an item failed, and it is not retried"
+		level, text = slog.LevelInfo, "processing an item failed during the stop, which ends its retries"
 	}
 	if panicked != nil {
 		attrs = append(attrs, slog.String("stack", string(panicked.Stack)))

@@ -457,7 +457,7 @@ func TestInterruptionByTheStopIsNoWarning(t *testing.T) {
 		for _, tc := range []struct {
 			drain bool
 			level string
-		}{{false, "level=DEBUG"}, {true, "level=WARN"}} {
+		}{{false, "level=DEBUG"}, {true, `level=INFO msg="processing an item failed during the stop, which ends its retries"`}} {
 			var log bytes.Buffer
 			logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			p := start(t, options{Drain: tc.drain, Logger: logger}, func(ctx context.Context, _ string) error {

@@ -48,12 +48,14 @@ type Options[T comparable] struct {
 
 	// Times makes the queue keep when items were added and handed out, for
 	// [Queue.Inspect] and the durations in [Queue.Stats]. It costs one clock read
-	// per Add, Get and Done. Priority classes and Observe need the times and imply it.
+	// per Add, Get and Done. Priority classes, Metrics and Observe need the times and imply it.
 	Times bool
 
-	// Observe, if set, is called for each step of each item. [Measure] makes one that
-	// feeds metrics, package history one that keeps what has happened, and [Observers]
-	// one of several.
+	// Metrics, if set, gets measurements.
+	Metrics MetricsProvider
+
+	// Observe, if set, is called for each step of each item. Package history makes one that
+	// keeps what has happened, and [Observers] one of several.
 	Observe Observer[T]
 }
 
@@ -162,7 +164,11 @@ func New[T comparable](opts Options[T]) *Queue[T] {
 }
 
 func (q *Queue[T]) init(opts Options[T]) {
-	q.opts, q.start = opts, time.Now()
+	q.start = time.Now()
+	if opts.Metrics != nil {
+		opts.Observe = Observers(measure[T](opts.Metrics.Workqueue(opts.Name, q)), opts.Observe)
+	}
+	q.opts = opts
 	q.timed = opts.Times || opts.Observe != nil || len(opts.MaxWait) > 1
 	q.order = newOrder[T](opts.MaxWait, opts.Group != nil)
 	q.later.armed = never
@@ -399,7 +405,7 @@ func (q *Queue[T]) done(item T, processed, forget bool) {
 	now := q.now()
 	if q.observed() { // before e may be used again
 		seen := q.seeLocked(StepDone, e, now)
-		seen.Duration, seen.Processed = time.Duration(now-e.since), processed
+		seen.Duration, seen.Processed, seen.Running = time.Duration(now-e.since), processed, false
 	}
 	q.doneLocked(e, now)
 }

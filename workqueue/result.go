@@ -26,6 +26,12 @@ type Result struct {
 	// processed again only if it is added.
 	Until Condition
 
+	// Hold makes Until hold back requests only. With Hold, the end of the park is no request
+	// itself, so the item is processed after the park only if something else asked for
+	// that, such as the event of what was written. Without Hold, an item that always writes, and changes nothing
+	// by it, is processed again and again without a pause.
+	Hold bool
+
 	// ParkTimeout is for how long the item is parked at most; 0 or less means a minute.
 	ParkTimeout time.Duration
 }
@@ -75,7 +81,7 @@ const (
 	// Requeued: it succeeded with [Result].RequeueAfter; the item comes again after
 	// that.
 	Requeued Action = "requeued"
-	// Parked: it succeeded with [Result].Until and without RequeueAfter; the item
+	// Parked: it succeeded with [Result].Until, without Hold and RequeueAfter; the item
 	// comes again when the condition is met.
 	Parked Action = "parked"
 	// Retried: it failed; the item comes again after the limiter's delay.
@@ -111,7 +117,7 @@ func classify(r Result, err error) Action {
 		return Retried
 	case r.RequeueAfter > 0:
 		return Requeued
-	case r.Until != nil:
+	case r.Until != nil && !r.Hold:
 		return Parked
 	default:
 		return Succeeded

@@ -37,7 +37,7 @@ func TestEveryWayToQueueAnItemWakesAWorker(t *testing.T) {
 		"Add":      func(q *workqueue.RateLimitingQueue[string]) { q.Add("a") },
 		"AddClass": func(q *workqueue.RateLimitingQueue[string]) { q.PriorityClass(1).Add("a") },
 		"Park": func(q *workqueue.RateLimitingQueue[string]) {
-			q.Park("a", func(met func()) func() { met(); return nil }, time.Hour)
+			q.Park("a", workqueue.ConditionFunc(func(met func()) func() { met(); return nil }), time.Hour)
 		},
 		"Park that times out": func(q *workqueue.RateLimitingQueue[string]) { q.Park("a", never, time.Second) },
 		"AddAfter 0":          func(q *workqueue.RateLimitingQueue[string]) { q.AddAfter("a", 0) },

@@ -61,10 +61,10 @@ func (o *Operator) reconcile(ctx context.Context, key types.NamespacedName) (res
 	}
 	_, _, err = o.settings.CreateOrUpdate(ctx, key, func(m *corev1.ConfigMap) error {
 		m.Data = map[string]string{"TARGET": key.String()}
-		return client.SetController(m, b, o.backups.Kind)
+		return o.backups.Own(ctx, m, b)
 	})
 	if err != nil {
-		return result, err
+		return result, client.IgnoreNotFound(err)
 	}
 	return o.schedule(ctx, b)
 }
@@ -106,7 +106,7 @@ func (o *Operator) remove(ctx context.Context, b *api.CronBackup) error {
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return err
-	case err != nil:
+	case err != nil || !metav1.IsControlledBy(job, b):
 		return o.run(ctx, b, b.Name+"-remove", "--remove")
 	case !has(job, batchv1.JobComplete):
 		return nil // its end is an event
@@ -124,8 +124,8 @@ func (o *Operator) run(ctx context.Context, b *api.CronBackup, name string, args
 			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: b.Name}}},
 		}}},
 	}
-	if err := client.SetController(job, b, o.backups.Kind); err != nil {
-		return err
+	if err := o.backups.Own(ctx, job, b); err != nil {
+		return client.IgnoreNotFound(err) // the cache was behind
 	}
 	_, err := o.jobs.Create(ctx, job)
 	return client.IgnoreAlreadyExists(err) // it is this one
@@ -137,12 +137,12 @@ func (o *Operator) report(ctx context.Context, b *api.CronBackup, success *metav
 	if reason == "Scheduled" {
 		ready.Status = metav1.ConditionTrue
 	}
-	_, err := o.backups.ModifyStatus(ctx, client.KeyOf(b), func(b *api.CronBackup) error {
-		b.Status.ObservedGeneration = b.Generation
+	_, err := o.backups.ModifyStatus(ctx, client.KeyOf(b), func(now *api.CronBackup) error {
+		now.Status.ObservedGeneration = b.Generation // of what was looked at; now may be newer
 		if success != nil {
-			b.Status.LastSuccess = success
+			now.Status.LastSuccess = success
 		}
-		meta.SetStatusCondition(&b.Status.Conditions, ready)
+		meta.SetStatusCondition(&now.Status.Conditions, ready)
 		return nil
 	})
 	return client.IgnoreNotFound(err)

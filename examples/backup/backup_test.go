@@ -3,7 +3,9 @@ package backup_test
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,7 +61,9 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
-		operator := backup.New(controller.Options{Config: server.Config(), Name: "backup", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		cfg := server.Config()
+		cfg.UserAgent = "operator"
+		operator := backup.New(controller.Options{Config: cfg, Name: "backup", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 		go func() { ended <- operator.Run(ctx) }()
 		test(t, w)
 		stop()
@@ -173,6 +178,36 @@ func TestBackupsAreRemovedBeforeTheObjectGoes(t *testing.T) {
 		require.Error(t, err)
 		require.NoError(t, w.server.CollectGarbage())
 		assert.Empty(t, w.list())
+	})
+}
+
+//go:embed deploy/backup.yaml
+var manifests string
+
+// The manifest grants what the operator has used in its life, and nothing else. What it does after a
+// conflict counts, too. (It leads by a Lease in its own namespace, for which it has a Role there.)
+func TestManifestGrantsWhatIsNeededAndNoMore(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for _, resource := range []string{"cronbackups", "configmaps"} {
+			w.server.Inject(informertest.Fault{
+				Verb: "update", Resource: resource,
+				Effect: informertest.Refuse(apierrors.NewConflict(api.Resource.GroupResource(), key.Name, errors.New("another writer was faster"))),
+			})
+		}
+		w.create(30*time.Minute, 1)
+		w.pass(time.Minute, batchv1.JobFailed)
+		for range 2 { // an Event that repeats is counted
+			w.pass(30*time.Minute, batchv1.JobFailed)
+		}
+		require.NoError(t, w.server.Modify(corev1.SchemeGroupVersion.WithResource("configmaps"), key.Namespace, key.Name, func(u *unstructured.Unstructured) {
+			_ = unstructured.SetNestedStringMap(u.Object, map[string]string{"TARGET": "another"}, "data")
+		}))
+		w.pass(time.Hour, batchv1.JobComplete)
+		require.NoError(t, w.backups.Delete(t.Context(), key, metav1.DeleteOptions{}))
+		w.pass(2*time.Minute, batchv1.JobComplete)
+
+		role := w.server.Role("informerkit-backup", func(r informertest.Request) bool { return r.UserAgent == "operator" })
+		assert.Contains(t, manifests, "\nkind: ClusterRole\nmetadata: {name: informerkit-backup}\n"+role[strings.Index(role, "rules:"):]+"---\n")
 	})
 }
 

@@ -29,15 +29,7 @@ func main() { exampleapp.Main(app) }
 var app = exampleapp.App{Name: "config", About: "Shows which API server is used, and why.", OnceOnCluster: true, Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	if !env.Embedded() {
-		return show(ctx, env.Out, env.Config)
-	}
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	if err := show(ctx, env.Out, server.Config); err != nil {
+	if err := show(ctx, env.Out, env.Config); err != nil || !env.Embedded() {
 		return err
 	}
 	return wrong(ctx, env)

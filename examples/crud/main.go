@@ -5,9 +5,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,10 +21,7 @@ func main() { exampleapp.Main(app) }
 
 var app = exampleapp.App{Name: "crud", About: "Creates, reads, changes and deletes Deployments, typed.", OnceOnCluster: true, Run: run}
 
-const (
-	namespace      = "informerkit-crud"
-	cleanupTimeout = 10 * time.Second
-)
+const namespace = "informerkit-crud"
 
 var key = types.NamespacedName{Namespace: namespace, Name: "demo"}
 
@@ -38,33 +33,19 @@ type clients struct {
 }
 
 func run(ctx context.Context, env *exampleapp.Env) (err error) {
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
 	var c clients
-	if c.namespaces, err = client.New[*corev1.Namespace](server.Config, corev1.SchemeGroupVersion.WithResource("namespaces"), client.Options{}); err != nil {
+	if c.namespaces, err = client.New[*corev1.Namespace](env.Config, corev1.SchemeGroupVersion.WithResource("namespaces"), client.Options{}); err != nil {
 		return err
 	}
-	if c.deployments, err = client.New[*appsv1.Deployment](server.Config, appsv1.SchemeGroupVersion.WithResource("deployments"), client.Options{}); err != nil {
+	if c.deployments, err = client.New[*appsv1.Deployment](env.Config, appsv1.SchemeGroupVersion.WithResource("deployments"), client.Options{}); err != nil {
 		return err
 	}
 	// What was made goes, whatever happens; also after Ctrl-C. A namespace that was
 	// there before is not ours to delete: it is refused when it is created.
 	var made *corev1.Namespace
 	defer func() {
-		if made == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-		defer cancel()
-		if gone := c.namespaces.Delete(ctx, types.NamespacedName{Name: namespace},
-			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.UID))}); gone != nil && !apierrors.IsNotFound(gone) {
-			if errors.Is(err, context.Canceled) {
-				err = nil // Ctrl-C is no failure, but this is
-			}
-			err = errors.Join(err, fmt.Errorf("namespace %s is left behind, delete it by hand: %w", namespace, gone))
+		if made != nil {
+			err = exampleapp.CleanUp(ctx, c.namespaces, made, err)
 		}
 	}()
 	return env.Steps(ctx,
@@ -152,7 +133,7 @@ func (c clients) delete(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	// The UID makes sure that a new object of the same name is spared.
-	if err := c.deployments.Delete(ctx, key, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &d.UID}}); err != nil {
+	if err := c.deployments.Delete(ctx, key, client.Exactly(d)); err != nil {
 		return nil, err
 	}
 	if err := c.deployments.DeleteCollection(ctx, namespace, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=crud"}); err != nil {

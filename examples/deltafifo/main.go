@@ -41,12 +41,6 @@ type chain struct {
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-
 	store, err := indexer.New(indexer.Options[*corev1.ConfigMap]{})
 	if err != nil {
 		return err
@@ -54,7 +48,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	// The queue looks into the store to find what a list lacks.
 	queue := deltafifo.New(deltafifo.Options[*corev1.ConfigMap]{KnownObjects: store})
 	c := &chain{queue: queue, store: store, transcript: env.Transcript}
-	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
+	source, err := reflector.NewResource[*corev1.ConfigMap](env.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
 		reflector.ResourceOptions{Namespace: env.Namespace})
 	if err != nil {
 		return err
@@ -72,11 +66,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	steps, err := script(env, server, c)
-	if err != nil {
-		return err
-	}
-	return env.Beside(ctx, steps, r.Run, c.loop, c.resync)
+	return env.Beside(ctx, script(env, c), r.Run, c.loop, c.resync)
 }
 
 // retryPause is between an error and the next Pop: what failed may fail again.
@@ -154,4 +144,27 @@ func (c *chain) resync(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// script is what you do beside the chain. On a cluster you do it by hand.
+func script(env *exampleapp.Env, c *chain) demo.Step {
+	transcript := env.Transcript
+	switch {
+	case !env.Embedded() && env.Once:
+		return transcript.Sees("the whole list")
+	case !env.Embedded():
+		return demo.Steps()
+	}
+	you := demo.NewConfigMaps(env.Config, transcript, env.Namespace)
+	return demo.Steps(
+		transcript.Sees("the whole list"),
+		you.Create("colours", nil), transcript.Sees("Added colours"),
+		transcript.Do("you", "fill the disk", func() { c.full.Store(true) }),
+		you.Label("colours", map[string]string{"sky": "blue"}), transcript.Sees("is put back", "Updated colours"),
+		transcript.Do("you", "ask for a resync", func() {}),
+		func(ctx context.Context) error { return c.queue.Resync(ctx) },
+		transcript.Sees("Sync colours"),
+		// The deletion is not seen. The next list lacks the object, so the queue makes it up.
+		env.Forgets(you.Namespace), transcript.Sees("Deleted colours", "Replaced shapes"),
+	)
 }

@@ -35,41 +35,18 @@ func TestInterruptedScriptIsCancelled(t *testing.T) {
 	assert.ErrorIs(t, Beside(ctx, untilDone, untilDone), context.Canceled)
 }
 
-func TestBellIsHeardHoweverEarlyItWasRung(t *testing.T) {
+func TestUntilLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBell()
-		b.Ring()
-		b.Ring() // does not block
 		asked := 0
-		done := func() bool { asked++; return asked == 3 }
-		go func() {
-			<-time.After(lookAgain / 2)
-			b.Ring()
-		}()
 		start := time.Now()
-		assert.NoError(t, b.Until(t.Context(), time.Minute, done, nil))
-		assert.Equal(t, lookAgain/2, time.Since(start))
-	})
-}
-
-func TestWhatHappensWithoutABellIsNoticed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		assert.NoError(t, NewBell().Until(t.Context(), time.Minute, func() bool { asked++; return asked == 3 }, nil))
+		assert.NoError(t, Until(t.Context(), time.Minute, func() bool { asked++; return asked == 3 }, nil))
+		assert.Equal(t, 2*lookAgain, time.Since(start))
 	})
 }
 
 func TestPatienceEndsAndSaysWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := NewBell().Until(t.Context(), time.Minute, func() bool { return false }, func() string { return "two pods are missing" })
+		err := Until(t.Context(), 0, func() bool { return false }, func() string { return "two pods are missing" })
 		assert.EqualError(t, err, "not converged after 1m0s: two pods are missing")
 	})
-}
-
-func TestZeroOptionsAreComplete(t *testing.T) {
-	opts := Options{}.WithDefaults()
-	opts.Say("you", "nothing is heard")
-	opts.Log.Error("nor logged")
-	assert.Equal(t, "default", opts.Namespace)
-	assert.Positive(t, opts.Patience)
 }

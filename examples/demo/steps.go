@@ -1,12 +1,14 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -44,6 +46,39 @@ func (s *Transcript) Sees(texts ...string) Step {
 	return func(ctx context.Context) error { return s.Wait(ctx, texts...) }
 }
 
+// Client returns a client for a script. It panics if cfg cannot be used: a server was reached by it before.
+func Client[T client.Object](cfg *rest.Config, resource schema.GroupVersionResource) *client.Client[T] {
+	c, err := client.New[T](cfg, resource, client.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// Create returns a step that creates an object.
+func Create[T client.Object](c *client.Client[T], obj T) Step {
+	return func(ctx context.Context) error {
+		_, err := c.Create(ctx, obj)
+		return err
+	}
+}
+
+// Modify returns a step that changes an object.
+func Modify[T client.Object](c *client.Client[T], key types.NamespacedName, change func(obj T)) Step {
+	return func(ctx context.Context) error {
+		_, err := c.Modify(ctx, key, func(obj T) error {
+			change(obj)
+			return nil
+		})
+		return err
+	}
+}
+
+// Delete returns a step that deletes an object.
+func Delete[T client.Object](c *client.Client[T], key types.NamespacedName) Step {
+	return func(ctx context.Context) error { return c.Delete(ctx, key, metav1.DeleteOptions{}) }
+}
+
 // ConfigMaps makes steps in which the user writes ConfigMaps of one namespace.
 type ConfigMaps struct {
 	// Namespace is where they are.
@@ -53,40 +88,28 @@ type ConfigMaps struct {
 
 // NewConfigMaps returns the steps for one namespace; an empty one is "default".
 // Their writes are printed to transcript.
-func NewConfigMaps(cfg *rest.Config, transcript *Transcript, namespace string) (ConfigMaps, error) {
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
-	maps, err := client.New[*corev1.ConfigMap](PrintWrites(cfg, transcript, "you", Write.Done), corev1.SchemeGroupVersion.WithResource("configmaps"), client.Options{})
-	return ConfigMaps{namespace, maps}, err
+func NewConfigMaps(cfg *rest.Config, transcript *Transcript, namespace string) ConfigMaps {
+	you := PrintWrites(cfg, transcript, "you", Write.Done)
+	return ConfigMaps{cmp.Or(namespace, metav1.NamespaceDefault), Client[*corev1.ConfigMap](you, corev1.SchemeGroupVersion.WithResource("configmaps"))}
 }
 
 // Create creates a ConfigMap with labels.
 func (c ConfigMaps) Create(name string, labels map[string]string) Step {
-	return func(ctx context.Context) error {
-		_, err := c.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Labels: labels}})
-		return err
-	}
+	return Create(c.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Labels: labels}})
 }
 
 // Label changes labels.
 func (c ConfigMaps) Label(name string, labels map[string]string) Step {
-	return func(ctx context.Context) error {
-		_, err := c.client.Modify(ctx, c.key(name), func(cm *corev1.ConfigMap) error {
-			if cm.Labels == nil {
-				cm.Labels = map[string]string{}
-			}
-			maps.Copy(cm.Labels, labels)
-			return nil
-		})
-		return err
-	}
+	return Modify(c.client, c.key(name), func(cm *corev1.ConfigMap) {
+		if cm.Labels == nil {
+			cm.Labels = map[string]string{}
+		}
+		maps.Copy(cm.Labels, labels)
+	})
 }
 
 // Delete deletes a ConfigMap.
-func (c ConfigMaps) Delete(name string) Step {
-	return func(ctx context.Context) error { return c.client.Delete(ctx, c.key(name), metav1.DeleteOptions{}) }
-}
+func (c ConfigMaps) Delete(name string) Step { return Delete(c.client, c.key(name)) }
 
 func (c ConfigMaps) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: c.Namespace, Name: name}

@@ -36,7 +36,7 @@ func TestLinesBehindAReservedOneWaitForIt(t *testing.T) {
 func TestWriteIsPrintedBeforeWhatFollowsFromIt(t *testing.T) {
 	var out strings.Builder
 	s := NewTranscript(&out)
-	cfg := &rest.Config{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	cfg := &rest.Config{Transport: Transport(func(r *http.Request) (*http.Response, error) {
 		s.Say("watcher", "sees the effect") // before the writer has the answer
 		status := http.StatusOK
 		if strings.HasSuffix(r.URL.Path, "refused") {

@@ -41,7 +41,7 @@ func (w Write) Done() string {
 func PrintWrites(cfg *rest.Config, transcript *Transcript, who string, describe func(Write) string) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return Transport(func(r *http.Request) (*http.Response, error) {
 			verb := map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.Method]
 			if verb == "" {
 				return next.RoundTrip(r)
@@ -69,9 +69,11 @@ func PrintWrites(cfg *rest.Config, transcript *Transcript, who string, describe 
 	return cfg
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+// Transport is a function that implements http.RoundTripper.
+type Transport func(*http.Request) (*http.Response, error)
 
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+// RoundTrip implements http.RoundTripper.
+func (f Transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // write parses a request: /api/v1/namespaces/NS/pods/NAME/status, or the
 // same under /apis/GROUP/VERSION, with or without the namespace.

@@ -5,11 +5,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,10 +21,7 @@ func main() { exampleapp.Main(app) }
 
 var app = exampleapp.App{Name: "dynamic", About: "Creates, reads, changes and deletes Deployments, without their type.", OnceOnCluster: true, Run: run}
 
-const (
-	namespace      = "informerkit-dynamic"
-	cleanupTimeout = 10 * time.Second
-)
+const namespace = "informerkit-dynamic"
 
 var (
 	key         = types.NamespacedName{Namespace: namespace, Name: "demo"}
@@ -36,15 +30,10 @@ var (
 )
 
 func run(ctx context.Context, env *exampleapp.Env) (err error) {
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	cfg := rest.CopyConfig(server.Config)
+	cfg := rest.CopyConfig(env.Config)
 	var warned warnings
 	cfg.WarningHandler = &warned
-	ns, err := client.New[*unstructured.Unstructured](server.Config, namespaces, client.Options{})
+	ns, err := client.New[*unstructured.Unstructured](env.Config, namespaces, client.Options{})
 	if err != nil {
 		return err
 	}
@@ -56,17 +45,8 @@ func run(ctx context.Context, env *exampleapp.Env) (err error) {
 	// there before is not ours to delete: it is refused when it is created.
 	var made *unstructured.Unstructured
 	defer func() {
-		if made == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-		defer cancel()
-		if gone := ns.Delete(ctx, types.NamespacedName{Name: namespace},
-			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.GetUID()))}); gone != nil && !apierrors.IsNotFound(gone) {
-			if errors.Is(err, context.Canceled) {
-				err = nil // Ctrl-C is no failure, but this is
-			}
-			err = errors.Join(err, fmt.Errorf("namespace %s is left behind, delete it by hand: %w", namespace, gone))
+		if made != nil {
+			err = exampleapp.CleanUp(ctx, ns, made, err)
 		}
 	}()
 	return env.Steps(ctx,

@@ -29,6 +29,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/workqueue/history"
 )
 
@@ -43,6 +44,8 @@ const (
 type App struct {
 	// Name is that of its folder, and About one sentence for -h.
 	Name, About string
+	// Offline is an example that needs no API server.
+	Offline bool
 	// OnceOnCluster permits -once also on a cluster: the example does its steps
 	// there and removes what it has made. Others play their demo on the embedded
 	// server alone, since it would be in the way of what users do.
@@ -52,6 +55,8 @@ type App struct {
 	// InspectOnCluster keeps -inspect from the demo: what there is to show is in processes
 	// that the demo starts, each of which has a page of its own.
 	InspectOnCluster bool
+	// Try are arguments of kubectl for the user to try when the demo has ended.
+	Try []string
 	// AddFlags, if set, adds the flags that only this example has.
 	AddFlags func(flags *flag.FlagSet)
 	// Run is the example. It returns when ctx ends.
@@ -61,35 +66,25 @@ type App struct {
 // Flags are flags that an example has only if it heeds them.
 type Flags uint
 
-// The flags.
+// The flags. A controller takes all.
 const (
-	// TakesNamespace is -namespace: the example stays within one namespace.
-	TakesNamespace Flags = 1 << iota
-	// TakesWorkers is -workers: it reconciles.
-	TakesWorkers
-	// TakesInspect is -inspect: it has informers or queues to show; see Env.Inspect. They
-	// are shown on a loopback address by default.
-	TakesInspect
-	// TakesHealth is -health: it runs for long; see Env.ReadyWhen.
-	TakesHealth
-
-	// TakesAll are those of a controller.
-	TakesAll = TakesNamespace | TakesWorkers | TakesInspect | TakesHealth
+	TakesNamespace Flags = 1 << iota // -namespace: it stays within one namespace
+	TakesWorkers                     // -workers: it reconciles
+	TakesInspect                     // -inspect: it has informers or queues to show; see Env.Inspect
+	TakesHealth                      // -health: it runs for long; see Env.Show
+	TakesAll       = TakesNamespace | TakesWorkers | TakesInspect | TakesHealth
 )
 
 // Env is what a running example gets.
 type Env struct {
-	// Config reaches the API server of the cluster; nil when the example is to
-	// start the embedded one.
+	// Config reaches the API server: that of the cluster, or the embedded one.
 	Config *rest.Config
-	// Once asks to end by itself.
-	Once bool
-	// Namespace is the one to stay within; empty means all.
-	Namespace string
-	// Workers is how many items are reconciled at a time.
-	Workers int
-	// Log is the log, on standard error.
-	Log *slog.Logger
+	// Server is the embedded API server, for what only that can be asked for; nil on a cluster.
+	Server    *informertest.Server
+	Once      bool         // end by itself
+	Namespace string       // the one to stay within; empty means all
+	Workers   int          // how many items are reconciled at a time
+	Log       *slog.Logger // on standard error
 	// In is standard input, and Out standard output, for what the example prints.
 	In  io.Reader
 	Out io.Writer
@@ -99,11 +94,13 @@ type Env struct {
 	// a key from it. It is nil if no page is served.
 	History *history.Recorder
 
-	pages pages
+	pages    pages
+	try      []string // of the App
+	embedded bool
 }
 
 // Embedded reports whether the example runs on the embedded API server.
-func (e *Env) Embedded() bool { return e.Config == nil }
+func (e *Env) Embedded() bool { return e.embedded }
 
 // Main runs an example and exits. SIGINT and SIGTERM end the context that Run
 // gets; a second signal ends the process at once, with the status that a shell
@@ -117,24 +114,19 @@ func Main(app App) {
 	go func() {
 		<-signals
 		cancel()
-		second := <-signals
-		os.Exit(killedBy(second))
+		status := exitError
+		if n, ok := (<-signals).(syscall.Signal); ok {
+			status = 128 + int(n)
+		}
+		os.Exit(status)
 	}()
 	os.Exit(app.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
-
-// killedBy is the exit status for a signal: 128 and its number, as shells have it.
-func killedBy(s os.Signal) int {
-	if n, ok := s.(syscall.Signal); ok {
-		return 128 + int(n)
-	}
-	return exitError
 }
 
 // Main is the function Main without the process: it returns the exit status.
 func (app App) Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	fail := func(status int, err error) int {
-		_, _ = fmt.Fprintf(stderr, "%s: %v\n", app.Name, oneLine(err))
+		_, _ = fmt.Fprintf(stderr, "%s: %v\n", app.Name, strings.Join(strings.Fields(err.Error()), " "))
 		return status
 	}
 	env, err := app.parse(args, stderr)
@@ -150,6 +142,11 @@ func (app App) Main(ctx context.Context, args []string, stdin io.Reader, stdout,
 		return fail(exitUsage, err)
 	}
 	defer stop()
+	closeServer, err := env.start(app.Offline)
+	if err != nil {
+		return fail(exitError, err)
+	}
+	defer closeServer()
 	err = app.Run(ctx, env)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // asked to stop, and did: that is how an example on a cluster ends
@@ -168,29 +165,24 @@ func (app App) Main(ctx context.Context, args []string, stdin io.Reader, stdout,
 }
 
 func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
-	env := &Env{}
+	env := &Env{try: app.Try}
 	flags := flag.NewFlagSet(app.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are returned and printed once, by Main
 	var where Where
 	where.AddFlags(flags)
 	flags.BoolVar(&env.Once, "once", false, "end by itself: status 0 if everything went as it should, 1 if not")
 	env.Workers = 4
-	for _, f := range []struct {
-		flag Flags
-		add  func()
-	}{
-		{TakesNamespace, func() { flags.StringVar(&env.Namespace, "namespace", "", "stay within this `namespace` (default all)") }},
-		{TakesWorkers, func() { flags.IntVar(&env.Workers, "workers", env.Workers, "reconcile this many objects at a time") }},
-		{TakesInspect, func() {
-			flags.StringVar(&env.pages.inspectAt, "inspect", inspectAt, "show informers and queues at this `address`; \"off\" does not. With -once, only if the flag\nis given. If the port of the default is taken, any")
-		}},
-		{TakesHealth, func() {
-			flags.StringVar(&env.pages.healthAt, "health", "", "serve /healthz and /readyz at this `address`, such as :8081")
-		}},
-	} {
-		if app.Takes&f.flag != 0 {
-			f.add()
-		}
+	if app.Takes&TakesNamespace != 0 {
+		flags.StringVar(&env.Namespace, "namespace", "", "stay within this `namespace` (default all)")
+	}
+	if app.Takes&TakesWorkers != 0 {
+		flags.IntVar(&env.Workers, "workers", env.Workers, "reconcile this many objects at a time")
+	}
+	if app.Takes&TakesInspect != 0 {
+		flags.StringVar(&env.pages.inspectAt, "inspect", inspectAt, "show informers and queues at this `address`; \"off\" does not. With -once, only if the flag\nis given. If the port of the default is taken, any")
+	}
+	if app.Takes&TakesHealth != 0 {
+		flags.StringVar(&env.pages.healthAt, "health", "", "serve /healthz and /readyz at this `address`, such as :8081")
 	}
 	if app.AddFlags != nil {
 		app.AddFlags(flags)
@@ -231,38 +223,30 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 		level = slog.LevelWarn // the demo says what happens
 	}
 	env.Log = newLog(stderr, level)
-	cfg, err := where.Config()
-	if err != nil {
-		return nil, err
+	env.embedded = where.Embedded()
+	var err error
+	if env.Config, err = where.Config(); err != nil || env.embedded {
+		return env, err
 	}
-	if cfg != nil {
-		cfg.UserAgent = "informerkit-example-" + app.Name
-		// The API server limits its clients fairly by itself; client-go's default
-		// of 5 requests a second would make an example look slow.
-		cfg.QPS = -1
-	}
-	env.Config = cfg
+	env.Config.UserAgent = "informerkit-example-" + app.Name
+	// The API server limits its clients fairly by itself; client-go's default
+	// of 5 requests a second would make an example look slow.
+	env.Config.QPS = -1
 	return env, nil
 }
 
 // newLog returns a log of short lines: these go to a terminal, beside the transcript.
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.TimeKey {
-			return slog.String(slog.TimeKey, a.Value.Time().Format("15:04:05.000"))
+			a.Value = slog.StringValue(a.Value.Time().Format("15:04:05.000"))
 		}
 		return a
-	}}
-	return slog.New(slog.NewTextHandler(w, opts))
+	}}))
 }
 
 func (app App) usage(flags *flag.FlagSet, w io.Writer) {
 	_, _ = fmt.Fprintf(w, "%s\n\nUsage: go run ./examples/%s [flags]\nWithout flags it starts an embedded API server and plays a demo.\n\n", app.About, app.Name)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
-}
-
-// oneLine folds the lines of an error message into one.
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
 }

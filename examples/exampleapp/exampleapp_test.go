@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -157,7 +156,7 @@ func TestReadinessFollowsTheCaches(t *testing.T) {
 		code, _ = get(env, "/readyz")
 		assert.Equal(t, 503, code)
 		part := &cache{}
-		require.NoError(t, env.ReadyWhen(part))
+		require.NoError(t, env.Show(part))
 		code, why := get(env, "/readyz")
 		assert.Equal(t, 503, code)
 		assert.Equal(t, "pods: not listed\n", why)
@@ -322,34 +321,11 @@ func TestPageIsShownByDefault(t *testing.T) {
 	show([]string{"-once", "-inspect", "127.0.0.1:0"}, func(env *Env) { assert.NotEmpty(t, env.InspectURL(), "it was asked for") })
 }
 
-// Whether others can reach the page is up to the user, who learns of it; a site that has
-// its name lead to this machine cannot read it in any case. Nothing listens here.
-func TestPageForOtherMachinesIsAWarning(t *testing.T) {
-	name, err := os.Hostname()
-	require.NoError(t, err)
-	for at, url := range map[string]string{
-		"0.0.0.0:80": "http://127.0.0.1:80/debug/informers", "[::]:80": "http://127.0.0.1:80/debug/informers",
-		"10.1.2.3:80": "http://10.1.2.3:80/debug/informers",
-	} {
-		var log bytes.Buffer
-		env := &Env{Log: newLog(&log, slog.LevelWarn), pages: pages{inspectAt: at}}
-		env.warnOfOthers()
-		assert.Contains(t, log.String(), "level=WARN")
-		assert.Contains(t, log.String(), "give -inspect a loopback address, such as 127.0.0.1:6060")
-		assert.Contains(t, log.String(), at)
-		assert.Equal(t, url, env.InspectURL(), "an address that can be used")
+// The page has no authentication, so other machines cannot reach it.
+func TestPageIsForThisMachineOnly(t *testing.T) {
+	for _, at := range []string{"0.0.0.0:0", "[::]:0", ":0", "10.1.2.3:80", "debug.example.com:80"} {
+		var errs bytes.Buffer
+		assert.Equal(t, 2, run(t.Context(), "", []string{"-inspect", at}, &bytes.Buffer{}, &errs, nil))
+		assert.Contains(t, errs.String(), "give a loopback address, such as 127.0.0.1:6060")
 	}
-	for _, at := range []string{"127.0.0.1:80", "[::1]:80", "localhost:80"} {
-		var log bytes.Buffer
-		env := &Env{Log: newLog(&log, slog.LevelWarn), pages: pages{inspectAt: at}}
-		env.warnOfOthers()
-		assert.Empty(t, log.String())
-		assert.Empty(t, hosts(at), "only names of the loopback interface")
-	}
-	for _, all := range []string{"0.0.0.0:80", "[::]:80", ":80"} {
-		assert.Contains(t, hosts(all), name)
-		assert.NotContains(t, hosts(all), "*")
-	}
-	assert.Equal(t, []string{"10.1.2.3"}, hosts("10.1.2.3:80"))
-	assert.Equal(t, []string{"debug.example.com"}, hosts("debug.example.com:80"))
 }

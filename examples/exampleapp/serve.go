@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +25,7 @@ const inspectAt = "127.0.0.1:6060"
 const historyEntries = 8192
 
 // pages are what an example serves over HTTP. They are not protected: the one for
-// people listens on a loopback address unless the user gives another, and the one for
-// the kubelet says nothing but yes or no.
+// people listens on a loopback address, and the one for the kubelet says nothing but yes or no.
 type pages struct {
 	inspectAt, healthAt string // empty: not served
 	// anyPort permits another port if that of inspectAt is taken: nobody asked for it.
@@ -46,15 +45,15 @@ func (e *Env) Inspect(parts ...inspect.Source) error {
 	return err
 }
 
-// ReadyWhen lets /readyz at the address of -health succeed while all of these are
-// synced and up to date; before the first call it fails. It is called once.
-func (e *Env) ReadyWhen(all ...informer.Readiness) error {
-	handler, err := informer.ReadyHandler(all...)
+// Show is Inspect, and lets /readyz at the address of -health succeed while ready is
+// synced and up to date; before the call it fails. It is called once.
+func (e *Env) Show(ready informer.Readiness, parts ...inspect.Source) error {
+	handler, err := informer.ReadyHandler(ready)
 	if err != nil {
 		return err
 	}
 	e.pages.ready.Store(&handler)
-	return nil
+	return e.Inspect(parts...)
 }
 
 // InspectURL is where the page is; empty if it is not served.
@@ -62,14 +61,7 @@ func (e *Env) InspectURL() string {
 	if e.pages.inspectAt == "" {
 		return ""
 	}
-	at := e.pages.inspectAt
-	if host, port, err := net.SplitHostPort(at); err == nil {
-		// On all interfaces: there is one that the reader of this output can use.
-		if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
-			at = net.JoinHostPort("127.0.0.1", port)
-		}
-	}
-	return "http://" + at + "/debug/informers"
+	return "http://" + e.pages.inspectAt + "/debug/informers"
 }
 
 // serve serves the pages until stop is called, which is after the controller has
@@ -81,33 +73,44 @@ func (e *Env) serve() (stop func(), err error) {
 			s()
 		}
 	}
-	mux := http.NewServeMux()
-	if e.pages.inspectAt != "" {
+	p := &e.pages
+	if p.inspectAt != "" {
+		if host, _, err := net.SplitHostPort(p.inspectAt); err == nil && host != "localhost" {
+			if addr, err := netip.ParseAddr(host); err != nil || !addr.IsLoopback() {
+				return nil, fmt.Errorf("-inspect %s: the page has no authentication; give a loopback address, such as %s (from a pod, kubectl port-forward leads there)", p.inspectAt, inspectAt)
+			}
+		}
 		e.History = history.New(history.Options{Entries: historyEntries})
-		if e.pages.inspector, err = inspect.New(inspect.Options{Hosts: hosts(e.pages.inspectAt), History: e.History}); err != nil {
+		if p.inspector, err = inspect.New(inspect.Options{History: e.History}); err != nil {
 			return nil, err
 		}
-		mux.Handle("/debug/informers", e.pages.inspector)
-		s, err := e.listen("-inspect", &e.pages.inspectAt, mux)
-		if err != nil && e.pages.anyPort {
+		mux := http.NewServeMux()
+		mux.Handle("/debug/informers", p.inspector)
+		s, err := e.listen("-inspect", &p.inspectAt, mux)
+		if err != nil && p.anyPort {
 			// Another example runs. Which port it is then is printed.
-			e.pages.inspectAt = "127.0.0.1:0"
-			s, err = e.listen("-inspect", &e.pages.inspectAt, mux)
+			p.inspectAt = "127.0.0.1:0"
+			s, err = e.listen("-inspect", &p.inspectAt, mux)
 		}
 		if err != nil {
 			return nil, err
 		}
 		stops = append(stops, s)
-		e.warnOfOthers()
 		if !e.Embedded() { // else the demo says so
 			e.Log.Info("informers and queues are shown", "url", e.InspectURL())
 		}
 	}
-	if e.pages.healthAt != "" {
-		mux = http.NewServeMux()
+	if p.healthAt != "" {
+		mux := http.NewServeMux()
 		mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {}) // it answers: it is alive
-		mux.HandleFunc("/readyz", e.readyz)
-		s, err := e.listen("-health", &e.pages.healthAt, mux)
+		mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+			if ready := p.ready.Load(); ready != nil {
+				(*ready).ServeHTTP(w, r)
+				return
+			}
+			http.Error(w, "the controller has not started", http.StatusServiceUnavailable)
+		})
+		s, err := e.listen("-health", &p.healthAt, mux)
 		if err != nil {
 			stop()
 			return nil, err
@@ -115,52 +118,6 @@ func (e *Env) serve() (stop func(), err error) {
 		stops = append(stops, s)
 	}
 	return stop, nil
-}
-
-// warnOfOthers warns of a page that other machines can reach.
-func (e *Env) warnOfOthers() {
-	if host, _, _ := net.SplitHostPort(e.pages.inspectAt); !isLoopback(host) {
-		e.Log.Warn("other machines can reach the page of informers and queues, which has no authentication; give -inspect a loopback address, such as "+inspectAt, "address", e.pages.inspectAt)
-	}
-}
-
-// hosts are the names under which a page at this address may be asked for, besides those
-// of the loopback interface: the one that the user gave or, of a page on all interfaces,
-// the addresses and the name of this machine. A site elsewhere is none of them.
-func hosts(address string) []string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil || isLoopback(host) {
-		return nil // listen says what is wrong
-	}
-	if addr, err := netip.ParseAddr(host); host != "" && (err != nil || !addr.IsUnspecified()) {
-		return []string{host}
-	}
-	var all []string
-	if name, err := os.Hostname(); err == nil && name != "" {
-		all = append(all, name)
-	}
-	addresses, _ := net.InterfaceAddrs() // without them, the name is left
-	for _, a := range addresses {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-			all = append(all, prefix.Addr().String())
-		}
-	}
-	return all
-}
-
-// isLoopback reports whether only this machine can reach an address.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
-}
-
-func (e *Env) readyz(w http.ResponseWriter, r *http.Request) {
-	handler := e.pages.ready.Load()
-	if handler == nil {
-		http.Error(w, "the controller has not started", http.StatusServiceUnavailable)
-		return
-	}
-	(*handler).ServeHTTP(w, r)
 }
 
 // listen serves mux at an address and completes the address with its port.
@@ -171,19 +128,18 @@ func (e *Env) listen(flag string, address *string, mux *http.ServeMux) (stop fun
 	}
 	*address = listener.Addr().String()
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var serving sync.WaitGroup
+	serving.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			e.Log.Error("no longer serving HTTP", "flag", flag, "error", err)
 		}
-	}()
+	})
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
 			_ = server.Close() // a client that does not read
 		}
-		<-ended
+		serving.Wait()
 	}, nil
 }

@@ -2,52 +2,50 @@ package exampleapp
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 
-	"k8s.io/client-go/rest"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// Server is the API server that an example works on.
-type Server struct {
-	// Config leads to it.
-	Config *rest.Config
-	// Embedded is the embedded one, for what only that can be asked for; nil on a
-	// cluster.
-	Embedded *informertest.Server
-}
-
-// Start returns the API server of the cluster, or else starts the embedded one.
-// Close it at the end.
-func (e *Env) Start() (*Server, error) {
-	if !e.Embedded() {
-		return &Server{Config: e.Config}, nil
+// start starts the embedded API server, with the namespace of -namespace, unless the example
+// runs on a cluster, or offline.
+func (e *Env) start(offline bool) (stop func(), err error) {
+	if !e.embedded || offline {
+		return func() {}, nil
 	}
-	server, err := informertest.NewServer(informertest.Options{})
-	if err != nil {
+	if e.Server, err = informertest.NewServer(informertest.Options{}); err != nil {
 		return nil, err
 	}
 	if e.Namespace != "" {
-		if err := createNamespace(server, e.Namespace); err != nil {
-			server.Close()
+		err = e.Server.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}})
+		if err != nil && !apierrors.IsAlreadyExists(err) { // one of those that every server has
+			e.Server.Close()
 			return nil, err
 		}
 	}
-	e.Transcript.Say("server", "an embedded API server listens on %s", server.Config().Host)
+	e.Config = e.Server.Config()
+	e.Transcript.Say("server", "an embedded API server listens on %s", e.Config.Host)
 	if url := e.InspectURL(); url != "" {
 		e.Transcript.Say("inspect", "informers and queues are shown at %s", url)
 	}
-	return &Server{Config: server.Config(), Embedded: server}, nil
+	return e.Server.Close, nil
 }
 
-// Close stops the embedded API server.
-func (s *Server) Close() {
-	if s.Embedded != nil {
-		s.Embedded.Close()
+// Namespaces are those of -namespace, for informer.FactoryOptions.
+func (e *Env) Namespaces() []string {
+	if e.Namespace == "" {
+		return nil
 	}
+	return []string{e.Namespace}
 }
 
 // PartLog is the log of the parts of an example. What fails on the embedded server
@@ -77,17 +75,48 @@ func StopUnlessSynced(f reflector.Failure) reflector.Decision {
 	return reflector.Retry()
 }
 
-// Beside runs the parts of an example beside its script, which is what the user
+// Forgets is a step in which the embedded server is away. Meanwhile ConfigMap colours, which exists, is deleted,
+// and shapes is created, and the server forgets that history: a watch cannot be resumed.
+func (e *Env) Forgets(namespace string) demo.Step {
+	return e.Transcript.Do("server", "is away; until it is back, colours is deleted, shapes created, and the history forgotten", func() {
+		_ = e.Server.Pause()
+		_ = e.Server.Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, "colours")
+		_ = e.Server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shapes"}})
+		e.Server.Compact()
+		_ = e.Server.Resume()
+	})
+}
+
+// Identity is how a replica appears in Leases: in a pod its name, and on one machine the process
+// number distinguishes them.
+func Identity() (string, error) {
+	host, err := os.Hostname()
+	return strings.ToLower(fmt.Sprintf("%s-%d", host, os.Getpid())), err
+}
+
+// Beside runs the parts of an example next to its script, which is what the user
 // does. With -once it ends after the script, else when ctx does.
 func (e *Env) Beside(ctx context.Context, script func(context.Context) error, parts ...func(context.Context) error) error {
 	return demo.Beside(ctx, func(ctx context.Context) error {
 		if err := script(ctx); err != nil {
 			return err
 		}
-		if !e.Once {
-			e.Transcript.Say("demo", "goes on until you press Ctrl-C")
-			<-ctx.Done()
-		}
-		return nil
+		return e.GoOn(ctx)
 	}, parts...)
+}
+
+// GoOn is the last step of a script: unless -once is given it lasts until ctx ends, and the user can try
+// commands of kubectl, for which App.Try has the arguments.
+func (e *Env) GoOn(ctx context.Context) error {
+	if e.Once {
+		return nil
+	}
+	e.Transcript.Say("demo", "goes on until you press Ctrl-C")
+	if e.Embedded() {
+		for _, args := range e.try {
+			_, _ = fmt.Fprintf(e.Out, "    kubectl --server %s %s\n", e.Config.Host, args)
+		}
+	}
+	<-ctx.Done()
+	return nil
 }

@@ -35,14 +35,8 @@ func (w *Where) Embedded() bool { return !w.cluster && !w.kubeconfigGiven && !w.
 // reads files and variables, and makes no request. An error is one line that
 // begins with the flag.
 func (w *Where) Config() (*rest.Config, error) {
-	given := 0
-	for _, g := range []bool{w.cluster, w.kubeconfigGiven, w.inCluster} {
-		if g {
-			given++
-		}
-	}
 	switch {
-	case given > 1:
+	case w.cluster && w.kubeconfigGiven, w.cluster && w.inCluster, w.kubeconfigGiven && w.inCluster:
 		return nil, errors.New("-cluster, -kubeconfig and -in-cluster each name a cluster; give one of them")
 	case w.inCluster:
 		cfg, err := rest.InClusterConfig()
@@ -54,41 +48,31 @@ func (w *Where) Config() (*rest.Config, error) {
 		}
 		return cfg, nil
 	case w.kubeconfigGiven:
-		return w.fromFile()
+		if w.kubeconfig == "" {
+			return nil, errors.New(`-kubeconfig "": no file is named; use -cluster for the one that kubectl would use`)
+		}
+		_, err := os.Stat(w.kubeconfig)
+		var cfg *rest.Config
+		if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
+			err = pathErr.Err
+		} else {
+			cfg, err = load(&clientcmd.ClientConfigLoadingRules{ExplicitPath: w.kubeconfig})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("-kubeconfig %s: %w", w.kubeconfig, err)
+		}
+		return cfg, nil
 	case w.cluster:
-		return fromDefaults()
+		// The rules of kubectl: the files that KUBECONFIG lists, merged, or else the one in the home folder.
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		rules.WarnIfAllMissing = false
+		cfg, err := load(rules)
+		if err != nil {
+			return nil, fmt.Errorf("-cluster: %w (looked at %v)", err, rules.GetLoadingPrecedence())
+		}
+		return cfg, nil
 	}
 	return nil, nil
-}
-
-func (w *Where) fromFile() (*rest.Config, error) {
-	if w.kubeconfig == "" {
-		return nil, errors.New(`-kubeconfig "": no file is named; use -cluster for the one that kubectl would use`)
-	}
-	if _, err := os.Stat(w.kubeconfig); err != nil {
-		var pathErr *os.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		return nil, fmt.Errorf("-kubeconfig %s: %w", w.kubeconfig, err)
-	}
-	cfg, err := load(&clientcmd.ClientConfigLoadingRules{ExplicitPath: w.kubeconfig})
-	if err != nil {
-		return nil, fmt.Errorf("-kubeconfig %s: %w", w.kubeconfig, err)
-	}
-	return cfg, nil
-}
-
-// fromDefaults follows the rules of kubectl: the files that KUBECONFIG lists,
-// merged, or else the one in the home folder.
-func fromDefaults() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.WarnIfAllMissing = false
-	cfg, err := load(rules)
-	if err != nil {
-		return nil, fmt.Errorf("-cluster: %w (looked at %v)", err, rules.GetLoadingPrecedence())
-	}
-	return cfg, nil
 }
 
 func load(rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {

@@ -61,8 +61,8 @@ func Page(t testing.TB, output string) string {
 	return string(body)
 }
 
-// Watcher is a buffer that calls Seen each time something is written to it from
-// the moment that it contains Word. It is safe for concurrent use.
+// Watcher is a buffer that calls Seen, if it is set, each time something is written to it
+// from the moment that it contains Word. It is safe for concurrent use.
 type Watcher struct {
 	Word string
 	Seen func()
@@ -76,7 +76,7 @@ func (w *Watcher) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, err := w.buf.Write(p)
-	if strings.Contains(w.buf.String(), w.Word) {
+	if w.Seen != nil && strings.Contains(w.buf.String(), w.Word) {
 		w.Seen()
 	}
 	return n, err

@@ -5,9 +5,15 @@ package main
 import (
 	"context"
 	_ "embed"
+	"log/slog"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/exampleapp"
-	"github.com/informerkit/informerkit/examples/foo/controller"
+	foo "github.com/informerkit/informerkit/examples/foo/controller"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/controller"
+	"github.com/informerkit/informerkit/informer/inspect"
 )
 
 //go:embed crd.yaml
@@ -21,16 +27,18 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if env.Embedded() {
 		return play(ctx, env)
 	}
-	c, err := controller.New(env.Config, controller.Options{Namespace: env.Namespace, Log: env.Log, History: env.History})
-	if err != nil {
-		return err
-	}
-	if err := env.Inspect(c.Parts()...); err != nil {
-		return err
-	}
-	if err := env.ReadyWhen(c.Readiness()); err != nil {
+	c := foo.New(options(env, env.Config, env.Log))
+	if err := env.Show(c, inspect.Factory(c), inspect.Queue(c)); err != nil {
 		return err
 	}
 	env.Log.Info("serving foos.samplecontroller.k8s.io (the kind is defined in examples/foo/crd.yaml)", "server", env.Config.Host)
-	return c.Run(ctx, env.Workers)
+	return c.Run(ctx)
+}
+
+// options are those of the controller.
+func options(env *exampleapp.Env, cfg *rest.Config, log *slog.Logger) controller.Options {
+	return controller.Options{
+		Config: cfg, Workers: env.Workers, Logger: log, History: env.History,
+		Informers: informer.FactoryOptions{Namespaces: env.Namespaces()},
+	}
 }

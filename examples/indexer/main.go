@@ -17,7 +17,7 @@ import (
 
 func main() { exampleapp.Main(app) }
 
-var app = exampleapp.App{Name: "indexer", About: "Stores pods, by name and by node. Needs no API server.", OnceOnCluster: true, Run: run}
+var app = exampleapp.App{Name: "indexer", About: "Stores pods, by name and by node. Needs no API server.", Offline: true, OnceOnCluster: true, Run: run}
 
 func run(_ context.Context, env *exampleapp.Env) error {
 	// An index is a function from an object to the values under which it is found.

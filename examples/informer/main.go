@@ -22,13 +22,7 @@ var app = exampleapp.App{
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-
-	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
+	source, err := reflector.NewResource[*corev1.ConfigMap](env.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
 		reflector.ResourceOptions{Namespace: env.Namespace})
 	if err != nil {
 		return err
@@ -49,20 +43,13 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	}, informer.HandlerOptions{Name: "1"}); err != nil {
 		return err
 	}
-	if err := env.Inspect(inspect.Informer(configMaps)); err != nil {
+	if err := env.Show(configMaps, inspect.Informer(configMaps)); err != nil {
 		return err
 	}
-	if err := env.ReadyWhen(configMaps); err != nil {
-		return err
-	}
-	steps, err := script(env, server, configMaps)
-	if err != nil {
-		return err
-	}
-	return env.Beside(ctx, steps, configMaps.Run)
+	return env.Beside(ctx, script(env, configMaps), configMaps.Run)
 }
 
-func script(env *exampleapp.Env, server *exampleapp.Server, configMaps *informer.Informer[*corev1.ConfigMap]) (demo.Step, error) {
+func script(env *exampleapp.Env, configMaps *informer.Informer[*corev1.ConfigMap]) demo.Step {
 	transcript := env.Transcript
 	synced := func(ctx context.Context) error {
 		if err := informer.WaitForSync(ctx, configMaps); err != nil {
@@ -72,9 +59,9 @@ func script(env *exampleapp.Env, server *exampleapp.Server, configMaps *informer
 		return nil
 	}
 	if !env.Embedded() {
-		return synced, nil
+		return synced
 	}
-	you, err := demo.NewConfigMaps(server.Config, transcript, env.Namespace)
+	you := demo.NewConfigMaps(env.Config, transcript, env.Namespace)
 	return demo.Steps(
 		synced,
 		you.Create("colours", nil), transcript.Sees("added colours"),
@@ -94,5 +81,5 @@ func script(env *exampleapp.Env, server *exampleapp.Server, configMaps *informer
 			transcript.Say("cache", "%v", err)
 			return nil
 		},
-	), err
+	)
 }

@@ -2,14 +2,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/leaderelection/controller"
+	"github.com/informerkit/informerkit/informer/inspect"
 )
 
 func main() { exampleapp.Main(app()) }
@@ -35,67 +34,58 @@ func app() exampleapp.App {
 }
 
 func run(ctx context.Context, env *exampleapp.Env, leaseDuration time.Duration) error {
-	namespace := env.Namespace
-	if namespace == "" {
-		namespace = "default"
-	}
 	if env.Embedded() {
-		return play(ctx, env, namespace)
+		return play(ctx, env)
 	}
-	host, err := os.Hostname() // in a pod its name
+	identity, err := exampleapp.Identity()
 	if err != nil {
 		return err
 	}
-	// On one machine, the process number distinguishes them.
-	identity := strings.ToLower(fmt.Sprintf("%s-%d", host, os.Getpid()))
-	c, err := controller.New(env.Config, controller.Options{
-		Identity: identity, Namespace: namespace, LeaseDuration: leaseDuration, Log: env.Log, History: env.History,
-		Say: func(format string, args ...any) { env.Transcript.Say(identity, format, args...) },
-	})
+	c, err := newReplica(env, env.Config, identity, cmp.Or(env.Namespace, "default"), leaseDuration, env.Log)
 	if err != nil {
 		return err
 	}
-	if err := env.Inspect(c.Parts()...); err != nil {
-		return err
-	}
-	if err := env.ReadyWhen(c.Readiness()); err != nil {
+	if err := env.Show(c, inspect.Factory(c), inspect.Queue(c)); err != nil {
 		return err
 	}
 	return c.Run(ctx)
 }
 
+func newReplica(env *exampleapp.Env, cfg *rest.Config, identity, namespace string, lease time.Duration, log *slog.Logger) (*controller.Controller, error) {
+	return controller.New(cfg, controller.Options{
+		Identity: identity, Namespace: namespace, LeaseDuration: lease, Log: log, History: env.History,
+		Say: func(format string, args ...any) { env.Transcript.Say(identity, format, args...) },
+	})
+}
+
 // replica is a replica of the demo, which can be stopped, or cut off.
 type replica struct {
-	name  string
 	stop  context.CancelFunc
 	cut   atomic.Bool
 	ended chan error
 }
 
-func start(ctx context.Context, env *exampleapp.Env, cfg *rest.Config, namespace, name string) (*replica, error) {
-	r := &replica{name: name, ended: make(chan error, 1)}
-	cfg = demo.PrintWrites(cfg, env.Transcript, name, func(w demo.Write) string {
-		if w.Resource == "leases" || w.Resource == "events" {
+func start(ctx context.Context, env *exampleapp.Env, namespace, name string) (*replica, error) {
+	r := &replica{ended: make(chan error, 1)}
+	cfg := demo.PrintWrites(env.Config, env.Transcript, name, func(w demo.Write) string {
+		if w.Resource == "leases" {
 			return ""
 		}
 		return "handles " + w.Object.Name
 	})
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return transport(func(request *http.Request) (*http.Response, error) {
+		return demo.Transport(func(request *http.Request) (*http.Response, error) {
 			if r.cut.Load() {
 				return nil, errors.New("the network is down")
 			}
 			return next.RoundTrip(request)
 		})
 	})
-	c, err := controller.New(cfg, controller.Options{
-		Identity: name, Namespace: namespace, LeaseDuration: 3 * time.Second, Log: slog.New(slog.DiscardHandler), History: env.History,
-		Say: func(format string, args ...any) { env.Transcript.Say(name, format, args...) },
-	})
+	c, err := newReplica(env, cfg, name, namespace, 3*time.Second, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	if err := env.Inspect(c.Parts()...); err != nil {
+	if err := env.Inspect(inspect.Factory(c), inspect.Queue(c)); err != nil {
 		return nil, err
 	}
 	ctx, r.stop = context.WithCancel(ctx)
@@ -103,36 +93,27 @@ func start(ctx context.Context, env *exampleapp.Env, cfg *rest.Config, namespace
 	return r, nil
 }
 
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // play has a leader that is stopped, and one that is cut off.
-func play(ctx context.Context, env *exampleapp.Env, namespace string) error {
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
+func play(ctx context.Context, env *exampleapp.Env) error {
 	transcript := env.Transcript
-	you, err := demo.NewConfigMaps(server.Config, transcript, namespace)
-	if err != nil {
-		return err
-	}
+	you := demo.NewConfigMaps(env.Config, transcript, env.Namespace)
 	ours := map[string]string{"examples.informerkit.dev/controller": "leaderelection"}
 	replicas := map[string]*replica{}
 	defer func() {
-		for _, r := range replicas {
+		for name, r := range replicas {
 			r.stop()
 			if err := <-r.ended; err != nil {
-				env.Log.Debug("a replica of the demo has ended", "replica", r.name, "error", err)
+				env.Log.Debug("a replica of the demo has ended", "replica", name, "error", err)
 			}
 		}
 	}()
 	run := func(name string) demo.Step {
-		return func(ctx context.Context) (err error) {
+		return func(ctx context.Context) error {
 			transcript.Say("you", "start %s", name)
-			replicas[name], err = start(ctx, env, server.Config, namespace, name)
+			r, err := start(ctx, env, you.Namespace, name)
+			if err == nil {
+				replicas[name] = r
+			}
 			return err
 		}
 	}
@@ -141,19 +122,11 @@ func play(ctx context.Context, env *exampleapp.Env, namespace string) error {
 		run("replica-a"), transcript.Sees("leads", "handles one"),
 		run("replica-b"), transcript.Sees("follows"),
 		you.Create("two", ours), transcript.Sees("handles two"),
-		func(context.Context) error {
-			transcript.Say("you", "stop replica-a")
-			replicas["replica-a"].stop()
-			return nil
-		},
+		transcript.Do("you", "stop replica-a", func() { replicas["replica-a"].stop() }),
 		transcript.Sees("releases the Lease", "leads"),
 		you.Create("three", ours), transcript.Sees("handles three"),
 		run("replica-c"), transcript.Sees("follows"),
-		func(context.Context) error {
-			transcript.Say("you", "cut replica-b off from the network")
-			replicas["replica-b"].cut.Store(true)
-			return nil
-		},
+		transcript.Do("you", "cut replica-b off from the network", func() { replicas["replica-b"].cut.Store(true) }),
 		transcript.Sees("has lost the Lease", "leads"),
 		you.Create("four", ours), transcript.Sees("handles four"),
 	))

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -51,29 +52,20 @@ func place(pod *corev1.Pod) (*Placed, error) {
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	if server.Embedded != nil {
-		namespace := metav1.NamespaceDefault
-		if env.Namespace != "" {
-			namespace = env.Namespace
-		}
+	if env.Embedded() {
 		for i := range 10_000 {
-			if err := server.Embedded.Create(pod(namespace, i)); err != nil {
+			if err := env.Server.Create(pod(cmp.Or(env.Namespace, metav1.NamespaceDefault), i)); err != nil {
 				return err
 			}
 		}
 	}
 	opts := reflector.ResourceOptions{Namespace: env.Namespace}
-	full, err := reflector.NewResource[*corev1.Pod](server.Config, pods, opts)
+	full, err := reflector.NewResource[*corev1.Pod](env.Config, pods, opts)
 	if err != nil {
 		return err
 	}
 	// Of these the server sends nothing else.
-	metadata, err := reflector.NewResource[*metav1.PartialObjectMetadata](server.Config, pods, opts)
+	metadata, err := reflector.NewResource[*metav1.PartialObjectMetadata](env.Config, pods, opts)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/namespaces/controller"
-	"github.com/informerkit/informerkit/informer/client"
 )
 
 //go:embed widgets.yaml
@@ -29,57 +28,30 @@ var app = exampleapp.App{
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	server, err := env.Start()
+	c, err := controller.New(env.Config, controller.Options{Say: env.Transcript.Say, Log: env.PartLog()})
 	if err != nil {
 		return err
 	}
-	defer server.Close()
-	c, err := controller.New(server.Config, controller.Options{Say: env.Transcript.Say, Log: env.PartLog()})
-	if err != nil {
-		return err
-	}
-	if err := env.Inspect(c.Parts()...); err != nil {
-		return err
-	}
-	if err := env.ReadyWhen(c.Readiness()); err != nil {
+	if err := env.Show(c.Readiness(), c.Parts()...); err != nil {
 		return err
 	}
 	if !env.Embedded() {
 		return c.Run(ctx)
 	}
-	steps, err := script(env, server)
-	if err != nil {
-		return err
-	}
-	return env.Beside(ctx, steps, c.Run)
+	return env.Beside(ctx, script(env), c.Run)
 }
 
-func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
+func script(env *exampleapp.Env) demo.Step {
 	transcript := env.Transcript
-	you := demo.PrintWrites(server.Config, transcript, "you", func(w demo.Write) string {
+	you := demo.PrintWrites(env.Config, transcript, "you", func(w demo.Write) string {
 		if w.Resource == "namespaces" {
 			return fmt.Sprintf("%s, labels %v", w.Done(), w.Object.Labels)
 		}
 		return w.Done()
 	})
-	namespaces, err := client.New[*corev1.Namespace](you, corev1.SchemeGroupVersion.WithResource("namespaces"), client.Options{})
-	if err != nil {
-		return nil, err
-	}
-	widgets, err := client.New[*unstructured.Unstructured](you, controller.Widgets, client.Options{})
-	if err != nil {
-		return nil, err
-	}
-	east, err := demo.NewConfigMaps(server.Config, transcript, "east")
-	if err != nil {
-		return nil, err
-	}
-	west, err := demo.NewConfigMaps(server.Config, transcript, "west")
+	namespaces := demo.Client[*corev1.Namespace](you, corev1.SchemeGroupVersion.WithResource("namespaces"))
 	create := func(name string) demo.Step {
-		return func(ctx context.Context) error {
-			_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-			return err
-		}
+		return demo.Create(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	label := func(name, value string) demo.Step {
 		return func(ctx context.Context) error {
@@ -88,6 +60,10 @@ func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
 			return err
 		}
 	}
+	east, west := demo.NewConfigMaps(env.Config, transcript, "east"), demo.NewConfigMaps(env.Config, transcript, "west")
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "examples.informerkit.dev/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "west", "name": "gear"},
+	}}
 	return demo.Steps(
 		create("east"), create("west"),
 		east.Create("colours", nil), west.Create("shapes", nil),
@@ -95,15 +71,9 @@ func script(env *exampleapp.Env, server *exampleapp.Server) (demo.Step, error) {
 		label("west", `"true"`), transcript.Sees("reads namespace west", "Added west/shapes"),
 		label("east", `null`), transcript.Sees("Deleted east/colours"),
 		func(ctx context.Context) error { return demo.Install(ctx, you, crd) },
-		func(ctx context.Context) error {
-			widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "examples.informerkit.dev/v1", "kind": "Widget"}}
-			widget.SetNamespace("west")
-			widget.SetName("gear")
-			_, err := widgets.Create(ctx, widget)
-			return err
-		},
+		demo.Create(demo.Client[*unstructured.Unstructured](you, controller.Widgets), widget),
 		transcript.Sees("Added west/gear"),
-		func(ctx context.Context) error { return demo.Uninstall(ctx, you, crd) },
+		demo.Delete(demo.Client[*unstructured.Unstructured](you, demo.Definitions), types.NamespacedName{Name: controller.Widgets.GroupResource().String()}),
 		transcript.Sees("Deleted west/gear"),
-	), err
+	)
 }

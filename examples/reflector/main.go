@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -17,13 +18,7 @@ func main() { exampleapp.Main(app) }
 var app = exampleapp.App{Name: "reflector", About: "Lists and watches ConfigMaps.", OnceOnCluster: true, Takes: exampleapp.TakesNamespace, Run: run}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-
-	source, err := reflector.NewResource[*corev1.ConfigMap](server.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
+	source, err := reflector.NewResource[*corev1.ConfigMap](env.Config, corev1.SchemeGroupVersion.WithResource("configmaps"),
 		reflector.ResourceOptions{Namespace: env.Namespace})
 	if err != nil {
 		return err
@@ -41,11 +36,7 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	steps, err := script(env, server)
-	if err != nil {
-		return err
-	}
-	return env.Beside(ctx, steps, r.Run)
+	return env.Beside(ctx, script(env), r.Run)
 }
 
 // sink prints what it is given. A real one stores it: see the next example.
@@ -81,4 +72,24 @@ func (s sink) Delete(_ context.Context, c *corev1.ConfigMap) error {
 func (s sink) Bookmark(_ context.Context, version string) error {
 	s.say("sink", "Bookmark: version %s", version)
 	return nil
+}
+
+// script is what you do beside the reflector. On a cluster you do it by hand.
+func script(env *exampleapp.Env) demo.Step {
+	transcript := env.Transcript
+	switch {
+	case !env.Embedded() && env.Once:
+		return transcript.Sees("Replace")
+	case !env.Embedded():
+		return demo.Steps()
+	}
+	you := demo.NewConfigMaps(env.Config, transcript, env.Namespace)
+	return demo.Steps(
+		transcript.Sees("Replace"),
+		you.Create("colours", nil), transcript.Sees("Add: colours"),
+		you.Label("colours", map[string]string{"sky": "blue"}), transcript.Sees("Update: colours"),
+		// A watch that breaks is resumed. A version that is forgotten cannot be.
+		env.Forgets(you.Namespace), transcript.Sees("Replace"),
+		you.Delete("shapes"), transcript.Sees("Delete: shapes"),
+	)
 }

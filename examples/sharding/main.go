@@ -10,11 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
@@ -34,6 +30,7 @@ func app() exampleapp.App {
 	return exampleapp.App{
 		Name: "sharding", About: "A controller whose replicas share the Foos.",
 		Takes: exampleapp.TakesWorkers | exampleapp.TakesInspect | exampleapp.TakesHealth, InspectOnCluster: true, AddFlags: f.add,
+		Try: []string{"get leases"},
 		Run: func(ctx context.Context, env *exampleapp.Env) error {
 			if env.Embedded() {
 				return play(ctx, env)
@@ -58,14 +55,11 @@ func (f *replicaFlags) add(flags *flag.FlagSet) {
 }
 
 // run is one replica.
-func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) error {
+func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) (err error) {
 	if f.identity == "" {
-		host, err := os.Hostname() // in a pod its name
-		if err != nil {
+		if f.identity, err = exampleapp.Identity(); err != nil {
 			return err
 		}
-		// On one machine, the process number distinguishes them.
-		f.identity = strings.ToLower(fmt.Sprintf("%s-%d", host, os.Getpid()))
 	}
 	c, err := controller.New(env.Config, controller.Options{
 		Identity: f.identity, LeaseNamespace: f.leaseNamespace, LeaseDuration: f.leaseDuration, Log: env.Log, History: env.History,
@@ -74,10 +68,7 @@ func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	if err := env.Inspect(c.Sources()...); err != nil {
-		return err
-	}
-	if err := env.ReadyWhen(c.Readiness()); err != nil {
+	if err := env.Show(c.Readiness(), c.Sources()...); err != nil {
 		return err
 	}
 	if f.untilEOF {
@@ -86,27 +77,18 @@ func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) error {
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
 		go func() { // ends with the process: a read cannot be interrupted
 			_, _ = io.Copy(io.Discard, env.In)
 			cancel()
 		}()
-		err := c.Run(ctx, env.Workers)
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
 	}
 	return c.Run(ctx, env.Workers)
 }
 
 // play has replicas in processes of their own on the embedded server.
 func play(ctx context.Context, env *exampleapp.Env) error {
-	server, err := env.Start()
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	if err := demo.Install(ctx, server.Config, crd); err != nil {
+	if err := demo.Install(ctx, env.Config, crd); err != nil {
 		return err
 	}
 	program, err := os.Executable()
@@ -119,28 +101,23 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := writeKubeconfig(kubeconfig, server.Config.Host); err != nil {
+	if err := writeKubeconfig(kubeconfig, env.Config.Host); err != nil {
 		return err
 	}
 	opts := scenario.Options{
-		Config: server.Config, Kubeconfig: kubeconfig, Program: program, Namespace: "default",
+		Config: env.Config, Kubeconfig: kubeconfig, Program: program, Namespace: "default",
 		Foos: 3000, Changed: 600, Lease: 3 * time.Second, Workers: env.Workers, Patience: time.Minute, Inspect: !env.Once,
 		Transcript: env.Transcript, Stderr: io.Discard, // what fails is part of the demo
 	}
-	return scenario.Play(ctx, opts, func(ctx context.Context) error {
-		if !env.Once {
-			env.Transcript.Say("demo", "goes on until you press Ctrl-C; kubectl --server %s get leases", server.Config.Host)
-			<-ctx.Done()
-		}
-		return nil
-	})
+	return scenario.Play(ctx, opts, env.GoOn)
 }
 
 // writeKubeconfig writes a file that leads to the embedded server.
 func writeKubeconfig(file, host string) error {
-	cfg := clientcmdapi.NewConfig()
-	cfg.Clusters["embedded"] = &clientcmdapi.Cluster{Server: host}
-	cfg.Contexts["embedded"] = &clientcmdapi.Context{Cluster: "embedded"}
-	cfg.CurrentContext = "embedded"
-	return clientcmd.WriteToFile(*cfg, file)
+	return os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters: [{name: embedded, cluster: {server: %q}}]
+contexts: [{name: embedded, context: {cluster: embedded}}]
+current-context: embedded
+`, host), 0o600)
 }

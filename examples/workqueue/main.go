@@ -13,6 +13,7 @@ package main
 import (
 	"context"
 
+	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/examples/workqueue/script"
@@ -22,17 +23,30 @@ func main() {
 	exampleapp.Main(app)
 }
 
-var app = exampleapp.App{Name: "workqueue", About: "A controller with a work queue: reports the phases of pods.", Takes: exampleapp.TakesAll, Run: run}
+var app = exampleapp.App{
+	Name: "workqueue", About: "A controller with a work queue: reports the phases of pods.", Takes: exampleapp.TakesAll, Run: run,
+	Try: []string{"get pods", "annotate pod news --overwrite examples.informerkit.dev/patience=5s", "delete pod news"},
+}
 
 func run(ctx context.Context, env *exampleapp.Env) error {
 	if !env.Embedded() {
 		return serve(ctx, env)
 	}
-	return env.Play(ctx, []string{
-		"get pods",
-		"annotate pod news --overwrite examples.informerkit.dev/patience=5s",
-		"delete pod news",
-	}, script.Run)
+	s, err := script.New(env.Config, script.Options{Namespace: env.Namespace, Transcript: env.Transcript, History: env.History})
+	if err != nil {
+		return err
+	}
+	if err := env.Inspect(s.Controller.Parts()...); err != nil {
+		return err
+	}
+	if err := s.Begin(ctx); err != nil {
+		return err
+	}
+	steps := s.Play
+	if env.Once {
+		steps = demo.Steps(s.Play, s.Stop)
+	}
+	return env.Beside(ctx, steps, s.Run)
 }
 
 // serve runs the controller on a cluster, where the pods are the user's.
@@ -41,14 +55,11 @@ func serve(ctx context.Context, env *exampleapp.Env) error {
 	if err != nil {
 		return err
 	}
-	if err := env.Inspect(c.Parts()...); err != nil {
+	if err := env.Show(c.Pods(), c.Parts()...); err != nil {
 		return err
 	}
 	env.Log.Info("reporting the pods labelled "+controller.Label+"="+controller.LabelValue,
 		"server", env.Config.Host, "workers", env.Workers)
-	if err := env.ReadyWhen(c.Pods()); err != nil {
-		return err
-	}
 	err = c.Run(ctx, env.Workers)
 	stats := c.Inspect().Stats
 	env.Log.Info("the queue has stopped; the next start will find these again", "dropped", stats.ShutdownLosses, "running", stats.Running)

@@ -152,7 +152,7 @@ func (a *auditor) audit(ctx context.Context) error {
 	}
 	a.health.Last, a.health.Objects, a.health.Lasting = time.Now(), n, len(a.lasting)
 	a.health.Audits++
-	a.health.count(found)
+	count(&a.health, found)
 	a.reflector.Report(a.health)
 	if len(found) > 0 {
 		a.repair(ctx, found)

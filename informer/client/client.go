@@ -11,8 +11,10 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/workqueue"
 )
 
 // Object is what an API server stores, such as *corev1.Pod, a type of your own, or
@@ -47,9 +50,10 @@ type Options struct {
 	Cache Cache
 }
 
-// Cache says when it has seen a write; an informer of the resource does.
+// Cache says when it has seen a write, and what it has; an informer of the resource does.
 type Cache interface {
-	Seen(written metav1.Object) func(met func()) (cancel func())
+	Seen(written metav1.Object) workqueue.Condition
+	Find(key types.NamespacedName) (object.Object, bool)
 }
 
 // defaultTimeout is for a server that accepts a request and never answers.
@@ -65,6 +69,7 @@ type Client[T Object] struct {
 	kind     schema.GroupVersionKind // of typed objects
 	elem     reflect.Type            // objects are of type *elem
 	protobuf bool
+	jsonOnly *atomic.Bool            // set once the server has refused to read protobuf
 	limiter  flowcontrol.RateLimiter // nil: none
 	warnings func(ctx context.Context, header http.Header)
 	opts     Options
@@ -112,7 +117,7 @@ func New[T Object](cfg *rest.Config, resource schema.GroupVersionResource, opts 
 	}
 	c := &Client[T]{
 		http: connection, base: *base, resource: resource, elem: typ.Elem(), opts: opts,
-		kind: gv.WithKind(cmp.Or(opts.Kind, typ.Elem().Name())), limiter: limiterOf(cfg), warnings: warningsOf(cfg),
+		kind: gv.WithKind(cmp.Or(opts.Kind, typ.Elem().Name())), limiter: limiterOf(cfg), warnings: warningsOf(cfg), jsonOnly: new(atomic.Bool),
 	}
 	c.base.Path = path.Join("/", base.Path, prefix)
 	c.protobuf = cfg.ContentType != mimeJSON && typ.Implements(reflect.TypeFor[message]())
@@ -129,7 +134,8 @@ func (c *Client[T]) Status() *Client[T] {
 
 // Get reads an object.
 func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
-	return c.object(ctx, call{verb: http.MethodGet, key: key})
+	obj, _, err := c.object(ctx, call{verb: http.MethodGet, key: key})
+	return obj, err
 }
 
 // Create writes a new object and returns it as stored. An object without a name needs a
@@ -146,7 +152,7 @@ func (c *Client[T]) Update(ctx context.Context, obj T) (T, error) {
 
 // Patch changes an object by a patch of one of the types of package types.
 func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, patch types.PatchType, body []byte) (T, error) {
-	return c.collect(ctx)(c.object(ctx, call{verb: http.MethodPatch, key: key, contentType: string(patch), body: body}))
+	return c.written(ctx, call{verb: http.MethodPatch, key: key, contentType: string(patch), body: body})
 }
 
 // Apply changes an object to have the fields of config, by server-side apply, and creates it if
@@ -162,7 +168,7 @@ func (c *Client[T]) Apply(ctx context.Context, key types.NamespacedName, config 
 		return none, fmt.Errorf("client: apply %s %s: %w", c.resource.Resource, key, err)
 	}
 	query := url.Values{"force": {strconv.FormatBool(force)}}
-	return c.collect(ctx)(c.object(ctx, call{verb: http.MethodPatch, key: key, contentType: string(types.ApplyPatchType), body: body, query: query}))
+	return c.written(ctx, call{verb: http.MethodPatch, key: key, contentType: string(types.ApplyPatchType), body: body, query: query})
 }
 
 // Delete asks for an object to be deleted. Give opts the UID as a precondition, so that
@@ -174,14 +180,30 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 		return fmt.Errorf("client: delete %s %s: %w", c.resource.Resource, key, err)
 	}
 	answer, err := c.do(ctx, call{verb: http.MethodDelete, key: key, contentType: mimeJSON, body: body})
-	if err != nil || c.opts.Cache == nil || writesOf(ctx) == nil {
+	if err != nil || c.opts.Cache == nil || writesOf(ctx) == nil || len(opts.DryRun) > 0 {
 		return err
 	}
-	// The object, if it is still there, as something holds it back; else a Status.
-	if obj, err := c.decode(answer); err == nil && obj.GetResourceVersion() != "" {
-		c.note(ctx, obj)
-	}
+	c.note(ctx, c.deleted(answer, key, opts), false)
 	return nil
+}
+
+// deleted returns what a cache has to see of a deletion: the object as it is marked, if something holds it back;
+// else one that is gone. The answer has the object, or a Status that says which one it was.
+func (c *Client[T]) deleted(answer answer, key types.NamespacedName, opts metav1.DeleteOptions) metav1.Object {
+	now := metav1.Now()
+	gone := &metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, DeletionTimestamp: &now}
+	var status metav1.Status
+	switch obj, err := c.decode(answer); {
+	case err == nil && obj.GetDeletionTimestamp() != nil:
+		return obj
+	case err == nil:
+		gone.UID = obj.GetUID()
+	case decodeInto(answer, &status, "Status") == nil && status.Details != nil && status.Details.UID != "":
+		gone.UID = status.Details.UID
+	case opts.Preconditions != nil && opts.Preconditions.UID != nil:
+		gone.UID = *opts.Preconditions.UID
+	}
+	return gone
 }
 
 // DeleteCollection asks for all objects of a namespace to be deleted that list selects.
@@ -199,7 +221,8 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, namespace string, opts
 	return err
 }
 
-// Exactly returns the options to delete obj and nothing else that has its name.
+// Exactly returns the options to delete obj and nothing else that has its name. If it is deleted because of
+// what it says, set Preconditions.ResourceVersion, too: it may say something else by now.
 func Exactly(obj metav1.Object) metav1.DeleteOptions {
 	uid := obj.GetUID()
 	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
@@ -229,7 +252,8 @@ func (c *Client[T]) List(ctx context.Context, namespace string, opts metav1.List
 	}
 }
 
-// write sends obj: to its own URL, or with POST to that of the collection.
+// write sends obj: to its own URL, or with POST to that of the collection. A server that does not read
+// protobuf of the resource is sent JSON, now and from now on.
 func (c *Client[T]) write(ctx context.Context, verb string, obj T) (none T, err error) {
 	if object.IsNil(obj) {
 		return none, errors.New("client: the object is nil")
@@ -238,20 +262,25 @@ func (c *Client[T]) write(ctx context.Context, verb string, obj T) (none T, err 
 	if call.body, call.contentType, err = c.encode(obj); err != nil {
 		return none, fmt.Errorf("client: %s %s: %w", c.resource.Resource, call.key, err)
 	}
-	return c.collect(ctx)(c.object(ctx, call))
-}
-
-// object sends a request whose answer is an object.
-func (c *Client[T]) object(ctx context.Context, call call) (none T, err error) {
-	answer, err := c.do(ctx, call)
-	if err != nil {
+	none, err = c.written(ctx, call)
+	if call.contentType != mimeProtobuf || !apierrors.IsUnsupportedMediaType(err) {
 		return none, err
 	}
-	obj, err := c.decode(answer)
+	c.jsonOnly.Store(true)
+	return c.write(ctx, verb, obj)
+}
+
+// object sends a request whose answer is an object, which the request has created or not.
+func (c *Client[T]) object(ctx context.Context, call call) (obj T, created bool, err error) {
+	answer, err := c.do(ctx, call)
 	if err != nil {
-		return none, fmt.Errorf("client: the answer for %s %s is not a %s: %w", c.resource.Resource, call.key, c.elem, err)
+		return obj, false, err
 	}
-	return obj, nil
+	if obj, err = c.decode(answer); err != nil {
+		var none T
+		return none, false, fmt.Errorf("client: the answer for %s %s is not a %s: %w", c.resource.Resource, call.key, c.elem, err)
+	}
+	return obj, answer.created, nil
 }
 
 // url returns where a request goes:

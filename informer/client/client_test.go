@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -43,7 +45,7 @@ func connect[T client.Object](t *testing.T, gvr schema.GroupVersionResource, opt
 // connectBy is connect with the ContentType of the configuration.
 func connectBy[T client.Object](t *testing.T, contentType string, gvr schema.GroupVersionResource, opts client.Options) (*client.Client[T], *informertest.Server) {
 	t.Helper()
-	server := informertest.Start(t, informertest.Options{})
+	server := informertest.Start(t, informertest.Options{Scheme: scripted.CoreTypes()})
 	cfg := server.Config()
 	cfg.ContentType = contentType
 	c, err := client.New[T](cfg, gvr, opts)
@@ -183,117 +185,6 @@ func TestApplyOwnsWhatItSets(t *testing.T) {
 	assert.ErrorContains(t, err, "needs a FieldManager")
 }
 
-// Promise client/3
-func TestModifyTriesAgainAfterAConflict(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	c, _ := connect[*corev1.ConfigMap](t, configMaps, client.Options{})
-	made, err := c.Create(ctx, configMap("c"))
-	require.NoError(t, err)
-	key, calls := client.KeyOf(made), 0
-	interfere := func(times int) func(*corev1.ConfigMap) error {
-		calls = 0
-		return func(m *corev1.ConfigMap) error {
-			if calls++; calls <= times {
-				_, err := c.Patch(ctx, key, types.MergePatchType, fmt.Appendf(nil, `{"data":{"other":"%d-%d"}}`, times, calls))
-				require.NoError(t, err)
-			}
-			if m.Data == nil {
-				m.Data = map[string]string{}
-			}
-			m.Data["own"] = fmt.Sprint(times)
-			return nil
-		}
-	}
-	got, err := c.Modify(ctx, key, interfere(2))
-	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"own": "2", "other": "2-2"}, got.Data, "nothing of the other writer is lost")
-	assert.Equal(t, 3, calls)
-
-	_, err = c.Modify(ctx, key, interfere(100))
-	assert.True(t, apierrors.IsConflict(err), "it gives up: %v", err)
-	assert.Equal(t, 6, calls)
-
-	before := got.ResourceVersion
-	got, err = c.Get(ctx, key)
-	require.NoError(t, err)
-	assert.NotEqual(t, before, got.ResourceVersion)
-	same, err := c.Modify(ctx, key, func(*corev1.ConfigMap) error { return nil })
-	require.NoError(t, err)
-	assert.Equal(t, got.ResourceVersion, same.ResourceVersion, "what is unchanged is not written")
-	_, err = c.Modify(ctx, key, func(*corev1.ConfigMap) error { return assert.AnError })
-	require.ErrorIs(t, err, assert.AnError)
-	_, err = c.Modify(ctx, key, func(m *corev1.ConfigMap) error { m.Name = "x"; return nil })
-	require.ErrorContains(t, err, "renamed default/c to default/x")
-	_, err = c.Modify(ctx, types.NamespacedName{Namespace: "default", Name: "none"}, func(*corev1.ConfigMap) error { return nil })
-	assert.True(t, apierrors.IsNotFound(err))
-
-	cancelled, cancel := context.WithCancel(ctx)
-	_, err = c.Modify(cancelled, key, func(m *corev1.ConfigMap) error {
-		err := interfere(100)(m)
-		cancel()
-		return err
-	})
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-// Promise client/3
-func TestModifyOfTheStatus(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	c, _ := connect[*corev1.Pod](t, pods, client.Options{})
-	_, err := c.Create(ctx, pod("p"))
-	require.NoError(t, err)
-	got, err := c.Status().Modify(ctx, types.NamespacedName{Namespace: "default", Name: "p"}, func(p *corev1.Pod) error {
-		p.Status.Message = "hello"
-		return nil
-	})
-	require.NoError(t, err)
-	assert.Equal(t, "hello", got.Status.Message)
-}
-
-// Promise client/3
-func TestCreateOrUpdate(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	c, _ := connect[*corev1.ConfigMap](t, configMaps, client.Options{})
-	key := types.NamespacedName{Namespace: "default", Name: "c"}
-	set := func(value string) func(*corev1.ConfigMap) error {
-		return func(m *corev1.ConfigMap) error {
-			m.Data = map[string]string{"k": value}
-			return nil
-		}
-	}
-	made, outcome, err := c.CreateOrUpdate(ctx, key, nil, set("1"))
-	require.NoError(t, err)
-	assert.Equal(t, client.Created, outcome)
-
-	same, outcome, err := c.CreateOrUpdate(ctx, key, made, set("1"))
-	require.NoError(t, err)
-	assert.Equal(t, client.Unchanged, outcome)
-	assert.Equal(t, made.ResourceVersion, same.ResourceVersion)
-
-	newer, outcome, err := c.CreateOrUpdate(ctx, key, made, set("2"))
-	require.NoError(t, err)
-	assert.Equal(t, client.Updated, outcome)
-	assert.Equal(t, "1", made.Data["k"], "what the cache has is not modified")
-
-	// The cache is behind: of an older state, of an object that is gone, of none.
-	_, outcome, err = c.CreateOrUpdate(ctx, key, made, set("3"))
-	require.NoError(t, err)
-	assert.Equal(t, client.Updated, outcome)
-	_, outcome, err = c.CreateOrUpdate(ctx, key, nil, set("4"))
-	require.NoError(t, err)
-	assert.Equal(t, client.Updated, outcome)
-	require.NoError(t, c.Delete(ctx, key, metav1.DeleteOptions{}))
-	again, outcome, err := c.CreateOrUpdate(ctx, key, newer, set("5"))
-	require.NoError(t, err)
-	assert.Equal(t, client.Created, outcome)
-	assert.NotEqual(t, newer.UID, again.UID)
-	_, _, err = c.CreateOrUpdate(ctx, types.NamespacedName{Namespace: "default", Name: "n"}, nil, func(m *corev1.ConfigMap) error { m.Name = "x"; return nil })
-	assert.ErrorContains(t, err, "renamed")
-}
-
 // Promise client/4
 func TestWritesAreCollectedUntilTheCacheHasSeenThem(t *testing.T) {
 	t.Parallel()
@@ -328,7 +219,8 @@ func TestWritesAreCollectedUntilTheCacheHasSeenThem(t *testing.T) {
 		require.True(t, apierrors.IsAlreadyExists(err))
 		_, err = other.Create(collecting, configMap("b"))
 		require.NoError(t, err)
-		assert.Equal(t, 3, writes.Len(), "not reads, not failures, not of clients without a cache")
+		require.NoError(t, c.Delete(collecting, client.KeyOf(made), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}))
+		assert.Equal(t, 3, writes.Len(), "not reads, not failures, not of clients without a cache, not what the server only tries")
 
 		queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{})
 		queue.Park("a", writes.Seen(), time.Hour)
@@ -478,8 +370,8 @@ func TestWarningsAndUserAgentAndLimits(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, warned{"299 v1 is deprecated"}, warnings)
 	assert.Equal(t, rest.DefaultKubernetesUserAgent(), agent.Load())
-	for range rest.DefaultBurst { // the default of client-go
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	for range 20 * rest.DefaultBurst { // the default of client-go; on a slow machine some of it comes back meanwhile
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		_, err = c.Get(ctx, key)
 		cancel()
 		if err != nil && strings.Contains(err.Error(), "rate limit") {
@@ -542,29 +434,6 @@ func TestImpossibleArgumentsAreErrors(t *testing.T) {
 	assert.ErrorContains(t, c.Delete(t.Context(), types.NamespacedName{}, metav1.DeleteOptions{}), "the name of the object is empty")
 }
 
-func TestFinalizersAndControllers(t *testing.T) {
-	t.Parallel()
-	obj := configMap("c")
-	assert.True(t, client.AddFinalizer(obj, "a"))
-	assert.False(t, client.AddFinalizer(obj, "a"))
-	assert.True(t, client.AddFinalizer(obj, "b"))
-	shared := obj.Finalizers
-	assert.True(t, client.RemoveFinalizer(obj, "a"))
-	assert.Equal(t, []string{"a", "b"}, shared, "the slice of the cache is not modified")
-	assert.Equal(t, []string{"b"}, obj.Finalizers)
-	assert.False(t, client.RemoveFinalizer(obj, "a"))
-
-	kind := corev1.SchemeGroupVersion.WithKind("Pod")
-	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "o", UID: "1"}}
-	require.NoError(t, client.SetController(obj, owner, kind))
-	require.NoError(t, client.SetController(obj, owner, kind))
-	require.Len(t, obj.OwnerReferences, 1)
-	assert.True(t, metav1.IsControlledBy(obj, owner))
-	assert.ErrorContains(t, client.SetController(obj, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "2"}}, kind), "is controlled by Pod o already")
-	assert.ErrorContains(t, client.SetController(obj, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "p", UID: "1"}}, kind), "is in the same namespace")
-	assert.ErrorContains(t, client.SetController(obj, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}, kind), "has no UID")
-}
-
 // Promise client/1
 func TestTheContentTypeOfTheConfigurationDecides(t *testing.T) {
 	t.Parallel()
@@ -581,42 +450,21 @@ func TestTheContentTypeOfTheConfigurationDecides(t *testing.T) {
 	}
 }
 
-// Promise client/3
-func TestAChangeBeginsWithWhatACacheHas(t *testing.T) {
+// An aggregated API server may have no protobuf of a resource.
+//
+// Promise client/1
+func TestAServerThatDoesNotReadProtobufIsSentJSON(t *testing.T) {
 	t.Parallel()
-	c, server := connect[*corev1.ConfigMap](t, configMaps, client.Options{})
-	made, err := c.Create(t.Context(), configMap("c"))
+	server := informertest.Start(t, informertest.Options{}) // without the Go types
+	cfg := server.Config()
+	cfg.ContentType = ""
+	c, err := client.New[*corev1.ConfigMap](cfg, configMaps, client.Options{})
 	require.NoError(t, err)
-	server.ResetRequests()
-	set := func(name string) func(m *corev1.ConfigMap) error {
-		return func(m *corev1.ConfigMap) error {
-			if m.Data == nil {
-				m.Data = map[string]string{}
-			}
-			m.Data[name] = "set"
-			return nil
-		}
+	for _, name := range []string{"a", "b"} {
+		made, err := c.Create(t.Context(), configMap(name))
+		require.NoError(t, err)
+		assert.NotEmpty(t, made.UID)
 	}
-	newer, err := c.ModifyFrom(t.Context(), made, set("a"))
-	require.NoError(t, err)
-	assert.Empty(t, made.Data, "not modified")
-	assert.Zero(t, server.Count("get", "configmaps"))
-	_, err = c.ModifyFrom(t.Context(), newer, set("a"))
-	require.NoError(t, err)
-	assert.Equal(t, 1, server.Count("update", "configmaps"), "it changes nothing")
-
-	newest, err := c.ModifyFrom(t.Context(), made, set("b")) // a cache that is behind
-	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"a": "set", "b": "set"}, newest.Data)
-	require.NoError(t, c.Delete(t.Context(), client.KeyOf(made), client.Exactly(made)))
-	_, err = c.ModifyFrom(t.Context(), newest, set("c"))
-	require.Error(t, err)
-	require.NoError(t, client.IgnoreNotFound(err))
-	_, err = c.ModifyFrom(t.Context(), nil, set("c"))
-	assert.ErrorContains(t, err, "is nil")
-	_, err = c.Create(t.Context(), configMap("d"))
-	require.NoError(t, err)
-	_, err = c.Create(t.Context(), configMap("d"))
-	require.Error(t, err)
-	require.NoError(t, client.IgnoreAlreadyExists(err))
+	creates := slices.DeleteFunc(server.Requests(), func(r informertest.Request) bool { return r.Verb != "create" })
+	assert.Len(t, creates, 3, "only the first is sent twice")
 }

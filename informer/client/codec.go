@@ -41,7 +41,7 @@ var protoMagic = []byte("k8s\x00")
 // encode returns the body of a request that writes obj.
 func (c *Client[T]) encode(obj T) (body []byte, contentType string, err error) {
 	m, ok := any(obj).(message)
-	if c.protobuf && ok {
+	if c.protobuf && ok && !c.jsonOnly.Load() {
 		body, err = marshalProtobuf(m, c.kind)
 		return body, mimeProtobuf, err
 	}

@@ -9,7 +9,7 @@
 //	    ◀─────Writes.Seen────────── "the cache contains what I wrote"
 //
 // It uses the configuration, credentials and connections of k8s.io/client-go/rest, and encodes and
-// decodes by itself: protobuf where the type has it, else JSON.
+// decodes by itself: protobuf where the type has it and the server reads it, else JSON.
 //
 // # Use
 //
@@ -18,7 +18,7 @@
 //	ctx, writes := client.Collect(ctx)
 //	made, err := pods.Create(ctx, &corev1.Pod{…})
 //	...
-//	return workqueue.Result{Until: writes.Seen()}, nil
+//	return workqueue.Result{Until: writes.Seen(), Hold: true}, nil
 //
 // Which verb to write with: [Client.Apply] if a controller owns some fields of an object, which is the
 // simplest; [Client.CreateOrUpdate] if it owns the object, and has it in a cache;
@@ -26,21 +26,22 @@
 //
 // # Promises
 //
-//  1. Each verb is one request (each page of a list is one), and its result is what the
+//  1. Each verb is one request (each page of a list is one; a first write in protobuf that the server
+//     cannot read is repeated in JSON), and its result is what the
 //     server has stored, with its kind. What the caller passes is not modified.
 //  2. Apply changes only what its configuration names.
 //  3. Modify and CreateOrUpdate lose no write of another writer: they write with the
-//     version that they have read, and begin again after a conflict.
+//     version that they have read, and start again after a conflict.
 //  4. With a Cache, and in a context of [Collect], each write that succeeded gives the condition that
-//     the cache has seen it.
+//     the cache has seen it. Of a write that ends an object that is its deletion.
 //  5. Requests follow client-go's rules: rate limits, user agent, warnings, up to ten
-//     repetitions if the server asks for them by Retry-After, one second of patience for a
-//     read on a broken connection. Each ends with its context and its Timeout.
-//  6. What is not an object of the type is an error that says what it is: a login page, a
-//     Status, another kind, broken JSON or protobuf.
+//     retries if the server asks for them by Retry-After, and retries of a read on a broken
+//     connection for a second. Each ends with its context and its Timeout.
+//  6. A response that is not an object of the type is an error that says what it is: a login
+//     page, a Status, another kind, broken JSON or protobuf.
 //  7. No redirect to another server is followed: that server would get the credentials.
 //  8. Impossible arguments are errors of New, or of the call, before a request is made.
-//  9. [Events] writes an Event once; repetitions are counted, by a request a minute at most.
+//  9. [Events] writes an Event once. Repetitions are counted, with at most one request per minute.
 //
 // # Reading order
 //

@@ -25,17 +25,17 @@ const (
 	eventsKept = 1000
 	// countEvery is how often the count of an Event that repeats is written, at most.
 	countEvery = time.Minute
-	// seriesEnds is after how long without a repetition another Event is written. The server
-	// forgets Events after an hour.
-	seriesEnds = 6 * time.Minute
+	// seriesEnds is after how long without a repetition another Event is written: later than the longest
+	// pause between two attempts, which is 1,000 s by default. The server forgets Events after an hour.
+	seriesEnds = 30 * time.Minute
 	// noteLimit is how long the note of an Event may be, in bytes: the server refuses longer ones.
 	noteLimit = 1024
 )
 
 // Events writes Events: what `kubectl describe` shows below an object, for people. An
 // Event that repeats is counted, in the series of the first one, and the count is written once a minute at
-// most: a reconcile that fails again and again makes no more than that. All methods may be called
-// concurrently.
+// most: a reconcile that keeps failing makes one Event per series and one request a minute. A series ends
+// after half an hour without a repetition. All methods may be called concurrently.
 type Events struct {
 	client    *Client[*unstructured.Unstructured]
 	component string

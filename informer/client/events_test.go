@@ -79,7 +79,10 @@ func TestARepeatedEventIsCounted(t *testing.T) {
 
 		require.NoError(t, r.Record(t.Context(), about("a"), "Warning", "Failed", "another reason"))
 		require.NoError(t, r.Record(t.Context(), about("b"), "Warning", "Failed", "no space left"))
-		time.Sleep(7 * time.Minute) // the series has ended
+		time.Sleep(1000 * time.Second) // the longest pause of workqueue's limiter
+		require.NoError(t, r.Record(t.Context(), about("a"), "Warning", "Failed", "another reason"))
+		assert.Len(t, r.written(), 3)
+		time.Sleep(20 * time.Minute) // the series of the first one has ended
 		require.NoError(t, r.Record(t.Context(), about("a"), "Warning", "Failed", "no space left"))
 		assert.Len(t, r.written(), 4)
 	})

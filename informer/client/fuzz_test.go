@@ -24,11 +24,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add(mimeJSON, []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"p"}}]}`))
 	f.Add("text/html", []byte("<html>"))
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
-		obj, err := c.decode(answer{contentType, body})
+		obj, err := c.decode(answer{contentType: contentType, body: body})
 		if err == nil && (obj.Name == "" || obj.Kind == "") {
 			t.Fatalf("an object without a name or a kind: %v", obj)
 		}
-		if _, _, err := c.decodeList(answer{contentType, body}); err != nil {
+		if _, _, err := c.decodeList(answer{contentType: contentType, body: body}); err != nil {
 			return
 		}
 	})

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,14 +31,15 @@ func RemoveFinalizer(obj metav1.Object, name string) bool {
 }
 
 // SetController makes owner, of the given kind, the controller of obj: obj is then deleted with it,
-// and informer.EnqueueOwner finds it. It fails if another object controls obj, or if owner is in another
-// namespace, as the garbage collector would delete obj then.
+// and informer.EnqueueOwner finds it. It fails if owner is in another namespace, because the garbage collector
+// would then delete obj; if another object controls obj; and if obj exists already without a controller: it may
+// belong to another user, and would be deleted with owner. To adopt it on purpose, set the owner reference by hand.
 func SetController(obj, owner metav1.Object, kind schema.GroupVersionKind) error {
 	if ns := owner.GetNamespace(); ns != "" && ns != obj.GetNamespace() {
-		return fmt.Errorf("client: %s %s cannot own %s: an owner is in the same namespace, or in none", kind.Kind, KeyOf(owner), KeyOf(obj))
+		return fmt.Errorf("client: %s %s cannot own %s: an owner is in the same namespace, or in none", kind.Kind, name(owner), name(obj))
 	}
 	if owner.GetUID() == "" {
-		return fmt.Errorf("client: %s %s has no UID; pass the object that the server or the cache returned", kind.Kind, KeyOf(owner))
+		return fmt.Errorf("client: %s %s has no UID; pass the object that the server or the cache returned", kind.Kind, name(owner))
 	}
 	ref := *metav1.NewControllerRef(owner, kind)
 	all := slices.Clone(obj.GetOwnerReferences())
@@ -46,8 +48,11 @@ func SetController(obj, owner metav1.Object, kind schema.GroupVersionKind) error
 		if other.UID == ref.UID {
 			at = i
 		} else if other.Controller != nil && *other.Controller {
-			return fmt.Errorf("client: %s is controlled by %s %s already, and cannot be by %s %s", KeyOf(obj), other.Kind, other.Name, kind.Kind, owner.GetName())
+			return fmt.Errorf("client: %s is controlled by %s %s (UID %s) already, and cannot be by %s %s (UID %s)", name(obj), other.Kind, other.Name, other.UID, kind.Kind, owner.GetName(), owner.GetUID())
 		}
+	}
+	if at < 0 && obj.GetUID() != "" {
+		return fmt.Errorf("client: %s exists already, and %s %s does not control it; delete it or give it another name, or set the owner reference by hand to take it over", name(obj), kind.Kind, owner.GetName())
 	}
 	if at >= 0 {
 		all[at] = ref
@@ -57,6 +62,9 @@ func SetController(obj, owner metav1.Object, kind schema.GroupVersionKind) error
 	obj.SetOwnerReferences(all)
 	return nil
 }
+
+// name is the key of an object for people: without a slash if it is in no namespace.
+func name(obj metav1.Object) string { return strings.TrimPrefix(KeyOf(obj).String(), "/") }
 
 // KeyOf returns the namespace and the name of an object.
 func KeyOf(obj metav1.Object) types.NamespacedName {

@@ -24,9 +24,10 @@ const (
 
 // Modify reads an object, lets change modify it, and writes it back. If another writer was
 // faster, the server refuses with a conflict, and Modify does all of it again on the newer
-// object, six times at most: so change may be called several times, and must depend on the object
-// that it gets alone. An object that change leaves as it is, is not written. An error of change ends
-// Modify.
+// object, six times at most, with pauses of some 0.3 s in all. So change may be called several times. What it
+// computes from the object must come from the one that it gets. What it says about an object that was looked at
+// before, such as observedGeneration, must come from that one: the one that it gets may be newer. An object that
+// change leaves as it is, is not written. An error of change ends Modify.
 func (c *Client[T]) Modify(ctx context.Context, key types.NamespacedName, change func(obj T) error) (T, error) {
 	obj, _, err := c.try(ctx, func() (T, Outcome, error) {
 		obj, err := c.whole().Get(ctx, key)
@@ -39,7 +40,8 @@ func (c *Client[T]) Modify(ctx context.Context, key types.NamespacedName, change
 }
 
 // ModifyFrom is [Client.Modify] that begins with what a cache has, and reads only after a conflict. It does
-// not modify have.
+// not modify have. If have is gone, and another object has its name, that one is left alone, and the error is
+// NotFound: a finalizer, say, is not removed from an object that the caller has never seen.
 func (c *Client[T]) ModifyFrom(ctx context.Context, have T, change func(obj T) error) (T, error) {
 	if object.IsNil(have) {
 		return have, errors.New("client: ModifyFrom: the object is nil; pass one of a cache, or use Modify")
@@ -51,6 +53,9 @@ func (c *Client[T]) ModifyFrom(ctx context.Context, have T, change func(obj T) e
 			return c.changedCopy(ctx, have, change)
 		}
 		obj, err := c.whole().Get(ctx, object.KeyOf(have))
+		if err == nil && obj.GetUID() != have.GetUID() {
+			err = apierrors.NewNotFound(c.resource.GroupResource(), have.GetName())
+		}
 		if err != nil {
 			return obj, Unchanged, err
 		}
@@ -74,7 +79,9 @@ const (
 // that has only the namespace and the name of key. If the cache was behind, the server refuses, and all of it is
 // done again on the object that the server has, as in [Client.Modify].
 //
-// Change sets what it wants and leaves the rest, which others may have set. To own fields without reading
+// Change sets what it wants and leaves the rest, which others may have set. Let it set single fields: a list that
+// it replaces lacks the server's defaults, so that each call is a request, although nothing changes. An object that
+// exists need not be yours: [SetController] refuses one without a controller. To own fields without reading
 // them first, use [Client.Apply].
 func (c *Client[T]) CreateOrUpdate(ctx context.Context, key types.NamespacedName, have T, change func(obj T) error) (T, Outcome, error) {
 	cached := !object.IsNil(have)
@@ -124,7 +131,11 @@ func (c *Client[T]) changed(ctx context.Context, obj T, change func(T) error) (T
 	if equality.Semantic.DeepEqual(before, obj) {
 		return obj, Unchanged, nil
 	}
+	version := obj.GetResourceVersion()
 	written, err := c.Update(ctx, obj)
+	if err == nil && written.GetResourceVersion() == version && written.GetDeletionTimestamp() == nil {
+		return written, Unchanged, nil // the server's defaults have made it what it was
+	}
 	return written, Updated, err
 }
 

@@ -34,6 +34,7 @@ type call struct {
 type answer struct {
 	contentType string
 	body        []byte
+	created     bool // an object that was not there before
 }
 
 const (
@@ -114,7 +115,7 @@ func (c *Client[T]) once(ctx context.Context, call call, target string) (got ans
 	if _, err = buf.ReadFrom(resp.Body); err != nil {
 		return got, -1, fmt.Errorf("client: reading the answer: %w", err)
 	}
-	got.body = buf.Bytes()
+	got.body, got.created = buf.Bytes(), resp.StatusCode == http.StatusCreated && c.opts.Subresource == ""
 	return got, -1, nil
 }
 
@@ -138,7 +139,7 @@ func (c *Client[T]) failure(resp *http.Response, call call) error {
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
 	status := &metav1.Status{}
-	got := answer{resp.Header.Get("Content-Type"), text}
+	got := answer{contentType: resp.Header.Get("Content-Type"), body: text}
 	if err := decodeInto(got, status, "Status"); err == nil && status.Kind == "Status" && status.Status != metav1.StatusSuccess {
 		return apierrors.FromObject(status)
 	}

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
@@ -15,6 +16,7 @@ import (
 type Writes struct {
 	mu         sync.Mutex
 	conditions []workqueue.Condition
+	created    []func() bool // whether the cache has an object that was created
 }
 
 // writesKey is the key of a *Writes in a context.
@@ -24,10 +26,11 @@ type writesKey struct{}
 //
 //	ctx, writes := client.Collect(ctx)
 //	... // pods.Create(ctx, …), status.Update(ctx, …)
-//	return workqueue.Result{Until: writes.Seen()}, nil
+//	return workqueue.Result{Until: writes.Seen(), Hold: true}, nil
 //
 // The key is then processed again only once the caches contain all of it, so the next reconcile
-// sees what this one has done. The context is for this reconcile alone.
+// sees what this one has done. Hold, because the events of the writes queue the key anyway, and a write that
+// changed nothing needs no other call; see also [Writes.Unseen]. The context is for this reconcile alone.
 func Collect(ctx context.Context) (context.Context, *Writes) {
 	w := &Writes{}
 	return context.WithValue(ctx, writesKey{}, w), w
@@ -57,25 +60,43 @@ func (w *Writes) Len() int {
 	return len(w.conditions)
 }
 
-// collect returns a function that notes a write that has succeeded, and passes its results on.
-func (c *Client[T]) collect(ctx context.Context) func(T, error) (T, error) {
-	return func(obj T, err error) (T, error) {
-		if err == nil {
-			c.note(ctx, obj)
-		}
-		return obj, err
+// Unseen reports whether a cache lacks an object that was created. Once Seen is met this
+// means that the object was deleted before the cache saw it: no event tells of that.
+func (w *Writes) Unseen() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.created, func(has func() bool) bool { return !has() })
+}
+
+// written sends a request that writes, and notes its result.
+func (c *Client[T]) written(ctx context.Context, call call) (T, error) {
+	obj, created, err := c.object(ctx, call)
+	if err == nil {
+		c.note(ctx, obj, created)
 	}
+	return obj, err
 }
 
 // note adds a write to those of the context.
-func (c *Client[T]) note(ctx context.Context, written metav1.Object) {
-	w := writesOf(ctx)
-	if w == nil || c.opts.Cache == nil {
+func (c *Client[T]) note(ctx context.Context, written metav1.Object, created bool) {
+	w, cache := writesOf(ctx), c.opts.Cache
+	if w == nil || cache == nil {
 		return
 	}
-	if seen := c.opts.Cache.Seen(written); seen != nil {
-		w.mu.Lock()
-		w.conditions = append(w.conditions, seen)
-		w.mu.Unlock()
+	if written.GetUID() == "" {
+		return // the server does not say what it was
+	}
+	seen := cache.Seen(written)
+	if seen == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conditions = append(w.conditions, seen)
+	if key, uid := object.KeyOf(written), written.GetUID(); created {
+		w.created = append(w.created, func() bool {
+			cached, ok := cache.Find(key)
+			return ok && cached.GetUID() == uid
+		})
 	}
 }

@@ -2,6 +2,9 @@
 // that a program moves over one part at a time while the rest of it stays. It is a
 // module of its own, as it imports client-go's caches and queues.
 //
+// The command cmd/adopt, below this package, builds or tests a program with our informers
+// that is not changed at all.
+//
 // # Queues
 //
 // [NewTypedRateLimitingQueue] and the constructors beside it have the names,
@@ -24,7 +27,9 @@
 //
 // Code that is generated for your own types calls cache.NewSharedIndexInformerWithOptions.
 // [NewSharedIndexInformerWithOptions] takes its place, so that one import of the generated
-// file changes and nothing else.
+// file changes and nothing else. It and the other functions with the names of client-go's,
+// such as [NewInformer], are for programs that were written for client-go: what such a
+// program can see is as there. [ShareEqualParts] lets all of them store equal parts once.
 //
 // The other way round, [NewView] reads the cache of an informer of client-go.
 //
@@ -42,9 +47,10 @@
 //
 // These panic or return an error. On the right is why, or what to use instead:
 //
-//	Store.Add, Update, Delete, Replace; Bookmark panics          the cache equals the server's state
+//	Store.Add, Update, Delete, Replace while the informer runs;  the cache equals the server's state
+//	Bookmark panics then
 //	SetTransform of a started informer, or of FromInformer       informer.Options.Transform
-//	SetWatchErrorHandler                                         Health, reflector.Options.OnStateChange
+//	SetWatchErrorHandler of NewSharedInformer or FromInformer    Health, reflector.Options.Policy
 //	TypedQueueConfig.Queue, TypedDelayingQueueConfig.Queue,      an order of your own: workqueue.Options has
 //	TypedRateLimitingQueueConfig.DelayingQueue                   priority classes and groups
 //
@@ -54,11 +60,14 @@
 //	a delete and an add under one name   a deletion with a tombstone and an add, where client-go may have an update
 //	a watch that is resumed              no update for an object that did not change
 //	an index function that fails         that object is missing from that index; client-go panics
-//	an object of another type            reported as one that cannot be decoded
-//	HandlerOptions.Logger                is not used: the informer's logger is
+//	an object of another type            reported as one that cannot be decoded (NewSharedInformer)
+//	HandlerOptions.Logger                gets the panics of the handler, and else the informer's logger is used
+//	KUBE_CACHE_MUTATION_DETECTOR         honoured by the functions with client-go's names only
 //	a running handler's resync           is spread over its period
 //	workqueue.SetProvider                has no effect, as client-go does not export the provider:
 //	                                     set MetricsProvider in the queue's configuration
+//	cache.SetInformerMetricsProvider     has no effect for the same reason, except with the command adopt:
+//	                                     set InformerMetricsProvider in the options
 //	ShutDownWithDrain                    waits for queued items, too, and any number may wait
 //	Add of a delayed item                cancels the delay (not with a Clock in the configuration)
 //	Done of an item that is not running  changes nothing

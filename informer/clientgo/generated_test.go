@@ -1,7 +1,6 @@
 package clientgo_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	upstream "k8s.io/client-go/tools/cache"
 	upstreamtesting "k8s.io/client-go/tools/cache/testing"
@@ -23,12 +22,15 @@ import (
 
 // What generated informers call: client-go's function and this one take the same
 // arguments, and what they return behaves in the same way.
-func TestGeneratedCodeGetsItsInformer(t *testing.T) {
+func TestGeneratedCodeGetsItsInformer(t *testing.T) { //nolint:paralleltest // utilruntime.ErrorHandlers
+	// The default ones wait by the clock of the process, which a bubble does not have.
+	before := utilruntime.ErrorHandlers
+	defer func() { utilruntime.ErrorHandlers = before }()
+	utilruntime.ErrorHandlers = nil
 	synctest.Test(t, func(t *testing.T) {
 		source := upstreamtesting.NewFakeControllerSource()
 		defer source.Shutdown()
 		source.Add(pod("a", "x", "n1"))
-		source.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger", UID: "n"}})
 		options := upstream.SharedIndexInformerOptions{Indexers: upstream.Indexers{
 			upstream.NamespaceIndex: upstream.MetaNamespaceIndexFunc, "node": byNode["node"],
 		}}
@@ -46,47 +48,36 @@ func TestGeneratedCodeGetsItsInformer(t *testing.T) {
 		onNode, err := inf.GetIndexer().IndexKeys("node", "n1")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a/x"}, onNode)
-		assert.Len(t, inf.GetStore().List(), 1, "the stranger is not a Pod")
+		assert.Len(t, inf.GetStore().List(), 1)
+		source.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger", UID: "n"}})
 		source.Add(pod("a", "y", "n2"))
 		synctest.Wait()
-		assert.Len(t, inf.GetStore().List(), 2)
+		assert.ElementsMatch(t, []string{"a/x", "a/y"}, inf.GetStore().ListKeys(), "the stranger is not a Pod")
 		close(stop)
 		<-ended
 	})
 }
 
-// unstructuredSource lists the objects and watches without an event.
-func unstructuredSource(objs ...unstructured.Unstructured) *upstream.ListWatch {
-	return &upstream.ListWatch{
-		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-			list := &unstructured.UnstructuredList{Items: objs}
-			list.SetResourceVersion("1")
-			return list, nil
-		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-	}
-}
-
-func TestUnstructuredExampleSelectsItsKind(t *testing.T) {
+func TestUnstructuredExampleSelectsTheKindOfEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		object := func(kind, name string) unstructured.Unstructured {
-			return unstructured.Unstructured{Object: map[string]any{
+		object := func(kind, name string) *unstructured.Unstructured {
+			return &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "example.com/v1", "kind": kind, "metadata": map[string]any{"name": name, "uid": name, "resourceVersion": "1"},
 			}}
 		}
-		lw := unstructuredSource(object("Foo", "a"), object("Bar", "b"))
 		example := object("Foo", "")
-		for want, inf := range map[int]upstream.SharedIndexInformer{
-			1: clientgo.NewSharedIndexInformer(lw, &example, 0, nil),
-			2: clientgo.NewSharedIndexInformer(lw, nil, time.Minute, upstream.Indexers{}),
-		} {
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() { defer close(ended); inf.RunWithContext(ctx) }()
+		for _, c := range []struct {
+			example runtime.Object
+			want    []string
+		}{{example, []string{"a", "b", "c"}}, {nil, []string{"a", "b", "c", "d"}}} {
+			lw, events := fakeSource(object("Foo", "a"), object("Bar", "b"))
+			inf := clientgo.NewSharedIndexInformer(lw, c.example, time.Minute, nil)
+			stop := start(t, inf)
+			events.Add(object("Foo", "c"))
+			events.Add(object("Bar", "d"))
 			synctest.Wait()
-			assert.Len(t, inf.GetStore().ListKeys(), want)
-			cancel()
-			<-ended
+			assert.ElementsMatch(t, c.want, inf.GetStore().ListKeys(), "a list is stored as it is, as client-go does")
+			stop()
 		}
 	})
 }
@@ -94,7 +85,8 @@ func TestUnstructuredExampleSelectsItsKind(t *testing.T) {
 func TestGeneratedCodeThatIsWrongPanics(t *testing.T) {
 	t.Parallel()
 	assert.Panics(t, func() { clientgo.NewSharedIndexInformer(nil, &corev1.Pod{}, 0, nil) })
+	lw, _ := fakeSource()
 	assert.PanicsWithError(t, `clientgo: the function of the index "nil" is nil`, func() {
-		clientgo.NewSharedIndexInformer(unstructuredSource(), &corev1.Pod{}, 0, upstream.Indexers{"nil": nil})
+		clientgo.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, upstream.Indexers{"nil": nil})
 	})
 }

@@ -37,6 +37,14 @@ func bridge(name string, provider upstream.MetricsProvider) (workqueue.Metrics, 
 		}
 }
 
+// provided provides what bridge has made.
+type provided struct{ workqueue.Metrics }
+
+// Workqueue implements [workqueue.MetricsProvider].
+func (p provided) Workqueue(string, interface{ Stats() workqueue.Stats }) workqueue.Metrics {
+	return p.Metrics
+}
+
 // Added implements [workqueue.Metrics].
 func (m *eventMetrics) Added(n int) {
 	// client-go's metrics have no Add, only Inc.

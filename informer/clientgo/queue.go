@@ -37,7 +37,7 @@ func newWorkQueue[T comparable](limiter upstream.TypedRateLimiter[T], name strin
 	var metrics workqueue.Metrics
 	if provider != nil && name != "" { // client-go has no metrics of unnamed queues either
 		metrics, gauges = bridge(name, provider)
-		options.Observe = workqueue.Measure[T](metrics)
+		options.Metrics = provided{metrics}
 	}
 	if limiter == nil {
 		limiter = workqueue.DefaultControllerRateLimiter[T]()

@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	upstream "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/reflector"
@@ -26,12 +28,22 @@ type SharedInformer[T informer.Object] struct {
 	indexer   *Indexer[T]
 	resync    time.Duration
 	transform *transform[T] // nil for an informer that was made elsewhere
+	classic   *classic      // nil unless it was made by one of client-go's constructors
 	started   atomic.Bool
 
 	// mu guards handlers, the registrations that were made here and not removed yet. No
 	// lock of the informer is taken while it is held.
 	mu       sync.Mutex
 	handlers map[*registration]bool
+}
+
+// classic is what an informer has that is made by one of client-go's constructors, for a
+// program that knows nothing of ours.
+type classic struct {
+	intake  *intake
+	log     *logHandler
+	errors  *watchErrors
+	pending []*registration // to be attached at the start; guarded by the mutex of handlers
 }
 
 // NewSharedInformer returns an informer of what lw reads. The resync period is that of
@@ -58,10 +70,14 @@ func FromInformer[T informer.Object](inf informer.Cache[T], resync time.Duration
 	if inf == nil {
 		panic("clientgo: FromInformer needs an informer, from informer.New or informer.For")
 	}
-	return &SharedInformer[T]{
+	s := &SharedInformer[T]{
 		informer: inf, indexer: NewIndexer[T](inf), resync: resync,
 		handlers: map[*registration]bool{},
 	}
+	if own, ok := inf.(*informer.Informer[T]); ok {
+		s.indexer.edit = own.Edit
+	}
+	return s
 }
 
 // Unwrap returns the informer behind the interface.
@@ -79,7 +95,7 @@ func (s *SharedInformer[T]) AddEventHandlerWithResyncPeriod(h upstream.ResourceE
 }
 
 // AddEventHandlerWithOptions adds a handler, at any time before the informer stops. A
-// nil handler is an error. The informer's own logger is used, not that of the options.
+// nil handler is an error. The logger of the options gets the panics of the handler only.
 func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventHandler, options upstream.HandlerOptions) (upstream.ResourceEventHandlerRegistration, error) {
 	if h == nil {
 		return nil, errors.New("clientgo: the handler is nil")
@@ -92,13 +108,33 @@ func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventH
 	}
 	// Lossless, as handlers that were written for client-go may count on each event.
 	opts := informer.HandlerOptions{Overflow: informer.Lossless}
+	if s.classic != nil && s.resync <= 0 {
+		period = 0 // client-go's informer without a period has no resync at all
+	}
 	if period > 0 {
 		// client-go raises a shorter period to a second as well (minimumResyncPeriod).
 		opts.ResyncPeriod = max(period, time.Second)
 	} else {
 		opts.NoResync = true // 0 for informer.HandlerOptions is the period of informer.Options
 	}
-	reg, err := s.informer.AddHandler(eventHandler[T]{h}, opts)
+	logger := klog.Background()
+	if options.Logger != nil {
+		logger = *options.Logger
+	}
+	added := &registration{name: fmt.Sprintf("%s %T", s.informer.Name(), h), attach: func() (*informer.Registration, error) {
+		return s.informer.AddHandler(&eventHandler[T]{next: h, logger: logger}, opts)
+	}}
+	s.mu.Lock()
+	wait := s.classic != nil && !s.started.Load()
+	if wait {
+		s.classic.pending = append(s.classic.pending, added)
+		s.handlers[added] = true
+	}
+	s.mu.Unlock()
+	if wait {
+		return added, nil
+	}
+	err := added.start()
 	// In client-go's words, which programs compare.
 	if errors.Is(err, informer.ErrStopped) {
 		return nil, fmt.Errorf("handler %T was not added to shared informer because it has stopped already", h)
@@ -106,7 +142,6 @@ func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventH
 	if err != nil {
 		return nil, err
 	}
-	added := &registration{reg}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handlers[added] = true
@@ -127,15 +162,15 @@ func (s *SharedInformer[T]) RemoveEventHandler(handle upstream.ResourceEventHand
 	s.mu.Unlock()
 	// Deleted under the lock, so that of two calls with one handle only one gets here.
 	if own {
-		reg.Remove()
+		reg.remove()
 	}
 	return nil
 }
 
-// GetStore returns the cache, which is read-only.
+// GetStore returns the cache. It can be written to while the informer does not run.
 func (s *SharedInformer[T]) GetStore() upstream.Store { return s.indexer }
 
-// GetIndexer returns the cache, which is read-only.
+// GetIndexer returns the cache. It can be written to while the informer does not run.
 func (s *SharedInformer[T]) GetIndexer() upstream.Indexer { return s.indexer }
 
 // AddIndexers adds indexes, also while the informer runs.
@@ -157,8 +192,19 @@ func (s *SharedInformer[T]) Run(stop <-chan struct{}) {
 // RunWithContext is Run with a context. A second call logs a warning and returns, as in
 // client-go.
 func (s *SharedInformer[T]) RunWithContext(ctx context.Context) {
-	// Swap and not Load and Store: of two calls at once, exactly one goes on.
-	if s.started.Swap(true) {
+	// With mu held, so that a handler is either pending or finds that it is started.
+	s.mu.Lock()
+	again := s.started.Swap(true)
+	s.mu.Unlock()
+	if s.classic != nil && !again {
+		stop := s.startClassic(ctx)
+		defer stop()
+	}
+	if again {
+		if s.classic != nil {
+			klog.FromContext(ctx).Info("Warning: the informer has been started already, and runs once", "informer", s.informer.Name())
+			return
+		}
 		slog.WarnContext(ctx, "the informer has been started already: run more than once is not allowed", "informer", s.informer.Name())
 		return
 	}
@@ -173,9 +219,38 @@ func (s *SharedInformer[T]) RunWithContext(ctx context.Context) {
 	}
 	// The interface has no error to return. One that comes with the end of the context
 	// is what the caller asked for.
-	if err := own.Run(ctx); err != nil && ctx.Err() == nil {
+	err := own.Run(ctx)
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case s.classic != nil:
+		utilruntime.HandleErrorWithContext(ctx, err, "The informer has ended", "informer", s.informer.Name())
+	default:
 		slog.ErrorContext(ctx, "the informer has ended", "informer", s.informer.Name(), "error", err)
 	}
+}
+
+// startClassic attaches the handlers, and prepares what needs the context of the run. Stop
+// ends what it has started.
+func (s *SharedInformer[T]) startClassic(ctx context.Context) (stop func()) {
+	c := s.classic
+	c.log.use(klog.FromContext(ctx))
+	c.errors.ctx = ctx
+	s.mu.Lock()
+	pending := c.pending
+	c.pending = nil
+	s.mu.Unlock()
+	for _, reg := range pending {
+		if err := reg.start(); err != nil {
+			utilruntime.HandleErrorWithContext(ctx, err, "A handler is not called", "handler", reg.name)
+		}
+	}
+	if c.intake.detector == nil {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { c.intake.detector.Run(ended) })
+	return func() { close(ended); running.Wait() }
 }
 
 // HasSynced reports whether the first list is in the cache.
@@ -201,23 +276,41 @@ func (s *SharedInformer[T]) IsStopped() bool {
 	}
 }
 
-// SetWatchErrorHandler fails: the handler would get client-go's Reflector.
-func (s *SharedInformer[T]) SetWatchErrorHandler(upstream.WatchErrorHandler) error {
-	return errWatchErrorHandler
+// SetWatchErrorHandler sets what is called when the collection cannot be read, or a watch
+// not be started; see [SharedInformer.SetWatchErrorHandlerWithContext].
+func (s *SharedInformer[T]) SetWatchErrorHandler(handler upstream.WatchErrorHandler) error {
+	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *upstream.Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext fails: the handler would get client-go's Reflector.
-func (s *SharedInformer[T]) SetWatchErrorHandlerWithContext(upstream.WatchErrorHandlerWithContext) error {
-	return errWatchErrorHandler
+// SetWatchErrorHandlerWithContext sets what is called when the collection cannot be read,
+// or a watch not be started, in place of cache.DefaultWatchErrorHandler. The reflector that
+// it gets has only a name and a type description. It fails once the informer has been
+// started, and for one that [NewSharedInformer] or [FromInformer] made:
+// reflector.Options.Policy of its options is called for each failure.
+func (s *SharedInformer[T]) SetWatchErrorHandlerWithContext(handler upstream.WatchErrorHandlerWithContext) error {
+	if s.classic == nil {
+		return errors.New("clientgo: a watch error handler is not supported here: set reflector.Options.Policy in the options of the informer")
+	}
+	if handler == nil {
+		return errors.New("clientgo: the watch error handler is nil")
+	}
+	// A change during the run would race with a call.
+	if s.started.Load() {
+		return errors.New("informer has already started")
+	}
+	s.classic.errors.handler = handler
+	return nil
 }
-
-var errWatchErrorHandler = errors.New("clientgo: a watch error handler is not supported: errors are logged once per reason, and Health and reflector.Options.OnStateChange report them")
 
 // SetTransform sets the function that changes objects before they are stored. It must
 // return objects of the informer's type. It fails once the informer has been started,
 // and for one made by [FromInformer].
 func (s *SharedInformer[T]) SetTransform(fn upstream.TransformFunc) error {
-	if s.transform == nil {
+	if s.classic != nil && !s.started.Load() {
+		s.classic.intake.transform = fn
+		return nil
+	}
+	if s.transform == nil && s.classic == nil {
 		return errors.New("clientgo: set informer.Options.Transform of the informer that FromInformer got")
 	}
 	// A change during the run would leave objects of both kinds in the cache.
@@ -260,24 +353,3 @@ func (t *transform[T]) apply(obj T) (T, error) {
 	}
 	return typed, nil
 }
-
-// registration is what AddEventHandler returns.
-type registration struct{ *informer.Registration }
-
-// HasSyncedChecker returns what cache.WaitFor waits for.
-func (r *registration) HasSyncedChecker() upstream.DoneChecker {
-	return checker{r.Name(), r.Synced()}
-}
-
-// ShutdownChan returns what cache.ShutDownEventHandler waits for: a channel that is
-// closed when the handler is removed and no call of it is running.
-func (r *registration) ShutdownChan() <-chan struct{} { return r.Done() }
-
-// checker implements cache.DoneChecker.
-type checker struct {
-	name string
-	done <-chan struct{}
-}
-
-func (c checker) Name() string          { return c.name }
-func (c checker) Done() <-chan struct{} { return c.done }

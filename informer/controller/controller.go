@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 
 // Options configures a [Controller]. Config and Name are required; any other field may be zero.
 type Options struct {
-	// Config reaches the API server. Without limits on requests, all clients together get 20 per
+	// Config reaches the API server. If it sets no QPS, all clients together get 20 requests per
 	// second, with a burst of 30; a negative QPS is no limit.
 	Config *rest.Config
 	// Name is for logs, metrics, the queue, the Events and, in managedFields, the writes.
@@ -43,15 +44,17 @@ type Options struct {
 	// Health, if set, is the address at which /healthz and /readyz are served, such as ":8080".
 	Health string
 	// Serve are other handlers to be served while the controller runs, by address: metrics, or a
-	// page of package inspect. Health may be one of the addresses. A page that shows objects
+	// page of package inspect. The address of Health may be among them; both are then served
+	// there. Port 0 takes a free one, which only the log says. A page that shows objects
 	// belongs on a loopback address, such as "127.0.0.1:6060": there is no authentication.
 	Serve map[string]http.Handler
 
 	// Informers configures all informers: namespaces, resync, a transform. Its Logger,
 	// Metrics and History are those above, if it has none.
 	Informers informer.FactoryOptions
-	// Limiter decides when a failed key is tried again; the default is that of
-	// workqueue.NewRateLimiting.
+	// Limiter decides when a failed key is tried again. The default is that of
+	// workqueue.NewRateLimiting: after 5 ms, and then twice as long each time, up to 1,000 s. For
+	// less: workqueue.WithMaxWait(workqueue.DefaultControllerRateLimiter[types.NamespacedName](), time.Minute).
 	Limiter workqueue.RateLimiter[types.NamespacedName]
 	// Process configures the workers further. Its StopTimeout, the time that reconciles
 	// in progress get at the end, is 20 s if 0: pods get 30 s by default.
@@ -61,7 +64,7 @@ type Options struct {
 }
 
 // Leader runs work in each term in which this replica leads, until ctx ends or work returns by
-// itself. The first context of work ends when it is to stop; see [Term].
+// itself. The context that work gets ends when it has to stop; that of [Term], when leadership is lost.
 type Leader func(ctx context.Context, cfg *rest.Config, work func(ctx context.Context, term Term) error) error
 
 // Term is a time in which this replica leads: a *leader.Term or a *sharding.Part.
@@ -72,12 +75,10 @@ type Term = interface {
 	Held() bool
 }
 
-// Metrics makes what gets the measurements of informers and of the queue.
+// Metrics provides what gets the measurements of informers and of the queue.
 type Metrics interface {
 	informer.MetricsProvider
-	// Workqueue begins the series of a queue, and returns what gets its measurements and what ends
-	// the series.
-	Workqueue(name string, queue interface{ Stats() workqueue.Stats }) (m workqueue.Metrics, end func(), err error)
+	workqueue.MetricsProvider
 }
 
 const (
@@ -99,6 +100,8 @@ type Controller struct {
 	errs    []error // what is wrong with the arguments so far
 	started atomic.Bool
 	queue   atomic.Pointer[queue] // of the newest term; for the page and metrics
+
+	eventLog oncePerMinute // lines about Events that cannot be written
 }
 
 // queue is what keys wait in.
@@ -112,8 +115,8 @@ type source func(q *queue) (*informer.Registration, error)
 // [workqueue.ProcessWith]. It is called for different keys at once, and never twice at once for one.
 type Reconcile func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error)
 
-// New returns a controller. It makes no request. What is wrong with opts, or with the
-// arguments of a later call, is what [Controller.Run] returns.
+// New returns a controller. It makes no request. [Controller.Run] returns the errors of these and later
+// arguments.
 func New(opts Options) *Controller {
 	c := &Controller{}
 	if opts.Logger == nil {
@@ -184,17 +187,13 @@ func (c *Controller) Run(ctx context.Context, reconcile Reconcile) error {
 	}
 	defer stop()
 	process := c.opts.Process
-	observe, end, err := c.observer()
-	if err != nil {
-		return c.named(err)
-	}
-	defer end()
-	work := func(ctx context.Context, term Term) error { return c.work(ctx, term, observe, process, reconcile) }
+	work := func(ctx context.Context, term Term) error { return c.work(ctx, term, process, reconcile) }
 	err = c.factory.Run(ctx, func(ctx context.Context) error {
-		c.opts.Logger.Info("all caches have what the server has: the controller can work", "workers", max(1, process.Workers))
 		if c.opts.Leader != nil {
+			c.opts.Logger.Info("all caches have what the server has: the controller works when it leads", "workers", max(1, process.Workers))
 			return c.opts.Leader(ctx, c.opts.Config, work)
 		}
+		c.opts.Logger.Info("all caches have what the server has: the controller works now", "workers", max(1, process.Workers))
 		return work(ctx, always{ctx})
 	})
 	return c.named(err)
@@ -244,12 +243,36 @@ func (c *Controller) Find(key types.NamespacedName) map[string]informer.Object {
 
 // Event writes an Event about an object: why something was done or cannot be, in the words of the user
 // of the API. typ is "Normal" or "Warning", reason one word for programs. Repetitions are
-// counted rather than written; see [client.Events]. A failure is logged.
+// counted rather than written; see [client.Events]. Failures are logged, once a minute at most.
 func (c *Controller) Event(ctx context.Context, about informer.Object, typ, reason, note string) {
 	if c.events == nil {
 		return
 	}
-	if err := c.events.Record(ctx, about, typ, reason, note); err != nil && ctx.Err() == nil {
-		c.opts.Logger.Warn("an Event cannot be written", "object", client.KeyOf(about), "reason", reason, "error", err)
+	err := c.events.Record(ctx, about, typ, reason, note)
+	if err == nil || ctx.Err() != nil {
+		return
 	}
+	if log, suppressed := c.eventLog.next(time.Now()); log {
+		c.opts.Logger.Warn("an Event cannot be written", "object", client.KeyOf(about), "reason", reason, "error", err, "suppressed", suppressed)
+	}
+}
+
+// oncePerMinute says which failures are logged. The cause is mostly the same for all objects: missing
+// rights, or a server that cannot be reached.
+type oncePerMinute struct {
+	mu         sync.Mutex
+	last       time.Time
+	suppressed int
+}
+
+// next reports whether to log a failure, and how many were not logged since the last line.
+func (o *oncePerMinute) next(now time.Time) (log bool, suppressed int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.last.IsZero() && now.Sub(o.last) < time.Minute {
+		o.suppressed++
+		return false, 0
+	}
+	suppressed, o.suppressed, o.last = o.suppressed, 0, now
+	return true, suppressed
 }

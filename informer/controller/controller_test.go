@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -84,6 +85,13 @@ func (c *calls) note(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keys = append(c.keys, key.Name)
+}
+
+// len is how many calls there were since the last take.
+func (c *calls) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.keys)
 }
 
 // take waits until all is quiet, and returns the calls since the last time.
@@ -207,6 +215,90 @@ func TestAKeyWaitsForItsOwnWrites(t *testing.T) {
 	}
 }
 
+// A write that changes nothing has no event. If it were a reason for another call, that one would write again, without
+// a pause. Promise informer/controller/1
+func TestAWriteThatChangesNothingIsNoReasonForAnotherCall(t *testing.T) {
+	for _, ahead := range []string{"For", "Owns"} {
+		t.Run(ahead, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, server *informertest.Server) {
+				require.NoError(t, server.Create(configMap("a")))
+				c := controller.New(options(t, server))
+				maps := controller.For[*corev1.ConfigMap](c, configMaps)
+				owned := controller.Owns[*corev1.Secret](c, secrets)
+				var got calls
+				run(t, c, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
+					if got.note(key); got.len() > 50 {
+						return workqueue.Result{}, nil
+					}
+					if ahead == "For" {
+						_, err := maps.Apply(ctx, key, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]string{"x": "y"}}, true)
+						return workqueue.Result{}, err
+					}
+					m, err := maps.Get(key)
+					if err != nil {
+						return workqueue.Result{}, err
+					}
+					wanted := secretOf(m)
+					wanted.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+					_, err = owned.Apply(ctx, key, wanted, true)
+					return workqueue.Result{}, err
+				})
+				assert.Equal(t, []string{"a", "a"}, got.take(), "for the start, and for the event of the first write")
+				require.NoError(t, server.Modify(configMaps, "default", "a", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"x": "y"}) }))
+				assert.Equal(t, []string{"a"}, got.take())
+			})
+		})
+	}
+}
+
+// An object that is deleted before the cache has seen it leaves no event behind: the cache had none before the gap, and
+// has none after it. Promise informer/controller/1
+func TestWhatIsDeletedBeforeTheCacheSawItIsMadeAgain(t *testing.T) {
+	for _, tc := range []struct {
+		by  string
+		gap time.Duration
+	}{{"Create", 0}, {"Apply", 0}, {"Create", time.Hour}} { // longer than a key is parked
+		t.Run(fmt.Sprint(tc), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, server *informertest.Server) {
+				c := controller.New(options(t, server))
+				maps := controller.For[*corev1.ConfigMap](c, configMaps)
+				owned := controller.Owns[*corev1.Secret](c, secrets)
+				var got calls
+				run(t, c, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
+					got.note(key)
+					m, err := maps.Get(key)
+					if err != nil || len(owned.Owned(m)) > 0 {
+						return workqueue.Result{}, err
+					}
+					secret := secretOf(m)
+					if tc.by == "Create" {
+						_, err = owned.Create(ctx, secret)
+					} else {
+						secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+						_, err = owned.Apply(ctx, types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}, secret, true)
+					}
+					return workqueue.Result{}, err
+				})
+				got.take()
+				watches := server.Inject(informertest.Fault{Verb: "watch", Resource: "secrets", Times: -1, Effect: informertest.Drop()})
+				lists := server.Inject(informertest.Fault{Verb: "list", Resource: "secrets", Times: -1, Effect: informertest.Drop()})
+				server.BreakConnections()
+				require.NoError(t, server.Create(configMap("a")))
+				assert.Equal(t, []string{"a"}, got.take())
+				require.NoError(t, server.Delete(secrets, "default", "a"))
+				server.Compact() // these changes are not delivered any more
+				time.Sleep(tc.gap)
+				watches()
+				lists()
+				time.Sleep(2 * time.Minute)
+				assert.NotEmpty(t, got.take())
+				_, err := server.Get(secrets, "default", "a")
+				require.NoError(t, err)
+			})
+		})
+	}
+}
+
 // Promise informer/controller/3
 func TestFailuresAreRepeatedAndChangesComeFirst(t *testing.T) {
 	inWorld(t, func(t *testing.T, server *informertest.Server) {
@@ -246,6 +338,7 @@ func TestFailuresAreRepeatedAndChangesComeFirst(t *testing.T) {
 // Promise informer/controller/4
 func TestOnlyALeaderWorks(t *testing.T) {
 	inWorld(t, func(t *testing.T, server *informertest.Server) {
+		var log bytes.Buffer
 		for _, name := range []string{"a", "b"} {
 			require.NoError(t, server.Create(configMap(name)))
 		}
@@ -260,6 +353,9 @@ func TestOnlyALeaderWorks(t *testing.T) {
 		start := func(identity string) *replica {
 			r := &replica{}
 			opts := options(t, server)
+			if identity == "first" {
+				opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			}
 			opts.Config = rest.CopyConfig(opts.Config)
 			opts.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(req *http.Request) (*http.Response, error) {
@@ -284,6 +380,7 @@ func TestOnlyALeaderWorks(t *testing.T) {
 		}
 		first := start("first")
 		assert.Equal(t, []string{"a", "b"}, first.take())
+		assert.Contains(t, log.String(), "the controller works when it leads")
 		second := start("second")
 		assert.Empty(t, second.take())
 		require.NoError(t, second.control.Ready(), "a warm standby is ready")
@@ -474,28 +571,20 @@ func TestMetricsGetTheQueue(t *testing.T) {
 		assert.EqualValues(t, 1, m.added.Load())
 		assert.EqualValues(t, 1, m.queue.Stats().Added)
 		require.NoError(t, stop())
-		assert.True(t, m.ended.Load())
-
-		m.err = errors.New("the name is taken")
-		c = controller.New(opts)
-		controller.For[*corev1.ConfigMap](c, configMaps)
-		assert.ErrorIs(t, c.Run(t.Context(), func(context.Context, types.NamespacedName) (workqueue.Result, error) { return workqueue.Result{}, nil }), m.err)
 	})
 }
 
 // measured is the Metrics of one controller.
 type measured struct {
 	added atomic.Int64
-	ended atomic.Bool
 	queue interface{ Stats() workqueue.Stats }
-	err   error
 }
 
 func (m *measured) Informer(string, func() informer.Health) informer.Metrics { return noMetrics{} }
 
-func (m *measured) Workqueue(_ string, queue interface{ Stats() workqueue.Stats }) (workqueue.Metrics, func(), error) {
+func (m *measured) Workqueue(_ string, queue interface{ Stats() workqueue.Stats }) workqueue.Metrics {
 	m.queue = queue
-	return m, func() { m.ended.Store(true) }, m.err
+	return m
 }
 
 func (m *measured) Added(n int)          { m.added.Add(int64(n)) }
@@ -535,3 +624,29 @@ func TestEventsAreWrittenAndCounted(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// An operator without the right to create Events does not fill its log.
+func TestEventsThatCannotBeWrittenAreLoggedOnceAMinute(t *testing.T) {
+	inWorld(t, func(t *testing.T, server *informertest.Server) {
+		require.NoError(t, server.Create(configMap("a")))
+		server.Inject(informertest.Fault{Verb: "create", Resource: "events", Times: -1, Effect: informertest.Respond(500, "text/plain", "no")})
+		var log bytes.Buffer
+		opts := options(t, server)
+		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		c := controller.New(opts)
+		maps := controller.For[*corev1.ConfigMap](c, configMaps)
+		stop := run(t, c, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
+			m, err := maps.Get(key)
+			if err != nil {
+				return workqueue.Result{}, err
+			}
+			c.Event(ctx, m, "Warning", "NotYet", "it is too early")
+			return workqueue.Result{RequeueAfter: 10 * time.Second}, nil
+		})
+		time.Sleep(119 * time.Second)
+		require.NoError(t, stop())
+		assert.Equal(t, 2, strings.Count(log.String(), "an Event cannot be written"), log.String())
+		assert.Contains(t, log.String(), "suppressed=")
+		assert.Contains(t, log.String(), "the controller works now")
+	})
+}

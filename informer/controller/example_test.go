@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/indexer"
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -37,7 +39,7 @@ func Example() {
 			for name, value := range m.Data {
 				s.Data[name] = []byte(value)
 			}
-			return client.SetController(s, m, maps.Kind)
+			return maps.Own(ctx, s, m)
 		})
 		if err == nil && outcome != client.Unchanged {
 			fmt.Println(outcome, "the copy of", key)
@@ -66,6 +68,64 @@ func Example() {
 	// <nil>
 }
 
+// A Pod mentions ConfigMaps in its volumes. When a ConfigMap changes, an index finds the Pods to reconcile.
+func ExampleWatches() {
+	server, err := informertest.NewServer(informertest.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+
+	c := controller.New(controller.Options{Config: server.Config(), Name: "mentions", Logger: slog.New(slog.DiscardHandler)})
+	byConfigMap := indexer.NewIndex("configmap", func(p *corev1.Pod) ([]types.NamespacedName, error) {
+		var mentioned []types.NamespacedName
+		for _, v := range p.Spec.Volumes {
+			if v.ConfigMap != nil {
+				mentioned = append(mentioned, types.NamespacedName{Namespace: p.Namespace, Name: v.ConfigMap.Name})
+			}
+		}
+		return mentioned, nil
+	})
+	pods := controller.For(c, corev1.SchemeGroupVersion.WithResource("pods"), controller.ResourceOptions[*corev1.Pod]{
+		Informer: informer.ForOptions[*corev1.Pod]{Indexer: indexer.Options[*corev1.Pod]{Indexes: []indexer.IndexDefinition[*corev1.Pod]{byConfigMap}}},
+	})
+	maps := controller.Watches(c, corev1.SchemeGroupVersion.WithResource("configmaps"), func(m *corev1.ConfigMap) (keys []types.NamespacedName) {
+		for p := range indexer.ByIndex(pods.Cache.Snapshot(), byConfigMap, client.KeyOf(m)) {
+			keys = append(keys, client.KeyOf(p))
+		}
+		return keys
+	})
+
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- c.Run(ctx, func(_ context.Context, key types.NamespacedName) (workqueue.Result, error) {
+			if _, err := maps.Get(types.NamespacedName{Namespace: "default", Name: "settings"}); err == nil {
+				fmt.Println("settings exist, so", key, "is reconciled")
+				stop()
+			}
+			return workqueue.Result{}, nil
+		})
+	}()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "settings"},
+	}}}}
+	if err := server.Create(pod); err != nil {
+		panic(err)
+	}
+	if _, err := pods.Cache.WaitFor(ctx, client.KeyOf(pod), func(_ *corev1.Pod, exists bool) bool { return exists }); err != nil {
+		panic(err)
+	}
+	if err := server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}); err != nil {
+		panic(err)
+	}
+	fmt.Println(<-ended)
+	// Output:
+	// settings exist, so default/web is reconciled
+	// <nil>
+}
+
 // Of the replicas of a Deployment one works; the others have warm caches. Health is for the probes.
 func ExampleOptions() {
 	server, err := informertest.NewServer(informertest.Options{})
@@ -78,7 +138,7 @@ func ExampleOptions() {
 		Name:    "namers",
 		Workers: 2,
 		Leader:  leader.ByLease(leader.Options{Name: "namers", Namespace: "default", Logger: slog.New(slog.DiscardHandler)}),
-		Health:  "127.0.0.1:0",
+		Health:  "127.0.0.1:0", // ":8080" in a pod; port 0 takes a free one, which only the log says
 		Logger:  slog.New(slog.DiscardHandler),
 	})
 	controller.For[*corev1.Namespace](c, corev1.SchemeGroupVersion.WithResource("namespaces"),

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,7 +23,9 @@ import (
 // ResourceOptions says more about what a controller reads. The zero value is ready to use.
 type ResourceOptions[T informer.Object] struct {
 	// When, if set, selects the events for which a key is added to the queue, such as
-	// informer.GenerationChanged. The cache has all objects all the same.
+	// informer.GenerationChanged. It filters events only; the cache keeps every object.
+	// An update of finalizers, labels or annotations does not change the generation: with
+	// GenerationChanged, go on in the same call after adding a finalizer, or use informer.Or.
 	When informer.Predicate[T]
 	// ClusterScoped says that the objects are in no namespace. They are read as a whole.
 	ClusterScoped bool
@@ -47,8 +50,8 @@ type Resource[T informer.Object] struct {
 }
 
 // For says what the controller reconciles: the objects of a resource, such as
-// appsv1.SchemeGroupVersion.WithResource("deployments"). It is called once. T is the Go type, and its
-// name that of the kind, unless it is unstructured.
+// appsv1.SchemeGroupVersion.WithResource("deployments"). It is called once. The kind is the name of the
+// Go type T, unless T is unstructured.
 func For[T informer.Object](c *Controller, resource schema.GroupVersionResource, options ...ResourceOptions[T]) *Resource[T] {
 	r, opts := read[T](c, "For", resource, options)
 	switch {
@@ -62,8 +65,12 @@ func For[T informer.Object](c *Controller, resource schema.GroupVersionResource,
 	return r
 }
 
-// Owns says that the reconciled objects own objects of this resource: something that happens to one of
-// these is something that happens to its controller.
+// Owns says that the reconciled objects own objects of this resource: a change of one of these queues the
+// key of the object that controls it. The removal of the owner reference is such a change, too. The owner
+// may be cluster-scoped, if [For] says so.
+//
+// If names follow from the key, [Watches] with a function from the name to the key also sees an object of
+// that name that has no owner, and its end. Calls with the same type, resource and selectors share one cache.
 func Owns[T informer.Object](c *Controller, resource schema.GroupVersionResource, options ...ResourceOptions[T]) *Resource[T] {
 	r, opts := read[T](c, "Owns", resource, options)
 	if r == nil {
@@ -79,8 +86,8 @@ func Owns[T informer.Object](c *Controller, resource schema.GroupVersionResource
 	return r
 }
 
-// Watches says that something that happens to an object of this resource is something that happens to the
-// objects with the keys that the function returns, for example those that mention it.
+// Watches queues the keys that the function returns for an object of this resource when it changes, for
+// example those of the objects that mention it.
 // The function is called by one goroutine at a time, and may read caches.
 func Watches[T informer.Object](c *Controller, resource schema.GroupVersionResource, keys func(obj T) []types.NamespacedName, options ...ResourceOptions[T]) *Resource[T] {
 	r, opts := read[T](c, "Watches", resource, options)
@@ -190,8 +197,24 @@ func (r *Resource[T]) CreateOrUpdate(ctx context.Context, key types.NamespacedNa
 	return r.Client.CreateOrUpdate(ctx, key, have, change)
 }
 
-// Owned returns the objects in the cache that owner owns, in the order of their names. It is for a
-// resource of [Owns]. They must not be modified.
+// Own makes owner the controller of obj, as [client.SetController] does. If obj is still to be created, it asks the
+// API server first whether owner is there: a cache that is behind may have one that is gone, and the garbage collector
+// would delete what is made for it, again and again. Then the error is NotFound.
+func (r *Resource[T]) Own(ctx context.Context, obj metav1.Object, owner T) error {
+	if obj.GetUID() == "" {
+		now, err := r.Client.Get(ctx, client.KeyOf(owner))
+		if err == nil && now.GetUID() != owner.GetUID() {
+			err = apierrors.NewNotFound(schema.GroupResource{Group: r.Kind.Group, Resource: r.Kind.Kind}, owner.GetName())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return client.SetController(obj, owner, r.Kind)
+}
+
+// Owned returns the objects in the cache that owner owns, in the order of their names. Call it only on
+// what [Owns] returned. They must not be modified.
 func (r *Resource[T]) Owned(owner metav1.Object) []T {
 	if r.owners == nil {
 		panic("controller: Owned is for a resource of Owns")

@@ -27,8 +27,8 @@
 //
 //	page.Add(inspect.Factory(mgr.GetCache().(*controllerruntime.Cache)))
 //
-// [Source] makes an informer of this library a source of a controller, and [NewQueue] a
-// queue of this library its queue, with priorities.
+// Package controllers, below, makes an informer of this library a source of a controller, and
+// a queue of this library its queue, with priorities. This package imports no manager.
 //
 // # Promises
 //
@@ -48,10 +48,6 @@
 //     handler is called.
 //  8. Equal parts of objects are stored once across all informers of the cache, unless
 //     Separate is set.
-//  9. A source delivers what existed as part of the initial list, and nothing after its
-//     controller has stopped.
-//  10. Of queued items, those of a higher priority come first, but none waits much
-//     longer than the bound of its priority.
 //
 // # What differs
 //
@@ -71,8 +67,6 @@
 //	new kinds after the end of Start  an error at once, not at the end of the context
 //	a transform to another type       any client.Object; what is none is quarantined
 //	UnsafeDisableDeepCopy             objects share parts with each other: see intern.Transform
-//	NewQueue                          priorities above 0 are one class, and those below;
-//	                                  controller-runtime's workqueue_ metrics have no such queue
 //
 // # Where to read on
 //
@@ -82,5 +76,5 @@
 //	cache.go                  the life of a cache
 //	index.go  read.go  copy.go    Get and List
 //	many.go                   several informers as one
-//	source.go  queue.go       the other way round: informers and queues for a controller
+//	controllers               the other way round: informers and queues for a controller
 package controllerruntime

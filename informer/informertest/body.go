@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/informerkit/informerkit/informer/informertest/internal/builtin"
 )
 
 // maxBody is the size of the largest body that is read, as in the API server.
@@ -64,9 +66,13 @@ func (cl *call) object(directive string) (*unstructured.Unstructured, error) {
 }
 
 // contentOf turns a Go object into what the store takes, and sets its managers apart.
-func contentOf(obj runtime.Object) (map[string]any, []metav1.ManagedFieldsEntry, error) {
+func contentOf(obj any) (map[string]any, []metav1.ManagedFieldsEntry, error) {
 	var managers []metav1.ManagedFieldsEntry
-	if meta, ok := obj.(metav1.Object); ok {
+	meta, ok := obj.(metav1.Object)
+	if !ok {
+		meta, ok = builtin.Metadata(obj)
+	}
+	if ok {
 		managers = meta.GetManagedFields()
 		meta.SetManagedFields(nil)
 	}
@@ -77,6 +83,9 @@ func contentOf(obj runtime.Object) (map[string]any, []metav1.ManagedFieldsEntry,
 // errProtobuf is the answer to a body that is not what its protobuf type says: 400, as
 // for JSON that cannot be decoded.
 func errProtobuf(err error) error {
+	if _, ok := err.(apierrors.APIStatus); ok {
+		return err
+	}
 	return apierrors.NewBadRequest("decoding protobuf: " + err.Error())
 }
 

@@ -11,15 +11,15 @@ const (
 	inExtensions  = 'x' // of the category "api-extensions"
 )
 
-// builtin is a row of the table of built-in resources.
-type builtin struct {
+// builtinResource is a row of the table of built-in resources.
+type builtinResource struct {
 	group, version, kind, plural, short, traits, fields string
 }
 
 // builtins are the resources that a new cluster of the release serves, but for
 // those that only answer questions (reviews) or only show the state of
 // components.
-var builtins = []builtin{
+var builtins = []builtinResource{
 	{"", "v1", "Namespace", "namespaces", "ns", "csn", "status.phase"},
 	{"", "v1", "Node", "nodes", "no", "csn", "spec.unschedulable"},
 	{"", "v1", "Pod", "pods", "po", "sa", "spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName spec.hostNetwork status.phase status.podIP status.nominatedNodeName"},
@@ -81,7 +81,7 @@ var builtins = []builtin{
 }
 
 // resource turns the row into a description.
-func (b builtin) resource() Resource {
+func (b builtinResource) resource() Resource {
 	res := Resource{
 		Group:             b.group,
 		Versions:          []string{b.version},

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/verify/conformance"
 )
@@ -13,8 +15,8 @@ import (
 // Promise informertest/1
 func TestTheEmbeddedServerConforms(t *testing.T) {
 	for name, opts := range map[string]informertest.Options{
-		"Loopback": {FreshnessTimeout: 100 * time.Millisecond},
-		"InMemory": {FreshnessTimeout: 100 * time.Millisecond, InMemory: true},
+		"Loopback": {FreshnessTimeout: 100 * time.Millisecond, Scheme: scheme.Scheme},
+		"InMemory": {FreshnessTimeout: 100 * time.Millisecond, Scheme: scheme.Scheme, InMemory: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := informertest.Start(t, opts)

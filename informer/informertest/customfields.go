@@ -2,7 +2,6 @@ package informertest
 
 import (
 	"encoding/json"
-	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,9 +10,9 @@ import (
 	"github.com/informerkit/informerkit/informer/informertest/internal/openapi"
 )
 
-// fieldTypes are how the fields of a resource merge that client-go has no apply
-// configuration for, and the field managers that know it: of a custom resource by the
-// schemas of one state of its definition, of a review by its Go type.
+// fieldTypes are how the fields of a resource merge, and the field managers that know it:
+// of a custom resource by the schemas of one state of its definition, of a built-in one by
+// its Go type.
 type fieldTypes struct {
 	once       sync.Once
 	converter  managedfields.TypeConverter
@@ -38,11 +37,10 @@ func (f *fieldTypes) typeConverter(res Resource) managedfields.TypeConverter {
 func converterOf(res Resource) (managedfields.TypeConverter, error) {
 	var kinds []openapi.Kind
 	for _, version := range res.Versions {
-		kind := openapi.Kind{GVK: res.gvk(version), Plural: res.Plural, Namespaced: !res.ClusterScoped, Schema: res.schemas[version]}
-		if obj, ok := (goTypes{}).new(kind.GVK); ok {
-			kind.Type = reflect.TypeOf(obj).Elem()
-		}
-		kinds = append(kinds, kind)
+		kinds = append(kinds, openapi.Kind{
+			GVK: res.gvk(version), Plural: res.Plural, Namespaced: !res.ClusterScoped,
+			Type: goTypes{}.describing(res.gvk(version)), Schema: res.schemas[version],
+		})
 	}
 	raw, err := json.Marshal(openapi.SchemasV3(kinds))
 	if err != nil {

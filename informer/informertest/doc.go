@@ -32,6 +32,9 @@
 //		})
 //	}
 //
+// The server reads the built-in kinds by a description of their Go types and imports none of
+// them, so that the test is compiled fast. For protobuf give it the types: [Options].Scheme.
+//
 // With [Options].InMemory connections are made in memory. Such a server works
 // inside a testing/synctest bubble: an hour of watching and its sixty bookmarks
 // take no time at all. Create and close it, and its clients, in the bubble.

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerkit/informerkit/informer/informertest/internal/builtin"
 )
 
 // statusOf returns the body that states an error to a client.
@@ -134,7 +136,7 @@ func errOtherKind(have, want schema.GroupVersionKind) error {
 		group, _, _ := strings.Cut(kind.Group, ".")
 		return cmp.Or(group, "core") + "." + kind.Kind
 	}
-	switch known := builtinTypes.Recognizes(have); {
+	switch known := builtin.Known(have); {
 	case !known && typed(want):
 		return errUndecodable(runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", have), &have, want, nil)
 	case have.GroupVersion() != want.GroupVersion() || !typed(want):
@@ -151,6 +153,14 @@ func errUnsupportedMedia(supported string) error {
 		Reason:  metav1.StatusReasonUnsupportedMediaType,
 		Message: "the body of the request was in an unknown format - accepted media types include: " + supported,
 	}}
+}
+
+// errNoProtobuf is the answer to a protobuf body of a built-in kind, if the server has not
+// been given Go types to read it into.
+func errNoProtobuf(gvk schema.GroupVersionKind) error {
+	err := errUnsupportedMedia(mediaJSON + ", " + mediaYAML).(*apierrors.StatusError)
+	err.ErrStatus.Message += fmt.Sprintf("; to read %s in protobuf, this server needs its Go type: informertest.Options{Scheme: scheme.Scheme}, of k8s.io/client-go/kubernetes/scheme", gvk)
+	return err
 }
 
 // errUnsupportedPatch is the answer to a patch of a kind that the resource does not have.

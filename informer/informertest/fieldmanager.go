@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/client-go/applyconfigurations"
 
 	"github.com/informerkit/informerkit/informer/informertest/internal/defaults"
 )
@@ -27,11 +26,9 @@ import (
 // applies anything pays nothing.
 const goSide = "informertest"
 
-// builtinSchema is how the fields of the built-in kinds merge. Reading it takes a
-// tenth of a second, once in a process, when the first client writes.
-var builtinSchema = sync.OnceValue(func() managedfields.TypeConverter {
-	return seesTracked(applyconfigurations.NewTypeConverter(builtinTypes))
-})
+// builtinFields holds, per built-in kind, how its fields merge. It is found out when the
+// first client writes one.
+var builtinFields sync.Map // schema.GroupVersionKind → *fieldTypes
 
 // fieldManagers holds one field manager per built-in kind and subresource. They depend
 // on nothing else, and all servers of a process share them.
@@ -58,7 +55,8 @@ func fieldManagerOf(res Resource, version, subresource string) (*managedfields.F
 	case res.fields != nil:
 		types = res.fields.typeConverter(res)
 	case typed(key.kind):
-		build, types = managedfields.NewDefaultFieldManager, builtinSchema()
+		fields, _ := builtinFields.LoadOrStore(key.kind, &fieldTypes{})
+		build, types = managedfields.NewDefaultFieldManager, fields.(*fieldTypes).typeConverter(res)
 	default:
 		types = seesTracked(managedfields.NewDeducedTypeConverter())
 	}

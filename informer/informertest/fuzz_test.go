@@ -66,7 +66,7 @@ func FuzzContinueToken(f *testing.F) {
 func FuzzEvents(f *testing.F) {
 	f.Add(`{"involvedObject":{"name":"x"},"source":{},"message":"m","count":2,"metadata":{}}`)
 	f.Add(`{"involvedObject":null,"source":1,"reportingComponent":"c","action":"a"}`)
-	stored, err := builtin{"", "v1", "Event", "events", "", "n", ""}.resource().complete()
+	stored, err := builtinResource{"", "v1", "Event", "events", "", "n", ""}.resource().complete()
 	require.NoError(f, err)
 	alias := eventsAlias(stored)
 	f.Fuzz(func(t *testing.T, content string) {
@@ -157,7 +157,7 @@ func FuzzJSONPath(f *testing.F) {
 		_, err := json.Marshal(cell)
 		assert.NoError(t, err)
 		paths := &scalePaths{replicas: jsonPath(path), statusReplicas: jsonPath(path), selector: jsonPath(path)}
-		_, _ = paths.of(&unstructured.Unstructured{Object: object}) // an object of a wrong shape has no scale
+		_ = paths.of(&unstructured.Unstructured{Object: object}) // an object of a wrong shape has no scale
 	})
 }
 

@@ -1,45 +1,49 @@
 package informertest
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/informerkit/informerkit/informer/informertest/internal/builtin"
 )
 
-// builtinTypes holds the Go types of the built-in kinds. A real API server reads
-// every body into such a type, and so does this one: it is what makes protobuf,
-// typed patches and refused field types possible.
-var builtinTypes = scheme.Scheme
+// goTypes are the Go types that a test gives through [Options].Scheme. The server reads
+// and describes the built-in kinds by types that package builtin makes for it; those have
+// no protobuf, which needs generated code.
+type goTypes struct{ scheme *runtime.Scheme }
 
-// goTypes are the Go types that the server knows: those of the built-in kinds,
-// and those that a test adds through [Options].Scheme.
-type goTypes struct{ extra *runtime.Scheme }
-
-// types returns the Go types that the server knows.
+// types returns the Go types that the test gave.
 func (s *Server) types() goTypes { return goTypes{s.opts.Scheme} }
 
 // new returns an empty object of a kind, or false if no Go type is known for it.
 func (g goTypes) new(gvk schema.GroupVersionKind) (runtime.Object, bool) {
-	for _, s := range []*runtime.Scheme{builtinTypes, g.extra} {
-		if s != nil && s.Recognizes(gvk) {
-			obj, err := s.New(gvk)
-			return obj, err == nil
-		}
+	if g.scheme == nil || !g.scheme.Recognizes(gvk) {
+		return nil, false
 	}
-	return nil, false
+	obj, err := g.scheme.New(gvk)
+	return obj, err == nil
 }
 
-// kindOf returns the kind that a Go object is registered as.
+// describing returns the type by which a kind is described: that of the test, which has
+// documentation, or else the one that the server reads it by.
+func (g goTypes) describing(gvk schema.GroupVersionKind) reflect.Type {
+	if obj, ok := g.new(gvk); ok {
+		return reflect.TypeOf(obj).Elem()
+	}
+	t, _ := builtin.TypeOf(gvk)
+	return t
+}
+
+// kindOf returns the kind of a Go object.
 func (g goTypes) kindOf(obj runtime.Object) (schema.GroupVersionKind, bool) {
-	for _, s := range []*runtime.Scheme{g.extra, builtinTypes} {
-		if s == nil {
-			continue
-		}
-		if kinds, _, err := s.ObjectKinds(obj); err == nil {
+	if g.scheme != nil {
+		if kinds, _, err := g.scheme.ObjectKinds(obj); err == nil {
 			return kinds[0], true
 		}
 	}
-	return schema.GroupVersionKind{}, false
+	return builtin.KindOf(reflect.Indirect(reflect.ValueOf(obj)).Type())
 }
 
 // canProto reports whether objects of a kind have a protobuf form.
@@ -54,4 +58,4 @@ func (g goTypes) canProto(gvk schema.GroupVersionKind) bool {
 
 // typed reports whether a kind is a built-in one with a Go type: the server
 // stores of it what that type has fields for.
-func typed(gvk schema.GroupVersionKind) bool { return builtinTypes.Recognizes(gvk) }
+func typed(gvk schema.GroupVersionKind) bool { return builtin.Served(gvk) }

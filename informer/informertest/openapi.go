@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
-	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,11 +102,10 @@ func (s *Server) describe(all []Resource, only *schema.GroupVersion) []openapi.K
 			if only != nil && *only != gvk.GroupVersion() {
 				continue
 			}
-			kind := openapi.Kind{GVK: gvk, Plural: res.Plural, Namespaced: !res.ClusterScoped, Schema: res.schemas[version]}
-			if obj, ok := s.types().new(gvk); ok {
-				kind.Type = reflect.TypeOf(obj).Elem()
-			}
-			kinds = append(kinds, kind)
+			kinds = append(kinds, openapi.Kind{
+				GVK: gvk, Plural: res.Plural, Namespaced: !res.ClusterScoped,
+				Type: s.types().describing(gvk), Schema: res.schemas[version],
+			})
 		}
 	}
 	return kinds

@@ -3,7 +3,6 @@ package informertest
 import (
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -19,18 +18,19 @@ type Options struct {
 	// plural name replaces a built-in.
 	Resources []Resource
 
-	// Scheme holds the Go types of kinds that are not built in; the built-in ones are
-	// known without it. Kinds in it that have generated protobuf code are served
-	// in protobuf too, as those of an aggregated API server are; all others, custom
-	// resources among them, are served in JSON only, and protobuf is refused with
-	// 406.
+	// Scheme holds the Go types of kinds that are served in protobuf too, if they have
+	// generated code for it. For the built-in kinds it is Scheme of
+	// k8s.io/client-go/kubernetes/scheme. All other kinds, custom resources among them, are
+	// served in JSON only: a client that accepts nothing but protobuf is refused with
+	// 406. The OpenAPI documents have the descriptions of fields from these types. Nothing
+	// else depends on them: JSON of the built-in kinds is read alike without.
 	Scheme *runtime.Scheme
 
 	// ReviewAccess answers SubjectAccessReviews, also those that a client asks about
 	// itself: allowed, and why. nil allows everything. Requests are carried out
 	// whatever it says; use a [Fault] to refuse them. It may be called from several
 	// goroutines at once.
-	ReviewAccess func(authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string)
+	ReviewAccess func(AccessReview) (allowed bool, reason string)
 
 	// Seed determines UIDs and generated names.
 	Seed uint64

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,45 +14,45 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// sent reads what is sent to an action into its Go type.
-func (cl *call) sent(kind schema.GroupVersionKind, into any) (*call, metav1.CreateOptions, error) {
+// sent reads what is sent to an action.
+func (cl *call) sent(kind schema.GroupVersionKind) (*call, *unstructured.Unstructured, metav1.CreateOptions, error) {
 	var opts metav1.CreateOptions
 	if err := cl.server.params.decode(cl.r.URL.Query(), &opts); err != nil {
-		return nil, opts, err
+		return nil, nil, opts, err
 	}
 	other, err := cl.as(kind)
 	if err != nil {
-		return nil, opts, err
+		return nil, nil, opts, err
 	}
 	body := *other
 	body.target.name = "" // what is sent need not repeat the name
 	obj, err := body.object(opts.FieldValidation)
 	if err != nil {
-		return nil, opts, err
+		return nil, nil, opts, err
 	}
 	if name := obj.GetName(); name != "" && name != cl.target.name {
 		if kind.Kind == "Eviction" {
-			return nil, opts, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+			return nil, nil, opts, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 		}
-		return nil, opts, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, cl.target.name))
+		return nil, nil, opts, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, cl.target.name))
 	}
 	setManagers(obj, nil)
-	return other, opts, converter.FromUnstructured(obj.Object, into)
+	return other, obj, opts, nil
 }
 
 // bind assigns a pod to a node, as a scheduler does.
 func (cl *call) bind() error {
-	var binding corev1.Binding
-	_, opts, err := cl.sent(schema.GroupVersionKind{Version: "v1", Kind: "Binding"}, &binding)
+	_, binding, opts, err := cl.sent(schema.GroupVersionKind{Version: "v1", Kind: "Binding"})
 	if err != nil {
 		return err
 	}
-	if binding.Target.Name == "" {
+	node, _, _ := unstructured.NestedString(binding.Object, "target", "name")
+	if node == "" {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Binding"}, cl.target.name, field.ErrorList{field.Required(field.NewPath("target", "name"), "")})
 	}
 	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
 	_, err = cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, write, func(pod *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return assign(cl.res, pod, &binding)
+		return assign(cl.res, pod, node, binding.GetAnnotations())
 	})
 	if err != nil {
 		return err
@@ -63,24 +61,24 @@ func (cl *call) bind() error {
 }
 
 // assign writes a binding into a pod that has no node yet.
-func assign(res Resource, pod *unstructured.Unstructured, binding *corev1.Binding) (*unstructured.Unstructured, error) {
+func assign(res Resource, pod *unstructured.Unstructured, node string, bound map[string]string) (*unstructured.Unstructured, error) {
 	conflict := func(format string, args ...any) error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: res.Plural + "/binding"}, pod.GetName(), fmt.Errorf(format, args...))
 	}
 	if pod.GetDeletionTimestamp() != nil {
 		return nil, conflict("pod %s is being deleted, cannot be assigned to a host", pod.GetName())
 	}
-	if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" {
-		return nil, conflict("pod %v is already assigned to node %q", pod.GetName(), node)
+	if has, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); has != "" {
+		return nil, conflict("pod %v is already assigned to node %q", pod.GetName(), has)
 	}
 	if len(objectsAt(pod.Object, "spec", "schedulingGates")) > 0 {
 		return nil, conflict("pod %v has non-empty .spec.schedulingGates", pod.GetName())
 	}
-	if err := unstructured.SetNestedField(pod.Object, binding.Target.Name, "spec", "nodeName"); err != nil {
+	if err := unstructured.SetNestedField(pod.Object, node, "spec", "nodeName"); err != nil {
 		return nil, err
 	}
 	annotations := pod.GetAnnotations()
-	for k, v := range binding.Annotations {
+	for k, v := range bound {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
@@ -89,7 +87,7 @@ func assign(res Resource, pod *unstructured.Unstructured, binding *corev1.Bindin
 	pod.SetAnnotations(annotations)
 	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
 	conditions = append(conditions, map[string]any{
-		"type": string(corev1.PodScheduled), "status": "True", "lastProbeTime": nil,
+		"type": "PodScheduled", "status": "True", "lastProbeTime": nil,
 		"lastTransitionTime": now().UTC().Format(time.RFC3339),
 	})
 	return pod, unstructured.SetNestedSlice(pod.Object, conditions, "status", "conditions")
@@ -97,15 +95,17 @@ func assign(res Resource, pod *unstructured.Unstructured, binding *corev1.Bindin
 
 // evict deletes a pod unless its disruption budget forbids that.
 func (cl *call) evict() error {
-	var eviction policyv1.Eviction
-	_, opts, err := cl.sent(schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, &eviction)
+	_, sent, opts, err := cl.sent(schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"})
 	if err != nil {
 		return err
 	}
-	var del metav1.DeleteOptions
-	if eviction.DeleteOptions != nil {
-		del = *eviction.DeleteOptions
+	var eviction struct {
+		DeleteOptions metav1.DeleteOptions `json:"deleteOptions"`
 	}
+	if err := converter.FromUnstructured(sent.Object, &eviction); err != nil {
+		return err
+	}
+	del := eviction.DeleteOptions
 	write := writeOptions{dryRun: len(opts.DryRun) > 0 || len(del.DryRun) > 0}
 	if err := cl.server.store.evict(cl.c, cl.target.namespace, cl.target.name, del, write); err != nil {
 		return err
@@ -125,8 +125,9 @@ func (s *store) evict(c *collection, namespace, name string, del metav1.DeleteOp
 	if err != nil {
 		return err
 	}
-	phase := corev1.PodPhase(old.fields["status.phase"])
-	if phase != corev1.PodSucceeded && phase != corev1.PodFailed && phase != corev1.PodPending { // those serve no requests
+	switch old.fields["status.phase"] {
+	case "Succeeded", "Failed", "Pending": // those serve no requests
+	default:
 		if err := s.spendBudgetLocked(obj, opts); err != nil {
 			return err
 		}
@@ -147,15 +148,32 @@ func (s *store) evict(c *collection, namespace, name string, del metav1.DeleteOp
 	return err
 }
 
+// disruptionBudget is what an eviction reads of a PodDisruptionBudget.
+type disruptionBudget struct {
+	Metadata struct {
+		Name       string `json:"name"`
+		Generation int64  `json:"generation"`
+	} `json:"metadata"`
+	Spec struct {
+		UnhealthyPodEvictionPolicy string `json:"unhealthyPodEvictionPolicy"`
+	} `json:"spec"`
+	Status struct {
+		ObservedGeneration int64 `json:"observedGeneration"`
+		DisruptionsAllowed int64 `json:"disruptionsAllowed"`
+		CurrentHealthy     int64 `json:"currentHealthy"`
+		DesiredHealthy     int64 `json:"desiredHealthy"`
+	} `json:"status"`
+}
+
 // unguarded reports whether a budget does not keep a pod that is not ready from being
 // evicted (KEP-3017).
-func unguarded(budget *policyv1.PodDisruptionBudget, pod *unstructured.Unstructured) bool {
+func unguarded(budget disruptionBudget, pod *unstructured.Unstructured) bool {
 	for _, condition := range objectsAt(pod.Object, "status", "conditions") {
 		if condition["type"] == "Ready" && condition["status"] == "True" {
 			return false
 		}
 	}
-	if policy := budget.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
+	if budget.Spec.UnhealthyPodEvictionPolicy == "AlwaysAllow" {
 		return true
 	}
 	return budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy && budget.Status.DesiredHealthy > 0
@@ -188,17 +206,17 @@ func (s *store) spendBudgetLocked(pod *unstructured.Unstructured, opts writeOpti
 	if err != nil {
 		return err
 	}
-	var budget policyv1.PodDisruptionBudget
+	var budget disruptionBudget
 	if err := converter.FromUnstructured(obj.Object, &budget); err != nil {
 		return err
 	}
-	if unguarded(&budget, pod) {
+	if unguarded(budget, pod) {
 		return nil
 	}
-	if err := errBudget(&budget); err != nil {
+	if err := errBudget(budget); err != nil {
 		return err
 	}
-	allowed := int64(budget.Status.DisruptionsAllowed) - 1
+	allowed := budget.Status.DisruptionsAllowed - 1
 	if err := unstructured.SetNestedField(obj.Object, allowed, "status", "disruptionsAllowed"); err != nil {
 		return err
 	}
@@ -207,7 +225,7 @@ func (s *store) spendBudgetLocked(pod *unstructured.Unstructured, opts writeOpti
 	}
 	if allowed == 0 {
 		setCondition(obj, map[string]any{
-			"type": policyv1.DisruptionAllowedCondition, "status": "False", "reason": policyv1.InsufficientPodsReason, "message": "",
+			"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "",
 			"observedGeneration": budget.Status.ObservedGeneration, "lastTransitionTime": now().UTC().Format(time.RFC3339),
 		})
 	}
@@ -230,18 +248,18 @@ func covers(budget *version, pod *unstructured.Unstructured) bool {
 }
 
 // errBudget is the refusal of an eviction that the budget does not allow.
-func errBudget(budget *policyv1.PodDisruptionBudget) error {
+func errBudget(budget disruptionBudget) error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 	cause := ""
 	switch {
-	case budget.Status.ObservedGeneration < budget.Generation:
+	case budget.Status.ObservedGeneration < budget.Metadata.Generation:
 		err.ErrStatus.Details.RetryAfterSeconds = 10
-		cause = fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)
+		cause = fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Metadata.Name)
 	case budget.Status.DisruptionsAllowed <= 0:
-		cause = fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy)
+		cause = fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Metadata.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy)
 	default:
 		return nil
 	}
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: cause}}
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "DisruptionBudget", Message: cause}}
 	return err
 }

@@ -131,7 +131,9 @@ func decodeProto(types goTypes, body []byte) (runtime.Object, error) {
 	var into runtime.Object = &metav1.DeleteOptions{}
 	if gvk.Kind != "DeleteOptions" {
 		var ok bool
-		if into, ok = types.new(gvk); !ok {
+		if into, ok = types.new(gvk); !ok && typed(gvk) {
+			return nil, errNoProtobuf(gvk)
+		} else if !ok {
 			return nil, fmt.Errorf("no kind %q is registered for version %q", gvk.Kind, gvk.GroupVersion())
 		}
 	}

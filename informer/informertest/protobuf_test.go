@@ -35,7 +35,7 @@ func protobuf(t *testing.T, s *informertest.Server) *rest.RESTClient {
 
 func TestProtobufShowsTheSameObjectsAsJSON(t *testing.T) {
 	t.Parallel()
-	s := informertest.Start(t, informertest.Options{})
+	s := informertest.Start(t, informertest.Options{Scheme: scheme.Scheme})
 	client, ctx := protobuf(t, s), t.Context()
 	for i := range 3 {
 		pod := &corev1.Pod{
@@ -59,7 +59,7 @@ func TestProtobufShowsTheSameObjectsAsJSON(t *testing.T) {
 
 func TestProtobufIsWatched(t *testing.T) {
 	t.Parallel()
-	s := informertest.Start(t, informertest.Options{})
+	s := informertest.Start(t, informertest.Options{Scheme: scheme.Scheme})
 	client, ctx := protobuf(t, s), t.Context()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
 	require.NoError(t, s.Create(pod))

@@ -15,11 +15,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
+	"github.com/informerkit/informerkit/workqueue"
 )
 
 // TestControllerInABubble is what the README shows about fake time.
@@ -58,13 +62,49 @@ func newDeployment(name string) *appsv1.Deployment {
 	return d
 }
 
-// The README shows the test above, letter by letter, without its declaration.
-func TestReadmeShowsTheTestInABubble(t *testing.T) {
+// TestMonthsInABubble is what the README shows about weeks and months.
+func TestMonthsInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := informertest.Start(t, informertest.Options{InMemory: true, BookmarkInterval: -1})
+		c := controller.New(controller.Options{
+			Config: server.Config(), Name: "months",
+			Informers: informer.FactoryOptions{Reflector: reflector.Options{
+				Timeouts: reflector.Timeouts{Watch: 365 * 24 * time.Hour, Idle: -1}, // one watch, however silent it is
+			}},
+		})
+		monthly(t, c)
+
+		time.Sleep(60 * 24 * time.Hour)
+		// ... look at what is there after two months
+		assert.Less(t, server.Count("", ""), 20)
+	})
+}
+
+// monthly runs a controller that reads four kinds.
+func monthly(t *testing.T, c *controller.Controller) {
+	t.Helper()
+	controller.For[*appsv1.Deployment](c, appsv1.SchemeGroupVersion.WithResource("deployments"))
+	controller.Reads[*corev1.Pod](c, corev1.SchemeGroupVersion.WithResource("pods"))
+	controller.Reads[*corev1.Secret](c, corev1.SchemeGroupVersion.WithResource("secrets"))
+	controller.Reads[*corev1.ConfigMap](c, corev1.SchemeGroupVersion.WithResource("configmaps"))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- c.Run(ctx, func(context.Context, types.NamespacedName) (workqueue.Result, error) { return workqueue.Result{}, nil })
+	}()
+	t.Cleanup(func() { cancel(); assert.NoError(t, <-ended) })
+}
+
+// The README shows the tests above, letter by letter, without their declarations.
+func TestReadmeShowsTheTestsInABubble(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	blocks := regexp.MustCompile("(?s)<!-- TestControllerInABubble -->\n```go\n(.*?)```").FindAllSubmatch(readme, -1)
-	require.Len(t, blocks, 1)
-	assert.Equal(t, 2, strings.Count(string(readme), "```go"), "each Go block of the README is run by a test")
+	blocks := map[string]string{}
+	for _, b := range regexp.MustCompile("(?s)<!-- (Test\\w+InABubble) -->\n```go\n(.*?)```").FindAllSubmatch(readme, -1) {
+		blocks[string(b[1])] = string(b[2])
+	}
+	require.Len(t, blocks, 2)
+	assert.Equal(t, 3, strings.Count(string(readme), "```go"), "each Go block of the README is run by a test")
 
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
@@ -73,13 +113,13 @@ func TestReadmeShowsTheTestInABubble(t *testing.T) {
 	require.NoError(t, err)
 	for _, decl := range file.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
-		if !ok || fn.Name.Name != "TestControllerInABubble" {
+		if !ok || blocks[fn.Name.Name] == "" {
 			continue
 		}
 		body := string(source[files.Position(fn.Body.Lbrace).Offset+2 : files.Position(fn.Body.Rbrace).Offset])
 		body = strings.TrimPrefix(strings.ReplaceAll(body, "\n\t", "\n"), "\t")
-		assert.Equal(t, body, string(blocks[0][1]))
-		return
+		assert.Equal(t, body, blocks[fn.Name.Name])
+		delete(blocks, fn.Name.Name)
 	}
-	t.Fatal("TestControllerInABubble is missing")
+	assert.Empty(t, blocks, "of no test")
 }

@@ -4,12 +4,9 @@ import (
 	"maps"
 	"net/http"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -17,14 +14,14 @@ import (
 // review is a resource that answers a question and stores nothing.
 type review struct {
 	res    Resource
-	answer func(*call) (runtime.Object, error)
+	answer func(*call, *unstructured.Unstructured) (status map[string]any, err error)
 }
 
 // reviews are those of authentication and authorization.
 var reviews = []review{
 	{question("authentication.k8s.io", "SelfSubjectReview", true), (*call).whoAmI},
 	{question("authentication.k8s.io", "TokenReview", true), (*call).reviewToken},
-	{question("authorization.k8s.io", "LocalSubjectAccessReview", false), (*call).reviewLocalAccess},
+	{question("authorization.k8s.io", "LocalSubjectAccessReview", false), (*call).reviewAccess},
 	{question("authorization.k8s.io", "SelfSubjectAccessReview", true), (*call).reviewOwnAccess},
 	{question("authorization.k8s.io", "SelfSubjectRulesReview", true), (*call).reviewRules},
 	{question("authorization.k8s.io", "SubjectAccessReview", true), (*call).reviewAccess},
@@ -52,115 +49,103 @@ func (rv review) serve(cl *call, verb string) error {
 	if verb != "create" {
 		return errMethod()
 	}
-	answer, err := rv.answer(cl)
+	asked, err := cl.object(cl.r.URL.Query().Get("fieldValidation"))
 	if err != nil {
 		return err
 	}
-	obj, err := converter.ToUnstructured(answer)
+	setManagers(asked, nil)
+	status, err := rv.answer(cl, asked)
 	if err != nil {
 		return err
 	}
-	question := &unstructured.Unstructured{Object: maps.Clone(obj)}
+	asked.Object["status"] = status
+	question := &unstructured.Unstructured{Object: maps.Clone(asked.Object)}
 	delete(question.Object, "status")
 	write := cl.writeOptions(nil, cl.r.URL.Query().Get("fieldManager"))
 	trackUpdate(rv.res, nil, nil, question, write)
-	setManagers(&unstructured.Unstructured{Object: obj}, takeManagers(question))
-	return cl.answer(http.StatusCreated, obj)
+	setManagers(asked, takeManagers(question))
+	return cl.answer(http.StatusCreated, asked.Object)
 }
 
-// asked reads a question into its Go type.
-func (cl *call) asked(into runtime.Object) error {
-	obj, err := cl.object(cl.r.URL.Query().Get("fieldValidation"))
+// specOf reads the specification of a question.
+func specOf[T any](question *unstructured.Unstructured) (T, error) {
+	var into struct {
+		Spec T `json:"spec"`
+	}
+	err := converter.FromUnstructured(question.Object, &into)
+	return into.Spec, err
+}
+
+// reviewAccess answers a SubjectAccessReview: may this user do that? It also answers a
+// LocalSubjectAccessReview, which is about one namespace so that the right to ask can be
+// granted per namespace.
+func (cl *call) reviewAccess(question *unstructured.Unstructured) (map[string]any, error) {
+	spec, err := specOf[AccessReview](question)
 	if err != nil {
-		return err
-	}
-	setManagers(obj, nil)
-	return converter.FromUnstructured(obj.Object, into)
-}
-
-// reviewAccess answers a SubjectAccessReview: may this user do that?
-func (cl *call) reviewAccess() (runtime.Object, error) {
-	var q authorizationv1.SubjectAccessReview
-	if err := cl.asked(&q); err != nil {
 		return nil, err
 	}
-	if err := cl.checkSubject(q.Spec); err != nil {
+	if err := cl.checkSubject(spec); err != nil {
 		return nil, err
 	}
-	q.Status = cl.server.allowed(q.Spec)
-	return &q, nil
-}
-
-// reviewLocalAccess answers a LocalSubjectAccessReview, which is about one namespace so
-// that the right to ask can be granted per namespace.
-func (cl *call) reviewLocalAccess() (runtime.Object, error) {
-	var q authorizationv1.LocalSubjectAccessReview
-	if err := cl.asked(&q); err != nil {
-		return nil, err
-	}
-	if err := cl.checkSubject(q.Spec); err != nil {
-		return nil, err
-	}
-	q.Status = cl.server.allowed(q.Spec)
-	return &q, nil
+	return cl.server.allowed(spec), nil
 }
 
 // reviewOwnAccess answers a SelfSubjectAccessReview, the question behind kubectl auth
 // can-i. The user is always the server's one requester.
-func (cl *call) reviewOwnAccess() (runtime.Object, error) {
-	var q authorizationv1.SelfSubjectAccessReview
-	if err := cl.asked(&q); err != nil {
+func (cl *call) reviewOwnAccess(question *unstructured.Unstructured) (map[string]any, error) {
+	spec, err := specOf[AccessReview](question)
+	if err != nil {
 		return nil, err
 	}
-	if err := cl.checkAttributes(q.Spec.ResourceAttributes != nil, q.Spec.NonResourceAttributes != nil); err != nil {
+	if err := cl.checkAttributes(spec.ResourceAttributes != nil, spec.NonResourceAttributes != nil); err != nil {
 		return nil, err
 	}
-	q.Status = cl.server.allowed(authorizationv1.SubjectAccessReviewSpec{
-		ResourceAttributes: q.Spec.ResourceAttributes, NonResourceAttributes: q.Spec.NonResourceAttributes,
-		User: requester.name, Groups: requester.groups,
-	})
-	return &q, nil
+	spec.User, spec.Groups = requester.name, requester.groups
+	return cl.server.allowed(spec), nil
 }
 
 // reviewRules answers a SelfSubjectRulesReview, the question behind kubectl auth can-i
 // --list. Without ReviewAccess everything is permitted.
-func (cl *call) reviewRules() (runtime.Object, error) {
-	var q authorizationv1.SelfSubjectRulesReview
-	if err := cl.asked(&q); err != nil {
-		return nil, err
-	}
-	all := []string{"*"}
-	q.Status = authorizationv1.SubjectRulesReviewStatus{
-		ResourceRules:    []authorizationv1.ResourceRule{{Verbs: all, APIGroups: all, Resources: all}},
-		NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: all, NonResourceURLs: all}},
+func (cl *call) reviewRules(*unstructured.Unstructured) (map[string]any, error) {
+	all := []any{"*"}
+	return map[string]any{
+		"resourceRules":    []any{map[string]any{"verbs": all, "apiGroups": all, "resources": all}},
+		"nonResourceRules": []any{map[string]any{"verbs": all, "nonResourceURLs": all}},
 		// A function that decides case by case cannot be listed as rules.
-		Incomplete: cl.server.opts.ReviewAccess != nil,
-	}
-	return &q, nil
+		"incomplete": cl.server.opts.ReviewAccess != nil,
+	}, nil
 }
 
 // whoAmI answers a SelfSubjectReview, the question behind kubectl auth whoami.
-func (cl *call) whoAmI() (runtime.Object, error) {
-	var q authenticationv1.SelfSubjectReview
-	if err := cl.asked(&q); err != nil {
-		return nil, err
+func (cl *call) whoAmI(question *unstructured.Unstructured) (map[string]any, error) {
+	question.SetCreationTimestamp(now())
+	return map[string]any{"userInfo": map[string]any{"username": requester.name, "groups": anySlice(requester.groups)}}, nil
+}
+
+// anySlice is a list of strings as unstructured objects have it.
+func anySlice(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
 	}
-	q.CreationTimestamp = now()
-	q.Status.UserInfo = authenticationv1.UserInfo{Username: requester.name, Groups: requester.groups}
-	return &q, nil
+	return out
 }
 
 // allowed asks the test, which allows everything unless it says otherwise.
-func (s *Server) allowed(spec authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+func (s *Server) allowed(spec AccessReview) map[string]any {
 	if s.opts.ReviewAccess == nil {
-		return authorizationv1.SubjectAccessReviewStatus{Allowed: true}
+		return map[string]any{"allowed": true}
 	}
 	allowed, reason := s.opts.ReviewAccess(spec)
-	return authorizationv1.SubjectAccessReviewStatus{Allowed: allowed, Reason: reason}
+	status := map[string]any{"allowed": allowed}
+	if reason != "" {
+		status["reason"] = reason
+	}
+	return status
 }
 
 // checkSubject refuses a question that names no subject or no action.
-func (cl *call) checkSubject(spec authorizationv1.SubjectAccessReviewSpec) error {
+func (cl *call) checkSubject(spec AccessReview) error {
 	if err := cl.checkAttributes(spec.ResourceAttributes != nil, spec.NonResourceAttributes != nil); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,27 +55,34 @@ func jsonPath(path string) []string {
 }
 
 // of returns the Scale of an object.
-func (p *scalePaths) of(obj *unstructured.Unstructured) (map[string]any, error) {
+func (p *scalePaths) of(obj *unstructured.Unstructured) map[string]any {
 	selector := ""
 	if len(p.selector) > 0 {
 		selector = selectorText(at(obj.Object, p.selector...))
 	}
-	scale := autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
-			ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
-		},
-		Spec:   autoscalingv1.ScaleSpec{Replicas: count(obj, p.replicas)},
-		Status: autoscalingv1.ScaleStatus{Replicas: count(obj, p.statusReplicas), Selector: selector},
+	meta, spec := map[string]any{}, map[string]any{}
+	have, _ := obj.Object["metadata"].(map[string]any)
+	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
+		if v := have[name]; v != nil && v != "" {
+			meta[name] = v
+		}
 	}
-	scale.SetGroupVersionKind(scaleKind)
-	return converter.ToUnstructured(&scale)
+	if n := count(obj, p.replicas); n != 0 {
+		spec["replicas"] = n
+	}
+	status := map[string]any{"replicas": count(obj, p.statusReplicas)}
+	if selector != "" {
+		status["selector"] = selector
+	}
+	scale := map[string]any{"metadata": meta, "spec": spec, "status": status}
+	scale["apiVersion"], scale["kind"] = scaleKind.ToAPIVersionAndKind()
+	return scale
 }
 
 // count is the number at a path; 0 if there is none.
-func count(obj *unstructured.Unstructured, path []string) int32 {
+func count(obj *unstructured.Unstructured, path []string) int64 {
 	n, _, _ := unstructured.NestedInt64(obj.Object, path...)
-	return int32(n)
+	return int64(int32(n))
 }
 
 // selectorText is a selector of any form as a query states it.
@@ -121,11 +127,7 @@ func (cl *call) respondScale(v *version) error {
 	if err != nil {
 		return err
 	}
-	scale, err := cl.res.scalePaths().of(obj)
-	if err != nil {
-		return err
-	}
-	return other.answer(http.StatusOK, scale)
+	return other.answer(http.StatusOK, cl.res.scalePaths().of(obj))
 }
 
 // updateScale answers a PUT of the subresource scale. Only the number of replicas is
@@ -247,15 +249,12 @@ func (cl *call) validScale(name string, replicas int64) error {
 func (cl *call) writeScale(opts writeOptions, change patchFunc) error {
 	paths := cl.res.scalePaths()
 	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, opts, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		scale, err := paths.of(old)
+		scale, err := change(paths.of(old))
 		if err != nil {
 			return nil, err
 		}
-		if scale, err = change(scale); err != nil {
-			return nil, err
-		}
 		wanted := &unstructured.Unstructured{Object: scale}
-		replicas := int64(count(wanted, []string{"spec", "replicas"}))
+		replicas := count(wanted, []string{"spec", "replicas"})
 		if err := cl.validScale(old.GetName(), replicas); err != nil {
 			return nil, err
 		}

@@ -116,9 +116,13 @@ func (s *Server) Register(res Resource) error {
 }
 
 // Config returns a new configuration for clients of the server, which the caller may
-// change. Clients made from it are not rate limited.
+// change. Clients made from it are not rate limited. Without [Options].Scheme its
+// ContentType is JSON, so that clients that would write built-in kinds in protobuf do not.
 func (s *Server) Config() *rest.Config {
 	cfg := &rest.Config{Host: s.URL(), QPS: -1}
+	if s.opts.Scheme == nil {
+		cfg.ContentType = mediaJSON
+	}
 	if s.client != nil {
 		cfg.Transport = s.client
 	}

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/informerkit/informerkit/informer/informertest/internal/builtin"
 )
 
 // strategicPatcher returns the function that carries out a strategic merge patch:
@@ -16,7 +19,8 @@ import (
 // Kinds without such a type do not have it.
 func (cl *call) strategicPatcher(body []byte, directive string) (patchFunc, error) {
 	gvk := cl.res.gvk(cl.target.version)
-	if !typed(gvk) {
+	t, ok := builtin.TypeOf(gvk)
+	if !ok {
 		return nil, errUnsupportedPatch(cl.res)
 	}
 	patch := map[string]any{}
@@ -25,10 +29,7 @@ func (cl *call) strategicPatcher(body []byte, directive string) (patchFunc, erro
 	}
 	stated := fmt.Sprintf("%+v", patch) // merging modifies the patch
 	strict := duplicates(body)
-	schema, err := builtinTypes.New(gvk)
-	if err != nil {
-		return nil, err
-	}
+	schema := reflect.New(t).Interface()
 	return func(doc map[string]any) (map[string]any, error) {
 		merged, err := strategicpatch.StrategicMergeMapPatch(doc, patch, schema)
 		if err != nil {

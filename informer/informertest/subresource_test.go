@@ -51,7 +51,7 @@ func TestWhatIsLeftOutSaysSo(t *testing.T) {
 
 func TestReviewAccessDecides(t *testing.T) {
 	t.Parallel()
-	s := informertest.Start(t, informertest.Options{ReviewAccess: func(spec authorizationv1.SubjectAccessReviewSpec) (bool, string) {
+	s := informertest.Start(t, informertest.Options{ReviewAccess: func(spec informertest.AccessReview) (bool, string) {
 		return spec.ResourceAttributes.Verb != "delete", "no deleting, " + spec.User
 	}})
 	for verb, allowed := range map[string]bool{"get": true, "delete": false} {

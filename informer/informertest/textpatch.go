@@ -10,10 +10,11 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/informerkit/informerkit/informer/informertest/internal/builtin"
 )
 
 // JSON patches and merge patches are carried out on the text of an object, by the
@@ -62,16 +63,11 @@ func (cl *call) mergePatcher(body []byte, directive string) (patchFunc, error) {
 	}), nil
 }
 
-// duplicates finds the fields that stand twice in a JSON text. The decoder that knows
-// takes objects that state their kind.
+// duplicates finds the fields that stand twice in a JSON text, which may be a list.
 func duplicates(text []byte) []error {
-	whole := append(append([]byte(`{"kind":"Patch","patch":`), text...), '}')
-	_, _, err := strictJSON.Decode(whole, nil, &unstructured.Unstructured{})
-	strict, ok := runtime.AsStrictDecodingError(err)
-	if !ok {
-		return nil
-	}
-	errs := strict.Errors()
+	whole := append(append([]byte(`{"patch":`), text...), '}')
+	_, _, err := strictJSON.Decode(whole, nil, &anyKind{})
+	errs := strictErrors(err)
 	for i, err := range errs {
 		errs[i] = errors.New(strings.Replace(strings.Replace(err.Error(), `"patch.`, `"`, 1), `"patch[`, `"[`, 1))
 	}
@@ -100,24 +96,37 @@ func (cl *call) reread(text []byte, strict []error, directive string) (map[strin
 		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(text), err.Error())})
 	}
 	gvk := cl.res.gvk(cl.target.version)
-	var into runtime.Object
-	if !builtinTypes.Recognizes(gvk) {
-		into = &unstructured.Unstructured{}
+	_, isTyped := builtin.TypeOf(gvk)
+	given := &anyKind{}
+	_, _, err := strictJSON.Decode(text, nil, given)
+	if err == nil && !isTyped && given.GetKind() == "" {
+		err = runtime.NewMissingKindErr(string(text))
 	}
-	obj, _, err := strictJSON.Decode(text, &gvk, into)
-	more, isStrict := runtime.AsStrictDecodingError(err)
-	if err != nil && (!isStrict || obj == nil) {
+	if err != nil && !runtime.IsStrictDecodingError(err) {
 		return nil, invalid(err)
 	}
-	if isStrict {
-		strict = append(strict[:len(strict):len(strict)], more.Errors()...)
-	}
-	var content map[string]any
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		content = u.Object
-		strict = append(strict[:len(strict):len(strict)], cl.fitSchema(content)...)
-	} else if content, err = converter.ToUnstructured(obj); err != nil {
-		return nil, err
+	strict = append(strict[:len(strict):len(strict)], strictErrors(err)...)
+	content := given.Object
+	if isTyped {
+		// A patch may have made another kind of it, which is read as such before it is refused.
+		have := given.GroupVersionKind()
+		if given.GetKind() == "" || given.GetAPIVersion() == "" {
+			have = gvk
+		}
+		t, known := builtin.TypeOf(have)
+		if !known {
+			return nil, invalid(runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", have))
+		}
+		obj, err := builtin.Read(t, text)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		strict = append(strict, unknownFields(t, content)...)
+		if content, err = converter.ToUnstructured(obj); err != nil {
+			return nil, err
+		}
+	} else {
+		strict = append(strict, cl.fitSchema(content)...)
 	}
 	if err := cl.judge(strict, directive); err != nil {
 		return nil, invalid(err)

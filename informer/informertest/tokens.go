@@ -7,10 +7,8 @@ import (
 	"strings"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -35,9 +33,8 @@ const tokenIssuer = "https://informertest.invalid"
 
 // issueToken issues a token for a service account.
 func (cl *call) issueToken() error {
-	var request authenticationv1.TokenRequest
 	kind := schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}
-	other, _, err := cl.sent(kind, &request)
+	other, request, _, err := cl.sent(kind)
 	if err != nil {
 		return err
 	}
@@ -45,34 +42,38 @@ func (cl *call) issueToken() error {
 	if err != nil {
 		return err
 	}
-	seconds := int64(defaultTokenSeconds)
-	if request.Spec.ExpirationSeconds != nil {
-		seconds = *request.Spec.ExpirationSeconds
+	seconds, given, _ := unstructured.NestedInt64(request.Object, "spec", "expirationSeconds")
+	if !given {
+		seconds = defaultTokenSeconds
 	}
 	if seconds < minTokenSeconds {
 		return apierrors.NewInvalid(kind.GroupKind(), "", field.ErrorList{
 			field.Invalid(field.NewPath("spec", "expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"),
 		})
 	}
-	request.Spec.ExpirationSeconds = &seconds
-	if len(request.Spec.Audiences) == 0 {
-		request.Spec.Audiences = []string{tokenIssuer}
+	audiences, _, _ := unstructured.NestedStringSlice(request.Object, "spec", "audiences")
+	if len(audiences) == 0 {
+		audiences = []string{tokenIssuer}
 	}
 	issued := time.Now()
 	expires := issued.Add(time.Duration(seconds) * time.Second)
-	request.Name, request.Namespace, request.CreationTimestamp = account.name, account.namespace, now()
-	request.Status = authenticationv1.TokenRequestStatus{
-		ExpirationTimestamp: metav1.NewTime(expires).Rfc3339Copy(),
-		Token: claims{
+	request.SetName(account.name)
+	request.SetNamespace(account.namespace)
+	request.SetCreationTimestamp(now())
+	spec, ok := request.Object["spec"].(map[string]any)
+	if !ok {
+		spec = map[string]any{}
+		request.Object["spec"] = spec
+	}
+	spec["expirationSeconds"], spec["audiences"] = seconds, anySlice(audiences)
+	request.Object["status"] = map[string]any{
+		"expirationTimestamp": expires.UTC().Format(time.RFC3339),
+		"token": claims{
 			Issuer: tokenIssuer, Subject: "system:serviceaccount:" + account.namespace + ":" + account.name,
-			Audience: request.Spec.Audiences, Issued: issued.Unix(), Expires: expires.Unix(), UID: account.uid,
+			Audience: audiences, Issued: issued.Unix(), Expires: expires.Unix(), UID: account.uid,
 		}.token(),
 	}
-	obj, err := converter.ToUnstructured(&request)
-	if err != nil {
-		return err
-	}
-	return other.answer(http.StatusCreated, obj)
+	return other.answer(http.StatusCreated, request.Object)
 }
 
 // token is the text of a token with these claims.
@@ -97,24 +98,21 @@ func parseToken(token string) (claims, bool) {
 }
 
 // reviewToken says whose token it is.
-func (cl *call) reviewToken() (runtime.Object, error) {
-	var q authenticationv1.TokenReview
-	if err := cl.asked(&q); err != nil {
-		return nil, err
-	}
-	if q.Spec.Token == "" {
+func (cl *call) reviewToken(question *unstructured.Unstructured) (map[string]any, error) {
+	token, _, _ := unstructured.NestedString(question.Object, "spec", "token")
+	if token == "" {
 		return nil, cl.invalid(field.Required(field.NewPath("spec", "token"), "a token to review is required"))
 	}
-	c, ok := parseToken(q.Spec.Token)
+	c, ok := parseToken(token)
 	if !ok {
-		q.Status.Error = "[invalid bearer token]"
-		return &q, nil
+		return map[string]any{"user": map[string]any{}, "error": "[invalid bearer token]"}, nil
 	}
 	namespace, _, _ := strings.Cut(strings.TrimPrefix(c.Subject, "system:serviceaccount:"), ":")
-	q.Status.Authenticated, q.Status.Audiences = true, c.Audience
-	q.Status.User = authenticationv1.UserInfo{
-		Username: c.Subject, UID: c.UID,
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-	}
-	return &q, nil
+	return map[string]any{
+		"authenticated": true, "audiences": anySlice(c.Audience),
+		"user": map[string]any{
+			"username": c.Subject, "uid": c.UID,
+			"groups": []any{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+		},
+	}, nil
 }

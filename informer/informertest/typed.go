@@ -1,43 +1,104 @@
 package informertest
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/informerkit/informerkit/informer/informertest/internal/builtin"
 )
 
-// strictJSON reads JSON into the Go types of the built-in kinds and finds fields
-// that those do not have, or that stand there twice.
-var strictJSON = json.NewSerializerWithOptions(json.DefaultMetaFactory, builtinTypes, builtinTypes, json.SerializerOptions{Strict: true})
+// strictJSON reads JSON and finds fields that stand there twice.
+var strictJSON = json.NewSerializerWithOptions(json.DefaultMetaFactory, noTypes, noTypes, json.SerializerOptions{Strict: true})
 
 // strictYAML is the same for YAML.
-var strictYAML = json.NewSerializerWithOptions(json.DefaultMetaFactory, builtinTypes, builtinTypes, json.SerializerOptions{Strict: true, Yaml: true})
+var strictYAML = json.NewSerializerWithOptions(json.DefaultMetaFactory, noTypes, noTypes, json.SerializerOptions{Strict: true, Yaml: true})
+
+// noTypes is a scheme without types: the serializers read unstructured objects only.
+var noTypes = runtime.NewScheme()
 
 // readTyped reads a body as the API server does: into the Go type of its kind,
 // so that fields of a wrong type are refused, unknown ones dropped, and values
 // such as quantities stored in one form.
 func (cl *call) readTyped(body []byte, reader runtime.Decoder, directive string) (map[string]any, []metav1.ManagedFieldsEntry, error) {
 	gvk := cl.res.gvk(cl.target.version)
-	obj, have, err := reader.Decode(body, &gvk, nil)
-	strict, isStrict := runtime.AsStrictDecodingError(err)
-	switch {
-	case err != nil && (!isStrict || obj == nil):
-		return nil, nil, errUndecodable(err, have, gvk, body)
-	case *have != gvk:
-		return nil, nil, errOtherKind(*have, gvk)
-	case isStrict:
-		if err := cl.judge(strict.Errors(), directive); err != nil {
-			return nil, nil, errUndecodable(err, have, gvk, body)
+	text := body
+	if reader == strictYAML {
+		var err error
+		if text, err = yaml.ToJSON(body); err != nil {
+			return nil, nil, errUndecodable(err, nil, gvk, body)
 		}
 	}
+	have, err := json.DefaultMetaFactory.Interpret(text)
+	if err != nil {
+		return nil, nil, errUndecodable(err, nil, gvk, body)
+	}
+	have.Kind = cmp.Or(have.Kind, gvk.Kind)
+	if have.GroupVersion().Empty() {
+		have.Group, have.Version = gvk.Group, gvk.Version
+	}
+	if *have != gvk {
+		return nil, nil, errOtherKind(*have, gvk)
+	}
+	t, _ := builtin.TypeOf(gvk)
+	obj, err := builtin.Read(t, text)
+	if err != nil {
+		return nil, nil, errUndecodable(err, have, gvk, body)
+	}
+	given := &anyKind{}
+	_, _, err = reader.Decode(body, nil, given)
+	if err := cl.judge(inOrder(text, append(strictErrors(err), unknownFields(t, given.Object)...)), directive); err != nil {
+		return nil, nil, errUndecodable(err, have, gvk, body)
+	}
 	return contentOf(obj)
+}
+
+// inOrder puts what was found wrong with fields into the order in which their outermost members
+// stand in a JSON text, as one decoder that finds all of it would. What names no field stays first.
+func inOrder(text []byte, errs []error) []error {
+	at := func(err error) int {
+		_, path, _ := strings.Cut(err.Error(), `"`)
+		if end := strings.IndexAny(path, `.["`); end > 0 {
+			path = path[:end]
+		}
+		return bytes.Index(text, []byte(`"`+path+`"`))
+	}
+	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(at(a), at(b)) })
+	return errs
+}
+
+// unknownFields finds the fields that a Go type does not have.
+func unknownFields(t reflect.Type, content map[string]any) []error {
+	return strictErrors(converter.FromUnstructuredWithValidation(content, reflect.New(t).Interface(), true))
+}
+
+// anyKind is read as it is, also if it does not say what kind it is of.
+type anyKind struct{ unstructured.Unstructured }
+
+// GetObjectKind implements runtime.Object.
+func (*anyKind) GetObjectKind() schema.ObjectKind { return &metav1.TypeMeta{Kind: "Any"} }
+
+// strictErrors returns what a strict decoder found wrong with fields; nil if there is nothing or
+// the text could not be decoded.
+func strictErrors(err error) []error {
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if !ok {
+		return nil
+	}
+	return strict.Errors()
 }
 
 // retype passes what a strategic merge patch or an apply made of an object through the
@@ -48,29 +109,26 @@ func (cl *call) retype(content map[string]any, patch string, strict []error, dir
 	invalid := func(err error) error {
 		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), patch, err.Error())})
 	}
-	if !builtinTypes.Recognizes(gvk) {
+	t, ok := builtin.TypeOf(gvk)
+	if !ok {
 		if err := cl.judge(append(strict[:len(strict):len(strict)], cl.fitSchema(content)...), directive); err != nil {
 			return nil, invalid(err)
 		}
 		return content, nil
 	}
-	obj, err := builtinTypes.New(gvk)
-	if err != nil {
+	obj := reflect.New(t).Interface()
+	err := converter.FromUnstructuredWithValidation(content, obj, directive != metav1.FieldValidationIgnore)
+	if err != nil && !runtime.IsStrictDecodingError(err) {
+		return nil, invalid(err)
+	}
+	if err := cl.judge(append(strict[:len(strict):len(strict)], strictErrors(err)...), directive); err != nil {
+		return nil, invalid(err)
+	}
+	if content, err = converter.ToUnstructured(obj); err != nil {
 		return nil, err
 	}
-	err = converter.FromUnstructuredWithValidation(content, obj, directive != metav1.FieldValidationIgnore)
-	more, isStrict := runtime.AsStrictDecodingError(err)
-	if err != nil && !isStrict {
-		return nil, invalid(err)
-	}
-	if isStrict {
-		strict = append(strict[:len(strict):len(strict)], more.Errors()...)
-	}
-	if err := cl.judge(strict, directive); err != nil {
-		return nil, invalid(err)
-	}
-	obj.GetObjectKind().SetGroupVersionKind(gvk)
-	return converter.ToUnstructured(obj)
+	content["apiVersion"], content["kind"] = gvk.ToAPIVersionAndKind()
+	return content, nil
 }
 
 // warn adds a header for each error, which clients show to their users. A text of several
@@ -93,8 +151,8 @@ func zeroContent(gvk schema.GroupVersionKind) map[string]any {
 	zero, ok := zeros.Load(gvk)
 	if !ok {
 		content := map[string]any{}
-		if obj, err := builtinTypes.New(gvk); err == nil {
-			if u, err := converter.ToUnstructured(obj); err == nil {
+		if t, ok := builtin.TypeOf(gvk); ok {
+			if u, err := converter.ToUnstructured(reflect.New(t).Interface()); err == nil {
 				content = u
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/informerkit/informerkit/informer/audit"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -34,7 +34,7 @@ type auditReport struct {
 // reportAudit returns nil for a source that is not audited. The JSON then has no audit
 // at all: zeros would read as audits that found nothing.
 func reportAudit(h *reflector.Health) *auditReport {
-	a, ok := audit.HealthOf(h)
+	a, ok := health.AuditOf(h)
 	if !ok {
 		return nil
 	}

@@ -30,7 +30,7 @@ type card struct {
 	// Repeated from the head of the page, so that a card that is linked to stands
 	// alone.
 	Problems []problem
-	Facts    []fact
+	Facts    facts
 	// Nil in a card without throughput: informers, and queues that keep no times.
 	Spark *spark
 	Lists []list
@@ -41,6 +41,23 @@ type fact struct {
 	Name, Value string
 	Bad         bool // part of a problem
 	Wide        bool // a long text
+	Minor       bool // shown on demand
+}
+
+// facts are those of a card. The page shows those that are zero, or that few people ask for, on demand.
+type facts []fact
+
+// Major are the facts that are shown.
+func (all facts) Major() facts { return slices.DeleteFunc(slices.Clone(all), fact.minor) }
+
+// Minor are the others.
+func (all facts) Minor() facts {
+	return slices.DeleteFunc(slices.Clone(all), func(f fact) bool { return !f.minor() })
+}
+
+// minor reports whether the fact is shown on demand. What is part of a problem never is.
+func (f fact) minor() bool {
+	return !f.Bad && (f.Minor || strings.HasPrefix(f.Value, "0 ") || f.Value == "none" || f.Value == "0")
 }
 
 // Class is how the stylesheet shows the fact. A method, because templates call methods
@@ -58,17 +75,17 @@ func (f fact) Class() string {
 
 // list is what belongs to a card: handlers, namespaces, items.
 type list struct {
-	Name  string
-	Rows  []row
-	More  int    // rows left out
-	Empty string // what would be here
+	Name string
+	Rows []row
+	More int // rows left out
 }
 
 // row is a line of a list: a name, a few words, and a long text.
 type row struct {
 	Name, Text, Detail string
+	Key                string // if the name is a key: what to ask the page for
 	Bad                bool
-	Facts              []fact
+	Facts              facts
 }
 
 // maxRows is how many handlers and namespaces of an informer are shown, those with
@@ -80,7 +97,6 @@ const maxRows = 50
 // since touch screens and keyboards have no tooltips.
 var explanations = map[string]string{
 	"State":            "What the reflector does, and for how long it has been doing that.",
-	"Objects":          "Objects in the cache.",
 	"Version":          "The resourceVersion that the cache has reached.",
 	"Last event":       "How long ago the last event or bookmark arrived from the server.",
 	"First sync":       "How long the first list took, from the call of Run.",
@@ -95,14 +111,9 @@ var explanations = map[string]string{
 	"Changes":          "Changes of the cache since the start. A list counts as one.",
 	"Ranges":           "The ranges of hashes that this informer reads, and what keeps objects of other ranges out.",
 	"Ranges of hashes": "A range is in the cache when a list of it is.",
-	"Handlers":         "What the events of this informer are delivered to.",
 	"Namespaces":       "The namespaces that feed the cache, each with its own watch.",
 	"Lag":              "Events that wait for the handler, and for how long the oldest has.",
-	"Delivered":        "Events that the handler was called with.",
 	"Overflows":        "How often the handler was so far behind that it got a difference of snapshots instead of each event.",
-	"Panics":           "How often the handler panicked.",
-	"Queued":           "Items that are ready to be handed out.",
-	"Running":          "Items that a worker is processing.",
 	"Running again":    "Running items that were added once more. They are queued when they are done.",
 	"Delayed":          "Items that are queued when their delay ends: retries, and requeues after a time.",
 	"Parked":           "Items that are held back until a condition is met, for example until the cache has seen a write.",
@@ -110,7 +121,6 @@ var explanations = map[string]string{
 	"Longest running":  "For how long the item that was handed out first has been running.",
 	"Unfinished work":  "The sum of the times that the running items have been running.",
 	"Added":            "Items that were asked for since the start. Adding what is queued already does not count.",
-	"Retried":          "How often an item was added with the delay of the rate limiter.",
 	"Dropped":          "Items that were given up after a failure that is terminal, or after the last attempt.",
 	"Park timeouts":    "How often a park ended because its time had passed and not because its condition was met.",
 	"Lost at shutdown": "Items that were delayed, parked or retried when the queue was shut down.",
@@ -119,14 +129,10 @@ var explanations = map[string]string{
 	"Session":          "What the replica renews. Others see by it that the replica is alive.",
 	"Leader":           "The session that has the only part of the group.",
 	"Held":             "Parts that this replica has, and how many it is to have.",
-	"Free":             "Parts that no replica has.",
 	"Renewed":          "How long ago the newest renewal was sent that has succeeded.",
 	"Deadline":         "When the replica stops all work, unless a renewal succeeds before.",
-	"Sessions":         "Sessions that the replica has had. Each further one follows a time in which it had no part.",
 	"Moves":            "Parts that the replica has taken, handed over in an orderly way, and lost.",
 	"Watch of Leases":  "What the watch does that shows the sessions and the records of the group.",
-	"Parts":            "The parts that this replica has.",
-	"Replicas":         "The sessions of the group, as this replica sees them.",
 	"Failing":          "Items whose last processing failed, those with the most attempts first.",
 }
 
@@ -194,14 +200,14 @@ func (inf *informerReport) card(now time.Time) card {
 	case !inf.Synced:
 		c.State = "not synced"
 	}
-	own := []fact{
+	own := facts{
 		{Name: "Objects", Value: count(inf.Objects, "object")},
-		{Name: "Version", Value: cmp.Or(printable(inf.ResourceVersion), "none yet")},
-		{Name: "Changes", Value: count(int(inf.Events), "change")},
+		{Name: "Version", Value: cmp.Or(printable(inf.ResourceVersion), "none yet"), Minor: true},
+		{Name: "Changes", Value: count(int(inf.Events), "change"), Minor: true},
 	}
 	// Before that the duration is 0, which would read as an instant list.
 	if inf.Synced {
-		own = append(own, fact{Name: "First sync", Value: "after " + inf.SyncedAfter.String()})
+		own = append(own, fact{Name: "First sync", Value: "after " + inf.SyncedAfter.String(), Minor: true})
 	}
 	// One source without a namespace reads the whole cluster. The state of its
 	// reflector is that of the informer, and comes first.
@@ -267,15 +273,15 @@ func (inf *informerReport) ranges() list {
 
 // facts describes a source. State comes first: card and namespaces take it off the
 // others by its position.
-func (s *sourceReport) facts(now time.Time) []fact {
-	all := []fact{
+func (s *sourceReport) facts(now time.Time) facts {
+	all := facts{
 		// Degraded includes a watch that runs again but has not been healthy for long
 		// enough.
 		{Name: "State", Value: s.stateText(now), Bad: !s.DegradedSince.IsZero()},
 		{Name: "Last event", Value: agoOrNever(now, s.LastEvent)},
-		{Name: "Requests", Value: fmt.Sprintf("%s, %s, %s", count(s.Lists, "list"), count(s.WatchLists, "watch list"), many(s.Watches, "watch", "watches"))},
-		{Name: "Reconnects", Value: reasons(s.Reconnects)},
-		{Name: "To apply", Value: count(s.Queued, "change")},
+		{Name: "Requests", Value: fmt.Sprintf("%s, %s, %s", count(s.Lists, "list"), count(s.WatchLists, "watch list"), many(s.Watches, "watch", "watches")), Minor: true},
+		{Name: "Reconnects", Value: reasons(s.Reconnects), Minor: true},
+		{Name: "To apply", Value: count(s.Queued, "change"), Minor: true},
 		{Name: "Quarantine", Value: fmt.Sprintf("%s now, %d ever", count(len(s.Quarantine), "object"), s.Quarantined), Bad: len(s.Quarantine) > 0},
 	}
 	// Only while it applies. A zero would add nothing to the state.
@@ -328,7 +334,7 @@ func (s *sourceReport) quarantine() list {
 			l.More = len(s.Quarantine) - i
 			break
 		}
-		l.Rows = append(l.Rows, row{Name: printable(q.Item), Text: printable(q.Class), Bad: true})
+		l.Rows = append(l.Rows, row{Name: printable(q.Item), Key: q.Item, Text: printable(q.Class), Bad: true})
 	}
 	return l
 }
@@ -337,7 +343,7 @@ func (s *sourceReport) quarantine() list {
 // only these matter. They are bounded as well, since an informer may read a thousand of
 // them.
 func (inf *informerReport) namespaces(now time.Time) list {
-	l := list{Name: "Namespaces", Empty: "Nothing is read at the moment. The namespaces that feed the cache would be here, or its ranges of hashes."}
+	l := list{Name: "Namespaces"}
 	for i := range inf.Sources {
 		s := &inf.Sources[i]
 		l.Rows = append(l.Rows, row{
@@ -352,7 +358,7 @@ func (inf *informerReport) namespaces(now time.Time) list {
 // handlers lists the handlers. One that lags for long, or has panicked of late, is
 // marked. An informer without handlers is not a problem: it may serve a lister.
 func (inf *informerReport) handlers(now time.Time) list {
-	l := list{Name: "Handlers", Empty: "No handlers. What AddHandler registers would be here; nobody sees the events of this informer."}
+	l := list{Name: "Handlers"}
 	for i := range inf.Handlers {
 		h := &inf.Handlers[i]
 		// Up to date, unless something below says otherwise.
@@ -368,7 +374,7 @@ func (inf *informerReport) handlers(now time.Time) list {
 		// The bound is that of the problem, so that a row is marked exactly if the page
 		// says so.
 		late := h.LagAge.duration() >= lagWarning
-		r.Facts = []fact{
+		r.Facts = facts{
 			{Name: "Lag", Value: fmt.Sprintf("%s, %s", count(h.Lag, "event"), h.LagAge), Bad: late},
 			{Name: "Delivered", Value: count(int(h.Delivered), "event")},
 			{Name: "Overflows", Value: count(int(h.Overflows), "time")},
@@ -388,19 +394,12 @@ func (inf *informerReport) handlers(now time.Time) list {
 	return l.worstFirst()
 }
 
-// worstFirst sorts the rows and bounds their number. The sort is stable, so that those
-// of one kind stay in the order of their names. What is left out is then what is in
-// order, unless more than maxRows are in trouble.
+// worstFirst puts the rows in trouble first, else in the order of their names, and bounds
+// their number. What is left out is then what is in order, unless more than maxRows are in
+// trouble.
 func (l list) worstFirst() list {
-	slices.SortStableFunc(l.Rows, func(a, b row) int {
-		switch {
-		case a.Bad == b.Bad:
-			return 0
-		case a.Bad:
-			return -1
-		}
-		return 1
-	})
+	fine := slices.DeleteFunc(slices.Clone(l.Rows), func(r row) bool { return r.Bad })
+	l.Rows = append(slices.DeleteFunc(l.Rows, func(r row) bool { return !r.Bad }), fine...)
 	if l.More = max(0, len(l.Rows)-maxRows); l.More > 0 {
 		l.Rows = l.Rows[:maxRows]
 	}

@@ -28,21 +28,21 @@ func (q *queueReport) card(now time.Time) card {
 		c.State = "waiting for a worker"
 	}
 	timed := q.timed
-	c.Facts = []fact{
+	c.Facts = facts{
 		{Name: "Queued", Value: count(q.Queued, "item")},
 		{Name: "Oldest", Value: unknown(timed, func() string { return short(q.oldest(now)) })},
 		{Name: "Running", Value: count(q.Running, "item")},
-		{Name: "Longest running", Value: unknown(timed, q.LongestRunning.String)},
-		{Name: "Unfinished work", Value: unknown(timed, q.UnfinishedWork.String)},
-		{Name: "Running again", Value: count(q.Again, "item")},
+		{Name: "Longest running", Value: unknown(timed, q.LongestRunning.String), Minor: true},
+		{Name: "Unfinished work", Value: unknown(timed, q.UnfinishedWork.String), Minor: true},
+		{Name: "Running again", Value: count(q.Again, "item"), Minor: true},
 		{Name: "Delayed", Value: count(q.Delayed, "item")},
 		{Name: "Parked", Value: count(q.Parked, "item")},
-		{Name: "Added", Value: count(int(q.Added), "item")},
-		{Name: "Retried", Value: count(int(q.Retried), "time")},
-		// Both stay marked for the life of the queue: nothing retries these items by
-		// itself.
-		{Name: "Dropped", Value: count(int(q.Dropped), "item"), Bad: q.Dropped > 0},
-		{Name: "Park timeouts", Value: count(int(q.ParkTimeouts), "time")},
+		{Name: "Added", Value: count(int(q.Added), "item"), Minor: true},
+		{Name: "Retried", Value: count(int(q.Retried), "time"), Minor: true},
+		// It is marked as long as an item is known that nothing retries by itself; without a
+		// history, for the life of the queue.
+		{Name: "Dropped", Value: count(int(q.Dropped), "item"), Bad: q.Dropped > 0 && (len(q.Throughput) == 0 || q.hasDropped())},
+		{Name: "Park timeouts", Value: count(int(q.ParkTimeouts), "time"), Minor: true},
 		{Name: "Lost at shutdown", Value: count(int(q.ShutdownLosses), "item"), Bad: q.ShutdownLosses > 0},
 	}
 	if len(q.Throughput) > 0 {
@@ -53,12 +53,19 @@ func (q *queueReport) card(now time.Time) card {
 		c.Lists = append(c.Lists, q.classes(now))
 	}
 	c.Lists = append(c.Lists,
-		q.items(&q.RunningItems, "Running", "No item is being processed.", func(i *itemReport) string { return "for " + ago(now, i.RunningSince) }),
-		q.items(&q.QueuedItems, "Queued", "Nothing waits for a worker.", func(i *itemReport) string { return "for " + ago(now, i.QueuedSince) }),
-		q.items(&q.DelayedItems, "Delayed", "Nothing waits for the end of a delay.", func(i *itemReport) string { return "for another " + short(i.DelayedUntil.Sub(now)) }),
-		q.items(&q.ParkedItems, "Parked", "Nothing waits for a condition.", func(i *itemReport) string { return "for another " + short(i.ParkedUntil.Sub(now)) + " at most" }),
+		q.items(&q.RunningItems, "Running", func(i *itemReport) string { return "for " + ago(now, i.RunningSince) }),
+		q.items(&q.QueuedItems, "Queued", func(i *itemReport) string { return "for " + ago(now, i.QueuedSince) }),
+		q.items(&q.DelayedItems, "Delayed", func(i *itemReport) string { return "for another " + short(i.DelayedUntil.Sub(now)) }),
+		q.items(&q.ParkedItems, "Parked", func(i *itemReport) string {
+			return untilText(i.Until) + "for another " + short(i.ParkedUntil.Sub(now)) + " at most"
+		}),
 	)
 	return c
+}
+
+// hasDropped reports whether an item is shown that was dropped.
+func (q *queueReport) hasDropped() bool {
+	return slices.ContainsFunc(q.Failures.Shown, func(f failureReport) bool { return f.Action == string(workqueue.Dropped) })
 }
 
 // unknown returns the text, or says that the queue keeps no times. The text is a
@@ -71,9 +78,9 @@ func unknown(timed bool, text func() string) string {
 }
 
 // failingList lists the items that fail, with their last errors. Only ProcessWith sees
-// errors, and only a history keeps them, which the text for an empty list says.
+// errors, and only a history keeps them.
 func (q *queueReport) failingList(now time.Time) list {
-	l := list{Name: "Failing", More: q.Failures.LeftOut, Empty: "No item is known to have failed last time. With a history, those that fail in ProcessWith would be here, with their errors."}
+	l := list{Name: "Failing", More: q.Failures.LeftOut}
 	for i := range q.Failures.Shown {
 		f := &q.Failures.Shown[i]
 		// Neither dropped nor delayed: it is queued, running or parked, and its own
@@ -86,7 +93,7 @@ func (q *queueReport) failingList(now time.Time) list {
 			next = "next attempt in " + short(f.NextAttempt.Sub(now))
 		}
 		l.Rows = append(l.Rows, row{
-			Name: printable(f.Item), Bad: true, Detail: printable(f.Message),
+			Name: printable(f.Item), Key: f.Item, Bad: true, Detail: printable(f.Message),
 			Text: fmt.Sprintf("%s in a row, %s ago most recently; %s", count(f.Attempts, "failure"), ago(now, f.Time), next),
 		})
 	}
@@ -120,8 +127,8 @@ func (q *queueReport) classes(now time.Time) list {
 // items lists items of one kind. at says since when or for how much longer, which is
 // another time for each kind. Class, group and retries are named only where they differ
 // from what every item has.
-func (q *queueReport) items(some *items, name, empty string, at func(*itemReport) string) list {
-	l := list{Name: name, More: some.LeftOut, Empty: empty}
+func (q *queueReport) items(some *items, name string, at func(*itemReport) string) list {
+	l := list{Name: name, More: some.LeftOut}
 	for k := range some.Shown {
 		i := &some.Shown[k]
 		// ago returns "-" for a time that the queue does not keep. A dash after "for"
@@ -139,7 +146,7 @@ func (q *queueReport) items(some *items, name, empty string, at func(*itemReport
 		if i.Again {
 			text = append(text, "added again")
 		}
-		l.Rows = append(l.Rows, row{Name: printable(i.Item), Text: strings.Join(text, ", ")})
+		l.Rows = append(l.Rows, row{Name: printable(i.Item), Key: i.Item, Text: strings.Join(text, ", ")})
 	}
 	return l
 }

@@ -11,13 +11,13 @@
 //	Replica.Health ─────────────▶ └─────────┘
 //
 // The page works without JavaScript; with it, the page refreshes itself every two
-// seconds. README.md beside this file has the fields of the JSON, what counts as a
-// problem, and what it costs.
+// seconds. The README of the package has the fields of the JSON, what counts as a
+// problem, and the cost.
 //
 // In a terminal, go run …/informer/inspect/cmd/inspect localhost:6060 follows it.
 //
 // Why was this object not reconciled? With the parameter key, as in ?key=default/web, the
-// answer is about one key: what each cache and each queue has of it, what happened to it,
+// page is about one key: what each cache and each queue has of it, what happened to it,
 // and why it is not processed. The history needs a history.Recorder in [Options].History,
 // in the informers and in the queues; README.md has what it says.
 //
@@ -26,7 +26,7 @@
 //	page, err := inspect.New(inspect.Options{Show: []inspect.Source{
 //		inspect.Factory(factory), // or inspect.Informer(pods), one by one
 //		inspect.Queue(queue),
-//		inspect.Replica(replica), // of package sharding: who leads, or has which parts
+//		inspect.Replica(replica), // of package sharding: its parts, or the leader
 //	}})
 //	...
 //	mux.Handle("/debug/informers", page)
@@ -37,7 +37,7 @@
 //
 // # Promises
 //
-//  1. An answer is of the moment of the request. The informers of a factory are
+//  1. An answer shows the state at the moment of the request. The informers of a factory are
 //     those that it has then. [Handler.Add], and the function that it returns to
 //     remove what was added, have their effect on the next answer; both may be called
 //     at any time, from any goroutine.
@@ -62,7 +62,7 @@
 //  7. Nothing is global: importing the package registers nothing anywhere.
 //  8. What is shown of a key is bounded, whatever is recorded: the last 200 entries, texts
 //     cut off. A key is looked up in a time that does not depend on the length of a
-//     queue. Names of labels and annotations are shown, and what else is in an object
+//     queue. Names of labels and annotations are shown, and the rest of an object
 //     only with [Options].ShowObjects; the data of a Secret never.
 //  9. A reason against a key is named by its cause: the predicate that dropped an event,
 //     the namespace that is not read, the selector, the error that keeps an informer
@@ -74,8 +74,8 @@
 //
 // # Reading order
 //
-// inspect.go (requests), host.go (who may ask), source.go and report.go (what is
-// asked), problems.go (what is wrong), card.go, cardqueue.go and replica.go (what people read),
+// inspect.go (requests), host.go (which hosts are served), source.go and report.go (what is
+// read), problems.go (what is wrong), card.go, cardqueue.go and replica.go (what people read),
 // page.go with page.html, page.css and page.js, text.go, format.go (the JSON). For one
 // key: lookup.go, explain.go, whynot.go, sentence.go, explaincard.go with explain.html.
 package inspect

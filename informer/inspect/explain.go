@@ -27,9 +27,6 @@ type explanation struct {
 	Key     string    `json:"key"`
 	// Answer says in a sentence how the key is, or why it was not processed.
 	Answer problem `json:"answer"`
-	// Story is what has happened since the key was asked for last, in a sentence; empty
-	// if that is not in the history.
-	Story string `json:"story,omitempty"`
 	// WhyNot are reasons for which the key may not be processed, or not with the newest
 	// state, those that are certain first.
 	WhyNot  []string       `json:"whyNot"`
@@ -75,10 +72,19 @@ func (h *Handler) explain(r *report, shown []*Source, key string) *explanation {
 		past = h.opts.History.Of(key)
 		e.History = reportHistory(&past, &h.opts)
 	}
-	e.Story = story(past.Entries, r.Time, &h.opts)
 	e.whyNot(r, key, past.Entries)
 	e.Answer = e.answer(r, past.Entries, &h.opts)
 	return e
+}
+
+// known reports whether a cache, a queue or the history has the key.
+func (e *explanation) known() bool {
+	return e.cached() || len(e.History.Entries) > 0 || slices.ContainsFunc(e.Queues, func(q itemState) bool { return q.Found })
+}
+
+// cached reports whether a cache has the key.
+func (e *explanation) cached() bool {
+	return slices.ContainsFunc(e.Objects, func(o objectReport) bool { return o.Found })
 }
 
 // lookUpObject looks the key up in the caches of a source.
@@ -159,7 +165,7 @@ func (s *itemState) answer(key string, now time.Time) (p problem, ok bool) {
 	case s.Queued:
 		p.Sentence = fmt.Sprintf("%s waits for a worker of %s%s, in class %d with %s queued.", key, queue, since(now, s.QueuedSince), s.PriorityClass, count(s.ClassQueued, "item"))
 	case !s.ParkedUntil.IsZero():
-		p.Sentence = fmt.Sprintf("%s is parked in %s until a condition is met, for another %s at most.", key, queue, short(s.ParkedUntil.Sub(now)))
+		p.Sentence = fmt.Sprintf("%s is parked in %s %sfor another %s at most.", key, queue, untilText(s.Until), short(s.ParkedUntil.Sub(now)))
 	case s.Failure != nil && s.Found:
 		p.Sentence = fmt.Sprintf("%s failed in %s %s ago; next try in %s.", key, queue, ago(now, s.Failure.Time), short(s.DelayedUntil.Sub(now)))
 	case !s.DelayedUntil.IsZero():
@@ -170,7 +176,7 @@ func (s *itemState) answer(key string, now time.Time) (p problem, ok bool) {
 		return p, false
 	}
 	if s.Failure != nil {
-		p.Severity, p.Kind = severityError, "failing"
+		p.Severity, p.Kind = severityWarning, "failing" // as on the page of everything
 		p.Detail = printable(s.Failure.Message)
 		p.Remedy = cmp.Or(p.Remedy, "Read the error, which is that of the last attempt.")
 	}

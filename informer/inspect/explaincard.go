@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,13 +14,17 @@ import (
 // cards are the parts of an explanation as people read them, of the page and of the text:
 // why not, the history, then what each queue and each informer has.
 func (e *explanation) cards() []card {
-	why := card{ID: "whynot", Kind: "reasons", Name: "Why it may not be processed", State: count(len(e.WhyNot), "reason"), Severity: severityNone}
-	reasons := list{Name: "Reasons", Empty: "No reason is known against it."}
-	for _, r := range e.WhyNot {
-		reasons.Rows = append(reasons.Rows, row{Text: r})
+	var all []card
+	if len(e.WhyNot) > 0 {
+		reasons := list{Name: "Reasons"}
+		for _, r := range e.WhyNot {
+			reasons.Rows = append(reasons.Rows, row{Text: r})
+		}
+		all = append(all, card{ID: "whynot", Kind: "reasons", Name: "Why it may not be processed", State: count(len(e.WhyNot), "reason"), Severity: severityNone, Lists: []list{reasons}})
 	}
-	why.Lists = []list{reasons}
-	all := []card{why, e.History.card()}
+	if len(e.History.Entries) > 0 {
+		all = append(all, e.History.card(e.Time))
+	}
 	for i := range e.Queues {
 		all = append(all, e.Queues[i].card(e.Time))
 	}
@@ -29,20 +34,43 @@ func (e *explanation) cards() []card {
 	return all
 }
 
-// card describes the history.
-func (h *historyReport) card() card {
+// card describes the history, which is not empty: the newest attempt comes first.
+func (h *historyReport) card(now time.Time) card {
 	c := card{ID: "history", Kind: "history", Name: "What happened", State: many(len(h.Entries)+h.LeftOut, "entry", "entries"), Severity: severityNone}
-	l := list{Name: "Entries", More: h.LeftOut, Empty: "Nothing is recorded of this key."}
-	if !h.Recorded {
-		c.State, l.Empty = "not recorded", "With a history.Recorder in inspect.Options.History, in the informers and in the queues, what happens to each key would be here."
+	for _, entries := range slices.Backward(h.attempts()) {
+		last := &entries[len(entries)-1]
+		l := list{Name: "Until " + ago(now, last.Time) + " ago"}
+		for i := range entries {
+			e := &entries[i]
+			bad := e.Error != "" || e.What == history.Refused.String() || e.What == history.Panicked.String()
+			l.Rows = append(l.Rows, row{Name: ago(now, e.Time) + " ago", Text: e.Sentence, Bad: bad})
+		}
+		c.Lists = append(c.Lists, l)
 	}
-	for i := range h.Entries {
-		e := &h.Entries[i]
-		bad := e.Error != "" || e.What == history.Refused.String() || e.What == history.Panicked.String()
-		l.Rows = append(l.Rows, row{Name: e.Time.Format("15:04:05.000"), Text: e.Sentence, Bad: bad})
-	}
-	c.Lists = []list{l}
+	c.Lists[len(c.Lists)-1].More = h.LeftOut
 	return c
+}
+
+// attempts divides the entries: each part ends with what came of one processing of the key, the last one
+// with the newest entry.
+func (h *historyReport) attempts() (all [][]entryReport) {
+	begin, done := 0, false
+	for i := range h.Entries {
+		switch h.Entries[i].What {
+		case history.Succeeded.String(), history.Done.String(), history.Failed.String(), history.Dropped.String(), history.Interrupted.String():
+			done = true
+		case history.Retried.String(), history.Delayed.String(), history.Parked.String(): // part of the outcome
+		default:
+			if done {
+				all = append(all, h.Entries[begin:i])
+				begin, done = i, false
+			}
+		}
+	}
+	if begin < len(h.Entries) {
+		all = append(all, h.Entries[begin:])
+	}
+	return all
 }
 
 // card describes where the key is in a queue.
@@ -50,7 +78,7 @@ func (s *itemState) card(now time.Time) card {
 	c := card{ID: id("queue", s.Queue), Kind: "queue", Name: title(s.Queue), State: "does not have it", Severity: severityNone}
 	if !s.Lookup {
 		c.State = "not known"
-		c.Facts = []fact{{Name: "State", Value: "Its items cannot be looked up by a text.", Wide: true}}
+		c.Facts = facts{{Name: "State", Value: "Its items cannot be looked up by a text.", Wide: true}}
 		return c
 	}
 	var states []string
@@ -63,7 +91,7 @@ func (s *itemState) card(now time.Time) card {
 	add(s.Queued, "queued"+since(now, s.QueuedSince))
 	add(s.Again, "queued again when it is done")
 	add(!s.DelayedUntil.IsZero(), "delayed for another "+short(s.DelayedUntil.Sub(now)))
-	add(!s.ParkedUntil.IsZero(), "parked for another "+short(s.ParkedUntil.Sub(now))+" at most")
+	add(!s.ParkedUntil.IsZero(), "parked "+untilText(s.Until)+"for another "+short(s.ParkedUntil.Sub(now))+" at most")
 	if len(states) > 0 {
 		c.State = strings.Join(states, ", ")
 		c.Facts = append(c.Facts,
@@ -74,7 +102,7 @@ func (s *itemState) card(now time.Time) card {
 		}
 	}
 	if f := s.Failure; f != nil {
-		c.Severity = severityError
+		c.Severity = severityWarning
 		c.Facts = append(c.Facts,
 			fact{Name: "Last failure", Value: fmt.Sprintf("%s ago, %s, %s in a row", ago(now, f.Time), printable(f.Action), count(f.Attempts, "failure")), Bad: true, Wide: true},
 			fact{Name: "Last error", Value: printable(f.Message), Bad: true, Wide: true})
@@ -89,7 +117,7 @@ func (o *objectReport) card(now time.Time) card {
 		return c
 	}
 	c.State = "has it"
-	c.Facts = []fact{
+	c.Facts = facts{
 		{Name: "Version", Value: printable(o.ResourceVersion)},
 		{Name: "Generation", Value: fmt.Sprint(o.Generation)},
 		{Name: "Age", Value: ago(now, o.Created)},
@@ -132,7 +160,6 @@ type explainView struct {
 	Raw    string // as it was asked for
 	Time   time.Time
 	Answer problem
-	Story  string
 	Cards  []card
 }
 
@@ -140,7 +167,7 @@ type explainView struct {
 func writeExplainPage(w io.Writer, e *explanation) error {
 	return explainPage.Execute(w, explainView{
 		CSS: template.CSS(pageCSS), JS: template.JS(pageJS), //nolint:gosec // our own files
-		Key: printable(e.Key), Raw: e.asked, Time: e.Time, Answer: e.Answer, Story: e.Story, Cards: e.cards(),
+		Key: printable(e.Key), Raw: e.asked, Time: e.Time, Answer: e.Answer, Cards: e.cards(),
 	})
 }
 
@@ -155,9 +182,6 @@ func writeExplainText(w io.Writer, e *explanation) error {
 		fmt.Fprintf(&b, "  → %s\n", e.Answer.Remedy)
 	}
 	fmt.Fprintf(&b, "%s\n", e.Time.Format(time.RFC3339))
-	if e.Story != "" {
-		fmt.Fprintf(&b, "\n%s\n", e.Story)
-	}
 	all := e.cards()
 	for i := range all {
 		all[i].text(&b)

@@ -61,7 +61,7 @@ func oneOfEach(t *testing.T) *inspect.Handler {
 			record.Set(&history.Cause{Handler: handler, Object: history.Key{Namespace: "default", Name: "web-1"}, Change: change})
 			record.Class = 1
 		case history.Parked:
-			record.Object = history.Key{Name: "Seen"}
+			record.Object = history.Key{Name: seen.String()}
 		case history.Failed, history.Dropped:
 			r.NoteError(time.Now(), &record, errors.New("no quota"))
 			continue
@@ -86,7 +86,7 @@ func oneOfEach(t *testing.T) *inspect.Handler {
 			Name: "work", PriorityClasses: []workqueue.PriorityClassInspection{{}, {Queued: 3}},
 			Running: []workqueue.Item[key]{{
 				PriorityClass: 1, Group: "default", Retries: 2, Again: true, QueuedSince: now.Add(-time.Second), RunningSince: now.Add(-2 * time.Second),
-				DelayedUntil: now.Add(time.Minute), ParkedUntil: now.Add(time.Hour),
+				DelayedUntil: now.Add(time.Minute), ParkedUntil: now.Add(time.Hour), Until: seen,
 			}},
 		}}),
 	}})

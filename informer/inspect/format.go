@@ -6,19 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// format is a form that an answer can have.
-//
-// All three are made of one report, so they cannot disagree.
+// format is a form that an answer can have. All are made of one report, so they agree.
 type format struct {
 	contentType string
 	write       func(io.Writer, *report) error
@@ -89,46 +85,21 @@ func formatOf(r *http.Request, query url.Values) (format, error) {
 	return f, nil
 }
 
-// accepted returns the format that the values of an Accept header prefer. Browsers name
-// text/html. A client that names none of the formats, as curl does, gets text.
-// Wildcards such as */* name none. They are not worth a match: the default is the
-// answer for them as well.
+// accepted returns the first format that an Accept header names. Browsers name text/html first. A client
+// that names none, as curl does, gets text; wildcards such as */* name none.
 func accepted(accept []string) format {
 	byType := map[string]format{"text/html": formatHTML, "text/plain": formatText, "application/json": formatJSON}
-	// A weight of 0 means "not acceptable" (RFC 9110, section 12.4.2), and 0 never
-	// exceeds bestQ.
-	best, bestQ := formatText, 0.0
-	for _, part := range strings.Split(strings.Join(accept, ","), ",") {
-		// A part that is not a media type is skipped: a header that is partly wrong
-		// still has a preference.
-		mediaType, params, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
-		f, ok := byType[mediaType]
-		if !ok {
-			continue
-		}
-		// RFC 9110: without a weight, a type has the greatest one.
-		q := 1.0
-		if s, given := params["q"]; given {
-			if q, err = strconv.ParseFloat(s, 64); err != nil {
-				continue
-			}
-		}
-		// The page wins a draw: a person can read it, too.
-		if q > bestQ || q == bestQ && q > 0 && mediaType == "text/html" {
-			best, bestQ = f, q
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		mediaType, _, _ := strings.Cut(part, ";")
+		if f, ok := byType[strings.ToLower(strings.TrimSpace(mediaType))]; ok {
+			return f
 		}
 	}
-	return best
+	return formatText
 }
 
 // writeJSON writes JSON that a terminal can show. The encoder escapes only some
 // control characters; all others are within strings, too.
-//
-// It walks over all of the text once more. That costs less than the report, and is
-// needed only for names that are almost never there.
 func writeJSON(w io.Writer, r any) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -146,8 +117,7 @@ func writeJSON(w io.Writer, r any) error {
 		case c == '\n' || unicode.IsPrint(c):
 			safe.WriteRune(c)
 		case c > 0xffff:
-			// JSON escapes are UTF-16, so what is beyond its first plane needs two of
-			// them.
+			// JSON escapes are UTF-16: beyond its first plane, two are needed.
 			high, low := utf16.EncodeRune(c)
 			fmt.Fprintf(&safe, `\u%04x\u%04x`, high, low)
 		default:

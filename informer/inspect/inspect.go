@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/informerkit/informerkit/workqueue/history"
@@ -142,7 +143,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	shown := h.sources()
 	report := h.report(r, shown)
 	if asked.explain {
-		err = asked.format.explain(&body, h.explain(report, shown, asked.key))
+		e := h.explain(report, shown, asked.key)
+		if name, ok := strings.CutPrefix(asked.key, "/"); ok && name != "" && !e.known() { // as a log prints what is in no namespace
+			e = h.explain(report, shown, name)
+		}
+		err = asked.format.explain(&body, e)
 	} else {
 		err = asked.format.write(&body, report)
 	}
@@ -168,8 +173,6 @@ func (h *Handler) sources() []*Source {
 }
 
 // report asks everything shown how it is. Two requests at once do the work twice.
-// Sharing a report would save little, and would answer with a state from before the
-// request.
 func (h *Handler) report(r *http.Request, shown []*Source) *report {
 	report := newReport(shown, &h.opts)
 	// Appended after sorting. It is a note, and the last of all kinds.

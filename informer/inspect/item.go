@@ -9,12 +9,15 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/workqueue"
 )
 
 const (
 	// A name has up to 253 characters, a namespace up to 63: nearly every key is shown
 	// whole, and one item cannot fill the page.
-	maxItem = 256 // bytes of an item that are shown
+	maxItem      = 256 // bytes of an item that are shown
+	maxCondition = 3 * maxItem
 	// Enough for what an API server answers in words. A proxy may answer with a page of
 	// HTML.
 	maxMessage = 1024 // bytes of an error
@@ -88,4 +91,20 @@ func printable(s string) string {
 	// here.
 	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+// untilText is what a text about a park begins with.
+func untilText(condition string) string {
+	if condition == "" {
+		return ""
+	}
+	return "until " + printable(condition) + ", "
+}
+
+// describeCondition completes "until …"; it is empty without a condition.
+func describeCondition(c workqueue.Condition) string {
+	if c == nil {
+		return ""
+	}
+	return shorten(c.String(), maxCondition)
 }

@@ -33,6 +33,14 @@ func TestMain(m *testing.M) {
 
 type key = types.NamespacedName
 
+// seen is the condition of a parked item.
+var seen = stubCondition("informer pods has seen prod/written at version 4712")
+
+type stubCondition string
+
+func (stubCondition) Register(func()) (cancel func()) { return nil }
+func (s stubCondition) String() string                { return string(s) }
+
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 func configMap(name, secret string) *corev1.ConfigMap {

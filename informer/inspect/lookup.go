@@ -148,6 +148,7 @@ type itemState struct {
 	RunningSince  time.Time `json:"runningSince,omitzero"`
 	DelayedUntil  time.Time `json:"delayedUntil,omitzero"`
 	ParkedUntil   time.Time `json:"parkedUntil,omitzero"`
+	Until         string    `json:"until,omitempty"`
 	PriorityClass int       `json:"priorityClass"`
 	// ClassQueued is how many items of the class are queued, itself included.
 	ClassQueued int    `json:"classQueued"`
@@ -173,7 +174,7 @@ func lookUpItem[T comparable](inspect func(limit int, only ...T) workqueue.Inspe
 		one := all[0]
 		s.Found, s.Again, s.Retries, s.Group = true, one.Again, one.Retries, shorten(one.Group, maxItem)
 		s.QueuedSince, s.RunningSince = one.QueuedSince.UTC(), one.RunningSince.UTC()
-		s.DelayedUntil, s.ParkedUntil = one.DelayedUntil.UTC(), one.ParkedUntil.UTC()
+		s.DelayedUntil, s.ParkedUntil, s.Until = one.DelayedUntil.UTC(), one.ParkedUntil.UTC(), describeCondition(one.Until)
 		s.PriorityClass, s.ClassQueued = one.PriorityClass, in.PriorityClasses[one.PriorityClass].Queued
 	}
 	if opts.History != nil {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/informerkit/informerkit/informer/audit"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -101,7 +100,7 @@ var causes = map[reflector.ErrorClass]struct{ cause, remedy string }{
 	"idle":                      {"the watch was silent for too long", "Look for a proxy or a firewall that drops connections without closing them."},
 	"closed":                    {"watches end soon after they began", "Look for a proxy between this program and the server that closes connections."},
 	"sink":                      {"the cache does not take the objects over", "The error is in the log."},
-	audit.Reason:                {"an audit found objects that differ from the server's", "None, if it does not last: the collection is listed again. Else look for what modifies the cache, or for a server that loses changes."},
+	"audit":                     {"an audit found objects that differ from the server's", "None, if it does not last: the collection is listed again. Else look for what modifies the cache, or for a server that loses changes."},
 	"quarantine":                {"objects are quarantined, so the collection is read again", "See the quarantined objects."},
 }
 

@@ -10,12 +10,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/informerkit/informerkit/informer/sharding"
+	"github.com/informerkit/informerkit/informer/health"
 )
 
-// Replica returns the source that shows r, a [sharding.Replica], with its group: who
+// Replica returns the source that shows r, a Replica of package sharding, with its group: who
 // leads, or which parts the replica has.
-func Replica(r interface{ Health() sharding.Health }) Source {
+func Replica(r interface{ Health() health.Replica }) Source {
 	if isNil(r) {
 		return Source{}
 	}
@@ -23,7 +23,7 @@ func Replica(r interface{ Health() sharding.Health }) Source {
 }
 
 // replicaReport is one replica, and its group as it sees it. Most fields are those of
-// sharding.Health, under the same names.
+// health.Replica, under the same names.
 type replicaReport struct {
 	Name     string `json:"name"` // of the group
 	Identity string `json:"identity"`
@@ -69,7 +69,7 @@ type memberReport struct {
 }
 
 // reportReplica describes a replica.
-func reportReplica(h sharding.Health, opts *Options) replicaReport {
+func reportReplica(h health.Replica, opts *Options) replicaReport {
 	r := replicaReport{
 		Name: h.Name, Identity: h.Identity, Session: h.Session, State: string(h.State), Sessions: h.Sessions,
 		Parts: h.Parts, Quota: h.Quota, Held: make([]partReport, 0, len(h.Held)), Free: h.Free, Leader: h.Leader(),
@@ -119,7 +119,7 @@ func (r *replicaReport) title() string { return title(r.Identity) + " of group "
 // role is the state of the replica in a few words.
 func (r *replicaReport) role() string {
 	switch {
-	case sharding.State(r.State) != sharding.StateMember:
+	case health.ReplicaState(r.State) != health.ReplicaMember:
 		return printable(r.State)
 	case r.Parts != 1:
 		return fmt.Sprintf("has %d of %s", len(r.Held), count(r.Parts, "part"))
@@ -161,7 +161,7 @@ func (r *replicaReport) card(now time.Time) card {
 
 // parts lists what the replica has, those that are not simply worked on first.
 func (r *replicaReport) parts(now time.Time) list {
-	l := list{Name: "Parts", Empty: "No part. Those that this replica has would be here."}
+	l := list{Name: "Parts"}
 	for _, p := range r.Held {
 		one := row{Name: fmt.Sprint("part ", p.Part), Text: "worked on" + since(now, p.Since)}
 		switch {
@@ -177,7 +177,7 @@ func (r *replicaReport) parts(now time.Time) list {
 
 // members lists the sessions of the group.
 func (r *replicaReport) members(now time.Time) list {
-	l := list{Name: "Replicas", Empty: "No session is known. Those of all replicas of the group would be here."}
+	l := list{Name: "Replicas"}
 	for _, m := range r.Replicas {
 		text := []string{count(m.Held, "part"), "seen " + agoOrNever(now, m.Seen)}
 		if m.Session == r.Session {
@@ -194,8 +194,8 @@ func (r *replicaReport) members(now time.Time) list {
 // joined reports whether the replica is to have a session: Run was called, and is not
 // ending.
 func (r *replicaReport) joined() bool {
-	s := sharding.State(r.State)
-	return s == sharding.StateJoining || s == sharding.StateMember
+	s := health.ReplicaState(r.State)
+	return s == health.ReplicaJoining || s == health.ReplicaMember
 }
 
 // late reports whether more than half of the time until the deadline has passed without a
@@ -211,16 +211,16 @@ func (r *replicaReport) problems(now time.Time) (all []problem) {
 		all = append(all, problem{Severity: s, Kind: kind, Part: "replica " + title(r.Identity), Sentence: fmt.Sprintf(format, args...), Detail: detail, Remedy: remedy, card: r.id()})
 		return &all[len(all)-1]
 	}
-	switch sharding.State(r.State) {
-	case sharding.StateNew:
+	switch health.ReplicaState(r.State) {
+	case health.ReplicaNew:
 		add(severityError, "not-started", "", "Call Run of the replica.", "Replica %s has not been started.", name)
-	case sharding.StateStopped:
+	case health.ReplicaStopped:
 		add(severityNote, "stopped", "", "None, if the program stops. Else see why its Run returned.", "Replica %s has stopped: it takes no part any more.", name)
-	case sharding.StateLeaving:
+	case health.ReplicaLeaving:
 		add(severityNote, "leaving", "", "None: it ends when the work on its parts has.", "Replica %s is leaving, and has %s to hand over.", name, count(len(r.Held), "part"))
-	case sharding.StateJoining:
+	case health.ReplicaJoining:
 		r.notJoined(add)
-	case sharding.StateMember:
+	case health.ReplicaMember:
 		r.problemsOfMember(now, add)
 	}
 	for _, p := range r.Held {

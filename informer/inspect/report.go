@@ -221,6 +221,8 @@ type itemReport struct {
 	RunningSince  time.Time `json:"runningSince,omitzero"`
 	DelayedUntil  time.Time `json:"delayedUntil,omitzero"`
 	ParkedUntil   time.Time `json:"parkedUntil,omitzero"`
+	// What ends the park before.
+	Until string `json:"until,omitempty"`
 }
 
 // seconds is a duration as the JSON has it. A number and not text such as "1m30s",
@@ -240,8 +242,7 @@ func (s seconds) String() string { return short(s.duration()) }
 // newReport asks each source how it is. Nothing is locked meanwhile but what the
 // source locks by itself.
 //
-// The parts are asked one after the other, not at one moment: a lock over all of them
-// would stop the program for the sake of a page.
+// The parts are asked one after the other: a lock over all would stop the program.
 func newReport(shown []*Source, opts *Options) *report {
 	// Slices that are made here are never nil, for the sake of the JSON.
 	r := &report{Version: version, Time: time.Now().UTC(), Problems: []problem{}, Informers: []informerReport{}, Queues: []queueReport{}, Replicas: []replicaReport{}}
@@ -400,6 +401,9 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		some, all := opts.History.Failures(in.Name, opts.MaxItems)
 		r.Failures.LeftOut = all - len(some)
 		for i := range some {
+			if some[i].Action == workqueue.Dropped && isGone(opts.History.Of(describeItem(some[i].Key)).Entries) {
+				continue // nothing is wrong with what does not exist any more
+			}
 			r.Failures.Shown = append(r.Failures.Shown, reportFailure(&some[i], opts))
 		}
 	}
@@ -415,6 +419,16 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		}
 	}
 	return r
+}
+
+// isGone reports whether the last change of an object in its history is its deletion.
+func isGone(past []history.Entry) bool {
+	for i := range slices.Backward(past) {
+		if past[i].Change != 0 {
+			return informer.ChangeType(past[i].Change) == informer.Deleted
+		}
+	}
+	return false
 }
 
 // reportFailure describes the last failure of an item. Error may be the program's own, and
@@ -441,6 +455,7 @@ func reportItems[T comparable](some []workqueue.Item[T], all int) items {
 			RunningSince:  i.RunningSince.UTC(),
 			DelayedUntil:  i.DelayedUntil.UTC(),
 			ParkedUntil:   i.ParkedUntil.UTC(),
+			Until:         describeCondition(i.Until),
 		})
 	}
 	return r

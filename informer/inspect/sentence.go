@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/informerkit/informerkit/informer"
@@ -117,7 +116,7 @@ func sentence(e *history.Entry, opts *Options) string {
 	case history.Interrupted:
 		return fmt.Sprintf("Not tried again, as %s was shut down.", queue)
 	case history.Parked:
-		return fmt.Sprintf("Parked in %s until %s is met, for %s at most.", queue, printable(orUnnamed(e.Object.Name)), short(e.Duration))
+		return fmt.Sprintf("Parked in %s until %s, for %s at most.", queue, printable(shorten(e.Object.Name, maxCondition)), short(e.Duration))
 	case history.ConditionMet:
 		return "The condition was met, and the park ended."
 	case history.ParkTimedOut:
@@ -179,75 +178,3 @@ func changed(r *history.Record, handler *history.Part, object history.Key) strin
 	}
 	return fmt.Sprintf("%s %s %s (%s)", printable(handler.Kind), printable(shorten(object.String(), maxItem)), what, how)
 }
-
-// story is what has happened since the key was added last, in one sentence; empty if that
-// is not in the history.
-func story(past []history.Entry, now time.Time, opts *Options) string {
-	begin := -1
-	for i := range past {
-		switch past[i].What {
-		case history.Added, history.AddedParked:
-			begin = i
-		}
-	}
-	if begin < 0 {
-		return ""
-	}
-	var parts []string
-	for i := begin; i < len(past); i++ {
-		if part := chapter(&past[i], now, opts); part != "" && (len(parts) == 0 || parts[len(parts)-1] != part) {
-			parts = append(parts, part)
-		}
-	}
-	// A key that fails without end has a long story: its beginning and its end.
-	if most := 12; len(parts) > most {
-		parts = append(append(parts[:4:4], "…"), parts[len(parts)-most+5:]...)
-	}
-	return upperFirst(strings.Join(parts, "; ")) + "."
-}
-
-// chapter is an entry as a part of a story.
-func chapter(e *history.Entry, now time.Time, opts *Options) string {
-	at := e.Time.UTC().Format("15:04:05.000")
-	switch e.What {
-	case history.Added, history.AddedParked:
-		by := " by the program"
-		if e.Cause != nil {
-			by = fmt.Sprintf(" by handler %s because %s", title(e.Cause.Name), changed(&e.Record, e.Cause, e.Object))
-		}
-		return "added at " + at + by
-	case history.Collapsed:
-		return "collapsed"
-	case history.AddedAgain:
-		return "added again while running"
-	case history.HandedOut:
-		return "handed out after " + short(e.Duration)
-	case history.Done, history.Succeeded:
-		return "done after " + short(e.Duration)
-	case history.Failed:
-		return "failed: " + printable(errorOf(e, opts))
-	case history.Dropped:
-		return "failed and dropped: " + printable(errorOf(e, opts))
-	case history.Interrupted:
-		return "not tried again, as the queue was shut down"
-	case history.Retried, history.Delayed:
-		next := "next try"
-		if e.What == history.Delayed {
-			next = "asked for again"
-		}
-		if left := e.Time.Add(e.Duration).Sub(now); left > 0 {
-			return next + " in " + short(left)
-		}
-		return next + " after " + short(e.Duration)
-	case history.Parked:
-		return "parked until " + printable(orUnnamed(e.Object.Name))
-	case history.ConditionMet:
-		return "the condition was met"
-	case history.ParkTimedOut:
-		return "the park timed out"
-	}
-	return ""
-}
-
-// upperFirst makes a part the beginning of a sentence.
-func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

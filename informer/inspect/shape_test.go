@@ -97,7 +97,7 @@ func everything(t *testing.T) *inspect.Handler {
 		},
 		Running: []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "db"}, Group: "prod", Again: true, RunningSince: ago(3 * time.Second), QueuedSince: ago(time.Second)}},
 		Delayed: []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "later"}, Group: "prod", Retries: 5, DelayedUntil: ago(-90 * time.Second)}},
-		Parked:  []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "written"}, Group: "prod", ParkedUntil: ago(-30 * time.Second)}},
+		Parked:  []workqueue.Item[key]{{Item: key{Namespace: "prod", Name: "written"}, Group: "prod", ParkedUntil: ago(-30 * time.Second), Until: seen}},
 	}}
 	unnamed := stubQueue[string]{}
 	r := recalling("pods",

@@ -77,9 +77,8 @@ func Queue[T comparable](q interface {
 // empty reports whether there is nothing to show.
 func (s Source) empty() bool { return s.informers == nil && s.queue == nil && s.replica == nil }
 
-// isNil reports whether v is nil, or a nil pointer in an interface. The second is easy
-// to pass by mistake: a variable of a pointer type that was never set is not equal to
-// nil once it is in an interface.
+// isNil reports whether v is nil, or a nil pointer in an interface, which is easy to pass
+// by mistake.
 func isNil(v any) bool {
 	r := reflect.ValueOf(v)
 	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()

@@ -8,11 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// writeText writes r for a terminal: what is wrong first, then a block for each
-// informer and queue.
-//
-// It writes plain lines without colours or cursor movements, so that the output can be
-// piped and compared. cmd/inspect adds what a terminal needs.
+// writeText writes r as plain lines that can be piped and compared: what is wrong first,
+// then a block for each informer and queue. cmd/inspect adds what a terminal needs.
 func writeText(w io.Writer, r *report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", r.verdict().Sentence, r.Time.Format(time.RFC3339))
@@ -56,14 +53,10 @@ func (c *card) text(b *strings.Builder) {
 // text writes a list, its names in a column. More counts as content: a list may show no
 // row and still leave some out.
 func (l *list) text(b *strings.Builder) {
-	name := strings.ToLower(l.Name)
-	// The sentence says what would be here, so that an empty place is not taken for a
-	// fault.
 	if len(l.Rows)+l.More == 0 {
-		fmt.Fprintf(b, "\n  %s: %s\n", name, l.Empty)
 		return
 	}
-	fmt.Fprintf(b, "\n  %s:\n", name)
+	fmt.Fprintf(b, "\n  %s:\n", strings.ToLower(l.Name))
 	width := 0
 	for _, r := range l.Rows {
 		// Long names, such as a key with a namespace, do not push the column beyond 40;

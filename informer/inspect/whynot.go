@@ -117,7 +117,8 @@ func (e *explanation) whyNotSelected(inf *informerReport, namespace string) {
 		e.addReason(fmt.Sprintf("Informer %s does not have it, and reads only what the selector %s matches: whether the object matches is not known here.", name, printable(s.Selector)))
 		return
 	}
-	if inf.Synced && !inf.Stopped {
+	// What one informer has is of its kind: others have no object of this name for good reason.
+	if inf.Synced && !inf.Stopped && !e.cached() {
 		e.addReason(fmt.Sprintf("Informer %s has no object of this name.", name))
 	}
 }

@@ -27,8 +27,7 @@ func are(n int, unit string) string {
 	return count(n, unit) + " are"
 }
 
-// grouped writes a number in groups of three digits. The comma is for people. The JSON
-// has plain numbers.
+// grouped writes a number in groups of three digits. The JSON has plain numbers.
 func grouped(n int) string {
 	digits := strconv.Itoa(n)
 	// Not before the first digit, nor between the sign and it.
@@ -82,10 +81,7 @@ func ago(now, at time.Time) string {
 }
 
 // short rounds a duration for people. Clocks are read one after the other, so it
-// may come out below zero.
-//
-// Each range has about three significant digits. time.Duration would print nine of
-// them.
+// may come out below zero. Each range has about three significant digits.
 func short(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < time.Millisecond:

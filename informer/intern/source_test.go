@@ -18,6 +18,7 @@ import (
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/intern"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -30,7 +31,7 @@ func cached[T informer.Object](t *testing.T, encoding reflector.Encoding, mode r
 	t.Helper()
 	t.Run(fmt.Sprintf("%T %s %s", *new(T), encoding, mode), func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			server := informertest.Start(t, informertest.Options{InMemory: true})
+			server := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
 			const n = 60
 			for i := range n {
 				require.NoError(t, server.Create(&corev1.ConfigMap{

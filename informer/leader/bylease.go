@@ -14,7 +14,7 @@ type Held = interface {
 }
 
 // ByLease returns a function that runs work in each term of this replica: the option Leader of package
-// controller. opts has no Lead, as work takes its place. Impossible options are an error of the function.
+// controller. Leave opts.Lead empty; work is called instead. Impossible options are an error of the function.
 func ByLease(opts Options) func(ctx context.Context, cfg *rest.Config, work func(ctx context.Context, term Held) error) error {
 	return func(ctx context.Context, cfg *rest.Config, work func(ctx context.Context, term Held) error) error {
 		if opts.Lead != nil {

@@ -3,7 +3,7 @@
 //
 // It reads and writes the record of client-go's tools/leaderelection, and keeps its rules. So replicas
 // with that package and replicas with this one form one group, and a program moves over by a rolling
-// update. In contrast to it, nothing but package rest is needed of client-go.
+// update. Unlike it, it needs only package rest of client-go.
 //
 //	elector, err := leader.New(cfg, leader.Options{
 //		Name: "my-controller", Namespace: "my-namespace",

@@ -47,7 +47,8 @@ type Options struct {
 	// it at random. The default is 2s, and RenewDeadline is more than 1.2 times as long.
 	RetryPeriod time.Duration
 
-	// Logger gets who leads, and what goes wrong. Nil means slog.Default().
+	// Logger gets who leads, and what goes wrong. Nil means slog.Default(): the logger of a
+	// controller is not passed on, so set it here, too.
 	Logger *slog.Logger
 }
 

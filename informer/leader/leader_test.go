@@ -255,6 +255,29 @@ func TestPromise2ACrashedLeaderIsReplaced(t *testing.T) {
 	})
 }
 
+// Whenever the leader crashes, and whatever the candidates add to their pauses.
+//
+// Promise informer/leader/2
+func TestPromise2ACrashedLeaderIsReplacedInTime(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				rnd := rand.New(rand.NewPCG(seed, 2))
+				a := w.start("a")
+				w.within(time.Second, "a leads", func() bool { return w.leader() == a })
+				b := w.start("b")
+				c := w.start("c")
+				time.Sleep(time.Minute + time.Duration(rnd.IntN(10_000))*time.Millisecond)
+				a.cut.Store(true)
+				w.within(19500*time.Millisecond, "another leads", func() bool { return w.leader() == b || w.leader() == c })
+				for _, r := range []*replica{a, b, c} {
+					require.NoError(t, r.end())
+				}
+			})
+		})
+	}
+}
+
 // Promise informer/leader/2
 func TestPromise2AStoppedLeaderIsReplacedSoon(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -263,10 +286,13 @@ func TestPromise2AStoppedLeaderIsReplacedSoon(t *testing.T) {
 		b := w.start("b")
 		time.Sleep(10 * time.Second)
 		require.NoError(t, a.end())
+		assert.Equal(t, 1, strings.Count(w.logged(), "this replica has released the Lease"), w.logged())
+		assert.NotContains(t, w.logged(), `holder=""`)
 		l := w.lease()
 		assert.Empty(t, *l.Spec.HolderIdentity)
 		assert.EqualValues(t, 1, *l.Spec.LeaseDurationSeconds)
 		w.within(4500*time.Millisecond, "b leads", func() bool { return w.leader() == b })
+		assert.Contains(t, w.logged(), "the Lease was released: it has no holder now", "b says so")
 		assert.EqualValues(t, 1, *w.lease().Spec.LeaseTransitions)
 		assert.Equal(t, b.Status().Identity, *w.lease().Spec.HolderIdentity)
 		require.NoError(t, b.end())

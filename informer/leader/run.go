@@ -47,10 +47,14 @@ func (e *Elector) acquire(ctx context.Context) (sent time.Time, ok bool) {
 		if err == nil {
 			return sent, true
 		}
-		if !errors.Is(err, errHeld) && ctx.Err() == nil {
+		pause := e.opts.RetryPeriod + time.Duration(e.rnd.Float64()*jitter*float64(e.opts.RetryPeriod))
+		switch {
+		case errors.Is(err, errHeld): // not later than it may be taken: promise 2
+			pause = min(pause, time.Until(e.observed.Add(e.lease.duration())))
+		case ctx.Err() == nil:
 			e.failed("the Lease cannot be acquired, will retry", err)
 		}
-		wait(ctx, e.opts.RetryPeriod+time.Duration(e.rnd.Float64()*jitter*float64(e.opts.RetryPeriod)))
+		wait(ctx, pause)
 	}
 	return time.Time{}, false
 }
@@ -145,6 +149,10 @@ func (e *Elector) write(ctx context.Context, read *lease, holder string) (sent t
 	e.sent = sent
 	written, err := send(ctx, e.opts.record(read, holder, sent))
 	if err == nil {
+		if holder == "" {
+			e.log.Info("this replica has released the Lease")
+			e.lease = written // there is nothing more to log
+		}
 		e.see(written)
 		e.note(func(s *Status) { s.Renewed = sent })
 	}
@@ -156,8 +164,12 @@ func (e *Elector) see(l *lease) {
 	if e.lease == nil || e.lease.UID != l.UID || e.lease.ResourceVersion != l.ResourceVersion {
 		e.observed = time.Now()
 	}
-	if e.lease.holder() != l.holder() && l.holder() != e.id {
-		e.log.Info("the holder of the Lease has changed", "holder", l.holder()) // "": there is none
+	switch before, now := e.lease.holder(), l.holder(); {
+	case before == now, now == e.id: // lead logs that
+	case now == "":
+		e.log.Info("the Lease was released: it has no holder now")
+	default:
+		e.log.Info("the holder of the Lease has changed", "holder", now)
 	}
 	e.lease, e.logged = l, ""
 	e.note(func(s *Status) { s.Leader, s.LastError = l.holder(), nil })

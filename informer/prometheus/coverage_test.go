@@ -188,10 +188,7 @@ func TestSeriesDoNotGrowWithTheNumberOfObjects(t *testing.T) {
 	t.Parallel()
 	count := func(n int) int {
 		metrics, registry := newMetrics(t)
-		series, err := metrics.Queue("pods")
-		require.NoError(t, err)
-		queue := workqueue.New(workqueue.Options[int]{Observe: workqueue.Measure[int](series)})
-		series.Attach(queue)
+		queue := workqueue.New(workqueue.Options[int]{Name: "pods", Metrics: metrics})
 		health := troubled()
 		for i := range n {
 			queue.Add(i)

@@ -25,10 +25,7 @@
 //	...
 //	pods, err := informer.New(source, informer.Options[*corev1.Pod]{Name: "pods", Metrics: provider})
 //	...
-//	series, err := provider.Queue("pods")
-//	...
-//	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Observe: workqueue.Measure[types.NamespacedName](series)})
-//	series.Attach(queue) // for the metrics that are read at a scrape
+//	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "pods", Metrics: provider})
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
 // For all informers of a factory, set informer.FactoryOptions.Metrics.
@@ -40,12 +37,12 @@
 //     first increase is seen. Only series with a label whose values are not known
 //     beforehand (reason, result, type of a reflector's events) begin with the first
 //     such event.
-//  3. When an informer has stopped, and when a [Queue], [Reflector] or [Replica] is closed,
-//     a scrape that begins afterwards shows none of its series. The name is free
-//     again.
-//  4. A scrape never fails because of a name. That of a second running informer gets a
-//     number, that of a second queue, reflector or replica is an error, and what is not
-//     UTF-8 is replaced.
+//  3. When an informer or a replica has stopped, and when a [Reflector] is closed, a scrape
+//     that begins afterwards shows none of its series. A queue that was shut down and is
+//     empty is shown by one more scrape. The name is free again.
+//  4. A scrape never fails because of a name. That of a second informer, queue or replica
+//     gets a number, that of a second reflector is an error, and what is not UTF-8 is
+//     replaced.
 //  5. Nothing is global: two registries are independent of each other.
 //
 // # Reading order

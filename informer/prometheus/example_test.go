@@ -39,10 +39,7 @@ func Example() {
 
 	inf, err := informer.New(source, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Metrics: provider})
 	must(err)
-	series, err := provider.Queue("configmaps")
-	must(err)
-	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Observe: workqueue.Measure[types.NamespacedName](series)})
-	series.Attach(queue)
+	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "configmaps", Metrics: provider})
 	handler, err := inf.AddHandler(informer.EnqueueKey[*corev1.ConfigMap](queue), informer.HandlerOptions{Name: "enqueue"})
 	must(err)
 

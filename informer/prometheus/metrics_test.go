@@ -22,6 +22,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/audit"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/prometheus"
 	"github.com/informerkit/informerkit/workqueue"
@@ -38,10 +39,7 @@ func TestScrapeOverHTTP(t *testing.T) {
 	create(t, server, "default", "a")
 	create(t, server, "default", "b")
 
-	series, err := metrics.Queue("configmaps")
-	require.NoError(t, err)
-	queue := workqueue.NewRateLimiting[types.NamespacedName](nil, workqueue.Options[types.NamespacedName]{Observe: workqueue.Measure[types.NamespacedName](series)})
-	series.Attach(queue)
+	queue := workqueue.NewRateLimiting(nil, workqueue.Options[types.NamespacedName]{Name: "configmaps", Metrics: metrics})
 	inf := newInformer(t, server, metrics, "configmaps")
 	handler, err := inf.AddHandler(informer.EnqueueKey[*corev1.ConfigMap](queue), informer.HandlerOptions{Name: "enqueue"})
 	require.NoError(t, err)
@@ -74,7 +72,7 @@ func TestScrapeOverHTTP(t *testing.T) {
 
 	stopWorkers()
 	stop()
-	series.Close()
+	get() // shows the end of the queue
 	assert.Empty(t, get())
 }
 
@@ -99,12 +97,8 @@ func everything(t *testing.T, metrics *prometheus.Provider) {
 			Handlers: []informer.HandlerHealth{{Name: "h"}},
 		}
 	})
-	queue, err := metrics.Queue("pods")
-	require.NoError(t, err)
-	queue.Attach(workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Minute}}))
-	replica, err := metrics.Replica("pods")
-	require.NoError(t, err)
-	replica.Attach(stubReplica{Deadline: time.Now()})
+	workqueue.New(workqueue.Options[string]{Name: "pods", Metrics: metrics, MaxWait: []time.Duration{0, time.Minute}})
+	metrics.Replica("pods", func() health.Replica { return health.Replica{Deadline: time.Now()} })
 	r, err := metrics.Reflector("pods")
 	require.NoError(t, err)
 	touch(r)
@@ -166,12 +160,9 @@ func TestTwoRegistriesAreIndependent(t *testing.T) {
 	t.Parallel()
 	one, oneRegistry := newMetrics(t)
 	two, twoRegistry := newMetrics(t)
-	series, err := one.Queue("pods")
-	require.NoError(t, err)
-	_, err = two.Queue("pods")
-	require.NoError(t, err)
-	series.Added(7)
-	scrape(t, oneRegistry).includes(t, page{`workqueue_adds_total{name="pods"}`: 7})
+	workqueue.New(workqueue.Options[string]{Name: "pods", Metrics: one}).Add("a")
+	workqueue.New(workqueue.Options[string]{Name: "pods", Metrics: two})
+	scrape(t, oneRegistry).includes(t, page{`workqueue_adds_total{name="pods"}`: 1})
 	scrape(t, twoRegistry).includes(t, page{`workqueue_adds_total{name="pods"}`: 0})
 	one.Close()
 	assert.NotEmpty(t, scrape(t, twoRegistry))
@@ -180,8 +171,7 @@ func TestTwoRegistriesAreIndependent(t *testing.T) {
 func TestRecordingAllocatesNothing(t *testing.T) {
 	metrics, _ := newMetrics(t)
 	inf := metrics.Informer("pods", func() informer.Health { return informer.Health{} })
-	queue, err := metrics.Queue("pods")
-	require.NoError(t, err)
+	queue := metrics.Workqueue("pods", workqueue.New(workqueue.Options[string]{}))
 	r, err := metrics.Reflector("pods")
 	require.NoError(t, err)
 	touch(r) // the labels that are found out as one goes
@@ -222,15 +212,11 @@ func TestScrapesWhileEverythingComesAndGoes(t *testing.T) {
 		})
 		work.Go(func() {
 			for range 50 {
-				series, err := metrics.Queue(fmt.Sprint("queue-", i))
-				if !assert.NoError(t, err) {
-					return
-				}
-				queue := workqueue.New(workqueue.Options[int]{Observe: workqueue.Measure[int](series)})
-				series.Attach(queue)
+				queue := workqueue.New(workqueue.Options[int]{Name: fmt.Sprint("queue-", i%2), Metrics: metrics})
 				queue.Add(i)
 				queue.ShutDown()
-				series.Close()
+				queue.Get(t.Context())
+				queue.Done(i)
 			}
 		})
 		work.Go(func() {

@@ -8,18 +8,27 @@ import (
 	prom "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/health"
+	"github.com/informerkit/informerkit/workqueue"
 )
 
-var _ informer.MetricsProvider = (*Provider)(nil)
+var (
+	_ informer.MetricsProvider      = (*Provider)(nil)
+	_ workqueue.MetricsProvider     = (*Provider)(nil)
+	_ health.ReplicaMetricsProvider = (*Provider)(nil)
+)
 
 // Provider creates the series of any number of informers, queues, reflectors and replicas, in
 // one registry. Create it with [New]; all methods may be called from any
 // goroutine.
 //
-// It is an [informer.MetricsProvider], so what an informer, or a factory for all of its
-// informers, needs is
+// It is the option Metrics of informers, queues and replicas, and of a factory for all of
+// its informers:
 //
 //	informer.Options[*corev1.Pod]{Name: "pods", Metrics: provider}
+//
+// If something of the same kind and name has series already, the new ones get a number:
+// "pods-2".
 type Provider struct {
 	registerer prom.Registerer
 	collector  *collector
@@ -47,17 +56,15 @@ func (p *Provider) Close() { p.registerer.Unregister(p.collector) }
 
 // Informer begins the series of an informer. [informer.Informer.Run] calls it,
 // and ends the series when it returns.
-//
-// If an informer of the same name is running, the series get a number: "pods-2".
 func (p *Provider) Informer(name string, health func() informer.Health) informer.Metrics {
 	return p.collector.addInformer(clean(name), health)
 }
 
-// Queue creates the series of a queue. Set them as its Metrics, and then attach the
-// queue with [Queue.Attach]. It fails if name is empty, or is that of a
-// queue that has not been closed.
-func (p *Provider) Queue(name string) (*Queue, error) {
-	return p.collector.addQueue(clean(name))
+// Workqueue begins the series of a queue. The functions of package workqueue that create
+// queues call it. The series of a queue that was shut down and is empty end with the next
+// scrape, which shows what the shutdown has lost, or with the next queue of the name.
+func (p *Provider) Workqueue(name string, queue interface{ Stats() workqueue.Stats }) workqueue.Metrics {
+	return p.collector.addQueue(clean(name), queue)
 }
 
 // Reflector begins the series of a reflector, to be given to it as its Metrics.
@@ -66,11 +73,10 @@ func (p *Provider) Reflector(name string) (*Reflector, error) {
 	return p.collector.addReflector(clean(name))
 }
 
-// Replica creates the series of a replica of package sharding. Set them as its Metrics, and
-// then attach the replica with [Replica.Attach]. It fails if name is empty, or is that of a
-// replica that has not been closed.
-func (p *Provider) Replica(name string) (*Replica, error) {
-	return p.collector.addReplica(clean(name))
+// Replica begins the series of a replica of package sharding, whose Run calls it, and ends
+// them when it returns.
+func (p *Provider) Replica(name string, health func() health.Replica) health.ReplicaMetrics {
+	return p.collector.addReplica(clean(name), health)
 }
 
 // clean returns s as a valid value of a label.

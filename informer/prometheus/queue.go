@@ -3,7 +3,6 @@ package prometheus
 import (
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
@@ -11,12 +10,12 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-var _ workqueue.Metrics = (*Queue)(nil)
+var _ workqueue.Metrics = (*queueSeries)(nil)
 
 // queues is the part of the collector that is about queues, under the names that
 // Kubernetes' own components use.
 type queues struct {
-	names[*Queue]
+	names[*queueSeries]
 	vectors
 	adds, retries                         *prom.CounterVec
 	waited, worked                        *prom.HistogramVec
@@ -72,11 +71,9 @@ func (q *queues) describe(ch chan<- *prom.Desc) {
 func (q *queues) collect(ch chan<- prom.Metric) {
 	q.vectors.collect(ch)
 	for _, queue := range q.all() {
-		source := queue.source.Load()
-		if source == nil {
-			continue
-		}
-		stats := (*source).Stats()
+		// Before the figures: what a shutdown has lost is in the last ones.
+		over := queue.shutDown()
+		stats := queue.source.Stats()
 		r := reading{ch, queue.name}
 		r.send(q.depth, float64(stats.Queued+stats.Again))
 		r.send(q.unfinished, stats.UnfinishedWork.Seconds())
@@ -88,8 +85,11 @@ func (q *queues) collect(ch chan<- prom.Metric) {
 		r.send(q.dropped, float64(stats.Dropped))
 		r.send(q.timeouts, float64(stats.ParkTimeouts))
 		r.send(q.losses, float64(stats.ShutdownLosses))
-		if c, ok := (*source).(classer); ok {
+		if c, ok := queue.source.(classer); ok {
 			q.collectClasses(r, c.PriorityClasses(), time.Now())
+		}
+		if over && stats.Queued == 0 && stats.Running == 0 {
+			queue.end()
 		}
 	}
 }
@@ -110,12 +110,19 @@ func (q *queues) collectClasses(r reading, classes []workqueue.PriorityClassInsp
 	}
 }
 
-// addQueue begins the series of a queue, or fails if the name is taken. The counters
-// are looked up once, here: Added and its like are called while the queue works.
-func (q *queues) addQueue(name string) (*Queue, error) {
-	return q.add("queue", name, func() *Queue {
-		return &Queue{
+// addQueue begins the series of a queue, and ends those of one that had the name and was
+// shut down. The counters are looked up once, here: Added and its like are called while
+// the queue works.
+func (q *queues) addQueue(name string, source stater) *queueSeries {
+	for _, former := range q.all() {
+		if former.name == name && former.shutDown() {
+			former.end()
+		}
+	}
+	return q.addNumbered(name, func(name string) *queueSeries {
+		return &queueSeries{
 			name:    name,
+			source:  source,
 			adds:    q.adds.WithLabelValues(name),
 			retries: q.retries.WithLabelValues(name),
 			waited:  q.waited.WithLabelValues(name),
@@ -125,13 +132,12 @@ func (q *queues) addQueue(name string) (*Queue, error) {
 	})
 }
 
-// Queue is the [workqueue.Metrics] of one queue. Make one with [Provider.Queue],
-// give it to the queue's options, and the queue to Attach.
-type Queue struct {
+// queueSeries are the metrics of one queue.
+type queueSeries struct {
 	name           string
+	source         stater
 	adds, retries  prom.Counter
 	waited, worked prom.Observer
-	source         atomic.Pointer[stater]
 	end            func()
 }
 
@@ -143,38 +149,20 @@ type classer interface {
 	PriorityClasses() []workqueue.PriorityClassInspection
 }
 
-// Attach says which queue this is about. The metrics with an asterisk in README.md, such
-// as its depth, are read from it at each scrape, in constant time, and those of its
-// priority classes if it has the method PriorityClasses. Before Attach they have no
-// series. A second call replaces the queue.
-func (q *Queue) Attach(queue interface{ Stats() workqueue.Stats }) {
-	var source stater = queue
-	q.source.Store(&source)
+// shutDown reports whether the queue was shut down, if it can say so.
+func (q *queueSeries) shutDown() bool {
+	s, ok := q.source.(interface{ ShuttingDown() bool })
+	return ok && s.ShuttingDown()
 }
-
-// Workqueue begins the series of a queue, and returns what gets its measurements and what ends the
-// series: the option Metrics of package controller calls it.
-func (p *Provider) Workqueue(name string, queue interface{ Stats() workqueue.Stats }) (m workqueue.Metrics, end func(), err error) {
-	q, err := p.Queue(name)
-	if err != nil {
-		return nil, func() {}, err
-	}
-	q.Attach(queue)
-	return q, q.Close, nil
-}
-
-// Close ends the series, usually when the queue has been shut down. What is
-// recorded later is not seen. It may be called more than once.
-func (q *Queue) Close() { q.end() }
 
 // Added implements [workqueue.Metrics].
-func (q *Queue) Added(n int) { q.adds.Add(float64(n)) }
+func (q *queueSeries) Added(n int) { q.adds.Add(float64(n)) }
 
 // Retried implements [workqueue.Metrics].
-func (q *Queue) Retried() { q.retries.Inc() }
+func (q *queueSeries) Retried() { q.retries.Inc() }
 
 // Started implements [workqueue.Metrics].
-func (q *Queue) Started(waited time.Duration) { q.waited.Observe(waited.Seconds()) }
+func (q *queueSeries) Started(waited time.Duration) { q.waited.Observe(waited.Seconds()) }
 
 // Finished implements [workqueue.Metrics].
-func (q *Queue) Finished(worked time.Duration) { q.worked.Observe(worked.Seconds()) }
+func (q *queueSeries) Finished(worked time.Duration) { q.worked.Observe(worked.Seconds()) }

@@ -21,12 +21,9 @@ func TestQueueIsShownUnderTheNamesOfKubernetes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics, registry := newMetrics(t)
-		series, err := metrics.Queue("pods")
-		require.NoError(t, err)
 		limiter := workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Minute})
-		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{Observe: workqueue.Measure[string](series)})
+		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{Name: "pods", Metrics: metrics})
 		defer queue.ShutDown()
-		series.Attach(queue)
 
 		assert.Equal(t, page{
 			`workqueue_adds_total{name="pods"}`:                        0,
@@ -107,13 +104,10 @@ func TestQueueShowsClassesAndFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics, registry := newMetrics(t)
-		series, err := metrics.Queue("pods")
-		require.NoError(t, err)
 		limiter := workqueue.Exponential[string](workqueue.ExponentialOptions{Base: time.Hour, Max: time.Hour})
 		queue := workqueue.NewRateLimiting(limiter, workqueue.Options[string]{
-			Observe: workqueue.Measure[string](series), MaxWait: []time.Duration{0, 30 * time.Second},
+			Name: "pods", Metrics: metrics, MaxWait: []time.Duration{0, 30 * time.Second},
 		})
-		series.Attach(queue)
 		queue.PriorityClass(1).Add("bulk1")
 		queue.PriorityClass(1).Add("bulk2")
 		for _, item := range []string{"urgent"} {
@@ -156,17 +150,14 @@ func TestQueueShowsDroppedItemsAndShutdownLosses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics, registry := newMetrics(t)
-		series, err := metrics.Queue("pods")
-		require.NoError(t, err)
-		queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Observe: workqueue.Measure[string](series)})
-		series.Attach(queue)
+		queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Name: "pods", Metrics: metrics})
 		for _, item := range []string{"a", "b"} {
 			queue.Add(item)
 		}
 		for i := range 3 {
 			queue.AddAfter(fmt.Sprint("later", i), time.Hour)
 		}
-		never := func(func()) func() { return nil }
+		never := workqueue.ConditionFunc(func(func()) func() { return nil })
 		queue.Park("timed out", never, time.Second)
 		queue.Park("parked", never, time.Hour)
 		time.Sleep(time.Second)
@@ -177,7 +168,7 @@ func TestQueueShowsDroppedItemsAndShutdownLosses(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err = workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
+		err := workqueue.ProcessWith(ctx, queue, workqueue.ProcessOptions[string]{Logger: slog.New(slog.DiscardHandler)},
 			func(context.Context, string) (workqueue.Result, error) {
 				return workqueue.Result{}, workqueue.Terminal(assert.AnError)
 			})
@@ -185,7 +176,8 @@ func TestQueueShowsDroppedItemsAndShutdownLosses(t *testing.T) {
 		scrape(t, registry).includes(t, page{
 			`workqueue_dropped_total{name="pods"}`:         3,
 			`workqueue_shutdown_losses_total{name="pods"}`: 4,
-		})
+		}) // once more
+		assert.Empty(t, scrape(t, registry))
 	})
 }
 
@@ -199,8 +191,7 @@ func take(t *testing.T, queue *workqueue.RateLimitingQueue[string], want string)
 func TestQueueHistogramsHaveTheUsualBuckets(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)
-	_, err := metrics.Queue("pods")
-	require.NoError(t, err)
+	workqueue.New(workqueue.Options[string]{Name: "pods", Metrics: metrics})
 	page := scrape(t, registry)
 	for _, family := range []string{"workqueue_queue_duration_seconds", "workqueue_work_duration_seconds"} {
 		buckets := 0
@@ -220,46 +211,44 @@ func TestQueueHistogramsHaveTheUsualBuckets(t *testing.T) {
 }
 
 // Promise prometheus/3
-func TestQueueEndsWithItsRecorder(t *testing.T) {
+func TestQueueEndsWithTheScrapeAfterItsShutdown(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)
-	series, err := metrics.Queue("pods")
-	require.NoError(t, err)
-	other, err := metrics.Queue("nodes")
-	require.NoError(t, err)
-	queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Observe: workqueue.Measure[string](series)})
-	series.Attach(queue)
+	queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Name: "pods", Metrics: metrics})
+	other := workqueue.New(workqueue.Options[string]{Name: "nodes", Metrics: metrics})
 	queue.Add("a")
 	queue.ShutDown()
-	assert.NotEmpty(t, scrape(t, registry).about(`name="pods"`))
-
-	series.Close()
-	take(t, queue, "a") // recorded, and not seen
+	for range 3 {
+		assert.NotEmpty(t, scrape(t, registry).about(`name="pods"`), "it is not empty yet")
+	}
+	take(t, queue, "a")
+	assert.NotEmpty(t, scrape(t, registry).about(`name="pods"`), "an item is running")
 	queue.Done("a")
+	scrape(t, registry).includes(t, page{`workqueue_adds_total{name="pods"}`: 1, `workqueue_running{name="pods"}`: 0})
 	assert.Empty(t, scrape(t, registry).about(`name="pods"`))
 	assert.NotEmpty(t, scrape(t, registry).about(`name="nodes"`))
 
-	again, err := metrics.Queue("pods")
-	require.NoError(t, err)
-	series.Close() // a second time: it must not end its successor
-	again.Added(1)
+	next := workqueue.New(workqueue.Options[string]{Name: "pods", Metrics: metrics})
+	next.Add("b")
 	scrape(t, registry).includes(t, page{`workqueue_adds_total{name="pods"}`: 1})
-	again.Close()
-	other.Close()
+	next.ShutDown()
+	last := workqueue.New(workqueue.Options[string]{Name: "pods", Metrics: metrics}) // without a scrape in between
+	scrape(t, registry).includes(t, page{`workqueue_adds_total{name="pods"}`: 0})
+	for _, q := range []*workqueue.Queue[string]{last, other} {
+		q.ShutDown()
+	}
+	scrape(t, registry)
 	assert.Empty(t, scrape(t, registry))
 }
 
 // Promise prometheus/4
-func TestQueueNeedsANameOfItsOwn(t *testing.T) {
+func TestQueuesOfOneNameAreNumbered(t *testing.T) {
 	t.Parallel()
 	metrics, registry := newMetrics(t)
-	_, err := metrics.Queue("")
-	require.ErrorContains(t, err, "the queue has no name")
-	_, err = metrics.Queue("pods")
-	require.NoError(t, err)
-	_, err = metrics.Queue("pods")
-	require.ErrorContains(t, err, `there is a queue named "pods" already`)
-	_, err = metrics.Queue("pods\xff") // not a label as it is
-	require.NoError(t, err)
-	assert.NotEmpty(t, scrape(t, registry).about("name=\"pods\uFFFD\""))
+	for _, name := range []string{"pods", "pods", "pods\xff"} {
+		workqueue.New(workqueue.Options[string]{Name: name, Metrics: metrics}).Add("a")
+	}
+	for _, name := range []string{"pods", "pods-2", "pods\uFFFD"} {
+		scrape(t, registry).includes(t, page{fmt.Sprintf("workqueue_adds_total{name=%q}", name): 1})
+	}
 }

@@ -2,19 +2,18 @@ package prometheus
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/informerkit/informerkit/informer/sharding"
+	"github.com/informerkit/informerkit/informer/health"
 )
 
-var _ sharding.Metrics = (*Replica)(nil)
+var _ health.ReplicaMetrics = (*replicaSeries)(nil)
 
 // replicas is the part of the collector that is about replicas of package sharding.
 type replicas struct {
-	names[*Replica]
+	names[*replicaSeries]
 	vectors
 	renewals                       *prom.CounterVec
 	renewed, drained               *prom.HistogramVec
@@ -68,14 +67,12 @@ func (r *replicas) collect(ch chan<- prom.Metric) {
 	r.vectors.collect(ch)
 	now := time.Now()
 	for _, one := range r.all() {
-		if source := one.source.Load(); source != nil {
-			r.read(reading{ch, one.name}, (*source).Health(), now)
-		}
+		r.read(reading{ch, one.name}, one.health(), now)
 	}
 }
 
 // read sends the levels of one replica.
-func (r *replicas) read(to reading, h sharding.Health, now time.Time) {
+func (r *replicas) read(to reading, h health.Replica, now time.Time) {
 	idle, draining, leaving := 0, 0, 0
 	for _, p := range h.Held {
 		switch {
@@ -109,11 +106,12 @@ func (r *replicas) read(to reading, h sharding.Health, now time.Time) {
 	to.send(r.lost, float64(h.Lost))
 }
 
-// addReplica begins the series of a replica, or fails if the name is taken.
-func (r *replicas) addReplica(name string) (*Replica, error) {
-	return r.add("replica", name, func() *Replica {
-		return &Replica{
+// addReplica begins the series of a replica.
+func (r *replicas) addReplica(name string, health func() health.Replica) *replicaSeries {
+	return r.addNumbered(name, func(name string) *replicaSeries {
+		return &replicaSeries{
 			name:     name,
+			health:   health,
 			success:  r.renewals.WithLabelValues(name, "success"),
 			failures: r.renewals.WithLabelValues(name, "error"),
 			renewed:  r.renewed.WithLabelValues(name),
@@ -123,33 +121,20 @@ func (r *replicas) addReplica(name string) (*Replica, error) {
 	})
 }
 
-// Replica is the [sharding.Metrics] of one replica. Make one with [Provider.Replica], give
-// it to the replica's options, and the replica to Attach.
-type Replica struct {
+// replicaSeries are the metrics of one replica.
+type replicaSeries struct {
 	name              string
+	health            func() health.Replica
 	success, failures prom.Counter
 	renewed, drained  prom.Observer
-	source            atomic.Pointer[healthy]
 	end               func()
 }
 
-// healthy is a replica.
-type healthy interface{ Health() sharding.Health }
+// Close implements [health.ReplicaMetrics].
+func (r *replicaSeries) Close() { r.end() }
 
-// Attach says which replica this is about. The metrics with an asterisk in README.md are
-// read from it at each scrape; before Attach they have no series. A second call replaces
-// the replica.
-func (r *Replica) Attach(replica interface{ Health() sharding.Health }) {
-	var source healthy = replica
-	r.source.Store(&source)
-}
-
-// Close ends the series, usually when Run of the replica has returned. What is recorded
-// later is not seen. It may be called more than once.
-func (r *Replica) Close() { r.end() }
-
-// Renewed implements [sharding.Metrics].
-func (r *Replica) Renewed(took time.Duration, err error) {
+// Renewed implements [health.ReplicaMetrics].
+func (r *replicaSeries) Renewed(took time.Duration, err error) {
 	r.renewed.Observe(took.Seconds())
 	if err != nil {
 		r.failures.Inc()
@@ -158,11 +143,11 @@ func (r *Replica) Renewed(took time.Duration, err error) {
 	r.success.Inc()
 }
 
-// Took implements [sharding.Metrics]; the health says it as well.
-func (r *Replica) Took(int) {}
+// Took implements [health.ReplicaMetrics]; the health says it as well.
+func (r *replicaSeries) Took(int) {}
 
-// Gave implements [sharding.Metrics].
-func (r *Replica) Gave(_ int, drained time.Duration) { r.drained.Observe(drained.Seconds()) }
+// Gave implements [health.ReplicaMetrics].
+func (r *replicaSeries) Gave(_ int, drained time.Duration) { r.drained.Observe(drained.Seconds()) }
 
-// Lost implements [sharding.Metrics]; the health says it as well.
-func (r *Replica) Lost(int) {}
+// Lost implements [health.ReplicaMetrics]; the health says it as well.
+func (r *replicaSeries) Lost(int) {}

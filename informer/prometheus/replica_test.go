@@ -15,31 +15,23 @@ import (
 	"github.com/informerkit/informerkit/informer/sharding"
 )
 
-// stubReplica is a replica in the state that the test sets.
-type stubReplica sharding.Health
-
-func (s stubReplica) Health() sharding.Health { return sharding.Health(s) }
-
 func TestReplicaIsReadAtEachScrape(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics, registry := newMetrics(t)
-		series, err := metrics.Replica("shop")
-		require.NoError(t, err)
-		_, err = metrics.Replica("shop")
-		require.ErrorContains(t, err, `a replica named "shop" already`)
-		_, err = metrics.Replica("")
-		require.ErrorContains(t, err, "has no name")
-
+		shown := sharding.Health{}
+		series := metrics.Replica("shop", func() sharding.Health { return shown })
 		before := scrape(t, registry)
-		before.includes(t, page{`sharding_renewals_total{name="shop",result="success"}`: 0, `sharding_renewals_total{name="shop",result="error"}`: 0})
-		assert.NotContains(t, before, `sharding_member{name="shop"}`, "before Attach")
+		before.includes(t, page{
+			`sharding_renewals_total{name="shop",result="success"}`: 0, `sharding_renewals_total{name="shop",result="error"}`: 0,
+			`sharding_member{name="shop"}`: 0,
+		})
 
-		series.Attach(stubReplica{
+		shown = sharding.Health{
 			Parts: 64, Session: "a", Sessions: 2, Quota: 3, Free: 5, Deadline: time.Now().Add(7 * time.Second), Took: 9, Gave: 4, Lost: 1,
 			Held:     []sharding.PartHealth{{Part: 1, Working: true}, {Part: 2, Working: true, Draining: true}, {Part: 3}, {Part: 4}},
 			Replicas: []sharding.ReplicaHealth{{Session: "a"}, {Session: "b", Leaving: true}, {Session: "c"}},
-		})
+		}
 		series.Renewed(time.Second, nil)
 		series.Renewed(2*time.Second, errors.New("refused"))
 		series.Renewed(3*time.Second, nil)
@@ -57,7 +49,7 @@ func TestReplicaIsReadAtEachScrape(t *testing.T) {
 		})
 
 		// Without a session there is no deadline.
-		series.Attach(stubReplica{Parts: 1})
+		shown = sharding.Health{Parts: 1}
 		without := scrape(t, registry)
 		without.includes(t, page{`sharding_member{name="shop"}`: 0, `sharding_leader{name="shop"}`: 0})
 		assert.NotContains(t, without, `sharding_deadline_seconds{name="shop"}`)
@@ -66,8 +58,17 @@ func TestReplicaIsReadAtEachScrape(t *testing.T) {
 		series.Close()
 		series.Renewed(time.Second, nil)
 		assert.Empty(t, scrape(t, registry))
-		_, err = metrics.Replica("shop")
-		require.NoError(t, err, "the name is free again")
+		again := metrics.Replica("shop", func() sharding.Health { return shown })
+		second := metrics.Replica("shop", func() sharding.Health { return shown })
+		second.Renewed(time.Second, nil)
+		scrape(t, registry).includes(t, page{
+			`sharding_renewals_total{name="shop",result="success"}`: 0, `sharding_renewals_total{name="shop-2",result="success"}`: 1,
+		})
+		series.Close() // it must not end its successor
+		assert.NotEmpty(t, scrape(t, registry).about(`name="shop"`))
+		again.Close()
+		second.Close()
+		assert.Empty(t, scrape(t, registry))
 	})
 }
 
@@ -77,15 +78,12 @@ func TestReplicaLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		metrics, registry := newMetrics(t)
-		series, err := metrics.Replica("elected")
-		require.NoError(t, err)
 		replica, err := sharding.New(server.Config(), sharding.Options{
-			Name: "elected", Namespace: "default", Identity: "one", Parts: 1, Metrics: series, Logger: slog.New(slog.DiscardHandler),
+			Name: "elected", Namespace: "default", Identity: "one", Parts: 1, Metrics: metrics, Logger: slog.New(slog.DiscardHandler),
 			Work: func(ctx context.Context, _ *sharding.Part) error { <-ctx.Done(); return nil },
 		})
 		require.NoError(t, err)
-		series.Attach(replica)
-		scrape(t, registry).includes(t, page{`sharding_member{name="elected"}`: 0, `sharding_leader{name="elected"}`: 0})
+		assert.Empty(t, scrape(t, registry), "before Run")
 		stop := run(t, replica.Run)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -97,11 +95,7 @@ func TestReplicaLeads(t *testing.T) {
 		assert.InDelta(t, 10, got[`sharding_deadline_seconds{name="elected"}`], 3)
 		assert.Greater(t, got[`sharding_renewals_total{name="elected",result="success"}`], 20.0)
 		stop()
-		scrape(t, registry).includes(t, page{
-			`sharding_member{name="elected"}`: 0, `sharding_leader{name="elected"}`: 0, `sharding_given_parts_total{name="elected"}`: 1,
-			`sharding_drain_duration_seconds_count{name="elected"}`: 1,
-		})
-		series.Close()
+		assert.Empty(t, scrape(t, registry))
 		server.Close()
 	})
 }

@@ -6,7 +6,7 @@ import (
 	prom "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/informer/audit"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -97,7 +97,7 @@ func (l *sourceLevels) readSource(r reading, s informer.SourceHealth, now time.T
 	r.send(l.requests, float64(h.Lists), s.Namespace, "list")
 	r.send(l.requests, float64(h.WatchLists), s.Namespace, "watchlist")
 	r.send(l.requests, float64(h.Watches), s.Namespace, "watch")
-	if a, ok := audit.HealthOf(h); ok {
+	if a, ok := health.AuditOf(h); ok {
 		r.send(l.audits, float64(a.Audits), s.Namespace)
 		r.send(l.auditInterval, a.Interval.Seconds(), s.Namespace)
 		if !a.Last.IsZero() {

@@ -79,18 +79,27 @@ func (g *gate) leave(key Key, again bool) {
 // until returns a condition that is also met when the part is given up, so that the queue
 // does not park a key of another replica.
 func (g *gate) until(key Key, condition workqueue.Condition) workqueue.Condition {
-	return func(met func()) func() {
-		g.mu.Lock()
-		gone := g.part == nil
-		if !gone {
-			g.laterLocked(key, met)
-		}
-		g.mu.Unlock()
-		if gone {
-			met()
-		}
-		return condition(met)
+	return untilGone{condition, g, key}
+}
+
+// untilGone is what until returns.
+type untilGone struct {
+	workqueue.Condition
+	g   *gate
+	key Key
+}
+
+func (u untilGone) Register(met func()) (cancel func()) {
+	u.g.mu.Lock()
+	gone := u.g.part == nil
+	if !gone {
+		u.g.laterLocked(u.key, met)
 	}
+	u.g.mu.Unlock()
+	if gone {
+		met()
+	}
+	return u.Condition.Register(met)
 }
 
 func (g *gate) laterLocked(key Key, met func()) {

@@ -109,7 +109,7 @@ func gateAgainstModel(t *testing.T, rnd *rand.Rand, happened map[string]int) {
 			case 2:
 				return workqueue.Result{RequeueAfter: time.Hour}, nil
 			case 3:
-				return workqueue.Result{Until: func(func()) func() { return nil }}, nil
+				return workqueue.Result{Until: workqueue.ConditionFunc(func(func()) func() { return nil })}, nil
 			case 4:
 				panic("in the function")
 			}
@@ -122,7 +122,7 @@ func gateAgainstModel(t *testing.T, rnd *rand.Rand, happened map[string]int) {
 		}
 		if outcome == 3 { // the queue parks it
 			result := <-call.ended
-			result.Until(func() { met[call.key]++ })
+			result.Until.Register(func() { met[call.key]++ })
 			happened["parked"]++
 			if !m.held {
 				require.Equal(t, 1, met[call.key], "it is met at once, as the part is gone")
@@ -361,7 +361,7 @@ func TestDroppedKeysDoNotStayInTheQueue(t *testing.T) {
 					case "2":
 						return workqueue.Result{RequeueAfter: time.Hour}, nil
 					}
-					return workqueue.Result{Until: func(func()) func() { return nil }, ParkTimeout: time.Hour}, nil
+					return workqueue.Result{Until: workqueue.ConditionFunc(func(func()) func() { return nil }), ParkTimeout: time.Hour}, nil
 				})
 			})
 			ended <- err

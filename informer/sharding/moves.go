@@ -166,7 +166,7 @@ func (r *Replica) begin(v *view, i int, now time.Time) {
 	if s.failures == 0 || !s.counted {
 		s.counted = true
 		r.counts.Took++
-		r.opts.Metrics.Took(i)
+		r.metrics.Took(i)
 		r.say("taken", i)
 	}
 	r.inFlight.Go(func() {
@@ -229,7 +229,7 @@ func (r *Replica) lose(i int) bool {
 	}
 	s.counted = false
 	r.counts.Lost++
-	r.opts.Metrics.Lost(i)
+	r.metrics.Lost(i)
 	if r.opts.Parts == 1 {
 		r.log.Warn("this replica leads no longer: it has lost the Lease")
 		r.event(warning, EventLeaderLost, "has lost the Lease")
@@ -285,7 +285,7 @@ func (r *Replica) write(v *view, i int, holder string, now time.Time) {
 			if holder == "" && s.counted {
 				s.counted = false
 				r.counts.Gave++
-				r.opts.Metrics.Gave(i, s.drained)
+				r.metrics.Gave(i, s.drained)
 				r.say("given up", i)
 			}
 			return

@@ -71,8 +71,8 @@ type Options struct {
 	// Logger gets what the replica takes and gives up, and what goes wrong. Nil means
 	// slog.Default().
 	Logger *slog.Logger
-	// Metrics, if set, records what happens.
-	Metrics Metrics
+	// Metrics, if set, gets measurements.
+	Metrics MetricsProvider
 	// Events, if set, gets Kubernetes Events for `kubectl describe`, sparingly: with one
 	// part, that this replica leads and that it does not any more; with more, that it
 	// has joined or left the group. The reasons are constants, such as [EventLeaderElected]. It is called
@@ -110,9 +110,6 @@ func (o *Options) complete() error {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
-	}
-	if o.Metrics == nil {
-		o.Metrics = noMetrics{}
 	}
 	return o.completeTimes()
 }

@@ -55,7 +55,7 @@ func NewRanged[T informer.Object](lw reflector.ListerWatcher[T], key HashKey, op
 	if err != nil {
 		return nil, err
 	}
-	f.log = log.With("informer", selected.Name())
+	f.log = log.With("informer", selected.Informer.Name())
 	return &Ranged[T]{selected.Informer, selected, s}, nil
 }
 

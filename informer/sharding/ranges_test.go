@@ -188,7 +188,7 @@ func TestPromise9HandOverLeavesNothingAndLosesNothing(t *testing.T) {
 			case "object-2":
 				return workqueue.Result{RequeueAfter: time.Hour}, nil
 			case "object-3":
-				return workqueue.Result{Until: func(func()) func() { return func() {} }}, nil
+				return workqueue.Result{Until: workqueue.ConditionFunc(func(func()) func() { return func() {} })}, nil
 			case "object-4":
 				return workqueue.Result{}, errors.New("not now")
 			}

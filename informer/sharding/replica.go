@@ -38,6 +38,7 @@ type Replica struct {
 	log    *slog.Logger
 	leases *informer.Informer[*lease]
 
+	metrics Metrics
 	running atomic.Bool
 	health  atomic.Pointer[Health]
 	events  chan event    // to be recorded
@@ -82,7 +83,7 @@ func New(cfg *rest.Config, opts Options) (*Replica, error) {
 func newReplica(c client, clk clock, opts Options) (*Replica, error) {
 	r := &Replica{
 		opts: opts, names: names{opts.Namespace, opts.Name}, client: c, clock: clk,
-		log:    opts.Logger.With("group", opts.Name, "replica", opts.Identity),
+		log: opts.Logger.With("group", opts.Name, "replica", opts.Identity), metrics: noMetrics{},
 		events: make(chan event, maxEvents), changed: make(chan struct{}, 1), results: make(chan func(time.Time)),
 		slots: make([]slot, opts.Parts), observed: observations{}, ending: map[string]time.Time{},
 	}
@@ -128,6 +129,10 @@ func (r *Replica) poke() {
 func (r *Replica) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return errors.New("sharding: Run was called before; a Replica runs once")
+	}
+	if r.opts.Metrics != nil {
+		r.metrics = r.opts.Metrics.Replica(r.opts.Name, r.Health)
+		defer func() { r.metrics.Close() }()
 	}
 	// The Leases are watched until everything is handed over.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -177,7 +177,7 @@ func (r *Replica) renew(now time.Time) {
 		l = written
 		return err
 	}, func(done time.Time, err error) {
-		r.opts.Metrics.Renewed(done.Sub(now), err)
+		r.metrics.Renewed(done.Sub(now), err)
 		if r.session != s {
 			return
 		}

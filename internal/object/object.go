@@ -32,10 +32,15 @@ func KeyOf(o metav1.Object) types.NamespacedName {
 // SameVersion reports whether a and b are copies of one stored version of one
 // object: the UID and the resourceVersion are equal, and the resourceVersion is
 // not empty. The API server changes the resourceVersion on every write, so two
-// such copies have the same content.
+// such copies have the same content. Another source may use a version twice. Then b, the
+// one received later, says so by a method Unversioned() bool.
 func SameVersion(a, b metav1.Object) bool {
 	rv := a.GetResourceVersion()
-	return rv != "" && rv == b.GetResourceVersion() && a.GetUID() == b.GetUID()
+	if rv == "" || rv != b.GetResourceVersion() || a.GetUID() != b.GetUID() {
+		return false
+	}
+	u, ok := b.(interface{ Unversioned() bool })
+	return !ok || !u.Unversioned()
 }
 
 // IsNil reports whether o holds no object: a nil interface or a nil pointer of

@@ -26,7 +26,17 @@ func TestSameVersionNeedsUIDAndResourceVersion(t *testing.T) {
 	assert.False(t, object.SameVersion(v("u", "1"), v("u", "2")), "changed")
 	assert.False(t, object.SameVersion(v("u", "1"), v("w", "1")), "recreated on a server with a new history")
 	assert.False(t, object.SameVersion(v("u", ""), v("u", "")), "two that were never stored")
+	assert.False(t, object.SameVersion(v("u", "1"), reused{v("u", "1"), true}), "the source may use a version twice")
+	assert.True(t, object.SameVersion(v("u", "1"), reused{v("u", "1"), false}))
 }
+
+// reused has a resourceVersion that another state may have, too.
+type reused struct {
+	*metav1.ObjectMeta
+	unversioned bool
+}
+
+func (r reused) Unversioned() bool { return r.unversioned }
 
 func TestNilPointersAndNilInterfacesAreNil(t *testing.T) {
 	assert.True(t, object.IsNil[*corev1.Pod](nil))

@@ -57,7 +57,7 @@ func recordOf[T comparable](o *workqueue.Observation[T]) Record {
 			record.What = Done
 		}
 	case workqueue.StepPark:
-		record.What, record.Object.Name = Parked, FuncName(o.Until)
+		record.What, record.Object.Name = Parked, o.Until.String()
 	case workqueue.StepUnpark:
 		record.What = ConditionMet
 		if o.TimedOut {

@@ -52,7 +52,7 @@ const (
 	// Interrupted: the key has failed, and is not tried again as the queue was shut down.
 	Interrupted
 	// Parked: the key is held back until a condition is met, for Duration at most.
-	// Object.Name is the name of the condition's function.
+	// Object.Name is what the condition says of itself.
 	Parked
 	// ConditionMet: a park has ended because of its condition.
 	ConditionMet

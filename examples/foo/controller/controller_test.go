@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +24,7 @@ import (
 	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/foo/api"
 	"github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
@@ -65,14 +63,13 @@ func (f *fixture) config() *rest.Config {
 // start starts the controller; it is stopped at the end of the test.
 func (f *fixture) start() *Controller {
 	f.t.Helper()
-	c, err := New(f.config(), Options{Log: slog.New(slog.DiscardHandler)})
-	require.NoError(f.t, err)
+	c := New(controller.Options{Config: f.config(), Workers: 2, Logger: slog.New(slog.DiscardHandler)})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, 2) }()
+	go func() { ended <- c.Run(ctx) }()
 	f.t.Cleanup(func() {
 		stop()
-		assert.ErrorIs(f.t, <-ended, context.Canceled)
+		assert.NoError(f.t, <-ended)
 	})
 	return c
 }
@@ -143,7 +140,7 @@ func TestFooHasADeploymentThatItOwnsAndItsStatus(t *testing.T) {
 func TestForeignDeploymentIsRefusedWithAnEventAndTriedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	foreign := newDeployment(&api.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "other"}, Spec: api.FooSpec{DeploymentName: "taken"}})
+	foreign := NewDeployment(&api.Foo{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "other"}, Spec: api.FooSpec{DeploymentName: "taken"}})
 	foreign.OwnerReferences = nil
 	before, err := f.deployments.Create(t.Context(), foreign)
 	require.NoError(t, err)
@@ -220,14 +217,32 @@ func TestFooIsNotLookedAtAgainBeforeTheCacheHasItsStatus(t *testing.T) {
 	f.available("web", 1)
 	f.sees("updated the status of foo web")
 	f.available("web", 2)
-	require.NoError(t, c.deployments.WaitForObject(t.Context(), f.deployment("web")))
+	require.NoError(t, c.deployments.Cache.WaitForObject(t.Context(), f.deployment("web")))
 	require.Eventually(t, func() bool {
-		in := c.queue.Inspect(10)
+		in := c.Inspect(10)
 		return len(in.Parked) == 1 && len(in.Running)+len(in.Queued)+len(in.Delayed) == 0
 	}, time.Minute, time.Millisecond, "the Foo waits for its own status")
 	f.server.BreakConnections()
 	f.sees("updated the status of foo web")
 	assert.Equal(t, 2, f.statusWrites(), "none was refused")
+}
+
+// A Foo that waits for its finalizers gets nothing new: it would be in the way of a deletion in the foreground.
+func TestNothingIsCreatedForAFooThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.start()
+	f.createFoo("web", "web", 1)
+	f.sees("created deployment web")
+	_, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error { foo.Finalizers = []string{"example.com/held"}; return nil })
+	require.NoError(t, err)
+	require.NoError(t, f.foos.Delete(t.Context(), key("web"), metav1.DeleteOptions{}))
+	foo, err := f.foos.Get(t.Context(), key("web"))
+	require.NoError(t, err)
+	require.NoError(t, c.foos.Cache.WaitForObject(t.Context(), foo))
+	require.NoError(t, f.deployments.Delete(t.Context(), key("web"), metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool { return c.deployments.Cache.Snapshot().Len() == 0 && c.idle() }, time.Minute, time.Millisecond)
+	assert.Equal(t, 1, f.server.Count("create", "deployments"))
 }
 
 // It causes no event: the list that follows lacks it, as the cache did.
@@ -239,7 +254,7 @@ func TestDeploymentThatIsDeletedBeforeTheCacheHasItComesBack(t *testing.T) {
 	c := f.start()
 	f.createFoo("web", "web", 1)
 	f.sees("created deployment web")
-	require.Eventually(t, func() bool { return len(c.queue.Inspect(10).Parked) == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.Inspect(10).Parked) == 1 }, time.Minute, time.Millisecond)
 	require.NoError(t, f.server.Delete(deploymentResource, metav1.NamespaceDefault, "web"))
 	f.server.Compact()
 	f.server.BreakConnections()
@@ -256,17 +271,17 @@ func TestDeploymentIsScaledOnce(t *testing.T) {
 	c := f.start()
 	f.createFoo("web", "web", 1)
 	f.sees("created deployment web")
-	require.Eventually(t, func() bool { return c.deployments.Snapshot().Len() == 1 && c.idle() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.deployments.Cache.Snapshot().Len() == 1 && c.idle() }, time.Minute, time.Millisecond)
 	_, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error { *foo.Spec.Replicas = 3; return nil })
 	require.NoError(t, err)
 	f.sees("updated deployment web")
-	require.Eventually(t, func() bool { return len(c.queue.Inspect(10).Parked) == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.Inspect(10).Parked) == 1 }, time.Minute, time.Millisecond)
 	foo, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error {
 		foo.Labels = map[string]string{"app": "web"}
 		return nil
 	})
 	require.NoError(t, err)
-	require.NoError(t, c.foos.WaitForObject(t.Context(), foo))
+	require.NoError(t, c.foos.Cache.WaitForObject(t.Context(), foo))
 	f.server.BreakConnections()
 	require.Eventually(t, c.idle, time.Minute, time.Millisecond)
 	assert.Equal(t, 1, f.server.Count("update", "deployments"))
@@ -274,50 +289,9 @@ func TestDeploymentIsScaledOnce(t *testing.T) {
 
 // idle reports whether there is nothing to do and to wait for.
 func (c *Controller) idle() bool {
-	in := c.queue.Inspect(10)
+	in := c.Inspect(10)
 	return len(in.Running)+len(in.Queued)+len(in.Delayed)+len(in.Parked) == 0
 }
-
-// client-go does not wait for the writes of its recorder.
-func TestNoEventIsWrittenAfterTheEnd(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	writing, goOn := make(chan struct{}), make(chan struct{})
-	begun := sync.OnceFunc(func() { close(writing) })
-	cfg := f.config()
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if strings.HasSuffix(r.URL.Path, "/events") {
-				begun()
-				<-goOn
-			}
-			return next.RoundTrip(r)
-		})
-	})
-	c, err := New(cfg, Options{Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, 1) }()
-	f.createFoo("web", "", 1)
-	<-writing
-	stop()
-	select {
-	case err := <-ended:
-		t.Error("an event is being written, and Run has returned")
-		ended <- err
-	case <-time.After(100 * time.Millisecond):
-	}
-	close(goOn)
-	require.ErrorIs(t, <-ended, context.Canceled)
-	_, err = c.sink.Create(t.Context(), &eventsv1.Event{})
-	require.ErrorIs(t, err, context.Canceled, "one that begins later")
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // statusWrites returns how many statuses of Foos were sent to the server.
 func (f *fixture) statusWrites() (n int) {
@@ -386,22 +360,4 @@ func TestNothingIsWrittenWhenNothingHasChanged(t *testing.T) {
 	assert.Greater(t, f.server.Count("", "deployments"), lists)
 	assert.Equal(t, 1, f.statusWrites())
 	assert.Zero(t, f.server.Count("update", "deployments")-1, "the one of the test: a status")
-}
-
-// The cached object belongs to all readers.
-func TestCachedFooIsNotChangedByAWriteOfItsStatus(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	cached := f.createFoo("web", "web", 1)
-	var err error
-	c := &Controller{}
-	c.fooClient, err = client.New[*api.Foo](f.server.Config(), api.Resource, client.Options{})
-	require.NoError(t, err)
-	written, err := c.writeStatus(t.Context(), cached, &appsv1.Deployment{Status: appsv1.DeploymentStatus{AvailableReplicas: 4}})
-	require.NoError(t, err)
-	assert.EqualValues(t, 4, written.Status.AvailableReplicas)
-	assert.Zero(t, cached.Status.AvailableReplicas)
-	stored, err := f.foos.Get(t.Context(), key("web"))
-	require.NoError(t, err)
-	assert.EqualValues(t, 4, stored.Status.AvailableReplicas)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +37,7 @@ type Options struct {
 // Controller follows namespaces.
 type Controller struct {
 	cfg        *rest.Config
-	namespaces *informer.Informer[*metav1.PartialObjectMetadata]
+	namespaces informer.Shared[*metav1.PartialObjectMetadata]
 	configMaps *informer.Informer[*corev1.ConfigMap]
 	factory    *informer.Factory
 	widgets    informer.Shared[*metav1.PartialObjectMetadata]
@@ -55,24 +54,22 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 		opts.Say = func(string, string, ...any) {}
 	}
 	c := &Controller{cfg: cfg, say: opts.Say, log: opts.Log}
-	source, err := reflector.NewResource[*metav1.PartialObjectMetadata](cfg, corev1.SchemeGroupVersion.WithResource("namespaces"),
-		reflector.ResourceOptions{LabelSelector: Label})
+	// A factory waits for a kind that the server does not have.
+	var err error
+	if c.factory, err = informer.NewFactory(cfg, informer.FactoryOptions{Logger: opts.Log}); err != nil {
+		return nil, err
+	}
+	c.namespaces, err = informer.For(c.factory, informer.ForOptions[*metav1.PartialObjectMetadata]{
+		Resource: corev1.SchemeGroupVersion.WithResource("namespaces"), LabelSelector: Label, Name: "namespaces",
+	})
 	if err != nil {
 		return nil, err
 	}
-	if c.namespaces, err = informer.New(source, informer.Options[*metav1.PartialObjectMetadata]{Name: "namespaces", Logger: opts.Log}); err != nil {
+	if c.widgets, err = informer.For(c.factory, informer.ForOptions[*metav1.PartialObjectMetadata]{Resource: Widgets}); err != nil {
 		return nil, err
 	}
 	// One cache, fed by a source for each namespace. It begins with none.
 	if c.configMaps, err = informer.NewNamespaced(nil, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: opts.Log}); err != nil {
-		return nil, err
-	}
-	// A factory waits for a kind that the server does not have.
-	if c.factory, err = informer.NewFactory(cfg, informer.FactoryOptions{Logger: opts.Log}); err != nil {
-		return nil, err
-	}
-	c.widgets, err = informer.For(c.factory, informer.ForOptions[*metav1.PartialObjectMetadata]{Resource: Widgets})
-	if err != nil {
 		return nil, err
 	}
 	return c, c.addHandlers()
@@ -125,10 +122,6 @@ func (c *Controller) Parts() []inspect.Source {
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	running.Go(func() { _ = c.namespaces.Run(ctx) })
-	running.Go(func() { _ = c.configMaps.Run(ctx) })
 	c.factory.Start(ctx)
-	running.Wait()
-	return errors.Join(c.factory.Shutdown(context.WithoutCancel(ctx)), ctx.Err())
+	return errors.Join(c.configMaps.Run(ctx), c.factory.Shutdown(context.WithoutCancel(ctx)))
 }

@@ -75,29 +75,3 @@ func (rs *ReplicaSet) Replicas() int {
 	}
 	return int(*rs.Spec.Replicas)
 }
-
-// AddToScheme registers the kind.
-func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypeWithName(GroupVersionKind, &ReplicaSet{})
-	s.AddKnownTypeWithName(GroupVersion.WithKind(Kind+"List"), &ReplicaSetList{})
-	metav1.AddToGroupVersion(s, GroupVersion)
-	return nil
-}
-
-// ReplicaSetList is what the API server answers to a list.
-type ReplicaSetList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []ReplicaSet `json:"items"`
-}
-
-// DeepCopyObject implements runtime.Object.
-func (l *ReplicaSetList) DeepCopyObject() runtime.Object {
-	out := &ReplicaSetList{TypeMeta: l.TypeMeta, Items: make([]ReplicaSet, len(l.Items))}
-	l.ListMeta.DeepCopyInto(&out.ListMeta)
-	for i := range l.Items {
-		out.Items[i] = *l.Items[i].DeepCopy()
-	}
-	return out
-}

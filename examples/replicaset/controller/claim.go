@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,14 +29,14 @@ import (
 //   - adopts a pod that matches and refers to no controller.
 //
 // A pod that refers to another controller is left alone, whatever its labels.
-func (c *Controller) claim(ctx context.Context, w *writes, set *api.ReplicaSet, selector labels.Selector) ([]*corev1.Pod, error) {
+func (c *Controller) claim(ctx context.Context, set *api.ReplicaSet, selector labels.Selector) ([]*corev1.Pod, error) {
 	var (
 		owned  []*corev1.Pod
 		failed []error
 		// One look at the server is enough for all pods of this round.
 		live = sync.OnceValue(func() error { return c.stillLives(ctx, set) })
 	)
-	for pod := range c.candidates(set) {
+	for _, pod := range c.candidates(set) {
 		ref := metav1.GetControllerOfNoCopy(pod)
 		matches := selector.Matches(labels.Set(pod.Labels))
 		switch {
@@ -45,18 +45,19 @@ func (c *Controller) claim(ctx context.Context, w *writes, set *api.ReplicaSet, 
 		case ref != nil && matches:
 			owned = append(owned, pod)
 		case ref != nil && set.DeletionTimestamp == nil:
-			if err := c.release(ctx, w, set, pod); err != nil {
+			body, err := ReleasePatch(set, pod)
+			if _, err = c.patch(ctx, set, pod, released, body, err); err != nil {
 				failed = append(failed, err)
 			}
-		case ref == nil && matches && set.DeletionTimestamp == nil && isActive(pod):
+		case ref == nil && matches && set.DeletionTimestamp == nil && IsActive(pod):
 			if err := live(); err != nil {
 				return nil, err
 			}
-			adopted, err := c.adopt(ctx, w, set, pod)
-			if err != nil {
+			body, err := AdoptionPatch(set, pod)
+			if pod, err = c.patch(ctx, set, pod, adopted, body, err); err != nil {
 				failed = append(failed, err)
-			} else if adopted != nil {
-				owned = append(owned, adopted)
+			} else if pod != nil {
+				owned = append(owned, pod)
 			}
 		}
 	}
@@ -81,69 +82,53 @@ type podOwner struct {
 	uid       types.UID
 }
 
-// candidates yields the pods of set and the orphans beside them, all of one point
+// candidates returns the pods of set and the orphans beside them, all of one point
 // in time.
-func (c *Controller) candidates(set *api.ReplicaSet) iter.Seq[*corev1.Pod] {
-	pods := c.pods.Snapshot()
-	owned := indexer.ByIndex(pods, c.byOwner, podOwner{set.Namespace, set.UID})
-	orphans := indexer.ByIndex(pods, c.byOwner, podOwner{namespace: set.Namespace})
-	return func(yield func(*corev1.Pod) bool) {
-		for _, some := range []iter.Seq[*corev1.Pod]{owned, orphans} {
-			for pod := range some {
-				if !yield(pod) {
-					return
-				}
-			}
-		}
-	}
+func (c *Controller) candidates(set *api.ReplicaSet) []*corev1.Pod {
+	pods := c.pods.Cache.Snapshot()
+	owned := slices.Collect(indexer.ByIndex(pods, c.byOwner, podOwner{set.Namespace, set.UID}))
+	return slices.AppendSeq(owned, indexer.ByIndex(pods, c.byOwner, podOwner{namespace: set.Namespace}))
 }
 
 // stillLives asks the API server, not the cache, whether set is still there
 // and not being deleted. Without it a stale cache could give an orphan to a
-// set that was deleted, and the garbage collector would delete the orphan.
+// set that was deleted, and the garbage collector would delete the orphan. And pods
+// would be created for such a set, deleted, and created again, until the cache is up to date.
 func (c *Controller) stillLives(ctx context.Context, set *api.ReplicaSet) error {
-	fresh, err := c.setClient.Get(ctx, client.KeyOf(set))
+	fresh, err := c.sets.Client.Get(ctx, client.KeyOf(set))
 	if err != nil {
-		return fmt.Errorf("before adopting pods: %w", err)
+		return fmt.Errorf("before adopting or creating pods: %w", err)
 	}
 	if fresh.UID != set.UID || fresh.DeletionTimestamp != nil {
-		return fmt.Errorf("before adopting pods: %s/%s is being deleted or was replaced", set.Namespace, set.Name)
+		return fmt.Errorf("before adopting or creating pods: %s/%s is being deleted or was replaced", set.Namespace, set.Name)
 	}
 	return nil
 }
 
-func (c *Controller) adopt(ctx context.Context, w *writes, set *api.ReplicaSet, pod *corev1.Pod) (*corev1.Pod, error) {
-	patch, err := AdoptionPatch(set, pod)
+// patch changes the owners of a pod, and returns the pod as it is then; nil if it is gone.
+func (c *Controller) patch(ctx context.Context, set *api.ReplicaSet, pod *corev1.Pod, action string, body []byte, err error) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	adopted, err := c.podClient.Patch(ctx, client.KeyOf(pod), types.MergePatchType, patch)
+	patched, err := c.pods.Patch(ctx, client.KeyOf(pod), types.MergePatchType, body)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil // deleted in the meantime: nothing to adopt
+		return nil, nil // deleted in the meantime
 	case err != nil:
-		return nil, fmt.Errorf("adopt pod %s: %w", pod.Name, err)
+		return nil, fmt.Errorf("pod %s cannot be %s: %w", pod.Name, action, err)
 	}
-	c.trace(set, Adopted, pod.Name)
-	w.add(c.pods.Seen(adopted))
-	return adopted, nil
+	c.log(set, action, pod.Name)
+	return patched, nil
 }
 
-func (c *Controller) release(ctx context.Context, w *writes, set *api.ReplicaSet, pod *corev1.Pod) error {
-	patch, err := ReleasePatch(set, pod)
-	if err != nil {
-		return err
-	}
-	released, err := c.podClient.Patch(ctx, client.KeyOf(pod), types.MergePatchType, patch)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("release pod %s: %w", pod.Name, err)
-	}
-	c.trace(set, Released, pod.Name)
-	w.add(c.pods.Seen(released))
-	return nil
+// AdoptionPatch returns the merge patch that makes set the controller of pod.
+func AdoptionPatch(set *api.ReplicaSet, pod *corev1.Pod) ([]byte, error) {
+	return ownersPatch(pod, append(withoutOwner(pod.OwnerReferences, set.UID), controllerRef(set)))
+}
+
+// ReleasePatch returns the merge patch after which set has no part in pod.
+func ReleasePatch(set *api.ReplicaSet, pod *corev1.Pod) ([]byte, error) {
+	return ownersPatch(pod, withoutOwner(pod.OwnerReferences, set.UID))
 }
 
 // ownersPatch replaces the owner references of a pod. The UID in the patch is a

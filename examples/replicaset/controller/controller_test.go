@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
@@ -37,9 +37,8 @@ type bench struct {
 	*testing.T
 	server *informertest.Server
 	c      *Controller
-	log    *bytes.Buffer
-	mu     sync.Mutex
-	steps  []Step
+	log    *exampletest.Watcher
+	seen   int // of the log
 	ran    chan error
 	stop   context.CancelFunc
 }
@@ -60,23 +59,18 @@ func inBubble(t *testing.T, tweak func(*rest.Config), test func(b *bench)) {
 		if tweak != nil {
 			tweak(cfg)
 		}
-		b := &bench{T: t, server: server, log: &bytes.Buffer{}, ran: make(chan error, 1)}
-		b.c, err = New(cfg, Options{
-			Log: slog.New(slog.NewTextHandler(b.log, nil)),
-			Trace: func(s Step) {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				b.steps = append(b.steps, s)
-			},
+		b := &bench{T: t, server: server, log: &exampletest.Watcher{}, ran: make(chan error, 1)}
+		b.c = New(cfg, Options{
+			Workers: 2,
+			Log:     slog.New(slog.NewTextHandler(b.log, nil)),
 		})
-		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		b.stop = stop
-		go func() { b.ran <- b.c.Run(ctx, 2) }()
+		go func() { b.ran <- b.c.Run(ctx) }()
 		b.settle()
 		test(b)
 		stop()
-		require.ErrorIs(t, <-b.ran, context.Canceled)
+		require.NoError(t, <-b.ran)
 	})
 }
 
@@ -123,13 +117,15 @@ func (b *bench) set(name string) *api.ReplicaSet {
 	return set
 }
 
-func (b *bench) actions() (out []Action) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.steps {
-		out = append(out, s.Action)
+// actions returns what the controller has done since the last call, as its log has it.
+func (b *bench) actions() (out []string) {
+	all := b.log.String()
+	for line := range strings.Lines(all[b.seen:]) {
+		if _, action, ok := strings.Cut(line, `msg="the controller has acted on a pod" action=`); ok {
+			out = append(out, strings.Fields(action)[0])
+		}
 	}
-	b.steps = nil
+	b.seen = len(all)
 	return out
 }
 
@@ -165,13 +161,13 @@ func TestSetGetsExactlyItsPods(t *testing.T) {
 		b.create(newSet("web", 7))
 		set := b.set("web")
 		assert.Len(b, b.pods(set.UID), 7)
-		assert.Equal(b, slices.Repeat([]Action{Created}, 7), b.actions(), "none was created twice, none deleted")
+		assert.Equal(b, slices.Repeat([]string{created}, 7), b.actions(), "none was created twice, none deleted")
 		assert.EqualValues(b, 7, set.Status.Replicas)
 		assert.Equal(b, set.Generation, set.Status.ObservedGeneration)
 
 		b.scale("web", 2)
 		assert.Len(b, b.pods(set.UID), 2)
-		assert.Equal(b, slices.Repeat([]Action{Deleted}, 5), b.actions())
+		assert.Equal(b, slices.Repeat([]string{deleted}, 5), b.actions())
 
 		b.scale("web", 0)
 		assert.Empty(b, b.pods(set.UID))
@@ -190,7 +186,7 @@ func TestPodThatDisappearsIsReplaced(t *testing.T) {
 		require.NoError(b, b.server.Delete(podResource, "default", victim.Name))
 		b.settle()
 		assert.Len(b, b.pods(set.UID), 3)
-		assert.Equal(b, []Action{Created}, b.actions())
+		assert.Equal(b, []string{created}, b.actions())
 	})
 }
 
@@ -205,7 +201,7 @@ func TestFinishedPodIsReplacedAndLeftAlone(t *testing.T) {
 		}))
 		b.settle()
 		assert.Len(b, b.pods(set.UID), 3)
-		assert.Equal(b, []Action{Created}, b.actions())
+		assert.Equal(b, []string{created}, b.actions())
 	})
 }
 
@@ -215,14 +211,14 @@ func TestMatchingOrphanIsAdopted(t *testing.T) {
 		b.create(newOrphan("other", map[string]string{"app": "db"}))
 		b.create(newSet("web", 2))
 		set := b.set("web")
-		assert.Equal(b, []Action{Adopted, Created}, b.actions())
+		assert.Equal(b, []string{adopted, created}, b.actions())
 		assert.Len(b, b.pods(set.UID), 2)
 		orphans := b.pods("")
 		require.Len(b, orphans, 1)
 		assert.Equal(b, "other", orphans[0].Name)
 
 		b.create(newOrphan("one-too-many", map[string]string{"app": "web"}))
-		assert.Equal(b, []Action{Adopted, Deleted}, b.actions())
+		assert.Equal(b, []string{adopted, deleted}, b.actions())
 		assert.Len(b, b.pods(set.UID), 2)
 	})
 }
@@ -231,12 +227,12 @@ func TestOrphanIsAdoptedOnceItMatches(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.create(newSet("web", 1))
 		b.create(newOrphan("stray", map[string]string{"app": "db"}))
-		assert.Equal(b, []Action{Created}, b.actions())
+		assert.Equal(b, []string{created}, b.actions())
 		require.NoError(b, b.server.Modify(podResource, "default", "stray", func(u *unstructured.Unstructured) {
 			u.SetLabels(map[string]string{"app": "web", api.Label: api.LabelValue})
 		}))
 		b.settle()
-		assert.Equal(b, []Action{Adopted, Deleted}, b.actions(), "adopted, and one too many")
+		assert.Equal(b, []string{adopted, deleted}, b.actions(), "adopted, and one too many")
 		assert.Empty(b, b.pods(""))
 	})
 }
@@ -249,10 +245,10 @@ func TestPodThatLostItsOwnerIsOfferedToOthers(t *testing.T) {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "other", UID: "other", Controller: &yes}}
 		b.create(pod)
 		b.create(newSet("web", 1))
-		assert.Equal(b, []Action{Created}, b.actions())
+		assert.Equal(b, []string{created}, b.actions())
 		require.NoError(b, b.server.Modify(podResource, "default", "theirs", func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) }))
 		b.settle()
-		assert.Equal(b, []Action{Adopted, Deleted}, b.actions())
+		assert.Equal(b, []string{adopted, deleted}, b.actions())
 	})
 }
 
@@ -263,7 +259,7 @@ func TestPodOfAnotherControllerIsNotTouched(t *testing.T) {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "other", Controller: &yes}}
 		b.create(pod)
 		b.create(newSet("web", 1))
-		assert.Equal(b, []Action{Created}, b.actions())
+		assert.Equal(b, []string{created}, b.actions())
 		assert.Len(b, b.pods("other"), 1)
 	})
 }
@@ -278,7 +274,7 @@ func TestRelabelledPodIsReleasedAndReplaced(t *testing.T) {
 			u.SetLabels(map[string]string{"app": "debugging", api.Label: api.LabelValue})
 		}))
 		b.settle()
-		assert.Equal(b, []Action{Released, Created}, b.actions())
+		assert.Equal(b, []string{released, created}, b.actions())
 		assert.Len(b, b.pods(set.UID), 2)
 		orphans := b.pods("")
 		require.Len(b, orphans, 1)
@@ -296,31 +292,40 @@ func TestSetThatCannotBeServedMakesNoPodsAndSaysWhy(t *testing.T) {
 	})
 }
 
-// refusing answers POSTs of pods with 403 while it is on, and counts them.
+// refusing refuses POSTs while it is on, and counts them, for all clients of a
+// configuration.
 type refusing struct {
-	next http.RoundTripper
-	mu   sync.Mutex
-	on   bool
-	n    int
+	mu sync.Mutex
+	on bool
+	n  int
 }
 
-func (r *refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *refusing) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.Method == http.MethodPost && r.refuses() {
+			return nil, errors.New("exceeded quota")
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+func (r *refusing) refuses() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if req.Method == http.MethodPost && r.on {
+	if r.on {
 		r.n++
-		return nil, errors.New("exceeded quota")
 	}
-	return r.next.RoundTrip(req)
+	return r.on
 }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 func TestRefusedCreateIsTriedOnceAndAgainLater(t *testing.T) {
 	quota := &refusing{on: true}
 	inBubble(t, func(cfg *rest.Config) {
-		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			quota.next = next
-			return quota
-		})
+		cfg.Wrap(quota.wrap)
 	}, func(b *bench) {
 		b.create(newSet("web", 100))
 		quota.mu.Lock()
@@ -381,6 +386,6 @@ func TestManySetsConvergeTogether(t *testing.T) {
 
 func TestSecondRunIsRefused(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
-		assert.ErrorContains(b, b.c.Run(b.Context(), 1), "only once")
+		assert.ErrorIs(b, b.c.Run(b.Context()), informer.ErrRunning)
 	})
 }

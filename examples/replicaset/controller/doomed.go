@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,23 +55,20 @@ func (d *DoomedPods) Without(set types.NamespacedName, shown []*corev1.Pod) []*c
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doomed := d.bySet[set]
+	delete(d.bySet, set)
 	if len(doomed) == 0 {
-		delete(d.bySet, set)
 		return shown
 	}
-	var (
-		living = make([]*corev1.Pod, 0, len(shown))
-		still  = map[types.UID]struct{}{}
-	)
-	for _, pod := range shown {
-		if _, ok := doomed[pod.UID]; ok {
+	still := map[types.UID]struct{}{}
+	living := slices.DeleteFunc(slices.Clone(shown), func(pod *corev1.Pod) bool {
+		_, ok := doomed[pod.UID]
+		if ok {
 			still[pod.UID] = struct{}{}
-		} else {
-			living = append(living, pod)
 		}
-	}
-	if d.bySet[set] = still; len(still) == 0 {
-		delete(d.bySet, set)
+		return ok
+	})
+	if len(still) > 0 {
+		d.bySet[set] = still
 	}
 	return living
 }

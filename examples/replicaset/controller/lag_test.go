@@ -107,14 +107,14 @@ func TestUnderAWatchLagNoPodIsCreatedTwiceAndNoWorkerIsBlocked(t *testing.T) {
 			}))
 		}
 		<-time.After(watchLag + time.Second)
-		assert.Equal(b, slices.Repeat([]Action{Created}, sets*replicas), b.actions(), "all workers are at work")
-		stats := b.c.queue.Stats()
+		assert.Equal(b, slices.Repeat([]string{created}, sets*replicas), b.actions(), "all workers are at work")
+		stats := b.c.Stats()
 		assert.Equal(b, sets, stats.Parked)
 		assert.Zero(b, stats.Running, "no worker waits")
 
 		<-time.After(time.Minute)
 		assert.Empty(b, b.actions(), "none is created twice, none deleted")
-		stats = b.c.queue.Stats()
+		stats = b.c.Stats()
 		assert.Zero(b, stats.Parked+stats.Queued+stats.Delayed)
 		assert.Zero(b, stats.ParkTimeouts)
 		for i := range sets {

@@ -1,11 +1,14 @@
 package controller
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -33,7 +36,7 @@ func TestSetThroughTheLifeOfItsPods(t *testing.T) {
 
 		// Pods with a node take their time: they are terminating, and do not count.
 		b.scale("web", 1)
-		assert.Equal(b, []Action{Deleted, Deleted}, b.actions())
+		assert.Equal(b, []string{deleted, deleted}, b.actions())
 		assert.Len(b, b.pods(set.UID), 3)
 		assert.EqualValues(b, 1, b.set("web").Status.Replicas)
 		assert.Equal(b, 2, b.step(informertest.PodsTerminate))
@@ -41,7 +44,7 @@ func TestSetThroughTheLifeOfItsPods(t *testing.T) {
 		assert.Empty(b, b.actions(), "their end asks for nothing")
 
 		assert.Equal(b, 1, b.step(informertest.PodsFail))
-		assert.Equal(b, []Action{Created}, b.actions(), "a failed pod is replaced")
+		assert.Equal(b, []string{created}, b.actions(), "a failed pod is replaced")
 
 		require.NoError(b, b.server.Delete(api.GroupVersionResource, "default", "web"))
 		b.settle()
@@ -49,6 +52,22 @@ func TestSetThroughTheLifeOfItsPods(t *testing.T) {
 		require.NoError(b, b.server.CollectGarbage())
 		b.step(informertest.PodsTerminate)
 		assert.Empty(b, b.pods(set.UID))
-		assert.False(b, slices.Contains(b.actions(), Created), "the pods of a set that is gone are not replaced")
+		assert.False(b, slices.Contains(b.actions(), created), "the pods of a set that is gone are not replaced")
+	})
+}
+
+// The manifest grants what the controller uses, and nothing else.
+func TestManifestGrantsWhatIsNeededAndNoMore(t *testing.T) {
+	asItself := func(cfg *rest.Config) { cfg.UserAgent = "controller" }
+	inBubble(t, asItself, func(b *bench) {
+		b.create(newOrphan("adopted", map[string]string{"app": "web"}))
+		b.create(newSet("web", 2))
+		b.scale("web", 1)
+		manifest, err := os.ReadFile("../deploy/replicaset.yaml")
+		require.NoError(b, err)
+		rules := regexp.MustCompile("(?m)^  - {apiGroups.*$")
+		role := b.server.Role("informerkit-replicaset", func(r informertest.Request) bool { return r.UserAgent == "controller" })
+		assert.Contains(b, role, "kind: ClusterRole\n")
+		assert.ElementsMatch(b, rules.FindAllString(role, -1), rules.FindAllString(string(manifest), -1))
 	})
 }

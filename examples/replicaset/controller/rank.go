@@ -13,7 +13,7 @@ import (
 // pod with the lower number is deleted first.
 const deletionCost = "controller.kubernetes.io/pod-deletion-cost"
 
-// sortForDeletion orders pods so that those whose loss costs least come first.
+// SortForDeletion orders pods so that those whose loss costs least come first.
 // The criteria, first difference wins, are the documented ones of the built-in
 // ReplicaSet (https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#scaling-down-a-replicaset):
 //
@@ -27,7 +27,7 @@ const deletionCost = "controller.kubernetes.io/pod-deletion-cost"
 //  8. created later first
 //
 // The last resort is the name, so that the order is total and a test can state it.
-func sortForDeletion(pods []*corev1.Pod) {
+func SortForDeletion(pods []*corev1.Pod) {
 	perNode := map[string]int{}
 	for _, p := range pods {
 		if p.Spec.NodeName != "" {
@@ -86,9 +86,9 @@ func restarts(p *corev1.Pod) (most int32) {
 	return most
 }
 
-// isActive reports whether a pod counts towards the desired number: it has not
+// IsActive reports whether a pod counts towards the desired number: it has not
 // finished and is not being deleted.
-func isActive(p *corev1.Pod) bool {
+func IsActive(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 

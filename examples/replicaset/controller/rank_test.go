@@ -67,7 +67,7 @@ func TestSurplusGoesInTheDocumentedOrder(t *testing.T) {
 		for i, j := range random.Perm(len(want)) {
 			pods[i] = want[j]
 		}
-		sortForDeletion(pods)
+		SortForDeletion(pods)
 		names := func(pods []*corev1.Pod) (out []string) {
 			for _, p := range pods {
 				out = append(out, p.Name)
@@ -100,9 +100,9 @@ func TestPodIsAvailableOnceReadyForLongEnough(t *testing.T) {
 
 func TestFinishedAndDyingPodsDoNotCount(t *testing.T) {
 	now := metav1.NewTime(noon)
-	assert.True(t, isActive(testPod("p", inPhase(corev1.PodPending))))
-	assert.True(t, isActive(testPod("p")))
-	assert.False(t, isActive(testPod("p", inPhase(corev1.PodSucceeded))))
-	assert.False(t, isActive(testPod("p", inPhase(corev1.PodFailed))))
-	assert.False(t, isActive(testPod("p", func(p *corev1.Pod) { p.DeletionTimestamp = &now })))
+	assert.True(t, IsActive(testPod("p", inPhase(corev1.PodPending))))
+	assert.True(t, IsActive(testPod("p")))
+	assert.False(t, IsActive(testPod("p", inPhase(corev1.PodSucceeded))))
+	assert.False(t, IsActive(testPod("p", inPhase(corev1.PodFailed))))
+	assert.False(t, IsActive(testPod("p", func(p *corev1.Pod) { p.DeletionTimestamp = &now })))
 }

@@ -20,67 +20,52 @@ import (
 // at the whole state, never at the event that made it run: events may have been
 // folded, or missed while the controller was down.
 //
-// What it has written is the condition for the next round, also if it has failed
-// halfway: until the cache shows it, another look at the cache would repeat it.
+// What it writes is the condition for the next call, also if it fails halfway: until the cache
+// shows it, another look at the cache would repeat it. The package keeps account of that.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
-	c.reconciling(key)
-	var w writes
-	again, err := c.round(ctx, &w, key)
-	return workqueue.Result{RequeueAfter: again, Until: w.seen()}, err
-}
-
-// writes are the conditions that the caches have seen what a round has written.
-type writes struct{ conditions []workqueue.Condition }
-
-func (w *writes) add(seen workqueue.Condition) { w.conditions = append(w.conditions, seen) }
-
-// seen is nil if nothing was written.
-func (w *writes) seen() workqueue.Condition { return workqueue.All(w.conditions...) }
-
-// round is one reconcile. It returns after how long another one is due, 0 for none.
-func (c *Controller) round(ctx context.Context, w *writes, key types.NamespacedName) (again time.Duration, err error) {
-	set, err := c.sets.Lister().Get(key)
+	c.opts.Reconciling(key)
+	set, err := c.sets.Get(key)
 	if apierrors.IsNotFound(err) {
 		c.doomed.Forget(key)
-		return 0, nil // deleted; the cluster's garbage collector deletes its pods
+		return workqueue.Result{}, nil // deleted; the cluster's garbage collector deletes its pods
 	}
 	if err != nil {
-		return 0, err
+		return workqueue.Result{}, err
 	}
-	selector, err := selectorOf(set)
+	selector, err := Selector(set)
 	if err != nil {
 		// Trying again cannot help before the set is edited, and the edit is
 		// an event of its own.
-		return 0, workqueue.Terminal(err)
+		return workqueue.Result{}, workqueue.Terminal(err)
 	}
 
-	owned, err := c.claim(ctx, w, set, selector)
+	owned, err := c.claim(ctx, set, selector)
 	if err != nil {
-		return 0, err
+		return workqueue.Result{}, err
 	}
 	active := make([]*corev1.Pod, 0, len(owned))
 	for _, pod := range c.doomed.Without(key, owned) {
-		if isActive(pod) {
+		if IsActive(pod) {
 			active = append(active, pod)
 		}
 	}
 
 	// The status reports what was found, not the creations and deletions of this
 	// reconcile: the events of those pods start the next one.
-	status, again := statusOf(set, active, time.Now())
+	status, again := Status(set, active, time.Now())
 	var scaleErr error
 	if set.DeletionTimestamp == nil {
-		scaleErr = c.scale(ctx, w, set, active)
+		scaleErr = c.scale(ctx, set, active)
 	}
-	if err := errors.Join(scaleErr, c.writeStatus(ctx, w, set, status)); err != nil {
-		return 0, err
+	if err := errors.Join(scaleErr, c.writeStatus(ctx, set, status)); err != nil {
+		return workqueue.Result{}, err
 	}
-	return again, nil
+	return workqueue.Result{RequeueAfter: again}, nil
 }
 
-// selectorOf returns the selector of set, or why it cannot be served. The server
+// Selector returns the selector of set, or why it cannot be served. The server
 // checks the same of the built-in kind; a custom resource it takes as it is.
-func selectorOf(set *api.ReplicaSet) (labels.Selector, error) {
+func Selector(set *api.ReplicaSet) (labels.Selector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	switch {
 	case err != nil:

@@ -37,11 +37,11 @@ func TestSelectorThatCannotBeServedIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := testSet(1)
 			tc.change(set)
-			_, err := selectorOf(set)
+			_, err := Selector(set)
 			require.ErrorContains(t, err, tc.says)
 		})
 	}
-	selector, err := selectorOf(testSet(1))
+	selector, err := Selector(testSet(1))
 	require.NoError(t, err)
 	assert.True(t, selector.Matches(labels.Set{"app": "web"}))
 }
@@ -49,7 +49,7 @@ func TestSelectorThatCannotBeServedIsRefused(t *testing.T) {
 func TestNewPodIsOwnedLabelledAndSharesNothingWithTheCache(t *testing.T) {
 	set := testSet(1)
 	before := set.DeepCopy()
-	pod := newPod(set)
+	pod := NewPod(set)
 
 	assert.Equal(t, "web-", pod.GenerateName)
 	assert.Equal(t, "default", pod.Namespace)
@@ -70,7 +70,7 @@ func TestStatusCountsActivePods(t *testing.T) {
 	full := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web", "tier": "front"} }
 	bare := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
 
-	status, again := statusOf(set, []*corev1.Pod{
+	status, again := Status(set, []*corev1.Pod{
 		testPod("long", full, readyAt(noon.Add(-time.Hour))),
 		testPod("short", full, readyAt(noon.Add(-20*time.Second))),
 		testPod("shorter", bare, readyAt(noon.Add(-10*time.Second))),

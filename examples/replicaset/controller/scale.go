@@ -24,15 +24,15 @@ const burst = 500
 // The cache that the next round reads from lags behind the server. A controller
 // that took it at its word would create the same pods again, and delete others
 // than it did before. So the set is parked until the cache shows the new pods (see
-// writes), and pods that were deleted are remembered until the cache shows that,
+// reconcile), and pods that were deleted are remembered until the cache shows that,
 // too. To park the set for these as well would keep it waiting for as long as their
 // containers take to end.
-func (c *Controller) scale(ctx context.Context, w *writes, set *api.ReplicaSet, active []*corev1.Pod) error {
+func (c *Controller) scale(ctx context.Context, set *api.ReplicaSet, active []*corev1.Pod) error {
 	switch diff := set.Replicas() - len(active); {
 	case diff > 0:
-		return c.create(ctx, w, set, min(diff, burst))
+		return c.create(ctx, set, min(diff, burst))
 	case diff < 0:
-		sortForDeletion(active)
+		SortForDeletion(active)
 		return c.remove(ctx, set, active[:min(-diff, burst)])
 	}
 	return nil
@@ -40,21 +40,19 @@ func (c *Controller) scale(ctx context.Context, w *writes, set *api.ReplicaSet, 
 
 // create makes n pods in batches of 1, 2, 4, …: if the server refuses the first
 // (a quota is used up, the template is invalid), it is asked once, not n times.
-func (c *Controller) create(ctx context.Context, w *writes, set *api.ReplicaSet, n int) error {
+func (c *Controller) create(ctx context.Context, set *api.ReplicaSet, n int) error {
+	if err := c.stillLives(ctx, set); err != nil {
+		return client.IgnoreNotFound(err) // it goes, with its pods: its deletion is an event
+	}
 	for batch := 1; n > 0; batch *= 2 {
 		size := min(batch, n)
-		made := make([]*corev1.Pod, size)
-		err := inParallel(size, func(i int) (err error) {
-			made[i], err = c.podClient.Create(ctx, newPod(set))
+		err := inParallel(size, func(int) error {
+			pod, err := c.pods.Create(ctx, NewPod(set))
+			if err == nil {
+				c.log(set, created, pod.Name)
+			}
 			return err
 		})
-		for _, pod := range made {
-			if pod == nil {
-				continue
-			}
-			c.trace(set, Created, pod.Name)
-			w.add(c.pods.Seen(pod))
-		}
 		if err != nil {
 			if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 				return nil // nothing can be created there any more, and the set goes too
@@ -71,9 +69,7 @@ func (c *Controller) remove(ctx context.Context, set *api.ReplicaSet, pods []*co
 	err := inParallel(len(pods), func(i int) error {
 		pod := pods[i]
 		c.doomed.Add(key, pod.UID)
-		err := c.podClient.Delete(ctx, client.KeyOf(pod), metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{UID: &pod.UID},
-		})
+		err := c.pods.Delete(ctx, client.KeyOf(pod), client.Exactly(pod))
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // already deleted, or another pod has the name by now
 		}
@@ -81,7 +77,7 @@ func (c *Controller) remove(ctx context.Context, set *api.ReplicaSet, pods []*co
 			c.doomed.Remove(key, pod.UID)
 			return err
 		}
-		c.trace(set, Deleted, pod.Name)
+		c.log(set, deleted, pod.Name)
 		return nil
 	})
 	if err != nil {
@@ -90,8 +86,8 @@ func (c *Controller) remove(ctx context.Context, set *api.ReplicaSet, pods []*co
 	return nil
 }
 
-// newPod returns a pod made from the template of set.
-func newPod(set *api.ReplicaSet) *corev1.Pod {
+// NewPod returns a pod made from the template of set.
+func NewPod(set *api.ReplicaSet) *corev1.Pod {
 	template := set.Spec.Template.DeepCopy() // the cached object is shared: never write to it
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

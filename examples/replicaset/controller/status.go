@@ -13,10 +13,10 @@ import (
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 )
 
-// statusOf counts the active pods of set. again is after how long a pod that is
+// Status counts the active pods of set. again is after how long a pod that is
 // ready will have been so for spec.minReadySeconds, zero if none is waiting:
 // no event is delivered at that time.
-func statusOf(set *api.ReplicaSet, active []*corev1.Pod, now time.Time) (status appsv1.ReplicaSetStatus, again time.Duration) {
+func Status(set *api.ReplicaSet, active []*corev1.Pod, now time.Time) (status appsv1.ReplicaSetStatus, again time.Duration) {
 	status = *set.Status.DeepCopy() // conditions written by others stay
 	status.Replicas = int32(len(active))
 	status.ReadyReplicas, status.AvailableReplicas, status.FullyLabeledReplicas = 0, 0, 0
@@ -42,20 +42,16 @@ func statusOf(set *api.ReplicaSet, active []*corev1.Pod, now time.Time) (status 
 	return status, again
 }
 
-// writeStatus writes status if it differs from what the cache has. The set is parked
-// until the cache shows it: the next round would write over an old state
-// otherwise, and be refused. If another writer was faster, the conflict is
-// returned like any error, and the retry works on the newer object.
-func (c *Controller) writeStatus(ctx context.Context, w *writes, set *api.ReplicaSet, status appsv1.ReplicaSetStatus) error {
+// writeStatus writes status if it differs from what the cache has. If another writer was faster,
+// the conflict is returned like any error, and the retry works on the newer object.
+func (c *Controller) writeStatus(ctx context.Context, set *api.ReplicaSet, status appsv1.ReplicaSetStatus) error {
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return nil
 	}
 	set = set.DeepCopy()
 	set.Status = status
-	written, err := c.setClient.Status().Update(ctx, set)
-	if err != nil {
+	if _, err := c.sets.Status().Update(ctx, set); err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}
-	w.add(c.sets.Seen(written))
 	return nil
 }

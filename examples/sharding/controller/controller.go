@@ -13,7 +13,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -170,7 +169,6 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	// The caches outlive ctx, until the last part is handed over.
 	return c.factory.Run(ctx, func(ctx context.Context) error {
 		c.opts.Say("joins")
-		err := c.ranges.Run(ctx, workqueue.ProcessOptions[sharding.Key]{Workers: workers, Logger: c.opts.Log}, c.sync)
-		return errors.Join(err, ctx.Err())
+		return c.ranges.Run(ctx, workqueue.ProcessOptions[sharding.Key]{Workers: workers, Logger: c.opts.Log}, c.sync)
 	})
 }

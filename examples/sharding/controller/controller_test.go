@@ -109,7 +109,7 @@ func (f *fixture) end(r *replica) {
 		return
 	}
 	r.stop()
-	require.ErrorIs(f.t, <-r.ended, context.Canceled)
+	require.NoError(f.t, <-r.ended)
 	r.stop = nil
 }
 
@@ -309,12 +309,12 @@ func TestMarks(t *testing.T) {
 		assert.Zero(t, MarkOf(foo, Done), text)
 	}
 	m := Mark{Replica: `a"b`, Part: 3, Term: 2, Generation: 7}
-	patch, err := m.patch(Done, Working)
+	patch, err := m.patch("u", Done, Working)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"metadata":{"annotations":{
+	assert.JSONEq(t, `{"metadata":{"uid":"u","annotations":{
 		"examples.informerkit.dev/done": "{\"replica\":\"a\\\"b\",\"part\":3,\"term\":2,\"generation\":7}",
 		"examples.informerkit.dev/working": null}}}`, string(patch))
-	patch, err = m.patch(Working, "")
+	patch, err = m.patch("u", Working, "")
 	require.NoError(t, err)
 	assert.NotContains(t, string(patch), "null")
 }

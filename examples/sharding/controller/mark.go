@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Where a replica writes what it does with a Foo: at the beginning of a reconcile, and at
@@ -31,8 +32,8 @@ func MarkOf(obj metav1.Object, annotation string) (m Mark) {
 	return m
 }
 
-// patch returns the merge patch that sets one annotation and removes another one.
-func (m Mark) patch(set, remove string) ([]byte, error) {
+// patch returns the merge patch that sets one annotation of an object and removes another one.
+func (m Mark) patch(uid types.UID, set, remove string) ([]byte, error) {
 	mark, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -41,5 +42,5 @@ func (m Mark) patch(set, remove string) ([]byte, error) {
 	if remove != "" {
 		annotations[remove] = nil
 	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid, "annotations": annotations}})
 }

@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/examples/foo/api"
+	sample "github.com/informerkit/informerkit/examples/foo/controller"
+	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -20,7 +21,7 @@ import (
 func (c *Controller) sync(ctx context.Context, part *sharding.Part, key types.NamespacedName) (workqueue.Result, error) {
 	foo, exists := c.foos.Snapshot().Get(key)
 	// It may have been made again while this began: then it is in another part.
-	if !exists || c.ranges.KeyOf(foo).Part != part.Index {
+	if !exists || c.ranges.KeyOf(foo).Part != part.Index || foo.DeletionTimestamp != nil {
 		return workqueue.Result{}, nil
 	}
 	if foo.Spec.DeploymentName == "" {
@@ -31,13 +32,17 @@ func (c *Controller) sync(ctx context.Context, part *sharding.Part, key types.Na
 	if err != nil && !apierrors.IsNotFound(err) {
 		return workqueue.Result{}, err
 	}
-	asked := err == nil && isScaled(foo, deployment)
+	// The Deployment of an earlier Foo of this name does not count. Its deletion is an event for the part of that Foo,
+	// so this one is tried again, by the error below, until it is gone.
+	asked := err == nil && metav1.IsControlledBy(deployment, foo) && isScaled(foo, deployment)
 	if asked && MarkOf(foo, Done).Generation == foo.Generation {
 		return workqueue.Result{}, nil
 	}
 
 	mark := Mark{Replica: c.opts.Identity, Part: part.Index, Term: part.Transitions, Generation: foo.Generation}
-	if _, err := c.mark(ctx, key, mark, Working, ""); err != nil {
+	// It fails if the cache still has a Foo that is gone. Without that, the Deployment of such a Foo would
+	// be created and deleted by the garbage collector, in turn, until the cache is up to date.
+	if _, err := c.mark(ctx, foo, mark, Working, ""); err != nil {
 		return workqueue.Result{}, err
 	}
 	var written *appsv1.Deployment
@@ -45,11 +50,14 @@ func (c *Controller) sync(ctx context.Context, part *sharding.Part, key types.Na
 	case deployment == nil:
 		// If it exists, it is not the Foo's, or the cache of a new owner does not have it yet:
 		// then an error says so, and it is tried again.
-		written, err = c.deploymentClient.Create(ctx, newDeployment(foo))
+		written, err = c.deploymentClient.Create(ctx, sample.NewDeployment(foo))
 	case !metav1.IsControlledBy(deployment, foo):
 		err = fmt.Errorf("deployment %s is not controlled by foo %s", name, key)
 	case !asked:
-		written, err = c.scale(ctx, name, foo)
+		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas(foo))
+		if written, err = c.deploymentClient.Patch(ctx, name, types.MergePatchType, patch); err != nil {
+			err = fmt.Errorf("scale deployment %s: %w", name, err)
+		}
 	default:
 		err = nil
 	}
@@ -62,7 +70,7 @@ func (c *Controller) sync(ctx context.Context, part *sharding.Part, key types.Na
 	if written != nil {
 		seen = c.deployments.Seen(written)
 	}
-	marked, err := c.mark(ctx, key, mark, Done, Working)
+	marked, err := c.mark(ctx, foo, mark, Done, Working)
 	if err != nil {
 		return workqueue.Result{Until: seen}, err
 	}
@@ -70,26 +78,18 @@ func (c *Controller) sync(ctx context.Context, part *sharding.Part, key types.Na
 }
 
 // mark writes a mark. The writes carry no resourceVersion on purpose: with one, the server
-// would refuse the second of two replicas, and the demo could not count that there were two.
-func (c *Controller) mark(ctx context.Context, key types.NamespacedName, m Mark, set, remove string) (*api.Foo, error) {
-	patch, err := m.patch(set, remove)
+// would refuse the second of two replicas, and the demo could not count that there were two. The UID is a
+// precondition: another Foo may have the name by now.
+func (c *Controller) mark(ctx context.Context, foo *api.Foo, m Mark, set, remove string) (*api.Foo, error) {
+	patch, err := m.patch(foo.UID, set, remove)
 	if err != nil {
 		return nil, err
 	}
-	foo, err := c.fooClient.Patch(ctx, key, types.MergePatchType, patch)
+	marked, err := c.fooClient.Patch(ctx, client.KeyOf(foo), types.MergePatchType, patch)
 	if err != nil {
-		return nil, fmt.Errorf("mark foo %s: %w", key, err)
+		return nil, fmt.Errorf("mark foo %s: %w", client.KeyOf(foo), err)
 	}
-	return foo, nil
-}
-
-func (c *Controller) scale(ctx context.Context, name types.NamespacedName, foo *api.Foo) (*appsv1.Deployment, error) {
-	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas(foo))
-	scaled, err := c.deploymentClient.Patch(ctx, name, types.MergePatchType, patch)
-	if err != nil {
-		return nil, fmt.Errorf("scale deployment %s: %w", name, err)
-	}
-	return scaled, nil
+	return marked, nil
 }
 
 // replicas is what a Foo asks for.
@@ -102,24 +102,4 @@ func replicas(foo *api.Foo) int32 {
 
 func isScaled(foo *api.Foo, deployment *appsv1.Deployment) bool {
 	return deployment.Spec.Replicas != nil && *deployment.Spec.Replicas == replicas(foo)
-}
-
-// newDeployment returns the Deployment of a Foo, which controls it.
-func newDeployment(foo *api.Foo) *appsv1.Deployment {
-	labels := map[string]string{"app": "nginx", "controller": foo.Name}
-	count := replicas(foo)
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: foo.Spec.DeploymentName, Namespace: foo.Namespace,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(foo, api.Kind)},
-		},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &count,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:latest"}}},
-			},
-		},
-	}
 }

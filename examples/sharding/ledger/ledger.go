@@ -16,43 +16,35 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"sync"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/foo/api"
 	"github.com/informerkit/informerkit/examples/sharding/controller"
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 // Ledger is what the server has seen. It is safe for concurrent use.
 type Ledger struct {
+	informer *informer.Informer[*api.Foo]
+
 	mu      sync.Mutex
 	foos    map[types.UID]*entry
-	counts  Counts
 	doubles []string
-	undone  int           // Foos that are not done in their generation
-	changed chan struct{} // closed when undone is 0
-	source  reflector.ListerWatcher[*api.Foo]
-	version string // up to which all is known; of Begin and Follow
+	gap     bool // a part of the history is not known
 }
-
-// Counts are what a Ledger has counted. Taken is how many reconciles were begun by one
-// replica and begun again by another one, as the first was killed; Double how many writes
-// came after another replica had begun.
-type Counts struct{ Foos, Done, Taken, Double int }
 
 // entry is the history of one Foo.
 type entry struct {
 	working, done controller.Mark // as the newest state has them
 	owner         controller.Mark // who has begun last
-	open          bool            // it is not done
 	settled       bool            // done in its generation
 }
 
@@ -62,166 +54,83 @@ func New(cfg *rest.Config, namespace string) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ledger{foos: map[types.UID]*entry{}, changed: make(chan struct{}), source: source}, nil
-}
-
-// Begin notes what is there. It comes before the replicas; Follow comes after it.
-func (l *Ledger) Begin(ctx context.Context) error {
-	list, err := l.source.List(ctx, reflector.Request{}, func(ev reflector.WatchEvent[*api.Foo]) error {
-		foo, err := ev.Object, ev.Err
-		if err == nil {
-			l.Note(foo)
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("list foos: %w", err)
-	}
-	l.version = list.ResourceVersion
-	return nil
-}
-
-// Follow notes what happens, until ctx ends. A server ends watches from time to time, and
-// connections break; then it goes on from the version that was seen last. If the server does
-// not have that any more it is an error, since a history with a gap proves nothing; and
-// so it is if the server does not answer for some seconds.
-func (l *Ledger) Follow(ctx context.Context) error {
-	for failures := 0; ; {
-		seen := l.version
-		final, err := l.watch(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if failures++; l.version != seen {
-			failures = 0
-		}
-		if final || failures == maxFailures {
-			return fmt.Errorf("not all that happened to the foos is known: watch from version %s: %w", l.version, err)
-		}
-		if failures > 0 {
-			select {
-			case <-ctx.Done():
-			case <-time.After(failurePause):
+	l := &Ledger{foos: map[types.UID]*entry{}}
+	l.informer, err = informer.New(source, informer.Options[*api.Foo]{Name: "ledger", Logger: slog.New(slog.DiscardHandler), Reflector: reflector.Options{
+		Policy: func(f reflector.Failure) reflector.Decision {
+			if !f.Synced {
+				return reflector.Stop() // without a server there is nothing to judge
 			}
-		}
-	}
-}
-
-// A watch that fails is tried again after a pause, this many times.
-const (
-	maxFailures  = 50
-	failurePause = 100 * time.Millisecond
-)
-
-// watch notes what one watch shows, and returns why it has ended. It is final if another one
-// cannot go on from there.
-func (l *Ledger) watch(ctx context.Context) (final bool, err error) {
-	stream, err := l.source.Watch(ctx, reflector.Request{ListOptions: metav1.ListOptions{ResourceVersion: l.version}})
+			return reflector.Retry()
+		},
+	}})
 	if err != nil {
-		return isFinal(err), err
+		return nil, err
 	}
-	defer func() { _ = stream.Close() }()
-	for {
-		event, err := stream.Next()
-		if err != nil {
-			return isFinal(err), err
-		}
-		if event.Err != nil { // an object that cannot be read
-			return true, event.Err
-		}
-		l.version = event.ResourceVersion
-		switch event.Type {
-		case watch.Added, watch.Modified:
-			l.Note(event.Object)
-		case watch.Deleted, watch.Bookmark, watch.Error:
-		}
-	}
+	_, err = l.informer.AddHandler(l, informer.HandlerOptions{Overflow: informer.Lossless})
+	return l, err
 }
 
-// isFinal reports whether the server does not have the version any more.
-func isFinal(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
-}
+// Follow notes what happens, until ctx ends.
+func (l *Ledger) Follow(ctx context.Context) error { return l.informer.Run(ctx) }
 
-// Note notes a state of a Foo. The states of one Foo come in their order.
-func (l *Ledger) Note(foo *api.Foo) {
+// Begin waits until the ledger knows what is there. It comes before the replicas.
+func (l *Ledger) Begin(ctx context.Context) error { return informer.WaitForSync(ctx, l.informer) }
+
+// OnEvent implements informer.Handler. A list after the first one shows where a Foo has got to, and not how.
+func (l *Ledger) OnEvent(e informer.Event[*api.Foo]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.gap = l.gap || e.Origin == informer.Relist
+	if e.Type != informer.Deleted {
+		l.note(e.New)
+	}
+}
+
+// note notes a state of a Foo. The states of one Foo come in their order.
+func (l *Ledger) note(foo *api.Foo) {
 	e := l.foos[foo.UID]
 	if e == nil {
 		e = &entry{}
 		l.foos[foo.UID] = e
-		l.counts.Foos++
-		l.undone++
 	}
 	working, done := controller.MarkOf(foo, controller.Working), controller.MarkOf(foo, controller.Done)
-	if working != e.working && working != (controller.Mark{}) {
-		switch {
-		case working.Term < e.owner.Term:
+	none := controller.Mark{}
+	if working != e.working && working != none {
+		if working.Term < e.owner.Term {
 			l.double(foo, working, e.owner)
-		case e.open && !same(working, e.owner):
-			l.counts.Taken++
-			e.owner = working
-		default:
+		} else {
 			e.owner = working
 		}
-		e.open = true
 	}
 	// One that was done again in the same generation has the same mark.
-	if none := (controller.Mark{}); done != e.done || working == none && e.working != none {
-		l.counts.Done++
-		if !same(done, e.owner) {
-			l.double(foo, done, e.owner)
-		} else {
-			e.open = false
-		}
+	if (done != e.done || working == none && e.working != none) && (done.Replica != e.owner.Replica || done.Term != e.owner.Term) {
+		l.double(foo, done, e.owner)
 	}
-	e.working, e.done = working, done
-	settled := done.Generation == foo.Generation
-	if settled != e.settled {
-		e.settled = settled
-		if settled {
-			l.undone--
-		} else {
-			l.undone++
-		}
-	}
-	if l.undone == 0 {
-		close(l.changed)
-		l.changed = make(chan struct{})
-	}
+	e.working, e.done, e.settled = working, done, done.Generation == foo.Generation
 }
 
-// same reports whether two marks are of one replica in one term.
-func same(a, b controller.Mark) bool { return a.Replica == b.Replica && a.Term == b.Term }
-
 func (l *Ledger) double(foo *api.Foo, by, owner controller.Mark) {
-	l.counts.Double++
 	l.doubles = append(l.doubles, fmt.Sprintf("%s: %s in term %d has written after %s had begun in term %d", foo.Name, by.Replica, by.Term, owner.Replica, owner.Term))
 }
 
-// Counts returns what was counted so far, and a line for each double write.
-func (l *Ledger) Counts() (Counts, []string) {
+// Doubles returns a line for each double write so far. It is an error if not the whole history is known.
+func (l *Ledger) Doubles() (lines []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.counts, l.doubles
+	if l.gap {
+		err = errors.New("not all that happened to the foos is known: they were listed again")
+	}
+	return slices.Clone(l.doubles), err
 }
 
-// Settle waits until at least foos Foos are known, and each is done in its generation. It
-// returns how many are missing when ctx ends.
-func (l *Ledger) Settle(ctx context.Context, foos int) (missing int) {
-	for {
-		l.mu.Lock()
-		missing = l.undone + max(foos-l.counts.Foos, 0)
-		changed := l.changed
-		l.mu.Unlock()
-		if missing == 0 {
-			return 0
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return missing
+// Missing returns how many of that many Foos are not known, or not done in their generation.
+func (l *Ledger) Missing(foos int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.foos {
+		if e.settled {
+			foos--
 		}
 	}
+	return foos
 }

@@ -33,8 +33,8 @@ var (
 	shown = regexp.MustCompile(`is shown at http://\S+`)
 )
 
-// launch starts a replica. Changed is called when it has other parts than before.
-func (s *script) launch(name string, changed func()) (*process, error) {
+// launch starts a replica.
+func (s *script) launch(name string) (*process, error) {
 	p := &process{name: name, ended: make(chan struct{})}
 	// Not with a context: it is asked to end by its standard input, so that it can hand
 	// over its parts.
@@ -66,13 +66,11 @@ func (s *script) launch(name string, changed func()) (*process, error) {
 				p.parts, _ = strconv.Atoi(m[1])
 				p.foos, _ = strconv.Atoi(m[2])
 				p.mu.Unlock()
-				changed()
 			} else if page := shown.FindString(lines.Text()); page != "" {
 				s.Transcript.Say(name, "%s", page)
 			}
 		}
 		_ = p.cmd.Wait() // what matters is what it has done
-		changed()
 	}()
 	return p, nil
 }

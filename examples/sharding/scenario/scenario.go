@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,38 +49,11 @@ type Options struct {
 	Stderr io.Writer
 }
 
-// check returns an error if a field is missing, or has a value with which the scenario
-// would not show what it is about.
-func (o *Options) check() error {
-	for name, missing := range map[string]bool{
-		"Config": o.Config == nil, "Kubeconfig": o.Kubeconfig == "", "Program": o.Program == "", "Namespace": o.Namespace == "",
-		"Transcript": o.Transcript == nil, "Stderr": o.Stderr == nil,
-	} {
-		if missing {
-			return fmt.Errorf("scenario: Options.%s is not set", name)
-		}
-	}
-	switch {
-	case o.Foos < controller.Parts:
-		return fmt.Errorf("scenario: Options.Foos is %d; use at least %d, one for each part", o.Foos, controller.Parts)
-	case o.Changed < 2 || o.Changed > o.Foos:
-		return fmt.Errorf("scenario: Options.Changed is %d; use 2 to %d, the number of Foos", o.Changed, o.Foos)
-	case o.Lease < time.Second:
-		return fmt.Errorf("scenario: Options.Lease is %v; use at least 1s", o.Lease)
-	case o.Workers < 1:
-		return fmt.Errorf("scenario: Options.Workers is %d; use at least 1", o.Workers)
-	case o.Patience <= o.Lease:
-		return fmt.Errorf("scenario: Options.Patience is %v; use more than the lease duration of %v, after which the parts of the replica that is killed are free", o.Patience, o.Lease)
-	}
-	return nil
-}
-
 // script is a scenario that runs.
 type script struct {
 	Options
 	foos    *client.Client[*api.Foo]
 	ledger  *ledger.Ledger
-	bell    demo.Bell
 	running []*process
 	rounds  int // of changes
 }
@@ -90,9 +64,6 @@ type script struct {
 func Play(ctx context.Context, opts Options, stay func(context.Context) error) error {
 	s, err := newScript(opts)
 	if err != nil {
-		return err
-	}
-	if err := s.ledger.Begin(ctx); err != nil {
 		return err
 	}
 	defer func() {
@@ -111,73 +82,54 @@ func Play(ctx context.Context, opts Options, stay func(context.Context) error) e
 }
 
 func newScript(opts Options) (*script, error) {
-	if err := opts.check(); err != nil {
+	l, err := ledger.New(opts.Config, opts.Namespace)
+	if err != nil {
 		return nil, err
 	}
-	s := &script{Options: opts, bell: demo.NewBell()}
-	var err error
-	if s.foos, err = client.New[*api.Foo](opts.Config, api.Resource, client.Options{}); err != nil {
-		return nil, err
-	}
-	s.ledger, err = ledger.New(opts.Config, opts.Namespace)
-	return s, err
+	return &script{Options: opts, foos: demo.Client[*api.Foo](opts.Config, api.Resource), ledger: l}, nil
 }
 
 func (s *script) steps() demo.Step {
+	nothing := func() {}
 	return demo.Steps(
-		s.create,
+		s.ledger.Begin, s.create,
 		s.start("replica-a", "replica-b", "replica-c"), s.settle,
 		// One ends in the middle of its work.
-		s.say("change %d foos, and kill -9 replica-b in the middle", s.Changed),
+		s.Transcript.Do("you", fmt.Sprintf("change %d foos, and kill -9 replica-b in the middle", s.Changed), nothing),
 		s.change(func() { s.kill("replica-b") }), s.settle,
 		// Two come, and parts are handed over while their Foos change.
-		s.start("replica-d", "replica-e"), s.say("change %d foos meanwhile", s.Changed),
-		s.change(func() {}), s.settle,
+		s.start("replica-d", "replica-e"),
+		s.Transcript.Do("you", fmt.Sprintf("change %d foos meanwhile", s.Changed), nothing),
+		s.change(nothing), s.settle,
 		s.verdict,
 	)
-}
-
-func (s *script) say(format string, args ...any) demo.Step {
-	return func(context.Context) error {
-		s.Transcript.Say("you", format, args...)
-		return nil
-	}
 }
 
 func name(i int) string { return fmt.Sprintf("foo-%05d", i) }
 
 // each calls do for the numbers below n, some at a time.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
+	errs := make([]error, 8)
 	var workers sync.WaitGroup
-	for range 8 {
+	for w := range errs {
 		workers.Go(func() {
-			for i := range next {
-				if err := do(ctx, i); err != nil {
-					cancel(err)
-				}
+			for i := w; i < n && errs[w] == nil && ctx.Err() == nil; i += len(errs) {
+				errs[w] = do(ctx, i)
 			}
 		})
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		next <- i
-	}
-	close(next)
 	workers.Wait()
-	return context.Cause(ctx)
+	return errors.Join(append(errs, ctx.Err())...)
 }
 
 func (s *script) create(ctx context.Context) error {
 	s.Transcript.Say("you", "create %d foos", s.Foos)
 	return each(ctx, s.Foos, func(ctx context.Context, i int) error {
 		count := int32(1)
-		_, err := s.foos.Create(ctx, &api.Foo{
+		return demo.Create(s.foos, &api.Foo{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name(i)},
 			Spec:       api.FooSpec{DeploymentName: name(i), Replicas: &count},
-		})
-		return err
+		})(ctx)
 	})
 }
 
@@ -186,19 +138,17 @@ func (s *script) change(middle func()) demo.Step {
 	return func(ctx context.Context) error {
 		s.rounds++
 		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, 1+s.rounds)
-		for half := range 2 {
-			err := each(ctx, s.Changed/2, func(ctx context.Context, i int) error {
-				_, err := s.foos.Patch(ctx, types.NamespacedName{Namespace: s.Namespace, Name: name(half*s.Changed/2 + i)}, types.MergePatchType, patch)
+		some := func(from int) error {
+			return each(ctx, s.Changed/2, func(ctx context.Context, i int) error {
+				_, err := s.foos.Patch(ctx, types.NamespacedName{Namespace: s.Namespace, Name: name(from + i)}, types.MergePatchType, patch)
 				return err
 			})
-			if err != nil {
-				return err
-			}
-			if half == 0 {
-				middle()
-			}
 		}
-		return nil
+		if err := some(0); err != nil {
+			return err
+		}
+		middle()
+		return some(s.Changed / 2)
 	}
 }
 
@@ -206,7 +156,7 @@ func (s *script) start(names ...string) demo.Step {
 	return func(context.Context) error {
 		s.Transcript.Say("you", "start %s, a process each", strings.Join(names, ", "))
 		for _, name := range names {
-			p, err := s.launch(name, s.bell.Ring)
+			p, err := s.launch(name)
 			if err != nil {
 				return err
 			}
@@ -217,22 +167,20 @@ func (s *script) start(names ...string) demo.Step {
 }
 
 func (s *script) kill(name string) {
-	for i, p := range s.running {
-		if p.name == name {
-			p.kill()
-			s.running = append(s.running[:i:i], s.running[i+1:]...)
-			return
-		}
-	}
+	i := slices.IndexFunc(s.running, func(p *process) bool { return p.name == name })
+	s.running[i].kill()
+	s.running = slices.Delete(s.running, i, i+1)
 }
 
-// settle waits until all replicas have their share of the parts, and all Foos are done,
-// and looks at what is in the caches then.
+// settle waits until all replicas have their share of the parts, and all Foos are done. It fails if a Foo is not in one
+// cache then, or if a cache has more than its share and one part.
 func (s *script) settle(ctx context.Context) error {
 	share := controller.Parts / len(s.running)
+	var names []string
 	var exited error
-	err := s.bell.Until(ctx, s.Patience, func() bool {
+	err := demo.Until(ctx, s.Patience, func() bool {
 		settled := true
+		names = nil
 		for _, p := range s.running {
 			select {
 			case <-p.ended:
@@ -241,42 +189,32 @@ func (s *script) settle(ctx context.Context) error {
 			}
 			parts, _ := p.has()
 			settled = settled && parts == share
+			names = append(names, p.name)
 		}
 		return settled || exited != nil
 	}, func() string { return fmt.Sprintf("the replicas are to have %d parts each: %s", share, s.describe()) })
 	if err = errors.Join(err, exited); err != nil {
 		return err
 	}
-	var names []string
-	for _, p := range s.running {
-		names = append(names, p.name)
-	}
 	s.Transcript.Say("replicas", "%s have %d of %d parts each", strings.Join(names, ", "), share, controller.Parts)
-	if err := s.checkCaches(); err != nil {
-		return err
-	}
-	if err := s.waitDone(ctx); err != nil {
-		return err
-	}
-	s.Transcript.Say("server", "all %d foos are reconciled, in their newest version", s.Foos)
-	return nil
-}
-
-// checkCaches checks that each Foo is in one cache, and that no cache has more than
-// its share and one part.
-func (s *script) checkCaches() error {
 	sum, most := 0, s.Foos/len(s.running)+s.Foos/controller.Parts
 	for _, p := range s.running {
 		_, foos := p.has()
-		sum += foos
-		if foos > most {
+		if sum += foos; foos > most {
 			return fmt.Errorf("%s has %d foos in its cache; it should have at most %d", p.name, foos, most)
 		}
 	}
 	if sum != s.Foos {
 		return fmt.Errorf("the caches have %d foos, and there are %d: %s", sum, s.Foos, s.describe())
 	}
-	return nil
+	err = demo.Until(ctx, s.Patience, func() bool { return s.ledger.Missing(s.Foos) == 0 },
+		func() string {
+			return fmt.Sprintf("%d foos were missed: they are not reconciled in their newest version", s.ledger.Missing(s.Foos))
+		})
+	if err == nil {
+		s.Transcript.Say("server", "all %d foos are reconciled, in their newest version", s.Foos)
+	}
+	return err
 }
 
 func (s *script) describe() string {
@@ -288,36 +226,29 @@ func (s *script) describe() string {
 	return strings.Join(all, "; ")
 }
 
-func (s *script) waitDone(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.Patience)
-	defer cancel()
-	if missed := s.ledger.Settle(ctx, s.Foos); missed > 0 {
-		return fmt.Errorf("%d foos were missed: not reconciled in their newest version within %v", missed, s.Patience)
-	}
-	return nil
-}
-
-// verdict says what was counted, and looks at the Deployments, too.
+// verdict says what was counted, and looks at the Foos on the server, too.
 func (s *script) verdict(ctx context.Context) error {
 	foos, err := s.foos.List(ctx, s.Namespace, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	missed := 0
+	missed := s.Foos
 	for _, foo := range foos {
-		if controller.MarkOf(foo, controller.Done).Generation != foo.Generation {
-			missed++
+		if controller.MarkOf(foo, controller.Done).Generation == foo.Generation {
+			missed--
 		}
 	}
-	missed += max(s.Foos-len(foos), 0)
-	counts, doubles := s.ledger.Counts()
+	doubles, err := s.ledger.Doubles()
+	if err != nil {
+		return err
+	}
 	s.Transcript.Say("ledger", "%d foos missed", missed)
-	s.Transcript.Say("ledger", "%d foos reconciled by two replicas at once", counts.Double)
+	s.Transcript.Say("ledger", "%d foos reconciled by two replicas at once", len(doubles))
 	switch {
 	case missed > 0:
 		return fmt.Errorf("%d foos were missed", missed)
-	case counts.Double > 0:
-		return fmt.Errorf("%d writes came after another replica had begun: %s", counts.Double, strings.Join(doubles[:min(len(doubles), 5)], "; "))
+	case len(doubles) > 0:
+		return fmt.Errorf("%d writes came after another replica had begun: %s", len(doubles), strings.Join(doubles[:min(len(doubles), 5)], "; "))
 	}
 	return nil
 }

@@ -2,6 +2,9 @@
 // reports, once for each change, which phase a pod is in, and which pods have been
 // pending for too long. It only reads, so it is safe to run on any cluster.
 //
+// An informer, a queue and workers are wired by hand here, to show each of them; package
+// informer/controller does it for programs.
+//
 // Read it in this order: controller.go wires an informer, a queue and workers,
 // enqueue.go turns events into keys, sync.go is what a worker does with a key,
 // report.go is the result.
@@ -12,6 +15,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,8 +65,6 @@ type Options struct {
 	// Outcome, if set, is called with what became of each attempt, from several
 	// goroutines at once. If nil, failures are logged.
 	Outcome func(workqueue.Outcome[types.NamespacedName])
-	// Metrics, if set, gets the measurements of the queue.
-	Metrics workqueue.Metrics
 	// History, if set, records what happens to each key, for a page of package inspect.
 	History *history.Recorder
 	// Log gets what goes wrong; nil discards it.
@@ -77,7 +79,7 @@ type Controller struct {
 
 	send    func(context.Context, Report) error
 	outcome func(workqueue.Outcome[types.NamespacedName])
-	sent    memory
+	sent    sync.Map // by pod, of those that still exist: the last delivered Report
 	ran     atomic.Bool
 	log     *slog.Logger
 }
@@ -108,11 +110,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	c.queue = workqueue.NewRateLimiting(
 		workqueue.Exponential[types.NamespacedName](workqueue.ExponentialOptions{Base: FirstDelay, Max: LongestDelay}),
 		workqueue.Options[types.NamespacedName]{
-			Name: "pods", MaxWait: maxWait,
-			Observe: workqueue.Observers(
-				workqueue.Measure[types.NamespacedName](opts.Metrics),
-				history.Queue[types.NamespacedName](opts.History, "pods"),
-			),
+			Name: "pods", MaxWait: maxWait, Observe: history.Queue[types.NamespacedName](opts.History, "pods"),
 		},
 	)
 	c.handler, err = c.pods.AddHandler(c.enqueue(), informer.HandlerOptions{Name: "enqueue"})
@@ -145,11 +143,7 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	if err != nil {
 		return err
 	}
-	err = group.Run(ctx, func(ctx context.Context) error { return c.work(ctx, workers) })
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return err
+	return group.Run(ctx, func(ctx context.Context) error { return c.work(ctx, workers) })
 }
 
 func (c *Controller) work(ctx context.Context, workers int) error {

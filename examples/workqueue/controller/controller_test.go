@@ -69,7 +69,7 @@ func inBubble(t *testing.T, there []*corev1.Pod, test func(d *desk)) {
 		test(d)
 		stop()
 		<-d.ended
-		require.ErrorIs(t, d.err, context.Canceled)
+		require.NoError(t, d.err)
 	})
 }
 
@@ -154,7 +154,11 @@ func TestEachPhaseIsReportedOnce(t *testing.T) {
 		assert.Equal(t, []string{"b Running"}, d.heard())
 		require.NoError(t, d.server.Delete(podResource, "default", "b"))
 		assert.Equal(t, []string{"b gone"}, d.heard())
-		assert.Len(t, d.c.sent.last, 1, "nothing is remembered of pods that are gone")
+		remembered := 0
+		for range d.c.sent.Range {
+			remembered++
+		}
+		assert.Equal(t, 1, remembered, "nothing is remembered of pods that are gone")
 	})
 }
 
@@ -310,7 +314,7 @@ func TestStopDoesNotWaitForEverForAReport(t *testing.T) {
 		require.ErrorIs(t, d.err, workqueue.ErrStopTimeout)
 		synctest.Wait() // the one that was running ends, as its context has ended
 		assert.EqualValues(t, 2, d.c.Inspect().Stats.ShutdownLosses)
-		d.err = context.Canceled // what inBubble expects of the others
+		d.err = nil // what inBubble expects of the others
 	})
 }
 
@@ -345,7 +349,7 @@ func TestWithoutAListenerReportsAreLogged(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		err = c.Run(ctx, 1)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, err)
 		assert.Contains(t, log.String(), "pod default/a is Running")
 	})
 }

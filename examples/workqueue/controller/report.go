@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,30 +33,3 @@ func (r Report) State() string {
 
 // String returns the report as a sentence.
 func (r Report) String() string { return fmt.Sprintf("pod %s is %s", r.Pod, r.State()) }
-
-// memory holds the last delivered report of each pod that still exists. Its lock
-// protects only the map: the queue never gives one key to two workers at a time.
-type memory struct {
-	mu   sync.Mutex
-	last map[types.NamespacedName]Report
-}
-
-func (m *memory) get(pod types.NamespacedName) (Report, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, ok := m.last[pod]
-	return r, ok
-}
-
-func (m *memory) set(r Report) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.last == nil {
-		m.last = map[types.NamespacedName]Report{}
-	}
-	if r.Phase == "" {
-		delete(m.last, r.Pod)
-	} else {
-		m.last[r.Pod] = r
-	}
-}

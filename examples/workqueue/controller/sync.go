@@ -30,7 +30,7 @@ const (
 func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
 	pod, err := c.pods.Lister().Get(key)
 	if apierrors.IsNotFound(err) {
-		if _, known := c.sent.get(key); !known {
+		if _, known := c.sent.Load(key); !known {
 			return workqueue.Result{}, nil // created and deleted before it was reported
 		}
 		return workqueue.Result{}, c.say(ctx, Report{Pod: key})
@@ -67,13 +67,17 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 // say delivers r unless it equals the last delivered report. A report whose
 // delivery failed is not stored, so the next attempt delivers it again.
 func (c *Controller) say(ctx context.Context, r Report) error {
-	if last, ok := c.sent.get(r.Pod); ok && last == r {
+	if last, _ := c.sent.Load(r.Pod); last == r {
 		return nil
 	}
 	if err := c.send(ctx, r); err != nil {
 		return fmt.Errorf("report not delivered: %w", err)
 	}
-	c.sent.set(r)
+	if r.Phase == "" {
+		c.sent.Delete(r.Pod)
+	} else {
+		c.sent.Store(r.Pod, r)
+	}
 	return nil
 }
 

@@ -3,10 +3,14 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,134 +22,258 @@ import (
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/workqueue"
+	"github.com/informerkit/informerkit/workqueue/history"
 )
 
-// Options configures Play; the zero value plays in namespace default, silently.
-type Options = demo.Options
+// Options configures New; Transcript is required.
+type Options struct {
+	// Namespace in which it takes place; it must exist. Empty is "default".
+	Namespace string
+	// Patience is how long some steps may take; zero means a minute.
+	Patience time.Duration
+	// Transcript prints what happens.
+	Transcript *demo.Transcript
+	// History, if set, records what happens to each key.
+	History *history.Recorder
+}
 
 type (
 	key     = types.NamespacedName
 	outcome = workqueue.Outcome[key]
 )
 
-// Run runs the controller and the demo on the API server of cfg. It returns nil if
-// every step succeeded. It prints the outcome of each key as it happens.
-func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
-	s, err := newScript(cfg, opts.WithDefaults())
-	if err != nil {
-		return err
-	}
-	if err := s.createFirst(ctx); err != nil {
-		return err
-	}
-	// The demo stops the controller before it ends, unless it has stopped already.
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	s.stop = stop
-	return demo.Beside(ctx, s.play, func(ctx context.Context) error {
-		defer context.AfterFunc(ctx, stop)()
-		defer close(s.stopped)
-		// One worker, so that the order of things shows.
-		err := s.controller.Run(serving, 1)
-		if errors.Is(err, context.Canceled) {
-			return nil
-		}
-		return err
-	})
-}
-
-// script is the state of one call of Run.
-type script struct {
+// Script is a demo with a receiver of the controller's reports that does not always answer.
+type Script struct {
 	Options
-	controller *controller.Controller
-	client     *client.Client[*corev1.Pod]
-	receiver   *receiver
-	metrics    *queueMetrics
-	changed    demo.Bell // rung when something has happened in the queue
+	Controller *controller.Controller
 
-	stop    context.CancelFunc // stops the controller
-	stopped chan struct{}      // closed when it has
+	pods    *client.Client[*corev1.Pod]
+	stop    atomic.Pointer[context.CancelFunc] // stops the controller
+	stopped chan struct{}                      // closed: it has stopped
+	busy    atomic.Bool                        // the receiver takes no reports, so the worker waits
 
 	mu       sync.Mutex
-	outcomes map[string][]outcome // of each attempt, by pod
+	failures map[string]int         // by pod: how many reports do not get through; negative: none does
+	asked    map[string][]time.Time // by pod: the times of the calls
+	received []string               // the pods, in order
 }
 
-func newScript(cfg *rest.Config, opts Options) (*script, error) {
-	changed := demo.NewBell()
-	s := &script{
-		Options:  opts,
-		metrics:  &queueMetrics{bell: changed},
-		changed:  changed,
-		stopped:  make(chan struct{}),
-		outcomes: map[string][]outcome{},
+// New returns a demo on the API server of cfg. It makes no request yet.
+func New(cfg *rest.Config, opts Options) (*Script, error) {
+	opts.Namespace = cmp.Or(opts.Namespace, metav1.NamespaceDefault)
+	s := &Script{
+		Options: opts, stopped: make(chan struct{}),
+		failures: map[string]int{"flaky": 2, "poison": -1}, asked: map[string][]time.Time{},
+		pods: demo.Client[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods")),
 	}
-	s.receiver = newReceiver(map[string]int{"flaky": 2, "poison": -1}, func(r controller.Report) {
-		s.Say("receiver", "hears that %s is %s", r.Pod.Name, r.State())
-	})
+	s.busy.Store(true)
 	var err error
-	if s.client, err = client.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{}); err != nil {
-		return nil, err
-	}
-	s.controller, err = controller.New(cfg, controller.Options{
-		Namespace: opts.Namespace, Log: opts.Log, Send: s.receiver.receive, Outcome: s.observe, Metrics: s.metrics, History: opts.History,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s, opts.Inspect(s.controller.Parts()...)
+	s.Controller, err = controller.New(cfg, controller.Options{Namespace: opts.Namespace, Send: s.receive, Outcome: s.observe, History: opts.History})
+	return s, err
 }
 
-// observe prints the outcome of an attempt, unless it is clear from the report.
-func (s *script) observe(o outcome) {
-	switch name := o.Item.Name; o.Action {
-	case workqueue.Requeued:
-		s.Say("controller", "%s: looks again in %v, if nothing happens before", name, o.Result.RequeueAfter.Round(10*time.Millisecond))
-	case workqueue.Retried:
-		s.Say("controller", "%s: attempt %d failed, tries again later: %v", name, o.Attempt, o.Err)
-	case workqueue.Dropped:
-		s.Say("controller", "%s: gives up after attempt %d: %v", name, o.Attempt, o.Err)
-	}
+// Begin creates the pods that the controller finds when it starts. It comes before Run and Play.
+func (s *Script) Begin(ctx context.Context) error {
+	return s.create("create pods old-1, old-2 and old-3; then start the controller, with one worker", "", "old-1", "old-2", "old-3")(ctx)
+}
+
+// Run runs the controller until Stop stops it, or ctx ends.
+func (s *Script) Run(ctx context.Context) error {
+	defer close(s.stopped)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.stop.Store(&stop)
+	defer context.AfterFunc(ctx, func() { s.busy.Store(false) })() // else a worker would wait for the receiver
+	return s.Controller.Run(ctx, 1)                                // with one worker the order of things shows
+}
+
+// receive takes a report of the controller, or fails.
+func (s *Script) receive(ctx context.Context, r controller.Report) error {
 	s.mu.Lock()
-	s.outcomes[o.Item.Name] = append(s.outcomes[o.Item.Name], o)
+	s.asked[r.Pod.Name] = append(s.asked[r.Pod.Name], time.Now())
 	s.mu.Unlock()
-	s.changed.Ring()
-}
-
-// ended returns how many attempts for a pod ended with the action.
-func (s *script) ended(pod string, action workqueue.Action) (n int) {
+	if err := demo.Until(ctx, s.Patience, func() bool { return !s.busy.Load() }, func() string { return "the receiver is busy" }); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range s.outcomes[pod] {
-		if o.Action == action {
-			n++
-		}
+	if left := s.failures[r.Pod.Name]; left != 0 {
+		s.failures[r.Pod.Name] = left - 1
+		return errors.New("no answer")
 	}
-	return n
-}
-
-// until waits until done returns true; missing names what it waits for.
-func (s *script) until(ctx context.Context, missing string, done func() bool) error {
-	return s.changed.Until(ctx, s.Patience, done, func() string { return "still waiting for " + missing })
-}
-
-// create creates a pod that matches the controller's selector.
-func (s *script) create(ctx context.Context, name string, annotations map[string]string) error {
-	_, err := s.client.Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.Namespace, Name: name, Annotations: annotations,
-			Labels: map[string]string{controller.Label: controller.LabelValue},
-		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.k8s.io/pause:3.10"}}},
-	})
-	if err != nil {
-		return fmt.Errorf("create pod %s: %w", name, err)
-	}
+	s.received = append(s.received, r.Pod.Name)
+	s.Transcript.Say("receiver", "hears that %s is %s", r.Pod.Name, r.State())
 	return nil
 }
 
-// look shows what the queue holds.
-func (s *script) look() workqueue.Inspection[key] {
-	in := s.controller.Inspect()
-	s.Say("queue", "%s", describe(in))
-	return in
+// observe prints the outcome of an attempt, unless it is clear from the report.
+func (s *Script) observe(o outcome) {
+	switch name := o.Item.Name; o.Action {
+	case workqueue.Requeued:
+		s.Transcript.Say("controller", "%s: looks again in %v, if nothing happens before", name, o.Result.RequeueAfter.Round(10*time.Millisecond))
+	case workqueue.Retried:
+		s.Transcript.Say("controller", "%s: attempt %d failed, tries again later: %v", name, o.Attempt, o.Err)
+	case workqueue.Dropped:
+		s.Transcript.Say("controller", "%s: gives up after attempt %d: %v", name, o.Attempt, o.Err)
+	}
+}
+
+// Play plays the demo while Run runs. It returns nil if every step succeeded.
+func (s *Script) Play(ctx context.Context) error {
+	sees := s.Transcript.Sees
+	return demo.Steps(
+		s.holds("the first list", "old-1", "old-2", "old-3"),
+		s.create("create pod news", "", "news"),
+		s.holds("pod news to be queued", "old-1", "news", "old-2", "old-3"),
+		s.Transcript.Do("receiver", "is free again", func() { s.busy.Store(false) }), sees("hears that news", "old-3: looks again"),
+		s.verdict("the news did not wait behind the first list", func() bool { return s.received[1] == "news" }),
+
+		s.create("create pod flaky; the receiver will not answer at first", "", "flaky"),
+		sees("flaky: looks again"), s.waits("the third attempt succeeded", "flaky", 3),
+		s.create("create pod poison; the receiver will never answer", "", "poison"),
+		sees("poison: gives up after"), s.waits("dropped after 5 attempts", "poison", controller.MaxAttempts),
+
+		// A mistake with which only the owner of the pod can do something is not tried again.
+		s.create(`create pod slow with the patience "soon", which is no duration`, "soon", "slow"),
+		sees("slow: gives up after attempt 1"),
+		s.verdict("one attempt, and no other before you change something", func() bool { return len(s.asked["slow"]) == 0 }),
+		s.modify("set the patience of pod slow to 2s", func(pod *corev1.Pod) { pod.Annotations[controller.PatienceAnnotation] = "2s" }),
+		sees("slow is Pending for too long"),
+		s.verdict("looked at again by itself", func() bool { return true }),
+		s.modify("let pod slow run", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }), sees("slow is Running"),
+	)(ctx)
+}
+
+// Stop stops the controller while there is something in the queue: the end of the demo.
+func (s *Script) Stop(ctx context.Context) error {
+	return demo.Steps(
+		func(context.Context) error { s.busy.Store(true); return nil },
+		s.create("create pods last-1, last-2 and last-3, and stop the controller at once", "", "last-1", "last-2", "last-3"),
+		s.holds("the pods to be queued", "last-1", "last-2", "last-3"),
+		func(ctx context.Context) error {
+			(*s.stop.Load())()
+			select {
+			case <-s.stopped:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			s.Transcript.Say("queue", "%s", describe(s.Controller.Inspect()))
+			return nil
+		},
+		s.verdict("what was queued was worked off; the next start will find the pods that were delayed", func() bool {
+			in := s.Controller.Inspect()
+			return in.ShuttingDown && len(in.Queued)+len(in.Running)+len(in.Delayed) == 0 && slices.Contains(s.received, "last-3")
+		}),
+	)(ctx)
+}
+
+// create returns a step that creates pods that match the controller's selector.
+func (s *Script) create(says, patience string, names ...string) demo.Step {
+	return func(ctx context.Context) error {
+		s.Transcript.Say("you", "%s", says)
+		for _, name := range names {
+			annotations := map[string]string{}
+			if patience != "" {
+				annotations[controller.PatienceAnnotation] = patience
+			}
+			_, err := s.pods.Create(ctx, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: s.Namespace, Name: name, Annotations: annotations,
+					Labels: map[string]string{controller.Label: controller.LabelValue},
+				},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.k8s.io/pause:3.10"}}},
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// modify returns a step that changes pod slow, and its status.
+func (s *Script) modify(says string, change func(pod *corev1.Pod)) demo.Step {
+	return func(ctx context.Context) error {
+		s.Transcript.Say("you", "%s", says)
+		slow := key{Namespace: s.Namespace, Name: "slow"}
+		return demo.Steps(demo.Modify(s.pods, slow, change), demo.Modify(s.pods.Status(), slow, change))(ctx)
+	}
+}
+
+// holds returns a step that waits until the worker has the first of the pods, and the queue the others,
+// and prints what the queue holds.
+func (s *Script) holds(what string, pods ...string) demo.Step {
+	return func(ctx context.Context) error {
+		var in workqueue.Inspection[key]
+		err := demo.Until(ctx, s.Patience, func() bool {
+			in = s.Controller.Inspect()
+			var names []string
+			for _, i := range slices.Concat(in.Running, in.Queued) {
+				names = append(names, i.Item.Name)
+			}
+			return slices.Equal(names, pods)
+		}, func() string { return "still waiting for " + what })
+		if err == nil {
+			s.Transcript.Say("queue", "%s", describe(in))
+		}
+		return err
+	}
+}
+
+// verdict returns a step that fails unless ok returns true.
+func (s *Script) verdict(says string, ok func() bool) demo.Step {
+	return func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !ok() {
+			return fmt.Errorf("this is not so: %s; the receiver has heard of %q", says, s.received)
+		}
+		s.Transcript.Say("demo", "as it should be: %s", says)
+		return nil
+	}
+}
+
+// waits returns a step that prints the times between the attempts to report a pod. It fails if there were not want of them,
+// or if the delay has not doubled each time.
+func (s *Script) waits(says, pod string, want int) demo.Step {
+	return func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		asked := s.asked[pod]
+		if len(asked) != want {
+			return fmt.Errorf("%s took %d attempts, not %d", pod, len(asked), want)
+		}
+		var waits []time.Duration
+		for i := 1; i < len(asked); i++ {
+			wait := asked[i].Sub(asked[i-1])
+			if least := controller.FirstDelay << (i - 1); wait < least {
+				return fmt.Errorf("attempt %d for %s came after %v, not %v", i+1, pod, wait, least)
+			}
+			waits = append(waits, wait.Round(time.Millisecond))
+		}
+		s.Transcript.Say("demo", "as it should be: %s; the waits between were %v", says, waits)
+		return nil
+	}
+}
+
+// describe puts what a queue holds into a line. What is there since the start is in brackets.
+func describe(in workqueue.Inspection[key]) string {
+	names := func(items []workqueue.Item[key]) string {
+		out := []string{}
+		for _, i := range items {
+			if i.PriorityClass == controller.Known && i.DelayedUntil.IsZero() {
+				i.Item.Name = "[" + i.Item.Name + "]"
+			}
+			out = append(out, i.Item.Name)
+		}
+		return cmp.Or(strings.Join(out, ", "), "none")
+	}
+	switch {
+	case len(in.Running)+len(in.Queued)+len(in.Delayed) > 0:
+		slices.SortFunc(in.Delayed, func(a, b workqueue.Item[key]) int { return cmp.Compare(a.Item.Name, b.Item.Name) })
+		return "running: " + names(in.Running) + "; queued: " + names(in.Queued) + "; delayed: " + names(in.Delayed)
+	case in.ShuttingDown:
+		return "shut down and empty"
+	}
+	return "empty"
 }

@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,10 +28,9 @@ func TestWaitsOfTheStoryAreExact(t *testing.T) {
 		require.NoError(t, err)
 		defer server.Close()
 		var transcript strings.Builder
-		require.NoError(t, Run(t.Context(), server.Config(), Options{Transcript: demo.NewTranscript(&transcript)}))
+		require.NoError(t, run(t, server, Options{Transcript: demo.NewTranscript(&transcript)}))
 		assert.Contains(t, transcript.String(), "the waits between were [50ms 100ms]\n")
 		assert.Contains(t, transcript.String(), "the waits between were [50ms 100ms 200ms 400ms]\n")
-		assert.Contains(t, transcript.String(), "in all: 19 adds, 19 attempts, 6 retries; ")
 	})
 }
 
@@ -41,43 +41,48 @@ func TestStoryThatCannotGoOnSaysWhatItWaitsFor(t *testing.T) {
 		defer server.Close()
 		server.Inject(informertest.Fault{Verb: "list", Times: -1, Effect: informertest.Stall()})
 		server.Inject(informertest.Fault{Verb: "watch", Times: -1, Effect: informertest.Stall()})
-		err = Run(t.Context(), server.Config(), Options{Patience: time.Second})
-		assert.EqualError(t, err, "news goes first: not converged after 1s: still waiting for the first list")
+		err = run(t, server, Options{Patience: time.Second, Transcript: demo.NewTranscript(io.Discard)})
+		assert.ErrorContains(t, err, "not converged after 1s: still waiting for the first list")
 	})
 }
 
+// run plays the whole demo.
+func run(t *testing.T, server *informertest.Server, opts Options) error {
+	t.Helper()
+	s, err := New(server.Config(), opts)
+	require.NoError(t, err)
+	require.NoError(t, s.Begin(t.Context()))
+	return demo.Beside(t.Context(), demo.Steps(s.Play, s.Stop), s.Run)
+}
+
 func TestDelaysThatDoNotGrowAreNoticed(t *testing.T) {
-	at := func(offsets ...time.Duration) *receiver {
-		p := newReceiver(nil, func(controller.Report) {})
+	waits := func(offsets ...time.Duration) error {
+		s := &Script{Options: Options{Transcript: demo.NewTranscript(io.Discard)}, asked: map[string][]time.Time{}}
 		for _, d := range offsets {
-			p.asked["pod"] = append(p.asked["pod"], time.Time{}.Add(d))
+			s.asked["pod"] = append(s.asked["pod"], time.Time{}.Add(d))
 		}
-		return p
+		return s.waits("so it is", "pod", 3)(t.Context())
 	}
 	const d = controller.FirstDelay
-	_, err := at(0, d, 3*d).waits("pod", 3)
-	assert.NoError(t, err)
-	_, err = at(0, d, 2*d).waits("pod", 3)
-	assert.EqualError(t, err, "attempt 3 for pod came after 50ms, not 100ms")
-	_, err = at(0, d).waits("pod", 3)
-	assert.EqualError(t, err, "pod took 2 attempts, not 3")
+	assert.NoError(t, waits(0, d, 3*d))
+	assert.EqualError(t, waits(0, d, 2*d), "attempt 3 for pod came after 50ms, not 100ms")
+	assert.EqualError(t, waits(0, d), "pod took 2 attempts, not 3")
 }
 
 func TestHeldReceiverTakesNothingUntilItIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newReceiver(nil, func(controller.Report) {})
-		p.release() // nothing is held
-		require.NoError(t, p.receive(t.Context(), controller.Report{}))
-		p.hold()
+		s := &Script{Options: Options{Transcript: demo.NewTranscript(io.Discard)}, asked: map[string][]time.Time{}}
+		require.NoError(t, s.receive(t.Context(), controller.Report{}))
+		s.busy.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, p.receive(ctx, controller.Report{}), context.DeadlineExceeded)
+		require.ErrorIs(t, s.receive(ctx, controller.Report{}), context.DeadlineExceeded)
 		received := make(chan error)
-		go func() { received <- p.receive(t.Context(), controller.Report{}) }()
+		go func() { received <- s.receive(t.Context(), controller.Report{}) }()
 		synctest.Wait()
-		p.release()
+		s.busy.Store(false)
 		require.NoError(t, <-received)
-		assert.Len(t, p.received, 2)
+		assert.Len(t, s.received, 2)
 	})
 }
 

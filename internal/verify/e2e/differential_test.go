@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/internal/verify/e2e/clients"
@@ -14,7 +15,7 @@ import (
 // objects, managed fields and defaults included.
 func TestBothServersAnswerRealClientsAlike(t *testing.T) {
 	cp := shared(t)
-	embedded := informertest.Start(t, informertest.Options{})
+	embedded := informertest.Start(t, informertest.Options{Scheme: scheme.Scheme})
 	for _, s := range clients.Scenarios() {
 		t.Run(s.Name(), func(t *testing.T) {
 			t.Parallel()

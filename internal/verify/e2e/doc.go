@@ -1,6 +1,6 @@
 // Package e2e runs the library against a real kube-apiserver and etcd.
 //
-//	go -C internal/verify/e2e test -timeout 30m ./...
+//	go -C internal/verify/e2e test -timeout 45m ./...
 //
 // builds both, and the kube-controller-manager, from their Go modules the first time
 // (about five minutes on two cores; follow it in .bin/build.log, or do it beforehand with

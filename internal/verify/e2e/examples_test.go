@@ -23,20 +23,32 @@ import (
 	"github.com/informerkit/informerkit/internal/verify/e2e/controlplane"
 )
 
-// examplePrograms builds the examples and returns the folder that they are in.
-func examplePrograms(t *testing.T) string {
-	t.Helper()
+// builtExamples is the folder of the examples' programs, "" as long as no test needs them. TestMain removes it.
+var builtExamples string
+
+var buildExamples = sync.OnceValue(func() error {
 	mains, err := filepath.Glob("../../../examples/*/main.go")
-	require.NoError(t, err)
-	require.NotEmpty(t, mains)
-	dir := t.TempDir()
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	if err != nil {
+		return err
+	}
+	if builtExamples, err = os.MkdirTemp("", "e2e-examples"); err != nil {
+		return err
+	}
+	args := []string{"build", "-ldflags=-s -w", "-o", builtExamples + string(filepath.Separator)}
 	for _, main := range mains {
 		args = append(args, "github.com/informerkit/informerkit/examples/"+filepath.Base(filepath.Dir(main)))
 	}
-	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return dir
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+})
+
+// examplePrograms builds the examples, once, and returns the folder that they are in.
+func examplePrograms(t *testing.T) string {
+	t.Helper()
+	require.NoError(t, buildExamples())
+	return builtExamples
 }
 
 // example is a running example.
@@ -237,7 +249,7 @@ func TestKubectlCommandsOfTheReadmes(t *testing.T) {
 	replaced := make([]bool, len(onlyWithNodes))
 	for _, p := range []page{
 		{file: "examples/reflector/README.md", start: []string{"reflector"}, says: []string{"Add: colours", "Update: colours", "Delete: colours"}},
-		{file: "examples/foo/README.md", before: 1, start: []string{"foo"}, says: []string{"the controller of Foos works now"}},
+		{file: "examples/foo/README.md", before: 1, start: []string{"foo"}, says: []string{"all caches have what the server has"}},
 		{file: "examples/replicaset/README.md", before: 1, start: []string{"replicaset"}, says: []string{"acted on a pod\" action=created"}},
 		{file: "examples/workqueue/README.md", start: []string{"workqueue"}, says: []string{"default/hello", "must be a positive duration"}},
 		{

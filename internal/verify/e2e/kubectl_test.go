@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -101,7 +102,7 @@ func TestKubectlWorksOnBothServers(t *testing.T) {
 		return log
 	}
 	want := run("Real", shared(t).Config())
-	got := run("Embedded", informertest.Start(t, informertest.Options{}).Config())
+	got := run("Embedded", informertest.Start(t, informertest.Options{Scheme: scheme.Scheme}).Config())
 	require.Len(t, got.commands, len(want.commands))
 	for i, command := range want.commands {
 		for j := range min(len(want.exchanges[i]), len(got.exchanges[i])) {

@@ -52,6 +52,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	if builtExamples != "" {
+		_ = os.RemoveAll(builtExamples)
+	}
 	if !stopAll() && code == 0 {
 		code = 1
 	}

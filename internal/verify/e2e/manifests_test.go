@@ -30,10 +30,11 @@ import (
 	foo "github.com/informerkit/informerkit/examples/foo/api"
 	foocontroller "github.com/informerkit/informerkit/examples/foo/controller"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/replicaset/controller"
+	replicaset "github.com/informerkit/informerkit/examples/replicaset/controller"
 	workqueuecontroller "github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/informer"
 	typed "github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/informer/controller"
 )
 
 // applyStrict creates every object of a file, with strict validation, and returns
@@ -195,9 +196,11 @@ func runsUnderItsRights(t *testing.T, name string, run func(context.Context, *re
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, cfg) }()
 	do(ctx, admin)
-	rights.wait(t, granted(t, objects))
+	// The count of an Event that repeats is written once a minute at most; the test of examples/backup sees it
+	// in fake time.
+	rights.wait(t, slices.DeleteFunc(granted(t, objects), func(right string) bool { return right == "patch events.k8s.io/events" }))
 	cancel()
-	assert.ErrorIs(t, <-ended, context.Canceled)
+	assert.NoError(t, <-ended)
 	rights.Lock()
 	defer rights.Unlock()
 	assert.Empty(t, rights.refused)
@@ -272,11 +275,7 @@ func TestFooExampleRunsUnderItsRights(t *testing.T) {
 	key := types.NamespacedName{Namespace: namespace, Name: "example-foo"}
 
 	runsUnderItsRights(t, "foo", func(ctx context.Context, cfg *rest.Config) error {
-		c, err := foocontroller.New(cfg, foocontroller.Options{})
-		if err != nil {
-			return err
-		}
-		return c.Run(ctx, 2)
+		return foocontroller.New(controller.Options{Config: cfg, Workers: 2}).Run(ctx)
 	}, func(ctx context.Context, admin *rest.Config) {
 		ctx, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
@@ -347,14 +346,12 @@ func TestReplicaSetExampleRunsUnderItsRights(t *testing.T) {
 	require.NoError(t, err)
 	key := types.NamespacedName{Namespace: namespace, Name: "web"}
 
-	var c *controller.Controller
+	var c *replicaset.Controller
 	started := make(chan struct{})
-	runsUnderItsRights(t, "replicaset", func(ctx context.Context, cfg *rest.Config) (err error) {
-		if c, err = controller.New(cfg, controller.Options{Namespace: ""}); err != nil {
-			return err
-		}
+	runsUnderItsRights(t, "replicaset", func(ctx context.Context, cfg *rest.Config) error {
+		c = replicaset.New(cfg, replicaset.Options{Workers: 2})
 		close(started)
-		return c.Run(ctx, 2)
+		return c.Run(ctx)
 	}, func(ctx context.Context, _ *rest.Config) {
 		<-started
 		require.NoError(t, informer.WaitForSync(ctx, c.Pods(), c.Sets()))

@@ -33,12 +33,13 @@ func TestReplicaSetScriptConverges(t *testing.T) {
 	cp := shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	require.NoError(t, script.Install(ctx, cp.Config()))
-	require.NoError(t, script.Run(ctx, cp.Config(), script.Options{
+	require.NoError(t, demo.Install(ctx, cp.Config(), api.CRD))
+	s := script.New(cp.Config(), script.Options{
 		Namespace:  newNamespace(t, clientFor(t, cp)),
 		Patience:   patience,
 		Transcript: demo.NewTranscript(t.Output()),
-	}))
+	})
+	require.NoError(t, demo.Beside(ctx, s.Play, s.Cluster, s.Controller.Run))
 }
 
 // replicaSets is what the tests below work with: a control plane that knows the
@@ -54,7 +55,7 @@ type replicaSets struct {
 // newReplicaSets installs the example's kind.
 func newReplicaSets(t *testing.T, cp *controlplane.ControlPlane) *replicaSets {
 	t.Helper()
-	require.NoError(t, script.Install(t.Context(), cp.Config()))
+	require.NoError(t, demo.Install(t.Context(), cp.Config(), api.CRD))
 	pods := clientFor(t, cp)
 	namespace := newNamespace(t, pods)
 	sets, err := dynamic.NewForConfig(cp.Config())
@@ -66,14 +67,13 @@ func newReplicaSets(t *testing.T, cp *controlplane.ControlPlane) *replicaSets {
 // control runs the example's controller until the test ends.
 func (r *replicaSets) control() {
 	r.Helper()
-	c, err := controller.New(r.cp.Config(), controller.Options{Namespace: r.namespace})
-	require.NoError(r, err)
+	c := controller.New(r.cp.Config(), controller.Options{Namespace: r.namespace, Workers: 4})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, 4) }()
+	go func() { ended <- c.Run(ctx) }()
 	r.Cleanup(func() {
 		cancel()
-		assert.ErrorIs(r, <-ended, context.Canceled)
+		assert.NoError(r, <-ended)
 	})
 }
 

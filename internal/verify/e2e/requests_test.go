@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -32,7 +33,7 @@ import (
 // of the scenario's own. REQUESTS=title runs the matching scenarios only.
 func TestBothServersAnswerRequestsAlike(t *testing.T) {
 	cp := shared(t)
-	embedded := informertest.Start(t, informertest.Options{})
+	embedded := informertest.Start(t, informertest.Options{Scheme: scheme.Scheme})
 	reasons := differences(t)
 	requests, differing := 0, map[string]bool{}
 	for i, s := range requestScenarios(t) {

@@ -83,10 +83,7 @@ func degradedController(t *testing.T) (address string) {
 	require.NoError(t, err)
 	_, err = inf.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{}, informer.HandlerOptions{Name: "nothing"})
 	require.NoError(t, err)
-	series, err := metrics.Queue("configmaps")
-	require.NoError(t, err)
-	queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Name: "configmaps", Observe: workqueue.Measure[string](series)})
-	series.Attach(queue)
+	queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Name: "configmaps", Metrics: metrics})
 	queue.Add("a") // and no worker
 	t.Cleanup(queue.ShutDown)
 

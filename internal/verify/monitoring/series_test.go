@@ -106,24 +106,18 @@ func live(t *testing.T) exported {
 			Reflector: reflector.Options{Monitor: audit.Every(time.Minute)},
 		})
 		require.NoError(t, err)
-		series, err := metrics.Queue("configmaps")
-		require.NoError(t, err)
-		queue := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{Name: "configmaps", Observe: workqueue.Measure[string](series), MaxWait: []time.Duration{0, time.Minute}})
-		series.Attach(queue)
+		queue := workqueue.NewRateLimiting(nil, workqueue.Options[string]{Name: "configmaps", Metrics: metrics, MaxWait: []time.Duration{0, time.Minute}})
 		_, err = inf.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{AddFunc: func(c *corev1.ConfigMap, _ bool) { queue.Add(c.Name) }}, informer.HandlerOptions{Name: "enqueue"})
 		require.NoError(t, err)
 
 		ranged, err := sharding.NewRanged(source, sharding.HashUID, informer.Options[*corev1.ConfigMap]{Name: "ranged", Metrics: metrics, Logger: silent})
 		require.NoError(t, err)
 		require.NoError(t, ranged.AddRanges(sharding.SplitHashes(2)[0]))
-		renewals, err := metrics.Replica("controller")
-		require.NoError(t, err)
 		replica, err := sharding.New(server.Config(), sharding.Options{
-			Name: "controller", Namespace: "default", Identity: "one", Parts: 1, Metrics: renewals, Logger: silent,
+			Name: "controller", Namespace: "default", Identity: "one", Parts: 1, Metrics: metrics, Logger: silent,
 			Work: func(ctx context.Context, _ *sharding.Part) error { <-ctx.Done(); return nil },
 		})
 		require.NoError(t, err)
-		renewals.Attach(replica)
 
 		ctx, cancel := context.WithCancel(t.Context())
 		worked := make(chan struct{})

@@ -21,7 +21,7 @@ import (
 
 // promising are the packages whose doc.go has numbered promises.
 var promising = []string{
-	"deltafifo", "indexer", "informer", "informer/audit", "informer/client", "informer/controller", "informer/controllerruntime", "informer/informertest", "informer/inspect", "informer/intern", "informer/leader", "informer/prometheus", "informer/sharding", "reflector", "workqueue", "workqueue/history",
+	"deltafifo", "indexer", "informer", "informer/audit", "informer/client", "informer/controller", "informer/controllerruntime", "informer/controllerruntime/controllers", "informer/informertest", "informer/informertest/explore", "informer/inspect", "informer/intern", "informer/leader", "informer/prometheus", "informer/sharding", "reflector", "workqueue", "workqueue/history",
 }
 
 var (

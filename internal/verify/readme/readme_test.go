@@ -76,6 +76,42 @@ func TestLinksOfTheFirstPages(t *testing.T) {
 	}
 }
 
+// anchored finds the links of a page to a heading of a file.
+var anchored = regexp.MustCompile(`\]\(([^)#:, ]*)#([^)]+)\)`)
+
+// What the first pages lead to within a page is a heading there.
+func TestLinksOfTheFirstPagesLeadToHeadings(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, page := range []string{"README.md", "examples/START.md", "examples/README.md", "examples/MIGRATION.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", page))
+		require.NoError(t, err)
+		for _, link := range anchored.FindAllStringSubmatch(string(text), -1) {
+			target := filepath.Join("..", "..", "..", filepath.Dir(page), link[1])
+			if link[1] == "" {
+				target = filepath.Join("..", "..", "..", page)
+			}
+			content, err := os.ReadFile(target)
+			require.NoError(t, err)
+			assert.Contains(t, anchors(string(content)), link[2], "%s leads to %s", page, link[0])
+			found++
+		}
+	}
+	assert.Greater(t, found, 10)
+}
+
+var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// anchors returns those of the headings of a page, as GitHub makes them.
+func anchors(page string) (all []string) {
+	for line := range strings.Lines(page) {
+		if hashes, heading, ok := strings.Cut(strings.TrimSpace(line), " "); ok && hashes != "" && strings.Trim(hashes, "#") == "" {
+			all = append(all, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-"))
+		}
+	}
+	return all
+}
+
 // The first page has two screens.
 func TestFirstPageIsShort(t *testing.T) {
 	t.Parallel()

@@ -18,4 +18,6 @@
 // Each package under test has a list of the tests that differ, with the reason. It is
 // checked from both sides: all others pass, and those listed fail or do not compile. A
 // test that begins to pass has to leave the list, and one that client-go adds is run.
+//
+// The command programs, below, runs the tests of programs that use client-go.
 package upstream

@@ -50,7 +50,7 @@ func (r *Resource[T]) List(ctx context.Context, req Request, each func(Event[T])
 		return callback
 	})
 	err = a.run(ctx, body, unblock)
-	if errors.Is(err, errUnversioned) && r.discovered(request)+"List" == a.typ.kind {
+	if errors.Is(err, errUnversioned) && r.discovered(ctx)+"List" == a.typ.kind {
 		err = nil
 	}
 	switch {

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,11 +98,14 @@ func (s *Schemas) custom(given object) object {
 
 // reversed is the name of a kind without a Go type: its group backwards.
 func reversed(k schema.GroupVersionKind) string {
-	parts := strings.Split(k.Group, ".")
-	for i, j := 0, len(parts)-1; i < j; i, j = i+1, j-1 {
-		parts[i], parts[j] = parts[j], parts[i]
-	}
-	return strings.Join(append(parts, k.Version, k.Kind), ".")
+	return strings.Join([]string{reverse(k.Group), k.Version, k.Kind}, ".")
+}
+
+// reverse turns a domain around: example.com becomes com.example.
+func reverse(domain string) string {
+	labels := strings.Split(domain, ".")
+	slices.Reverse(labels)
+	return strings.Join(labels, ".")
 }
 
 func gvk(k schema.GroupVersionKind) object {

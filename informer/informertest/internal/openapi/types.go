@@ -1,11 +1,17 @@
 // Package openapi describes kinds of the Kubernetes API in OpenAPI, from their Go
 // types: fields from the JSON tags, patch strategies from theirs, and texts from
-// the SwaggerDoc methods that k8s.io/api generates from the comments.
+// the SwaggerDoc methods that k8s.io/api generates from the comments. Types of package
+// builtin have tags for what an apply needs, and no texts.
 package openapi
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/informer/informertest/internal/builtin"
 )
 
 // object is a JSON object.
@@ -61,6 +67,10 @@ func (s *Schemas) Ref(t reflect.Type) map[string]any { return object{"$ref": s.P
 
 // nameOf is the name of a type in documents.
 func nameOf(t reflect.Type) string {
+	if name, _, ok := builtin.NameOf(t); ok {
+		domain, path, _ := strings.Cut(name, "/")
+		return reverse(domain) + "." + strings.ReplaceAll(path, "/", ".")
+	}
 	if n, ok := reflect.New(t).Interface().(named); ok {
 		return n.OpenAPIModelName()
 	}
@@ -88,6 +98,13 @@ func (s *Schemas) describe(t reflect.Type) object {
 	schema["type"] = "object"
 	if t.Kind() != reflect.Struct {
 		return schema
+	}
+	if _, tag, ok := builtin.NameOf(t); ok {
+		mergeTags(tag, schema)
+	}
+	switch zero.(type) {
+	case *metav1.OwnerReference, *metav1.LabelSelector:
+		schema["x-kubernetes-map-type"] = "atomic"
 	}
 	properties, required := object{}, []any{}
 	s.fields(t, docs, properties, &required)
@@ -127,6 +144,10 @@ func (s *Schemas) fields(t reflect.Type, docs map[string]string, properties obje
 			property = s.withText(property, text)
 		}
 		patchTags(f.Tag, property)
+		if mergeTags(f.Tag, property); s.Wrap && property["$ref"] != nil && len(property) > 1 {
+			property["allOf"] = []any{object{"$ref": property["$ref"]}}
+			delete(property, "$ref")
+		}
 		properties[name] = property
 		if !strings.Contains(options, "omit") && f.Type.Kind() != reflect.Pointer && f.Type.Kind() != reflect.Struct {
 			*required = append(*required, name)
@@ -159,6 +180,28 @@ func patchTags(tag reflect.StructTag, property object) {
 		property["x-kubernetes-list-type"], property["x-kubernetes-list-map-keys"] = "map", []any{key}
 	case strings.Contains(strategy, "merge"):
 		property["x-kubernetes-list-type"] = "set"
+	}
+}
+
+// mergeTags states how an apply merges a struct or field of package builtin.
+func mergeTags(tag reflect.StructTag, property object) {
+	if list := tag.Get("listType"); list != "" {
+		delete(property, "x-kubernetes-list-map-keys")
+		property["x-kubernetes-list-type"] = list
+		if list == "map" {
+			var keys []any
+			for key := range strings.SplitSeq(tag.Get("listMapKeys"), ",") {
+				keys = append(keys, key)
+			}
+			property["x-kubernetes-list-map-keys"] = keys
+		}
+	}
+	if mapping := tag.Get("mapType"); mapping != "" {
+		property["x-kubernetes-map-type"] = mapping
+	}
+	var value any
+	if text := tag.Get("default"); text != "" && json.Unmarshal([]byte(text), &value) == nil {
+		property["default"] = value
 	}
 }
 

@@ -136,7 +136,7 @@ type measured struct {
 // staleness writes twice a second, and lets both informers follow through proxies.
 func staleness(t *testing.T, o outages, watchList bool) (ours, theirs measured) {
 	synctest.Test(t, func(t *testing.T) {
-		server, err := informertest.NewServer(informertest.Options{InMemory: true, DisableWatchList: !watchList})
+		server, err := informertest.NewServer(informertest.Options{InMemory: true, Scheme: scheme.Scheme, DisableWatchList: !watchList})
 		require.NoError(t, err)
 		defer server.Close()
 		require.NoError(t, server.Create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}))

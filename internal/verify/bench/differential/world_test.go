@@ -58,7 +58,7 @@ func newWorld(seed uint64, met *tally) (*world, error) {
 }
 
 func makeWorld(seed uint64, met *tally, makeSides func(*world) error) (*world, error) {
-	opts := informertest.Options{InMemory: true, Seed: seed, DisableWatchList: seed%3 == 0}
+	opts := informertest.Options{InMemory: true, Scheme: scheme.Scheme, Seed: seed, DisableWatchList: seed%3 == 0}
 	server, err := informertest.NewServer(opts)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -20,7 +21,7 @@ import (
 // BenchmarkStart starts and closes a server.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
-		server, err := informertest.NewServer(informertest.Options{})
+		server, err := informertest.NewServer(informertest.Options{Scheme: scheme.Scheme})
 		require.NoError(b, err)
 		server.Close()
 	}
@@ -28,12 +29,12 @@ func BenchmarkStart(b *testing.B) {
 
 // BenchmarkWritesToTheEmbeddedServer is beside the same for the real server in package e2e.
 func BenchmarkWritesToTheEmbeddedServer(b *testing.B) {
-	BenchmarkWrites(b, informertest.Start(b, informertest.Options{}).Config())
+	BenchmarkWrites(b, informertest.Start(b, informertest.Options{Scheme: scheme.Scheme}).Config())
 }
 
 // BenchmarkPodWritesToTheEmbeddedServer writes objects of which much is checked.
 func BenchmarkPodWritesToTheEmbeddedServer(b *testing.B) {
-	cfg := rest.CopyConfig(informertest.Start(b, informertest.Options{}).Config())
+	cfg := rest.CopyConfig(informertest.Start(b, informertest.Options{Scheme: scheme.Scheme}).Config())
 	cfg.QPS = -1
 	ctx, client := b.Context(), kubernetes.NewForConfigOrDie(cfg).CoreV1().Pods("default")
 	writes := func(name string) {
@@ -64,7 +65,7 @@ func BenchmarkPodWritesToTheEmbeddedServer(b *testing.B) {
 // BenchmarkWritesToAConstantAnswer is what the client and the connection cost in the
 // benchmark above: the server answers each request with the first answer of its kind.
 func BenchmarkWritesToAConstantAnswer(b *testing.B) {
-	embedded := informertest.Start(b, informertest.Options{})
+	embedded := informertest.Start(b, informertest.Options{Scheme: scheme.Scheme})
 	var mu sync.Mutex
 	answers := map[string]*httptest.ResponseRecorder{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +92,7 @@ func BenchmarkThousandTests(b *testing.B) {
 		var tests sync.WaitGroup
 		for range 1000 {
 			tests.Go(func() {
-				server := informertest.Start(b, informertest.Options{InMemory: true})
+				server := informertest.Start(b, informertest.Options{InMemory: true, Scheme: scheme.Scheme})
 				defer server.Close()
 				client := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().ConfigMaps("default")
 				for i := range 20 {
@@ -111,7 +112,7 @@ func BenchmarkThousandTests(b *testing.B) {
 // start.
 func BenchmarkListAndWatchManyObjects(b *testing.B) {
 	const objects = 100_000
-	server := informertest.Start(b, informertest.Options{})
+	server := informertest.Start(b, informertest.Options{Scheme: scheme.Scheme})
 	for i := range objects {
 		require.NoError(b, server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("o", i)}}))
 	}

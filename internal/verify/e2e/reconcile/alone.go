@@ -33,7 +33,7 @@ type alone struct {
 	work   chan *api.ReplicaSet // to the workers
 }
 
-func newAlone(cfg *rest.Config, namespace string) (*Controller, error) {
+func newAlone(cfg *rest.Config, namespace string, workers int) (*Controller, error) {
 	pods, err := client.New[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), client.Options{})
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func newAlone(cfg *rest.Config, namespace string) (*Controller, error) {
 		return nil, err
 	}
 	a := &alone{namespace: namespace, pods: pods, sets: sets, work: make(chan *api.ReplicaSet)}
-	return &Controller{Run: a.run, WaitForSync: a.list, Begin: a.begin}, nil
+	return &Controller{Run: func(ctx context.Context) error { return a.run(ctx, workers) }, WaitForSync: a.list, Begin: a.begin}, nil
 }
 
 // list reads the sets: what it knows in place of a cache.
@@ -92,9 +92,12 @@ func (a *alone) run(ctx context.Context, workers int) error {
 	return context.Cause(ctx)
 }
 
-// serve does for a new set what both controllers do: it creates the pods, one, two, four …
-// at a time, writes the status without them, and then with them.
+// serve does for a new set what both controllers do: it asks whether the set is still there,
+// creates the pods, one, two, four … at a time, writes the status without them, and then with them.
 func (a *alone) serve(ctx context.Context, set *api.ReplicaSet) error {
+	if _, err := a.sets.Get(ctx, client.KeyOf(set)); err != nil {
+		return fmt.Errorf("before creating pods: %w", err)
+	}
 	made := make([]*corev1.Pod, set.Replicas())
 	for first, size := 0, 1; first < len(made); first, size = first+size, 2*size {
 		batch := made[first:min(first+size, len(made))]

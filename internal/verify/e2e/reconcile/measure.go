@@ -13,7 +13,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/examples/replicaset/script"
+	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/replicaset/api"
 )
 
 // Settings say how much is measured.
@@ -85,7 +86,7 @@ func Measure(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reconcile: %w", err)
 	}
-	if err := script.Install(ctx, cfg.Server); err != nil {
+	if err := demo.Install(ctx, cfg.Server, api.CRD); err != nil {
 		return nil, fmt.Errorf("reconcile: %w", err)
 	}
 	fmt.Fprintf(cfg.Progress, "reconcile: preparing %d sets with %d pods each\n", s.OldSets, s.OldReplicas)

@@ -101,7 +101,7 @@ func (s *server) start(ctx context.Context, o startOrder) error {
 	}
 	cfg.QPS = -1 // no limit on requests, on either side
 	c, err := NewController(o.Side, s.requests.Of(cfg), o.Namespace, Probes{
-		Handled: s.recorder.handled, Reconciling: s.recorder.reconciling,
+		Workers: o.Workers, Handled: s.recorder.handled, Reconciling: s.recorder.reconciling,
 	})
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *server) start(ctx context.Context, o startOrder) error {
 	s.begin, s.ended = c.Begin, make(chan struct{})
 	go func() {
 		defer close(s.ended)
-		s.cancel(fmt.Errorf("the controller has ended: %w", c.Run(ctx, o.Workers)))
+		s.cancel(errors.Join(errors.New("the controller has ended"), c.Run(ctx)))
 	}()
 	if err := c.WaitForSync(ctx); err != nil || o.Profile == "" {
 		return err

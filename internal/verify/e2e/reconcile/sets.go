@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/internal/verify/e2e/reconcile/clientgo"
 )
 
 // user is who writes ReplicaSets in a namespace and looks at what becomes of them.
@@ -46,14 +46,10 @@ func userOf(cfg *rest.Config, namespace string) (*user, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme := runtime.NewScheme()
-	if err := api.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.GroupVersion = &api.GroupVersion
 	cfg.APIPath = "/apis"
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(clientgo.Scheme()).WithoutConversion()
 	sets, err := rest.RESTClientFor(cfg)
 	return &user{namespace: namespace, sets: sets, core: core}, err
 }
@@ -86,8 +82,8 @@ func (u *user) scale(ctx context.Context, name string, replicas int32) (generati
 	return scaled.Generation, err
 }
 
-func (u *user) list(ctx context.Context) (*api.ReplicaSetList, error) {
-	list := &api.ReplicaSetList{}
+func (u *user) list(ctx context.Context) (*clientgo.ReplicaSetList, error) {
+	list := &clientgo.ReplicaSetList{}
 	return list, u.sets.Get().Namespace(u.namespace).Resource(api.Resource).Do(ctx).Into(list)
 }
 

@@ -27,8 +27,10 @@ const (
 // Sides are both.
 var Sides = []Side{Ours, ClientGo}
 
-// Probes record what a controller does. They may be called concurrently.
+// Probes say how a controller works, and record what it does. They may be called concurrently.
 type Probes struct {
+	// Workers is how many the controller has.
+	Workers int
 	// Handled is called by a handler of the informer of sets that is registered
 	// beside the controller's own, with each set that was added or updated.
 	Handled func(*api.ReplicaSet)
@@ -39,7 +41,7 @@ type Probes struct {
 // Controller is the ReplicaSet controller of one side.
 type Controller struct {
 	// Run works until the context ends. It may be called once.
-	Run func(ctx context.Context, workers int) error
+	Run func(ctx context.Context) error
 	// WaitForSync returns when the caches are filled.
 	WaitForSync func(context.Context) error
 	// Begin lets [RequestsAlone] send the requests for n more sets, in the order of their
@@ -62,18 +64,15 @@ func NewController(side Side, cfg *rest.Config, namespace string, probes Probes)
 	case ClientGo:
 		return newClientGo(cfg, namespace, probes)
 	case RequestsAlone:
-		return newAlone(cfg, namespace)
+		return newAlone(cfg, namespace, probes.Workers)
 	default:
 		return nil, fmt.Errorf("reconcile: there is no side %q; there are %q and %q", side, Sides, RequestsAlone)
 	}
 }
 
 func newOurs(cfg *rest.Config, namespace string, probes Probes) (*Controller, error) {
-	c, err := controller.New(cfg, controller.Options{Namespace: namespace, Reconciling: probes.Reconciling})
-	if err != nil {
-		return nil, err
-	}
-	_, err = c.Sets().AddHandler(informer.HandlerFuncs[*api.ReplicaSet]{
+	c := controller.New(cfg, controller.Options{Namespace: namespace, Workers: probes.Workers, Reconciling: probes.Reconciling})
+	_, err := c.Sets().AddHandler(informer.HandlerFuncs[*api.ReplicaSet]{
 		AddFunc:    func(set *api.ReplicaSet, _ bool) { probes.Handled(set) },
 		UpdateFunc: func(_, set *api.ReplicaSet) { probes.Handled(set) },
 	}, informer.HandlerOptions{Name: "probe"})
@@ -98,7 +97,7 @@ func newClientGo(cfg *rest.Config, namespace string, probes Probes) (*Controller
 		UpdateFunc: func(_, obj any) { handled(obj) },
 	})
 	return &Controller{
-		Run: c.Run,
+		Run: func(ctx context.Context) error { return c.Run(ctx, probes.Workers) },
 		WaitForSync: func(ctx context.Context) error {
 			if !cache.WaitFor(ctx, "", c.Pods().HasSyncedChecker(), c.Sets().HasSyncedChecker()) {
 				return errors.Join(errors.New("the caches are not synced"), context.Cause(ctx))

@@ -34,6 +34,9 @@ func TestSizeCountsNoTestsAndNoOtherFolders(t *testing.T) {
 			t.Errorf("deep %v: %+v, %v; want %+v", deep, got, err, want)
 		}
 	}
+	if got, err := (budget{folders: []string{"p"}, deep: true, except: "deep"}).measure(root); err != nil || got.lines != 3 {
+		t.Errorf("without the folder deep: %+v, %v", got, err)
+	}
 	if _, err := (budget{folders: []string{"missing"}}).measure(root); err == nil {
 		t.Error("a folder that is missing has no size")
 	}

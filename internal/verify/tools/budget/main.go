@@ -1,6 +1,6 @@
 // Command budget counts how large the library is, and fails if it is larger than it may be:
-// lines and files of each package without tests, exported declarations and methods, and what
-// one watch event passes from the wire until a worker is done.
+// lines and files of each package without tests, exported declarations and methods, the packages that
+// programs are compiled from, and what one watch event passes from the wire until a worker is done.
 //
 //	go -C internal/verify/tools run ./budget          all of it
 //	go -C internal/verify/tools run ./budget -way     only the way of an event, with the functions
@@ -40,6 +40,11 @@ func run(root string, onlyWay bool) (within bool, err error) {
 			}
 			within = b.report(s) && within
 		}
+		few, err := reportPackages(root)
+		if err != nil {
+			return false, err
+		}
+		within = within && few
 	}
 	for _, encoding := range []string{"JSON", "protobuf"} {
 		w, err := wayOfAnEvent(root, encoding == "protobuf")

@@ -15,8 +15,9 @@ import (
 type budget struct {
 	name    string
 	folders []string
-	// deep includes the folders below.
-	deep bool
+	// deep includes the folders below, but those of the name except.
+	deep   bool
+	except string
 	// most is what there may be today: no more than there was, until a commit says why.
 	// aim is how small it is to become.
 	most, aim size
@@ -25,16 +26,18 @@ type budget struct {
 // budgets are the five packages with what only they use, the vocabulary that they share,
 // and the layers beside them.
 var budgets = []budget{
-	{name: "workqueue", folders: []string{"workqueue"}, most: size{3035, 13, 100}, aim: size{2300, 14, 85}},
+	{name: "workqueue", folders: []string{"workqueue"}, most: size{3097, 13, 103}, aim: size{2300, 14, 85}},
 	{name: "indexer", folders: []string{"indexer"}, deep: true, most: size{2548, 16, 64}, aim: size{2500, 15, 50}},
 	{name: "deltafifo", folders: []string{"deltafifo"}, deep: true, most: size{967, 7, 36}, aim: size{800, 7, 35}},
-	{name: "reflector", folders: []string{"reflector"}, deep: true, most: size{7631, 36, 59}, aim: size{5400, 33, 60}},
-	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5821, 28, 157}, aim: size{3800, 24, 110}},
+	{name: "reflector", folders: []string{"reflector"}, deep: true, most: size{7659, 36, 59}, aim: size{5400, 33, 60}},
+	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5880, 28, 136}, aim: size{3800, 24, 110}},
 	{name: "intern", folders: []string{"informer/intern"}, deep: true, most: size{1500, 0, 0}, aim: size{1500, 0, 0}},
-	{name: "object, memnet", folders: []string{"internal/object", "internal/memnet"}, most: size{217, 0, 0}, aim: size{200, 0, 0}},
-	{name: "sharding", folders: []string{"informer/sharding"}, deep: true, most: size{3678, 0, 0}, aim: size{2800, 0, 0}},
+	{name: "object, memnet", folders: []string{"internal/object", "internal/memnet"}, most: size{222, 0, 0}, aim: size{200, 0, 0}},
+	{name: "sharding, health", folders: []string{"informer/sharding", "informer/health"}, deep: true, most: size{3785, 0, 0}, aim: size{2800, 0, 0}},
 	{name: "history", folders: []string{"workqueue/history"}, deep: true, most: size{845, 0, 0}, aim: size{500, 0, 0}},
-	{name: "inspect", folders: []string{"informer/inspect"}, deep: true, most: size{4233, 0, 0}, aim: size{3600, 0, 0}},
+	{name: "explore", folders: []string{"informer/informertest/explore"}, most: size{3704, 18, 24}, aim: size{3000, 18, 24}},
+	{name: "examples", folders: []string{"examples"}, deep: true, except: "build", most: size{6257, 0, 0}, aim: size{5000, 0, 0}},
+	{name: "inspect", folders: []string{"informer/inspect"}, deep: true, most: size{4192, 0, 0}, aim: size{3600, 0, 0}},
 }
 
 // size is what a budget limits: lines and files that are no tests, and exported declarations and methods.
@@ -49,7 +52,7 @@ func (b budget) measure(root string) (size, error) {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && path != top && (!b.deep || entry.Name() == "testdata"):
+			case entry.IsDir() && path != top && (!b.deep || entry.Name() == "testdata" || entry.Name() == b.except):
 				return filepath.SkipDir
 			case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 				return nil

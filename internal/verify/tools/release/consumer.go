@@ -57,7 +57,7 @@ func (r release) environment(tree string) ([]string, error) {
 }
 
 // checkConsumer runs the programs that show how to use a module: README's for the
-// root, and the examples of a nested one.
+// root, the examples of a nested one, and a command's on a program.
 func (r release) checkConsumer(dir string, m goModule, env []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -88,9 +88,18 @@ func (r release) checkConsumer(dir string, m goModule, env []string) error {
 		{"mod", "tidy"},
 		{"list", "-m", m.path},
 	}
-	if m.dir != "" {
+	switch {
+	case m.command:
+		// A user runs it without requiring it, on a program that uses client-go.
+		steps = [][]string{
+			{"mod", "init", "example.com/consumer"},
+			{"get", clientGo + "@" + r.clientGoVersion()},
+			{"mod", "tidy"},
+			{"run", m.path + "@" + r.version, "run", "./" + path.Base(path.Dir(programs[0]))},
+		}
+	case m.dir != "":
 		steps = append(steps, []string{"test", "-v", "-run", "^Example", "./..."})
-	} else {
+	default:
 		for _, p := range programs {
 			steps = append(steps, []string{"run", "./" + path.Base(path.Dir(p))})
 		}
@@ -108,7 +117,7 @@ func (r release) checkConsumer(dir string, m goModule, env []string) error {
 				return fmt.Errorf("%q was selected instead of %q", strings.TrimSpace(string(out)), want)
 			}
 		case "run":
-			fmt.Printf("  %s@%s: fetched, %s ran\n", m.path, r.version, args[1])
+			fmt.Printf("  %s@%s: fetched, %s ran\n", m.path, r.version, args[len(args)-1])
 		case "test":
 			ran := strings.Count(string(out), "--- PASS: Example")
 			if ran == 0 {
@@ -120,14 +129,30 @@ func (r release) checkConsumer(dir string, m goModule, env []string) error {
 	return nil
 }
 
-// mainFile is the file of a program of README.
+// mainFile is the file of a program: one of README, or one that a command is run on.
 const mainFile = "main.go"
+
+const clientGo = "k8s.io/client-go"
+
+// clientGoVersion is the oldest that the modules require.
+func (r release) clientGoVersion() string {
+	for _, req := range r.modules[0].file.Require {
+		if req.Mod.Path == clientGo {
+			return req.Mod.Version
+		}
+	}
+	return "latest"
+}
 
 // programs returns the files that show how to use a module.
 func (r release) programs(m goModule) ([]string, error) {
 	list := []string{"ls-tree", "--name-only", "HEAD", m.dir + "/"}
 	patterns := []string{"example_test.go", "example_*_test.go"}
-	if m.dir == "" {
+	switch {
+	case m.command:
+		list = []string{"ls-tree", "-r", "--name-only", "HEAD", m.dir + "/testdata/"}
+		patterns = []string{mainFile}
+	case m.dir == "":
 		list = []string{"ls-tree", "-r", "--name-only", "HEAD", "internal/verify/readme/"}
 		patterns = []string{mainFile}
 	}

@@ -14,8 +14,10 @@ import (
 type goModule struct {
 	path string // github.com/informerkit/informerkit/informer/prometheus
 	dir  string // informer/prometheus, or empty for the root
-	file *modfile.File
-	text string // of go.mod
+	// command is that it is one to be run by go run.
+	command bool
+	file    *modfile.File
+	text    string // of go.mod
 }
 
 // tag is the name of the git tag that publishes a version of the module.
@@ -44,7 +46,10 @@ func publishedModules(root string) ([]goModule, error) {
 		if err != nil {
 			return nil, err
 		}
-		modules = append(modules, goModule{path: parsed.Module.Mod.Path, dir: strings.TrimSuffix(dir, "/"), file: parsed, text: text + "\n"})
+		modules = append(modules, goModule{
+			path: parsed.Module.Mod.Path, dir: strings.TrimSuffix(dir, "/"), file: parsed, text: text + "\n",
+			command: strings.Contains("\n"+files+"\n", "\n"+dir+mainFile+"\n"),
+		})
 	}
 	if len(modules) == 0 || modules[0].dir != "" {
 		return nil, errors.New("the repository has no go.mod at its top")

@@ -1,12 +1,12 @@
 // Command typecheck checks the types of packages as they are on another system, their
 // tests included.
 //
-//	go run ./typecheck -for windows/amd64,linux/s390x DIRECTORY [PACKAGE...]
+//	go run ./typecheck [-for windows/amd64,linux/s390x] DIRECTORY [PACKAGE...]
 //
-// It finds what go build finds, such as a symbol that a system lacks or a constant that
-// overflows an int of 32 bits, in a fraction of the time: no machine code is
-// generated, and the bodies of functions in other modules are not looked at. It exits
-// with 1 if a package has an error.
+// Without -for it is this system. It finds what go build finds, such as a symbol that a
+// system lacks or a constant that overflows an int of 32 bits, in a fraction of the time:
+// no machine code is generated, and the bodies of functions in other modules are not
+// looked at. It exits with 1 if a package has an error.
 package main
 
 import (
@@ -15,15 +15,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
 )
 
 func main() {
-	systems := flag.String("for", "", "systems, each as `GOOS/GOARCH`, with commas between them")
+	systems := flag.String("for", runtime.GOOS+"/"+runtime.GOARCH, "systems, each as `GOOS/GOARCH`, with commas between them")
 	flag.Parse()
-	if *systems == "" || flag.NArg() == 0 {
+	if flag.NArg() == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}

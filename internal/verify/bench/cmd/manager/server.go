@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/informerkit/informerkit/informer/informertest"
 )
@@ -21,7 +22,7 @@ type address struct{ URL, Control string }
 
 // serve is the API server with all objects. It ends with its standard input.
 func serve(o options) error {
-	var opts informertest.Options
+	opts := informertest.Options{Scheme: clientscheme.Scheme} // for protobuf
 	for _, k := range kinds {
 		if k.custom() {
 			opts.Resources = append(opts.Resources, informertest.Resource{Group: group, Versions: []string{"v1"}, Kind: k.gvk.Kind, Plural: k.plural})

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -66,6 +67,7 @@ type backend struct {
 // serve is the process of the server. It ends with its standard input.
 func serve(o options) error {
 	server, err := informertest.NewServer(informertest.Options{
+		Scheme:              scheme.Scheme, // for protobuf
 		ShardedListAndWatch: o.gate == "on",
 		Resources:           []informertest.Resource{{Group: foos.Group, Versions: []string{foos.Version}, Kind: "Foo", Plural: foos.Resource}},
 	})

@@ -105,10 +105,10 @@ func (c *Controller) candidates(set *api.ReplicaSet) ([]*corev1.Pod, error) {
 func (c *Controller) stillLives(ctx context.Context, set *api.ReplicaSet) error {
 	fresh, err := c.setClient.get(ctx, set.Namespace, set.Name)
 	if err != nil {
-		return fmt.Errorf("before adopting pods: %w", err)
+		return fmt.Errorf("before adopting or creating pods: %w", err)
 	}
 	if fresh.UID != set.UID || fresh.DeletionTimestamp != nil {
-		return fmt.Errorf("before adopting pods: %s/%s is being deleted or was replaced", set.Namespace, set.Name)
+		return fmt.Errorf("before adopting or creating pods: %s/%s is being deleted or was replaced", set.Namespace, set.Name)
 	}
 	return nil
 }

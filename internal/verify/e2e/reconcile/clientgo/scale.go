@@ -32,6 +32,11 @@ func (c *Controller) scale(ctx context.Context, set *api.ReplicaSet, active []*c
 
 // create makes n pods in batches of 1, 2, 4, …
 func (c *Controller) create(ctx context.Context, set *api.ReplicaSet, n int) error {
+	if err := c.stillLives(ctx, set); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
 	for batch := 1; n > 0; batch *= 2 {
 		size := min(batch, n)
 		err := inParallel(size, func(int) error {

@@ -20,16 +20,12 @@ import (
 type setClient struct{ rest *rest.RESTClient }
 
 func newSetClient(cfg *rest.Config) (*setClient, error) {
-	scheme := runtime.NewScheme()
-	if err := api.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.GroupVersion = &api.GroupVersion
 	cfg.APIPath = "/apis"
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.AcceptContentTypes = runtime.ContentTypeJSON
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(Scheme()).WithoutConversion()
 	client, err := rest.RESTClientFor(cfg)
 	return &setClient{client}, err
 }
