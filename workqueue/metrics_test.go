@@ -1,6 +1,7 @@
 package workqueue_test
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -37,6 +38,30 @@ func (m *meter) Added(n int)              { m.added.Add(int64(n)); m.q.Len() }
 func (m *meter) Retried()                 { m.retried++; m.q.Stats() }
 func (m *meter) Started(d time.Duration)  { m.waited = append(m.waited, d); m.q.Len() }
 func (m *meter) Finished(d time.Duration) { m.worked = append(m.worked, d); m.q.Inspect(10_000) }
+
+// scraper is a provider whose scrape comes as soon as it has a queue.
+type scraper struct {
+	meter
+	inspected workqueue.Inspection[string]
+	scrape    sync.WaitGroup
+}
+
+func (s *scraper) Workqueue(name string, queue interface{ Stats() workqueue.Stats }) workqueue.Metrics {
+	s.meter.Workqueue(name, queue)
+	s.scrape.Go(func() { s.q.Stats() }) // for the race detector
+	s.inspected = s.q.Inspect(1)
+	return s
+}
+
+func TestAQueueIsCompleteWhenItsProviderGetsIt(t *testing.T) {
+	t.Parallel()
+	s := &scraper{}
+	workqueue.New(workqueue.Options[string]{Name: "letters", Metrics: s, MaxWait: []time.Duration{0, time.Minute}})
+	s.scrape.Wait()
+	assert.Equal(t, "letters", s.inspected.Name)
+	assert.True(t, s.inspected.Timed)
+	assert.Len(t, s.inspected.PriorityClasses, 2)
+}
 
 func TestMetricsHaveTheStandardMeaning(t *testing.T) {
 	t.Parallel()

@@ -165,14 +165,14 @@ func New[T comparable](opts Options[T]) *Queue[T] {
 
 func (q *Queue[T]) init(opts Options[T]) {
 	q.start = time.Now()
-	if opts.Metrics != nil {
-		opts.Observe = Observers(measure[T](opts.Metrics.Workqueue(opts.Name, q)), opts.Observe)
-	}
 	q.opts = opts
-	q.timed = opts.Times || opts.Observe != nil || len(opts.MaxWait) > 1
+	q.timed = opts.Times || opts.Metrics != nil || opts.Observe != nil || len(opts.MaxWait) > 1
 	q.order = newOrder[T](opts.MaxWait, opts.Group != nil)
 	q.later.armed = never
 	q.wake = make(chan struct{}, 1)
+	if opts.Metrics != nil { // last, as a scrape may ask for Stats from here on
+		q.opts.Observe = Observers(measure[T](opts.Metrics.Workqueue(opts.Name, q)), opts.Observe)
+	}
 }
 
 // now is the current time in a queue that keeps times, else 0: reading the clock costs as
