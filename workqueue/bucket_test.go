@@ -46,6 +46,11 @@ func TestRequestThatCollapsesUsesNoToken(t *testing.T) {
 		"max wait": func() workqueue.RateLimiter[string] {
 			return workqueue.WithMaxWait(workqueue.DefaultControllerRateLimiter[string](), time.Hour)
 		},
+		"max of a max wait": func() workqueue.RateLimiter[string] {
+			return workqueue.MaxOf(
+				workqueue.Exponential[string](workqueue.ExponentialOptions{}),
+				workqueue.WithMaxWait(workqueue.Bucket[string](rate.NewLimiter(10, 100)), time.Hour))
+		},
 		"bucket alone": func() workqueue.RateLimiter[string] { return workqueue.Bucket[string](rate.NewLimiter(10, 100)) },
 	} {
 		for state, prepare := range map[string]func(*workqueue.RateLimitingQueue[string]){

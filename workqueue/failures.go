@@ -19,26 +19,24 @@ type ExponentialOptions struct {
 	// itself, so that items which failed together are not retried together.
 	// Max still holds. 0 or less, or not a number, means none.
 	Jitter float64
-	// IdleAfter is how long after its longest possible delay an item
-	// without a call of Forget is forgotten; 0 or less means 10 min.
-	IdleAfter time.Duration
 }
 
 const (
 	defaultBaseDelay = 5 * time.Millisecond
 	defaultMaxDelay  = 1000 * time.Second
-	defaultIdleAfter = 10 * time.Minute
+	// idleAfter is how long after its longest delay an item without a call of Forget is forgotten.
+	idleAfter = 10 * time.Minute
 )
 
 // Exponential returns a limiter that doubles the delay with each failure of the
-// same item. An item is forgotten when it has not failed for Max + IdleAfter.
+// same item. An item is forgotten when it has not failed for Max and 10 min.
 func Exponential[T comparable](opts ExponentialOptions) RateLimiter[T] {
 	l := &exponential[T]{
 		base:   orDefault(opts.Base, defaultBaseDelay),
 		max:    orDefault(opts.Max, defaultMaxDelay),
 		jitter: opts.Jitter,
 	}
-	l.keep = saturatingAdd(l.max, orDefault(opts.IdleAfter, defaultIdleAfter))
+	l.keep = saturatingAdd(l.max, idleAfter)
 	return l
 }
 
@@ -73,7 +71,7 @@ func (l *exponential[T]) delay(n int) time.Duration {
 // item is forgotten when it has not failed for the longer delay and 10 min.
 func FastSlow[T comparable](fast, slow time.Duration, fastAttempts int) RateLimiter[T] {
 	l := &fastSlow[T]{fast: max(0, fast), slow: max(0, slow), fastAttempts: fastAttempts}
-	l.keep = saturatingAdd(max(l.fast, l.slow), defaultIdleAfter)
+	l.keep = saturatingAdd(max(l.fast, l.slow), idleAfter)
 	return l
 }
 

@@ -160,11 +160,11 @@ func (p *processor[T]) run(ctx context.Context) error {
 	for range p.Workers {
 		workers.Go(func() {
 			for {
-				item, ok := p.q.Get(p.takes)
+				item, retries, ok := p.q.take(p.takes)
 				if !ok {
 					return
 				}
-				p.one(item)
+				p.one(item, retries)
 			}
 		})
 	}
@@ -213,8 +213,8 @@ func (p *processor[T]) stop(finished <-chan struct{}, stopTaking, stopItems func
 	return err
 }
 
-// one processes one item. Whatever fn does, the item is done afterwards.
-func (p *processor[T]) one(item T) {
+// one processes one item, which failed retries times in a row. Whatever fn does, the item is done afterwards.
+func (p *processor[T]) one(item T, retries int) {
 	forget := false
 	// Deferred, so that it also happens after runtime.Goexit. All that follows is before
 	// Done: until then no other worker can get the item and act on half of the outcome.
@@ -222,7 +222,7 @@ func (p *processor[T]) one(item T) {
 	began := time.Now()
 	// No lock is held here, and the only claim on the item is that it is running.
 	result, err := p.call(item)
-	o := Outcome[T]{Item: item, Result: result, Err: err, Took: time.Since(began), Attempt: 1 + p.q.retriesOf(item)}
+	o := Outcome[T]{Item: item, Result: result, Err: err, Took: time.Since(began), Attempt: 1 + retries}
 	o.Action = classify(result, err)
 	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts && p.items.Err() == nil {
 		o.Action = Dropped // unless it may have failed only because of the stop

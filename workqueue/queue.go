@@ -22,13 +22,7 @@ type Options[T comparable] struct {
 	//
 	// The most urgent class that has items is served, except that every fourth
 	// hand-out goes to a class with an overdue item, if there is one. Several such
-	// classes take turns. So two things hold at any time, see promises 5 and 6 of
-	// the package:
-	//
-	//  - A backlog of other classes delays an urgent item by one item, and a run of
-	//    urgent items by a third, however long the backlog is and has been there.
-	//  - A flood of urgent items delays the others until their bound. From then on
-	//    they get a quarter of the hand-outs, so nothing starves.
+	// classes take turns: promises 5 and 6 of the package.
 	//
 	// []time.Duration{0, time.Minute} reads: class 0 first, and an item of class 1
 	// comes after a minute even so. With groups, the groups of a class take turns
@@ -349,23 +343,29 @@ func (q *Queue[T]) requestLocked(e *entry[T], now int64) {
 // queue was shut down and nothing is queued. After a shutdown, queued items
 // are still handed out.
 func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
+	item, _, ok = q.take(ctx)
+	return item, ok
+}
+
+// take is Get; it also returns how often in a row the item was retried.
+func (q *Queue[T]) take(ctx context.Context) (item T, retries int, ok bool) {
 	// A worker that is to stop takes nothing more, though the queue may have items.
 	if ctx.Err() != nil {
-		return item, false
+		return item, 0, false
 	}
 	q.mu.Lock()
 	if q.order.n == 0 && !q.waitLocked(ctx) {
 		q.unlock()
-		return item, false
+		return item, 0, false
 	}
 	now := q.now()
 	e := q.takeLocked(now)
-	item = e.item // e may be used again as soon as the mutex is released
+	item, retries = e.item, int(e.retries) // e may be used again as soon as the mutex is released
 	if q.observed() {
 		q.seeLocked(StepTake, e, now).Duration = time.Duration(now - e.requestedAt)
 	}
 	q.unlock()
-	return item, true
+	return item, retries, true
 }
 
 // takeLocked hands out the next queued entry; there must be one.

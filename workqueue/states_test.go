@@ -91,13 +91,13 @@ func TestShutDownEndsTheDelayOfARunningItem(t *testing.T) {
 func TestExpiredFailureThatIsNotRemovedYetStartsFromScratch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := workqueue.Exponential[string](workqueue.ExponentialOptions{Max: time.Minute, IdleAfter: time.Minute})
+		l := workqueue.Exponential[string](workqueue.ExponentialOptions{Max: time.Minute})
 		for _, item := range number(10, "%d") {
 			l.When(item)
 		}
 		l.When("a")
 		l.When("a")
-		advance(2*time.Minute + 1)
+		advance(11*time.Minute + 1)
 		assert.Equal(t, 5*time.Millisecond, l.When("a"))
 		assert.Equal(t, 1, l.NumRequeues("a"))
 		assert.Equal(t, 10*time.Millisecond, l.When("a"))
