@@ -140,12 +140,11 @@ func (r *Recorder) Failure(queue, text string) (Failure, bool) {
 		return Failure{}, false
 	}
 	defer l.mu.Unlock()
-	for _, key := range []Key{ParseKey(text), {Name: text}} {
-		if f := l.failing[key]; f != nil {
-			return *f, true
-		}
+	f := l.failing[ParseKey(text)]
+	if f == nil {
+		return Failure{}, false
 	}
-	return Failure{}, false
+	return *f, true
 }
 
 // Throughput returns how many items of a queue were done in each of the last 30 periods of

@@ -30,13 +30,13 @@ func ParseKey(text string) Key {
 	return Key{Namespace: namespace, Name: name}
 }
 
-// is reports whether k has that text.
-func (k Key) is(text string) bool {
-	if k.Namespace == "" {
-		return k.Name == text
+// parsed returns the key that ParseKey makes of the text of k: an item that is in no namespace
+// may have a slash in its name.
+func (k Key) parsed() Key {
+	if k.Namespace != "" {
+		return k
 	}
-	n := len(k.Namespace)
-	return len(text) == n+1+len(k.Name) && text[:n] == k.Namespace && text[n] == '/' && text[n+1:] == k.Name
+	return ParseKey(k.Name)
 }
 
 // form says how values of a type are keys.

@@ -15,10 +15,10 @@ import (
 func TestPromise2NoteBlocksOnItsOwnPartOnly(t *testing.T) {
 	r := New(Options{Entries: 64})
 	busy := Key{Name: "busy"}
-	held := r.ring(&busy)
+	held := r.ring(busy)
 	var others []Key
 	for i := range 200 {
-		if k := (Key{Namespace: "default", Name: fmt.Sprint(i)}); r.ring(&k) != held {
+		if k := (Key{Namespace: "default", Name: fmt.Sprint(i)}); r.ring(k) != held {
 			others = append(others, k)
 		}
 	}

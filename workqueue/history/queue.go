@@ -19,7 +19,7 @@ func Queue[T comparable](r *Recorder, name string) workqueue.Observer[T] {
 	}
 	part, log := &Part{Name: name}, r.newQueueLog(name)
 	return func(o workqueue.Observation[T]) {
-		key := keyOf(o.Item)
+		key := keyOf(o.Item).parsed()
 		observeLog(log, key, &o)
 		record := recordOf(&o)
 		if record.What == 0 {

@@ -65,13 +65,8 @@ func New(opts Options) *Recorder {
 	return r
 }
 
-// ring returns the ring of a key. All keys with the same text have the same: an item that is
-// in no namespace may have a slash in its name.
-func (r *Recorder) ring(k *Key) *ring {
-	key := *k
-	if key.Namespace == "" {
-		key = ParseKey(key.Name)
-	}
+// ring returns the ring of a parsed key.
+func (r *Recorder) ring(key Key) *ring {
 	h := maphash.String(r.seed, key.Name)
 	if key.Namespace != "" {
 		h ^= maphash.String(r.seed, key.Namespace) >> 8
@@ -81,10 +76,12 @@ func (r *Recorder) ring(k *Key) *ring {
 
 // Note notes what happened at a moment. The record is copied.
 func (r *Recorder) Note(at time.Time, record *Record) {
-	s := r.ring(&record.Key)
+	key := record.Key.parsed()
+	s := r.ring(key)
 	s.mu.Lock()
 	e := &s.entries[s.noted%uint64(len(s.entries))]
 	e.record, e.at = *record, int64(at.Sub(r.start))
+	e.record.Key = key
 	s.noted++
 	s.mu.Unlock()
 }
@@ -116,7 +113,8 @@ type History struct {
 // in proportion to the entries of a ring, about a tenth of a millisecond by default,
 // during which nothing is noted for the keys of that ring.
 func (r *Recorder) Of(text string) History {
-	s := r.ring(&Key{Name: text})
+	key := ParseKey(text)
+	s := r.ring(key)
 	n := uint64(len(s.entries))
 	h := History{Since: r.start, Kept: len(s.entries) * rings}
 	var found []slot
@@ -127,7 +125,7 @@ func (r *Recorder) Of(text string) History {
 		h.Since = r.start.Add(time.Duration(s.entries[first%n].at))
 	}
 	for i := first; i < s.noted; i++ {
-		if e := &s.entries[i%n]; e.record.Key.is(text) {
+		if e := &s.entries[i%n]; e.record.Key == key {
 			found = append(found, *e)
 		}
 	}
