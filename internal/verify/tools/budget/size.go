@@ -34,7 +34,7 @@ var budgets = []budget{
 	{name: "intern", folders: []string{"informer/intern"}, deep: true, most: size{1500, 0, 0}, aim: size{1500, 0, 0}},
 	{name: "object, memnet", folders: []string{"internal/object", "internal/memnet"}, most: size{222, 0, 0}, aim: size{200, 0, 0}},
 	{name: "sharding, health", folders: []string{"informer/sharding", "informer/health"}, deep: true, most: size{3785, 0, 0}, aim: size{2800, 0, 0}},
-	{name: "history", folders: []string{"workqueue/history"}, deep: true, most: size{845, 0, 0}, aim: size{500, 0, 0}},
+	{name: "history", folders: []string{"workqueue/history"}, deep: true, most: size{842, 0, 0}, aim: size{500, 0, 0}},
 	{name: "explore", folders: []string{"informer/informertest/explore"}, most: size{3704, 18, 24}, aim: size{3000, 18, 24}},
 	{name: "examples", folders: []string{"examples"}, deep: true, except: "build", most: size{6257, 0, 0}, aim: size{5000, 0, 0}},
 	{name: "inspect", folders: []string{"informer/inspect"}, deep: true, most: size{4192, 0, 0}, aim: size{3600, 0, 0}},
