@@ -38,8 +38,6 @@ var (
 	follow = []string{"deltafifo", "informer", "reflector"}
 	// controllers work until they are stopped.
 	controllers = []string{"foo", "leaderelection", "namespaces", "replicaset", "sharding", "workqueue"}
-	// shown have a page in their demo. That of sharding is of processes, each of which has one.
-	shown = []string{"foo", "leaderelection", "namespaces", "replicaset", "workqueue"}
 )
 
 func TestEveryExampleIsTriedWithBadInput(t *testing.T) {
@@ -154,7 +152,7 @@ func TestWrongFlagIsReportedInOneLine(t *testing.T) {
 		{names(t), []string{"-kubeconfig", "missing"}, "no such file or directory"},
 		{names(t), []string{"-cluster"}, "names no cluster"},
 		{controllers, []string{"-once", "-cluster"}, "leave out -cluster"},
-		{shown, []string{"-inspect", port}, "address already in use"},
+		{controllers, []string{"-inspect", port}, "address already in use"},
 		{controllers, []string{"-health", port}, "address already in use"},
 	} {
 		for _, name := range c.examples {

@@ -35,26 +35,23 @@ func Beside(ctx context.Context, transcript func(context.Context) error, parts .
 	return err
 }
 
-// lookAgain is how often Until calls done.
-const lookAgain = 5 * time.Millisecond
+const (
+	// lookAgain is how often Until calls done, and patience for how long.
+	lookAgain = 5 * time.Millisecond
+	patience  = 5 * time.Minute // for a machine that is very busy
+)
 
-// Until blocks until done returns true, which it calls every few milliseconds. After patience, a minute
-// if that is 0, it fails with the text that problem returns.
-func Until(ctx context.Context, patience time.Duration, done func() bool, problem func() string) error {
-	if patience == 0 {
-		patience = time.Minute
-	}
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
-	again := time.NewTicker(lookAgain)
-	defer again.Stop()
-	for !done() {
-		select {
-		case <-again.C:
-		case <-timeout.C:
+// Until blocks until done returns true, which it calls every few milliseconds. After five minutes, or when ctx
+// ends, it fails with the text that problem returns.
+func Until(ctx context.Context, done func() bool, problem func() string) error {
+	for start := time.Now(); !done(); {
+		if time.Since(start) >= patience {
 			return fmt.Errorf("not converged after %v: %s", patience, problem())
+		}
+		select {
+		case <-time.After(lookAgain):
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("%w: %s", ctx.Err(), problem())
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func Install(ctx context.Context, cfg *rest.Config, crd []byte) error {
 	// The server answers before it serves: ask until the resource is there.
 	served := Client[*unstructured.Unstructured](cfg, schema.GroupVersionResource{Group: d.Spec.Group, Version: d.Spec.Versions[0].Name, Resource: d.Spec.Names.Plural})
 	var answer error
-	err := Until(ctx, 0, func() bool {
+	err := Until(ctx, func() bool {
 		_, answer = served.List(ctx, "", metav1.ListOptions{Limit: 1})
 		return !apierrors.IsNotFound(answer)
 	}, func() string { return d.Spec.Names.Plural + " are still not served" })
@@ -44,4 +44,14 @@ func Install(ctx context.Context, cfg *rest.Config, crd []byte) error {
 		err = answer
 	}
 	return err
+}
+
+// Kubeconfig returns a kubeconfig file that leads to a server without credentials, such as the embedded one.
+func Kubeconfig(host string) []byte {
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters: [{name: embedded, cluster: {server: %q}}]
+contexts: [{name: embedded, context: {cluster: embedded}}]
+current-context: embedded
+`, host)
 }

@@ -1,4 +1,4 @@
-package demo
+package demo_test
 
 import (
 	"io"
@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/examples/demo"
 )
 
 // lines returns the lines of a Transcript's output without their times.
@@ -23,7 +25,7 @@ func lines(out string) (lines []string) {
 
 func TestLinesBehindAReservedOneWaitForIt(t *testing.T) {
 	var out strings.Builder
-	s := NewTranscript(&out)
+	s := demo.NewTranscript(&out)
 	cause, dropped := s.Reserve(), s.Reserve()
 	s.Say("node", "effect")
 	assert.Empty(t, out.String())
@@ -35,8 +37,8 @@ func TestLinesBehindAReservedOneWaitForIt(t *testing.T) {
 
 func TestWriteIsPrintedBeforeWhatFollowsFromIt(t *testing.T) {
 	var out strings.Builder
-	s := NewTranscript(&out)
-	cfg := &rest.Config{Transport: Transport(func(r *http.Request) (*http.Response, error) {
+	s := demo.NewTranscript(&out)
+	cfg := &rest.Config{Transport: demo.Transport(func(r *http.Request) (*http.Response, error) {
 		s.Say("watcher", "sees the effect") // before the writer has the answer
 		status := http.StatusOK
 		if strings.HasSuffix(r.URL.Path, "refused") {
@@ -44,7 +46,7 @@ func TestWriteIsPrintedBeforeWhatFollowsFromIt(t *testing.T) {
 		}
 		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(`{"metadata":{"name":"web-1"}}`))}, nil
 	})}
-	transport, err := rest.TransportFor(PrintWrites(cfg, s, "controller", func(w Write) string {
+	transport, err := rest.TransportFor(demo.PrintWrites(cfg, s, "controller", func(w demo.Write) string {
 		if w.Subresource == "scale" {
 			return ""
 		}

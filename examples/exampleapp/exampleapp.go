@@ -52,9 +52,6 @@ type App struct {
 	OnceOnCluster bool
 	// Takes has the flags that only some examples have.
 	Takes Flags
-	// InspectOnCluster keeps -inspect from the demo: what there is to show is in processes
-	// that the demo starts, each of which has a page of its own.
-	InspectOnCluster bool
 	// Try are arguments of kubectl for the user to try when the demo has ended.
 	Try []string
 	// AddFlags, if set, adds the flags that only this example has.
@@ -199,12 +196,6 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 	env.pages.anyPort = true
 	flags.Visit(func(f *flag.Flag) { env.pages.anyPort = env.pages.anyPort && f.Name != "inspect" })
 	if env.pages.inspectAt == "off" || env.Once && env.pages.anyPort {
-		env.pages.inspectAt = ""
-	}
-	if app.InspectOnCluster && where.Embedded() {
-		if !env.pages.anyPort {
-			return nil, errors.New("-inspect shows a replica on a cluster; leave it out, as the demo says where the page of each of its replicas is")
-		}
 		env.pages.inspectAt = ""
 	}
 	switch {

@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -40,12 +42,13 @@ func (e *Env) start(offline bool) (stop func(), err error) {
 	return e.Server.Close, nil
 }
 
-// Namespaces are those of -namespace, for informer.FactoryOptions.
-func (e *Env) Namespaces() []string {
-	if e.Namespace == "" {
-		return nil
+// Controller returns the options of a controller that reaches its API server by cfg.
+func (e *Env) Controller(cfg *rest.Config) controller.Options {
+	opts := controller.Options{Config: cfg, Workers: e.Workers, Logger: e.PartLog(), History: e.History}
+	if e.Namespace != "" {
+		opts.Informers.Namespaces = []string{e.Namespace}
 	}
-	return []string{e.Namespace}
+	return opts
 }
 
 // PartLog is the log of the parts of an example. What fails on the embedded server

@@ -3,7 +3,6 @@ package exampletest
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/informerkit/informerkit/examples/demo"
 )
 
 // Kubeconfig writes a kubeconfig file that leads to the API server at url, and
@@ -21,14 +22,7 @@ import (
 func Kubeconfig(t testing.TB, url string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "kubeconfig")
-	err := os.WriteFile(name, fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: k, user: u}}]
-clusters: [{name: k, cluster: {server: %q}}]
-users: [{name: u, user: {token: t}}]
-`, url), 0o600)
-	if err != nil {
+	if err := os.WriteFile(name, demo.Kubeconfig(url), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -28,7 +28,7 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 		return err
 	}
 	printed := demo.PrintWrites(demo.PrintWrites(env.Config, env.Transcript, "controller", describe), env.Transcript, "event", describeEvents())
-	c := foo.New(options(env, printed, env.PartLog()))
+	c := foo.New(env.Controller(printed))
 	if err := env.Show(c, inspect.Factory(c), inspect.Queue(c)); err != nil {
 		return err
 	}

@@ -5,14 +5,9 @@ package main
 import (
 	"context"
 	_ "embed"
-	"log/slog"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	foo "github.com/informerkit/informerkit/examples/foo/controller"
-	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/inspect"
 )
 
@@ -27,18 +22,10 @@ func run(ctx context.Context, env *exampleapp.Env) error {
 	if env.Embedded() {
 		return play(ctx, env)
 	}
-	c := foo.New(options(env, env.Config, env.Log))
+	c := foo.New(env.Controller(env.Config))
 	if err := env.Show(c, inspect.Factory(c), inspect.Queue(c)); err != nil {
 		return err
 	}
 	env.Log.Info("serving foos.samplecontroller.k8s.io (the kind is defined in examples/foo/crd.yaml)", "server", env.Config.Host)
 	return c.Run(ctx)
-}
-
-// options are those of the controller.
-func options(env *exampleapp.Env, cfg *rest.Config, log *slog.Logger) controller.Options {
-	return controller.Options{
-		Config: cfg, Workers: env.Workers, Logger: log, History: env.History,
-		Informers: informer.FactoryOptions{Namespaces: env.Namespaces()},
-	}
 }

@@ -11,17 +11,13 @@ package main
 import (
 	"context"
 
-	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
-	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/examples/replicaset/script"
 	"github.com/informerkit/informerkit/informer/inspect"
 )
 
-func main() {
-	exampleapp.Main(app)
-}
+func main() { exampleapp.Main(app) }
 
 var app = exampleapp.App{
 	Name: "replicaset", About: "A ReplicaSet controller: keeps the wanted number of pods running.", Takes: exampleapp.TakesAll, Run: run,
@@ -34,24 +30,10 @@ var app = exampleapp.App{
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	if !env.Embedded() {
-		return serve(ctx, env)
+	if env.Embedded() {
+		return script.Play(ctx, env)
 	}
-	if err := demo.Install(ctx, env.Config, api.CRD); err != nil {
-		return err
-	}
-	s := script.New(env.Config, script.Options{Namespace: env.Namespace, Transcript: env.Transcript, History: env.History})
-	if err := env.Inspect(inspect.Factory(s.Controller), inspect.Queue(s.Controller)); err != nil {
-		return err
-	}
-	return env.Beside(ctx, s.Play, s.Cluster, s.Controller.Run)
-}
-
-// serve runs the controller on a cluster, where the sets are the user's.
-func serve(ctx context.Context, env *exampleapp.Env) error {
-	c := controller.New(env.Config, controller.Options{
-		Namespace: env.Namespace, Workers: env.Workers, Log: env.Log, History: env.History,
-	})
+	c := controller.New(env.Controller(env.Config))
 	if err := env.Show(c, inspect.Factory(c), inspect.Queue(c)); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -29,14 +28,8 @@ func app() exampleapp.App {
 	f := &replicaFlags{}
 	return exampleapp.App{
 		Name: "sharding", About: "A controller whose replicas share the Foos.",
-		Takes: exampleapp.TakesWorkers | exampleapp.TakesInspect | exampleapp.TakesHealth, InspectOnCluster: true, AddFlags: f.add,
-		Try: []string{"get leases"},
-		Run: func(ctx context.Context, env *exampleapp.Env) error {
-			if env.Embedded() {
-				return play(ctx, env)
-			}
-			return f.run(ctx, env)
-		},
+		Takes: exampleapp.TakesWorkers | exampleapp.TakesInspect | exampleapp.TakesHealth, AddFlags: f.add,
+		Try: []string{"get leases"}, Run: f.run,
 	}
 }
 
@@ -54,8 +47,11 @@ func (f *replicaFlags) add(flags *flag.FlagSet) {
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "end at the end of standard input, and so with the program that has started this one")
 }
 
-// run is one replica.
+// run is one replica, or the demo.
 func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) (err error) {
+	if env.Embedded() {
+		return play(ctx, env)
+	}
 	if f.identity == "" {
 		if f.identity, err = exampleapp.Identity(); err != nil {
 			return err
@@ -72,9 +68,6 @@ func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) (err error)
 		return err
 	}
 	if f.untilEOF {
-		if url := env.InspectURL(); url != "" { // the log has it, which the demo does not show
-			env.Transcript.Say(f.identity, "is shown at %s", url)
-		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
@@ -101,23 +94,11 @@ func play(ctx context.Context, env *exampleapp.Env) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := writeKubeconfig(kubeconfig, env.Config.Host); err != nil {
+	if err := os.WriteFile(kubeconfig, demo.Kubeconfig(env.Config.Host), 0o600); err != nil {
 		return err
 	}
-	opts := scenario.Options{
-		Config: env.Config, Kubeconfig: kubeconfig, Program: program, Namespace: "default",
-		Foos: 3000, Changed: 600, Lease: 3 * time.Second, Workers: env.Workers, Patience: time.Minute, Inspect: !env.Once,
-		Transcript: env.Transcript, Stderr: io.Discard, // what fails is part of the demo
-	}
-	return scenario.Play(ctx, opts, env.GoOn)
-}
-
-// writeKubeconfig writes a file that leads to the embedded server.
-func writeKubeconfig(file, host string) error {
-	return os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-clusters: [{name: embedded, cluster: {server: %q}}]
-contexts: [{name: embedded, context: {cluster: embedded}}]
-current-context: embedded
-`, host), 0o600)
+	return scenario.Play(ctx, env, scenario.Options{
+		Kubeconfig: kubeconfig, Program: program, Namespace: "default", Foos: 3000, Changed: 600, Lease: 3 * time.Second,
+		Stderr: io.Discard, // what fails is part of the demo
+	})
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -34,8 +32,6 @@ func TestWrongFlagIsReportedInOneLine(t *testing.T) {
 		{[]string{"-replicas", "0"}, "flag provided but not defined: -replicas (-h lists the flags)", 2},
 		{[]string{"-kubeconfig", kubeconfig, "-workers", "0"}, "-workers 0: at least 1 is needed", 2},
 		{[]string{"-lease-duration", "soon"}, `invalid value "soon" for flag -lease-duration`, 2},
-		{[]string{"-inspect", "127.0.0.1:0"}, "-inspect shows a replica on a cluster; leave it out", 2},
-		{[]string{"-once", "-inspect", "127.0.0.1:0"}, "-inspect shows a replica on a cluster; leave it out", 2},
 		{[]string{"-kubeconfig", kubeconfig, "-inspect", "off", "-lease-duration", "10ms"}, "LeaseDuration is 10ms; use 1s to 1h0m0s", 1},
 		{[]string{"-kubeconfig", kubeconfig, "-inspect", "off", "-lease-namespace", ""}, `Options.Namespace is ""`, 1},
 		{[]string{"-kubeconfig", kubeconfig, "-inspect", "off", "-identity", "Pod 1"}, `Options.Identity is "Pod 1", which cannot be part of the name of a Lease`, 1},
@@ -63,7 +59,7 @@ func TestReplicaIsShownAndEndsWithItsStandardInput(t *testing.T) {
 	defer func() { _ = stdin.Close() }()
 	has := make(chan struct{})
 	out := &exampletest.Watcher{Word: "has 24 of 24 parts, with 1 foos", Seen: sync.OnceFunc(func() { close(has) })}
-	var errs bytes.Buffer
+	var errs exampletest.Watcher
 	ended := make(chan int, 1)
 	go func() {
 		ended <- app().Main(t.Context(), []string{
@@ -75,24 +71,11 @@ func TestReplicaIsShownAndEndsWithItsStandardInput(t *testing.T) {
 	case status := <-ended:
 		t.Fatalf("it has ended with status %d: %s", status, errs.String())
 	}
-	assert.Contains(t, out.String(), "is shown at http://127.0.0.1:")
-	page := exampletest.Page(t, out.String())
+	page := exampletest.Page(t, errs.String())
 	assert.Contains(t, page, `"name": "informerkit-example-foos"`, "the group")
 	assert.Contains(t, page, `"name": "foos"`)
 	assert.Contains(t, page, `"name": "deployments"`)
 	require.NoError(t, end.Close())
 	assert.Zero(t, <-ended, errs.String())
 	assert.Contains(t, out.String(), "has 0 of 24 parts, with 0 foos", "it has handed over its parts")
-}
-
-// The replicas reach the embedded server by the file that the demo writes.
-func TestKubeconfigLeadsToTheServer(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, writeKubeconfig(file, "http://127.0.0.1:1"))
-	ctx, cancel := context.WithCancel(t.Context())
-	errs := &exampletest.Watcher{Word: "127.0.0.1:1", Seen: cancel}
-	assert.Zero(t, app().Main(ctx, []string{"-kubeconfig", file, "-inspect", "off"}, nil, &bytes.Buffer{}, errs))
-	assert.Contains(t, errs.String(), "connection refused")
-	require.Error(t, writeKubeconfig(filepath.Join(file, "x"), ""))
 }

@@ -13,15 +13,12 @@ package main
 import (
 	"context"
 
-	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/examples/workqueue/script"
 )
 
-func main() {
-	exampleapp.Main(app)
-}
+func main() { exampleapp.Main(app) }
 
 var app = exampleapp.App{
 	Name: "workqueue", About: "A controller with a work queue: reports the phases of pods.", Takes: exampleapp.TakesAll, Run: run,
@@ -29,28 +26,9 @@ var app = exampleapp.App{
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	if !env.Embedded() {
-		return serve(ctx, env)
+	if env.Embedded() {
+		return script.Play(ctx, env)
 	}
-	s, err := script.New(env.Config, script.Options{Namespace: env.Namespace, Transcript: env.Transcript, History: env.History})
-	if err != nil {
-		return err
-	}
-	if err := env.Inspect(s.Controller.Parts()...); err != nil {
-		return err
-	}
-	if err := s.Begin(ctx); err != nil {
-		return err
-	}
-	steps := s.Play
-	if env.Once {
-		steps = demo.Steps(s.Play, s.Stop)
-	}
-	return env.Beside(ctx, steps, s.Run)
-}
-
-// serve runs the controller on a cluster, where the pods are the user's.
-func serve(ctx context.Context, env *exampleapp.Env) error {
 	c, err := controller.New(env.Config, controller.Options{Namespace: env.Namespace, Log: env.Log, History: env.History})
 	if err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/indexer"
@@ -25,29 +24,12 @@ import (
 	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/intern"
-	"github.com/informerkit/informerkit/workqueue"
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 // stopTimeout is how long reconciles in progress may take to finish at the end.
 const stopTimeout = 5 * time.Second
 
 var podResource = corev1.SchemeGroupVersion.WithResource("pods")
-
-// Options configures New; the zero value serves all namespaces with one worker, silently.
-type Options struct {
-	// Namespace restricts the controller to one namespace.
-	Namespace string
-	// Workers is how many sets are reconciled at a time.
-	Workers int
-	// History, if set, records what happens to each key, for a page of package inspect.
-	History *history.Recorder
-	// Log gets what the controller does, and what goes wrong; nil discards it.
-	Log *slog.Logger
-	// Reconciling, if set, is called with the key of a set when a worker begins to
-	// reconcile it. It may be called from several goroutines at once.
-	Reconciling func(types.NamespacedName)
-}
 
 // Controller keeps the pods of all ReplicaSets at their desired number.
 type Controller struct {
@@ -56,26 +38,16 @@ type Controller struct {
 	sets    *controller.Resource[*api.ReplicaSet]
 	byOwner *indexer.Index[*corev1.Pod, podOwner]
 	doomed  DoomedPods
-	opts    Options
+	logger  *slog.Logger
 }
 
-// New returns a controller for the API server that cfg reaches. It makes no
-// request yet.
-func New(cfg *rest.Config, opts Options) *Controller {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
+// New returns a controller; opts says for which API server. It makes no request yet.
+func New(opts controller.Options) *Controller {
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
 	}
-	if opts.Reconciling == nil {
-		opts.Reconciling = func(types.NamespacedName) {}
-	}
-	settings := controller.Options{
-		Config: cfg, Name: "replicaset", Workers: opts.Workers, Logger: opts.Log, History: opts.History,
-		Process: workqueue.ProcessOptions[types.NamespacedName]{StopTimeout: stopTimeout},
-	}
-	if opts.Namespace != "" {
-		settings.Informers.Namespaces = []string{opts.Namespace}
-	}
-	c := &Controller{Controller: controller.New(settings), byOwner: byController(), opts: opts}
+	opts.Name, opts.Process.StopTimeout = "replicaset", stopTimeout
+	c := &Controller{Controller: controller.New(opts), byOwner: byController(), logger: opts.Logger}
 	// The pods of a set, and the sets' templates, are mostly equal: equal parts are
 	// stored once. It is safe because nothing modifies what is in a cache.
 	pool := intern.NewPool()
@@ -119,7 +91,7 @@ func (c *Controller) Sets() informer.Shared[*api.ReplicaSet] { return c.sets.Cac
 
 // Run works until ctx ends and returns when everything it started has ended:
 // the reconciles in progress finish, what was queued is left for the next start.
-func (c *Controller) Run(ctx context.Context) error { return c.Controller.Run(ctx, c.reconcile) }
+func (c *Controller) Run(ctx context.Context) error { return c.Controller.Run(ctx, c.Reconcile) }
 
 // What the controller does with a pod, as the log has it.
 const (
@@ -130,5 +102,5 @@ const (
 )
 
 func (c *Controller) log(set *api.ReplicaSet, action, pod string) {
-	c.opts.Log.Info("the controller has acted on a pod", "action", action, "object", pod, "owner", client.KeyOf(set))
+	c.logger.Info("the controller has acted on a pod", "action", action, "object", pod, "owner", client.KeyOf(set))
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
@@ -60,10 +61,7 @@ func inBubble(t *testing.T, tweak func(*rest.Config), test func(b *bench)) {
 			tweak(cfg)
 		}
 		b := &bench{T: t, server: server, log: &exampletest.Watcher{}, ran: make(chan error, 1)}
-		b.c = New(cfg, Options{
-			Workers: 2,
-			Log:     slog.New(slog.NewTextHandler(b.log, nil)),
-		})
+		b.c = New(controller.Options{Config: cfg, Workers: 2, Logger: slog.New(slog.NewTextHandler(b.log, nil))})
 		ctx, stop := context.WithCancel(t.Context())
 		b.stop = stop
 		go func() { b.ran <- b.c.Run(ctx) }()

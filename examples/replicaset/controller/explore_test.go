@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/informertest/explore"
 )
@@ -28,7 +29,7 @@ func TestTheControllerSurvives(t *testing.T) {
 		}}},
 	}, explore.Subject{
 		Start: func(ctx context.Context, cfg *rest.Config) error {
-			return New(cfg, Options{Workers: 2, Log: slog.New(slog.DiscardHandler)}).Run(ctx)
+			return New(controller.Options{Config: cfg, Workers: 2, Logger: slog.New(slog.DiscardHandler)}).Run(ctx)
 		},
 		Act: func(w *explore.World) {
 			w.Create(newSet("web", 2))

@@ -16,14 +16,13 @@ import (
 	"github.com/informerkit/informerkit/workqueue"
 )
 
-// reconcile brings the pods of one set closer to what the set asks for. It looks
+// Reconcile brings the pods of one set closer to what the set asks for. It looks
 // at the whole state, never at the event that made it run: events may have been
 // folded, or missed while the controller was down.
 //
 // What it writes is the condition for the next call, also if it fails halfway: until the cache
 // shows it, another look at the cache would repeat it. The package keeps account of that.
-func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
-	c.opts.Reconciling(key)
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
 	set, err := c.sets.Get(key)
 	if apierrors.IsNotFound(err) {
 		c.doomed.Forget(key)

@@ -14,65 +14,55 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/cluster"
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/informer/client"
-	"github.com/informerkit/informerkit/workqueue/history"
+	"github.com/informerkit/informerkit/informer/inspect"
 )
 
-// Options configures New; Transcript is required.
-type Options struct {
-	// Namespace in which it takes place; it must exist. Empty is "default".
-	Namespace string
-	// Patience is how long one step may take to converge; zero means a minute.
-	Patience time.Duration
-	// Transcript prints what happens.
-	Transcript *demo.Transcript
-	// History, if set, records what happens to each key.
-	History *history.Recorder
-}
-
-// Script is a demo, and what takes part in it.
-type Script struct {
-	Options
-	Controller *controller.Controller
-
-	cfg  *rest.Config
+// script is a demo, and what takes part in it.
+type script struct {
+	*controller.Controller
 	sets *client.Client[*api.ReplicaSet]
 	pods *client.Client[*corev1.Pod]
 	key  types.NamespacedName
 }
 
-// New returns a demo on the API server of cfg, which must serve the kind. It makes no request yet.
-func New(cfg *rest.Config, opts Options) *Script {
-	opts.Namespace = cmp.Or(opts.Namespace, metav1.NamespaceDefault)
-	printed := demo.PrintWrites(cfg, opts.Transcript, "controller", func(w demo.Write) string {
+// Play runs the controller next to a simulation of the rest of the cluster, and does what a user does with a
+// ReplicaSet. It fails if a step does not converge.
+func Play(ctx context.Context, env *exampleapp.Env) error {
+	if err := demo.Install(ctx, env.Config, api.CRD); err != nil {
+		return err
+	}
+	printed := demo.PrintWrites(env.Config, env.Transcript, "controller", func(w demo.Write) string {
 		if w.Subresource != "" {
 			return "" // the status is written often, and the demo does not depend on it
 		}
 		return w.Done()
 	})
-	return &Script{
-		Options: opts, cfg: cfg, key: types.NamespacedName{Namespace: opts.Namespace, Name: "web"},
-		Controller: controller.New(printed, controller.Options{Namespace: opts.Namespace, Workers: 4, History: opts.History}),
-		sets:       demo.Client[*api.ReplicaSet](cfg, api.GroupVersionResource),
-		pods:       demo.Client[*corev1.Pod](demo.PrintWrites(cfg, opts.Transcript, "server", demo.Write.Done), corev1.SchemeGroupVersion.WithResource("pods")),
+	deleted := demo.PrintWrites(env.Config, env.Transcript, "server", demo.Write.Done)
+	s := &script{
+		Controller: controller.New(env.Controller(printed)),
+		sets:       demo.Client[*api.ReplicaSet](env.Config, api.GroupVersionResource),
+		pods:       demo.Client[*corev1.Pod](deleted, corev1.SchemeGroupVersion.WithResource("pods")),
+		key:        types.NamespacedName{Namespace: cmp.Or(env.Namespace, metav1.NamespaceDefault), Name: "web"},
 	}
-}
-
-// Cluster plays the rest of a cluster until ctx ends.
-func (s *Script) Cluster(ctx context.Context) error {
-	return cluster.RunPods(ctx, s.cfg, cluster.Options{
-		Namespace: s.Namespace, Owners: api.GroupVersionResource, OwnerKind: api.Kind, Transcript: s.Transcript,
+	if err := env.Show(s, inspect.Factory(s), inspect.Queue(s)); err != nil {
+		return err
+	}
+	play := func(ctx context.Context) error { return s.play(ctx, env.Transcript) }
+	return env.Beside(ctx, play, s.Run, func(ctx context.Context) error {
+		return cluster.RunPods(ctx, env.Config, cluster.Options{
+			Namespace: s.key.Namespace, Owners: api.GroupVersionResource, OwnerKind: api.Kind, Transcript: env.Transcript,
+		})
 	})
 }
 
-// Play plays the demo while the Controller and the Cluster run. It returns nil if every step converged.
-func (s *Script) Play(ctx context.Context) error {
+func (s *script) play(ctx context.Context, transcript *demo.Transcript) error {
 	for _, step := range []struct {
 		says string
 		do   demo.Step
@@ -84,24 +74,21 @@ func (s *Script) Play(ctx context.Context) error {
 		{"scale web down to 2", s.scale(2), 2},
 		{"delete ReplicaSet web", demo.Delete(s.sets, s.key), 0},
 	} {
-		s.Transcript.Say("you", "%s", step.says)
+		transcript.Say("you", "%s", step.says)
 		start := time.Now()
-		if err := step.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", step.says, err)
-		}
-		if err := s.converge(ctx, step.want); err != nil {
+		if err := demo.Steps(step.do, s.converge(step.want))(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.says, err)
 		}
 		what := fmt.Sprintf("%d pods, all ready", step.want)
 		if step.want == 0 {
 			what = "the set and its pods are gone"
 		}
-		s.Transcript.Say("demo", "converged after %v: %s", time.Since(start).Round(time.Millisecond), what)
+		transcript.Say("demo", "converged after %v: %s", time.Since(start).Round(time.Millisecond), what)
 	}
 	return nil
 }
 
-func (s *Script) create() demo.Step {
+func (s *script) create() demo.Step {
 	labels, replicas := map[string]string{"app": s.key.Name}, int32(3)
 	return demo.Create(s.sets, &api.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name},
@@ -116,15 +103,15 @@ func (s *Script) create() demo.Step {
 	})
 }
 
-func (s *Script) scale(replicas int32) demo.Step {
+func (s *script) scale(replicas int32) demo.Step {
 	return demo.Modify(s.sets, s.key, func(set *api.ReplicaSet) { set.Spec.Replicas = &replicas })
 }
 
 // kill deletes a pod of the set, as a node that dies does, and returns when the
 // controller has noticed, which shows in the status: the state before looks
 // converged, too.
-func (s *Script) kill(ctx context.Context) error {
-	before, err := s.Controller.Sets().Lister().Get(s.key)
+func (s *script) kill(ctx context.Context) error {
+	before, err := s.Sets().Lister().Get(s.key)
 	if err != nil {
 		return err
 	}
@@ -135,28 +122,30 @@ func (s *Script) kill(ctx context.Context) error {
 	if err := s.pods.Delete(ctx, client.KeyOf(pods[0]), metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	return demo.Until(ctx, s.Patience, func() bool {
-		set, err := s.Controller.Sets().Lister().Get(s.key)
+	return demo.Until(ctx, func() bool {
+		set, err := s.Sets().Lister().Get(s.key)
 		return err == nil && set.ResourceVersion != before.ResourceVersion
 	}, func() string { return fmt.Sprintf("the status still counts pod %s", pods[0].Name) })
 }
 
-// converge waits until the set has want pods, all of them ready, and its status
+// converge returns a step that waits until the set has want pods, all of them ready, and its status
 // reports that; if want is 0, until the set is deleted as well.
-func (s *Script) converge(ctx context.Context, want int) error {
-	return demo.Until(ctx, s.Patience, func() bool {
-		set, err := s.Controller.Sets().Lister().Get(s.key)
-		if want == 0 {
-			return apierrors.IsNotFound(err) && len(s.active()) == 0
-		}
-		return err == nil && set.Replicas() == want && set.Status.ObservedGeneration == set.Generation &&
-			int(set.Status.Replicas) == want && int(set.Status.ReadyReplicas) == want && len(s.active()) == want
-	}, func() string { return fmt.Sprintf("wanted %d pods, all ready; there are %d", want, len(s.active())) })
+func (s *script) converge(want int) demo.Step {
+	return func(ctx context.Context) error {
+		return demo.Until(ctx, func() bool {
+			set, err := s.Sets().Lister().Get(s.key)
+			if want == 0 {
+				return apierrors.IsNotFound(err) && len(s.active()) == 0
+			}
+			return err == nil && set.Replicas() == want && set.Status.ObservedGeneration == set.Generation &&
+				int(set.Status.Replicas) == want && int(set.Status.ReadyReplicas) == want && len(s.active()) == want
+		}, func() string { return fmt.Sprintf("wanted %d pods, all ready; there are %d", want, len(s.active())) })
+	}
 }
 
 // active returns the pods of the set that are not being deleted.
-func (s *Script) active() (pods []*corev1.Pod) {
-	for pod := range s.Controller.Pods().Snapshot().ByNamespace(s.key.Namespace) {
+func (s *script) active() (pods []*corev1.Pod) {
+	for pod := range s.Pods().Snapshot().ByNamespace(s.key.Namespace) {
 		if ref := metav1.GetControllerOf(pod); ref != nil && ref.Name == s.key.Name && pod.DeletionTimestamp == nil {
 			pods = append(pods, pod)
 		}

@@ -13,6 +13,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -63,9 +64,6 @@ type Controller struct {
 
 // New returns a replica. It makes no request yet.
 func New(cfg *rest.Config, opts Options) (*Controller, error) {
-	if opts.Say == nil {
-		opts.Say = func(string, ...any) {}
-	}
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
@@ -100,7 +98,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 			Parts: Parts, LeaseDuration: opts.LeaseDuration, Logger: opts.Log,
 		},
 		Objects: c.foos,
-		Reader:  &announced{Factory: c.factory, c: c, read: map[sharding.HashRange]bool{}},
+		Reader:  c.factory,
 	})
 	if err != nil {
 		return nil, err
@@ -117,44 +115,6 @@ func dropManagedFields(obj informer.Object) error {
 	return nil
 }
 
-// announced says which ranges are in the cache.
-type announced struct {
-	*sharding.Factory
-	c    *Controller
-	mu   sync.Mutex
-	read map[sharding.HashRange]bool
-}
-
-// WaitForRanges is that of the factory.
-func (a *announced) WaitForRanges(ctx context.Context, ranges ...sharding.HashRange) error {
-	if err := a.Factory.WaitForRanges(ctx, ranges...); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, one := range ranges {
-		a.read[one] = true
-	}
-	a.say()
-	return nil
-}
-
-// RemoveRanges is that of the factory.
-func (a *announced) RemoveRanges(ranges ...sharding.HashRange) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := a.Factory.RemoveRanges(ranges...)
-	for _, one := range ranges {
-		delete(a.read, one)
-	}
-	a.say()
-	return all
-}
-
-func (a *announced) say() {
-	a.c.opts.Say("has %d of %d parts, with %d foos", len(a.read), Parts, a.c.foos.Snapshot().Len())
-}
-
 // Readiness is for the readiness probe: the caches are up to date. A replica without a part
 // is ready, too.
 func (c *Controller) Readiness() informer.Readiness { return c.factory }
@@ -168,7 +128,32 @@ func (c *Controller) Sources() []inspect.Source {
 func (c *Controller) Run(ctx context.Context, workers int) error {
 	// The caches outlive ctx, until the last part is handed over.
 	return c.factory.Run(ctx, func(ctx context.Context) error {
-		c.opts.Say("joins")
+		if c.opts.Say != nil {
+			c.opts.Say("joins")
+			ended := make(chan struct{})
+			var saying sync.WaitGroup
+			saying.Go(func() { c.say(ended) })
+			defer saying.Wait()
+			defer close(ended)
+		}
 		return c.ranges.Run(ctx, workqueue.ProcessOptions[sharding.Key]{Workers: workers, Logger: c.opts.Log}, c.sync)
 	})
+}
+
+// say says what the replica has, each time that it has changed, until it has ended.
+func (c *Controller) say(ended <-chan struct{}) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for said, going := "", true; going; {
+		select {
+		case <-tick.C:
+		case <-ended:
+			going = false
+		}
+		has := fmt.Sprintf("has %d of %d parts, with %d foos", len(c.ranges.Replica().Health().Held), Parts, c.foos.Snapshot().Len())
+		if has != said {
+			c.opts.Say("%s", has)
+			said = has
+		}
+	}
 }

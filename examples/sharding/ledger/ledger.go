@@ -15,7 +15,6 @@
 package ledger
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/foo/api"
 	"github.com/informerkit/informerkit/examples/sharding/controller"
 	"github.com/informerkit/informerkit/informer"
@@ -33,7 +33,7 @@ import (
 
 // Ledger is what the server has seen. It is safe for concurrent use.
 type Ledger struct {
-	informer *informer.Informer[*api.Foo]
+	*informer.Informer[*api.Foo] // runs for as long as the ledger is kept
 
 	mu      sync.Mutex
 	foos    map[types.UID]*entry
@@ -55,26 +55,16 @@ func New(cfg *rest.Config, namespace string) (*Ledger, error) {
 		return nil, err
 	}
 	l := &Ledger{foos: map[types.UID]*entry{}}
-	l.informer, err = informer.New(source, informer.Options[*api.Foo]{Name: "ledger", Logger: slog.New(slog.DiscardHandler), Reflector: reflector.Options{
-		Policy: func(f reflector.Failure) reflector.Decision {
-			if !f.Synced {
-				return reflector.Stop() // without a server there is nothing to judge
-			}
-			return reflector.Retry()
-		},
-	}})
+	l.Informer, err = informer.New(source, informer.Options[*api.Foo]{
+		Name: "ledger", Logger: slog.New(slog.DiscardHandler),
+		Reflector: reflector.Options{Policy: exampleapp.StopUnlessSynced}, // without a server there is nothing to judge
+	})
 	if err != nil {
 		return nil, err
 	}
-	_, err = l.informer.AddHandler(l, informer.HandlerOptions{Overflow: informer.Lossless})
+	_, err = l.AddHandler(l, informer.HandlerOptions{Overflow: informer.Lossless})
 	return l, err
 }
-
-// Follow notes what happens, until ctx ends.
-func (l *Ledger) Follow(ctx context.Context) error { return l.informer.Run(ctx) }
-
-// Begin waits until the ledger knows what is there. It comes before the replicas.
-func (l *Ledger) Begin(ctx context.Context) error { return informer.WaitForSync(ctx, l.informer) }
 
 // OnEvent implements informer.Handler. A list after the first one shows where a Foo has got to, and not how.
 func (l *Ledger) OnEvent(e informer.Event[*api.Foo]) {

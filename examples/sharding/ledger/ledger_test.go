@@ -128,7 +128,7 @@ func TestLedgerWithoutAServerFails(t *testing.T) {
 	t.Parallel()
 	l, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, "default")
 	require.NoError(t, err)
-	require.ErrorContains(t, l.Follow(t.Context()), "connection refused")
+	require.ErrorContains(t, l.Run(t.Context()), "connection refused")
 	_, err = New(&rest.Config{Host: "::"}, "default")
 	require.Error(t, err)
 }
@@ -144,12 +144,12 @@ func follow(t *testing.T) (*informertest.Server, *Ledger) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- l.Follow(ctx) }()
+	go func() { ended <- l.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		assert.NoError(t, <-ended)
 	})
-	require.NoError(t, l.Begin(t.Context()))
+	require.NoError(t, informer.WaitForSync(t.Context(), l))
 	return server, l
 }
 
@@ -182,7 +182,7 @@ func TestLedgerGoesOnWhenTheServerEndsAWatch(t *testing.T) {
 		}
 	}
 	var doubles []string
-	require.NoError(t, demo.Until(t.Context(), 0, func() bool {
+	require.NoError(t, demo.Until(t.Context(), func() bool {
 		var err error
 		doubles, err = l.Doubles()
 		return len(doubles) == 20 || err != nil
@@ -202,7 +202,7 @@ func TestLedgerSaysThatAPartOfTheHistoryIsMissing(t *testing.T) {
 	server.Compact()
 	require.NoError(t, server.Resume())
 	var err error
-	require.NoError(t, demo.Until(t.Context(), 0, func() bool {
+	require.NoError(t, demo.Until(t.Context(), func() bool {
 		_, err = l.Doubles()
 		return err != nil
 	}, func() string { return "the gap is not noticed" }))

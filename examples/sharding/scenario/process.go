@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -19,38 +18,32 @@ import (
 type process struct {
 	name  string
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stop  context.CancelFunc // asks it to end, so that it can hand over its parts
 	ended chan struct{}
 
 	mu          sync.Mutex
 	parts, foos int // as it has said last
 }
 
-// says is the line in which a replica says what it has, and shown the one in which it says
-// where its page is.
-var (
-	says  = regexp.MustCompile(`has (\d+) of \d+ parts, with (\d+) foos`)
-	shown = regexp.MustCompile(`is shown at http://\S+`)
-)
+// stopTimeout is after how long a replica is killed that was asked to end.
+const stopTimeout = 20 * time.Second
+
+// says is the line in which a replica says what it has.
+var says = regexp.MustCompile(`has (\d+) of \d+ parts, with (\d+) foos`)
 
 // launch starts a replica.
 func (s *script) launch(name string) (*process, error) {
-	p := &process{name: name, ended: make(chan struct{})}
-	// Not with a context: it is asked to end by its standard input, so that it can hand
-	// over its parts.
-	inspect := "off"
-	if s.Inspect {
-		inspect = "127.0.0.1:0"
-	}
-	p.cmd = exec.Command(s.Program, "-kubeconfig", s.Kubeconfig, "-inspect", inspect, "-until-eof", "-identity", name, //nolint:noctx // see above
-		"-lease-namespace", s.Namespace, "-lease-duration", s.Lease.String(), "-workers", strconv.Itoa(s.Workers))
+	ctx, stop := context.WithCancel(context.Background())
+	p := &process{name: name, ended: make(chan struct{}), stop: stop}
+	p.cmd = exec.CommandContext(ctx, s.Program, "-kubeconfig", s.Kubeconfig, "-inspect", "off", "-until-eof", "-identity", name,
+		"-lease-namespace", s.Namespace, "-lease-duration", s.Lease.String(), "-workers", strconv.Itoa(s.workers))
 	p.cmd.Env = append(os.Environ(), s.Env...)
 	p.cmd.Stderr = s.Stderr
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	p.stdin = stdin
+	p.cmd.Cancel, p.cmd.WaitDelay = stdin.Close, stopTimeout
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -66,8 +59,6 @@ func (s *script) launch(name string) (*process, error) {
 				p.parts, _ = strconv.Atoi(m[1])
 				p.foos, _ = strconv.Atoi(m[2])
 				p.mu.Unlock()
-			} else if page := shown.FindString(lines.Text()); page != "" {
-				s.Transcript.Say(name, "%s", page)
 			}
 		}
 		_ = p.cmd.Wait() // what matters is what it has done
@@ -86,16 +77,4 @@ func (p *process) has() (parts, foos int) {
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.ended
-}
-
-// stop asks it to end, and kills it if it does not.
-func (p *process) stop(ctx context.Context) {
-	_ = p.stdin.Close()
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	select {
-	case <-p.ended:
-	case <-ctx.Done():
-		p.kill()
-	}
 }

@@ -10,25 +10,24 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/foo/api"
 	"github.com/informerkit/informerkit/examples/sharding/controller"
 	"github.com/informerkit/informerkit/examples/sharding/ledger"
+	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/informer/inspect"
 )
 
-// Options configures Play. All fields but Env and Inspect are required.
+// Options configures Play. All fields but Env are required.
 type Options struct {
-	// Config leads to the API server, which must serve Foos. Kubeconfig is a file that leads
-	// the replicas there.
-	Config     *rest.Config
+	// Kubeconfig is a file that leads the replicas to the API server, which must serve Foos.
 	Kubeconfig string
 	// Program is the example as a program: a replica is Program with flags, and Env.
 	Program string
@@ -37,14 +36,8 @@ type Options struct {
 	Namespace string
 	// Foos is how many there are, and Changed how many of them change at a time.
 	Foos, Changed int
-	// Lease is the lease duration, and Workers how many Foos a replica works on at a time.
-	Lease   time.Duration
-	Workers int
-	// Patience is how long a step may take.
-	Patience time.Duration
-	// Inspect has each replica serve a page of package inspect, whose address is printed.
-	Inspect    bool
-	Transcript *demo.Transcript
+	// Lease is the lease duration.
+	Lease time.Duration
 	// Stderr gets the logs of the replicas.
 	Stderr io.Writer
 }
@@ -52,6 +45,8 @@ type Options struct {
 // script is a scenario that runs.
 type script struct {
 	Options
+	*demo.Transcript
+	workers int // of a replica
 	foos    *client.Client[*api.Foo]
 	ledger  *ledger.Ledger
 	running []*process
@@ -60,46 +55,44 @@ type script struct {
 
 // Play plays the demo. It fails if a write came after another replica had begun, if a
 // Foo was missed, or if a cache has more than it should. The replicas have ended when it
-// returns. Stay is called at the end, while they still run.
-func Play(ctx context.Context, opts Options, stay func(context.Context) error) error {
-	s, err := newScript(opts)
+// returns.
+func Play(ctx context.Context, env *exampleapp.Env, opts Options) error {
+	s, err := newScript(env, opts)
 	if err != nil {
 		return err
 	}
+	if err := env.Inspect(inspect.Informer(s.ledger)); err != nil {
+		return err
+	}
 	defer func() {
-		var all sync.WaitGroup
 		for _, p := range s.running {
-			all.Go(func() { p.stop(context.WithoutCancel(ctx)) })
+			p.stop()
 		}
-		all.Wait()
+		for _, p := range s.running {
+			<-p.ended
+		}
 	}()
-	return demo.Beside(ctx, func(ctx context.Context) error {
-		if err := s.steps()(ctx); err != nil {
-			return err
-		}
-		return stay(ctx)
-	}, s.ledger.Follow)
+	return env.Beside(ctx, s.steps(), s.ledger.Run)
 }
 
-func newScript(opts Options) (*script, error) {
-	l, err := ledger.New(opts.Config, opts.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	return &script{Options: opts, foos: demo.Client[*api.Foo](opts.Config, api.Resource), ledger: l}, nil
+func newScript(env *exampleapp.Env, opts Options) (*script, error) {
+	l, err := ledger.New(env.Config, opts.Namespace)
+	return &script{
+		Options: opts, Transcript: env.Transcript, workers: env.Workers, ledger: l, foos: demo.Client[*api.Foo](env.Config, api.Resource),
+	}, err
 }
 
 func (s *script) steps() demo.Step {
 	nothing := func() {}
 	return demo.Steps(
-		s.ledger.Begin, s.create,
+		func(ctx context.Context) error { return informer.WaitForSync(ctx, s.ledger) }, s.create,
 		s.start("replica-a", "replica-b", "replica-c"), s.settle,
 		// One ends in the middle of its work.
-		s.Transcript.Do("you", fmt.Sprintf("change %d foos, and kill -9 replica-b in the middle", s.Changed), nothing),
+		s.Do("you", fmt.Sprintf("change %d foos, and kill -9 replica-b in the middle", s.Changed), nothing),
 		s.change(func() { s.kill("replica-b") }), s.settle,
 		// Two come, and parts are handed over while their Foos change.
 		s.start("replica-d", "replica-e"),
-		s.Transcript.Do("you", fmt.Sprintf("change %d foos meanwhile", s.Changed), nothing),
+		s.Do("you", fmt.Sprintf("change %d foos meanwhile", s.Changed), nothing),
 		s.change(nothing), s.settle,
 		s.verdict,
 	)
@@ -107,30 +100,19 @@ func (s *script) steps() demo.Step {
 
 func name(i int) string { return fmt.Sprintf("foo-%05d", i) }
 
-// each calls do for the numbers below n, some at a time.
-func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	errs := make([]error, 8)
-	var workers sync.WaitGroup
-	for w := range errs {
-		workers.Go(func() {
-			for i := w; i < n && errs[w] == nil && ctx.Err() == nil; i += len(errs) {
-				errs[w] = do(ctx, i)
-			}
-		})
-	}
-	workers.Wait()
-	return errors.Join(append(errs, ctx.Err())...)
-}
-
 func (s *script) create(ctx context.Context) error {
-	s.Transcript.Say("you", "create %d foos", s.Foos)
-	return each(ctx, s.Foos, func(ctx context.Context, i int) error {
+	s.Say("you", "create %d foos", s.Foos)
+	for i := range s.Foos {
 		count := int32(1)
-		return demo.Create(s.foos, &api.Foo{
+		foo := &api.Foo{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name(i)},
 			Spec:       api.FooSpec{DeploymentName: name(i), Replicas: &count},
-		})(ctx)
-	})
+		}
+		if _, err := s.foos.Create(ctx, foo); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // change changes Foos, and calls middle when half of them are changed.
@@ -138,23 +120,21 @@ func (s *script) change(middle func()) demo.Step {
 	return func(ctx context.Context) error {
 		s.rounds++
 		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, 1+s.rounds)
-		some := func(from int) error {
-			return each(ctx, s.Changed/2, func(ctx context.Context, i int) error {
-				_, err := s.foos.Patch(ctx, types.NamespacedName{Namespace: s.Namespace, Name: name(from + i)}, types.MergePatchType, patch)
+		for i := range s.Changed {
+			if i == s.Changed/2 {
+				middle()
+			}
+			if _, err := s.foos.Patch(ctx, types.NamespacedName{Namespace: s.Namespace, Name: name(i)}, types.MergePatchType, patch); err != nil {
 				return err
-			})
+			}
 		}
-		if err := some(0); err != nil {
-			return err
-		}
-		middle()
-		return some(s.Changed / 2)
+		return nil
 	}
 }
 
 func (s *script) start(names ...string) demo.Step {
 	return func(context.Context) error {
-		s.Transcript.Say("you", "start %s, a process each", strings.Join(names, ", "))
+		s.Say("you", "start %s, a process each", strings.Join(names, ", "))
 		for _, name := range names {
 			p, err := s.launch(name)
 			if err != nil {
@@ -172,47 +152,43 @@ func (s *script) kill(name string) {
 	s.running = slices.Delete(s.running, i, i+1)
 }
 
-// settle waits until all replicas have their share of the parts, and all Foos are done. It fails if a Foo is not in one
-// cache then, or if a cache has more than its share and one part.
+// settle waits until all replicas have their share of the parts, each Foo is in one cache, and all Foos are
+// done. It fails if a cache has more than its share and one part then.
 func (s *script) settle(ctx context.Context) error {
 	share := controller.Parts / len(s.running)
-	var names []string
 	var exited error
-	err := demo.Until(ctx, s.Patience, func() bool {
-		settled := true
-		names = nil
+	err := demo.Until(ctx, func() bool {
+		settled, sum := true, 0
 		for _, p := range s.running {
 			select {
 			case <-p.ended:
 				exited = fmt.Errorf("%s has ended by itself: %v; its log says why", p.name, p.cmd.ProcessState)
 			default:
 			}
-			parts, _ := p.has()
+			parts, foos := p.has()
 			settled = settled && parts == share
-			names = append(names, p.name)
+			sum += foos
 		}
-		return settled || exited != nil
-	}, func() string { return fmt.Sprintf("the replicas are to have %d parts each: %s", share, s.describe()) })
+		return settled && sum == s.Foos || exited != nil
+	}, func() string {
+		return fmt.Sprintf("the replicas are to have %d parts each, and %d foos in all: %s", share, s.Foos, s.describe())
+	})
 	if err = errors.Join(err, exited); err != nil {
 		return err
 	}
-	s.Transcript.Say("replicas", "%s have %d of %d parts each", strings.Join(names, ", "), share, controller.Parts)
-	sum, most := 0, s.Foos/len(s.running)+s.Foos/controller.Parts
+	var names []string
 	for _, p := range s.running {
-		_, foos := p.has()
-		if sum += foos; foos > most {
-			return fmt.Errorf("%s has %d foos in its cache; it should have at most %d", p.name, foos, most)
+		names = append(names, p.name)
+		if _, foos := p.has(); foos > s.Foos/len(s.running)+s.Foos/controller.Parts {
+			return fmt.Errorf("a cache has more than its share and one part: %s", s.describe())
 		}
 	}
-	if sum != s.Foos {
-		return fmt.Errorf("the caches have %d foos, and there are %d: %s", sum, s.Foos, s.describe())
-	}
-	err = demo.Until(ctx, s.Patience, func() bool { return s.ledger.Missing(s.Foos) == 0 },
-		func() string {
-			return fmt.Sprintf("%d foos were missed: they are not reconciled in their newest version", s.ledger.Missing(s.Foos))
-		})
+	s.Say("replicas", "%s have %d of %d parts each", strings.Join(names, ", "), share, controller.Parts)
+	err = demo.Until(ctx, func() bool { return s.ledger.Missing(s.Foos) == 0 }, func() string {
+		return fmt.Sprintf("%d foos were missed: they are not reconciled in their newest version", s.ledger.Missing(s.Foos))
+	})
 	if err == nil {
-		s.Transcript.Say("server", "all %d foos are reconciled, in their newest version", s.Foos)
+		s.Say("server", "all %d foos are reconciled, in their newest version", s.Foos)
 	}
 	return err
 }
@@ -242,8 +218,8 @@ func (s *script) verdict(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Transcript.Say("ledger", "%d foos missed", missed)
-	s.Transcript.Say("ledger", "%d foos reconciled by two replicas at once", len(doubles))
+	s.Say("ledger", "%d foos missed", missed)
+	s.Say("ledger", "%d foos reconciled by two replicas at once", len(doubles))
 	switch {
 	case missed > 0:
 		return fmt.Errorf("%d foos were missed", missed)

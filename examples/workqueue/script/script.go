@@ -16,41 +16,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/workqueue"
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
-// Options configures New; Transcript is required.
-type Options struct {
-	// Namespace in which it takes place; it must exist. Empty is "default".
-	Namespace string
-	// Patience is how long some steps may take; zero means a minute.
-	Patience time.Duration
-	// Transcript prints what happens.
-	Transcript *demo.Transcript
-	// History, if set, records what happens to each key.
-	History *history.Recorder
-}
+type key = types.NamespacedName
 
-type (
-	key     = types.NamespacedName
-	outcome = workqueue.Outcome[key]
-)
-
-// Script is a demo with a receiver of the controller's reports that does not always answer.
-type Script struct {
-	Options
-	Controller *controller.Controller
-
-	pods    *client.Client[*corev1.Pod]
-	stop    atomic.Pointer[context.CancelFunc] // stops the controller
-	stopped chan struct{}                      // closed: it has stopped
-	busy    atomic.Bool                        // the receiver takes no reports, so the worker waits
+// script is a demo with a receiver of the controller's reports that does not always answer.
+type script struct {
+	*demo.Transcript
+	namespace  string
+	controller *controller.Controller
+	pods       *client.Client[*corev1.Pod]
+	stop       context.CancelFunc // stops the controller
+	stopped    chan struct{}      // closed: it has stopped
+	busy       atomic.Bool        // the receiver takes no reports, so the worker waits
 
 	mu       sync.Mutex
 	failures map[string]int         // by pod: how many reports do not get through; negative: none does
@@ -58,41 +42,48 @@ type Script struct {
 	received []string               // the pods, in order
 }
 
-// New returns a demo on the API server of cfg. It makes no request yet.
-func New(cfg *rest.Config, opts Options) (*Script, error) {
-	opts.Namespace = cmp.Or(opts.Namespace, metav1.NamespaceDefault)
-	s := &Script{
-		Options: opts, stopped: make(chan struct{}),
+// Play runs the controller, and does what a user does with pods. It fails if the queue does not handle each of
+// them as expected.
+func Play(ctx context.Context, env *exampleapp.Env) (err error) {
+	s := &script{
+		Transcript: env.Transcript, namespace: cmp.Or(env.Namespace, metav1.NamespaceDefault), stopped: make(chan struct{}),
 		failures: map[string]int{"flaky": 2, "poison": -1}, asked: map[string][]time.Time{},
-		pods: demo.Client[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods")),
+		pods: demo.Client[*corev1.Pod](env.Config, corev1.SchemeGroupVersion.WithResource("pods")),
 	}
 	s.busy.Store(true)
-	var err error
-	s.Controller, err = controller.New(cfg, controller.Options{Namespace: opts.Namespace, Send: s.receive, Outcome: s.observe, History: opts.History})
-	return s, err
+	s.controller, err = controller.New(env.Config, controller.Options{Namespace: s.namespace, Send: s.receive, Outcome: s.observe, History: env.History})
+	if err != nil {
+		return err
+	}
+	if err := env.Inspect(s.controller.Parts()...); err != nil {
+		return err
+	}
+	begin := s.create("create pods old-1, old-2 and old-3; then start the controller, with one worker", "", "old-1", "old-2", "old-3")
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	steps := s.steps()
+	if env.Once {
+		steps = demo.Steps(steps, s.end())
+	}
+	return env.Beside(ctx, steps, s.run)
 }
 
-// Begin creates the pods that the controller finds when it starts. It comes before Run and Play.
-func (s *Script) Begin(ctx context.Context) error {
-	return s.create("create pods old-1, old-2 and old-3; then start the controller, with one worker", "", "old-1", "old-2", "old-3")(ctx)
-}
-
-// Run runs the controller until Stop stops it, or ctx ends.
-func (s *Script) Run(ctx context.Context) error {
+// run runs the controller until it is stopped, or ctx ends.
+func (s *script) run(ctx context.Context) error {
 	defer close(s.stopped)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	s.stop.Store(&stop)
+	ctx, s.stop = context.WithCancel(ctx)
+	defer s.stop()
 	defer context.AfterFunc(ctx, func() { s.busy.Store(false) })() // else a worker would wait for the receiver
-	return s.Controller.Run(ctx, 1)                                // with one worker the order of things shows
+	return s.controller.Run(ctx, 1)                                // with one worker the order of things shows
 }
 
 // receive takes a report of the controller, or fails.
-func (s *Script) receive(ctx context.Context, r controller.Report) error {
+func (s *script) receive(ctx context.Context, r controller.Report) error {
 	s.mu.Lock()
 	s.asked[r.Pod.Name] = append(s.asked[r.Pod.Name], time.Now())
 	s.mu.Unlock()
-	if err := demo.Until(ctx, s.Patience, func() bool { return !s.busy.Load() }, func() string { return "the receiver is busy" }); err != nil {
+	if err := demo.Until(ctx, func() bool { return !s.busy.Load() }, func() string { return "the receiver is busy" }); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -102,88 +93,81 @@ func (s *Script) receive(ctx context.Context, r controller.Report) error {
 		return errors.New("no answer")
 	}
 	s.received = append(s.received, r.Pod.Name)
-	s.Transcript.Say("receiver", "hears that %s is %s", r.Pod.Name, r.State())
+	s.Say("receiver", "hears that %s is %s", r.Pod.Name, r.State())
 	return nil
 }
 
 // observe prints the outcome of an attempt, unless it is clear from the report.
-func (s *Script) observe(o outcome) {
+func (s *script) observe(o workqueue.Outcome[key]) {
 	switch name := o.Item.Name; o.Action {
 	case workqueue.Requeued:
-		s.Transcript.Say("controller", "%s: looks again in %v, if nothing happens before", name, o.Result.RequeueAfter.Round(10*time.Millisecond))
+		s.Say("controller", "%s: looks again in %v, if nothing happens before", name, o.Result.RequeueAfter.Round(10*time.Millisecond))
 	case workqueue.Retried:
-		s.Transcript.Say("controller", "%s: attempt %d failed, tries again later: %v", name, o.Attempt, o.Err)
+		s.Say("controller", "%s: attempt %d failed, tries again later: %v", name, o.Attempt, o.Err)
 	case workqueue.Dropped:
-		s.Transcript.Say("controller", "%s: gives up after attempt %d: %v", name, o.Attempt, o.Err)
+		s.Say("controller", "%s: gives up after attempt %d: %v", name, o.Attempt, o.Err)
 	}
 }
 
-// Play plays the demo while Run runs. It returns nil if every step succeeded.
-func (s *Script) Play(ctx context.Context) error {
-	sees := s.Transcript.Sees
+func (s *script) steps() demo.Step {
 	return demo.Steps(
 		s.holds("the first list", "old-1", "old-2", "old-3"),
 		s.create("create pod news", "", "news"),
 		s.holds("pod news to be queued", "old-1", "news", "old-2", "old-3"),
-		s.Transcript.Do("receiver", "is free again", func() { s.busy.Store(false) }), sees("hears that news", "old-3: looks again"),
+		s.Do("receiver", "is free again", func() { s.busy.Store(false) }), s.Sees("hears that news", "old-3: looks again"),
 		s.verdict("the news did not wait behind the first list", func() bool { return s.received[1] == "news" }),
 
 		s.create("create pod flaky; the receiver will not answer at first", "", "flaky"),
-		sees("flaky: looks again"), s.waits("the third attempt succeeded", "flaky", 3),
+		s.Sees("flaky: looks again"), s.waits("the third attempt succeeded", "flaky", 3),
 		s.create("create pod poison; the receiver will never answer", "", "poison"),
-		sees("poison: gives up after"), s.waits("dropped after 5 attempts", "poison", controller.MaxAttempts),
+		s.Sees("poison: gives up after"), s.waits("dropped after 5 attempts", "poison", controller.MaxAttempts),
 
 		// A mistake with which only the owner of the pod can do something is not tried again.
 		s.create(`create pod slow with the patience "soon", which is no duration`, "soon", "slow"),
-		sees("slow: gives up after attempt 1"),
+		s.Sees("slow: gives up after attempt 1"),
 		s.verdict("one attempt, and no other before you change something", func() bool { return len(s.asked["slow"]) == 0 }),
 		s.modify("set the patience of pod slow to 2s", func(pod *corev1.Pod) { pod.Annotations[controller.PatienceAnnotation] = "2s" }),
-		sees("slow is Pending for too long"),
+		s.Sees("slow is Pending for too long"),
 		s.verdict("looked at again by itself", func() bool { return true }),
-		s.modify("let pod slow run", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }), sees("slow is Running"),
-	)(ctx)
+		s.modify("let pod slow run", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }), s.Sees("slow is Running"),
+	)
 }
 
-// Stop stops the controller while there is something in the queue: the end of the demo.
-func (s *Script) Stop(ctx context.Context) error {
+// end stops the controller while there is something in the queue.
+func (s *script) end() demo.Step {
 	return demo.Steps(
 		func(context.Context) error { s.busy.Store(true); return nil },
 		s.create("create pods last-1, last-2 and last-3, and stop the controller at once", "", "last-1", "last-2", "last-3"),
 		s.holds("the pods to be queued", "last-1", "last-2", "last-3"),
-		func(ctx context.Context) error {
-			(*s.stop.Load())()
-			select {
-			case <-s.stopped:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			s.Transcript.Say("queue", "%s", describe(s.Controller.Inspect()))
+		func(context.Context) error {
+			s.stop()
+			<-s.stopped
+			s.Say("queue", "%s", describe(s.controller.Inspect()))
 			return nil
 		},
 		s.verdict("what was queued was worked off; the next start will find the pods that were delayed", func() bool {
-			in := s.Controller.Inspect()
+			in := s.controller.Inspect()
 			return in.ShuttingDown && len(in.Queued)+len(in.Running)+len(in.Delayed) == 0 && slices.Contains(s.received, "last-3")
 		}),
-	)(ctx)
+	)
 }
 
 // create returns a step that creates pods that match the controller's selector.
-func (s *Script) create(says, patience string, names ...string) demo.Step {
+func (s *script) create(says, patience string, names ...string) demo.Step {
 	return func(ctx context.Context) error {
-		s.Transcript.Say("you", "%s", says)
+		s.Say("you", "%s", says)
 		for _, name := range names {
-			annotations := map[string]string{}
-			if patience != "" {
-				annotations[controller.PatienceAnnotation] = patience
-			}
-			_, err := s.pods.Create(ctx, &corev1.Pod{
+			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
-					Namespace: s.Namespace, Name: name, Annotations: annotations,
+					Namespace: s.namespace, Name: name, Annotations: map[string]string{},
 					Labels: map[string]string{controller.Label: controller.LabelValue},
 				},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.k8s.io/pause:3.10"}}},
-			})
-			if err != nil {
+			}
+			if patience != "" {
+				pod.Annotations[controller.PatienceAnnotation] = patience
+			}
+			if _, err := s.pods.Create(ctx, pod); err != nil {
 				return err
 			}
 		}
@@ -192,21 +176,18 @@ func (s *Script) create(says, patience string, names ...string) demo.Step {
 }
 
 // modify returns a step that changes pod slow, and its status.
-func (s *Script) modify(says string, change func(pod *corev1.Pod)) demo.Step {
-	return func(ctx context.Context) error {
-		s.Transcript.Say("you", "%s", says)
-		slow := key{Namespace: s.Namespace, Name: "slow"}
-		return demo.Steps(demo.Modify(s.pods, slow, change), demo.Modify(s.pods.Status(), slow, change))(ctx)
-	}
+func (s *script) modify(says string, change func(pod *corev1.Pod)) demo.Step {
+	slow := key{Namespace: s.namespace, Name: "slow"}
+	return demo.Steps(s.Do("you", says, func() {}), demo.Modify(s.pods, slow, change), demo.Modify(s.pods.Status(), slow, change))
 }
 
 // holds returns a step that waits until the worker has the first of the pods, and the queue the others,
 // and prints what the queue holds.
-func (s *Script) holds(what string, pods ...string) demo.Step {
+func (s *script) holds(what string, pods ...string) demo.Step {
 	return func(ctx context.Context) error {
 		var in workqueue.Inspection[key]
-		err := demo.Until(ctx, s.Patience, func() bool {
-			in = s.Controller.Inspect()
+		err := demo.Until(ctx, func() bool {
+			in = s.controller.Inspect()
 			var names []string
 			for _, i := range slices.Concat(in.Running, in.Queued) {
 				names = append(names, i.Item.Name)
@@ -214,28 +195,28 @@ func (s *Script) holds(what string, pods ...string) demo.Step {
 			return slices.Equal(names, pods)
 		}, func() string { return "still waiting for " + what })
 		if err == nil {
-			s.Transcript.Say("queue", "%s", describe(in))
+			s.Say("queue", "%s", describe(in))
 		}
 		return err
 	}
 }
 
 // verdict returns a step that fails unless ok returns true.
-func (s *Script) verdict(says string, ok func() bool) demo.Step {
+func (s *script) verdict(says string, ok func() bool) demo.Step {
 	return func(context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !ok() {
 			return fmt.Errorf("this is not so: %s; the receiver has heard of %q", says, s.received)
 		}
-		s.Transcript.Say("demo", "as it should be: %s", says)
+		s.Say("demo", "as it should be: %s", says)
 		return nil
 	}
 }
 
 // waits returns a step that prints the times between the attempts to report a pod. It fails if there were not want of them,
 // or if the delay has not doubled each time.
-func (s *Script) waits(says, pod string, want int) demo.Step {
+func (s *script) waits(says, pod string, want int) demo.Step {
 	return func(context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -251,7 +232,7 @@ func (s *Script) waits(says, pod string, want int) demo.Step {
 			}
 			waits = append(waits, wait.Round(time.Millisecond))
 		}
-		s.Transcript.Say("demo", "as it should be: %s; the waits between were %v", says, waits)
+		s.Say("demo", "as it should be: %s; the waits between were %v", says, waits)
 		return nil
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/exampletest"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
@@ -28,7 +29,7 @@ func TestWaitsOfTheStoryAreExact(t *testing.T) {
 		require.NoError(t, err)
 		defer server.Close()
 		var transcript strings.Builder
-		require.NoError(t, run(t, server, Options{Transcript: demo.NewTranscript(&transcript)}))
+		require.NoError(t, play(t, server, &transcript))
 		assert.Contains(t, transcript.String(), "the waits between were [50ms 100ms]\n")
 		assert.Contains(t, transcript.String(), "the waits between were [50ms 100ms 200ms 400ms]\n")
 	})
@@ -41,23 +42,19 @@ func TestStoryThatCannotGoOnSaysWhatItWaitsFor(t *testing.T) {
 		defer server.Close()
 		server.Inject(informertest.Fault{Verb: "list", Times: -1, Effect: informertest.Stall()})
 		server.Inject(informertest.Fault{Verb: "watch", Times: -1, Effect: informertest.Stall()})
-		err = run(t, server, Options{Patience: time.Second, Transcript: demo.NewTranscript(io.Discard)})
-		assert.ErrorContains(t, err, "not converged after 1s: still waiting for the first list")
+		assert.ErrorContains(t, play(t, server, io.Discard), "not converged after 5m0s: still waiting for the first list")
 	})
 }
 
-// run plays the whole demo.
-func run(t *testing.T, server *informertest.Server, opts Options) error {
+// play plays the whole demo.
+func play(t *testing.T, server *informertest.Server, out io.Writer) error {
 	t.Helper()
-	s, err := New(server.Config(), opts)
-	require.NoError(t, err)
-	require.NoError(t, s.Begin(t.Context()))
-	return demo.Beside(t.Context(), demo.Steps(s.Play, s.Stop), s.Run)
+	return Play(t.Context(), &exampleapp.Env{Config: server.Config(), Once: true, Transcript: demo.NewTranscript(out)})
 }
 
 func TestDelaysThatDoNotGrowAreNoticed(t *testing.T) {
 	waits := func(offsets ...time.Duration) error {
-		s := &Script{Options: Options{Transcript: demo.NewTranscript(io.Discard)}, asked: map[string][]time.Time{}}
+		s := &script{Transcript: demo.NewTranscript(io.Discard), asked: map[string][]time.Time{}}
 		for _, d := range offsets {
 			s.asked["pod"] = append(s.asked["pod"], time.Time{}.Add(d))
 		}
@@ -71,7 +68,7 @@ func TestDelaysThatDoNotGrowAreNoticed(t *testing.T) {
 
 func TestHeldReceiverTakesNothingUntilItIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Script{Options: Options{Transcript: demo.NewTranscript(io.Discard)}, asked: map[string][]time.Time{}}
+		s := &script{Transcript: demo.NewTranscript(io.Discard), asked: map[string][]time.Time{}}
 		require.NoError(t, s.receive(t.Context(), controller.Report{}))
 		s.busy.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -349,7 +349,7 @@ func TestReplicaSetExampleRunsUnderItsRights(t *testing.T) {
 	var c *replicaset.Controller
 	started := make(chan struct{})
 	runsUnderItsRights(t, "replicaset", func(ctx context.Context, cfg *rest.Config) error {
-		c = replicaset.New(cfg, replicaset.Options{Workers: 2})
+		c = replicaset.New(controller.Options{Config: cfg, Workers: 2})
 		close(started)
 		return c.Run(ctx)
 	}, func(ctx context.Context, _ *rest.Config) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,9 +23,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/replicaset/controller"
+	replicaset "github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/examples/replicaset/script"
+	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/internal/verify/e2e/controlplane"
 )
 
@@ -33,13 +37,9 @@ func TestReplicaSetScriptConverges(t *testing.T) {
 	cp := shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	require.NoError(t, demo.Install(ctx, cp.Config(), api.CRD))
-	s := script.New(cp.Config(), script.Options{
-		Namespace:  newNamespace(t, clientFor(t, cp)),
-		Patience:   patience,
-		Transcript: demo.NewTranscript(t.Output()),
-	})
-	require.NoError(t, demo.Beside(ctx, s.Play, s.Cluster, s.Controller.Run))
+	require.NoError(t, script.Play(ctx, &exampleapp.Env{
+		Config: cp.Config(), Namespace: newNamespace(t, clientFor(t, cp)), Workers: 4, Once: true, Transcript: demo.NewTranscript(t.Output()),
+	}))
 }
 
 // replicaSets is what the tests below work with: a control plane that knows the
@@ -67,7 +67,9 @@ func newReplicaSets(t *testing.T, cp *controlplane.ControlPlane) *replicaSets {
 // control runs the example's controller until the test ends.
 func (r *replicaSets) control() {
 	r.Helper()
-	c := controller.New(r.cp.Config(), controller.Options{Namespace: r.namespace, Workers: 4})
+	c := replicaset.New(controller.Options{
+		Config: r.cp.Config(), Workers: 4, Logger: slog.New(slog.DiscardHandler), Informers: informer.FactoryOptions{Namespaces: []string{r.namespace}},
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()

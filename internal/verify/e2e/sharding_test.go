@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	foo "github.com/informerkit/informerkit/examples/foo/api"
 	leader "github.com/informerkit/informerkit/examples/leaderelection/controller"
 	"github.com/informerkit/informerkit/examples/sharding/controller"
@@ -44,11 +45,11 @@ func TestShardingExampleOnARealServer(t *testing.T) {
 			require.NoError(t, err)
 			cfg := rest.CopyConfig(cp.Config())
 			cfg.QPS = -1
-			require.NoError(t, scenario.Play(t.Context(), scenario.Options{
-				Config: cfg, Kubeconfig: kubeconfig, Program: program, Namespace: newNamespace(t, clientFor(t, cp)),
-				Foos: 3000, Changed: 600, Lease: 3 * time.Second, Workers: 8, Patience: 5 * time.Minute,
-				Transcript: demo.NewTranscript(t.Output()), Stderr: t.Output(),
-			}, func(context.Context) error { return nil }))
+			env := &exampleapp.Env{Config: cfg, Workers: 8, Once: true, Transcript: demo.NewTranscript(t.Output())}
+			require.NoError(t, scenario.Play(t.Context(), env, scenario.Options{
+				Kubeconfig: kubeconfig, Program: program, Namespace: newNamespace(t, clientFor(t, cp)),
+				Foos: 3000, Changed: 600, Lease: 3 * time.Second, Stderr: t.Output(),
+			}))
 		})
 	}
 }

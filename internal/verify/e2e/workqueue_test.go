@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/informerkit/informerkit/examples/demo"
+	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/workqueue/controller"
 	"github.com/informerkit/informerkit/examples/workqueue/script"
 	"github.com/informerkit/informerkit/internal/verify/e2e/controlplane"
@@ -24,14 +25,9 @@ func TestWorkqueueScriptConverges(t *testing.T) {
 	cp := shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := script.New(cp.Config(), script.Options{
-		Namespace:  newNamespace(t, clientFor(t, cp)),
-		Patience:   patience,
-		Transcript: demo.NewTranscript(t.Output()),
-	})
-	require.NoError(t, err)
-	require.NoError(t, s.Begin(ctx))
-	require.NoError(t, demo.Beside(ctx, demo.Steps(s.Play, s.Stop), s.Run))
+	require.NoError(t, script.Play(ctx, &exampleapp.Env{
+		Config: cp.Config(), Namespace: newNamespace(t, clientFor(t, cp)), Once: true, Transcript: demo.NewTranscript(t.Output()),
+	}))
 }
 
 // reports collects what the workqueue example reports.

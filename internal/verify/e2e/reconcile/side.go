@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/replicaset/controller"
+	replicaset "github.com/informerkit/informerkit/examples/replicaset/controller"
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/internal/verify/e2e/reconcile/clientgo"
+	"github.com/informerkit/informerkit/workqueue"
 )
 
 // Side is one of the two that are compared.
@@ -71,13 +74,24 @@ func NewController(side Side, cfg *rest.Config, namespace string, probes Probes)
 }
 
 func newOurs(cfg *rest.Config, namespace string, probes Probes) (*Controller, error) {
-	c := controller.New(cfg, controller.Options{Namespace: namespace, Workers: probes.Workers, Reconciling: probes.Reconciling})
+	opts := controller.Options{Config: cfg, Workers: probes.Workers, Logger: slog.New(slog.DiscardHandler)}
+	if namespace != "" {
+		opts.Informers.Namespaces = []string{namespace}
+	}
+	c := replicaset.New(opts)
 	_, err := c.Sets().AddHandler(informer.HandlerFuncs[*api.ReplicaSet]{
 		AddFunc:    func(set *api.ReplicaSet, _ bool) { probes.Handled(set) },
 		UpdateFunc: func(_, set *api.ReplicaSet) { probes.Handled(set) },
 	}, informer.HandlerOptions{Name: "probe"})
 	return &Controller{
-		Run:         c.Run,
+		Run: func(ctx context.Context) error {
+			return c.Controller.Run(ctx, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
+				if probes.Reconciling != nil {
+					probes.Reconciling(key)
+				}
+				return c.Reconcile(ctx, key)
+			})
+		},
 		WaitForSync: func(ctx context.Context) error { return informer.WaitForSync(ctx, c.Pods(), c.Sets()) },
 	}, err
 }
