@@ -98,13 +98,6 @@
 //     are Lossless there, so that both sides deliver every event. The stalled handler
 //     has the default bound instead: that is what its row shows.
 //
-//   - Where a latency is measured under a load, events are due at fixed times, and
-//     the time counts from then, not from when the sender sent them. They
-//     come, as from a connection, through a descriptor that the runtime polls.
-//
-//   - The least period of a resync that both allow is a second. Ours spreads one
-//     over its period, in steps of a second, so that none is spread here.
-//
 //   - First syncs read from a server in a third process, which sends what it has
 //     encoded beforehand; it takes part of the same cores for both.
 //
@@ -114,6 +107,11 @@
 //   - DeltaFIFO with known objects and resync: both sides spend their time in the
 //     store, which has rows of its own.
 //   - Queue metrics: the sinks differ too much to be the same work.
+//   - Resyncs: the least period that both sides allow leaves ours nothing to spread one over, so
+//     it is measured what nobody sets.
+//   - The time from an event to its handler under a load: on few cores it is the scheduler that is
+//     measured. The way as a whole, from a change to its reconcile on a real API server, is
+//     measured by package reconcile of the end-to-end tests.
 //   - Readers in a tight loop, more of them than cores, against no readers: what
 //     they take from the writer then is the cores, not the lock. Rows and a
 //     chart show it, but the target is for readers at a fixed rate.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/informerkit/informerkit/deltafifo"
 	"github.com/informerkit/informerkit/indexer"
 )
 
@@ -25,13 +26,13 @@ func TestHotPathsAllocateNoMoreThanTheyDid(t *testing.T) {
 	next := 0
 
 	ps := pods(10_000, 10)
-	s := newOurStore(someIndexes(2)).(oursAsStore)
+	s := newOurStore(indexes[:2]).(oursAsStore)
 	s.WriteAll(ps)
 	u := updatesOf(ps)
 	ks := keysOf(ps)
 	batch := make([]*corev1.Pod, 100)
 
-	batched, classic := newOursInOrder(), newOursByObject()
+	batched, classic := newOursInOrder().(oursInOrder), oursByObject{newOursInOrder().(oursInOrder)}
 
 	for _, path := range []struct {
 		name string
@@ -77,7 +78,7 @@ func TestHotPathsAllocateNoMoreThanTheyDid(t *testing.T) {
 			}
 		}},
 		{"queue of changes: update, pop", 0, func() { batched.Update(ps[0]); batched.Pop() }},
-		{"queue of changes: replace, pop", 1, func() { batched.Replace(ps); batched.Pop() }},
+		{"queue of changes: replace, pop", 1, func() { check(batched.Replace(batched.ctx, ps, "1")); batched.Pop() }},
 		{"queue of changes, classic: update, pop", 4, func() { classic.Update(ps[0]); classic.Pop() }},
 		{"queue of changes, classic: ten updates of 100 objects, pop", 415, func() {
 			for i := range 1000 {
@@ -91,4 +92,17 @@ func TestHotPathsAllocateNoMoreThanTheyDid(t *testing.T) {
 		t.Logf("%-50s %v", path.name, got)
 		assert.LessOrEqual(t, got, path.most, path.name)
 	}
+}
+
+// oursByObject is our queue, read by object.
+type oursByObject struct{ oursInOrder }
+
+func (f oursByObject) Pop() (n int) {
+	check(f.DeltaFIFO.Pop(f.ctx, func(batch deltafifo.Batch[*corev1.Pod]) error {
+		for _, deltas := range batch.ByObject() {
+			n += len(deltas)
+		}
+		return nil
+	}))
+	return n
 }

@@ -14,59 +14,54 @@ import (
 // it, and returns how many changes that were.
 type fifo interface {
 	Update(*corev1.Pod)
-	Replace([]*corev1.Pod)
 	Pop() int
 }
 
-// pending is how many changes wait in the rows about a backlog; it is below our
-// default limit.
-const pending = 10_000
-
+// fifoRows are the queue between the reflector and the store.
 func fifoRows() []bench.Row {
-	memory := compareFIFOs("memory of a pending change", "10,000 changes of as many objects are queued; the heap of one.", pending,
-		bench.Target{Ratio: 0.5}, batchFIFOs, fillUp(pending, pending))
-	memory.Measure, memory.Repeat = bench.LiveHeap, 1
-	return []bench.Row{
-		compareFIFOs("one change at a time", "An update is queued and handed over.", 1,
-			bench.Target{Ratio: 1}, batchFIFOs, handOver(1, 1)),
-		compareFIFOs("1,000 changes of 1,000 objects", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1}, batchFIFOs, handOver(1000, 1000)),
-		compareFIFOs("1,000 changes of one object", "They are queued, then handed over; a unit is a change.", 1000,
-			bench.Target{Ratio: 1}, batchFIFOs, handOver(1000, 1)),
-		compareFIFOs("replace with 10k objects", "A list is queued as one change and handed over; a unit is an object.", pending,
-			bench.Target{Ratio: 1}, batchFIFOs, replaceWhole),
-		memory,
+	// pending is how many changes wait; it is below our default limit.
+	const pending = 10_000
+	rows := []bench.Row{
+		compare(bench.Row{
+			Work: "1,000 changes of 1,000 objects", Does: "They are queued, then handed over; a unit is a change.",
+			Per: 1000, Want: bench.Target{Ratio: 1},
+		}, newOursInOrder, newRealFIFO, handOver(1000)),
+		compare(bench.Row{
+			Work: "memory of a pending change", Does: "10,000 changes of as many objects are queued; the heap of one.",
+			Measure: bench.LiveHeap, Per: pending, Repeat: 1, Want: bench.Target{Ratio: 0.5},
+		}, newOursInOrder, newRealFIFO, fillUp(pending)),
 	}
-}
-
-// fifos are the two sides of a comparison.
-type fifos struct {
-	peer         string
-	ours, theirs func() fifo
-}
-
-var (
-	batchFIFOs = fifos{clientGo + " RealFIFO", newOursInOrder, newRealFIFO}
-)
-
-func compareFIFOs(work, does string, per int, want bench.Target, f fifos, subject func(fifo) bench.Subject) bench.Row {
-	return bench.Row{
-		Area: "queue of changes", Work: work, Does: does, Per: per, Want: want,
-		Ours:   bench.Side{Who: informerkit, Setup: func() bench.Subject { return subject(f.ours()) }},
-		Theirs: bench.Side{Who: f.peer, Setup: func() bench.Subject { return subject(f.theirs()) }},
+	for i := range rows {
+		rows[i].Area, rows[i].Theirs.Who = "queue of changes", clientGo+" RealFIFO"
 	}
+	return rows
 }
 
-// handOver queues so many changes of so many objects in turn, and takes them.
-func handOver(changes, objects int) func(fifo) bench.Subject {
+// handOver queues a change of each of so many objects, and takes them.
+func handOver(objects int) func(fifo) bench.Subject {
 	return func(q fifo) bench.Subject {
 		ps := pods(objects, 1)
 		return times(func() {
-			for i := range changes {
-				q.Update(ps[i%objects])
-			}
-			drain(q, changes)
+			queueAll(q, ps)
+			drain(q, len(ps))
 		})
+	}
+}
+
+// fillUp queues a change of each of so many objects, and leaves them there.
+func fillUp(objects int) func(fifo) bench.Subject {
+	return func(q fifo) bench.Subject {
+		ps := pods(objects, 20)
+		return bench.Subject{
+			Run:   func(int) { queueAll(q, ps) },
+			After: func() { drain(q, len(ps)) },
+		}
+	}
+}
+
+func queueAll(q fifo, ps []*corev1.Pod) {
+	for _, p := range ps {
+		q.Update(p)
 	}
 }
 
@@ -76,32 +71,9 @@ func drain(q fifo, changes int) {
 	}
 }
 
-func replaceWhole(q fifo) bench.Subject {
-	ps := pods(pending, 20)
-	return times(func() {
-		q.Replace(ps)
-		drain(q, len(ps))
-	})
-}
-
-// fillUp queues so many changes of so many objects in turn, and leaves them there.
-func fillUp(changes, objects int) func(fifo) bench.Subject {
-	return func(q fifo) bench.Subject {
-		ps := pods(objects, 20)
-		return bench.Subject{
-			Run: func(int) {
-				for i := range changes {
-					q.Update(ps[i%objects])
-				}
-			},
-			After: func() { drain(q, changes) },
-		}
-	}
-}
-
 // oursInOrder is our queue, read in the order of arrival as the informer does.
 type oursInOrder struct {
-	q   *deltafifo.DeltaFIFO[*corev1.Pod]
+	*deltafifo.DeltaFIFO[*corev1.Pod]
 	ctx context.Context
 }
 
@@ -109,40 +81,12 @@ func newOursInOrder() fifo {
 	return oursInOrder{deltafifo.New(deltafifo.Options[*corev1.Pod]{}), running()}
 }
 
-func (f oursInOrder) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
-func (f oursInOrder) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
+func (f oursInOrder) Update(p *corev1.Pod) { check(f.DeltaFIFO.Update(f.ctx, p)) }
 
 func (f oursInOrder) Pop() (n int) {
-	check(f.q.Pop(f.ctx, func(batch deltafifo.Batch[*corev1.Pod]) error {
-		for i := range batch.Deltas {
-			if all := batch.Deltas[i].List; all != nil {
-				n += len(all.Objects)
-			} else {
-				n++
-			}
-		}
-		return nil
-	}))
-	return n
-}
-
-// oursByObject is our queue, read by object.
-type oursByObject struct {
-	q   *deltafifo.DeltaFIFO[*corev1.Pod]
-	ctx context.Context
-}
-
-func newOursByObject() fifo {
-	return oursByObject{deltafifo.New(deltafifo.Options[*corev1.Pod]{}), running()}
-}
-
-func (f oursByObject) Update(p *corev1.Pod)     { check(f.q.Update(f.ctx, p)) }
-func (f oursByObject) Replace(ps []*corev1.Pod) { check(f.q.Replace(f.ctx, ps, "1")) }
-
-func (f oursByObject) Pop() (n int) {
-	check(f.q.Pop(f.ctx, func(batch deltafifo.Batch[*corev1.Pod]) error {
-		for _, deltas := range batch.ByObject() {
-			n += len(deltas)
+	check(f.DeltaFIFO.Pop(f.ctx, func(batch deltafifo.Batch[*corev1.Pod]) error {
+		for range batch.Deltas {
+			n++
 		}
 		return nil
 	}))
@@ -150,7 +94,7 @@ func (f oursByObject) Pop() (n int) {
 }
 
 // realFIFO is the queue that client-go's informers use, configured as they do.
-type realFIFO struct{ q *cache.RealFIFO }
+type realFIFO struct{ *cache.RealFIFO }
 
 func newRealFIFO() fifo {
 	return realFIFO{cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
@@ -159,35 +103,15 @@ func newRealFIFO() fifo {
 	})}
 }
 
-func (f realFIFO) Update(p *corev1.Pod)     { check(f.q.Update(p)) }
-func (f realFIFO) Replace(ps []*corev1.Pod) { check(f.q.Replace(anys(ps), "1")) }
+func (f realFIFO) Update(p *corev1.Pod) { check(f.RealFIFO.Update(p)) }
 
 func (f realFIFO) Pop() (n int) {
-	count := func(d cache.Delta) {
-		if all, ok := d.Object.(cache.ReplacedAllInfo); ok {
-			n += len(all.Objects)
-		} else {
-			n++
-		}
-	}
-	check(f.q.PopBatch(func(deltas []cache.Delta, _ bool) error {
-		for _, d := range deltas {
-			count(d)
-		}
+	check(f.PopBatch(func(deltas []cache.Delta, _ bool) error {
+		n += len(deltas)
 		return nil
-	}, func(obj any, _ bool) error {
-		count(obj.(cache.Deltas)[0])
+	}, func(any, bool) error {
+		n++
 		return nil
 	}))
 	return n
-}
-
-// anys is the list as client-go's stores and queues want it. Its reflector makes
-// such a list, too.
-func anys(ps []*corev1.Pod) []any {
-	list := make([]any, len(ps))
-	for i, p := range ps {
-		list[i] = p
-	}
-	return list
 }

@@ -6,16 +6,11 @@ import (
 	"time"
 )
 
-// What can be watched while something runs.
-const (
-	// heapInUse is objects, reachable or not yet swept.
-	heapInUse = "/memory/classes/heap/objects:bytes"
-	// heapReachable is what the last garbage collection found reachable.
-	heapReachable = "/gc/heap/live:bytes"
-)
+// heapReachable is what the last garbage collection found reachable.
+const heapReachable = "/gc/heap/live:bytes"
 
-// highest returns the highest value of a metric of the runtime while f runs.
-func highest(metric string, f func()) float64 {
+// highestReachable returns the most that is reachable while f runs.
+func highestReachable(f func()) float64 {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -23,7 +18,7 @@ func highest(metric string, f func()) float64 {
 	}()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	sample := []metrics.Sample{{Name: metric}}
+	sample := []metrics.Sample{{Name: heapReachable}}
 	var most uint64
 	for {
 		metrics.Read(sample)

@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,36 +15,65 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
+// List is the list function of a clientset.
+func (f *feed) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1900000"}, Items: make([]corev1.Pod, len(f.initial))}
+	for i, p := range f.initial {
+		list.Items[i] = *p
+	}
+	return list, nil
+}
+
+// Watch is the watch function of a clientset.
+func (f *feed) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) { return f, nil }
+
+// ResultChan and Stop implement watch.Interface.
+func (f *feed) ResultChan() <-chan watch.Event { return f.events }
+
+// Stop does nothing: the process ends soon.
+func (f *feed) Stop() {}
+
 // ourInformer is our informer.
 type ourInformer struct {
+	*feed
 	inf *informer.Informer[*corev1.Pod]
 	ctx context.Context
 }
 
-func newOurInformer(f *feed) shared { return ourInformer{ourInformerOf(f), running()} }
+func newOurInformer() shared { return newOurInformerOf(newFeed(), running()) }
 
-func ourInformerOf(f *feed) *informer.Informer[*corev1.Pod] {
-	lw := reflector.FromFuncs[*corev1.Pod](f.List, f.Watch)
-	return must(informer.New(lw, informer.Options[*corev1.Pod]{}))
+func newOurInformerOf(f *feed, ctx context.Context) shared {
+	return ourInformer{f, must(informer.New(reflector.FromFuncs[*corev1.Pod](f.List, f.Watch), informer.Options[*corev1.Pod]{})), ctx}
 }
 
-func (i ourInformer) Start() {
+func (i ourInformer) Start(initial []*corev1.Pod) {
+	i.initial = initial
 	go func() { check(i.inf.Run(i.ctx)) }()
 	<-i.inf.Synced()
 }
 
-func (i ourInformer) AddHandler(onUpdate func()) (remove func()) {
-	r := must(i.inf.AddHandler(informer.HandlerFuncs[*corev1.Pod]{
-		UpdateFunc: func(_, p *corev1.Pod) {
-			if p != nil {
-				onUpdate()
-			}
-		},
-		// Without it, what is queued beyond the bound would be coalesced, and
-		// the two sides would not do the same.
-	}, informer.HandlerOptions{Overflow: informer.Lossless}))
+func (i ourInformer) add(h informer.HandlerFuncs[*corev1.Pod], opts informer.HandlerOptions) *informer.Registration {
+	r := must(i.inf.AddHandler(h, opts))
 	<-r.Synced()
-	return r.Remove
+	return r
+}
+
+// AddHandler adds a lossless handler: without that, what is queued beyond the bound would be
+// coalesced, and the two sides would not do the same.
+func (i ourInformer) AddHandler(onUpdate func()) (remove func()) {
+	return i.add(informer.HandlerFuncs[*corev1.Pod]{UpdateFunc: func(_, p *corev1.Pod) {
+		if p != nil {
+			onUpdate()
+		}
+	}}, informer.HandlerOptions{Overflow: informer.Lossless}).Remove
+}
+
+func (i ourInformer) AddStalled(release <-chan struct{}) {
+	i.add(informer.HandlerFuncs[*corev1.Pod]{UpdateFunc: func(_, _ *corev1.Pod) { <-release }}, informer.HandlerOptions{})
+}
+
+func (i ourInformer) AddIdle() any {
+	return i.add(informer.HandlerFuncs[*corev1.Pod]{}, informer.HandlerOptions{})
 }
 
 func (i ourInformer) InNamespace(namespace string) (n int) {
@@ -59,6 +87,7 @@ func (i ourInformer) InNamespace(namespace string) (n int) {
 
 // clientGoInformer is client-go's shared informer.
 type clientGoInformer struct {
+	*feed
 	inf    cache.SharedIndexInformer
 	lister corev1listers.PodLister
 }
@@ -69,9 +98,9 @@ type listOnly struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported is how client-go's fakes say so.
 func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
-func newClientGoInformer(f *feed) shared { return clientGoInformerOf(f, 0) }
+func newClientGoInformer() shared { return newClientGoInformerOf(newFeed()) }
 
-func clientGoInformerOf(f *feed, resync time.Duration) clientGoInformer {
+func newClientGoInformerOf(f *feed) shared {
 	lw := listOnly{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return f.List(ctx, o) },
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -79,28 +108,39 @@ func clientGoInformerOf(f *feed, resync time.Duration) clientGoInformer {
 		},
 	}}
 	inf := cache.NewSharedIndexInformerWithOptions(lw, &corev1.Pod{}, cache.SharedIndexInformerOptions{
-		ResyncPeriod: resync,
-		Indexers:     cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
-	return clientGoInformer{inf, corev1listers.NewPodLister(inf.GetIndexer())}
+	return clientGoInformer{f, inf, corev1listers.NewPodLister(inf.GetIndexer())}
 }
 
-func (i clientGoInformer) Start() {
+func (i clientGoInformer) Start(initial []*corev1.Pod) {
+	i.initial = initial
 	go i.inf.Run(nil)
 	<-i.inf.HasSyncedChecker().Done()
 }
 
-func (i clientGoInformer) AddHandler(onUpdate func()) (remove func()) {
-	r := must(i.inf.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(_, obj any) {
+func (i clientGoInformer) add(onUpdate func()) cache.ResourceEventHandlerRegistration {
+	var h cache.ResourceEventHandlerFuncs
+	if onUpdate != nil {
+		h.UpdateFunc = func(_, obj any) {
 			if p, ok := obj.(*corev1.Pod); ok && p != nil {
 				onUpdate()
 			}
-		},
-	}, 0))
+		}
+	}
+	r := must(i.inf.AddEventHandler(h))
 	<-r.HasSyncedChecker().Done()
+	return r
+}
+
+func (i clientGoInformer) AddHandler(onUpdate func()) (remove func()) {
+	r := i.add(onUpdate)
 	return func() { check(i.inf.RemoveEventHandler(r)) }
 }
+
+func (i clientGoInformer) AddStalled(release <-chan struct{}) { i.add(func() { <-release }) }
+
+func (i clientGoInformer) AddIdle() any { return i.add(nil) }
 
 func (i clientGoInformer) InNamespace(namespace string) int {
 	return visited(must(i.lister.Pods(namespace).List(labels.Everything())))

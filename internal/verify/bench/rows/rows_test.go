@@ -1,6 +1,9 @@
 package rows
 
 import (
+	"flag"
+	"io"
+	"os"
 	"slices"
 	"testing"
 
@@ -67,34 +70,75 @@ func TestSeriesAreComplete(t *testing.T) {
 // comparable.
 func TestStoresAgree(t *testing.T) {
 	t.Parallel()
-	for _, i := range []implementation{ourStore, clientGoStore} {
-		s := i.new(someIndexes(8))
+	for who, s := range map[string]store{informerkit: newOurStore(indexes), clientGo: newClientGoStore(indexes)} {
 		ps := pods(1000, 10)
 		s.WriteAll(ps)
 		u := updatesOf(ps)
 		for range 1500 {
 			s.Write(u.take())
 		}
-		require.Equal(t, 1000, s.All(), i.who)
-		require.Equal(t, 100, s.InNamespace(namespace(3)), i.who)
-		require.Equal(t, podsPerNode, s.OnNode(nodeName(4)), i.who)
+		require.Equal(t, 1000, s.All(), who)
+		require.Equal(t, 100, s.InNamespace(namespace(3)), who)
+		require.Equal(t, podsPerNode, s.OnNode(nodeName(4)), who)
 		for _, k := range keysOf(ps) {
-			require.Equal(t, k.Name, s.Get(k).Name, i.who)
+			require.Equal(t, k.Name, s.Get(k).Name, who)
 		}
-		s.Replace(ps[:500])
-		require.Equal(t, 500, s.All(), i.who)
+		count := s.Changed()
+		require.Zero(t, count(), who)
+		s.Write(u.take())
+		require.Equal(t, 1, count(), who)
 	}
 }
 
-// The encoded pods that the server makes from a template are those that it would
-// encode.
-func TestTemplatesMakeWholePods(t *testing.T) {
+// A later version of an encoded object has the same length: protobuf holds it.
+func TestLaterVersionsAreOfTheSameObject(t *testing.T) {
 	t.Parallel()
-	for _, enc := range []*encoding{newJSONEncoding(), newProtobufEncoding()} {
-		plain, changed := enc.pod.appendPod(nil, 255, false), enc.pod.appendPod(nil, 255, true)
-		require.Len(t, plain, len(enc.pod.encoded), enc.contentType)
+	for _, enc := range []encoding{jsonEncoding, protobufEncoding} {
+		plain := enc.object(typicalPod(255))
+		changed := later(plain, 255, 10_000_000)
+		require.Len(t, changed, len(plain), enc.contentType)
 		require.Contains(t, string(plain), "web-7f9c6d5b8-000000ff", enc.contentType)
 		require.Contains(t, string(plain), "10000255", enc.contentType)
 		require.Contains(t, string(changed), "20000255", enc.contentType)
+	}
+}
+
+// The server is the test binary, in another role.
+func TestMain(m *testing.M) {
+	few := collections["typical"]
+	few.n = 500
+	collections["few"] = few
+	flags := flag.NewFlagSet("served", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	var what Served
+	flags.StringVar(&what.Collection, ServeFlag, "", "")
+	flags.BoolVar(&what.Protobuf, ProtobufFlag, false, "")
+	flags.BoolVar(&what.WatchList, WatchListFlag, false, "")
+	if flags.Parse(os.Args[1:]) == nil && what.Collection != "" {
+		check(Serve(what, os.Stdin, os.Stdout))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Both sides read the same objects from a server, in each encoding, and receive what has
+// changed in a second list.
+func TestSyncersAgree(t *testing.T) {
+	t.Parallel()
+	for _, w := range []syncWork{
+		{Served{"few", false, false}, "/relist", 5, cpuOf},
+		{Served{"few", true, false}, "/relist", 5, cpuOf},
+		{Served{"few", true, true}, "", 0, heapAfter},
+		{Served{"few", false, true}, "", 0, peakOverSteady},
+	} {
+		for _, side := range []bench.Side{w.row(bench.Row{}).Ours, w.row(bench.Row{}).Theirs} {
+			s := side.Setup()
+			if s.Before != nil {
+				s.Before()
+			}
+			s.Run(1)
+			require.Positive(t, s.Value(), "%s, %v", side.Who, w.what)
+			s.After()
+		}
 	}
 }

@@ -40,6 +40,45 @@ func short(n int) string {
 	}
 }
 
+// objectSeries is what a store costs that has more and more objects.
+func objectSeries() []bench.Row {
+	const million = 1_000_000
+	var rows []bench.Row
+	for _, s := range []struct {
+		name, title, label, does string
+		indexes                  int
+		per                      func(objects int) int
+		work                     func(objects int) func(store) bench.Subject
+	}{
+		{"objects-get", "Getting a pod by namespace and name", "time per look-up",
+			"One goroutine looks up pods in random order, by keys that are not the strings of the pods; client-go through its lister.",
+			1, func(int) int { return 1 }, func(n int) func(store) bench.Subject { return gets(n, 1) }},
+		{"objects-list", "Listing all pods", "time per pod",
+			"One goroutine lists all pods; a unit is a visited pod.",
+			1, func(n int) int { return n }, lists},
+		{"objects-write", "Writing a pod that is visible at once", "time per write",
+			"One goroutine updates pods in random order, each visible at once, with indexes of namespace and node.",
+			2, func(int) int { return 1 }, singles},
+		{"objects-batch", "Writing pods in batches of 1,000", "time per write",
+			"One goroutine updates pods in random order, 1,000 in a batch, with indexes of namespace and node; a unit is a write.",
+			2, func(int) int { return 1000 }, func(n int) func(store) bench.Subject { return batches(n, 1000) }},
+		{"objects-memory", "Memory of a store with two indexes, without the pods", "heap per pod", "", 2, nil, nil},
+	} {
+		point := bench.Point{Series: s.name, Title: s.title, XLabel: "pods in the store", YLabel: s.label}
+		rows = append(rows, series(point, []int{1000, 10_000, 100_000, million}, func(n int) bench.Row {
+			if s.work == nil {
+				return memoryRow(n, s.indexes)
+			}
+			row := bench.Row{Does: s.does, Per: s.per(n)}
+			if n >= million {
+				row.Rounds = 3 // setting up alone takes seconds
+			}
+			return compareStores(row, indexes[:s.indexes], s.work(n))
+		})...)
+	}
+	return rows
+}
+
 // handlerSeries is the whole pipeline with more and more who listen.
 func handlerSeries() []bench.Row {
 	return series(bench.Point{
@@ -47,11 +86,35 @@ func handlerSeries() []bench.Row {
 		Title:  "Delivering an event to every handler",
 		XLabel: "handlers of the informer", YLabel: "time per event",
 	}, []int{1, 3, 10, 30, 100, 300}, func(n int) bench.Row {
-		return compareInformers(bench.Row{
-			Does: "Updates of 10,000 pods come over a watch in memory and go through reflector, queue, store and index to every handler; " +
-				"a unit is an event that all have received.",
-		}, deliver(10_000, n, 0))
+		return compareInformers(bench.Row{Does: eventDoes}, deliver(10_000, n))
 	})
+}
+
+// indexSeries is what indexes cost, of which a controller needs a few: namespace,
+// node, label, owner, another label, UID, owner's name, namespace and label.
+func indexSeries() []bench.Row {
+	var rows []bench.Row
+	for _, s := range []struct {
+		name, title, label string
+		row                func(indexes int) bench.Row
+	}{
+		{"indexes-add", "Adding 20,000 pods in batches of 100", "time per pod", func(n int) bench.Row {
+			row := addRow(n)
+			row.Rate = false
+			return row
+		}},
+		{"indexes-update", "Updating pods of 100,000 in batches of 1,000", "time per write", func(n int) bench.Row {
+			return compareStores(bench.Row{
+				Does: "One goroutine updates pods in random order, 1,000 in a batch; no value of an index changes. A unit is a write.",
+				Per:  1000,
+			}, indexes[:n], batches(big, 1000))
+		}},
+		{"indexes-memory", "Memory of a store of 100,000 pods, without the pods", "heap per pod", func(n int) bench.Row { return memoryRow(big, n) }},
+	} {
+		point := bench.Point{Series: s.name, Title: s.title, XLabel: "indexes", YLabel: s.label}
+		rows = append(rows, series(point, []int{0, 1, 2, 4, 8}, s.row)...)
+	}
+	return rows
 }
 
 // readerSeries measures how readers slow down a writer. Paced readers use little
@@ -73,7 +136,7 @@ func readerSeries() []bench.Row {
 			return compareStores(bench.Row{
 				Does: "One goroutine updates pods, each visible at once; others list their namespace of 10,000 " + c.does + ".",
 				Rate: true, Time: share, Rounds: 3,
-			}, clientGoStore, someIndexes(1), writesAgainst(readers{n, c.pace}))
+			}, indexes[:1], writesAgainst(readers{n, c.pace}))
 		})...)
 	}
 	return rows

@@ -15,31 +15,46 @@ var nodeIndex = indexer.NewSingleIndex("node", func(p *corev1.Pod) (string, bool
 	return p.Spec.NodeName, p.Spec.NodeName != ""
 })
 
-var ourIndexes = map[indexName]indexer.IndexDefinition[*corev1.Pod]{
-	byNode:  nodeIndex,
-	byApp:   indexer.LabelIndex[*corev1.Pod]("app"),
-	byOwner: indexer.OwnerUIDIndex[*corev1.Pod](),
-	byTier:  indexer.LabelIndex[*corev1.Pod]("tier"),
-
-	byUID:              functionIndex(byUID),
-	byReplicaSet:       functionIndex(byReplicaSet),
-	byNamespaceAndTier: functionIndex(byNamespaceAndTier),
+// index is an index as both sides define it.
+type index struct {
+	name   string
+	values func(*corev1.Pod) []string
+	// ours is a definition of our own; nil if the values are all there is.
+	ours indexer.IndexDefinition[*corev1.Pod]
 }
 
-// functionIndex is an index with the function that the others have.
-func functionIndex(name indexName) indexer.IndexDefinition[*corev1.Pod] {
-	values := stringsOf[name]
-	return indexer.NewIndex(nameOf[name], func(p *corev1.Pod) ([]string, error) { return values(p), nil })
+// indexes are those that rows may use, the most common first. Ours is arranged by the first.
+var indexes = []index{
+	{cache.NamespaceIndex, func(p *corev1.Pod) []string { return []string{p.Namespace} }, nil},
+	{"node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }, nodeIndex},
+	{"app", func(p *corev1.Pod) []string { return []string{p.Labels["app"]} }, indexer.LabelIndex[*corev1.Pod]("app")},
+	{"owner", ownersOf, indexer.OwnerUIDIndex[*corev1.Pod]()},
+	{"tier", func(p *corev1.Pod) []string { return []string{p.Labels["tier"]} }, indexer.LabelIndex[*corev1.Pod]("tier")},
+	{"uid", func(p *corev1.Pod) []string { return []string{string(p.UID)} }, nil},
+	{"replicaset", func(p *corev1.Pod) []string { return []string{p.OwnerReferences[0].Name} }, nil},
+	{"namespace-tier", func(p *corev1.Pod) []string { return []string{p.Namespace + "/" + p.Labels["tier"]} }, nil},
+}
+
+func ownersOf(p *corev1.Pod) []string {
+	owners := make([]string, len(p.OwnerReferences))
+	for i := range p.OwnerReferences {
+		owners[i] = string(p.OwnerReferences[i].UID)
+	}
+	return owners
 }
 
 // oursAsStore is our indexer.
 type oursAsStore struct{ *indexer.Indexer[*corev1.Pod] }
 
-func newOurStore(indexes []indexName) store {
+func newOurStore(indexes []index) store {
 	var o indexer.Options[*corev1.Pod]
-	for _, name := range indexes {
-		if name != byNamespace { // the store is arranged by it
-			o.Indexes = append(o.Indexes, ourIndexes[name])
+	for _, x := range indexes {
+		definition := x.ours
+		if definition == nil {
+			definition = indexer.NewIndex(x.name, func(p *corev1.Pod) ([]string, error) { return x.values(p), nil })
+		}
+		if x.name != cache.NamespaceIndex {
+			o.Indexes = append(o.Indexes, definition)
 		}
 	}
 	return oursAsStore{must(indexer.New(o))}
@@ -58,13 +73,6 @@ func (s oursAsStore) WriteAll(ps []*corev1.Pod) {
 		_, _, err := b.Set(p)
 		check(err)
 	}
-	b.Commit()
-}
-
-func (s oursAsStore) Replace(ps []*corev1.Pod) {
-	b := s.Batch()
-	_, err := b.Replace(ps)
-	check(err)
 	b.Commit()
 }
 
@@ -100,43 +108,31 @@ func (s oursAsStore) OnNode(node string) (n int) {
 	return n
 }
 
+// Changed compares two snapshots.
+func (s oursAsStore) Changed() (count func() int) {
+	before := s.Snapshot()
+	return func() (n int) {
+		for c := range indexer.Diff(before, s.Snapshot()) {
+			if c.Old != c.New {
+				n++
+			}
+		}
+		return n
+	}
+}
+
 // clientGoAsStore is client-go's indexer behind the lister that its users use.
 type clientGoAsStore struct {
 	cache.Indexer
 	lister corev1listers.PodLister
 }
 
-// stringsOf are the index functions for the rows with string values.
-var stringsOf = map[indexName]func(*corev1.Pod) []string{
-	byNamespace: func(p *corev1.Pod) []string { return []string{p.Namespace} },
-	byNode:      func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} },
-	byApp:       func(p *corev1.Pod) []string { return []string{p.Labels["app"]} },
-	byOwner: func(p *corev1.Pod) []string {
-		owners := make([]string, len(p.OwnerReferences))
-		for i := range p.OwnerReferences {
-			owners[i] = string(p.OwnerReferences[i].UID)
-		}
-		return owners
-	},
-	byTier: func(p *corev1.Pod) []string { return []string{p.Labels["tier"]} },
-
-	byUID:              func(p *corev1.Pod) []string { return []string{string(p.UID)} },
-	byReplicaSet:       func(p *corev1.Pod) []string { return []string{p.OwnerReferences[0].Name} },
-	byNamespaceAndTier: func(p *corev1.Pod) []string { return []string{p.Namespace + "/" + p.Labels["tier"]} },
-}
-
-var nameOf = map[indexName]string{
-	byNamespace: cache.NamespaceIndex, byNode: "node", byApp: "app", byOwner: "owner", byTier: "tier",
-	byUID: "uid", byReplicaSet: "replicaset", byNamespaceAndTier: "namespace-tier",
-}
-
-func newClientGoStore(indexes []indexName) store {
+func newClientGoStore(indexes []index) store {
 	indexers := cache.Indexers{}
-	for _, name := range indexes {
-		values := stringsOf[name]
-		indexers[nameOf[name]] = func(obj any) ([]string, error) { return values(obj.(*corev1.Pod)), nil }
-		if name == byNamespace {
-			indexers[nameOf[name]] = cache.MetaNamespaceIndexFunc
+	for _, x := range indexes {
+		indexers[x.name] = func(obj any) ([]string, error) { return x.values(obj.(*corev1.Pod)), nil }
+		if x.name == cache.NamespaceIndex {
+			indexers[x.name] = cache.MetaNamespaceIndexFunc
 		}
 	}
 	ix := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
@@ -149,10 +145,6 @@ func (s clientGoAsStore) WriteAll(ps []*corev1.Pod) {
 	for _, p := range ps {
 		check(s.Update(p))
 	}
-}
-
-func (s clientGoAsStore) Replace(ps []*corev1.Pod) {
-	check(s.Indexer.Replace(anys(ps), ""))
 }
 
 func (s clientGoAsStore) Get(k key) *corev1.Pod {
@@ -176,6 +168,22 @@ func (s clientGoAsStore) OnNode(node string) (n int) {
 		}
 	}
 	return n
+}
+
+// Changed looks each object up in a map of those before.
+func (s clientGoAsStore) Changed() (count func() int) {
+	before := map[string]any{}
+	for _, obj := range s.List() {
+		before[must(cache.MetaNamespaceKeyFunc(obj))] = obj
+	}
+	return func() (n int) {
+		for _, obj := range s.List() {
+			if before[must(cache.MetaNamespaceKeyFunc(obj))] != obj {
+				n++
+			}
+		}
+		return n
+	}
 }
 
 func visited(ps []*corev1.Pod) (n int) {

@@ -3,238 +3,261 @@ package rows
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"runtime"
 	"runtime/debug"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
+	k8sjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/internal/verify/bench"
-	"github.com/informerkit/informerkit/reflector"
 )
 
-// cluster is the number of pods of a first sync.
-const cluster = 50_000
+const (
+	// interned is our side with equal parts stored once.
+	interned = "informerkit interned"
+	// decodingAlone is the peer that shows how far the limit is: the decoders of Kubernetes on
+	// all cores, and nothing else. No bytes travel, and nothing is compared, stored or delivered.
+	decodingAlone = "decoding alone"
 
-// wire is how the pods come.
-type wire struct{ protobuf, watchList bool }
+	syncDoes = "An informer with a namespace index is started on 50,000 pods of 2.5 KB JSON, served by another process on the same machine"
+)
 
-func (w wire) String() string {
-	name := "JSON"
-	if w.protobuf {
-		name = "protobuf"
-	}
-	if w.watchList {
-		return name + ", WatchList"
-	}
-	return name + ", LIST"
-}
-
-// syncRows are the amounts of memory of first syncs and relists, bursts, and what limits them.
-func syncRows() []bench.Row {
-	return slices.Concat(burstRows(), decodingRows(), []bench.Row{
-		compareSyncs(bench.Row{
-			Work:    "peak heap of a first sync, JSON, LIST",
-			Does:    syncDoes + "; the most that was on the heap, garbage included.",
-			Measure: bench.Memory,
-			Want:    bench.Target{Ratio: 1 / 0.6},
-		}, wire{false, false}, false),
-		compareSyncs(bench.Row{
-			Work:    "relist, 1% changed: peak over steady heap",
-			Does:    "A second list of 50,000 pods in protobuf, in which one in a hundred has changed: the most that was reachable at any time, over what is afterwards.",
-			Measure: bench.Quotient,
-			Want:    bench.Target{Figure: bench.AtMost(1.10)},
-		}, wire{true, false}, true),
-	})
-}
-
-const syncDoes = "An informer with a namespace index is started on 50,000 pods of 2.5 KB JSON, served by another process on the same machine"
+// The ways in which typical pods come.
+var (
+	jsonList          = Served{"typical", false, false}
+	jsonWatchList     = Served{"typical", false, true}
+	protobufList      = Served{"typical", true, false}
+	protobufWatchList = Served{"typical", true, true}
+)
 
 // syncTimeRows are first syncs by each encoding and kind of list.
 func syncTimeRows() []bench.Row {
 	var rows []bench.Row
 	for _, c := range []struct {
-		wire
+		what  Served
 		ratio float64
-	}{{wire{false, false}, 1.5}, {wire{false, true}, 3.6}, {wire{true, false}, 1.5}, {wire{true, true}, 1.5}} {
-		rows = append(rows, compareSyncs(bench.Row{
-			Work: fmt.Sprintf("first sync of 50k pods, %s", c.wire),
-			Does: syncDoes + "; a unit is a pod.",
-			Per:  cluster, Rate: true, Quick: c.protobuf && c.watchList, Want: bench.Target{Ratio: c.ratio},
-		}, c.wire, false))
+	}{{jsonList, 1.5}, {jsonWatchList, 3.6}, {protobufList, 1.5}, {protobufWatchList, 1.5}} {
+		rows = append(rows, firstSync(c.what, nil).row(bench.Row{
+			Work: fmt.Sprintf("first sync of 50k pods, %s", c.what), Does: syncDoes + "; a unit is a pod.",
+			Per: cluster, Rate: true, Quick: c.what == protobufWatchList, Want: bench.Target{Ratio: c.ratio},
+			Limit: fmt.Sprintf("sync: first sync of 50k pods against decoding, %s", c.what),
+		}))
 	}
 	return rows
 }
 
 // syncPeakRow is what a first sync needs for a moment.
 func syncPeakRow() bench.Row {
-	return compareSyncs(bench.Row{
+	return firstSync(protobufList, peakOverSteady).row(bench.Row{
 		Work:    "first sync: peak over steady heap",
 		Does:    syncDoes + ", in protobuf with LIST: the most that was reachable at any time, over what is afterwards; garbage is collected ten times as often as usual to see it.",
-		Measure: bench.Quotient,
-		Want:    bench.Target{Figure: bench.AtMost(1.15)},
-	}, wire{true, false}, false)
+		Measure: bench.Quotient, Rounds: 3,
+		Want: bench.Target{Figure: bench.AtMost(1.15)},
+	})
 }
 
-// syncer is what both sides can do.
-type syncer interface {
-	// Run syncs, and goes on until ctx ends.
-	Run(ctx context.Context)
-	// OnUpdate calls f for every update that changes something.
-	OnUpdate(f func())
-	// Len is the number of objects in the cache.
-	Len() int
-}
-
-func compareSyncs(row bench.Row, w wire, relist bool) bench.Row {
-	row.Area = "sync"
-	row.Fresh, row.Repeat, row.Rounds = true, 1, 3
-	if row.Measure == bench.Time {
-		row.Rounds = 0 // how fast a sync is depends on how it happens to meet the server
+// sharedHeapRows are what a cache keeps of 50,000 objects if equal parts are stored once.
+func sharedHeapRows() []bench.Row {
+	var rows []bench.Row
+	for _, c := range []struct {
+		name  string
+		ratio float64
+	}{{"pods", 2.5}, {"widgets", 2.5}, {"configmaps", 1 / 1.03}} {
+		name := collections[c.name].name
+		rows = append(rows, firstSync(populationOf(c.name), heapAfter).interned(clientGo, bench.Row{
+			Work:    "heap per object, equal parts shared, " + name,
+			Does:    fmt.Sprintf("An informer with a namespace index that shares equal parts has synced 50,000 %s, by WatchList, from another process; what is on the heap for one.", name),
+			Measure: bench.Memory, Per: cluster, Want: bench.Target{Ratio: c.ratio},
+		}))
 	}
-	side := func(create func(*rest.Config, wire) syncer) func() bench.Subject {
-		return func() bench.Subject {
-			server := startServer(cluster, w.watchList)
-			s := create(&rest.Config{Host: server.url}, w)
-			warmUp(server.url, w)
-			ctx, cancel := context.WithCancel(context.Background())
-			subject := bench.Subject{Run: func(int) {
-				s.Run(ctx)
-				expect(s.Len(), cluster)
-			}}
-			if relist {
-				subject = relisting(ctx, s, server.url)
-			}
-			subject.After = func() {
-				cancel()
-				server.stop()
-			}
-			return observed(subject, row.Measure)
+	return rows
+}
+
+// internRows are what the sharing of equal parts costs.
+func internRows() []bench.Row {
+	var rows []bench.Row
+	for _, c := range []struct {
+		peer  string
+		ratio float64
+	}{{clientGo, 1}, {informerkit, 0.8}} {
+		for _, name := range []string{"pods", "widgets"} {
+			rows = append(rows, firstSync(populationOf(name), cpuOf).interned(c.peer, bench.Row{
+				Area: "intern", Work: fmt.Sprintf("processor time of a first sync against %s, %s", c.peer, collections[name].name),
+				Does:    "The processor time of that first sync with equal parts shared, per object; the peer shares nothing.",
+				Measure: bench.Latency, Per: cluster, Want: bench.Target{Ratio: c.ratio},
+			}))
 		}
 	}
-	row.Ours = bench.Side{Who: informerkit, Setup: side(newOurSyncer)}
-	row.Theirs = bench.Side{Who: clientGo, Setup: side(newClientGoSyncer)}
+	return rows
+}
+
+// populationOf is a collection as its clients read it by default.
+func populationOf(name string) Served { return Served{name, name != "widgets", true} }
+
+// relistRows are what it costs to read the collection again, of which little has
+// changed: after each restart of an API server every client does that.
+func relistRows() []bench.Row {
+	var rows []bench.Row
+	for _, what := range []Served{jsonList, protobufList} {
+		rows = append(rows, syncWork{what, "/relist", cluster / 100, cpuOf}.row(bench.Row{
+			Work: fmt.Sprintf("relist, 1%% changed: processor time, %s", what),
+			Does: fmt.Sprintf("An informer that has synced 50,000 pods of 2.5 KB JSON lists them again (%s), because its watch has expired; "+
+				"one in a hundred has changed; the processor time until the last change's update, per object.", what),
+			Measure: bench.Latency, Per: cluster, Want: bench.Target{Ratio: 3},
+		}))
+	}
+	return rows
+}
+
+// syncRows are bursts, and what limits first syncs.
+func syncRows() []bench.Row { return slices.Concat(burstRows(), decodingRows()) }
+
+// burstRows are what happens when many objects change at once: a rollout, or a
+// controller that touches all of its objects.
+func burstRows() []bench.Row {
+	var rows []bench.Row
+	for _, name := range []string{"burst-widgets", "burst-nodes"} {
+		rows = append(rows, syncWork{Served{name, false, false}, "/burst", burst, nil}.row(bench.Row{
+			Area: "sync", Work: "burst of 30k watch events, " + collections[name].name,
+			Does: fmt.Sprintf("An informer of 1,000 objects has synced; then 30,000 changes of them come as fast as they can be read, JSON, %s, "+
+				"from another process on the same machine, until a handler has received all; a unit is an event.", collections[name].name),
+			Per: burst, Rate: true, Rounds: 3, Quick: name == "burst-widgets",
+			Want: bench.Target{Ratio: 3},
+		}))
+	}
+	return rows
+}
+
+// decodingRows compare first syncs with decoding the same objects alone.
+func decodingRows() []bench.Row {
+	var rows []bench.Row
+	for _, what := range []Served{jsonList, jsonWatchList, protobufList, protobufWatchList} {
+		row := firstSync(what, nil).row(bench.Row{
+			Area: "sync", Work: fmt.Sprintf("first sync of 50k pods against decoding, %s", what),
+			Does: "A first sync as above; the peer decodes the same bytes on all cores, from memory and with the decoders of Kubernetes, and does nothing else. A unit is a pod.",
+			Per:  cluster, Rate: true, Rounds: 3, Want: bench.Target{Ratio: 0.5},
+		})
+		row.Theirs = bench.Side{Who: decodingAlone, Setup: func() bench.Subject { return decodePods(what.Protobuf) }}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// decodePods decodes as many pods as a first sync, and keeps them.
+func decodePods(protobuf bool) bench.Subject {
+	some := make([][]byte, 1000)
+	for i := range some {
+		some[i] = encodingOf(protobuf).object(typicalPod(i))
+	}
+	return times(func() {
+		pods := make([]*corev1.Pod, cluster)
+		onAllCores(cluster, func(i int) {
+			pods[i] = &corev1.Pod{}
+			if protobuf {
+				check(pods[i].Unmarshal(some[i%len(some)]))
+			} else {
+				check(k8sjson.Unmarshal(some[i%len(some)], pods[i]))
+			}
+		})
+		runtime.KeepAlive(pods)
+	})
+}
+
+// syncWork is what an informer of another process's objects does, in a process of its own.
+type syncWork struct {
+	what Served
+	// after is what the server does when the informer has synced, and updates is how many
+	// the handler then receives. Without it, it is the first sync that is measured.
+	after   string
+	updates int
+	// measure runs it and returns what it has measured; nil if the time counts.
+	measure func(run func()) float64
+}
+
+func firstSync(what Served, measure func(run func()) float64) syncWork {
+	return syncWork{what: what, measure: measure}
+}
+
+// row fills in the sides of a row.
+func (w syncWork) row(row bench.Row) bench.Row {
+	row.Fresh, row.Repeat = true, 1
+	row.Ours = bench.Side{Who: informerkit, Setup: w.side(row.Per, func(url string) syncer { return newOurSyncer(url, w.what, nil) })}
+	row.Theirs = bench.Side{Who: clientGo, Setup: w.side(row.Per, func(url string) syncer { return newClientGoSyncer(url, w.what) })}
 	return row
 }
 
-// warmUp lets the server build its responses.
-func warmUp(url string, w wire) {
-	resp := request(url, w)
-	_, _ = resp.Body.Read(make([]byte, 1)) // the remaining bytes are ready, too
-	resp.Body.Close()
+// interned is row with equal parts shared on our side, and a peer.
+func (w syncWork) interned(peer string, row bench.Row) bench.Row {
+	row.Rounds = 3
+	row = w.row(row)
+	if peer == informerkit {
+		row.Theirs = row.Ours
+	}
+	row.Ours = bench.Side{Who: interned, Setup: w.side(row.Per, func(url string) syncer { return newOurSyncer(url, w.what, intern.NewPool()) })}
+	return row
 }
 
-// request asks for all pods.
-func request(url string, w wire) *http.Response {
-	query := "/api/v1/pods"
-	if w.watchList {
-		query += "?watch=1&sendInitialEvents=true"
-	}
-	req := must(http.NewRequest(http.MethodGet, url+query, nil))
-	if w.protobuf {
-		req.Header.Set("Accept", "application/vnd.kubernetes.protobuf")
-	}
-	return must(http.DefaultTransport.RoundTrip(req))
-}
-
-// relisting is a second list after a first one.
-func relisting(ctx context.Context, s syncer, url string) bench.Subject {
-	updates := make(chan struct{}, cluster)
-	return bench.Subject{
-		Before: func() {
-			s.OnUpdate(func() { updates <- struct{}{} })
+func (w syncWork) side(per int, create func(url string) syncer) func() bench.Subject {
+	return func() bench.Subject {
+		server := startServer(w.what)
+		s, n := create(server.url), collections[w.what.Collection].n
+		ctx, cancel := context.WithCancel(context.Background())
+		first := func() {
 			s.Run(ctx)
-			_ = reachable() // collects the garbage of the first list
-		},
-		Run: func(int) {
-			must(http.Post(url+"/relist", "", nil)).Body.Close()
-			for range cluster / 100 {
-				<-updates
+			expect(s.Len(), n)
+		}
+		subject := bench.Subject{After: func() {
+			cancel()
+			server.stop()
+		}}
+		work := first
+		if w.after != "" {
+			received := make(chan struct{}, w.updates)
+			s.OnUpdate(func() { received <- struct{}{} })
+			subject.Before = func() {
+				first()
+				_ = reachable() // collects the garbage of the first list
 			}
-			expect(s.Len(), cluster)
-		},
-	}
-}
-
-// observed adds the measuring of memory to a subject, if the row measures it.
-func observed(s bench.Subject, m bench.Measure) bench.Subject {
-	run := s.Run
-	var peak, steady float64
-	switch m {
-	case bench.Memory:
-		s.Run = func(n int) {
-			peak = highest(heapInUse, func() { run(n) })
+			work = func() {
+				server.post(w.after)
+				for range w.updates {
+					<-received
+				}
+				expect(s.Len(), n)
+			}
 		}
-		s.Value = func() float64 { return peak }
-	case bench.Quotient:
-		s.Run = func(n int) {
-			defer debug.SetGCPercent(debug.SetGCPercent(10))
-			peak = highest(heapReachable, func() { run(n) })
-			steady = reachable()
+		var figure float64
+		subject.Run = func(int) {
+			if w.measure == nil {
+				work()
+				return
+			}
+			figure = w.measure(work) / float64(max(1, per))
 		}
-		s.Value = func() float64 { return max(peak, steady) / steady }
+		subject.Value = func() float64 { return figure }
+		return subject
 	}
-	return s
 }
 
-type ourSyncer struct {
-	inf *informer.Informer[*corev1.Pod]
+// heapAfter measures what is reachable afterwards.
+func heapAfter(run func()) float64 {
+	run()
+	return reachable()
 }
 
-func newOurSyncer(cfg *rest.Config, w wire) syncer {
-	opts := reflector.ResourceOptions{Encoding: reflector.EncodingJSON}
-	if w.protobuf {
-		opts.Encoding = reflector.EncodingProtobuf
-	}
-	lw := must(reflector.NewResource[*corev1.Pod](cfg, corev1.SchemeGroupVersion.WithResource("pods"), opts))
-	return ourSyncer{must(informer.New(lw, informer.Options[*corev1.Pod]{}))}
+// cpuOf measures the processor time.
+func cpuOf(run func()) float64 {
+	before := bench.CPUTime()
+	run()
+	return float64(bench.CPUTime() - before)
 }
 
-func (s ourSyncer) Run(ctx context.Context) {
-	go func() { check(s.inf.Run(ctx)) }()
-	<-s.inf.Synced()
+// peakOverSteady measures the most that was reachable, over what is afterwards.
+func peakOverSteady(run func()) float64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	peak := highestReachable(run)
+	steady := reachable()
+	return max(peak, steady) / steady
 }
-
-func (s ourSyncer) OnUpdate(f func()) {
-	_ = must(s.inf.AddHandler(informer.HandlerFuncs[*corev1.Pod]{UpdateFunc: func(_, _ *corev1.Pod) { f() }},
-		informer.HandlerOptions{Overflow: informer.Lossless}))
-}
-
-func (s ourSyncer) Len() int { return s.inf.Snapshot().Len() }
-
-type clientGoSyncer struct{ inf cache.SharedIndexInformer }
-
-func newClientGoSyncer(cfg *rest.Config, w wire) syncer {
-	if w.protobuf {
-		cfg.ContentType = "application/vnd.kubernetes.protobuf"
-		cfg.AcceptContentTypes = cfg.ContentType + ",application/json"
-	} else {
-		cfg.ContentType = "application/json"
-	}
-	client := must(kubernetes.NewForConfig(cfg))
-	return clientGoSyncer{coreinformers.NewPodInformer(client, "", 0,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
-}
-
-func (s clientGoSyncer) Run(ctx context.Context) {
-	go s.inf.RunWithContext(ctx)
-	<-s.inf.HasSyncedChecker().Done()
-}
-
-func (s clientGoSyncer) OnUpdate(f func()) {
-	// After a relist client-go delivers an update for every object; those that change
-	// nothing do not count.
-	_ = must(s.inf.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
-		if before.(metav1.Object).GetResourceVersion() != after.(metav1.Object).GetResourceVersion() {
-			f()
-		}
-	}}))
-}
-
-func (s clientGoSyncer) Len() int { return len(s.inf.GetStore().ListKeys()) }

@@ -55,14 +55,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	if err != nil {
 		return false, err
 	}
-	if opts.pods > 0 {
-		return false, rows.ServePods(opts.pods, opts.watchList, in, out)
-	}
-	if opts.population != "" {
-		return false, rows.ServePopulation(opts.population, in, out)
-	}
-	if opts.burst != "" {
-		return false, rows.ServeBursts(opts.burst, in, out)
+	if opts.serve.Collection != "" {
+		return false, rows.Serve(opts.serve, in, out)
 	}
 	if opts.child != "" {
 		return false, serve(opts, in, out)

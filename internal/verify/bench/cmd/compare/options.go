@@ -25,10 +25,7 @@ type options struct {
 	slack       float64
 	profile     string
 	child, side string
-	pods        int
-	population  string
-	burst       string
-	watchList   bool
+	serve       rows.Served
 }
 
 func parse(args []string) (options, error) {
@@ -49,10 +46,9 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.profile, "profile", "", "write CPU and heap profiles of each side of each row into this directory")
 	flags.StringVar(&o.child, "child", "", "measure one side of this row under the orders of a parent (internal)")
 	flags.StringVar(&o.side, "side", "", "which side a child measures: ours or theirs (internal)")
-	flags.IntVar(&o.pods, rows.ServeFlag, 0, "serve so many pods to a child (internal)")
-	flags.StringVar(&o.population, rows.PopulationFlag, "", "serve such objects to a child (internal)")
-	flags.StringVar(&o.burst, rows.BurstFlag, "", "serve bursts of events of such objects to a child (internal)")
-	flags.BoolVar(&o.watchList, "watchlist", false, "with -"+rows.ServeFlag+": know WatchList (internal)")
+	flags.StringVar(&o.serve.Collection, rows.ServeFlag, "", "serve such objects to a child (internal)")
+	flags.BoolVar(&o.serve.Protobuf, rows.ProtobufFlag, false, "serve protobuf (internal)")
+	flags.BoolVar(&o.serve.WatchList, rows.WatchListFlag, false, "serve the initial events of watches (internal)")
 	pattern := flags.String("run", "", "only rows whose name matches this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return o, err

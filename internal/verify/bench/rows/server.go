@@ -1,0 +1,215 @@
+package rows
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/scripted"
+)
+
+// Served is what a server in a process of its own serves; see [Serve].
+type Served struct {
+	// Collection is the key of one of the collections.
+	Collection          string
+	Protobuf, WatchList bool
+}
+
+// String is how the objects come.
+func (s Served) String() string {
+	encoding, begin := "JSON", "LIST"
+	if s.Protobuf {
+		encoding = "protobuf"
+	}
+	if s.WatchList {
+		begin = "WatchList"
+	}
+	return encoding + ", " + begin
+}
+
+// objectServer is the API server of one collection, read only. Its responses are encoded
+// beforehand, so that only the reading is measured.
+type objectServer struct {
+	Served
+	of    collection
+	as    encoding
+	first k8sruntime.Object
+	items [][]byte
+
+	mu      sync.Mutex
+	body    []byte        // of a list, or the initial events
+	changed chan struct{} // closed by a request to /relist
+	begin   chan struct{} // closed by a request to /burst
+}
+
+// Serve is an API server of one collection: it prints its address and serves until in ends.
+// After a request to /relist watches expire, and one object in a hundred has changed; after
+// one to /burst, a watch sends 30,000 changes as fast as they can be read.
+func Serve(what Served, in io.Reader, out io.Writer) error {
+	c, ok := collections[what.Collection]
+	if !ok {
+		return fmt.Errorf("there are no objects %q", what.Collection)
+	}
+	s := &objectServer{
+		Served: what, of: c, as: encodingOf(what.Protobuf), first: c.object(0), items: make([][]byte, c.n),
+		changed: make(chan struct{}), begin: make(chan struct{}),
+	}
+	onAllCores(c.n, func(i int) { s.items[i] = s.as.object(c.object(i)) })
+	s.encode()
+	mux := http.NewServeMux()
+	mux.Handle("GET "+c.path(), &scripted.Server{List: s.list, WatchList: s.watchList, Watch: s.watch})
+	mux.HandleFunc("POST /relist", s.expire)
+	mux.HandleFunc("POST /burst", func(http.ResponseWriter, *http.Request) { close(s.begin) })
+	return bench.ServeUntil(in, mux, func(url string) error {
+		_, err := fmt.Fprintln(out, url)
+		return err
+	})
+}
+
+// encode makes the answer to a list, or the initial events.
+func (s *objectServer) encode() {
+	if !s.WatchList {
+		s.body = s.as.list(s.first, s.items)
+		return
+	}
+	for _, item := range s.items {
+		s.body = append(s.body, s.event("ADDED", item)...)
+	}
+	end := s.first.DeepCopyObject()
+	end.(metav1.Object).SetResourceVersion(listVersion)
+	end.(metav1.Object).SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	s.body = append(s.body, s.event("BOOKMARK", s.as.object(end))...)
+}
+
+func (s *objectServer) event(eventType string, object []byte) []byte {
+	return s.as.event(eventType, s.first.GetObjectKind().GroupVersionKind().Kind, object)
+}
+
+// later is an encoded typical object i in a later version.
+func later(object []byte, i, by int) []byte {
+	return bytes.Replace(object, []byte(version(i)), []byte(version(i+by)), 1)
+}
+
+// answer begins an answer, unless the client asks for another encoding first.
+func (s *objectServer) answer(w http.ResponseWriter, r *http.Request, contentType string) bool {
+	if strings.Contains(r.Header.Get("Accept"), "protobuf") != s.Protobuf {
+		http.Error(w, "this server has another encoding", http.StatusNotAcceptable)
+		return false
+	}
+	w.Header().Set("Content-Type", contentType)
+	return true
+}
+
+func (s *objectServer) list(w http.ResponseWriter, r *http.Request, _ int) {
+	if s.answer(w, r, s.as.contentType) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_, _ = w.Write(s.body)
+	}
+}
+
+// watchList answers with the initial events, and then like watch. A server without
+// WatchList rejects it as an old one does.
+func (s *objectServer) watchList(w http.ResponseWriter, r *http.Request, n int) {
+	if !s.WatchList {
+		scripted.WriteStatus(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+		return
+	}
+	if s.answer(w, r, s.as.watchType) {
+		_, _ = w.Write(s.body)
+		s.watch(w, r, n)
+	}
+}
+
+// watch sends nothing until everything expires, or a burst begins.
+func (s *objectServer) watch(w http.ResponseWriter, r *http.Request, _ int) {
+	if !s.answer(w, r, s.as.watchType) {
+		return
+	}
+	_ = http.NewResponseController(w).Flush()
+	s.mu.Lock()
+	expired := s.changed
+	s.mu.Unlock()
+	select {
+	case <-r.Context().Done():
+	case <-expired:
+		gone := &metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+			Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version",
+		}
+		_, _ = w.Write(s.as.event("ERROR", "Status", s.as.object(gone)))
+	case <-s.begin:
+		for i := range burst {
+			// Event by event, as API servers write them.
+			j := i % s.of.n
+			_, _ = w.Write(s.event("MODIFIED", later(s.items[j], j, 1+i)))
+		}
+		_ = http.NewResponseController(w).Flush()
+		scripted.Hang(r)
+	}
+}
+
+// expire ends the present watches, and changes one object in a hundred.
+func (s *objectServer) expire(http.ResponseWriter, *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 0; i < s.of.n; i += 100 {
+		s.items[i] = later(s.items[i], i, 10_000_000)
+	}
+	s.encode()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// runningServer is a server in a process of its own.
+type runningServer struct {
+	url     string
+	process *bench.Process
+}
+
+// The flags that make the command a server.
+const (
+	ServeFlag     = "serve"
+	ProtobufFlag  = "protobuf"
+	WatchListFlag = "watchlist"
+)
+
+func startServer(what Served) runningServer {
+	process, line, err := bench.Launch(nil, "-"+ServeFlag, what.Collection,
+		fmt.Sprintf("-%s=%t", ProtobufFlag, what.Protobuf), fmt.Sprintf("-%s=%t", WatchListFlag, what.WatchList))
+	check(err)
+	return runningServer{strings.TrimSpace(string(line)), process}
+}
+
+// post sends a request without a body, such as to /relist.
+func (s runningServer) post(path string) { must(http.Post(s.url+path, "", nil)).Body.Close() }
+
+func (s runningServer) stop() { check(s.process.End()) }
+
+// onAllCores calls f for 0 to n-1 on all cores.
+func onAllCores(n int, f func(i int)) {
+	const atOnce = 64
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		working.Go(func() {
+			for begin := 0; begin < n; {
+				begin = int(next.Add(atOnce)) - atOnce
+				for i := begin; i < min(begin+atOnce, n); i++ {
+					f(i)
+				}
+			}
+		})
+	}
+	working.Wait()
+}
