@@ -43,7 +43,7 @@
 // more and more objects (1k to 1M), handlers (1 to 300), indexes (0 to 8), readers
 // (0 to 80) and informers (10 to 10k). It takes seven minutes on two quiet
 // cores, and several gigabytes of memory for a million pods. They have no
-// targets. The command cmd/chart draws a chart of each series.
+// targets. With -charts it draws a chart of each series.
 //
 // # What is published
 //
@@ -55,7 +55,7 @@
 //	go run ./cmd/compare -scaling -json > results/scaling.json
 //	go run ./cmd/compare -from results/compare.json -update BENCHMARKS.md
 //	go run ./cmd/compare -from results/compare.json -update ../../../README.md
-//	go run ./cmd/chart -from results/scaling.json -into charts
+//	go run ./cmd/compare -from results/scaling.json -charts charts
 //
 // Package published tests that documents and charts are those of the results, and
 // [Update] says how a document marks where they go. Results are saved with all that

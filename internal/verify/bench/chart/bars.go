@@ -1,15 +1,12 @@
 package chart
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 	"io"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
 )
@@ -83,19 +80,13 @@ const (
 
 // WriteSVG writes the picture as an SVG image. It is the same for the same picture.
 func (b Bars) WriteSVG(w io.Writer) error {
-	canvas := vgsvg.New(panelWidth*vg.Length(len(b.Panels)), panelHeight)
-	all := draw.New(canvas)
-	all.SetColor(color.White) // for pages that are dark
-	all.Fill(all.Rectangle.Path())
-	for i, p := range b.Panels {
-		left := panelWidth * vg.Length(i)
-		p.draw(draw.Crop(all, left+margin, left+panelWidth-all.Max.X-margin, margin, -margin))
-	}
-	var svg bytes.Buffer
-	if _, err := canvas.WriteTo(&svg); err != nil {
-		return err
-	}
-	return writePortable(w, svg.Bytes())
+	width := panelWidth * vg.Length(len(b.Panels))
+	return write(w, width, panelHeight, func(all draw.Canvas) {
+		for i, p := range b.Panels {
+			left := panelWidth * vg.Length(i)
+			p.draw(draw.Crop(all, left, left+panelWidth-width, 0, 0))
+		}
+	})
 }
 
 // draw draws the title and, below it, a bar for each side with its figure.

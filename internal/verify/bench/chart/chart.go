@@ -3,11 +3,23 @@
 package chart
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"image/color"
+	"io"
 	"math"
 	"regexp"
 	"slices"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
 )
@@ -33,6 +45,24 @@ type Line struct {
 
 // Point is the median of the runs at one place, with the range of all of them.
 type Point struct{ X, Y, Low, High float64 }
+
+// Picture is what a file shows.
+type Picture interface{ WriteSVG(w io.Writer) error }
+
+// Pictures returns the pictures of a report by the names of their files: the charts of its series,
+// or the summary if it has none.
+func Pictures(rep bench.Report) (map[string]Picture, error) {
+	if !slices.ContainsFunc(rep.Entries, func(e bench.Entry) bool { return e.Point != nil }) {
+		bars, err := Summary(rep)
+		return map[string]Picture{"summary.svg": bars}, err
+	}
+	charts, err := Of(rep)
+	pictures := map[string]Picture{}
+	for _, c := range charts {
+		pictures[c.Name+".svg"] = c
+	}
+	return pictures, err
+}
 
 // fileName is what a series may be called, since a file is called so.
 var fileName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
@@ -146,4 +176,114 @@ func (c Chart) check() error {
 		}
 	}
 	return nil
+}
+
+// look is how a side is drawn: the sides differ in colour, in the shape of their points and
+// in their lines. The colours are distinguishable with colour blindness, too (Okabe and Ito).
+type look struct {
+	color  color.Color
+	glyph  draw.GlyphDrawer
+	dashes []vg.Length
+}
+
+var looks = []look{
+	{color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, draw.CircleGlyph{}, nil},
+	{color.RGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}, draw.PyramidGlyph{}, []vg.Length{7, 3}},
+}
+
+// WriteSVG writes the chart as an SVG image. It is the same for the same chart.
+func (c Chart) WriteSVG(w io.Writer) error {
+	p, err := c.plot()
+	if err != nil {
+		return err
+	}
+	return write(w, 540, 340, func(canvas draw.Canvas) { p.Draw(canvas) })
+}
+
+// plot returns the axes and the lines.
+func (c Chart) plot() (*plot.Plot, error) {
+	p := plot.New()
+	for size, to := range map[font.Length][]*text.Style{
+		12: {&p.Title.TextStyle}, 11: {&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.Legend.TextStyle}, 10: {&p.X.Tick.Label, &p.Y.Tick.Label},
+	} {
+		for _, t := range to {
+			t.Font = style(size, false).Font
+		}
+	}
+	better := "less is better"
+	if c.Unit == "/s" {
+		better = "more is better"
+	}
+	p.Title.Text = c.Title + "\n" + better + "; medians, with bars for all runs"
+	p.X.Label.Text, p.Y.Label.Text = c.XLabel, c.YLabel
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Add(plotter.NewGrid())
+	var xs []float64
+	least, most := math.Inf(1), math.Inf(-1)
+	for i, l := range c.Lines {
+		for _, q := range l.Points {
+			if i == 0 {
+				xs = append(xs, q.X)
+			}
+			least, most = min(least, q.Low), max(most, q.High)
+		}
+		if err := l.add(p, looks[i]); err != nil {
+			return nil, err
+		}
+	}
+	setX(&p.X, xs)
+	setY(&p.Y, least, most, c.Unit)
+	return p, nil
+}
+
+// add draws a line with its points, and the range of the runs at each.
+func (l Line) add(p *plot.Plot, look look) error {
+	line, points, err := plotter.NewLinePoints(ranged(l.Points))
+	if err != nil {
+		return err
+	}
+	line.LineStyle = draw.LineStyle{Color: look.color, Width: 1.8, Dashes: look.dashes}
+	points.GlyphStyle = draw.GlyphStyle{Color: look.color, Radius: 4, Shape: look.glyph}
+	bars, err := plotter.NewYErrorBars(ranged(l.Points))
+	if err != nil {
+		return err
+	}
+	bars.LineStyle = draw.LineStyle{Color: look.color, Width: 0.8}
+	p.Add(bars, line, points)
+	p.Legend.Add(l.Who, line, points)
+	return nil
+}
+
+// ranged is what plotters ask of points with a range.
+type ranged []Point
+
+func (r ranged) Len() int                            { return len(r) }
+func (r ranged) XY(i int) (x, y float64)             { return r[i].X, r[i].Y }
+func (r ranged) YError(i int) (below, above float64) { return r[i].Low - r[i].Y, r[i].High - r[i].Y }
+
+// write writes what is drawn as an SVG image, on white, since pages may be dark. Its letters
+// are placed for Liberation Sans; Arial has the same widths, and is where that is not.
+func write(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
+	const margin = vg.Length(14)
+	canvas := vgsvg.New(width, height)
+	all := draw.New(canvas)
+	all.SetColor(color.White)
+	all.Fill(all.Rectangle.Path())
+	paint(draw.Crop(all, margin, -margin, margin, -margin))
+	var svg bytes.Buffer
+	if _, err := canvas.WriteTo(&svg); err != nil {
+		return err
+	}
+	named, portable := []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")
+	_, err := w.Write(bytes.ReplaceAll(svg.Bytes(), named, portable))
+	return err
+}
+
+// style is text without serifs.
+func style(size font.Length, bold bool) text.Style {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+	if bold {
+		f.Weight = xfont.WeightBold
+	}
+	return text.Style{Color: color.Gray{Y: 0x22}, Font: f, Handler: plot.DefaultTextHandler}
 }

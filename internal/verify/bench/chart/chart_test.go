@@ -20,7 +20,7 @@ func entry(series string, x, ours, theirs float64) bench.Entry {
 		return bench.ReportOutcome{Who: who, Figure: v, Samples: []bench.Sample{{Figure: v}, {Figure: 2 * v}, {Figure: v / 2}}}
 	}
 	return bench.Entry{
-		Area: "scaling", Work: series + number(x), Unit: "ns",
+		Area: "scaling", Work: series + withUnit(x, ""), Unit: "ns",
 		Ours: outcome("ours", ours), Theirs: outcome("theirs", theirs),
 		Point: &bench.Point{Series: series, Title: "A <title>", XLabel: "things", YLabel: "time", X: x},
 	}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -47,7 +46,8 @@ func Check(folder string, others ...string) error {
 		problems = append(problems, checkDocument(folder, document, comparison))
 	}
 	drawn := map[string]bool{}
-	problems = append(problems, checkSummary(folder, comparison, others, drawn), checkCharts(folder, scaling, drawn))
+	problems = append(problems,
+		checkPictures(folder, others, comparison, Comparison, drawn), checkPictures(folder, []string{Document}, scaling, Scaling, drawn))
 	files, err := filepath.Glob(filepath.Join(folder, Charts, "*"))
 	for _, f := range files {
 		if name := Charts + "/" + filepath.Base(f); !drawn[name] {
@@ -98,29 +98,36 @@ func firstDifference(a, b string) (string, string) {
 	return "the end of one", "more lines"
 }
 
-// checkSummary checks the picture of the first page, which is one of the others.
-func checkSummary(folder string, rep bench.Report, others []string, drawn map[string]bool) error {
-	bars, err := chart.Summary(rep)
+// checkPictures checks the pictures of a report, of which each is in one of the documents, and
+// notes which files these are.
+func checkPictures(folder string, documents []string, rep bench.Report, results string, drawn map[string]bool) error {
+	pictures, err := chart.Pictures(rep)
 	if err != nil {
-		return fmt.Errorf("%s: %w", Comparison, err)
+		return fmt.Errorf("%s: %w", results, err)
 	}
-	redraw := fmt.Sprintf("run: go run ./cmd/chart -summary -from %s -into %s", Comparison, Charts)
-	file := Charts + "/" + bars.Name + ".svg"
-	drawn[file] = true
-	for _, other := range others {
-		document, err := os.ReadFile(filepath.Join(folder, other))
+	var shown []byte
+	for _, document := range documents {
+		text, err := os.ReadFile(filepath.Join(folder, document))
 		if err != nil {
 			return err
 		}
-		if strings.Contains(string(document), file+")") {
-			return checkPicture(folder, file, bars, Comparison, redraw)
+		shown = append(shown, text...)
+	}
+	var problems []error
+	for name, picture := range pictures {
+		file := Charts + "/" + name
+		drawn[file] = true
+		problems = append(problems, checkPicture(folder, file, picture, results))
+		if !bytes.Contains(shown, []byte(file+")")) {
+			problems = append(problems, fmt.Errorf("%s is shown nowhere in %s", file, strings.Join(documents, ", ")))
 		}
 	}
-	return fmt.Errorf("%s is shown nowhere", file)
+	return errors.Join(problems...)
 }
 
 // checkPicture checks that a file is what would be drawn now.
-func checkPicture(folder, file string, picture interface{ WriteSVG(io.Writer) error }, results, redraw string) error {
+func checkPicture(folder, file string, picture chart.Picture, results string) error {
+	redraw := fmt.Sprintf("run: go run ./cmd/compare -from %s -charts %s", results, Charts)
 	var should bytes.Buffer
 	if err := picture.WriteSVG(&should); err != nil {
 		return err
@@ -133,27 +140,4 @@ func checkPicture(folder, file string, picture interface{ WriteSVG(io.Writer) er
 		return fmt.Errorf("%s is not drawn of %s (%s)", file, results, redraw)
 	}
 	return nil
-}
-
-// checkCharts checks the charts of all series, and notes which files these are.
-func checkCharts(folder string, rep bench.Report, drawn map[string]bool) error {
-	charts, err := chart.Of(rep)
-	if err != nil {
-		return fmt.Errorf("%s: %w", Scaling, err)
-	}
-	document, err := os.ReadFile(filepath.Join(folder, Document))
-	if err != nil {
-		return err
-	}
-	redraw := fmt.Sprintf("run: go run ./cmd/chart -from %s -into %s", Scaling, Charts)
-	var problems []error
-	for _, c := range charts {
-		file := Charts + "/" + c.Name + ".svg"
-		drawn[file] = true
-		problems = append(problems, checkPicture(folder, file, c, Scaling, redraw))
-		if !strings.Contains(string(document), "("+file+")") {
-			problems = append(problems, fmt.Errorf("%s does not show %s", Document, file))
-		}
-	}
-	return errors.Join(problems...)
 }

@@ -8,7 +8,8 @@
 //	compare -from file -markdown # in Markdown,
 //	compare -from file -update BENCHMARKS.md # or where they stand in a document
 //	compare -run REGEXP -into file # measure some rows again, and keep the others
-//	compare -scaling -json > file # measure what charts are drawn of
+//	compare -scaling -json > file # measure what charts are drawn of,
+//	compare -from file -charts charts # and draw them; of the table, the summary on the first page
 //
 // It exits with status 1 if a row misses its target by more than the noise, and
 // with 2 if it could not measure.

@@ -17,7 +17,7 @@ import (
 type options struct {
 	quick, scaling, list, json, markdown, cpu bool
 
-	from, update, into string
+	from, update, charts, into string
 
 	run         *regexp.Regexp
 	rounds      int
@@ -32,13 +32,14 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.BoolVar(&o.quick, "quick", false, "only the most significant rows, with fewer and shorter runs")
-	flags.BoolVar(&o.scaling, "scaling", false, "instead of the table, the rows that show how costs grow (see cmd/chart)")
+	flags.BoolVar(&o.scaling, "scaling", false, "instead of the table, the rows that show how costs grow, for -charts")
 	flags.BoolVar(&o.list, "list", false, "print what there is to measure, and measure nothing")
 	flags.BoolVar(&o.json, "json", false, "print JSON, with every sample")
 	flags.BoolVar(&o.markdown, "markdown", false, "print the table in Markdown")
 	flags.BoolVar(&o.cpu, "cpu", false, "compare processor time instead of wall-clock time, for a machine that is shared")
 	flags.StringVar(&o.from, "from", "", "measure nothing, but print what -json has written into this file")
 	flags.StringVar(&o.update, "update", "", "with -from: update the figures in this Markdown document instead of printing them")
+	flags.StringVar(&o.charts, "charts", "", "with -from: draw the series, or the summary of the table, into this folder instead of printing them")
 	flags.StringVar(&o.into, "into", "", "put what is measured into this file of -json, in place of what it has of the same rows")
 	flags.IntVar(&o.rounds, "rounds", 0, "runs of each side (default 9, or 5 with -quick or -scaling)")
 	flags.DurationVar(&o.time, "time", 0, "duration of a run (default 200ms, or 100ms with -quick)")
@@ -72,7 +73,7 @@ func parse(args []string) (options, error) {
 
 // check reports flags that contradict each other.
 func (o options) check(flags *flag.FlagSet) error {
-	printing := []string{"from", "update", "json", "markdown"}
+	printing := []string{"from", "update", "charts", "json", "markdown"}
 	var measuring []string
 	flags.Visit(func(f *flag.Flag) {
 		if !slices.Contains(printing, f.Name) {
@@ -82,10 +83,10 @@ func (o options) check(flags *flag.FlagSet) error {
 	switch {
 	case o.from != "" && len(measuring) > 0:
 		return fmt.Errorf("-from prints what has been measured; %s cannot change it", strings.Join(measuring, " "))
-	case o.update != "" && o.from == "":
-		return errors.New("-update needs -from, the results")
-	case o.update != "" && (o.json || o.markdown), o.json && o.markdown:
-		return errors.New("there can be only one of -json, -markdown and -update")
+	case (o.update != "" || o.charts != "") && o.from == "":
+		return errors.New("-update and -charts need -from, the results")
+	case o.update != "" && (o.json || o.markdown || o.charts != ""), o.charts != "" && (o.json || o.markdown), o.json && o.markdown:
+		return errors.New("there can be only one of -json, -markdown, -update and -charts")
 	case o.into != "" && (o.quick || o.cpu || o.slack != 1 || o.json || o.markdown):
 		return errors.New("-into keeps results as they are published; it cannot be combined with -quick, -cpu, -slack, -json and -markdown")
 	case o.quick && o.scaling:

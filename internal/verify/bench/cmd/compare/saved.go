@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/bench/chart"
 	"github.com/informerkit/informerkit/internal/verify/bench/rows"
 )
 
@@ -57,13 +60,16 @@ func readReport(path string) (bench.Report, error) {
 	return bench.ReadReport(file)
 }
 
-// printSaved prints a report that was saved, or updates a document with it.
+// printSaved prints a report that was saved, draws it, or updates a document with it.
 func printSaved(opts options, out io.Writer) error {
 	rep, err := readReport(opts.from)
 	if err != nil {
 		return err
 	}
-	if opts.update == "" {
+	switch {
+	case opts.charts != "":
+		return drawInto(opts.charts, rep, out)
+	case opts.update == "":
 		return write(out, opts, rep)
 	}
 	document, err := os.ReadFile(opts.update)
@@ -75,4 +81,27 @@ func printSaved(opts options, out io.Writer) error {
 		return err
 	}
 	return os.WriteFile(opts.update, []byte(updated), 0o644)
+}
+
+// drawInto draws what a report shows, and prints the files.
+func drawInto(folder string, rep bench.Report, out io.Writer) error {
+	pictures, err := chart.Pictures(rep)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(pictures)) {
+		var svg bytes.Buffer
+		if err := pictures[name].WriteSVG(&svg); err != nil {
+			return fmt.Errorf("drawing %s: %w", name, err)
+		}
+		file := filepath.Join(folder, name)
+		if err := os.WriteFile(file, svg.Bytes(), 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, file)
+	}
+	return nil
 }

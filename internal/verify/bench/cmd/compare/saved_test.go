@@ -62,3 +62,36 @@ func TestResultsIntoAFile(t *testing.T) {
 	require.Equal(t, mine.Host, kept.Host)
 	require.Equal(t, []float64{1, 2}, []float64{kept.Entries[0].Ours.Figure, kept.Entries[1].Ours.Figure})
 }
+
+// Series are drawn each into a file of its own, and the table as the summary.
+func TestSavedResultsAreDrawn(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "new", "charts")
+	draw := func(results string) (string, error) {
+		var out bytes.Buffer
+		_, err := run(t.Context(), []string{"-from", results, "-charts", folder}, nil, &out)
+		return out.String(), err
+	}
+	printed, err := draw("../../results/compare.json")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(folder, "summary.svg")+"\n", printed)
+	printed, err = draw("../../results/scaling.json")
+	require.NoError(t, err)
+	require.Contains(t, printed, filepath.Join(folder, "objects-get.svg")+"\n")
+	for _, name := range []string{"summary.svg", "objects-get.svg"} {
+		is, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		should, err := os.ReadFile(filepath.Join("../../charts", name))
+		require.NoError(t, err)
+		require.Equal(t, string(should), string(is))
+	}
+
+	saved, err := os.ReadFile("../../results/scaling.json")
+	require.NoError(t, err)
+	broken := filepath.Join(t.TempDir(), "broken.json")
+	require.NoError(t, os.WriteFile(broken, bytes.ReplaceAll(saved, []byte(`"objects-get"`), []byte(`"../escaped"`)), 0o600))
+	folder = filepath.Join(t.TempDir(), "charts")
+	_, err = draw(broken)
+	require.ErrorContains(t, err, "cannot be that of a file")
+	require.NoDirExists(t, folder, "nothing is written for bad input")
+}
