@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/informerkit/informerkit v0.1.0
 	golang.org/x/image v0.30.0
-	golang.org/x/sys v0.47.0
 	gonum.org/v1/plot v0.17.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -19,6 +18,7 @@ require (
 	github.com/go-json-experiment/json v1.27.2 // indirect
 	github.com/informerkit/informerkit/informer/clientgo v0.1.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.0 // indirect
 )

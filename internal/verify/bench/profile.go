@@ -7,6 +7,19 @@ import (
 	"runtime/pprof"
 )
 
+// Profile writes a CPU profile until stop is called, and then a heap profile, into files
+// whose names begin with prefix.
+func Profile(prefix string) (stop func(), err error) {
+	stopCPU, err := profileCPU(prefix + ".cpu.pprof")
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		stopCPU()
+		profileHeap(prefix + ".heap.pprof")
+	}, nil
+}
+
 // profileCPU profiles until stop is called.
 func profileCPU(file string) (stop func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

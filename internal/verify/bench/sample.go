@@ -69,6 +69,13 @@ func settle(m *runtime.MemStats) {
 	runtime.ReadMemStats(m)
 }
 
+// HeapInUse is how many bytes of the heap are alive.
+func HeapInUse() uint64 {
+	var m runtime.MemStats
+	settle(&m)
+	return m.HeapAlloc
+}
+
 func live(m *runtime.MemStats) float64 { return float64(m.HeapAlloc) + float64(m.StackInuse) }
 
 // calibrate returns the number of repetitions that take at least d. It runs the

@@ -20,17 +20,12 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"slices"
 	"text/tabwriter"
-	"time"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
 )
@@ -111,7 +106,7 @@ func compare(o options) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = end(server) }() // its own error was printed by itself
+	defer func() { _ = server.End() }() // its own error was printed by itself
 	var at address
 	if err := json.Unmarshal(line, &at); err != nil {
 		return err
@@ -127,7 +122,7 @@ func compare(o options) error {
 				return err
 			}
 			var r result
-			if err := errors.Join(json.Unmarshal(line, &r), end(cmd)); err != nil {
+			if err := errors.Join(json.Unmarshal(line, &r), cmd.End()); err != nil {
 				return err
 			}
 			results[side] = append(results[side], r)
@@ -163,56 +158,16 @@ func summary(theirs, ours []result, value func(result) float64) (figure, ratio f
 	for i, r := range ours {
 		all, ratios = append(all, value(r)), append(ratios, value(r)/value(theirs[i]))
 	}
-	return median(all), median(ratios)
-}
-
-func median(all []float64) float64 {
-	slices.Sort(all)
-	return (all[len(all)/2] + all[(len(all)-1)/2]) / 2
-}
-
-// process is one that ends when its standard input is closed.
-type process struct {
-	*exec.Cmd
-	in io.Closer
+	return bench.Median(all), bench.Median(ratios)
 }
 
 // begin starts this program in another role and returns the first line that it prints.
-func begin(o options, role string) (*process, []byte, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, nil, err
+func begin(o options, role string) (*bench.Process, []byte, error) {
+	var env []string
+	if role == relaxed {
+		env = []string{"GOGC=200"}
 	}
-	cmd := exec.Command(self, "-role", role, "-url", o.url, "-control", o.control,
+	return bench.Launch(env, "-role", role, "-url", o.url, "-control", o.control,
 		"-objects", fmt.Sprint(o.objects), "-changes", fmt.Sprint(o.changes), "-rate", fmt.Sprint(o.rate),
 		fmt.Sprintf("-strip=%v", o.strip), "-profile", o.profile)
-	cmd.Stderr = os.Stderr
-	if role == relaxed {
-		cmd.Env = append(os.Environ(), "GOGC=200")
-	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, nil, err
-	}
-	p := &process{cmd, in}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", role, err), end(p))
-	}
-	return p, line, nil
-}
-
-// end closes the standard input of a process and waits for it.
-func end(p *process) error {
-	_ = p.in.Close()
-	timer := time.AfterFunc(time.Minute, func() { _ = p.Process.Kill() })
-	defer timer.Stop()
-	return p.Wait()
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime"
-	"runtime/pprof"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -27,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/informerkit/informerkit/informer/controllerruntime"
+	"github.com/informerkit/informerkit/internal/verify/bench"
 )
 
 // manage runs a manager, measures it, and prints the result.
@@ -80,10 +79,10 @@ func manage(o options) error {
 	if err := settle(&reconciles, int64(total)); err != nil {
 		return err
 	}
-	r.SyncCPU = processorTime().Seconds()
+	r.SyncCPU = bench.CPUTime().Seconds()
 	r.Heap = liveHeap()
 
-	before := processorTime()
+	before := bench.CPUTime()
 	answer, err := http.Post(o.control, "", nil) //nolint:noctx // it takes as long as the changes
 	if err != nil {
 		return err
@@ -95,11 +94,9 @@ func manage(o options) error {
 	if err := settle(&reconciles, int64(total)); err != nil {
 		return err
 	}
-	r.ChangesCPU = (processorTime() - before).Seconds()
+	r.ChangesCPU = (bench.CPUTime() - before).Seconds()
 	r.HeapAfter, r.Resident, r.Reconciles = liveHeap(), resident(), float64(reconciles.Load())
-	if err := stop(); err != nil {
-		return err
-	}
+	stop()
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 		return err
 	}
@@ -159,23 +156,9 @@ func settle(reconciles *atomic.Int64, enough int64) error {
 	}
 }
 
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // liveHeap is in MiB. Its collections are not part of the processor time that is
 // measured: those of before and after are read around it.
-func liveHeap() float64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc) / (1 << 20)
-}
+func liveHeap() float64 { return float64(bench.HeapInUse()) / (1 << 20) }
 
 // resident is the most memory that the process has had, in MiB.
 func resident() float64 {
@@ -187,23 +170,9 @@ func resident() float64 {
 }
 
 // profile writes a CPU profile until stop is called, and then a heap profile.
-func profile(o options) (stop func() error, err error) {
+func profile(o options) (stop func(), err error) {
 	if o.profile == "" {
-		return func() error { return nil }, nil
+		return func() {}, nil
 	}
-	cpu, err := os.Create(o.profile + strings.ReplaceAll(o.role, ", ", "-") + ".cpu")
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return nil, err
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		heap, err := os.Create(o.profile + strings.ReplaceAll(o.role, ", ", "-") + ".heap")
-		if err != nil {
-			return err
-		}
-		return errors.Join(pprof.WriteHeapProfile(heap), heap.Close(), cpu.Close())
-	}, nil
+	return bench.Profile(o.profile + strings.ReplaceAll(o.role, ", ", "-"))
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"time"
@@ -15,6 +13,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/verify/bench"
 )
 
 // address is what the server prints when it is ready.
@@ -45,21 +44,11 @@ func serve(o options) error {
 			}
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	control := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return bench.ServeUntil(os.Stdin, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err := change(server, o); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
-	})}
-	go func() { _ = control.Serve(l) }()
-	if err := json.NewEncoder(os.Stdout).Encode(address{server.URL(), "http://" + l.Addr().String()}); err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	return control.Close()
+	}), func(url string) error { return json.NewEncoder(os.Stdout).Encode(address{server.URL(), url}) })
 }
 
 // change modifies objects of all kinds, at the rate of the options: the same ones, in the

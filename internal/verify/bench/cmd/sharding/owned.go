@@ -45,7 +45,7 @@ func owned(ctx context.Context, o options) (all []shards.Owned, err error) {
 		if o.gate == "on" && !filter || o.gate == "off" && filter {
 			continue
 		}
-		server, err := launch(ctx, "owned", o.owned, filter)
+		server, err := launch("owned", o.owned, filter)
 		if err != nil {
 			return nil, err
 		}
@@ -57,13 +57,13 @@ func owned(ctx context.Context, o options) (all []shards.Owned, err error) {
 				one, err = read[*appsv1.Deployment](ctx, o, server, w)
 			}
 			if err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", w.name, err), server.end())
+				return nil, errors.Join(fmt.Errorf("%s: %w", w.name, err), server.End())
 			}
 			one.Filter = filter
 			progress("  %s: %.1f s", w.name, one.Seconds)
 			all = append(all, one)
 		}
-		if err := server.end(); err != nil {
+		if err := server.End(); err != nil {
 			return nil, err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
@@ -49,7 +48,7 @@ func (g *group) end() error {
 	for i, r := range g.live {
 		errs[i] = <-r.ended
 	}
-	return errors.Join(append(errs, g.server.end())...)
+	return errors.Join(append(errs, g.server.End())...)
 }
 
 // phase measures what is used while do runs.
@@ -104,17 +103,11 @@ func (g *group) move(ctx context.Context, kind string, do func() error) (m shard
 }
 
 // heap returns the bytes on the heap that are in use.
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC() // what had a finalizer
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
+func heap() int64 { return int64(bench.HeapInUse()) } //nolint:gosec // less than a heap can be
 
 // scale measures replicas at a steady rate of changes, and each kind of move.
 func scale(ctx context.Context, o options, filter bool) (run shards.Run, err error) {
-	server, err := launch(ctx, "", o.objects, filter)
+	server, err := launch("", o.objects, filter)
 	if err != nil {
 		return run, err
 	}

@@ -55,7 +55,7 @@ var scenarios = []scenario{
 
 // play runs a scenario.
 func play(ctx context.Context, o options, s scenario) (result shards.Scenario, err error) {
-	server, err := launch(ctx, "", 1, true)
+	server, err := launch("", 1, true)
 	if err != nil {
 		return result, err
 	}

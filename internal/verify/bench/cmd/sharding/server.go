@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,23 +76,12 @@ func serve(o options) error {
 	if err := b.create(o.objects); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	control := &http.Server{ReadHeaderTimeout: time.Minute, Handler: b}
-	go func() { _ = control.Serve(l) }()
 	ctx, cancel := context.WithCancel(context.Background())
 	var changing sync.WaitGroup
 	changing.Go(func() { b.change(ctx) })
-	if err := json.NewEncoder(os.Stdout).Encode(address{server.URL(), "http://" + l.Addr().String()}); err != nil {
-		cancel()
-		return err
-	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	cancel()
-	changing.Wait()
-	return control.Close()
+	defer changing.Wait()
+	defer cancel()
+	return bench.ServeUntil(os.Stdin, b, func(url string) error { return json.NewEncoder(os.Stdout).Encode(address{server.URL(), url}) })
 }
 
 // ServeHTTP sets the rate of the changes and the number of the objects, and answers with
@@ -217,56 +203,24 @@ func (b *backend) changeOne(i int) error {
 
 // remote is the server as the measuring process sees it.
 type remote struct {
-	cmd     *exec.Cmd
-	in      io.Closer
+	*bench.Process
 	control string
 	cfg     *rest.Config
 }
 
 // launch starts the server with objects of a kind.
-func launch(ctx context.Context, kind string, objects int, filter bool) (*remote, error) {
-	self, err := os.Executable()
+func launch(kind string, objects int, filter bool) (*remote, error) {
+	gate := map[bool]string{true: "on", false: "off"}[filter]
+	process, line, err := bench.Launch(nil, "-role", "server", "-kind", kind, "-objects", fmt.Sprint(objects), "-gate", gate)
 	if err != nil {
 		return nil, err
-	}
-	gate := "off"
-	if filter {
-		gate = "on"
-	}
-	cmd := exec.CommandContext(ctx, self, "-role", "server", "-kind", kind, "-objects", fmt.Sprint(objects), "-gate", gate)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	s := &remote{cmd: cmd, in: in}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the server: %w", err), s.end())
 	}
 	var at address
 	if err := json.Unmarshal(line, &at); err != nil {
-		return nil, errors.Join(fmt.Errorf("the server: %w", err), s.end())
+		return nil, errors.Join(fmt.Errorf("the server: %w", err), process.End())
 	}
-	s.control = at.Control
 	// As many requests as they need: what is measured is the load, not a limit of it.
-	s.cfg = &rest.Config{Host: at.URL, QPS: -1}
-	return s, nil
-}
-
-// end closes the standard input of the server and waits for it.
-func (s *remote) end() error {
-	_ = s.in.Close()
-	timer := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
-	defer timer.Stop()
-	return s.cmd.Wait()
+	return &remote{process, at.Control, &rest.Config{Host: at.URL, QPS: -1}}, nil
 }
 
 // ask sends a request of ServeHTTP, such as "rate=100".
