@@ -35,7 +35,6 @@ func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) { q.addAfter(item, 
 
 // addAfter returns false if the queue is shut down. With retry, it counts as a retry.
 func (q *DelayingQueue[T]) addAfter(item T, d time.Duration, retry bool) bool {
-	mustCompare(item)
 	group, class := q.groupOf(item), q.classOf(item)
 	q.mu.Lock()
 	defer q.unlock()

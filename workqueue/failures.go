@@ -36,7 +36,7 @@ func Exponential[T comparable](opts ExponentialOptions) RateLimiter[T] {
 		max:    orDefault(opts.Max, defaultMaxDelay),
 		jitter: opts.Jitter,
 	}
-	l.keep = saturatingAdd(l.max, idleAfter)
+	l.keep = time.Duration(after(int64(l.max), idleAfter))
 	return l
 }
 
@@ -71,7 +71,7 @@ func (l *exponential[T]) delay(n int) time.Duration {
 // item is forgotten when it has not failed for the longer delay and 10 min.
 func FastSlow[T comparable](fast, slow time.Duration, fastAttempts int) RateLimiter[T] {
 	l := &fastSlow[T]{fast: max(0, fast), slow: max(0, slow), fastAttempts: fastAttempts}
-	l.keep = saturatingAdd(max(l.fast, l.slow), idleAfter)
+	l.keep = time.Duration(after(int64(max(l.fast, l.slow)), idleAfter))
 	return l
 }
 
@@ -114,7 +114,6 @@ const maxFailures = math.MaxInt32
 
 // add records a failure and returns how many of the item there were before.
 func (f *failures[T]) add(item T) int {
-	mustCompare(item)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
@@ -144,7 +143,6 @@ func (f *failures[T]) findLocked(item T, now time.Time) failure {
 
 // NumRequeues returns how many failures of item are remembered.
 func (f *failures[T]) NumRequeues(item T) int {
-	mustCompare(item)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.findLocked(item, time.Now()).n
@@ -152,7 +150,6 @@ func (f *failures[T]) NumRequeues(item T) int {
 
 // Forget forgets the failures of item.
 func (f *failures[T]) Forget(item T) {
-	mustCompare(item)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.recent, f.older = drop(f.recent, item), drop(f.older, item)
@@ -177,13 +174,4 @@ func orDefault(d, def time.Duration) time.Duration {
 		return def
 	}
 	return d
-}
-
-// saturatingAdd returns a+b, or the longest duration if that does not fit. Both are
-// not negative.
-func saturatingAdd(a, b time.Duration) time.Duration {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }

@@ -83,14 +83,21 @@ func TestFreeEntriesHoldOnToNothing(t *testing.T) {
 // What cannot be compared must not panic with the mutex held.
 func TestTypesWhoseValuesMayNotBeComparableAreChecked(t *testing.T) {
 	t.Parallel()
-	q := New(Options[any]{})
-	for name, f := range map[string]func(any){
-		"Add": q.Add, "Done": q.Done, "Inspect": func(item any) { q.Inspect(0, item) },
-	} {
-		assert.Panics(t, func() { f([]int{1}) }, name)
+	q := NewRateLimiting(nil, Options[any]{})
+	defer q.ShutDown()
+	never := ConditionFunc(func(func()) func() { return nil })
+	for range 2 {
+		for name, f := range map[string]func(any){
+			"Add": q.Add, "Done": q.Done, "Inspect": func(item any) { q.Inspect(0, item) },
+			"AddAfter": func(item any) { q.AddAfter(item, time.Hour) }, "Park": func(item any) { q.Park(item, never, time.Hour) },
+			"AddRateLimited": q.AddRateLimited, "Forget": q.Forget,
+		} {
+			assert.Panics(t, func() { f([]int{1}) }, name)
+			assert.Len(t, q.entries, q.Len(), "nothing has changed")
+		}
+		q.Add("a") // the lock is free
+		assert.Equal(t, 1, q.Len())
 	}
-	q.Add("a") // the lock is free
-	assert.Equal(t, 1, q.Len())
 	type pair struct{ a, b any }
 	q.Add(pair{1, 2})
 	mustTake := func() any {

@@ -96,17 +96,26 @@ func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, 
 	if timeout <= 0 {
 		timeout = defaultParkTimeout
 	}
-	mustCompare(item)
+	p := q.begin(item, until, timeout, wanted)
+	if p != nil {
+		q.register(p)
+	}
+	return p != nil
+}
+
+// begin begins a park, whose condition is not registered yet. It returns nil if the queue is
+// shut down.
+func (q *DelayingQueue[T]) begin(item T, until Condition, timeout time.Duration, wanted bool) *park[T] {
 	group, class := q.groupOf(item), q.classOf(item)
 	q.mu.Lock()
+	defer q.unlock()
 	// The item may not be processed now, and there is no later: the request is lost.
 	if q.shutDown {
 		if e := q.entries[item]; e != nil && e.again() {
 			q.dropAgainLocked(e)
 			q.count.shutdownLosses++
 		}
-		q.unlock()
-		return false
+		return nil
 	}
 	now := q.clock()
 	e := q.entryLocked(item, q.order.clamp(class))
@@ -122,9 +131,7 @@ func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, 
 		seen := q.seeLocked(StepPark, e, now)
 		seen.Until, seen.Duration = until, timeout
 	}
-	q.unlock()
-	q.register(p)
-	return true
+	return p
 }
 
 // parkLocked gives an entry a park, which takes the delay along that the entry had. An entry

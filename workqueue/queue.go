@@ -182,7 +182,9 @@ func (q *Queue[T]) now() int64 {
 // clock is the current time.
 func (q *Queue[T]) clock() int64 { return int64(time.Since(q.start)) }
 
-// unlock ends each operation: it releases the mutex. Then it wakes a worker if something is
+// unlock ends each operation: it releases the mutex. It is deferred where an item is looked
+// up: if T is an interface and the item's dynamic type cannot be compared, the map panics, and
+// nothing has changed by then. Then it wakes a worker if something is
 // queued, or if the queue is shut down, and runs the user code that the operation has led to.
 func (q *Queue[T]) unlock() {
 	if q.drain != nil && q.order.n == 0 && q.count.running == 0 {
@@ -241,13 +243,6 @@ func (q *Queue[T]) waitLocked(ctx context.Context) bool {
 	return q.order.n > 0
 }
 
-// mustCompare panics if item cannot be compared, as its dynamic type decides if T is an
-// interface. The look-up in the map of the queue would panic with the mutex held.
-func mustCompare[T comparable](item T) {
-	var none map[T]struct{}
-	_ = none[item]
-}
-
 // groupOf and classOf call the functions of the options, so without the mutex.
 func (q *Queue[T]) groupOf(item T) string {
 	if q.opts.Group == nil {
@@ -279,7 +274,6 @@ func (q *Queue[T]) Add(item T) { q.add(item, q.classOf(item), nil) }
 func (q *Queue[T]) AddBecause(item T, why any) { q.add(item, q.classOf(item), why) }
 
 func (q *Queue[T]) add(item T, class int, why any) {
-	mustCompare(item)
 	group := q.groupOf(item)
 	q.mu.Lock()
 	defer q.unlock()
@@ -392,7 +386,6 @@ func (q *Queue[T]) Done(item T) { q.done(item, false, false) }
 // done ends the processing of item. Processed is whether ProcessWith did it, and forget
 // whether the count of retries starts from zero.
 func (q *Queue[T]) done(item T, processed, forget bool) {
-	mustCompare(item)
 	q.mu.Lock()
 	defer q.unlock()
 	e := q.entries[item]

@@ -50,7 +50,6 @@ func (q *RateLimitingQueue[T]) retry(item T) bool {
 // a retry that does not come sooner collapses with it. Without a request that is never. It
 // returns false if the queue is shut down.
 func (q *RateLimitingQueue[T]) comes(item T) (in time.Duration, ok bool) {
-	mustCompare(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e := q.entries[item]
@@ -74,7 +73,6 @@ func (q *RateLimitingQueue[T]) comes(item T) (in time.Duration, ok bool) {
 // processing succeeded or the item is dropped. It does not take the item out
 // of the queue.
 func (q *RateLimitingQueue[T]) Forget(item T) {
-	mustCompare(item)
 	q.limiter.Forget(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,11 +16,7 @@ func FuncName(f any) string {
 	if v.Kind() != reflect.Func || v.IsNil() {
 		return ""
 	}
-	fn := runtime.FuncForPC(v.Pointer())
-	if fn == nil {
-		return ""
-	}
-	return shortName(fn.Name())
+	return shortName(runtime.FuncForPC(v.Pointer()).Name())
 }
 
 // library are the packages whose constructors name what they return. A literal in one of

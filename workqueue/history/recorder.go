@@ -155,11 +155,8 @@ type errs struct {
 	noted uint64
 }
 
-// put returns the number of err, from 1; 0 for nil.
+// put returns the number of err, from 1.
 func (e *errs) put(err error) uint64 {
-	if err == nil {
-		return 0
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.noted++
