@@ -2,8 +2,7 @@
 // metrics: audits of a cache, and replicas of package sharding. A program that shows
 // them, and uses neither, does not compile those layers.
 //
-// Package audit calls [Audit] Health, and package sharding calls the others Health, State,
-// PartHealth, ReplicaHealth, Metrics and MetricsProvider.
+// Package audit calls [Audit] Health.
 package health
 
 import (

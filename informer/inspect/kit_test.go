@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
-	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/internal/verify/leaktest"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
@@ -154,9 +154,9 @@ type stubInformer informer.Health
 func (s stubInformer) Health() informer.Health { return informer.Health(s) }
 
 // stubReplica is a replica in the state that the test sets.
-type stubReplica sharding.Health
+type stubReplica health.Replica
 
-func (s stubReplica) Health() sharding.Health { return sharding.Health(s) }
+func (s stubReplica) Health() health.Replica { return health.Replica(s) }
 
 // recalling returns a recorder that knows failures of a queue, and that three items were done.
 func recalling(queue string, failures ...history.Failure) *history.Recorder {

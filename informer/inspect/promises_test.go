@@ -25,9 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
-	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 	"github.com/informerkit/informerkit/workqueue/history"
@@ -214,7 +214,7 @@ func TestPromise3WhatIsInObjectsIsNotShown(t *testing.T) {
 			}}}})
 		}
 		h := newHandler(t, inspect.Informer(inf), inspect.Queue(pointers), inspect.Queue(structs), inspect.Queue(anything),
-			inspect.Replica(stubReplica{State: sharding.StateMember, LastErrorTime: time.Now(), LastError: apierrors.NewInvalid(
+			inspect.Replica(stubReplica{State: health.ReplicaMember, LastErrorTime: time.Now(), LastError: apierrors.NewInvalid(
 				schema.GroupKind{Kind: "ConfigMap"}, "x", field.ErrorList{field.Invalid(field.NewPath("data"), secret, "is wrong")})}),
 			quoting(reflector.ClassDecode), quoting(reflector.ClassTransform), quoting("sink"), quoting("other"))
 
@@ -293,8 +293,8 @@ func named(t *testing.T, name string) *inspect.Handler {
 	inf.Parts = []informer.PartHealth{{Name: "x" + name}}
 	inf.Sources[0].FilteredBy = informer.FilteredBy("x" + name)
 	replica := stubReplica{
-		Name: name, Identity: name, Session: "x" + name, Parts: 1, State: sharding.StateMember, LastError: errors.New("x" + name), LastErrorTime: now,
-		Held: []sharding.PartHealth{{}}, Replicas: []sharding.ReplicaHealth{{Session: "x" + name, Held: 1}}, LastRenewal: now.Add(-time.Hour), Deadline: now,
+		Name: name, Identity: name, Session: "x" + name, Parts: 1, State: health.ReplicaMember, LastError: errors.New("x" + name), LastErrorTime: now,
+		Held: []health.Part{{}}, Replicas: []health.Member{{Session: "x" + name, Held: 1}}, LastRenewal: now.Add(-time.Hour), Deadline: now,
 		Leases: informer.Health{Sources: inf.Sources},
 	}
 	return newHandlerWith(t, recorder, inspect.Informer(inf), inspect.Queue(queue), inspect.Replica(replica))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/informer/sharding"
@@ -28,7 +29,7 @@ func TestPageSaysWhyAReplicaDoesNotWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 		member := stubReplica{
-			Name: "shop", Parts: 4, Identity: "pod-1", Session: "pod-1-00000001", State: sharding.StateMember, Sessions: 1, Quota: 2,
+			Name: "shop", Parts: 4, Identity: "pod-1", Session: "pod-1-00000001", State: health.ReplicaMember, Sessions: 1, Quota: 2,
 			LastRenewal: ago(time.Second), Deadline: ago(-9 * time.Second),
 		}
 		with := func(change func(s *stubReplica)) stubReplica {
@@ -42,41 +43,41 @@ func TestPageSaysWhyAReplicaDoesNotWork(t *testing.T) {
 			severity, kind, sentence, says, do string
 		}{
 			"not started": {
-				stubReplica{Name: "shop", Identity: "pod-1", State: sharding.StateNew},
+				stubReplica{Name: "shop", Identity: "pod-1", State: health.ReplicaNew},
 				"error", "not-started", "Replica pod-1 of group shop has not been started.", "", "Call Run",
 			},
 			"joining": {
-				stubReplica{Name: "shop", Identity: "pod-1", State: sharding.StateJoining, Leases: watching},
+				stubReplica{Name: "shop", Identity: "pod-1", State: health.ReplicaJoining, Leases: watching},
 				"note", "no-session", "Replica pod-1 of group shop is joining its group.", "", "Wait",
 			},
 			"without rights": {
 				stubReplica{
-					Name: "shop", Identity: "pod-1", State: sharding.StateJoining, Leases: watching,
+					Name: "shop", Identity: "pod-1", State: health.ReplicaJoining, Leases: watching,
 					LastError: apierrors.NewForbidden(leases, "x", errors.New("no rights")), LastErrorTime: ago(0),
 				},
 				"error", "no-session", "Replica pod-1 of group shop is joining its group: requests fail.", "no rights", "Add the verbs get, list, watch, create, update and delete on leases",
 			},
 			"without a namespace": {
 				stubReplica{
-					Name: "shop", Identity: "pod-1", State: sharding.StateJoining, Leases: watching,
+					Name: "shop", Identity: "pod-1", State: health.ReplicaJoining, Leases: watching,
 					LastError: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), LastErrorTime: ago(0),
 				},
 				"error", "no-session", "Replica pod-1 of group shop is joining its group: requests fail.", `"shop" not found`, "Create the namespace of the Leases",
 			},
 			"with wrong credentials": {
 				stubReplica{
-					Name: "shop", Identity: "pod-1", State: sharding.StateJoining, Leases: watching,
+					Name: "shop", Identity: "pod-1", State: health.ReplicaJoining, Leases: watching,
 					LastError: apierrors.NewUnauthorized("who are you?"), LastErrorTime: ago(0),
 				},
 				"error", "no-session", "Replica pod-1 of group shop is joining its group: requests fail.", "who are you?", "Renew the credentials",
 			},
 			"with a session that was lost": {
-				stubReplica{Name: "shop", Identity: "pod-1", State: sharding.StateJoining, Sessions: 1, Leases: watching},
+				stubReplica{Name: "shop", Identity: "pod-1", State: health.ReplicaJoining, Sessions: 1, Leases: watching},
 				"warning", "no-session", "Replica pod-1 of group shop has lost its session, and has no part until it has another.", "", "None, if it does not last",
 			},
 			"without a watch": {
 				stubReplica{
-					Name: "shop", Identity: "pod-1", State: sharding.StateJoining, Sessions: 1,
+					Name: "shop", Identity: "pod-1", State: health.ReplicaJoining, Sessions: 1,
 					Leases: informer.Health{Sources: []informer.SourceHealth{{Reflector: reflector.Health{
 						State: reflector.StateDegraded, LastError: errors.New("dial tcp: refused"), LastErrorClass: reflector.ClassRefused,
 					}}}},
@@ -97,14 +98,14 @@ func TestPageSaysWhyAReplicaDoesNotWork(t *testing.T) {
 			},
 			"with work that fails": {
 				with(func(s *stubReplica) {
-					s.Held = []sharding.PartHealth{{Part: 1, Working: true}, {Part: 3}}
+					s.Held = []health.Part{{Part: 1, Working: true}, {Part: 3}}
 					s.LastError, s.LastErrorTime = errors.New("no queue"), ago(3*time.Second)
 				}),
 				"error", "part-idle", "Replica pod-1 of group shop has part 3, and does not work on it: Work has returned.", "no queue", "Work is called again",
 			},
 			"with work that does not end": {
 				with(func(s *stubReplica) {
-					s.Held = []sharding.PartHealth{{Part: 1, Working: true, Draining: true, Since: ago(10 * time.Second)}, {Part: 2, Working: true, Draining: true, Since: ago(10 * time.Second)}}
+					s.Held = []health.Part{{Part: 1, Working: true, Draining: true, Since: ago(10 * time.Second)}, {Part: 2, Working: true, Draining: true, Since: ago(10 * time.Second)}}
 				}),
 				"warning", "handover", "Replica pod-1 of group shop has been handing over part 1 for 10s: Work has not returned.", "", "Let Work return",
 			},
@@ -117,11 +118,11 @@ func TestPageSaysWhyAReplicaDoesNotWork(t *testing.T) {
 				"note", "unowned", "Group shop has no leader.", "", "None, if it does not last",
 			},
 			"leaving": {
-				with(func(s *stubReplica) { s.State, s.Held = sharding.StateLeaving, make([]sharding.PartHealth, 1) }),
+				with(func(s *stubReplica) { s.State, s.Held = health.ReplicaLeaving, make([]health.Part, 1) }),
 				"note", "leaving", "Replica pod-1 of group shop is leaving, and has 1 part to hand over.", "", "None",
 			},
 			"stopped": {
-				with(func(s *stubReplica) { s.State = sharding.StateStopped }),
+				with(func(s *stubReplica) { s.State = health.ReplicaStopped }),
 				"note", "stopped", "Replica pod-1 of group shop has stopped: it takes no part any more.", "", "None",
 			},
 		} {
@@ -138,12 +139,12 @@ func TestPageSaysWhyAReplicaDoesNotWork(t *testing.T) {
 		}
 		for name, healthy := range map[string]stubReplica{
 			"a moment before a renewal": with(func(s *stubReplica) { s.LastRenewal, s.Deadline = ago(5*time.Second), ago(-5*time.Second) }),
-			"a part that begins":        with(func(s *stubReplica) { s.Held = []sharding.PartHealth{{Part: 3}} }),
+			"a part that begins":        with(func(s *stubReplica) { s.Held = []health.Part{{Part: 3}} }),
 			"an error of long ago": with(func(s *stubReplica) {
-				s.Held, s.LastError, s.LastErrorTime = []sharding.PartHealth{{Part: 3}}, errors.New("no queue"), ago(time.Minute)
+				s.Held, s.LastError, s.LastErrorTime = []health.Part{{Part: 3}}, errors.New("no queue"), ago(time.Minute)
 			}),
 			"a short hand-over": with(func(s *stubReplica) {
-				s.Held = []sharding.PartHealth{{Part: 1, Working: true, Draining: true, Since: ago(9 * time.Second)}}
+				s.Held = []health.Part{{Part: 1, Working: true, Draining: true, Since: ago(9 * time.Second)}}
 			}),
 		} {
 			assert.Empty(t, jsonOf(t, newHandler(t, inspect.Replica(healthy))).Problems, name)

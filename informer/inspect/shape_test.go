@@ -19,6 +19,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/audit"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/informer/inspect"
 	"github.com/informerkit/informerkit/informer/sharding"
 	"github.com/informerkit/informerkit/reflector"
@@ -68,9 +69,9 @@ func everything(t *testing.T) *inspect.Handler {
 		LastError: errors.New("cannot watch secrets at https://10.0.0.1: connection refused"), LastErrorClass: reflector.ClassRefused, LastErrorTime: ago(time.Second),
 	}}}}
 	replica := stubReplica{
-		Name: "controller", Parts: 4, Identity: "pod-1", Session: "pod-1-3f9a01c2", State: sharding.StateMember, Sessions: 2, Quota: 1, Free: 1,
-		Held: []sharding.PartHealth{{Part: 0, Working: true, Since: ago(time.Hour)}, {Part: 2, Working: true, Draining: true, Since: ago(12 * time.Second)}},
-		Replicas: []sharding.ReplicaHealth{
+		Name: "controller", Parts: 4, Identity: "pod-1", Session: "pod-1-3f9a01c2", State: health.ReplicaMember, Sessions: 2, Quota: 1, Free: 1,
+		Held: []health.Part{{Part: 0, Working: true, Since: ago(time.Hour)}, {Part: 2, Working: true, Draining: true, Since: ago(12 * time.Second)}},
+		Replicas: []health.Member{
 			{Session: "pod-1-3f9a01c2", Held: 2, Seen: ago(time.Second)},
 			{Session: "pod-2-77b0e4d1", Held: 1, Leaving: true, Seen: ago(2 * time.Second)},
 		},
@@ -79,8 +80,8 @@ func everything(t *testing.T) *inspect.Handler {
 		Leases: informer.Health{Sources: []informer.SourceHealth{{Reflector: reflector.Health{State: reflector.StateWatching, Since: ago(time.Hour), Synced: true}}}},
 	}
 	leader := stubReplica{
-		Name: "elected", Parts: 1, Identity: "pod-1", Session: "pod-1-00000001", State: sharding.StateMember, Sessions: 1,
-		Replicas:    []sharding.ReplicaHealth{{Session: "pod-1-00000001", Seen: ago(time.Second)}, {Session: "pod-3-00000002", Held: 1, Seen: ago(time.Second)}},
+		Name: "elected", Parts: 1, Identity: "pod-1", Session: "pod-1-00000001", State: health.ReplicaMember, Sessions: 1,
+		Replicas:    []health.Member{{Session: "pod-1-00000001", Seen: ago(time.Second)}, {Session: "pod-3-00000002", Held: 1, Seen: ago(time.Second)}},
 		LastRenewal: ago(time.Second), Deadline: ago(-9 * time.Second),
 	}
 	queue := stubQueue[key]{Inspection: workqueue.Inspection[key]{

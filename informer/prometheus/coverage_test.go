@@ -10,7 +10,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/audit"
-	"github.com/informerkit/informerkit/informer/sharding"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue"
 )
@@ -43,7 +43,7 @@ var shown = map[reflect.Type]map[string]string{
 		"Name":   "- a part of the keys, of which there may be any number",
 		"Synced": "informer_unlisted_ranges",
 	},
-	reflect.TypeFor[sharding.Health](): {
+	reflect.TypeFor[health.Replica](): {
 		"Name":          "- the label name, if the program has one name for both",
 		"Parts":         "sharding_parts",
 		"Identity":      "- the labels of the scrape",
@@ -63,13 +63,13 @@ var shown = map[reflect.Type]map[string]string{
 		"LastErrorTime": "- the same",
 		"Leases":        "- the watch of the Leases: without it, sharding_deadline_seconds falls",
 	},
-	reflect.TypeFor[sharding.PartHealth](): {
+	reflect.TypeFor[health.Part](): {
 		"Part":     "- a number of any range",
 		"Working":  "sharding_idle_parts",
 		"Draining": "sharding_draining_parts",
 		"Since":    "sharding_drain_duration_seconds",
 	},
-	reflect.TypeFor[sharding.ReplicaHealth](): {
+	reflect.TypeFor[health.Member](): {
 		"Session": "- a text for each session, of any number",
 		"Held":    "- sharding_held_parts of that replica",
 		"Leaving": "sharding_leaving_replicas",

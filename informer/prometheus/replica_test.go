@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/informer/sharding"
 )
 
@@ -19,18 +20,18 @@ func TestReplicaIsReadAtEachScrape(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics, registry := newMetrics(t)
-		shown := sharding.Health{}
-		series := metrics.Replica("shop", func() sharding.Health { return shown })
+		shown := health.Replica{}
+		series := metrics.Replica("shop", func() health.Replica { return shown })
 		before := scrape(t, registry)
 		before.includes(t, page{
 			`sharding_renewals_total{name="shop",result="success"}`: 0, `sharding_renewals_total{name="shop",result="error"}`: 0,
 			`sharding_member{name="shop"}`: 0,
 		})
 
-		shown = sharding.Health{
+		shown = health.Replica{
 			Parts: 64, Session: "a", Sessions: 2, Quota: 3, Free: 5, Deadline: time.Now().Add(7 * time.Second), Took: 9, Gave: 4, Lost: 1,
-			Held:     []sharding.PartHealth{{Part: 1, Working: true}, {Part: 2, Working: true, Draining: true}, {Part: 3}, {Part: 4}},
-			Replicas: []sharding.ReplicaHealth{{Session: "a"}, {Session: "b", Leaving: true}, {Session: "c"}},
+			Held:     []health.Part{{Part: 1, Working: true}, {Part: 2, Working: true, Draining: true}, {Part: 3}, {Part: 4}},
+			Replicas: []health.Member{{Session: "a"}, {Session: "b", Leaving: true}, {Session: "c"}},
 		}
 		series.Renewed(time.Second, nil)
 		series.Renewed(2*time.Second, errors.New("refused"))
@@ -49,7 +50,7 @@ func TestReplicaIsReadAtEachScrape(t *testing.T) {
 		})
 
 		// Without a session there is no deadline.
-		shown = sharding.Health{Parts: 1}
+		shown = health.Replica{Parts: 1}
 		without := scrape(t, registry)
 		without.includes(t, page{`sharding_member{name="shop"}`: 0, `sharding_leader{name="shop"}`: 0})
 		assert.NotContains(t, without, `sharding_deadline_seconds{name="shop"}`)
@@ -58,8 +59,8 @@ func TestReplicaIsReadAtEachScrape(t *testing.T) {
 		series.Close()
 		series.Renewed(time.Second, nil)
 		assert.Empty(t, scrape(t, registry))
-		again := metrics.Replica("shop", func() sharding.Health { return shown })
-		second := metrics.Replica("shop", func() sharding.Health { return shown })
+		again := metrics.Replica("shop", func() health.Replica { return shown })
+		second := metrics.Replica("shop", func() health.Replica { return shown })
 		second.Renewed(time.Second, nil)
 		scrape(t, registry).includes(t, page{
 			`sharding_renewals_total{name="shop",result="success"}`: 0, `sharding_renewals_total{name="shop-2",result="success"}`: 1,

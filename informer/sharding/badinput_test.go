@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/informer/health"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -67,7 +69,7 @@ func TestAnotherNumberOfPartsIsRefused(t *testing.T) {
 		err := second.replica.Run(t.Context())
 		require.ErrorContains(t, err, `Lease default/group-part-0 says that group "group" has "4" parts, and this replica 8: end all replicas and delete the Leases`)
 		assert.NotContains(t, err.Error(), "\n")
-		assert.Equal(t, StateStopped, second.replica.Health().State)
+		assert.Equal(t, health.ReplicaStopped, second.replica.Health().State)
 		assert.Equal(t, 4, first.held(), "undisturbed")
 	})
 	// Also if both begin at the same time: the record of part 0 decides.
@@ -100,8 +102,7 @@ func inWorldNamed(t *testing.T, name string, parts int, test func(w *world)) {
 	t.Run(name, func(t *testing.T) { inWorld(t, parts, test) })
 }
 
-// An answer that says nothing about the write is no refusal: the session may have been
-// created, and is removed.
+// If the answer says nothing about the write, the session may have been created, and is removed.
 func TestASessionWhoseCreationTimedOutIsRemoved(t *testing.T) {
 	for _, answer := range []error{
 		apierrors.NewTimeoutError("etcdserver: request timed out", 0),
@@ -116,14 +117,12 @@ func TestASessionWhoseCreationTimedOutIsRemoved(t *testing.T) {
 				m.run()
 				w.settle()
 				h := m.replica.Health()
-				assert.Equal(t, StateMember, h.State)
+				assert.Equal(t, health.ReplicaMember, h.State)
 				assert.Len(t, h.Replicas, 1, "nothing is left of the first attempt")
 				assert.Equal(t, 1, m.held())
 			})
 		})
 	}
-	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "x", errors.New("no"))
-	assert.True(t, refused(fmt.Errorf("cannot: %w", refusal)))
 }
 
 func TestMoreReplicasThanPartsStandBy(t *testing.T) {
@@ -185,7 +184,7 @@ func TestMissingRightsAreSaidAndHealed(t *testing.T) {
 				time.Sleep(50 * time.Second)
 				assert.Equal(t, 1, w.logged(fmt.Sprintf("error=%q", err)), "one line a minute: %s", w.logs.String())
 				require.ErrorIs(t, m.replica.Health().LastError, err)
-				assert.Equal(t, StateJoining, m.replica.Health().State)
+				assert.Equal(t, health.ReplicaJoining, m.replica.Health().State)
 				m.conn.set(func(c *conn) { c.deny = nil })
 				w.settle()
 				assert.Equal(t, 1, m.held())

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/informer/health"
 )
 
 // Promise informer/sharding/7
@@ -49,7 +51,7 @@ func TestPromise7EditsByHandAreHealed(t *testing.T) {
 					synctest.Wait()
 					for _, m := range w.members {
 						h := m.replica.Health()
-						assert.Equal(t, StateMember, h.State)
+						assert.Equal(t, health.ReplicaMember, h.State)
 						assert.Len(t, h.Replicas, 2)
 						assert.Zero(t, h.Free)
 					}
@@ -102,7 +104,7 @@ func TestPromise7ARecordThatStatesAnotherNumberOfPartsIsPutRight(t *testing.T) {
 				synctest.Wait()
 				third := w.start()
 				h := third.replica.Health()
-				assert.Equal(t, StateMember, h.State, "it is not refused")
+				assert.Equal(t, health.ReplicaMember, h.State, "it is not refused")
 				assert.Len(t, h.Replicas, 3)
 				assert.Equal(t, 1, leader.called(), "its work goes on")
 				for _, l := range w.server.snapshot() {

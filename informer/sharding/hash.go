@@ -21,9 +21,6 @@ func (r HashRange) Contains(hash uint64) bool { return r.First <= hash && hash <
 // String returns both ends, such as "0x0000000000000000-0x7fffffffffffffff".
 func (r HashRange) String() string { return fmt.Sprintf("0x%016x-0x%016x", r.First, r.Last) }
 
-// MarshalText returns what String does, so that JSON and structured logs have it.
-func (r HashRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
 // SplitHashes returns n ranges that cover all hashes, in their order; their sizes differ
 // by at most 1. An n below 1 counts as 1.
 func SplitHashes(n int) []HashRange {
@@ -115,28 +112,6 @@ func newHashSet(ranges []HashRange) hashSet {
 		}
 	}
 	return set
-}
-
-// without returns the set without ranges of which it has all or nothing.
-func (s hashSet) without(ranges []HashRange) hashSet {
-	rest := slices.Clone(s)
-	for _, r := range ranges {
-		for i, one := range rest {
-			if !one.Contains(r.First) {
-				continue
-			}
-			var left hashSet
-			if one.First < r.First {
-				left = append(left, HashRange{one.First, r.First - 1})
-			}
-			if r.Last < one.Last {
-				left = append(left, HashRange{r.Last + 1, one.Last})
-			}
-			rest = slices.Replace(rest, i, i+1, left...)
-			break
-		}
-	}
-	return rest
 }
 
 // contains reports whether hash is in the set.

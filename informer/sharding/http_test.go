@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -119,7 +120,7 @@ func TestReplicasOfAServer(t *testing.T) {
 		c, stopC := start("c")
 		for _, r := range []*Replica{a, b, c} {
 			h := r.Health()
-			assert.Equal(t, StateMember, h.State)
+			assert.Equal(t, health.ReplicaMember, h.State)
 			assert.Len(t, h.Held, 2)
 			assert.Len(t, h.Replicas, 3)
 			assert.True(t, h.Leases.Synced)

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/workqueue"
 )
 
@@ -92,7 +93,7 @@ func TestPromise1ARenewalCountsFromWhenItWasSent(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		h := m.replica.Health()
-		require.Equal(t, StateMember, h.State)
+		require.Equal(t, health.ReplicaMember, h.State)
 		assert.Equal(t, renewDeadline, h.Deadline.Sub(h.LastRenewal))
 		sent := false
 		for _, ev := range w.server.history {

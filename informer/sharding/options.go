@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/informerkit/informerkit/informer/health"
 )
 
 const (
@@ -29,7 +31,7 @@ type Options struct {
 	Name string
 	// Namespace is where the Leases are. It must exist.
 	Namespace string
-	// Identity is how this replica appears in Leases, logs and [Health]. The default is
+	// Identity is how this replica appears in Leases, logs and [health.Replica]. The default is
 	// the host name, which in a pod is the name of the pod. It need not be unique: each
 	// session adds something random to it.
 	Identity string
@@ -72,7 +74,7 @@ type Options struct {
 	// slog.Default().
 	Logger *slog.Logger
 	// Metrics, if set, gets measurements.
-	Metrics MetricsProvider
+	Metrics health.ReplicaMetricsProvider
 	// Events, if set, gets Kubernetes Events for `kubectl describe`, sparingly: with one
 	// part, that this replica leads and that it does not any more; with more, that it
 	// has joined or left the group. The reasons are constants, such as [EventLeaderElected]. It is called

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -38,9 +39,9 @@ type Replica struct {
 	log    *slog.Logger
 	leases *informer.Informer[*lease]
 
-	metrics Metrics
+	metrics health.ReplicaMetrics
 	running atomic.Bool
-	health  atomic.Pointer[Health]
+	health  atomic.Pointer[health.Replica]
 	events  chan event    // to be recorded
 	changed chan struct{} // has one element if the view may have changed
 	results chan func(now time.Time)
@@ -60,8 +61,8 @@ type Replica struct {
 	leaving  bool
 	wake     time.Time // when to look at the clock
 	failures logLimit
-	counts   Health // the counters
-	shape    string // of the group, as it was logged
+	counts   health.Replica // the counters
+	shape    string         // of the group, as it was logged
 }
 
 // New returns a replica. It makes no request. The errors are about cfg and the options.
@@ -97,7 +98,7 @@ func newReplica(c client, clk clock, opts Options) (*Replica, error) {
 	}
 	// The event says only that there is something new to look at.
 	_, err = r.leases.AddHandler(informer.HandlerFunc[*lease](func(informer.Event[*lease]) { r.poke() }))
-	r.publish(r.look(), StateNew)
+	r.publish(r.look(), health.ReplicaNew)
 	return r, err
 }
 
@@ -139,12 +140,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	defer stop()
 	r.requests = alive
 	var leases sync.WaitGroup
-	var failed error
-	leases.Go(func() {
-		if failed = r.leases.Run(alive); failed != nil {
-			stop() // never: the source was checked by New
-		}
-	})
+	leases.Go(func() { _ = r.leases.Run(alive) }) // no error: it runs once, and New has checked the source
 	recorded := r.startEvents()
 	err := r.loop(ctx)
 	r.endSession(errors.New("the replica has stopped"))
@@ -153,8 +149,8 @@ func (r *Replica) Run(ctx context.Context) error {
 	recorded()
 	stop()
 	leases.Wait()
-	r.publish(r.look(), StateStopped)
-	return errors.Join(err, failed)
+	r.publish(r.look(), health.ReplicaStopped)
+	return err
 }
 
 // drop waits for all requests, without regard to their results.
@@ -200,8 +196,6 @@ func (r *Replica) loop(ctx context.Context) error {
 			}
 		case <-synced:
 			synced = nil // there may be no Lease, and no event
-		case <-r.requests.Done():
-			return context.Cause(r.requests)
 		}
 		stop()
 	}
@@ -214,7 +208,7 @@ func (r *Replica) look() *view {
 
 // step does what the view and the clock ask for. left says that nothing is left to do.
 func (r *Replica) step(v *view, now time.Time) (left bool, err error) {
-	state := StateJoining
+	state := health.ReplicaJoining
 	defer func() { r.publish(v, state) }()
 	if r.session != nil {
 		r.confirm(v, now)
@@ -230,7 +224,7 @@ func (r *Replica) step(v *view, now time.Time) (left bool, err error) {
 		return false, r.join(v, now)
 	}
 	if r.session.confirmed {
-		state = StateMember
+		state = health.ReplicaMember
 		r.describe(v)
 		r.endExpired(v, now)
 		r.moveParts(v, now)
@@ -240,7 +234,7 @@ func (r *Replica) step(v *view, now time.Time) (left bool, err error) {
 		}
 	}
 	if r.leaving {
-		state = StateLeaving
+		state = health.ReplicaLeaving
 		if r.leave(v, now) {
 			return true, nil
 		}
@@ -277,6 +271,6 @@ func (r *Replica) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*r.rnd.Float64()))
 }
 
-func sortReplicas(all []ReplicaHealth) {
-	slices.SortFunc(all, func(a, b ReplicaHealth) int { return cmp.Compare(a.Session, b.Session) })
+func sortReplicas(all []health.Member) {
+	slices.SortFunc(all, func(a, b health.Member) int { return cmp.Compare(a.Session, b.Session) })
 }

@@ -30,8 +30,15 @@ type selection struct {
 // reading is what one source reads. It only shrinks: more is read by another source, so a list
 // that has begun before a range was added cannot pass for a list of that range.
 type reading struct {
-	set      atomic.Pointer[hashSet]
-	narrowed bool // whether set has shrunk, so that what is under way may be outside of it
+	ranges   []HashRange
+	set      atomic.Pointer[hashSet] // the union of ranges
+	narrowed bool                    // whether it has shrunk, so that what is under way may be outside of it
+}
+
+// union works out the union, for requests that begin now.
+func (r *reading) union() {
+	set := newHashSet(r.ranges)
+	r.set.Store(&set)
 }
 
 // load returns what is read at present.
@@ -77,22 +84,21 @@ func (s *selection) add(ranges []HashRange) error {
 
 // remove removes ranges. It returns false if one was not there.
 func (s *selection) remove(ranges []HashRange) (all bool) {
-	var removed []HashRange
+	all = true
 	for _, one := range ranges {
-		if _, has := s.listed[one]; has {
-			delete(s.listed, one)
-			removed = append(removed, one)
-		}
+		_, has := s.listed[one]
+		all = all && has
+		delete(s.listed, one)
 	}
 	s.changed()
 	if s.source != nil {
 		// Also a range that is added back soon: until the next source lists it, its events
 		// would be missing.
 		s.source.narrowed = true
-		set := s.source.load().without(removed)
-		s.source.set.Store(&set)
+		s.source.ranges = slices.DeleteFunc(s.source.ranges, func(one HashRange) bool { return slices.Contains(ranges, one) })
+		s.source.union()
 	}
-	return len(removed) == len(ranges)
+	return all
 }
 
 // check returns why a range cannot be added, or nil.
@@ -183,9 +189,8 @@ func (s *selection) Begin() any {
 	if len(s.wanted) == 0 {
 		return nil
 	}
-	s.source = &reading{}
-	set := s.wanted
-	s.source.set.Store(&set)
+	s.source = &reading{ranges: slices.Collect(maps.Keys(s.listed))}
+	s.source.union()
 	return s.source
 }
 
@@ -197,10 +202,8 @@ func (s *selection) Keeps(source any, obj metav1.Object) bool {
 
 // Listed implements [informer.Selection].
 func (s *selection) Listed(source any) {
-	set := source.(*reading).load()
-	for one := range s.listed {
-		// A set is a union of ranges that do not overlap: it has all of one, or nothing.
-		if set.contains(one.First) {
+	for _, one := range source.(*reading).ranges {
+		if _, has := s.listed[one]; has {
 			s.listed[one] = true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -80,9 +79,9 @@ func (r *Replica) join(v *view, now time.Time) error {
 		case r.session != s:
 		case err != nil:
 			r.failed(now, "join", "cannot create the Lease of a session", err)
-			r.endSession(err)
-			if refused(err) {
-				r.orphan = nil
+			r.endSession(err) // the answer may be lost, and the session be there: it is removed
+			if apierrors.IsAlreadyExists(err) {
+				r.orphan = nil // it is another's
 			}
 		default:
 			s.renewing, s.lease = false, made
@@ -215,17 +214,6 @@ func (r *Replica) endSession(cause error) {
 		r.groupEvent(warning, EventReplicaLost, "has lost its session and with it %d parts: %v", n, cause)
 	}
 	r.orphan = s.lease
-}
-
-// refused reports whether the server has answered that it did not do what was asked. A
-// timeout, or an error within the server, does not say so: the write may have worked.
-func refused(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	code := status.Status().Code
-	return code >= 400 && code < 500 && code != http.StatusRequestTimeout
 }
 
 // removeOrphan deletes the Lease of the session that has ended, once nothing of it runs

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/informer/health"
 )
 
 var (
@@ -387,7 +389,7 @@ func (s *simulation) settle() {
 	held := map[int]string{}
 	for _, n := range alive {
 		h := n.replica.Health()
-		require.Equal(s.t, StateMember, h.State, n.name)
+		require.Equal(s.t, health.ReplicaMember, h.State, n.name)
 		require.Len(s.t, h.Replicas, len(alive), "%s: %+v", n.name, h.Replicas)
 		require.Zero(s.t, h.Free)
 		require.Len(s.t, h.Held, h.Quota, n.name)
@@ -441,7 +443,7 @@ func (s *simulation) stopAll() {
 		h := n.replica.Health()
 		s.tally.add("session", h.Sessions)
 		s.tally.add("take", int(h.Took))
-		require.Equal(s.t, StateStopped, h.State)
+		require.Equal(s.t, health.ReplicaStopped, h.State)
 	}
 	require.Empty(s.t, s.server.early)
 	left := map[string]string{}

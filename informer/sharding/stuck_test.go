@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/informer/health"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
@@ -115,6 +117,46 @@ func TestPromise14AReplicaThatCannotWriteRecordsKeepsNoPartFromOthers(t *testing
 			})
 		})
 	}
+}
+
+// If nobody can write records, replicas that work go on, whoever else joins.
+//
+// Promise informer/sharding/14
+func TestPromise14WhatWorksGoesOnIfNobodyCanWriteRecords(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := informertest.Start(t, informertest.Options{InMemory: true})
+		on := &atomic.Bool{}
+		cfg := rest.CopyConfig(server.Config())
+		cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper {
+			return refusing{rt, on, func(q *http.Request) bool {
+				return q.Method == http.MethodPut && strings.Contains(q.URL.Path, "g-part-")
+			}}
+		})
+		var all []*Replica
+		for i := range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			r, err := New(cfg, Options{Name: "g", Namespace: "default", Identity: fmt.Sprint("pod-", i), Parts: 8, Work: func(ctx context.Context, _ *Part) error {
+				<-ctx.Done()
+				return nil
+			}})
+			require.NoError(t, err)
+			done := make(chan error, 1)
+			go func() { done <- r.Run(ctx) }()
+			defer func() { on.Store(false); cancel(); require.NoError(t, <-done) }()
+			all = append(all, r)
+			time.Sleep(30 * time.Second)
+			on.Store(i > 0) // the last one joins when nobody can write
+		}
+		for range 600 {
+			time.Sleep(time.Second)
+			for _, r := range all[:2] {
+				h := r.Health()
+				require.Equal(t, 1, h.Sessions, "its session has not ended")
+				require.True(t, slices.ContainsFunc(h.Held, func(p health.Part) bool { return p.Working && !p.Draining }))
+			}
+		}
+	})
 }
 
 // A leader leads until it ends or is lost: nothing moves while counts differ by one at most.

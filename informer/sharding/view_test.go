@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/informer/health"
 )
 
 // Promise informer/sharding/6
@@ -46,13 +48,13 @@ func TestWorkThatIgnoresItsCancellationKeepsTheReplicaFromJoining(t *testing.T) 
 		time.Sleep(m.ignores - time.Second)
 		synctest.Wait()
 		h := m.replica.Health()
-		assert.Equal(t, StateJoining, h.State)
+		assert.Equal(t, health.ReplicaJoining, h.State)
 		assert.Equal(t, 1, h.Sessions)
 		assert.Equal(t, 2, m.held(), "its work goes on")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		h = m.replica.Health()
-		assert.Equal(t, StateMember, h.State)
+		assert.Equal(t, health.ReplicaMember, h.State)
 		assert.Equal(t, 2, h.Sessions)
 		assert.Equal(t, 4, m.called())
 		assert.Len(t, h.Held, 2)
@@ -81,7 +83,7 @@ func TestPromise6AReplicaThatSeesNothingKeepsNoPartFromOthers(t *testing.T) {
 		leader.conn.set(func(c *conn) { c.blind = false })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, StateMember, leader.replica.Health().State)
+		assert.Equal(t, health.ReplicaMember, leader.replica.Health().State)
 		assert.Equal(t, 2, leader.replica.Health().Sessions, "what nobody has seen is no session")
 		assert.Len(t, follower.replica.Health().Replicas, 2)
 		assert.Equal(t, 1, leader.held()+follower.held())
