@@ -90,18 +90,13 @@ func (l *fastSlow[T]) When(item T) time.Duration {
 
 // failures counts the failures of items, for the limiters that need to. An item that has
 // not failed for a while is forgotten, so that a caller who never calls Forget does not make
-// them grow without bound.
-//
-// For that there are two maps. Items that fail are counted in the recent one. When that has
-// been in use for as long as an item is remembered, it becomes the older one; and what was
-// in the older one, which has not failed since before, is dropped. No goroutine and no list
-// is needed, and what has expired takes memory for as long again at most.
+// them grow without bound: what has expired takes memory for as long again at most.
 type failures[T comparable] struct {
 	keep time.Duration // how long after its last failure an item is remembered
 
-	mu            sync.Mutex
-	recent, older map[T]failure // nil without any
-	begun         time.Time     // when recent was begun
+	mu     sync.Mutex
+	counts map[T]failure // nil without any
+	swept  time.Time     // when those that had expired were removed
 }
 
 // failure is what is known about an item that has failed.
@@ -117,55 +112,49 @@ func (f *failures[T]) add(item T) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
-	if now.Sub(f.begun) > f.keep {
-		f.recent, f.older, f.begun = nil, f.recent, now
+	if f.counts == nil || now.Sub(f.swept) > f.keep {
+		f.sweepLocked(now)
 	}
-	c := f.findLocked(item, now)
-	if f.recent == nil {
-		f.recent = make(map[T]failure)
-	}
-	f.recent[item] = failure{min(c.n+1, maxFailures), now}
-	f.older = drop(f.older, item)
-	return c.n
+	n := f.countLocked(item, now)
+	f.counts[item] = failure{min(n+1, maxFailures), now}
+	return n
 }
 
-// findLocked returns the failures of item that are remembered.
-func (f *failures[T]) findLocked(item T, now time.Time) failure {
-	c, ok := f.recent[item]
-	if !ok {
-		c = f.older[item]
+// sweepLocked replaces the map by one without what has expired: a Go map never shrinks.
+func (f *failures[T]) sweepLocked(now time.Time) {
+	counts := make(map[T]failure)
+	for item, c := range f.counts {
+		if now.Sub(c.at) <= f.keep {
+			counts[item] = c
+		}
 	}
+	f.counts, f.swept = counts, now
+}
+
+// countLocked returns how many failures of item are remembered.
+func (f *failures[T]) countLocked(item T, now time.Time) int {
+	c := f.counts[item]
 	if now.Sub(c.at) > f.keep {
-		return failure{}
+		return 0
 	}
-	return c
+	return c.n
 }
 
 // NumRequeues returns how many failures of item are remembered.
 func (f *failures[T]) NumRequeues(item T) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.findLocked(item, time.Now()).n
+	return f.countLocked(item, time.Now())
 }
 
 // Forget forgets the failures of item.
 func (f *failures[T]) Forget(item T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.recent, f.older = drop(f.recent, item), drop(f.older, item)
-}
-
-// drop removes an item from a map, which it returns. An empty map is replaced by nil,
-// as a Go map never shrinks.
-func drop[T comparable](m map[T]failure, item T) map[T]failure {
-	if m == nil {
-		return nil
+	delete(f.counts, item)
+	if len(f.counts) == 0 {
+		f.counts = nil
 	}
-	delete(m, item)
-	if len(m) == 0 {
-		return nil
-	}
-	return m
 }
 
 // orDefault returns d, or def if d is not positive.

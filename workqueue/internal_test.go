@@ -160,12 +160,11 @@ func TestExpiredFailuresAreFreed(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		// What failed within twice the eleven minutes, not everything that ever failed.
-		assert.LessOrEqual(t, len(l.recent)+len(l.older), 2*(11*60+1))
+		assert.LessOrEqual(t, len(l.counts), 2*(11*60+1))
 	})
 }
 
-// An item that fails again and again is kept, unlike all others, and its count goes on from
-// one map to the other.
+// An item that fails again and again is kept, unlike all others.
 func TestFailureThatIsCountedAgainIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,8 +177,7 @@ func TestFailureThatIsCountedAgainIsKept(t *testing.T) {
 			<-time.After(59 * time.Second)
 			assert.Equal(t, 2+i, f.add(99))
 		}
-		assert.Len(t, f.recent, 1)
-		assert.Empty(t, f.older)
+		assert.Len(t, f.counts, 1)
 		<-time.After(time.Minute + 1)
 		assert.Zero(t, f.NumRequeues(99))
 		assert.Zero(t, f.add(99))
@@ -197,7 +195,7 @@ func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
 	for i := range 1000 {
 		f.Forget(i)
 	}
-	assert.Nil(t, f.recent)
+	assert.Nil(t, f.counts)
 }
 
 // A timer keeps the queue in memory until it fires.
