@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/informerkit/informerkit/informer/health"
 )
@@ -16,17 +17,20 @@ import (
 // Promise informer/sharding/7
 func TestPromise7EditsByHandAreHealed(t *testing.T) {
 	edits := map[string]func(l *lease) *lease{
-		"deleted":                 func(*lease) *lease { return nil },
-		"without a holder":        func(l *lease) *lease { l.Spec.HolderIdentity = nil; return l },
-		"of another holder":       func(l *lease) *lease { l.Spec.HolderIdentity = new("somebody"); return l },
-		"without a label":         func(l *lease) *lease { l.Labels = nil; return l },
-		"without annotations":     func(l *lease) *lease { l.Annotations = nil; return l },
-		"for a century":           func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(1<<31 - 1)); return l },
-		"for an hour":             func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(3600)); return l },
-		"for a negative time":     func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(-1)); return l },
-		"joining":                 func(l *lease) *lease { l.Annotations = map[string]string{joiningAnnotation: "true"}; return l },
-		"empty":                   func(l *lease) *lease { l.Spec = leaseSpec{}; return l },
-		"renewed in another year": func(l *lease) *lease { l.Spec.RenewTime.Time = l.Spec.RenewTime.AddDate(30, 0, 0); return l },
+		"deleted":             func(*lease) *lease { return nil },
+		"without a holder":    func(l *lease) *lease { l.Spec.HolderIdentity = nil; return l },
+		"of another holder":   func(l *lease) *lease { l.Spec.HolderIdentity = new("somebody"); return l },
+		"without a label":     func(l *lease) *lease { l.Labels = nil; return l },
+		"without annotations": func(l *lease) *lease { l.Annotations = nil; return l },
+		"for a century":       func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(1<<31 - 1)); return l },
+		"for an hour":         func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(3600)); return l },
+		"for a negative time": func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(-1)); return l },
+		"joining":             func(l *lease) *lease { l.Annotations = map[string]string{joiningAnnotation: "true"}; return l },
+		"empty":               func(l *lease) *lease { l.Spec = leaseSpec{}; return l },
+		"renewed in another year": func(l *lease) *lease {
+			l.Spec.RenewTime = new(metav1.NewMicroTime(l.Spec.RenewTime.AddDate(30, 0, 0)))
+			return l
+		},
 	}
 	for what, edit := range edits {
 		for _, of := range []string{"part", "session"} {

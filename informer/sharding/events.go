@@ -75,17 +75,6 @@ func (r *Replica) groupEvent(kind, reason, format string, args ...any) {
 	}
 }
 
-// recordEvents gives Events to the recorder until there are no more.
-func (r *Replica) recordEvents() {
-	for e := range r.events {
-		about := &metav1.PartialObjectMetadata{
-			TypeMeta:   metav1.TypeMeta{APIVersion: leaseResource.GroupVersion().String(), Kind: "Lease"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: r.names.namespace, Name: r.names.part(0), UID: e.uid},
-		}
-		r.opts.Events.Eventf(about, nil, e.kind, e.reason, actions[e.reason], "%s", e.message)
-	}
-}
-
 // startEvents has Events recorded in the background. The function that it returns
 // waits for those that are left, but not long.
 func (r *Replica) startEvents() (stop func()) {
@@ -95,7 +84,13 @@ func (r *Replica) startEvents() (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.recordEvents()
+		for e := range r.events {
+			about := &metav1.PartialObjectMetadata{
+				TypeMeta:   metav1.TypeMeta{APIVersion: leaseResource.GroupVersion().String(), Kind: "Lease"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: r.names.namespace, Name: r.names.part(0), UID: e.uid},
+			}
+			r.opts.Events.Eventf(about, nil, e.kind, e.reason, actions[e.reason], "%s", e.message)
+		}
 	}()
 	return func() {
 		close(r.events)

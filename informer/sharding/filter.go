@@ -68,9 +68,6 @@ func (f *filter) shard(set hashSet) shard {
 
 // noteOutside notes that the server has sent an object of another range.
 func (f *filter) noteOutside() {
-	if f.filteredBy() == informer.FilteredByClient && f.key == HashOwner {
-		return
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.inside)

@@ -47,22 +47,12 @@ type leaseSpec struct {
 // DeepCopyObject implements runtime.Object.
 func (l *lease) DeepCopyObject() runtime.Object { return l.copy() }
 
-// copy returns a copy that shares no memory that is written.
+// copy returns a copy that shares no memory that is written: a field of the Spec is replaced, and
+// what it points to is never changed.
 func (l *lease) copy() *lease {
 	c := *l
 	l.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
-	c.Spec = leaseSpec{
-		HolderIdentity: clone(l.Spec.HolderIdentity), LeaseDurationSeconds: clone(l.Spec.LeaseDurationSeconds),
-		AcquireTime: clone(l.Spec.AcquireTime), RenewTime: clone(l.Spec.RenewTime), LeaseTransitions: clone(l.Spec.LeaseTransitions),
-	}
 	return &c
-}
-
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
 }
 
 // holder returns who has a part according to its record, or "".

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -39,106 +38,93 @@ func (k Key) parsed() Key {
 	return ParseKey(k.Name)
 }
 
-// form says how values of a type are keys.
-type form int
-
-const (
-	noForm     form = iota
-	stringForm      // a string
-	pairForm        // a struct of Namespace and Name
-	textForm        // a number or a boolean, by its text
-)
-
-// formOf returns the form of keys of type t, and the index of the struct within t that
-// has the Namespace and the Name. It looks at the type and not at a value, so the
-// answer is the same for all items of a queue.
-func formOf(t reflect.Type) (f form, index []int) {
+// keyed reports whether values of type t have keys, and how deep within t the struct of a
+// Namespace and a Name is. It looks at the type and not at a value, so the answer is the same
+// for all items of a queue.
+func keyed(t reflect.Type) (depth int, ok bool) {
 	switch t.Kind() {
-	case reflect.String:
-		return stringForm, nil
-	case reflect.Bool,
+	case reflect.String, reflect.Bool,
 		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return textForm, nil
+		return 0, true
 	case reflect.Struct:
 	default:
-		return noForm, nil
+		return 0, false
 	}
-	// A struct around one, as the Request of controller-runtime, has its form.
+	// A struct around one, as the Request of controller-runtime, has its key.
 	for t.NumField() == 1 && t.Field(0).Type.Kind() == reflect.Struct && t.Field(0).IsExported() {
-		index, t = append(index, 0), t.Field(0).Type
+		depth, t = depth+1, t.Field(0).Type
 	}
 	if t.NumField() != 2 {
-		return noForm, nil
+		return 0, false
 	}
 	for i, name := range []string{"Namespace", "Name"} {
 		if f := t.Field(i); f.Name != name || f.Type.Kind() != reflect.String {
-			return noForm, nil
+			return 0, false
 		}
 	}
-	return pairForm, index
+	return depth, true
+}
+
+// within returns what is so deep in the item.
+func within[T comparable](item *T, depth int) reflect.Value {
+	v := reflect.ValueOf(item).Elem()
+	for range depth {
+		v = v.Field(0)
+	}
+	return v
 }
 
 // KeyFunc returns the function that gives the key of an item of type T, or nil if items
 // of that type have none; see the documentation of the package. For strings and for
 // structs of a Namespace and a Name the function allocates nothing.
 func KeyFunc[T comparable]() func(T) Key {
-	f, index := formOf(reflect.TypeFor[T]())
-	switch f {
-	case stringForm:
-		return func(item T) Key { return ParseKey(reflect.ValueOf(&item).Elem().String()) }
-	case pairForm:
-		return func(item T) Key {
-			v := reflect.ValueOf(&item).Elem()
-			for range index {
-				v = v.Field(0)
-			}
+	depth, ok := keyed(reflect.TypeFor[T]())
+	if !ok {
+		return nil
+	}
+	return func(item T) Key {
+		v := within(&item, depth)
+		if v.Kind() == reflect.Struct {
 			return Key{Namespace: v.Field(0).String(), Name: v.Field(1).String()}
 		}
-	case textForm:
-		// Of the underlying type: a String method of the program is not called.
-		return func(item T) Key { return Key{Name: fmt.Sprint(basic(reflect.ValueOf(&item).Elem()))} }
+		return ParseKey(textOf(v))
 	}
-	return nil
-}
-
-// basic returns the number or the boolean in v without its type's methods.
-func basic(v reflect.Value) any {
-	switch {
-	case v.CanInt():
-		return v.Int()
-	case v.CanUint():
-		return v.Uint()
-	}
-	return v.Bool()
 }
 
 // ItemOf returns the item of type T whose key has that text. It returns false if T has
 // no keys, or none with that text.
 func ItemOf[T comparable](text string) (item T, ok bool) {
-	f, index := formOf(reflect.TypeFor[T]())
-	v := reflect.ValueOf(&item).Elem()
-	switch f {
-	case stringForm:
-		v.SetString(text)
-		return item, true
-	case pairForm:
-		for range index {
-			v = v.Field(0)
-		}
-		key := ParseKey(text)
-		v.Field(0).SetString(key.Namespace)
-		v.Field(1).SetString(key.Name)
-		return item, true
-	case textForm:
-		return item, parseBasic(v, text)
+	depth, ok := keyed(reflect.TypeFor[T]())
+	if !ok {
+		return item, false
 	}
-	return item, false
+	v := within(&item, depth)
+	if v.Kind() != reflect.Struct {
+		return item, setText(v, text)
+	}
+	key := ParseKey(text)
+	v.Field(0).SetString(key.Namespace)
+	v.Field(1).SetString(key.Name)
+	return item, true
 }
 
-// parseBasic sets v, a number or a boolean, to what text says. Only the text that
-// KeyFunc gives is accepted: 07 is not 7.
-func parseBasic(v reflect.Value, text string) bool {
+// textOf returns the string, the number or the boolean in v as a text. A String method of the
+// program is not called.
+func textOf(v reflect.Value) string {
+	switch {
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case v.CanUint():
+		return strconv.FormatUint(v.Uint(), 10)
+	case v.Kind() == reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	}
+	return v.String()
+}
+
+// setText sets v to what text says. Only the text that textOf gives is accepted: 07 is not 7.
+func setText(v reflect.Value, text string) bool {
 	switch { // what is no number, or none of that size, gives another text
 	case v.CanInt():
 		n, _ := strconv.ParseInt(text, 10, 64)
@@ -146,8 +132,10 @@ func parseBasic(v reflect.Value, text string) bool {
 	case v.CanUint():
 		n, _ := strconv.ParseUint(text, 10, 64)
 		v.SetUint(n)
-	default:
+	case v.Kind() == reflect.Bool:
 		v.SetBool(text == "true")
+	default:
+		v.SetString(text)
 	}
-	return fmt.Sprint(basic(v)) == text
+	return textOf(v) == text
 }
