@@ -160,6 +160,7 @@ func New[T comparable](opts Options[T]) *Queue[T] {
 func (q *Queue[T]) init(opts Options[T]) {
 	q.start = time.Now()
 	q.opts = opts
+	q.entries = map[T]*entry[T]{}
 	q.timed = opts.Times || opts.Metrics != nil || opts.Observe != nil || len(opts.MaxWait) > 1
 	q.order = newOrder[T](opts.MaxWait, opts.Group != nil)
 	q.later.armed = never
@@ -469,9 +470,6 @@ func (q *Queue[T]) entryLocked(item T, class uint8) *entry[T] {
 	} else {
 		q.free, e.next = e.next, nil
 		q.nFree--
-	}
-	if q.entries == nil {
-		q.entries = make(map[T]*entry[T])
 	}
 	e.item, e.class = item, class
 	q.entries[item] = e

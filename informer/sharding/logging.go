@@ -10,9 +10,7 @@ import (
 // logEvery is the least time between two lines for the same reason.
 const logEvery = time.Minute
 
-// logLimit lets the first line for each reason pass, and then one a minute.
-type logLimit map[string]*loggedReason
-
+// loggedReason is the last line for a reason. The first one passes, and then one a minute.
 type loggedReason struct {
 	last       time.Time
 	suppressed int
@@ -21,9 +19,6 @@ type loggedReason struct {
 // failed notes an error, and logs it unless the same reason was logged within a minute.
 func (r *Replica) failed(now time.Time, reason, message string, err error, args ...any) {
 	r.counts.LastError, r.counts.LastErrorTime = fmt.Errorf("%s: %w", message, err), now
-	if r.failures == nil {
-		r.failures = logLimit{}
-	}
 	l := r.failures[reason]
 	if l != nil && now.Sub(l.last) < logEvery {
 		l.suppressed++

@@ -99,7 +99,7 @@ func NewRanges[T informer.Object](cfg *rest.Config, opts RangesOptions[T]) (*Ran
 	if opts.Work != nil {
 		return nil, errors.New("sharding: RangesOptions.Work is set; leave it nil, and pass Run what is to be done with a key")
 	}
-	r := &Ranges{reader: opts.Reader, hashKey: opts.Objects.HashKey()}
+	r := &Ranges{reader: opts.Reader, hashKey: opts.Objects.HashKey(), names: nameSet{all: map[types.NamespacedName]struct{}{}}}
 	if r.reader == nil {
 		var ok bool
 		if r.reader, ok = opts.Objects.(RangeReader); !ok {

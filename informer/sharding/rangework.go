@@ -84,9 +84,6 @@ func (s *nameSet) add(name types.NamespacedName) bool {
 	if _, in := s.all[name]; in {
 		return false
 	}
-	if s.all == nil {
-		s.all = map[types.NamespacedName]struct{}{}
-	}
 	s.all[name] = struct{}{}
 	return true
 }

@@ -60,7 +60,7 @@ type Replica struct {
 	stuck    stuck
 	leaving  bool
 	wake     time.Time // when to look at the clock
-	failures logLimit
+	failures map[string]*loggedReason
 	counts   health.Replica // the counters
 	shape    string         // of the group, as it was logged
 }
@@ -87,6 +87,7 @@ func newReplica(c client, clk clock, opts Options) (*Replica, error) {
 		log: opts.Logger.With("group", opts.Name, "replica", opts.Identity), metrics: noMetrics{},
 		events: make(chan event, maxEvents), changed: make(chan struct{}, 1), results: make(chan func(time.Time)),
 		slots: make([]slot, opts.Parts), observed: observations{}, ending: map[string]time.Time{},
+		failures: map[string]*loggedReason{},
 	}
 	r.rnd = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	var err error

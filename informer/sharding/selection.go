@@ -123,16 +123,17 @@ func (s *selection) has(ranges []HashRange) (bool, error) {
 			return false, nil
 		}
 	}
-	return len(ranges) > 0 || s.complete(), nil
+	return len(ranges) > 0 || len(s.missing()) == 0, nil
 }
 
-func (s *selection) complete() bool {
-	for _, listed := range s.listed {
+// missing returns the ranges that are not part of the cache yet.
+func (s *selection) missing() (all []HashRange) {
+	for one, listed := range s.listed {
 		if !listed {
-			return false
+			all = append(all, one)
 		}
 	}
-	return true
+	return all
 }
 
 var (
@@ -153,14 +154,9 @@ func (s *selection) Reads(obj metav1.Object) error {
 
 // Missing implements [informer.Selection].
 func (s *selection) Missing() error {
-	if s.complete() {
+	missing := s.missing()
+	if len(missing) == 0 {
 		return nil
-	}
-	var missing []HashRange
-	for one, listed := range s.listed {
-		if !listed {
-			missing = append(missing, one)
-		}
 	}
 	return fmt.Errorf("%d of %d ranges of hashes are not listed yet, such as %v", len(missing), len(s.listed), slices.MinFunc(missing, compareRanges))
 }
