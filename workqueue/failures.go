@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -105,8 +104,6 @@ type failure struct {
 	at time.Time // of the last one
 }
 
-const maxFailures = math.MaxInt32
-
 // add records a failure and returns how many of the item there were before.
 func (f *failures[T]) add(item T) int {
 	f.mu.Lock()
@@ -116,7 +113,7 @@ func (f *failures[T]) add(item T) int {
 		f.sweepLocked(now)
 	}
 	n := f.countLocked(item, now)
-	f.counts[item] = failure{min(n+1, maxFailures), now}
+	f.counts[item] = failure{n + 1, now}
 	return n
 }
 
