@@ -34,3 +34,37 @@ func sameServer(req *http.Request, via []*http.Request) error {
 	}
 	return nil
 }
+
+// Do sends a request with a client of [For]. It does what [http.Client.Do] does, but for requests that
+// are answered without a redirect it saves the copy of the header that would be for the next request.
+func Do(client *http.Client, req *http.Request) (*http.Response, error) {
+	if client.Timeout != 0 || client.Jar != nil || req.URL.User != nil {
+		return client.Do(req)
+	}
+	transport := client.Transport
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	resp, err := transport.RoundTrip(req)
+	if err == nil && resp != nil && resp.Body != nil && resp.StatusCode/100 != 3 {
+		return resp, nil
+	}
+	// An error or a redirect: http.Client has the rules for these.
+	return (&http.Client{Transport: &sent{transport, resp, err, false}, CheckRedirect: client.CheckRedirect}).Do(req)
+}
+
+// sent is a transport that has sent the first request already.
+type sent struct {
+	http.RoundTripper
+	resp *http.Response
+	err  error
+	used bool
+}
+
+func (s *sent) RoundTrip(req *http.Request) (*http.Response, error) {
+	if s.used {
+		return s.RoundTripper.RoundTrip(req)
+	}
+	s.used = true
+	return s.resp, s.err
+}
