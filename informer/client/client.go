@@ -70,6 +70,7 @@ type Client[T Object] struct {
 	elem     reflect.Type            // objects are of type *elem
 	protobuf bool
 	jsonOnly *atomic.Bool            // set once the server has refused to read protobuf
+	agent    string                  // the User-Agent
 	limiter  flowcontrol.RateLimiter // nil: none
 	warnings func(ctx context.Context, header http.Header)
 	opts     Options
@@ -116,7 +117,7 @@ func New[T Object](cfg *rest.Config, resource schema.GroupVersionResource, opts 
 		return nil, fmt.Errorf("client: %s: %w", resource.Resource, err)
 	}
 	c := &Client[T]{
-		http: connection, base: *base, resource: resource, elem: typ.Elem(), opts: opts,
+		http: connection, base: *base, resource: resource, elem: typ.Elem(), agent: cfg.UserAgent, opts: opts,
 		kind: gv.WithKind(cmp.Or(opts.Kind, typ.Elem().Name())), limiter: limiterOf(cfg), warnings: warningsOf(cfg), jsonOnly: new(atomic.Bool),
 	}
 	c.base.Path = path.Join("/", base.Path, prefix)
@@ -180,6 +181,7 @@ func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts m
 		return fmt.Errorf("client: delete %s %s: %w", c.resource.Resource, key, err)
 	}
 	answer, err := c.do(ctx, call{verb: http.MethodDelete, key: key, contentType: mimeJSON, body: body})
+	defer answer.release()
 	if err != nil || c.opts.Cache == nil || writesOf(ctx) == nil || len(opts.DryRun) > 0 {
 		return err
 	}
@@ -217,7 +219,8 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, namespace string, opts
 	if err != nil {
 		return fmt.Errorf("client: delete %s: %w", c.resource.Resource, err)
 	}
-	_, err = c.do(ctx, call{verb: http.MethodDelete, list: true, key: types.NamespacedName{Namespace: namespace}, query: query, contentType: mimeJSON, body: body})
+	answer, err := c.do(ctx, call{verb: http.MethodDelete, list: true, key: types.NamespacedName{Namespace: namespace}, query: query, contentType: mimeJSON, body: body})
+	answer.release()
 	return err
 }
 
@@ -242,6 +245,7 @@ func (c *Client[T]) List(ctx context.Context, namespace string, opts metav1.List
 			return nil, err
 		}
 		items, next, err := c.decodeList(answer)
+		answer.release()
 		if err != nil {
 			return nil, fmt.Errorf("client: list %s: %w", c.resource.Resource, err)
 		}
@@ -273,6 +277,7 @@ func (c *Client[T]) write(ctx context.Context, verb string, obj T) (none T, err 
 // object sends a request whose answer is an object, which the request has created or not.
 func (c *Client[T]) object(ctx context.Context, call call) (obj T, created bool, err error) {
 	answer, err := c.do(ctx, call)
+	defer answer.release()
 	if err != nil {
 		return obj, false, err
 	}
@@ -286,7 +291,7 @@ func (c *Client[T]) object(ctx context.Context, call call) (obj T, created bool,
 // url returns where a request goes:
 //
 //	https://host/apis/apps/v1 /namespaces/prod /deployments /web /status
-func (c *Client[T]) url(call call) (string, error) {
+func (c *Client[T]) url(call call) (url.URL, error) {
 	u := c.base
 	var at strings.Builder
 	at.WriteString(u.Path)
@@ -295,7 +300,7 @@ func (c *Client[T]) url(call call) (string, error) {
 			continue
 		}
 		if wrong := content.IsPathSegmentName(part[1]); len(wrong) > 0 {
-			return "", fmt.Errorf("client: %q can be no part of a URL: it %s", part[1], wrong[0])
+			return u, fmt.Errorf("client: %q can be no part of a URL: it %s", part[1], wrong[0])
 		}
 		at.WriteString(part[0] + part[1])
 	}
@@ -308,7 +313,7 @@ func (c *Client[T]) url(call call) (string, error) {
 		query.Set("fieldManager", c.opts.FieldManager)
 	}
 	u.RawQuery = query.Encode()
-	return u.String(), nil
+	return u, nil
 }
 
 // isUnstructured reports whether the objects carry their kind themselves.

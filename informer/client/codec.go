@@ -85,7 +85,8 @@ func marshalJSON(v any) (body []byte, err error) {
 }
 
 // likeAPIMachinery are the options with which json/v2 reads as apimachinery's decoder does.
-var likeAPIMachinery = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
+var likeAPIMachinery = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false),
+	jsonv1.ReportErrorsWithLegacySemantics(false)) // the errors are apimachinery's
 
 // unmarshalJSON reads as apimachinery's decoder does, which has the last word.
 func unmarshalJSON(body []byte, into any) (err error) {
@@ -123,7 +124,7 @@ func (c *Client[T]) decode(got answer) (T, error) {
 
 // decodeInto decodes an answer of either encoding. With want, an object of another kind is an error.
 func decodeInto(got answer, into runtime.Object, want string) (err error) {
-	format, _, _ := mime.ParseMediaType(got.contentType)
+	format := mediaType(got.contentType)
 	switch {
 	case format == mimeJSON:
 		if err = unmarshalJSON(got.body, into); err == nil && want != "" && into.GetObjectKind().GroupVersionKind().Kind != want {
@@ -138,7 +139,8 @@ func decodeInto(got answer, into runtime.Object, want string) (err error) {
 	if !ok || !bytes.HasPrefix(got.body, protoMagic) {
 		return errors.New("it is protobuf, which was not asked for")
 	}
-	var envelope runtime.Unknown
+	// Unmarshal copies the object. Behind the body is room for it.
+	envelope := runtime.Unknown{Raw: got.body[len(got.body):]}
 	if err := envelope.Unmarshal(got.body[len(protoMagic):]); err != nil {
 		return err
 	}
@@ -153,10 +155,19 @@ func decodeInto(got answer, into runtime.Object, want string) (err error) {
 	return nil
 }
 
+// mediaType returns a Content-Type without its parameters.
+func mediaType(contentType string) string {
+	if contentType == mimeJSON || contentType == mimeProtobuf { // all that API servers send
+		return contentType
+	}
+	format, _, _ := mime.ParseMediaType(contentType)
+	return format
+}
+
 // decodeList returns the objects of a page of a list, and where the next page begins. The kind
 // of built-in objects is stated once, with the list.
 func (c *Client[T]) decodeList(got answer) (items []T, next string, err error) {
-	if format, _, _ := mime.ParseMediaType(got.contentType); format != mimeJSON {
+	if mediaType(got.contentType) != mimeJSON {
 		return nil, "", fmt.Errorf("its Content-Type is %q: is this the address of an API server?", got.contentType)
 	}
 	var list struct {

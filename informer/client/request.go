@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // call is what is asked of the server.
@@ -34,7 +37,8 @@ type call struct {
 type answer struct {
 	contentType string
 	body        []byte
-	created     bool // an object that was not there before
+	buffer      *bytes.Buffer // of the body
+	created     bool          // an object that was not there before
 }
 
 const (
@@ -80,20 +84,22 @@ func (c *Client[T]) do(ctx context.Context, call call) (answer, error) {
 }
 
 // once sends a request. With an error, again is after what time to send it once more; below 0: not.
-func (c *Client[T]) once(ctx context.Context, call call, target string) (got answer, again time.Duration, err error) {
+func (c *Client[T]) once(ctx context.Context, call call, target url.URL) (got answer, again time.Duration, err error) {
 	var body io.Reader
 	if call.body != nil {
 		body = bytes.NewReader(call.body) // a type that net/http can rewind
 	}
-	req, err := http.NewRequestWithContext(ctx, call.verb, target, body)
+	req, err := http.NewRequestWithContext(ctx, call.verb, "", body)
 	if err != nil {
 		return got, -1, fmt.Errorf("client: %w", err)
 	}
-	req.Header.Set("Accept", c.accept(call.list))
+	req.URL, req.Host = &target, target.Host
+	req.Header["Accept"] = []string{c.accept(call.list)}
+	req.Header["User-Agent"] = []string{c.agent} // client-go's transport would copy the request for it
 	if call.contentType != "" {
-		req.Header.Set("Content-Type", call.contentType)
+		req.Header["Content-Type"] = []string{call.contentType}
 	}
-	resp, err := c.http.Do(req)
+	resp, err := httpclient.Do(c.http, req)
 	if err != nil {
 		// A read may be sent again if the connection broke: one that was idle may have been
 		// closed by the server. A write may have taken effect.
@@ -102,21 +108,31 @@ func (c *Client[T]) once(ctx context.Context, call call, target string) (got ans
 		}
 		return got, -1, err
 	}
-	defer func() {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError)) // so that the connection can be used again
-		_ = resp.Body.Close()
-	}()
+	defer resp.Body.Close() //nolint:errcheck // it was read, or cannot be
 	c.warnings(ctx, resp.Header)
 	got.contentType = resp.Header.Get("Content-Type")
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return got, retryAfter(resp), c.failure(resp, call)
+		err = c.failure(resp, call)
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError)) // so that the connection can be used again
+		return got, retryAfter(resp), err
 	}
-	buf := bytes.NewBuffer(make([]byte, 0, max(512, min(resp.ContentLength+1, maxError))))
-	if _, err = buf.ReadFrom(resp.Body); err != nil {
+	got.buffer = buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // by New
+	if _, err = got.buffer.ReadFrom(resp.Body); err != nil {
 		return got, -1, fmt.Errorf("client: reading the answer: %w", err)
 	}
-	got.body, got.created = buf.Bytes(), resp.StatusCode == http.StatusCreated && c.opts.Subresource == ""
+	got.body, got.created = got.buffer.Bytes(), resp.StatusCode == http.StatusCreated && c.opts.Subresource == ""
 	return got, -1, nil
+}
+
+// buffers are what answers are read into: decoders copy what they keep. Most objects fit twice: see decodeInto.
+var buffers = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, 16<<10)) }}
+
+// release makes the buffer of an answer that of another. A huge one is left to the garbage collector.
+func (a answer) release() {
+	if a.buffer != nil && a.buffer.Cap() <= maxError {
+		a.buffer.Reset()
+		buffers.Put(a.buffer)
+	}
 }
 
 // retryAfter returns after what time the server wants the request again, or -1. It is
