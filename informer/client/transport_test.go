@@ -143,7 +143,7 @@ func TestObjectsShareNoMemoryWithLaterAnswers(t *testing.T) {
 		_, _ = fmt.Sscanf(r.URL.Path, "/api/v1/namespaces/default/configmaps/c%d", &i)
 		m := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, BinaryData: map[string][]byte{"a": []byte(content(i))}}
 		m.Name, m.Labels = fmt.Sprint("c", i), map[string]string{"i": fmt.Sprint(i)}
-		m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: fmt.Appendf(nil, `{"f:%d":{}}`, i)}}}
+		m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:%d":{}}`, i))}}
 		if !strings.HasPrefix(r.Header.Get("Accept"), "application/vnd.kubernetes.protobuf") {
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(m)
@@ -191,7 +191,7 @@ func TestObjectsShareNoMemoryWithLaterAnswers(t *testing.T) {
 						assert.Equal(t, fmt.Sprint("c", i), m.Name)
 						assert.Equal(t, fmt.Sprint(i), m.Labels["i"])
 						assert.True(t, content(i) == string(m.BinaryData["a"]))
-						assert.Equal(t, fmt.Sprintf(`{"f:%d":{}}`, i), string(m.ManagedFields[0].FieldsV1.Raw))
+						assert.Equal(t, fmt.Sprintf(`{"f:%d":{}}`, i), m.ManagedFields[0].FieldsV1.GetRawString())
 					}
 				})
 			}
