@@ -67,8 +67,7 @@
 //
 // Every change has to pass this on a machine that may be busy, and of any kind.
 // There, a time is missed only if the ratio of the best runs is three times less
-// than its target, or than what is usual where that is far above the target; and
-// if three times as many runs say the same. That is too coarse for a regression of
+// than its target, and if three times as many runs say the same. That is too coarse for a regression of
 // a half, and fine enough for something that takes five times as long. The longest
 // of many times has a slack of 27, the third power: on a busy machine it is the time
 // slice of another process. Memory and quotients have one of 1.25. Counts, of

@@ -51,9 +51,6 @@ func (r Row) describe(o Outcome) string {
 	switch r.Measure {
 	case Time:
 		parts = append(parts, count(o.Allocs)+" allocs")
-		if r.Want.Bytes.set {
-			parts = append(parts, amount(o.Bytes))
-		}
 	case LiveHeap:
 		if o.Goroutines >= 0.02 || r.Want.Goroutines.set {
 			parts = append(parts, count(o.Goroutines)+" goroutines")
@@ -71,7 +68,6 @@ func (r Row) target() string {
 	}
 	parts = append(parts, w.Figure.describe("", r.format)...)
 	parts = append(parts, w.Allocs.describe(" allocs", count)...)
-	parts = append(parts, w.Bytes.describe("", amount)...)
 	parts = append(parts, w.Goroutines.describe(" goroutines", count)...)
 	return strings.Join(parts, ", ")
 }

@@ -40,7 +40,7 @@ func judge(row Row, ours, theirs []Sample, slack float64) Result {
 		// The best runs say more than the range of all of them, which is as wide
 		// as the machine is busy: other processes make nothing faster.
 		slack = row.Measure.slack(slack)
-		least = max(want.Ratio, want.Usual) / slack
+		least = want.Ratio / slack
 		ratio, figure = best(theirs)/best(ours), best(ours)/slack
 	}
 	switch {
@@ -61,7 +61,6 @@ func judge(row Row, ours, theirs []Sample, slack float64) Result {
 		name  string
 	}{
 		{want.Allocs, res.Ours.Allocs, "allocations"},
-		{want.Bytes, res.Ours.Bytes, "bytes"},
 		{want.Goroutines, res.Ours.Goroutines, "goroutines"},
 	} {
 		if count.limit.countExceeds(count.value) {

@@ -55,9 +55,6 @@ func TestSlackMakesTimesEasier(t *testing.T) {
 		{"a ratio on target", Target{Ratio: 2}, 25, "ok"},
 		{"a ratio three times less than its target", Target{Ratio: 2}, 7, "within slack"},
 		{"a ratio five times less than its target", Target{Ratio: 2}, 4, "MISSED: ratio"},
-		{"a usual ratio is no target", Target{Ratio: 2, Usual: 9}, 40, "ok"},
-		{"slack is reckoned from the usual ratio", Target{Ratio: 2, Usual: 9}, 25, "MISSED: ratio"},
-		{"a usual ratio below the target", Target{Ratio: 9, Usual: 2}, 25, "MISSED: ratio"},
 		{"a figure within three times its limit", Target{Figure: AtMost(4)}, 10, "within slack"},
 		{"a figure beyond three times its limit", Target{Figure: AtMost(3)}, 10, "MISSED: figure"},
 	} {

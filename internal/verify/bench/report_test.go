@@ -26,6 +26,7 @@ func TestReportIsATable(t *testing.T) {
 	var table bytes.Buffer
 	testReport().WriteTable(&table)
 	require.Contains(t, table.String(), "go1.26.0, linux/amd64, 2 × CPU\nclient-go v0.37.2\nwall-clock time\n")
+	require.Contains(t, table.String(), "\ntest\nwork      ours               theirs             peer       ratio   processor time")
 	require.Contains(t, table.String(), "allocate  1.00 µs, 0 allocs  2.00 µs, 0 allocs  something  2× ±5%                                ≥ 1.5×, ≤ 0 allocs  ok")
 }
 

@@ -127,14 +127,11 @@ type Subject struct {
 type Target struct {
 	// Ratio is the least quotient of their figure and ours; 0 means none.
 	Ratio float64
-	// Usual is the quotient that there is, where it is far above Ratio. From it
-	// [Runner.Slack] is reckoned, which would not see a regression otherwise.
-	Usual float64
 	// Figure is the most that our own figure may be.
 	Figure Limit
-	// Allocs and Bytes limit what we allocate per unit. All goroutines of the
-	// process count, so that nothing can hide in the background.
-	Allocs, Bytes Limit
+	// Allocs limits what we allocate per unit. All goroutines of the process count, so that
+	// nothing can hide in the background.
+	Allocs Limit
 	// Goroutines limits those that are left per unit of LiveHeap.
 	Goroutines Limit
 }

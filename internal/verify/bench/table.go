@@ -3,8 +3,9 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
 )
 
 // columns of the table.
@@ -55,30 +56,78 @@ func (r Report) limit(e Entry) string {
 
 // WriteTable writes the report as a table for a terminal, by area.
 func (r Report) WriteTable(w io.Writer) {
-	fmt.Fprintf(w, "%s\n%s\n\n", r.Host, r.How)
-	widths := make([]int, len(columns))
-	for i, c := range columns {
-		widths[i] = utf8.RuneCountInString(c)
+	fmt.Fprintf(w, "%s\n%s\n", r.Host, r.How)
+	r.byArea(func(area string, entries []Entry, t Table) {
+		fmt.Fprintf(w, "\n%s\n", area)
+		t.WriteText(w)
+	})
+}
+
+// WriteMarkdown writes the report for a document: what it was measured on, and by
+// area a table and what its rows mean.
+func (r Report) WriteMarkdown(w io.Writer) {
+	fmt.Fprintf(w, "%s; %s.\n", strings.ReplaceAll(r.Host.String(), "\n", "; "), r.How)
+	r.byArea(func(area string, entries []Entry, t Table) {
+		fmt.Fprintf(w, "\n### %s\n\n", area)
+		t.WriteMarkdown(w)
+		fmt.Fprint(w, "\n<details><summary>What the rows mean</summary>\n\n")
+		for _, e := range entries {
+			fmt.Fprintf(w, "- **%s**: %s", e.Work, e.Does)
+			if e.Host != nil {
+				fmt.Fprintf(w, " Measured on another machine: %s.", strings.ReplaceAll(e.Host.String(), "\n", "; "))
+			}
+			fmt.Fprintln(w)
+		}
+		fmt.Fprint(w, "\n</details>\n")
+	})
+}
+
+// byArea calls f with the entries of each area, and the table of them.
+func (r Report) byArea(f func(area string, entries []Entry, t Table)) {
+	for entries := r.Entries; len(entries) > 0; {
+		n := 1
+		for n < len(entries) && entries[n].Area == entries[0].Area {
+			n++
+		}
+		t := Table{Header: columns, Left: []int{0, 3, 7, 8}}
+		for _, e := range entries[:n] {
+			t.Add(r.cells(e)...)
+		}
+		f(entries[0].Area, entries[:n], t)
+		entries = entries[n:]
 	}
-	for _, e := range r.Entries {
-		for i, c := range r.cells(e) {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+}
+
+// Table is rows of cells under a header.
+type Table struct {
+	Header []string
+	Rows   [][]string
+	// Left are the columns of words, which begin at their left; numbers end at their right.
+	Left []int
+}
+
+// Add appends a row.
+func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
+
+// WriteMarkdown writes the table for a page.
+func (t Table) WriteMarkdown(w io.Writer) {
+	marks := make([]string, len(t.Header))
+	for i := range marks {
+		marks[i] = "---:"
+		if slices.Contains(t.Left, i) {
+			marks[i] = "---"
 		}
 	}
-	line := func(cells []string) {
-		var b strings.Builder
-		for i, c := range cells {
-			fmt.Fprintf(&b, "  %s%s", c, strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)))
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	for _, cells := range append([][]string{t.Header, marks}, t.Rows...) {
+		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 	}
-	line(columns)
-	area := ""
-	for _, e := range r.Entries {
-		if e.Area != area {
-			area = e.Area
-			fmt.Fprintf(w, "%s\n", area)
-		}
-		line(r.cells(e))
+}
+
+// WriteText writes the table for a terminal.
+func (t Table) WriteText(w io.Writer) {
+	columns := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, cells := range append([][]string{t.Header}, t.Rows...) {
+		fmt.Fprintln(columns, strings.Join(cells, "\t"))
 	}
+	_ = columns.Flush() // w is memory, or a terminal
 }

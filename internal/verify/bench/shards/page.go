@@ -13,7 +13,8 @@ func (r *Result) Text() string {
 	var out strings.Builder
 	fmt.Fprintln(&out, r.how())
 	for _, t := range r.tables() {
-		t.text(&out)
+		fmt.Fprintf(&out, "\n%s\n\n", t.title)
+		t.WriteText(&out)
 	}
 	return out.String()
 }
@@ -31,7 +32,7 @@ func (r *Result) Update(page string) (string, error) {
 	texts := map[string]string{"how": r.how() + "\n"}
 	for _, t := range r.tables() {
 		var text strings.Builder
-		t.markdown(&text)
+		t.WriteMarkdown(&text)
 		texts[t.name] = text.String()
 	}
 	var out strings.Builder

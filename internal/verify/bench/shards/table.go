@@ -2,46 +2,21 @@ package shards
 
 import (
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
-	"text/tabwriter"
+
+	"github.com/informerkit/informerkit/internal/verify/bench"
 )
 
-// table is rows of cells under a header.
+// table is one of a result.
 type table struct {
-	name   string // of its place in the page
-	title  string
-	header []string
-	rows   [][]string
+	name  string // of its place in the page
+	title string
+	bench.Table
 }
 
-// add appends a row.
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
-
-// markdown writes the table for a page.
-func (t *table) markdown(w io.Writer) {
-	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
-	line(t.header)
-	marks := make([]string, len(t.header))
-	for i := range marks {
-		marks[i] = "---:"
-	}
-	marks[0] = "---"
-	line(marks)
-	for _, r := range t.rows {
-		line(r)
-	}
-}
-
-// text writes the table for a terminal.
-func (t *table) text(w io.Writer) {
-	fmt.Fprintf(w, "\n%s\n\n", t.title)
-	columns := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	for _, r := range append([][]string{t.header}, t.rows...) {
-		fmt.Fprintln(columns, strings.Join(r, "\t"))
-	}
-	_ = columns.Flush() // w is memory
+// newTable returns a table without rows. Only its first column has words.
+func newTable(name, title string, header ...string) table {
+	return table{name, title, bench.Table{Header: header, Left: []int{0}}}
 }
 
 // number returns a number with three digits that count.

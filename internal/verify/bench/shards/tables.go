@@ -19,17 +19,17 @@ func (r *Result) tables() []table {
 
 // steady is a column per run: what the replicas cost without moves.
 func (r *Result) steady() table {
-	t := table{name: "steady", title: "A steady rate of changes", header: []string{""}}
+	t := newTable("steady", "A steady rate of changes", "")
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		t.header = append(t.header, "filter "+onOff(run.Filter))
+		t.Header = append(t.Header, "filter "+onOff(run.Filter))
 	}
 	row := func(name string, cell func(run *Run) string) {
 		cells := []string{name}
 		for i := range r.Runs {
 			cells = append(cells, cell(&r.Runs[i]))
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	row("objects, replicas, parts", func(run *Run) string {
 		return fmt.Sprintf("%s, %d, %d", amount(float64(run.Objects)), run.Replicas, run.Parts)
@@ -76,15 +76,15 @@ func (l Latency) String() string {
 
 // moves is a row per move.
 func (r *Result) moves() table {
-	t := table{name: "moves", title: "Replicas come and go", header: []string{
+	t := newTable("moves", "Replicas come and go",
 		"move", "filter", "parts moved; promised at most", "keys", "until all is worked on", "a part without work, at most",
 		"lists, and by how many", "bytes of lists", "Lease writes: records", "processor of the server, of the replicas",
-	}}
+	)
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		for j := range run.Moves {
 			m := &run.Moves[j]
-			t.add(fmt.Sprintf("%s, of %d", m.Kind, m.Replicas), onOff(run.Filter), fmt.Sprintf("%d; %d", m.Parts, m.Bound),
+			t.Add(fmt.Sprintf("%s, of %d", m.Kind, m.Replicas), onOff(run.Filter), fmt.Sprintf("%d; %d", m.Parts, m.Bound),
 				amount(float64(m.Parts)*float64(run.Objects)/float64(run.Parts)), seconds(m.Seconds), seconds(m.Gap),
 				fmt.Sprintf("%d, %d", m.Lists, m.Listing), size(float64(m.ListBytes)), strconv.FormatInt(m.RecordWrites, 10),
 				seconds(m.ServerCPU)+", "+seconds(m.ReplicaCPU))
@@ -95,12 +95,12 @@ func (r *Result) moves() table {
 
 // scenarios is a row per scenario.
 func (r *Result) scenarios() table {
-	t := table{name: "scenarios", title: "The four scenarios", header: []string{
+	t := newTable("scenarios", "The four scenarios",
 		"scenario", "objects, changes", "reconciles", "double", "missed", "parts moved", "a part without work, at most", "change to reconcile: median, 99%, most",
-	}}
+	)
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		t.add(fmt.Sprintf("%s: %s", s.Name, s.Does), amount(float64(s.Objects))+", "+amount(float64(s.Changes)), amount(float64(s.Reconciles)),
+		t.Add(fmt.Sprintf("%s: %s", s.Name, s.Does), amount(float64(s.Objects))+", "+amount(float64(s.Changes)), amount(float64(s.Reconciles)),
 			strconv.Itoa(s.Double), strconv.Itoa(s.Missed), strconv.Itoa(s.PartsMoved), seconds(s.Gap), s.Latency.String())
 	}
 	return t
@@ -108,12 +108,12 @@ func (r *Result) scenarios() table {
 
 // owned is a row per way to read owners and what they own.
 func (r *Result) owned() table {
-	t := table{name: "owned", title: "Owners and what they own, one of the replicas", header: []string{
+	t := newTable("owned", "Owners and what they own, one of the replicas",
 		"way", "filter", "owners; children", "children without their owner", "lists", "bytes of lists", "live heap", "processor", "changes of children",
-	}}
+	)
 	for i := range r.Owned {
 		o := &r.Owned[i]
-		t.add(o.Way, onOff(o.Filter), amount(float64(o.OwnersHeld))+"; "+amount(float64(o.ChildrenHeld)), amount(float64(o.Apart)),
+		t.Add(o.Way, onOff(o.Filter), amount(float64(o.OwnersHeld))+"; "+amount(float64(o.ChildrenHeld)), amount(float64(o.Apart)),
 			strconv.FormatInt(o.Lists, 10), size(float64(o.ListBytes)), size(float64(o.Heap)), seconds(o.CPU), size(o.WatchBytesPerSecond)+"/s")
 	}
 	return t
@@ -121,14 +121,14 @@ func (r *Result) owned() table {
 
 // table is what was measured, by the letters of the formulas.
 func (u *Units) table() table {
-	t := table{name: "units", title: "What the formulas consist of", header: []string{"unit", "measured"}}
-	t.add("b: an object in a list", size(u.ListBytes))
-	t.add("e: a change of an object in a watch", size(u.EventBytes))
-	t.add("l: a renewal in a watch of Leases", size(u.LeaseBytes))
-	t.add("h: heap of an object that a replica keeps", size(u.HeapBytes))
-	t.add("p: processor of a replica for a change that it receives", micros(u.EventSeconds))
-	t.add("k: an object in a list with the filter, from the request to the cache", micros(u.KeepSeconds))
-	t.add("s: an object in a list without the filter", micros(u.SkipSeconds))
+	t := newTable("units", "What the formulas consist of", "unit", "measured")
+	t.Add("b: an object in a list", size(u.ListBytes))
+	t.Add("e: a change of an object in a watch", size(u.EventBytes))
+	t.Add("l: a renewal in a watch of Leases", size(u.LeaseBytes))
+	t.Add("h: heap of an object that a replica keeps", size(u.HeapBytes))
+	t.Add("p: processor of a replica for a change that it receives", micros(u.EventSeconds))
+	t.Add("k: an object in a list with the filter, from the request to the cache", micros(u.KeepSeconds))
+	t.Add("s: an object in a list without the filter", micros(u.SkipSeconds))
 	return t
 }
 
@@ -137,9 +137,9 @@ func micros(x float64) string { return fmt.Sprintf("%.1f µs", x*1e6) }
 
 // formulas is how the costs are calculated.
 func formulas() table {
-	t := table{name: "formulas", title: "Formulas", header: []string{"cost", "filter on", "filter off"}}
+	t := newTable("formulas", "Formulas", "cost", "filter on", "filter off")
 	for _, f := range Formulas {
-		t.add(f.Cost, f.With, f.Without)
+		t.Add(f.Cost, f.With, f.Without)
 	}
 	return t
 }
@@ -163,10 +163,10 @@ func (r *Result) clusters() (all []Cluster) {
 
 // calculated is a column per cluster.
 func (r *Result) calculated(u *Units) table {
-	t := table{name: "calculated", title: "Calculated", header: []string{""}}
+	t := newTable("calculated", "Calculated", "")
 	columns := make([][]string, 0, 6)
 	for _, c := range r.clusters() {
-		t.header = append(t.header, "filter "+onOff(c.Filter))
+		t.Header = append(t.Header, "filter "+onOff(c.Filter))
 		costs := u.Costs(c)
 		columns = append(columns, costs.cells())
 	}
@@ -175,7 +175,7 @@ func (r *Result) calculated(u *Units) table {
 		for _, c := range r.clusters() {
 			cells = append(cells, cell(c))
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	about("M, objects", func(c Cluster) string { return amount(float64(c.Objects)) })
 	about("N, replicas", func(c Cluster) string { return strconv.Itoa(c.Replicas) })
@@ -186,7 +186,7 @@ func (r *Result) calculated(u *Units) table {
 		for _, c := range columns {
 			cells = append(cells, c[i])
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	return t
 }

@@ -94,7 +94,7 @@ func TestSavedResultsArePrinted(t *testing.T) {
 		require.False(t, missed)
 		return out.String()
 	}
-	require.Contains(t, printed(), "  work  5 ns, 0 allocs  5 ns, 0 allocs  another  1× ±0%")
+	require.Contains(t, printed(), "work  5 ns, 0 allocs  5 ns, 0 allocs  another  1× ±0%")
 	require.Contains(t, printed("-markdown"), "| work | 5 ns, 0 allocs | 5 ns, 0 allocs | another | 1× ±0% |")
 	require.Equal(t, saved.String(), printed("-json"))
 

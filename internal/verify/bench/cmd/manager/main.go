@@ -25,7 +25,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"text/tabwriter"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
 )
@@ -137,8 +136,7 @@ func print(o options, results map[string][]result) {
 	host := bench.ThisHost()
 	fmt.Printf("%d objects of %d kinds, %d controllers, %d changes at %d/s; %s, %s, %d cores, controller-runtime %s\n\n",
 		o.objects, len(kinds), len(kinds), o.changes, o.rate, host.Go, host.CPU, host.Cores, host.Versions["sigs.k8s.io/controller-runtime"])
-	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "\tits own cache\tours\tratio\ttarget\twith GOGC=200\tratio")
+	t := bench.Table{Header: []string{"", "its own cache", "ours", "ratio", "target", "with GOGC=200", "ratio"}}
 	for _, f := range figures {
 		theirs, _ := summary(results["theirs"], results["theirs"], f.value)
 		ours, ratio := summary(results["theirs"], results["ours"], f.value)
@@ -147,9 +145,10 @@ func print(o options, results map[string][]result) {
 		if f.target > 0 {
 			target = fmt.Sprintf("≤ %.2f", f.target)
 		}
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.2f\t%s\t%.1f\t%.2f\n", f.name, theirs, ours, ratio, target, other, otherRatio)
+		t.Add(f.name, fmt.Sprintf("%.1f", theirs), fmt.Sprintf("%.1f", ours), fmt.Sprintf("%.2f", ratio), target,
+			fmt.Sprintf("%.1f", other), fmt.Sprintf("%.2f", otherRatio))
 	}
-	_ = w.Flush()
+	t.WriteText(os.Stdout)
 }
 
 // summary returns the median of a side, and that of its ratios to the other one.
