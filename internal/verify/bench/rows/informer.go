@@ -84,7 +84,7 @@ func idleInformerRow() bench.Row {
 			"heap, stacks and goroutines of one, source and pod included.",
 		Measure: bench.LiveHeap, Repeat: 10_000,
 		Want: bench.Target{Ratio: 1, Figure: bench.AtMost(15_000), Goroutines: bench.AtMost(2)},
-	}, each(func() shared { return newOurInformerOf(&feed{}, program) }), each(func() shared { return newClientGoInformerOf(&feed{}) }), func(create func() shared) bench.Subject {
+	}, each(func() shared { return newOurInformerOf(program, &feed{}) }), each(func() shared { return newClientGoInformerOf(&feed{}) }), func(create func() shared) bench.Subject {
 		return limited(keep(func() shared {
 			inf := create()
 			inf.Start(pods(1, 1))

@@ -40,9 +40,9 @@ type ourInformer struct {
 	ctx context.Context
 }
 
-func newOurInformer() shared { return newOurInformerOf(newFeed(), running()) }
+func newOurInformer() shared { return newOurInformerOf(running(), newFeed()) }
 
-func newOurInformerOf(f *feed, ctx context.Context) shared {
+func newOurInformerOf(ctx context.Context, f *feed) shared {
 	return ourInformer{f, must(informer.New(reflector.FromFuncs[*corev1.Pod](f.List, f.Watch), informer.Options[*corev1.Pod]{})), ctx}
 }
 
