@@ -129,7 +129,7 @@ func TestExampleThatWaitsForASilentServerCanBeStopped(t *testing.T) {
 			}))
 			defer server.Close()
 			defer close(stop)
-			p := start(t, name, nil, "-kubeconfig", exampletest.Kubeconfig(t, server.URL))
+			p := start(t, name, "-kubeconfig", exampletest.Kubeconfig(t, server.URL))
 			p.wait(asked)
 			p.interrupt()
 			assert.Zero(t, p.end(), p.stderr.String())
@@ -169,26 +169,31 @@ func TestWrongFlagIsReportedInOneLine(t *testing.T) {
 func TestSecondInterruptEndsAnExampleThatIsCleaningUp(t *testing.T) {
 	target, err := url.Parse(informertest.Start(t, informertest.Options{}).URL())
 	require.NoError(t, err)
-	deleting, stop := make(chan struct{}), make(chan struct{})
-	first := sync.OnceFunc(func() { close(deleting) })
+	deleting, stop := make(chan string, 2), make(chan struct{}) // the paths
 	forward := httputil.NewSingleHostReverseProxy(target)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodDelete {
 			forward.ServeHTTP(w, r)
 			return
 		}
-		first()
+		deleting <- r.URL.Path
 		<-stop
 	}))
 	defer server.Close()
 	defer close(stop)
 
-	in, press := io.Pipe() // nobody presses Return
-	defer func() { assert.NoError(t, press.Close()) }()
-	p := start(t, "crud", in, "-kubeconfig", exampletest.Kubeconfig(t, server.URL))
-	p.wait(p.said("press Return"))
+	p := start(t, "crud", "-kubeconfig", exampletest.Kubeconfig(t, server.URL))
+	wait := func(path string) {
+		reached := make(chan struct{})
+		go func() {
+			assert.Equal(t, path, <-deleting)
+			close(reached)
+		}()
+		p.wait(reached)
+	}
+	wait("/apis/apps/v1/namespaces/informerkit-crud/deployments/demo") // its last step
 	p.interrupt()
-	p.wait(deleting)
+	wait("/api/v1/namespaces/informerkit-crud")
 	p.interrupt()
 	p.end()
 	assert.Equal(t, 130, p.cmd.ProcessState.ExitCode(), "128 and the number of SIGINT: %v", p.cmd.ProcessState)
@@ -204,7 +209,7 @@ func assertOneLine(t *testing.T, name, stderr, says string) {
 
 func runToEnd(t *testing.T, name string, args ...string) (status int, stderr string) {
 	t.Helper()
-	p := start(t, name, nil, args...)
+	p := start(t, name, args...)
 	status = p.end()
 	return status, p.stderr.String()
 }
@@ -212,7 +217,7 @@ func runToEnd(t *testing.T, name string, args ...string) (status int, stderr str
 // untilSaid runs an example until its log has the text, and stops it.
 func untilSaid(t *testing.T, name, says string, args ...string) {
 	t.Helper()
-	p := start(t, name, nil, args...)
+	p := start(t, name, args...)
 	p.wait(p.said(says))
 	select {
 	case <-p.ended:
@@ -237,18 +242,13 @@ type program struct {
 }
 
 // start starts an example. Nothing of the environment leads it to a cluster.
-func start(t *testing.T, name string, stdin io.Reader, args ...string) *program {
+func start(t *testing.T, name string, args ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &program{t: t, cmd: exec.CommandContext(ctx, binary(t, name), args...), ended: make(chan struct{})}
 	home := t.TempDir()
 	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+home+"/none", "HOME="+home, "KUBERNETES_SERVICE_HOST=")
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = &p.stdout, &p.stderr, time.Second
-	if stdin != nil {
-		in, err := p.cmd.StdinPipe()
-		require.NoError(t, err)
-		go func() { _, _ = io.Copy(in, stdin) }()
-	}
 	require.NoError(t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait()

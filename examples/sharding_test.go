@@ -19,7 +19,7 @@ import (
 // The replicas of the demo end with the process that has started them, also if that is
 // killed and cannot stop them.
 func TestReplicasOfTheShardingDemoEndWithIt(t *testing.T) {
-	p := start(t, "sharding", nil)
+	p := start(t, "sharding")
 	p.wait(p.said("have 8 of 24 parts each"))
 	replicas := children(t, p.cmd.Process.Pid)
 	require.Len(t, replicas, 3)
@@ -32,7 +32,7 @@ func TestReplicasOfTheShardingDemoEndWithIt(t *testing.T) {
 
 // One that is interrupted stops its replicas, and waits for them.
 func TestShardingDemoCanBeInterrupted(t *testing.T) {
-	p := start(t, "sharding", nil)
+	p := start(t, "sharding")
 	p.wait(p.said("have 8 of 24 parts each"))
 	replicas := children(t, p.cmd.Process.Pid)
 	p.interrupt()

@@ -25,122 +25,90 @@ const namespace = "informerkit-crud"
 
 var key = types.NamespacedName{Namespace: namespace, Name: "demo"}
 
-// clients has one for each kind. Namespaces are cluster-scoped: their own
-// namespace is empty.
-type clients struct {
-	namespaces  *client.Client[*corev1.Namespace]
-	deployments *client.Client[*appsv1.Deployment]
-}
-
 func run(ctx context.Context, env *exampleapp.Env) (err error) {
-	var c clients
-	if c.namespaces, err = client.New[*corev1.Namespace](env.Config, corev1.SchemeGroupVersion.WithResource("namespaces"), client.Options{}); err != nil {
+	// A client for each kind. Namespaces are cluster-scoped: their own namespace is empty.
+	namespaces, err := client.New[*corev1.Namespace](env.Config, corev1.SchemeGroupVersion.WithResource("namespaces"), client.Options{})
+	if err != nil {
 		return err
 	}
-	if c.deployments, err = client.New[*appsv1.Deployment](env.Config, appsv1.SchemeGroupVersion.WithResource("deployments"), client.Options{}); err != nil {
+	deployments, err := client.New[*appsv1.Deployment](env.Config, appsv1.SchemeGroupVersion.WithResource("deployments"), client.Options{})
+	if err != nil {
+		return err
+	}
+
+	env.Step("create a Namespace, and two Deployments in it")
+	made, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	if err != nil {
 		return err
 	}
 	// What was made goes, whatever happens; also after Ctrl-C. A namespace that was
 	// there before is not ours to delete: it is refused when it is created.
-	var made *corev1.Namespace
-	defer func() {
-		if made != nil {
-			err = exampleapp.CleanUp(ctx, c.namespaces, made, err)
-		}
-	}()
-	return env.Steps(ctx,
-		exampleapp.Step{Says: "create a Namespace, and two Deployments in it", Do: func(ctx context.Context) (lines []string, err error) {
-			made, lines, err = c.create(ctx)
-			return lines, err
-		}},
-		exampleapp.Step{Says: "create the first one again", Do: c.createAgain},
-		exampleapp.Step{Says: "get it, modify it, update it; another writer is faster", Do: c.modify},
-		exampleapp.Step{Says: "patch it: only what the patch names is written", Do: c.patch},
-		exampleapp.Step{Says: "list by labels", Do: c.list},
-		exampleapp.Step{Says: "delete the first, and the rest as a collection", Do: c.delete},
-	)
-}
-
-// create also returns the namespace that it made, or nil.
-func (c clients) create(ctx context.Context) (made *corev1.Namespace, lines []string, err error) {
-	ns, err := c.namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	if err != nil {
-		return nil, nil, err
-	}
-	lines = []string{"Namespace " + ns.Name}
+	defer func() { err = exampleapp.CleanUp(ctx, namespaces, made, err) }()
+	env.Result("Namespace %s", made.Name)
 	for name, tier := range map[string]string{"demo": "front", "other": "back"} {
-		if _, err := c.deployments.Create(ctx, newDeployment(name, tier)); err != nil {
-			return ns, lines, err
+		if _, err := deployments.Create(ctx, newDeployment(name, tier)); err != nil {
+			return err
 		}
 	}
-	return ns, append(lines, "Deployments demo (tier front) and other (tier back)"), nil
-}
+	env.Result("Deployments demo (tier front) and other (tier back)")
 
-func (c clients) createAgain(ctx context.Context) ([]string, error) {
-	_, err := c.deployments.Create(ctx, newDeployment("demo", "front"))
+	env.Step("create the first one again")
+	_, err = deployments.Create(ctx, newDeployment("demo", "front"))
 	if !apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("it should exist already: %w", err)
+		return fmt.Errorf("it should exist already: %w", err)
 	}
-	return []string{err.Error()}, nil
-}
+	env.Result("%v", err)
 
-// modify is the loop that every writer needs. An update carries the
-// resourceVersion that was read; if another write came in between, the server
-// refuses with a conflict, and the change is made again on the newer object.
-func (c clients) modify(ctx context.Context) (lines []string, err error) {
+	// This is the loop that every writer needs. An update carries the
+	// resourceVersion that was read; if another write came in between, the server
+	// refuses with a conflict, and the change is made again on the newer object.
+	env.Step("get it, modify it, update it; another writer is faster")
 	attempt := 0
-	d, err := c.deployments.Modify(ctx, key, func(d *appsv1.Deployment) error {
+	d, err := deployments.Modify(ctx, key, func(d *appsv1.Deployment) error {
 		if attempt++; attempt == 1 {
-			_, err := c.deployments.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"from another writer"}}}`))
+			_, err := deployments.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"from another writer"}}}`))
 			if err != nil {
 				return err
 			}
 		}
 		replicas := int32(3)
 		d.Spec.Replicas = &replicas
-		lines = append(lines, fmt.Sprintf("attempt %d: replicas = 3", attempt))
+		env.Result("attempt %d: replicas = 3", attempt)
 		return nil
 	})
 	if err != nil {
-		return lines, err
+		return err
 	}
-	return append(lines, fmt.Sprintf("stored: replicas %d, note %q", *d.Spec.Replicas, d.Annotations["note"])), nil
-}
+	env.Result("stored: replicas %d, note %q", *d.Spec.Replicas, d.Annotations["note"])
 
-func (c clients) patch(ctx context.Context) ([]string, error) {
-	d, err := c.deployments.Patch(ctx, key, types.StrategicMergePatchType,
+	env.Step("patch it: only what the patch names is written")
+	d, err = deployments.Patch(ctx, key, types.StrategicMergePatchType,
 		[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"nginx:1.29"}]}}}}`))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return []string{fmt.Sprintf("image %s, replicas still %d", d.Spec.Template.Spec.Containers[0].Image, *d.Spec.Replicas)}, nil
-}
+	env.Result("image %s, replicas still %d", d.Spec.Template.Spec.Containers[0].Image, *d.Spec.Replicas)
 
-func (c clients) list(ctx context.Context) (lines []string, err error) {
+	env.Step("list by labels")
 	for _, selector := range []string{"app=crud", "tier=front", "tier notin (front)"} {
-		found, err := c.deployments.List(ctx, namespace, metav1.ListOptions{LabelSelector: selector})
+		found, err := deployments.List(ctx, namespace, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
-			return lines, err
+			return err
 		}
-		lines = append(lines, fmt.Sprintf("%-20s %d", selector, len(found)))
+		env.Result("%-20s %d", selector, len(found))
 	}
-	return lines, nil
-}
 
-func (c clients) delete(ctx context.Context) ([]string, error) {
-	d, err := c.deployments.Get(ctx, key)
-	if err != nil {
-		return nil, err
-	}
+	env.Step("delete the first, and the rest as a collection")
 	// The UID makes sure that a new object of the same name is spared.
-	if err := c.deployments.Delete(ctx, key, client.Exactly(d)); err != nil {
-		return nil, err
+	if err := deployments.Delete(ctx, key, client.Exactly(d)); err != nil {
+		return err
 	}
-	if err := c.deployments.DeleteCollection(ctx, namespace, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=crud"}); err != nil {
-		return nil, err
+	if err := deployments.DeleteCollection(ctx, namespace, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=crud"}); err != nil {
+		return err
 	}
-	left, err := c.deployments.List(ctx, namespace, metav1.ListOptions{})
-	return []string{fmt.Sprintf("%d left", len(left))}, err
+	left, err := deployments.List(ctx, namespace, metav1.ListOptions{})
+	env.Result("%d left", len(left))
+	return err
 }
 
 func newDeployment(name, tier string) *appsv1.Deployment {

@@ -5,7 +5,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,70 +41,66 @@ func run(ctx context.Context, env *exampleapp.Env) (err error) {
 	if err != nil {
 		return err
 	}
+
+	env.Step("create a Namespace and a Deployment")
+	made, err := ns.Create(ctx, object("v1", "Namespace", "", namespace, nil))
+	if err != nil {
+		return err
+	}
 	// What was made goes, whatever happens; also after Ctrl-C. A namespace that was
 	// there before is not ours to delete: it is refused when it is created.
-	var made *unstructured.Unstructured
-	defer func() {
-		if made != nil {
-			err = exampleapp.CleanUp(ctx, ns, made, err)
-		}
-	}()
-	return env.Steps(ctx,
-		exampleapp.Step{Says: "create a Namespace and a Deployment", Do: func(ctx context.Context) ([]string, error) {
-			created, err := ns.Create(ctx, object("v1", "Namespace", "", namespace, nil))
-			if err != nil {
-				return nil, err
-			}
-			made = created
-			d, err := c.Create(ctx, object("apps/v1", "Deployment", namespace, "demo", map[string]any{
-				"selector": map[string]any{"matchLabels": map[string]any{"app": "demo"}},
-				"template": map[string]any{
-					"metadata": map[string]any{"labels": map[string]any{"app": "demo"}},
-					"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "nginx:1.28"}}},
-				},
-			}))
-			if err != nil {
-				return nil, err
-			}
-			return []string{d.GetKind() + " " + d.GetName()}, nil
-		}},
-		exampleapp.Step{Says: "get it, modify a field by its path, update it", Do: func(ctx context.Context) ([]string, error) {
-			d, err := c.Modify(ctx, key, func(d *unstructured.Unstructured) error {
-				return unstructured.SetNestedField(d.Object, int64(3), "spec", "replicas") // numbers are int64 or float64
-			})
-			if err != nil {
-				return nil, err
-			}
-			// A path may be missing, or lead to another type: the compiler cannot know.
-			replicas, found, err := unstructured.NestedInt64(d.Object, "spec", "replicas")
-			return []string{fmt.Sprintf("spec.replicas = %d (found: %v)", replicas, found)}, err
-		}},
-		exampleapp.Step{Says: "a mistake in a path is noticed by the server at best", Do: func(ctx context.Context) ([]string, error) {
-			_, err := c.Patch(ctx, key, types.MergePatchType, []byte(`{"spec":{"replicas":"many"}}`))
-			if err == nil {
-				return nil, fmt.Errorf("the server should refuse replicas that are no number")
-			}
-			d, err := c.Patch(ctx, key, types.MergePatchType, []byte(`{"spec":{"replica":5}}`)) // it drops unknown fields
-			if err != nil {
-				return nil, err
-			}
-			_, found, err := unstructured.NestedInt64(d.Object, "spec", "replica")
-			return []string{
-				`spec.replicas = "many": refused`,
-				fmt.Sprintf("spec.replica = 5: accepted and dropped (found: %v), with the warning %s", found, warned),
-			}, err
-		}},
-		exampleapp.Step{Says: "list by labels, and delete", Do: func(ctx context.Context) ([]string, error) {
-			if _, err := c.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"labels":{"tier":"front"}}}`)); err != nil {
-				return nil, err
-			}
-			found, err := c.List(ctx, namespace, metav1.ListOptions{LabelSelector: "tier=front"})
-			if err != nil {
-				return nil, err
-			}
-			return []string{fmt.Sprintf("%d with tier=front", len(found))}, c.Delete(ctx, key, metav1.DeleteOptions{})
-		}},
-	)
+	defer func() { err = exampleapp.CleanUp(ctx, ns, made, err) }()
+	d, err := c.Create(ctx, object("apps/v1", "Deployment", namespace, "demo", map[string]any{
+		"selector": map[string]any{"matchLabels": map[string]any{"app": "demo"}},
+		"template": map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{"app": "demo"}},
+			"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "nginx:1.28"}}},
+		},
+	}))
+	if err != nil {
+		return err
+	}
+	env.Result("%s %s", d.GetKind(), d.GetName())
+
+	env.Step("get it, modify a field by its path, update it")
+	d, err = c.Modify(ctx, key, func(d *unstructured.Unstructured) error {
+		return unstructured.SetNestedField(d.Object, int64(3), "spec", "replicas") // numbers are int64 or float64
+	})
+	if err != nil {
+		return err
+	}
+	// A path may be missing, or lead to another type: the compiler cannot know.
+	replicas, found, err := unstructured.NestedInt64(d.Object, "spec", "replicas")
+	if err != nil {
+		return err
+	}
+	env.Result("spec.replicas = %d (found: %v)", replicas, found)
+
+	env.Step("a mistake in a path is noticed by the server at best")
+	if _, err := c.Patch(ctx, key, types.MergePatchType, []byte(`{"spec":{"replicas":"many"}}`)); err == nil {
+		return errors.New("the server should refuse replicas that are no number")
+	}
+	env.Result(`spec.replicas = "many": refused`)
+	d, err = c.Patch(ctx, key, types.MergePatchType, []byte(`{"spec":{"replica":5}}`)) // it drops unknown fields
+	if err != nil {
+		return err
+	}
+	_, found, err = unstructured.NestedInt64(d.Object, "spec", "replica")
+	if err != nil {
+		return err
+	}
+	env.Result("spec.replica = 5: accepted and dropped (found: %v), with the warning %s", found, warned)
+
+	env.Step("list by labels, and delete")
+	if _, err := c.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"labels":{"tier":"front"}}}`)); err != nil {
+		return err
+	}
+	all, err := c.List(ctx, namespace, metav1.ListOptions{LabelSelector: "tier=front"})
+	if err != nil {
+		return err
+	}
+	env.Result("%d with tier=front", len(all))
+	return c.Delete(ctx, key, metav1.DeleteOptions{})
 }
 
 // warnings keeps what the server warns of. Without a handler, client-go logs it.

@@ -92,6 +92,7 @@ type Env struct {
 	History *history.Recorder
 
 	pages    pages
+	steps    int
 	try      []string // of the App
 	embedded bool
 }
@@ -176,7 +177,7 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 		flags.IntVar(&env.Workers, "workers", env.Workers, "reconcile this many objects at a time")
 	}
 	if app.Takes&TakesInspect != 0 {
-		flags.StringVar(&env.pages.inspectAt, "inspect", inspectAt, "show informers and queues at this `address`; \"off\" does not. With -once, only if the flag\nis given. If the port of the default is taken, any")
+		flags.StringVar(&env.pages.inspectAt, "inspect", "", "show informers and queues at this `address`; \"off\" does not. Without the flag it is\n"+inspectAt+", or another port if that is taken, and off with -once")
 	}
 	if app.Takes&TakesHealth != 0 {
 		flags.StringVar(&env.pages.healthAt, "health", "", "serve /healthz and /readyz at this `address`, such as :8081")
@@ -193,10 +194,11 @@ func (app App) parse(args []string, stderr io.Writer) (*Env, error) {
 		}
 		return nil, fmt.Errorf("%w (-h lists the flags)", err)
 	}
-	env.pages.anyPort = true
-	flags.Visit(func(f *flag.Flag) { env.pages.anyPort = env.pages.anyPort && f.Name != "inspect" })
-	if env.pages.inspectAt == "off" || env.Once && env.pages.anyPort {
+	switch {
+	case env.pages.inspectAt == "off":
 		env.pages.inspectAt = ""
+	case env.pages.inspectAt == "" && app.Takes&TakesInspect != 0 && !env.Once:
+		env.pages.inspectAt, env.pages.anyPort = inspectAt, true
 	}
 	switch {
 	case flags.NArg() > 0:

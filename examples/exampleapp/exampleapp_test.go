@@ -310,7 +310,7 @@ func TestPageIsShownByDefault(t *testing.T) {
 	assert.NotContains(t, log, "level=WARN")
 
 	for name, args := range map[string][]string{
-		"switched off": {"-inspect", "off"}, "as no address": {"-inspect", ""},
+		"switched off":         {"-inspect", "off"},
 		"too short for a look": {"-once"}, "with both": {"-once", "-inspect", "off"},
 	} {
 		show(args, func(env *Env) {

@@ -1,8 +1,6 @@
 package exampleapp
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -46,7 +44,7 @@ func (e *Env) Inspect(parts ...inspect.Source) error {
 }
 
 // Show is Inspect, and lets /readyz at the address of -health succeed while ready is
-// synced and up to date; before the call it fails. It is called once.
+// synced and up to date; before the call it fails. Of several calls the last one counts for that.
 func (e *Env) Show(ready informer.Readiness, parts ...inspect.Source) error {
 	handler, err := informer.ReadyHandler(ready)
 	if err != nil {
@@ -67,13 +65,8 @@ func (e *Env) InspectURL() string {
 // serve serves the pages until stop is called, which is after the controller has
 // ended: what it still does then can be seen, too.
 func (e *Env) serve() (stop func(), err error) {
-	var stops []func()
-	stop = func() {
-		for _, s := range stops {
-			s()
-		}
-	}
 	p := &e.pages
+	mux := http.NewServeMux()
 	if p.inspectAt != "" {
 		if host, _, err := net.SplitHostPort(p.inspectAt); err == nil && host != "localhost" {
 			if addr, err := netip.ParseAddr(host); err != nil || !addr.IsLoopback() {
@@ -84,62 +77,47 @@ func (e *Env) serve() (stop func(), err error) {
 		if p.inspector, err = inspect.New(inspect.Options{History: e.History}); err != nil {
 			return nil, err
 		}
-		mux := http.NewServeMux()
 		mux.Handle("/debug/informers", p.inspector)
-		s, err := e.listen("-inspect", &p.inspectAt, mux)
-		if err != nil && p.anyPort {
-			// Another example runs. Which port it is then is printed.
-			p.inspectAt = "127.0.0.1:0"
-			s, err = e.listen("-inspect", &p.inspectAt, mux)
-		}
-		if err != nil {
-			return nil, err
-		}
-		stops = append(stops, s)
-		if !e.Embedded() { // else the demo says so
-			e.Log.Info("informers and queues are shown", "url", e.InspectURL())
-		}
 	}
-	if p.healthAt != "" {
-		mux := http.NewServeMux()
-		mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {}) // it answers: it is alive
-		mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
-			if ready := p.ready.Load(); ready != nil {
-				(*ready).ServeHTTP(w, r)
-				return
-			}
-			http.Error(w, "the controller has not started", http.StatusServiceUnavailable)
-		})
-		s, err := e.listen("-health", &p.healthAt, mux)
-		if err != nil {
-			stop()
-			return nil, err
-		}
-		stops = append(stops, s)
+	stopPage, err := listen("-inspect", &p.inspectAt, p.anyPort, mux)
+	if err != nil {
+		return nil, err
 	}
-	return stop, nil
+	mux = http.NewServeMux()
+	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {}) // it answers: it is alive
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		if ready := p.ready.Load(); ready != nil {
+			(*ready).ServeHTTP(w, r)
+			return
+		}
+		http.Error(w, "the controller has not started", http.StatusServiceUnavailable)
+	})
+	stopHealth, err := listen("-health", &p.healthAt, false, mux)
+	if err != nil {
+		stopPage()
+		return nil, err
+	}
+	return func() { stopPage(); stopHealth() }, nil
 }
 
-// listen serves mux at an address and completes the address with its port.
-func (e *Env) listen(flag string, address *string, mux *http.ServeMux) (stop func(), err error) {
+// listen serves mux at an address, if it is not empty, and completes the address with its port.
+func listen(flag string, address *string, anyPort bool, mux *http.ServeMux) (stop func(), err error) {
+	if *address == "" {
+		return func() {}, nil
+	}
 	listener, err := net.Listen("tcp", *address)
+	if err != nil && anyPort { // another example runs; which port it is then is printed
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", flag, *address, err)
 	}
 	*address = listener.Addr().String()
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	var serving sync.WaitGroup
-	serving.Go(func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			e.Log.Error("no longer serving HTTP", "flag", flag, "error", err)
-		}
-	})
+	serving.Go(func() { _ = server.Serve(listener) }) // until it is closed
 	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			_ = server.Close() // a client that does not read
-		}
+		_ = server.Close()
 		serving.Wait()
 	}, nil
 }

@@ -6,17 +6,18 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/leaderelection/controller"
 	"github.com/informerkit/informerkit/informer/inspect"
+	"github.com/informerkit/informerkit/informer/leader"
 )
 
 func main() { exampleapp.Main(app()) }
@@ -41,21 +42,19 @@ func run(ctx context.Context, env *exampleapp.Env, leaseDuration time.Duration) 
 	if err != nil {
 		return err
 	}
-	c, err := newReplica(env, env.Config, identity, cmp.Or(env.Namespace, "default"), leaseDuration, env.Log)
+	c, err := newReplica(env, env.Config, leader.Options{
+		Identity: identity, Namespace: cmp.Or(env.Namespace, metav1.NamespaceDefault), LeaseDuration: leaseDuration,
+	})
 	if err != nil {
-		return err
-	}
-	if err := env.Show(c, inspect.Factory(c), inspect.Queue(c)); err != nil {
 		return err
 	}
 	return c.Run(ctx)
 }
 
-func newReplica(env *exampleapp.Env, cfg *rest.Config, identity, namespace string, lease time.Duration, log *slog.Logger) (*controller.Controller, error) {
-	return controller.New(cfg, controller.Options{
-		Identity: identity, Namespace: namespace, LeaseDuration: lease, Log: log, History: env.History,
-		Say: func(format string, args ...any) { env.Transcript.Say(identity, format, args...) },
-	})
+// newReplica returns a replica, which the page shows.
+func newReplica(env *exampleapp.Env, cfg *rest.Config, lease leader.Options) (*controller.Controller, error) {
+	c := controller.New(env.Controller(cfg), lease, func(format string, args ...any) { env.Transcript.Say(lease.Identity, format, args...) })
+	return c, env.Show(c, inspect.Factory(c), inspect.Queue(c))
 }
 
 // replica is a replica of the demo, which can be stopped, or cut off.
@@ -81,11 +80,8 @@ func start(ctx context.Context, env *exampleapp.Env, namespace, name string) (*r
 			return next.RoundTrip(request)
 		})
 	})
-	c, err := newReplica(env, cfg, name, namespace, 3*time.Second, slog.New(slog.DiscardHandler))
+	c, err := newReplica(env, cfg, leader.Options{Identity: name, Namespace: namespace, LeaseDuration: 3 * time.Second})
 	if err != nil {
-		return nil, err
-	}
-	if err := env.Inspect(inspect.Factory(c), inspect.Queue(c)); err != nil {
 		return nil, err
 	}
 	ctx, r.stop = context.WithCancel(ctx)

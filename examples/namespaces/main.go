@@ -28,11 +28,11 @@ var app = exampleapp.App{
 }
 
 func run(ctx context.Context, env *exampleapp.Env) error {
-	c, err := controller.New(env.Config, controller.Options{Say: env.Transcript.Say, Log: env.PartLog()})
+	c, err := controller.New(env.Config, env.PartLog(), env.Transcript.Say)
 	if err != nil {
 		return err
 	}
-	if err := env.Show(c.Readiness(), c.Parts()...); err != nil {
+	if err := env.Show(c.Readiness(), c.Source()); err != nil {
 		return err
 	}
 	if !env.Embedded() {

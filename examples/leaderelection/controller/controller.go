@@ -4,8 +4,8 @@
 // that takes over starts with a warm cache. A leader that is stopped first processes
 // what is queued, and then releases the Lease, so that the next one need not wait for
 // it to expire. A leader that cannot renew the Lease stops working before it can be
-// taken, and follows again. All of that is package leader, as an option of package
-// informer/controller; leader.ByLease is the option for a program that does not print who leads.
+// taken, and follows again. All of that is leader.ByLease, as the option Leader of package
+// informer/controller; a program that does not print who leads needs no more than that.
 //
 // What a Lease cannot give is fencing. A leader that was paused for longer than
 // the Lease lasts (a virtual machine that is moved, a long garbage collection) may
@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +31,6 @@ import (
 	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/leader"
 	"github.com/informerkit/informerkit/workqueue"
-	"github.com/informerkit/informerkit/workqueue/history"
 )
 
 const (
@@ -44,76 +42,47 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// Options configures New.
-type Options struct {
-	// Identity is how the replica appears in the Lease and in annotations; in a cluster
-	// the name of the pod.
-	Identity string
-	// Namespace is where the Lease and the ConfigMaps are.
-	Namespace string
-	// LeaseDuration is for how long a Lease is valid that is not renewed; 0 means 15 s. A leader
-	// stops working after two thirds of it without a renewal.
-	LeaseDuration time.Duration
-	// Say, if set, is called with what happens.
-	Say func(format string, args ...any)
-	// History, if set, records what happens to each key, for a page of package inspect.
-	History *history.Recorder
-	Log     *slog.Logger
-}
-
 // Controller is one replica.
 type Controller struct {
 	*controller.Controller
-	opts       Options
+	identity   string
 	configMaps *controller.Resource[*corev1.ConfigMap]
-	elector    *leader.Elector
-	work       func(ctx context.Context, term controller.Term) error // of a term
 }
 
-// New returns a replica. It makes no request yet.
-func New(cfg *rest.Config, opts Options) (*Controller, error) {
-	if opts.Say == nil {
-		opts.Say = func(string, ...any) {}
+// New returns a replica; opts says for which API server. The lease has the name of the replica in Leases and annotations,
+// in a cluster that of the pod; the namespace of the Lease and the ConfigMaps; and for how long the Lease is valid
+// that is not renewed: 0 means 15 s, and a leader stops working after two thirds of it. Say is called with
+// what happens. New makes no request yet.
+func New(opts controller.Options, lease leader.Options, say func(format string, args ...any)) *Controller {
+	lease.Name, lease.LeaseDuration = "informerkit-example", cmp.Or(lease.LeaseDuration, 15*time.Second)
+	lease.RenewDeadline, lease.RetryPeriod = lease.LeaseDuration*2/3, lease.LeaseDuration*2/15
+	c := &Controller{identity: lease.Identity}
+	lead := leader.ByLease(lease)
+	// It is called when the cache is warm, with the work of a leader. Each term has a queue of its own: what it leaves
+	// undone is the business of the next leader, which begins with all keys, as this one does.
+	opts.Leader = func(ctx context.Context, cfg *rest.Config, work func(context.Context, controller.Term) error) error {
+		say("follows, with a warm cache of %d", c.configMaps.Cache.Snapshot().Len())
+		return lead(ctx, cfg, func(ctx context.Context, term controller.Term) error {
+			say("leads")
+			err := work(ctx, term)
+			if errors.Is(context.Cause(ctx), leader.ErrLost) {
+				say("has lost the Lease, and follows")
+			} else {
+				say("has drained its queue, and releases the Lease")
+			}
+			return err
+		})
 	}
-	c := &Controller{opts: opts}
-	c.Controller = controller.New(controller.Options{
-		Config: cfg, Name: "leaderelection", Workers: 2, Leader: c.elect, Logger: opts.Log, History: opts.History,
-		Informers: informer.FactoryOptions{Namespaces: []string{opts.Namespace}},
-		Process:   workqueue.ProcessOptions[types.NamespacedName]{Drain: true, StopTimeout: drainTimeout},
-	})
+	opts.Name, opts.Informers.Namespaces = "leaderelection", []string{lease.Namespace}
+	opts.Process.Drain, opts.Process.StopTimeout = true, drainTimeout
+	c.Controller = controller.New(opts)
 	c.configMaps = controller.For(c.Controller, corev1.SchemeGroupVersion.WithResource("configmaps"),
 		controller.ResourceOptions[*corev1.ConfigMap]{Informer: informer.ForOptions[*corev1.ConfigMap]{LabelSelector: Label}})
-	valid := cmp.Or(opts.LeaseDuration, 15*time.Second)
-	var err error
-	c.elector, err = leader.New(cfg, leader.Options{
-		Name: "informerkit-example", Namespace: opts.Namespace, Identity: opts.Identity, Lead: c.lead, Logger: opts.Log,
-		LeaseDuration: valid, RenewDeadline: valid * 2 / 3, RetryPeriod: valid * 2 / 15,
-	})
-	return c, err
+	return c
 }
 
 // Run follows, and leads while it holds the Lease, until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.Controller.Run(ctx, c.sync) }
-
-// elect is called when the cache is warm, with what a leader does.
-func (c *Controller) elect(ctx context.Context, _ *rest.Config, work func(context.Context, controller.Term) error) error {
-	c.work = work
-	c.opts.Say("follows, with a warm cache of %d", c.configMaps.Cache.Snapshot().Len())
-	return c.elector.Run(ctx)
-}
-
-// lead is one term. It has a queue of its own: what it leaves undone is the business of the next
-// leader, which begins with all keys, as this one does.
-func (c *Controller) lead(ctx context.Context, term *leader.Term) error {
-	c.opts.Say("leads")
-	err := c.work(ctx, term)
-	if errors.Is(context.Cause(ctx), leader.ErrLost) {
-		c.opts.Say("has lost the Lease, and follows")
-	} else {
-		c.opts.Say("has drained its queue, and releases the Lease")
-	}
-	return err
-}
 
 // sync writes who has handled a ConfigMap, unless that is written already.
 func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
@@ -122,7 +91,7 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (workqu
 		return workqueue.Result{}, client.IgnoreNotFound(err)
 	}
 	// The version makes the write fail if another leader was faster: see above.
-	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, configMap.ResourceVersion, Annotation, c.opts.Identity)
+	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:%q}}}`, configMap.ResourceVersion, Annotation, c.identity)
 	_, err = c.configMaps.Patch(ctx, key, types.MergePatchType, patch)
 	return workqueue.Result{}, err
 }

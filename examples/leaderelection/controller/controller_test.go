@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/informer/controller"
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/informer/leader"
 )
 
 const (
@@ -72,9 +74,9 @@ func TestTimeToTheFirstReconcileOfAFollower(t *testing.T) {
 		t.Logf("%v after a hand-over", time.Since(began))
 		assert.Less(t, time.Since(began), succession+time.Second)
 
-		leader := map[string]*replica{"second": second, "third": third}[by]
+		leads := map[string]*replica{"second": second, "third": third}[by]
 		began = time.Now()
-		leader.cut.Store(true)
+		leads.cut.Store(true)
 		create("three", "")
 		assert.NotEqual(t, by, handled("three"))
 		t.Logf("%v after a crash", time.Since(began))
@@ -105,8 +107,7 @@ func start(t *testing.T, server *informertest.Server, name string) *replica {
 			return next.RoundTrip(request)
 		})
 	})
-	c, err := New(cfg, Options{Identity: name, Namespace: "default", LeaseDuration: leaseDuration, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
+	c := newQuiet(cfg, leader.Options{Identity: name, Namespace: "default", LeaseDuration: leaseDuration})
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(t.Context())
 	go func() { r.ended <- c.Run(ctx) }()
@@ -118,3 +119,8 @@ func start(t *testing.T, server *informertest.Server, name string) *replica {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// newQuiet returns a replica that says nothing.
+func newQuiet(cfg *rest.Config, lease leader.Options) *Controller {
+	return New(controller.Options{Config: cfg, Workers: 2, Logger: slog.New(slog.DiscardHandler)}, lease, func(string, ...any) {})
+}

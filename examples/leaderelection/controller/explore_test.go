@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest/explore"
+	"github.com/informerkit/informerkit/informer/leader"
 )
 
 // Two replicas survive crashes, lost Leases and stale views: see the README of package
@@ -18,11 +18,7 @@ import (
 func TestTheReplicasSurvive(t *testing.T) {
 	explore.Run(t, explore.Options{Schedules: 20, Replicas: 2}, explore.Subject{
 		Start: func(ctx context.Context, cfg *rest.Config) error {
-			c, err := New(cfg, Options{Identity: explore.Replica(ctx), Namespace: "default", Log: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				return err
-			}
-			return c.Run(ctx)
+			return newQuiet(cfg, leader.Options{Identity: explore.Replica(ctx), Namespace: "default"}).Run(ctx)
 		},
 		Act: func(w *explore.World) {
 			for _, name := range []string{"a", "b", "c"} {

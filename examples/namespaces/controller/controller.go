@@ -14,7 +14,6 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/inspect"
-	"github.com/informerkit/informerkit/reflector"
 )
 
 const (
@@ -27,101 +26,67 @@ const (
 // Widgets is the kind that may appear late, and go.
 var Widgets = schema.GroupVersionResource{Group: "examples.informerkit.dev", Version: "v1", Resource: "widgets"}
 
-// Options configures New.
-type Options struct {
-	// Say, if set, is called with what happens.
-	Say func(who, format string, args ...any)
-	Log *slog.Logger
-}
+// Say is called with what happens.
+type Say func(who, format string, args ...any)
 
 // Controller follows namespaces.
 type Controller struct {
-	cfg        *rest.Config
-	namespaces informer.Shared[*metav1.PartialObjectMetadata]
-	configMaps *informer.Informer[*corev1.ConfigMap]
 	factory    *informer.Factory
-	widgets    informer.Shared[*metav1.PartialObjectMetadata]
-	say        func(who, format string, args ...any)
-	log        *slog.Logger
+	namespaces informer.Shared[*metav1.PartialObjectMetadata]
 }
 
 // New returns a controller. It makes no request yet.
-func New(cfg *rest.Config, opts Options) (*Controller, error) {
-	if opts.Log == nil {
-		opts.Log = slog.Default()
-	}
-	if opts.Say == nil {
-		opts.Say = func(string, string, ...any) {}
-	}
-	c := &Controller{cfg: cfg, say: opts.Say, log: opts.Log}
-	// A factory waits for a kind that the server does not have.
-	var err error
-	if c.factory, err = informer.NewFactory(cfg, informer.FactoryOptions{Logger: opts.Log}); err != nil {
-		return nil, err
-	}
-	c.namespaces, err = informer.For(c.factory, informer.ForOptions[*metav1.PartialObjectMetadata]{
-		Resource: corev1.SchemeGroupVersion.WithResource("namespaces"), LabelSelector: Label, Name: "namespaces",
-	})
+func New(cfg *rest.Config, log *slog.Logger, say Say) (*Controller, error) {
+	// A factory that reads by namespace begins with none: one cache, fed by a source for each namespace.
+	// It waits for a kind that the server does not have.
+	factory, err := informer.NewFactory(cfg, informer.FactoryOptions{ByNamespace: true, Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	if c.widgets, err = informer.For(c.factory, informer.ForOptions[*metav1.PartialObjectMetadata]{Resource: Widgets}); err != nil {
+	namespaces, errNamespaces := informer.For(factory, informer.ForOptions[*metav1.PartialObjectMetadata]{
+		Resource: corev1.SchemeGroupVersion.WithResource("namespaces"), LabelSelector: Label, Name: "namespaces", Whole: true,
+	})
+	configMaps, errConfigMaps := informer.For(factory, informer.ForOptions[*corev1.ConfigMap]{
+		Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), FieldSelector: OurConfigMaps, Name: "configmaps",
+	})
+	widgets, errWidgets := informer.For(factory, informer.ForOptions[*metav1.PartialObjectMetadata]{Resource: Widgets, Whole: true})
+	if err := errors.Join(errNamespaces, errConfigMaps, errWidgets); err != nil {
 		return nil, err
 	}
-	// One cache, fed by a source for each namespace. It begins with none.
-	if c.configMaps, err = informer.NewNamespaced(nil, informer.Options[*corev1.ConfigMap]{Name: "configmaps", Logger: opts.Log}); err != nil {
-		return nil, err
-	}
-	return c, c.addHandlers()
-}
-
-// addHandlers lets the namespaces decide what is read.
-func (c *Controller) addHandlers() error {
-	_, errNamespaces := c.namespaces.AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
+	// The namespaces decide what is read.
+	_, errNamespaces = namespaces.AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
 		AddFunc: func(ns *metav1.PartialObjectMetadata, _ bool) {
-			if err := c.add(ns.Name); err != nil {
-				c.log.Error("cannot read a namespace", "namespace", ns.Name, "error", err)
+			say("controller", "reads namespace %s", ns.Name)
+			if err := factory.AddNamespace(ns.Name); err != nil {
+				log.Error("cannot read a namespace", "namespace", ns.Name, "error", err)
 			}
 		},
 		// Also called when the label is removed: the selector no longer matches.
 		DeleteFunc: func(ns *metav1.PartialObjectMetadata) {
-			c.configMaps.RemoveNamespace(ns.Name)
-			c.say("controller", "does not read namespace %s any more", ns.Name)
+			factory.RemoveNamespace(ns.Name)
+			say("controller", "does not read namespace %s any more", ns.Name)
 		},
-	}, informer.HandlerOptions{})
-	_, errConfigMaps := c.configMaps.AddHandler(report[*corev1.ConfigMap](c, "configmap"), informer.HandlerOptions{})
-	_, errWidgets := c.widgets.AddHandler(report[*metav1.PartialObjectMetadata](c, "widget"), informer.HandlerOptions{})
-	return errors.Join(errNamespaces, errConfigMaps, errWidgets)
-}
-
-func (c *Controller) add(namespace string) error {
-	source, err := reflector.NewResource[*corev1.ConfigMap](c.cfg, corev1.SchemeGroupVersion.WithResource("configmaps"),
-		reflector.ResourceOptions{Namespace: namespace, FieldSelector: OurConfigMaps})
-	if err != nil {
-		return err
-	}
-	c.say("controller", "reads namespace %s", namespace)
-	return c.configMaps.AddNamespace(namespace, source)
+	})
+	_, errConfigMaps = configMaps.AddHandler(report[*corev1.ConfigMap](say, "configmaps"))
+	_, errWidgets = widgets.AddHandler(report[*metav1.PartialObjectMetadata](say, "widgets"))
+	return &Controller{factory, namespaces}, errors.Join(errNamespaces, errConfigMaps, errWidgets)
 }
 
 // report returns a handler that reports each event.
-func report[T informer.Object](c *Controller, kind string) informer.Handler[T] {
-	return informer.HandlerFunc[T](func(e informer.Event[T]) {
-		c.say(kind+"s", "%s %s", e.Type, e.Key)
-	})
+func report[T informer.Object](say Say, who string) informer.Handler[T] {
+	return informer.HandlerFunc[T](func(e informer.Event[T]) { say(who, "%s %s", e.Type, e.Key) })
 }
 
 // Readiness is for the readiness probe: the namespaces are known. The widgets do
 // not count: their kind need not exist.
 func (c *Controller) Readiness() informer.Readiness { return c.namespaces }
 
-// Parts returns the controller's sources for a page of package inspect.
-func (c *Controller) Parts() []inspect.Source {
-	return []inspect.Source{inspect.Informer(c.namespaces), inspect.Informer(c.configMaps), inspect.Informer(c.widgets)}
-}
+// Source returns the controller's informers for a page of package inspect.
+func (c *Controller) Source() inspect.Source { return inspect.Factory(c.factory) }
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	c.factory.Start(ctx)
-	return errors.Join(c.configMaps.Run(ctx), c.factory.Shutdown(context.WithoutCancel(ctx)))
+	<-ctx.Done()
+	return c.factory.Shutdown(context.WithoutCancel(ctx))
 }

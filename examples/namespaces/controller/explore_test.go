@@ -24,7 +24,7 @@ func TestTheControllerSurvives(t *testing.T) {
 	}
 	explore.Run(t, explore.Options{Schedules: 40}, explore.Subject{
 		Start: func(ctx context.Context, cfg *rest.Config) error {
-			c, err := New(cfg, Options{Log: slog.New(slog.DiscardHandler)})
+			c, err := New(cfg, slog.New(slog.DiscardHandler), func(string, string, ...any) {})
 			if err != nil {
 				return err
 			}

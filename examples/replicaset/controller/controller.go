@@ -2,8 +2,8 @@
 // number of pods running that match a selector.
 //
 // Read it in this order: controller.go says which kinds it reads, and to which keys their events
-// lead; reconcile.go is what a worker does with a key, claim.go decides which pods belong to a set,
-// scale.go creates and deletes, rank.go ranks pods for deletion, status.go counts. The decisions
+// lead; reconcile.go is what a worker does with a key, and counts, claim.go decides which pods belong to a set,
+// scale.go creates and deletes, rank.go ranks pods for deletion. The decisions
 // that need neither cache nor server are exported: the same controller on other machinery
 // (internal/verify/e2e has one on client-go) then differs from this one in its machinery alone.
 package controller
@@ -37,7 +37,6 @@ type Controller struct {
 	pods    *controller.Resource[*corev1.Pod]
 	sets    *controller.Resource[*api.ReplicaSet]
 	byOwner *indexer.Index[*corev1.Pod, podOwner]
-	doomed  DoomedPods
 	logger  *slog.Logger
 }
 

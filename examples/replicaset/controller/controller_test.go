@@ -171,7 +171,6 @@ func TestSetGetsExactlyItsPods(t *testing.T) {
 		assert.Empty(b, b.pods(set.UID))
 		assert.EqualValues(b, 0, b.set("web").Status.Replicas)
 		assert.NotContains(b, b.log.String(), "level=WARN", "the controller does not stumble over its own writes")
-		assert.Empty(b, b.c.doomed.bySet, "nothing is remembered of deleted pods once they are gone")
 	})
 }
 

@@ -23,10 +23,8 @@ const burst = 500
 //
 // The cache that the next round reads from lags behind the server. A controller
 // that took it at its word would create the same pods again, and delete others
-// than it did before. So the set is parked until the cache shows the new pods (see
-// reconcile), and pods that were deleted are remembered until the cache shows that,
-// too. To park the set for these as well would keep it waiting for as long as their
-// containers take to end.
+// than it did before. So the set is parked until the cache shows the new pods, and those
+// that were deleted as deleted, or not at all (see Reconcile).
 func (c *Controller) scale(ctx context.Context, set *api.ReplicaSet, active []*corev1.Pod) error {
 	switch diff := set.Replicas() - len(active); {
 	case diff > 0:
@@ -65,16 +63,13 @@ func (c *Controller) create(ctx context.Context, set *api.ReplicaSet, n int) err
 }
 
 func (c *Controller) remove(ctx context.Context, set *api.ReplicaSet, pods []*corev1.Pod) error {
-	key := client.KeyOf(set)
 	err := inParallel(len(pods), func(i int) error {
 		pod := pods[i]
-		c.doomed.Add(key, pod.UID)
 		err := c.pods.Delete(ctx, client.KeyOf(pod), client.Exactly(pod))
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // already deleted, or another pod has the name by now
 		}
 		if err != nil {
-			c.doomed.Remove(key, pod.UID)
 			return err
 		}
 		c.log(set, deleted, pod.Name)

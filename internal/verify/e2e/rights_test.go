@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +18,8 @@ import (
 	leader "github.com/informerkit/informerkit/examples/leaderelection/controller"
 	namespaces "github.com/informerkit/informerkit/examples/namespaces/controller"
 	typed "github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/informer/controller"
+	lease "github.com/informerkit/informerkit/informer/leader"
 )
 
 func TestNamespacesExampleRunsUnderItsRights(t *testing.T) {
@@ -25,7 +28,7 @@ func TestNamespacesExampleRunsUnderItsRights(t *testing.T) {
 	namespace := newNamespace(t, client)
 	transcript := demo.NewTranscript(t.Output())
 	runsUnderItsRights(t, "namespaces", func(ctx context.Context, cfg *rest.Config) error {
-		c, err := namespaces.New(cfg, namespaces.Options{Say: transcript.Say})
+		c, err := namespaces.New(cfg, slog.Default(), transcript.Say)
 		if err != nil {
 			return err
 		}
@@ -48,15 +51,9 @@ func TestLeaderElectionExampleRunsUnderItsRights(t *testing.T) {
 	const namespace = "informerkit-leaderelection"
 	transcript := demo.NewTranscript(t.Output())
 	run := func(ctx context.Context, cfg *rest.Config, identity string) error {
-		c, err := leader.New(cfg, leader.Options{
-			Identity: identity, Namespace: namespace,
-			Say: func(format string, args ...any) {
-				transcript.Say(identity, "%s "+format, append([]any{identity}, args...)...)
-			},
+		c := leader.New(controller.Options{Config: cfg}, lease.Options{Identity: identity, Namespace: namespace}, func(format string, args ...any) {
+			transcript.Say(identity, "%s "+format, append([]any{identity}, args...)...)
 		})
-		if err != nil {
-			return err
-		}
 		return c.Run(ctx)
 	}
 	first, stopFirst := context.WithCancel(context.Background())

@@ -29,7 +29,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
-	"github.com/informerkit/informerkit/examples/replicaset/controller"
 )
 
 // Options configures New; the zero value serves all namespaces.
@@ -52,7 +51,7 @@ type Controller struct {
 	podClient kubernetes.Interface
 	setClient *setClient
 
-	doomed      controller.DoomedPods
+	doomed      doomedPods // the example does without, as package informer/controller keeps account of deletions, too
 	writes      ownWrites
 	reconciling func(types.NamespacedName)
 }

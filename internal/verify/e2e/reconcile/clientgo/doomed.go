@@ -1,4 +1,4 @@
-package controller
+package clientgo
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DoomedPods remembers, for each set, the pods whose deletion it has asked for and
+// doomedPods remembers, for each set, the pods whose deletion it has asked for and
 // the cache may still show. The zero value is ready to use; the methods may be
 // called concurrently.
 //
@@ -16,14 +16,14 @@ import (
 // pods' Delete events: such an event may come between the round's look at the cache
 // and its look at this memory, and the round would take a deleted pod for a living
 // one, and delete another in its place.
-type DoomedPods struct {
+type doomedPods struct {
 	mu    sync.Mutex
 	bySet map[types.NamespacedName]map[types.UID]struct{}
 }
 
 // Add remembers a pod of a set. Call it before the request: when the answer comes,
 // the pod may be gone.
-func (d *DoomedPods) Add(set types.NamespacedName, pod types.UID) {
+func (d *doomedPods) Add(set types.NamespacedName, pod types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bySet == nil {
@@ -36,14 +36,14 @@ func (d *DoomedPods) Add(set types.NamespacedName, pod types.UID) {
 }
 
 // Remove forgets a pod that has not been deleted after all.
-func (d *DoomedPods) Remove(set types.NamespacedName, pod types.UID) {
+func (d *doomedPods) Remove(set types.NamespacedName, pod types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.bySet[set], pod)
 }
 
 // Forget forgets all pods of a set that is gone.
-func (d *DoomedPods) Forget(set types.NamespacedName) {
+func (d *doomedPods) Forget(set types.NamespacedName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.bySet, set)
@@ -51,7 +51,7 @@ func (d *DoomedPods) Forget(set types.NamespacedName) {
 
 // Without returns those of the pods, which the cache shows of a set, whose deletion
 // was not asked for, and forgets the pods that the cache does not show any more.
-func (d *DoomedPods) Without(set types.NamespacedName, shown []*corev1.Pod) []*corev1.Pod {
+func (d *doomedPods) Without(set types.NamespacedName, shown []*corev1.Pod) []*corev1.Pod {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doomed := d.bySet[set]
