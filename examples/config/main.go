@@ -6,18 +6,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/examples/exampleapp"
@@ -70,28 +67,29 @@ func credentials(cfg *rest.Config) string {
 func ask(ctx context.Context, cfg *rest.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // else a silent server would be waited for
 	defer cancel()
-	cfg = rest.CopyConfig(cfg)
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // Status, to decode errors
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	http, err := reflector.HTTPClientFor(cfg) // a redirect gets no credentials
+	client, err := reflector.HTTPClientFor(cfg) // a redirect gets no credentials
 	if err != nil {
 		return "", err
 	}
-	client, err := rest.UnversionedRESTClientForConfigAndClient(cfg, http)
+	server, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		return "", err
 	}
-	answer := client.Get().AbsPath("/version").Do(ctx)
-	if err := answer.Error(); err != nil {
-		return "", err
-	}
-	body, err := answer.Raw()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.JoinPath("version").String(), nil)
 	if err != nil {
 		return "", err
 	}
-	var v version.Info
-	if err := json.Unmarshal(body, &v); err != nil || v.GitVersion == "" {
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	var v struct{ Major, Minor, GitVersion, Message string } // a Status with a message, if it is refused
+	err = json.NewDecoder(answer.Body).Decode(&v)
+	switch {
+	case err == nil && v.Message != "":
+		return "", errors.New(v.Message)
+	case err != nil || v.GitVersion == "":
 		return "", fmt.Errorf("%s answers, but not like an API server: is it the right address?", cfg.Host)
 	}
 	return "v" + v.Major + "." + v.Minor, nil

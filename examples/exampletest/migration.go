@@ -17,48 +17,25 @@ import (
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
-// ShowsBody checks that the first Go block after a line of page, which begins with
-// heading, is the body of the only function in source, a Go file.
-func ShowsBody(t testing.TB, page, heading, source string) {
+// Shows checks that the first Go block after a line of page, which begins with heading, is a run of lines of
+// source, a Go file.
+func Shows(t testing.TB, page, heading, source string) {
 	t.Helper()
-	body := regexp.MustCompile(`(?s)\nfunc [^\n]*\{\n(.*)\n\}\n`).FindStringSubmatch(read(t, source))
-	require.NotNil(t, body, "%s has no function", source)
-	assert.Equal(t, dedent("\n"+body[1], "\t")[1:]+"\n", shown(t, page, heading))
-}
-
-// ShowsPart checks that the Go block after a line of page, which begins with heading, is
-// a run of lines of source, a Go file.
-func ShowsPart(t testing.TB, page, heading, source string) {
-	t.Helper()
-	text, part := "\n"+read(t, source), shown(t, page, heading)
-	for _, indent := range []string{"\t", "\t\t"} {
-		if strings.Contains(dedent(text, indent), "\n"+part) {
-			return
-		}
-	}
-	t.Errorf("%s does not have these lines, which %s shows under %q:\n%s", source, page, heading, part)
-}
-
-// GoBlocks counts the Go blocks of a page.
-func GoBlocks(t testing.TB, page string) int {
-	t.Helper()
-	return strings.Count(read(t, page), "```go\n")
-}
-
-// shown returns the first Go block after a heading.
-func shown(t testing.TB, page, heading string) string {
-	t.Helper()
-	_, after, found := strings.Cut(read(t, page), "\n"+heading)
+	_, after, found := strings.Cut(Read(t, page), "\n"+heading)
 	require.True(t, found, "%s has no line that begins with %q", page, heading)
 	block := regexp.MustCompile("(?s)\n```go\n(.*?)```").FindStringSubmatch(after)
 	require.NotNil(t, block, "%s shows nothing under %q", page, heading)
-	return block[1]
+	text := "\n" + Read(t, source)
+	for _, indent := range []string{"\t", "\t\t"} {
+		if strings.Contains(strings.ReplaceAll(text, "\n"+indent, "\n"), "\n"+block[1]) {
+			return
+		}
+	}
+	t.Errorf("%s does not have these lines, which %s shows under %q:\n%s", source, page, heading, block[1])
 }
 
-// dedent removes an indentation.
-func dedent(text, indent string) string { return strings.ReplaceAll(text, "\n"+indent, "\n") }
-
-func read(t testing.TB, name string) string {
+// Read returns what is in a file.
+func Read(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)

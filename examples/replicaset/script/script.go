@@ -5,7 +5,6 @@ package script
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -115,17 +114,14 @@ func (s *script) kill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods := s.active()
-	if len(pods) == 0 {
-		return errors.New("there is none")
-	}
-	if err := s.pods.Delete(ctx, client.KeyOf(pods[0]), metav1.DeleteOptions{}); err != nil {
+	pod := s.active()[0]
+	if err := s.pods.Delete(ctx, client.KeyOf(pod), metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	return demo.Until(ctx, func() bool {
-		set, err := s.Sets().Lister().Get(s.key)
-		return err == nil && set.ResourceVersion != before.ResourceVersion
-	}, func() string { return fmt.Sprintf("the status still counts pod %s", pods[0].Name) })
+	_, err = s.Sets().WaitFor(ctx, s.key, func(set *api.ReplicaSet, exists bool) bool {
+		return exists && set.ResourceVersion != before.ResourceVersion
+	})
+	return err
 }
 
 // converge returns a step that waits until the set has want pods, all of them ready, and its status

@@ -2,8 +2,8 @@
 // replicas that share the Foos: each has some of them in its cache, and works on these.
 //
 // Read it in this order: controller.go has the informers, of which each reads ranges of
-// hashes, and what hands the ranges out; sync.go is what a worker does with a key; mark.go
-// is for the demo.
+// hashes, and what hands the ranges out; sync.go is what a worker does with a key, and with
+// marks, which are for the demo.
 //
 // A Foo is in the range of its UID. Its Deployment would be in another one, so that is
 // put where its owner is (HashOwner). No API server can select by owner: each replica

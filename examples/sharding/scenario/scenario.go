@@ -1,5 +1,5 @@
 // Package scenario is the demo of the example: replicas in processes of their own share
-// many Foos; one is killed, two are added, while Foos change; and package ledger counts what
+// many Foos; one is killed, two are added, while Foos change; and a ledger counts what
 // was done twice at once, and what was missed.
 package scenario
 
@@ -19,7 +19,6 @@ import (
 	"github.com/informerkit/informerkit/examples/exampleapp"
 	"github.com/informerkit/informerkit/examples/foo/api"
 	"github.com/informerkit/informerkit/examples/sharding/controller"
-	"github.com/informerkit/informerkit/examples/sharding/ledger"
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/informer/inspect"
@@ -48,7 +47,7 @@ type script struct {
 	*demo.Transcript
 	workers int // of a replica
 	foos    *client.Client[*api.Foo]
-	ledger  *ledger.Ledger
+	ledger  *ledger
 	running []*process
 	rounds  int // of changes
 }
@@ -76,7 +75,7 @@ func Play(ctx context.Context, env *exampleapp.Env, opts Options) error {
 }
 
 func newScript(env *exampleapp.Env, opts Options) (*script, error) {
-	l, err := ledger.New(env.Config, opts.Namespace)
+	l, err := newLedger(env.Config, opts.Namespace)
 	return &script{
 		Options: opts, Transcript: env.Transcript, workers: env.Workers, ledger: l, foos: demo.Client[*api.Foo](env.Config, api.Resource),
 	}, err
@@ -184,8 +183,8 @@ func (s *script) settle(ctx context.Context) error {
 		}
 	}
 	s.Say("replicas", "%s have %d of %d parts each", strings.Join(names, ", "), share, controller.Parts)
-	err = demo.Until(ctx, func() bool { return s.ledger.Missing(s.Foos) == 0 }, func() string {
-		return fmt.Sprintf("%d foos were missed: they are not reconciled in their newest version", s.ledger.Missing(s.Foos))
+	err = demo.Until(ctx, func() bool { return s.ledger.missing(s.Foos) == 0 }, func() string {
+		return fmt.Sprintf("%d foos were missed: they are not reconciled in their newest version", s.ledger.missing(s.Foos))
 	})
 	if err == nil {
 		s.Say("server", "all %d foos are reconciled, in their newest version", s.Foos)
@@ -214,7 +213,7 @@ func (s *script) verdict(ctx context.Context) error {
 			missed--
 		}
 	}
-	doubles, err := s.ledger.Doubles()
+	doubles, err := s.ledger.doublesSoFar()
 	if err != nil {
 		return err
 	}

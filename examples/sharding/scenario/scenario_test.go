@@ -153,7 +153,7 @@ func TestVerdictSaysWhatWasMissedAndWhatWasDoneTwice(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.NoError(t, demo.Until(ctx, func() bool { return s.ledger.Missing(opts.Foos) == 0 }, func() string { return "the ledger has not seen all" }))
+	require.NoError(t, demo.Until(ctx, func() bool { return s.ledger.missing(opts.Foos) == 0 }, func() string { return "the ledger has not seen all" }))
 	err = s.verdict(t.Context())
 	require.ErrorContains(t, err, "24 writes came after another replica had begun: foo-0000")
 	require.ErrorContains(t, err, "b in term 2 has written after a had begun in term 1")

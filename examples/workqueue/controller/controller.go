@@ -5,9 +5,8 @@
 // An informer, a queue and workers are wired by hand here, to show each of them; package
 // informer/controller does it for programs.
 //
-// Read it in this order: controller.go wires an informer, a queue and workers,
-// enqueue.go turns events into keys, sync.go is what a worker does with a key,
-// report.go is the result.
+// Read it in this order: controller.go wires an informer, a queue and workers, and turns events
+// into keys; sync.go is what a worker does with a key, and the report that is the result.
 package controller
 
 import (
@@ -169,4 +168,25 @@ func (c *Controller) processOptions(workers int) workqueue.ProcessOptions[types.
 		opts.Logger = slog.New(slog.DiscardHandler) // every outcome is reported already
 	}
 	return opts
+}
+
+// The priority classes of the queue. After a start there may be thousands of pods
+// to check. A pod that changes in the meantime does not wait behind them.
+const (
+	Changed = iota // something happened to the pod
+	Known          // the pod was there already when the controller started
+)
+
+// maxWait limits how long a pod of each priority class may wait behind the other
+// class. It keeps a flood of changes from starving the first list.
+var maxWait = []time.Duration{Changed: 0, Known: 30 * time.Second}
+
+// enqueue returns the handler. It only adds the key of the pod to the queue,
+// whatever the event: a worker decides from the state that it finds. A key that is
+// queued already is not queued twice. A change moves a key from class Known to
+// class Changed.
+func (c *Controller) enqueue() informer.Handler[*corev1.Pod] {
+	return informer.WhenElse(informer.InitialOrResync[*corev1.Pod](),
+		informer.EnqueueKey[*corev1.Pod](c.queue.PriorityClass(Known)),
+		informer.EnqueueKey[*corev1.Pod](c.queue))
 }

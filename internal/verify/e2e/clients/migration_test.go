@@ -16,7 +16,7 @@ const migrationPage = "../../../../examples/MIGRATION.md"
 // changes in each step. The one after the migration is tested beside that page; these
 // need packages of client-go that the root module does not have.
 func TestMigrationPageShowsTheControllerBefore(t *testing.T) {
-	exampletest.ShowsBody(t, migrationPage, "Before", "migration_before_test.go")
+	exampletest.Shows(t, migrationPage, "Before", "migration_before_test.go")
 }
 
 func TestMigrationPageShowsTheSteps(t *testing.T) {
@@ -25,7 +25,7 @@ func TestMigrationPageShowsTheSteps(t *testing.T) {
 		"2. *": "migration_step2_test.go",
 		"3. *": "migration_step3_test.go",
 	} {
-		exampletest.ShowsPart(t, migrationPage, heading, source)
+		exampletest.Shows(t, migrationPage, heading, source)
 	}
 }
 

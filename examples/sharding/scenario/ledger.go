@@ -1,18 +1,4 @@
-// Package ledger judges from the history of the API server whether replicas have worked
-// on one Foo at the same time, and whether one was missed.
-//
-// A replica writes a mark into a Foo when it begins, and another one when it is done;
-// see package controller. The server puts all writes of a Foo into one order, and a watch
-// shows each. Double is a write by a replica that comes after another one has begun:
-//
-//	begin a ─ done a ─ begin b ─ done b      well
-//	begin a ─ begin b ─ done b               well, if a was killed: it has written nothing since
-//	begin a ─ begin b ─ done a               double
-//
-// It does not ask who was killed when, so what a killed replica has sent and the server has
-// received late is counted, too. A term, which is a replica's ownership of a part, counts as another
-// replica, and a mark of an earlier term than one that was seen is double.
-package ledger
+package scenario
 
 import (
 	"errors"
@@ -31,8 +17,23 @@ import (
 	"github.com/informerkit/informerkit/reflector"
 )
 
-// Ledger is what the server has seen. It is safe for concurrent use.
-type Ledger struct {
+// ledger judges from the history of the API server whether replicas have worked
+// on one Foo at the same time, and whether one was missed.
+//
+// A replica writes a mark into a Foo when it begins, and another one when it is done;
+// see package controller. The server puts all writes of a Foo into one order, and a watch
+// shows each. Double is a write by a replica that comes after another one has begun:
+//
+//	begin a ─ done a ─ begin b ─ done b      well
+//	begin a ─ begin b ─ done b               well, if a was killed: it has written nothing since
+//	begin a ─ begin b ─ done a               double
+//
+// It does not ask who was killed when, so what a killed replica has sent and the server has
+// received late is counted, too. A term, which is a replica's ownership of a part, counts as another
+// replica, and a mark of an earlier term than one that was seen is double.
+//
+// It is safe for concurrent use.
+type ledger struct {
 	*informer.Informer[*api.Foo] // runs for as long as the ledger is kept
 
 	mu      sync.Mutex
@@ -48,13 +49,13 @@ type entry struct {
 	settled       bool            // done in its generation
 }
 
-// New returns an empty ledger of the Foos in a namespace.
-func New(cfg *rest.Config, namespace string) (*Ledger, error) {
+// newLedger returns an empty ledger of the Foos in a namespace.
+func newLedger(cfg *rest.Config, namespace string) (*ledger, error) {
 	source, err := reflector.NewResource[*api.Foo](cfg, api.Resource, reflector.ResourceOptions{Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{foos: map[types.UID]*entry{}}
+	l := &ledger{foos: map[types.UID]*entry{}}
 	l.Informer, err = informer.New(source, informer.Options[*api.Foo]{
 		Name: "ledger", Logger: slog.New(slog.DiscardHandler),
 		Reflector: reflector.Options{Policy: exampleapp.StopUnlessSynced}, // without a server there is nothing to judge
@@ -67,7 +68,7 @@ func New(cfg *rest.Config, namespace string) (*Ledger, error) {
 }
 
 // OnEvent implements informer.Handler. A list after the first one shows where a Foo has got to, and not how.
-func (l *Ledger) OnEvent(e informer.Event[*api.Foo]) {
+func (l *ledger) OnEvent(e informer.Event[*api.Foo]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gap = l.gap || e.Origin == informer.Relist
@@ -77,7 +78,7 @@ func (l *Ledger) OnEvent(e informer.Event[*api.Foo]) {
 }
 
 // note notes a state of a Foo. The states of one Foo come in their order.
-func (l *Ledger) note(foo *api.Foo) {
+func (l *ledger) note(foo *api.Foo) {
 	e := l.foos[foo.UID]
 	if e == nil {
 		e = &entry{}
@@ -99,12 +100,12 @@ func (l *Ledger) note(foo *api.Foo) {
 	e.working, e.done, e.settled = working, done, done.Generation == foo.Generation
 }
 
-func (l *Ledger) double(foo *api.Foo, by, owner controller.Mark) {
+func (l *ledger) double(foo *api.Foo, by, owner controller.Mark) {
 	l.doubles = append(l.doubles, fmt.Sprintf("%s: %s in term %d has written after %s had begun in term %d", foo.Name, by.Replica, by.Term, owner.Replica, owner.Term))
 }
 
-// Doubles returns a line for each double write so far. It is an error if not the whole history is known.
-func (l *Ledger) Doubles() (lines []string, err error) {
+// doublesSoFar returns a line for each double write so far. It is an error if not the whole history is known.
+func (l *ledger) doublesSoFar() (lines []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gap {
@@ -113,8 +114,8 @@ func (l *Ledger) Doubles() (lines []string, err error) {
 	return slices.Clone(l.doubles), err
 }
 
-// Missing returns how many of that many Foos are not known, or not done in their generation.
-func (l *Ledger) Missing(foos int) int {
+// missing returns how many of that many Foos are not known, or not done in their generation.
+func (l *ledger) missing(foos int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.foos {

@@ -1,4 +1,4 @@
-package ledger
+package scenario
 
 import (
 	"context"
@@ -23,13 +23,13 @@ import (
 // history is what a server shows of one Foo.
 type history struct {
 	t      *testing.T
-	ledger *Ledger
+	ledger *ledger
 	foo    *api.Foo
 }
 
 func newHistory(t *testing.T) *history {
 	t.Helper()
-	l, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, "default")
+	l, err := newLedger(&rest.Config{Host: "http://127.0.0.1:1"}, "default")
 	require.NoError(t, err)
 	h := &history{t, l, &api.Foo{ObjectMeta: metav1.ObjectMeta{Name: "one", UID: types.UID("uid"), Generation: 1}}}
 	h.note()
@@ -57,7 +57,7 @@ func (h *history) begin(replica string, term int) { h.write(controller.Working, 
 func (h *history) done(replica string, term int)  { h.write(controller.Done, replica, term) }
 
 func (h *history) doubles() int {
-	doubles, err := h.ledger.Doubles()
+	doubles, err := h.ledger.doublesSoFar()
 	require.NoError(h.t, err)
 	return len(doubles)
 }
@@ -108,39 +108,39 @@ func TestWriteAfterAnotherReplicaHasBegunIsDouble(t *testing.T) {
 func TestFooIsMissingUntilItsNewestVersionIsDone(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	assert.Equal(t, 1, h.ledger.Missing(1))
-	assert.Equal(t, 3, h.ledger.Missing(3), "two are not there")
+	assert.Equal(t, 1, h.ledger.missing(1))
+	assert.Equal(t, 3, h.ledger.missing(3), "two are not there")
 	h.begin("a", 1)
 	h.foo.Generation = 2
 	h.note()
 	h.foo.Generation = 1
 	h.done("a", 1)
-	assert.Zero(t, h.ledger.Missing(1))
+	assert.Zero(t, h.ledger.missing(1))
 	h.foo.Generation = 2
 	h.note()
-	assert.Equal(t, 1, h.ledger.Missing(1), "it has changed")
+	assert.Equal(t, 1, h.ledger.missing(1), "it has changed")
 	h.begin("a", 1)
 	h.done("a", 1)
-	assert.Zero(t, h.ledger.Missing(1))
+	assert.Zero(t, h.ledger.missing(1))
 }
 
 func TestLedgerWithoutAServerFails(t *testing.T) {
 	t.Parallel()
-	l, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, "default")
+	l, err := newLedger(&rest.Config{Host: "http://127.0.0.1:1"}, "default")
 	require.NoError(t, err)
 	require.ErrorContains(t, l.Run(t.Context()), "connection refused")
-	_, err = New(&rest.Config{Host: "::"}, "default")
+	_, err = newLedger(&rest.Config{Host: "::"}, "default")
 	require.Error(t, err)
 }
 
 // follow starts a server that has the kind, and a ledger of it.
-func follow(t *testing.T) (*informertest.Server, *Ledger) {
+func follow(t *testing.T) (*informertest.Server, *ledger) {
 	t.Helper()
 	server := informertest.Start(t, informertest.Options{})
 	require.NoError(t, server.Register(informertest.Resource{
 		Group: api.Resource.Group, Versions: []string{api.Resource.Version}, Kind: api.Kind.Kind, RequireResourceVersion: true,
 	}))
-	l, err := New(server.Config(), "default")
+	l, err := newLedger(server.Config(), "default")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -184,10 +184,10 @@ func TestLedgerGoesOnWhenTheServerEndsAWatch(t *testing.T) {
 	var doubles []string
 	require.NoError(t, demo.Until(t.Context(), func() bool {
 		var err error
-		doubles, err = l.Doubles()
+		doubles, err = l.doublesSoFar()
 		return len(doubles) == 20 || err != nil
 	}, func() string { return fmt.Sprint(doubles) }))
-	doubles, err := l.Doubles()
+	doubles, err := l.doublesSoFar()
 	require.NoError(t, err)
 	assert.Len(t, doubles, 20, "done in a term that was not begun")
 	assert.Contains(t, doubles[0], "in term 3 has written after a had begun in term 2", "no state between was left out")
@@ -203,7 +203,7 @@ func TestLedgerSaysThatAPartOfTheHistoryIsMissing(t *testing.T) {
 	require.NoError(t, server.Resume())
 	var err error
 	require.NoError(t, demo.Until(t.Context(), func() bool {
-		_, err = l.Doubles()
+		_, err = l.doublesSoFar()
 		return err != nil
 	}, func() string { return "the gap is not noticed" }))
 	assert.ErrorContains(t, err, "not all that happened to the foos is known")
