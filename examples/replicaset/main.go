@@ -1,10 +1,6 @@
 // Command replicaset keeps the wanted number of pods running that match a
 // selector: what the controller of apps/v1 ReplicaSets does, in small.
 //
-//	go run ./examples/replicaset                    an embedded API server and a short demo
-//	go run ./examples/replicaset -once              the same, ends by itself
-//	go run ./examples/replicaset -kubeconfig FILE   on a cluster
-//
 // On a cluster it serves the kind that api/crd.yaml defines, and nothing else.
 package main
 

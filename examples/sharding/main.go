@@ -25,49 +25,47 @@ var crd []byte
 func main() { exampleapp.Main(app()) }
 
 func app() exampleapp.App {
-	f := &replicaFlags{}
+	r := &replica{}
 	return exampleapp.App{
 		Name: "sharding", About: "A controller whose replicas share the Foos.",
-		Takes: exampleapp.TakesWorkers | exampleapp.TakesInspect | exampleapp.TakesHealth, AddFlags: f.add,
-		Try: []string{"get leases"}, Run: f.run,
+		Takes: exampleapp.TakesWorkers | exampleapp.TakesInspect | exampleapp.TakesHealth, AddFlags: r.add,
+		Try: []string{"get leases"}, Run: r.run,
 	}
 }
 
-// replicaFlags are the flags of one replica.
-type replicaFlags struct {
-	identity, leaseNamespace string
-	leaseDuration            time.Duration
-	untilEOF                 bool
+// replica is one replica, as its flags want it.
+type replica struct {
+	controller.Options
+	untilEOF bool
 }
 
-func (f *replicaFlags) add(flags *flag.FlagSet) {
-	flags.StringVar(&f.identity, "identity", "", "what the replica is called in Leases (default the name of the host, and the process number)")
-	flags.StringVar(&f.leaseNamespace, "lease-namespace", "default", "the `namespace` of the Leases")
-	flags.DurationVar(&f.leaseDuration, "lease-duration", 15*time.Second, "after how long the parts of a replica that has crashed are taken")
-	flags.BoolVar(&f.untilEOF, "until-eof", false, "end at the end of standard input, and so with the program that has started this one")
+func (r *replica) add(flags *flag.FlagSet) {
+	flags.StringVar(&r.Identity, "identity", "", "what the replica is called in Leases (default the name of the host, and the process number)")
+	flags.StringVar(&r.LeaseNamespace, "lease-namespace", "default", "the `namespace` of the Leases")
+	flags.DurationVar(&r.LeaseDuration, "lease-duration", 15*time.Second, "after how long the parts of a replica that has crashed are taken")
+	flags.BoolVar(&r.untilEOF, "until-eof", false, "end at the end of standard input, and so with the program that has started this one")
 }
 
 // run is one replica, or the demo.
-func (f *replicaFlags) run(ctx context.Context, env *exampleapp.Env) (err error) {
+func (r *replica) run(ctx context.Context, env *exampleapp.Env) (err error) {
 	if env.Embedded() {
 		return play(ctx, env)
 	}
-	if f.identity == "" {
-		if f.identity, err = exampleapp.Identity(); err != nil {
+	if r.Identity == "" {
+		if r.Identity, err = exampleapp.Identity(); err != nil {
 			return err
 		}
 	}
-	c, err := controller.New(env.Config, controller.Options{
-		Identity: f.identity, LeaseNamespace: f.leaseNamespace, LeaseDuration: f.leaseDuration, Log: env.Log, History: env.History,
-		Say: func(format string, args ...any) { env.Transcript.Say(f.identity, format, args...) },
-	})
+	r.Log, r.History = env.Log, env.History
+	r.Say = func(format string, args ...any) { env.Transcript.Say(r.Identity, format, args...) }
+	c, err := controller.New(env.Config, r.Options)
 	if err != nil {
 		return err
 	}
 	if err := env.Show(c.Readiness(), c.Sources()...); err != nil {
 		return err
 	}
-	if f.untilEOF {
+	if r.untilEOF {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()

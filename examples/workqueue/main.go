@@ -2,10 +2,6 @@
 // pending for too long. It is the classic controller with a work queue, complete.
 // It only reads.
 //
-//	go run ./examples/workqueue                    an embedded API server and a short demo
-//	go run ./examples/workqueue -once              the same, ends by itself
-//	go run ./examples/workqueue -kubeconfig FILE   on a cluster
-//
 // On a cluster it looks only at pods with the label
 // examples.informerkit.dev/controller=workqueue.
 package main

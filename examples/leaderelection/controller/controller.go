@@ -54,7 +54,7 @@ type Controller struct {
 // that is not renewed: 0 means 15 s, and a leader stops working after two thirds of it. Say is called with
 // what happens. New makes no request yet.
 func New(opts controller.Options, lease leader.Options, say func(format string, args ...any)) *Controller {
-	lease.Name, lease.LeaseDuration = "informerkit-example", cmp.Or(lease.LeaseDuration, 15*time.Second)
+	lease.Name, lease.Logger, lease.LeaseDuration = "informerkit-example", opts.Logger, cmp.Or(lease.LeaseDuration, 15*time.Second)
 	lease.RenewDeadline, lease.RetryPeriod = lease.LeaseDuration*2/3, lease.LeaseDuration*2/15
 	c := &Controller{identity: lease.Identity}
 	lead := leader.ByLease(lease)

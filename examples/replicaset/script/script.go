@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -129,11 +128,11 @@ func (s *script) kill(ctx context.Context) error {
 func (s *script) converge(want int) demo.Step {
 	return func(ctx context.Context) error {
 		return demo.Until(ctx, func() bool {
-			set, err := s.Sets().Lister().Get(s.key)
+			set, exists := s.Sets().Snapshot().Get(s.key)
 			if want == 0 {
-				return apierrors.IsNotFound(err) && len(s.active()) == 0
+				return !exists && len(s.active()) == 0
 			}
-			return err == nil && set.Replicas() == want && set.Status.ObservedGeneration == set.Generation &&
+			return exists && set.Replicas() == want && set.Status.ObservedGeneration == set.Generation &&
 				int(set.Status.Replicas) == want && int(set.Status.ReadyReplicas) == want && len(s.active()) == want
 		}, func() string { return fmt.Sprintf("wanted %d pods, all ready; there are %d", want, len(s.active())) })
 	}
