@@ -1,6 +1,7 @@
 package exampleapp
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -79,7 +80,7 @@ func (e *Env) serve() (stop func(), err error) {
 		}
 		mux.Handle("/debug/informers", p.inspector)
 	}
-	stopPage, err := listen("-inspect", &p.inspectAt, p.anyPort, mux)
+	stopPage, err := e.listen("-inspect", &p.inspectAt, p.anyPort, mux)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (e *Env) serve() (stop func(), err error) {
 		}
 		http.Error(w, "the controller has not started", http.StatusServiceUnavailable)
 	})
-	stopHealth, err := listen("-health", &p.healthAt, false, mux)
+	stopHealth, err := e.listen("-health", &p.healthAt, false, mux)
 	if err != nil {
 		stopPage()
 		return nil, err
@@ -101,7 +102,7 @@ func (e *Env) serve() (stop func(), err error) {
 }
 
 // listen serves mux at an address, if it is not empty, and completes the address with its port.
-func listen(flag string, address *string, anyPort bool, mux *http.ServeMux) (stop func(), err error) {
+func (e *Env) listen(flag string, address *string, anyPort bool, mux *http.ServeMux) (stop func(), err error) {
 	if *address == "" {
 		return func() {}, nil
 	}
@@ -115,7 +116,11 @@ func listen(flag string, address *string, anyPort bool, mux *http.ServeMux) (sto
 	*address = listener.Addr().String()
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) }) // until it is closed
+	serving.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			e.Log.Error("no longer serving HTTP", "flag", flag, "error", err)
+		}
+	})
 	return func() {
 		_ = server.Close()
 		serving.Wait()

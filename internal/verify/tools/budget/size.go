@@ -36,7 +36,7 @@ var budgets = []budget{
 	{name: "sharding, health", folders: []string{"informer/sharding", "informer/health"}, deep: true, most: size{3686, 0, 0}, aim: size{2800, 0, 0}},
 	{name: "history", folders: []string{"workqueue/history"}, deep: true, most: size{823, 0, 0}, aim: size{500, 0, 0}},
 	{name: "explore", folders: []string{"informer/informertest/explore"}, most: size{3704, 18, 24}, aim: size{3000, 18, 24}},
-	{name: "examples", folders: []string{"examples"}, deep: true, except: "build", most: size{5696, 0, 0}, aim: size{5000, 0, 0}},
+	{name: "examples", folders: []string{"examples"}, deep: true, except: "build", most: size{5701, 0, 0}, aim: size{5000, 0, 0}},
 	{name: "inspect", folders: []string{"informer/inspect"}, deep: true, most: size{4192, 0, 0}, aim: size{3600, 0, 0}},
 	{name: "bench", folders: []string{"internal/verify/bench"}, deep: true, except: "differential", most: size{8045, 0, 0}, aim: size{5000, 0, 0}},
 	{name: "other checks", folders: []string{
