@@ -104,7 +104,7 @@ func (c *collectedList[T]) take(ev WatchEvent[T]) (fresh bool, err error) {
 	case ev.Type == watch.Deleted:
 		c.remove(object.KeyOf(ev.Object))
 	default:
-		return false, &unknownEventError{ev.Type}
+		return false, unknownEvent(ev.Type)
 	}
 	if fresh {
 		c.fresh++

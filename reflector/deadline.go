@@ -71,3 +71,11 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	}
 }
+
+// single makes one request of its own, beside lists and watches, with a deadline for its answer.
+func (r *Reflector[T]) single(ctx context.Context, request func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer newDeadline(cancel, r.opts.Timeouts.Answer, errNoAnswer).stop()
+	return because(ctx, request(r.counted(ctx, cancel)))
+}

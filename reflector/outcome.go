@@ -126,7 +126,7 @@ func (r *Reflector[T]) phaseAfter(end ending) phase {
 		}
 	case ClassDecode:
 		// Broken bytes may be whole the next time; an unknown event stays one.
-		var unknown *unknownEventError
+		var unknown *foundError
 		if end.op != opStream || errors.As(end.err, &unknown) {
 			return phaseSync
 		}

@@ -236,15 +236,15 @@ func (r *Reflector[T]) afford(ctx context.Context, left int, moved *atomic.Bool)
 // ask makes a LIST request and returns its error. Some sources know no limit, so the first
 // object ends the list.
 func (r *Reflector[T]) ask(ctx context.Context, req Request) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer newDeadline(cancel, r.opts.Timeouts.Answer, errNoAnswer).stop()
 	answered := false
-	_, err := r.lw.List(r.counted(ctx, cancel), req, func(WatchEvent[T]) error { answered = true; return io.EOF })
+	err := r.single(ctx, func(ctx context.Context) error {
+		_, err := r.lw.List(ctx, req, func(WatchEvent[T]) error { answered = true; return io.EOF })
+		return err
+	})
 	if answered {
 		return nil
 	}
-	return because(ctx, err)
+	return err
 }
 
 // doubted is whether the end of a watch leaves its version in doubt: any but an

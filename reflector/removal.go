@@ -41,13 +41,15 @@ func (r *Reflector[T]) confirmRemoval(ctx context.Context) {
 	if h := r.Health(); !ok || !h.Synced || h.ResourceRemoved || time.Since(r.absence.last) < lookEvery {
 		return
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer newDeadline(cancel, r.opts.Timeouts.Answer, errNoAnswer).stop()
 	if r.allowance.spend(time.Now(), 1) > 0 {
 		return // the next 404 leads here again
 	}
-	if served, err := source.Served(r.counted(ctx, cancel)); served || err != nil {
+	var served bool
+	err := r.single(ctx, func(ctx context.Context) (err error) {
+		served, err = source.Served(ctx)
+		return err
+	})
+	if served || err != nil {
 		r.absence = absence{} // it is not certain
 		return
 	}
@@ -57,7 +59,6 @@ func (r *Reflector[T]) confirmRemoval(ctx context.Context) {
 	if r.absence.looks < absentLooks {
 		return
 	}
-	var err error
 	if s, ok := r.sink.(remover); ok {
 		err = s.Removed(ctx)
 	} else {

@@ -189,9 +189,6 @@ func (l *look[T]) ask(ctx context.Context, key types.NamespacedName, left int) (
 		return found, "", ctx.Err()
 	}
 	l.asks++
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer newDeadline(cancel, l.r.opts.Timeouts.Answer, errNoAnswer).stop()
 	l.r.status.update(func(h *Health) { h.Lists++ })
 	named := fields.OneTermEqualSelector("metadata.name", key.Name)
 	if key.Namespace != "" && l.r.namespace == "" {
@@ -200,11 +197,15 @@ func (l *look[T]) ask(ctx context.Context, key types.NamespacedName, left int) (
 	req := Request{ListOptions: metav1.ListOptions{
 		FieldSelector: named.String(), ResourceVersion: l.rv, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	}}
-	meta, err := l.metadata.List(l.r.counted(ctx, cancel), req, func(ev WatchEvent[*metav1.PartialObjectMetadata]) error {
-		if ev.Err == nil && object.KeyOf(ev.Object) == key {
-			found = objectVersion{ev.Object.UID, ev.Object.ResourceVersion}
-		}
-		return ev.Err
+	err = l.r.single(ctx, func(ctx context.Context) error {
+		meta, err := l.metadata.List(ctx, req, func(ev WatchEvent[*metav1.PartialObjectMetadata]) error {
+			if ev.Err == nil && object.KeyOf(ev.Object) == key {
+				found = objectVersion{ev.Object.UID, ev.Object.ResourceVersion}
+			}
+			return ev.Err
+		})
+		at = meta.ResourceVersion
+		return err
 	})
-	return found, meta.ResourceVersion, because(ctx, err)
+	return found, at, err
 }

@@ -194,7 +194,7 @@ func (r *Reflector[T]) deliver(ctx context.Context, ev WatchEvent[T]) error {
 		}
 		op, err = "Bookmark", r.sink.Bookmark(ctx, ev.ResourceVersion)
 	default:
-		return &unknownEventError{ev.Type}
+		return unknownEvent(ev.Type)
 	}
 	if err != nil {
 		return &sinkError{op: op, err: err}
@@ -274,14 +274,10 @@ func (s *liveStream[T]) touch(ev WatchEvent[T]) {
 	}
 }
 
-// unknownEventError is an event that says something this package does not know.
-type unknownEventError struct{ typ watch.EventType }
-
-func (e *unknownEventError) class() ErrorClass { return ClassDecode }
-
-// Error quotes the type, which the source has cut to a reasonable length.
-func (e *unknownEventError) Error() string {
-	return fmt.Sprintf("the server sent an event of the unknown type %q", string(e.typ))
+// unknownEvent is the error for an event that says something this package does not know. It
+// quotes the type, which the source has cut to a reasonable length.
+func unknownEvent(typ watch.EventType) *foundError {
+	return &foundError{ClassDecode, fmt.Sprintf("the server sent an event of the unknown type %q", string(typ))}
 }
 
 // isEOF reports an orderly end.

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync/atomic"
@@ -8,8 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/informerkit/informerkit/internal/object"
 )
 
 // codec makes values of T out of the bytes of one object. It needs no
@@ -48,30 +48,26 @@ type protoMessage interface {
 	Unmarshal([]byte) error
 }
 
-// newCodec returns a codec of objects of type T.
-func newCodec[T Object](apiVersion string) (*codec[T], error) {
-	return newCodecOf[T](apiVersion, reflect.TypeFor[T]())
-}
-
-// newCodecOf looks at the type of the objects once, so that nothing about it is worked
-// out per object. The type is typ: T, or what implements it if T is an interface. It refuses what cannot be
-// decoded into: an interface, or a struct that is not behind a pointer.
-func newCodecOf[T Object](apiVersion string, typ reflect.Type) (*codec[T], error) {
+// newCodec looks at the type of the objects once, so that nothing about it is worked out per
+// object. It is T, or what the options say if T is an interface. What cannot be decoded into is
+// refused, and so is a Kind that contradicts the type: one of the two is a mistake.
+func newCodec[T Object](apiVersion string, opts Options) (*codec[T], error) {
 	t := reflect.TypeFor[T]()
+	typ := cmp.Or(opts.Type, t)
 	switch {
+	case opts.MaxObjectSize < 0, opts.MaxObjects < 0, opts.MaxBytes < 0:
+		return nil, errors.New("reflector: MaxObjectSize, MaxObjects or MaxBytes of ResourceOptions is negative")
 	case t.Kind() != reflect.Interface && t != typ:
 		return nil, fmt.Errorf("reflector: ResourceOptions.Type is %s, but the objects are to be of type %s; leave it unset", typ, t)
 	case t.Kind() == reflect.Interface && !typ.Implements(t):
 		return nil, fmt.Errorf("reflector: ResourceOptions.Type is %s, which does not implement %s", typ, t)
-	}
-	if typ.Kind() == reflect.Interface {
+	case typ.Kind() == reflect.Interface:
 		return nil, fmt.Errorf("reflector: cannot decode into %s: it is an interface; set ResourceOptions.Type to the type of the objects", typ)
-	}
-	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
+	case typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct:
 		return nil, fmt.Errorf("reflector: cannot decode into %s: it is not a pointer to a struct such as *corev1.Pod", typ)
 	}
 	c := &codec[T]{
-		elem: typ.Elem(), apiVersion: apiVersion, limit: defaultMaxObject, plain: isPlain(typ.Elem()),
+		elem: typ.Elem(), apiVersion: apiVersion, limit: cmp.Or(opts.MaxObjectSize, defaultMaxObject), plain: isPlain(typ.Elem()),
 		unstructured: typ == reflect.TypeFor[*unstructured.Unstructured](),
 		metadataOnly: typ == reflect.TypeFor[*metav1.PartialObjectMetadata](),
 	}
@@ -83,6 +79,12 @@ func newCodecOf[T Object](apiVersion string, typ reflect.Type) (*codec[T], error
 	if !c.unstructured && !c.metadataOnly {
 		c.kind = kindOf(c.elem)
 	}
+	if opts.Kind != "" && c.kind != "" && opts.Kind != c.kind {
+		return nil, fmt.Errorf("reflector: ResourceOptions.Kind is %q, but *%s is for objects of the kind %s", opts.Kind, c.elem, c.kind)
+	}
+	// Remembered for the message of WrongKindError, which names what to correct.
+	c.byOption = c.kind == "" && opts.Kind != ""
+	c.kind = cmp.Or(c.kind, opts.Kind)
 	return c, nil
 }
 
@@ -163,6 +165,3 @@ func unmarshalProto(m protoMessage, raw []byte) (err error) {
 	}()
 	return m.Unmarshal(raw)
 }
-
-// isNil reports whether there is no object.
-func isNil[T Object](obj T) bool { return object.IsNil(obj) }

@@ -54,7 +54,7 @@ func BenchmarkDecode(b *testing.B) {
 	each := func(*corev1.Pod, error) error { return nil }
 	run := func(name string, size int, f func(c *codec[*corev1.Pod])) {
 		b.Run(name, func(b *testing.B) {
-			c, err := newCodec[*corev1.Pod]("v1")
+			c, err := newCodec[*corev1.Pod]("v1", Options{})
 			require.NoError(b, err)
 			b.ReportAllocs()
 			b.SetBytes(int64(size))
@@ -75,7 +75,7 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	})
 	b.Run("list/json/unstructured", func(b *testing.B) {
-		c, err := newCodec[*unstructured.Unstructured]("v1")
+		c, err := newCodec[*unstructured.Unstructured]("v1", Options{})
 		require.NoError(b, err)
 		b.ReportAllocs()
 		b.SetBytes(int64(len(asJSON)))

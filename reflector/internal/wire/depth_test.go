@@ -82,7 +82,7 @@ func TestTheDepthOfAValueIsThatOfItsBrackets(t *testing.T) {
 
 func TestJSONNestedTooDeeplyIsQuarantined(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec[*corev1.ConfigMap]("v1")
+	c, err := newCodec[*corev1.ConfigMap]("v1", Options{})
 	require.NoError(t, err)
 	object := func(name string, levels int) string {
 		return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","x":%s,"metadata":{"name":%q,"namespace":"ns","resourceVersion":"5"}}`, brackets(levels), name)
@@ -133,7 +133,7 @@ func TestJSONNestedTooDeeplyIsQuarantined(t *testing.T) {
 
 func TestAListIsHardlyMoreThanItsObjects(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec[*corev1.ConfigMap]("v1")
+	c, err := newCodec[*corev1.ConfigMap]("v1", Options{})
 	require.NoError(t, err)
 	for size, want := range map[int]error{maxEnvelope / 2: nil, maxEnvelope + 1: errEnvelope} {
 		var objs []*corev1.ConfigMap

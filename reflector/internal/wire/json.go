@@ -186,7 +186,21 @@ type valueScanner struct {
 func (s *valueScanner) scan(b []byte) (n int, done bool) {
 	for n < len(b) {
 		if s.inString {
-			if n += s.text(b[n:]); !s.inString && s.depth == 0 {
+			// Few strings have escapes, and without one the end is the next quote.
+			if end := bytes.IndexByte(b[n:], '"'); !s.escaped && end >= 0 && bytes.IndexByte(b[n:n+end], '\\') < 0 {
+				n, s.inString = n+end+1, false
+			}
+			for ; n < len(b) && s.inString; n++ {
+				switch c := b[n]; {
+				case s.escaped:
+					s.escaped = false
+				case c == '\\':
+					s.escaped = true
+				case c == '"':
+					s.inString = false
+				}
+			}
+			if !s.inString && s.depth == 0 {
 				return n, true
 			}
 			continue
@@ -213,27 +227,6 @@ func (s *valueScanner) scan(b []byte) (n int, done bool) {
 		n++
 	}
 	return n, false
-}
-
-// text returns how many bytes belong to the string, its closing quote included.
-func (s *valueScanner) text(b []byte) int {
-	// Few strings have escapes.
-	if end := bytes.IndexByte(b, '"'); !s.escaped && end >= 0 && bytes.IndexByte(b[:end], '\\') < 0 {
-		s.inString = false
-		return end + 1
-	}
-	for i, c := range b {
-		switch {
-		case s.escaped:
-			s.escaped = false
-		case c == '\\':
-			s.escaped = true
-		case c == '"':
-			s.inString = false
-			return i + 1
-		}
-	}
-	return len(b)
 }
 
 // outline finds the end of an object that is not held, and keeps what may identify it: its
@@ -304,28 +297,26 @@ func (r *jsonReader) sequence(end byte, fn func() (more bool, err error)) error 
 // whose value fn reads, and which says whether to go on. The name is valid until then. A name
 // that comes twice is up to fn.
 func (r *jsonReader) fields(fn func(name []byte) (more bool, err error)) error {
-	return r.sequence('}', func() (bool, error) { return r.field(fn) })
-}
-
-// field reads one field of an object.
-func (r *jsonReader) field(fn func(name []byte) (more bool, err error)) (more bool, err error) {
-	if c, err := r.peek(); err != nil || c != '"' {
-		return false, cmp.Or(err, r.invalid())
-	}
-	quoted, bad, err := r.value()
-	if err != nil || bad != nil {
-		return false, cmp.Or(err, bad)
-	}
-	// Before the colon, behind which the buffer may be another one. Names may have escapes:
-	// "\u006detadata" must not pass for an unknown field while a decoder takes it for another.
-	r.name, err = appendUnquoted(r.name[:0], quoted)
-	if err == nil {
-		_, err = r.delim(':', ':')
-	}
-	if err != nil {
-		return false, err
-	}
-	return fn(r.name)
+	return r.sequence('}', func() (more bool, err error) {
+		if c, err := r.peek(); err != nil || c != '"' {
+			return false, cmp.Or(err, r.invalid())
+		}
+		quoted, bad, err := r.value()
+		if err != nil || bad != nil {
+			return false, cmp.Or(err, bad)
+		}
+		// Names may have escapes: "\u006detadata" must not pass for an unknown field while a
+		// decoder takes it for another.
+		name, err := unquote(quoted)
+		if err != nil {
+			return false, errInvalid
+		}
+		r.name = append(r.name[:0], name...) // before the colon, behind which the buffer may be another one
+		if _, err = r.delim(':', ':'); err != nil {
+			return false, err
+		}
+		return fn(r.name)
+	})
 }
 
 // elements reads an array and calls fn for every element. A null counts as an empty array: Go

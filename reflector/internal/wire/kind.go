@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // maxWrongKind is after how many objects of another kind, and none of the right
@@ -41,7 +43,7 @@ func (c *codec[T]) newKinds(kind string) *kinds[T] {
 // error is one of the whole collection, at its end, or earlier if there is no doubt.
 func (k *kinds[T]) check(ev Event[T], position int, list string) (Event[T], error) {
 	if ev.Err == nil && ev.Known == nil {
-		if isNil(ev.Object) {
+		if object.IsNil(ev.Object) {
 			return ev, nil // a bookmark
 		}
 		if err := k.checkObject(ev.Object, list); err != nil {

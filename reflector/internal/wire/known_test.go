@@ -194,7 +194,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	for name, body := range map[string][]byte{"json": asJSON, "proto": envelope(b, "PodList", list)} {
 		for _, req := range []Request{{}, {Known: known}} {
 			b.Run(fmt.Sprintf("%s/known=%t", name, req.Known != nil), func(b *testing.B) {
-				c, err := newCodec[*corev1.Pod]("v1")
+				c, err := newCodec[*corev1.Pod]("v1", Options{})
 				require.NoError(b, err)
 				b.ReportAllocs()
 				b.SetBytes(int64(len(body)))

@@ -10,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // List makes one LIST request. The body is decoded object by object while it
@@ -145,7 +147,7 @@ func (a *listAnswer[T]) run(ctx context.Context, body io.Reader, unblock func())
 // stands behind them, they are held back until it is known: what a list means does not depend
 // on the order of its fields.
 func (a *listAnswer[T]) take(ev Event[T]) error {
-	if len(a.held) > 0 || a.behind && !isNil(ev.Object) && statedType(ev.Object.GetObjectKind()).kind == "" {
+	if len(a.held) > 0 || a.behind && !object.IsNil(ev.Object) && statedType(ev.Object.GetObjectKind()).kind == "" {
 		a.held = append(a.held, ev)
 		return nil
 	}

@@ -52,7 +52,7 @@ func numbers(p *pipeline[*numbered], n int, more func(i int) error) error {
 // several goroutines.
 func numberPipeline(t *testing.T, before func(position int)) *pipeline[*numbered] {
 	t.Helper()
-	c, err := newCodec[*numbered]("v1")
+	c, err := newCodec[*numbered]("v1", Options{})
 	require.NoError(t, err)
 	d := &decoder[*numbered]{codec: c}
 	if before != nil {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,39 +76,25 @@ func New[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, opts Optio
 	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
 		return nil, fmt.Errorf("reflector: field selector %q: %w", opts.FieldSelector, err)
 	}
-	codec, err := newCodecOf[T](gvr.GroupVersion().String(), cmp.Or(opts.Type, reflect.TypeFor[T]()))
-	if err != nil {
+	r := &Resource[T]{gvr: gvr, opts: opts, warned: warningHandler(cfg)}
+	if err := r.init(); err != nil {
 		return nil, err
 	}
-	if err := codec.configure(opts); err != nil {
-		return nil, err
-	}
-	// From here on every error is about the encoding or the config.
-	r := &Resource[T]{codec: codec, gvr: gvr, opts: opts, limits: newLimits(opts), warned: warningHandler(cfg)}
-	if r.listAccept, r.watchAccept, err = accept(codec, opts.Encoding); err != nil {
-		return nil, err
-	}
+	var err error
 	if r.client, r.url, err = connectTo(cfg, gvr, opts.Namespace); err != nil {
 		return nil, fmt.Errorf("reflector: %s: %w", gvr.GroupResource(), err)
 	}
 	return r, nil
 }
 
-// configure applies the options that concern the decoding. A Kind that contradicts T is
-// refused: one of the two is a mistake. A limit of 0 means the default, as the zero
-// value of every option does.
-func (c *codec[T]) configure(opts Options) error {
-	switch {
-	case opts.MaxObjectSize < 0, opts.MaxObjects < 0, opts.MaxBytes < 0:
-		return errors.New("reflector: MaxObjectSize, MaxObjects or MaxBytes of ResourceOptions is negative")
-	case opts.Kind != "" && c.kind != "" && opts.Kind != c.kind:
-		return fmt.Errorf("reflector: ResourceOptions.Kind is %q, but *%s is for objects of the kind %s", opts.Kind, c.elem, c.kind)
+// init sets what depends on T and the options.
+func (r *Resource[T]) init() (err error) {
+	if r.codec, err = newCodec[T](r.gvr.GroupVersion().String(), r.opts); err != nil {
+		return err
 	}
-	// Remembered for the message of WrongKindError, which names what to correct.
-	c.byOption = c.kind == "" && opts.Kind != ""
-	c.kind = cmp.Or(c.kind, opts.Kind)
-	c.limit = cmp.Or(opts.MaxObjectSize, c.limit)
-	return nil
+	r.limits = newLimits(r.opts)
+	r.listAccept, r.watchAccept, err = accept(r.codec, r.opts.Encoding)
+	return err
 }
 
 // connectTo returns the client and the URL of the collection:
@@ -213,15 +198,9 @@ type Resource[T Object] struct {
 // connections. The server then sends metadata only, whatever T is, which is how an
 // audit compares a cache at a fraction of the bytes.
 func (r *Resource[T]) Metadata() (*Resource[*metav1.PartialObjectMetadata], error) {
-	codec, err := newCodec[*metav1.PartialObjectMetadata](r.gvr.GroupVersion().String())
-	if err != nil {
-		return nil, err
-	}
-	codec.limit = r.codec.limit
-	out := &Resource[*metav1.PartialObjectMetadata]{codec: codec, gvr: r.gvr, opts: r.opts, limits: newLimits(r.opts), client: r.client, url: r.url, warned: r.warned}
-	// Metadata has protobuf also where the objects have only JSON, as custom resources.
-	out.listAccept, out.watchAccept, err = accept(codec, r.opts.Encoding)
-	return out, err
+	out := &Resource[*metav1.PartialObjectMetadata]{gvr: r.gvr, opts: r.opts, client: r.client, url: r.url, warned: r.warned}
+	out.opts.Kind, out.opts.Type = "", nil
+	return out, out.init()
 }
 
 // String names the collection for logs.

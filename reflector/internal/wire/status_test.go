@@ -72,7 +72,7 @@ func TestAStatusInPlaceOfAnEventIsTheError(t *testing.T) {
 // What is no Status stays an event without a type.
 func TestAnObjectInPlaceOfAnEventIsNotAnError(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec[*corev1.Pod]("v1")
+	c, err := newCodec[*corev1.Pod]("v1", Options{})
 	require.NoError(t, err)
 	for _, body := range []string{
 		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, `{"kind":"Status","status":"Success"}`, `{"kind":1}`, `{}`,
@@ -86,7 +86,7 @@ func TestAnObjectInPlaceOfAnEventIsNotAnError(t *testing.T) {
 
 func TestAStatusInPlaceOfAListIsTheError(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec[*corev1.Pod]("v1")
+	c, err := newCodec[*corev1.Pod]("v1", Options{})
 	require.NoError(t, err)
 	status := &metav1.Status{Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old", Status: metav1.StatusFailure}
 	none := func(*corev1.Pod, error) error { return nil }

@@ -16,7 +16,7 @@ import (
 // neither an allocation nor, in a cache, strings of its own.
 func TestObjectsOfAWatchShareTheirType(t *testing.T) {
 	list := busyPods(2)
-	c, err := newCodec[*corev1.Pod]("v1")
+	c, err := newCodec[*corev1.Pod]("v1", Options{})
 	require.NoError(t, err)
 	var body []byte
 	for i := range list.Items {

@@ -257,12 +257,3 @@ func number(text string) (any, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	return f, err
 }
-
-// appendUnquoted appends what a JSON string says.
-func appendUnquoted(to, quoted []byte) ([]byte, error) {
-	text, err := unquote(quoted)
-	if err != nil {
-		err = errInvalid
-	}
-	return append(to, text...), err
-}

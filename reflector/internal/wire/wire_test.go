@@ -107,7 +107,7 @@ func TestProtobufAndJSONDecodeAlike(t *testing.T) {
 	require.NoError(t, err)
 	body = append([]byte(`{"kind":"PodList","apiVersion":"v1",`), body[1:]...)
 
-	c, err := newCodec[*corev1.Pod]("v1")
+	c, err := newCodec[*corev1.Pod]("v1", Options{})
 	require.NoError(t, err)
 	var fromJSON, fromProto []*corev1.Pod
 	var errs []error
@@ -140,7 +140,7 @@ func TestItemsDecodedOnSeveralCoresKeepTheirOrder(t *testing.T) {
 		fmt.Fprintf(&body, `{"metadata":{"name":"o%d"},"data":{"x":%q}}`, i, bytes.Repeat([]byte("x"), i%3000))
 	}
 	body.WriteString(`]}`)
-	c, err := newCodec[*corev1.ConfigMap]("v1")
+	c, err := newCodec[*corev1.ConfigMap]("v1", Options{})
 	require.NoError(t, err)
 	i := 0
 	each := func(o *corev1.ConfigMap, err error) error {
@@ -178,7 +178,7 @@ func TestItemsDecodedOnSeveralCoresKeepTheirOrder(t *testing.T) {
 
 func TestProtobufWatchEvents(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec[*corev1.Pod]("v1")
+	c, err := newCodec[*corev1.Pod]("v1", Options{})
 	require.NoError(t, err)
 	pod := samplePods(1).Items[0]
 	end := corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
@@ -222,7 +222,7 @@ func TestProtobufWatchEvents(t *testing.T) {
 
 func TestProtobufListCutShortIsNotTakenForWhole(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec[*corev1.Pod]("v1")
+	c, err := newCodec[*corev1.Pod]("v1", Options{})
 	require.NoError(t, err)
 	// Without the trailing fields, which say nothing.
 	body := envelope(t, "PodList", samplePods(2))
@@ -235,7 +235,7 @@ func TestProtobufListCutShortIsNotTakenForWhole(t *testing.T) {
 
 func TestEndlessGarbageAfterAProtobufListIsRefused(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec[*corev1.Pod]("v1")
+	c, err := newCodec[*corev1.Pod]("v1", Options{})
 	require.NoError(t, err)
 	list := samplePods(1)
 	whole := envelope(t, "PodList", list)
@@ -273,7 +273,7 @@ func (r repeated) Read(p []byte) (n int, _ error) {
 
 func TestABadProtobufItemIsHandedOverAsAnError(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec[*corev1.Pod]("v1")
+	c, err := newCodec[*corev1.Pod]("v1", Options{})
 	require.NoError(t, err)
 	list := samplePods(2)
 	raw, err := list.Items[0].Marshal()
@@ -303,7 +303,7 @@ func FuzzProtoList(f *testing.F) {
 	f.Add(envelope(f, "PodList", samplePods(2))[len(protoMagic):])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = append(bytes.Clone(protoMagic), data...)
-		c, err := newCodec[*corev1.Pod]("v1")
+		c, err := newCodec[*corev1.Pod]("v1", Options{})
 		require.NoError(t, err)
 		n := 0
 		_, _ = listProto(c, bytes.NewReader(data), func(o *corev1.Pod, err error) error {
@@ -320,7 +320,7 @@ func FuzzProtoWatch(f *testing.F) {
 	f.Add(frame(f, watch.Added, envelope(f, "Pod", &pod)))
 	f.Add(frame(f, watch.Error, envelope(f, "Status", &metav1.Status{Code: 410})))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := newCodec[*corev1.Pod]("v1")
+		c, err := newCodec[*corev1.Pod]("v1", Options{})
 		require.NoError(t, err)
 		next := protoEvents(c, bytes.NewReader(data))
 		for range len(data) {
@@ -340,7 +340,7 @@ func FuzzJSONList(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"1"},"items":null}`))
 	f.Add([]byte(`{"apiVersion":"v1","kind":"ErrorList","items":[],"error":"x"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := newCodec[*corev1.ConfigMap]("v1")
+		c, err := newCodec[*corev1.ConfigMap]("v1", Options{})
 		require.NoError(t, err)
 		n := 0
 		meta, err := listJSON(c, bytes.NewReader(data), func(o *corev1.ConfigMap, err error) error {
@@ -370,7 +370,7 @@ func FuzzJSONWatch(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"metadata":{"name":"a"}}}` + "\n" + `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}`))
 	f.Add([]byte(`{"type":"ERROR","object":{"code":410}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := newCodec[*unstructured.Unstructured]("v1")
+		c, err := newCodec[*unstructured.Unstructured]("v1", Options{})
 		require.NoError(t, err)
 		next := jsonEvents(c, bytes.NewReader(data))
 		for range len(data) {
