@@ -40,9 +40,10 @@ type Informer[T Object] struct {
 
 	uncomparable sync.Once // for the log: versions are not numbers
 
-	// newNamespaceSource returns the source of a namespace, if there is one per namespace,
-	// which may come and go, rather than a single one; else it is nil.
-	newNamespaceSource func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error)
+	// newSource returns a source of a namespace, or of all if that is empty.
+	newSource func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error)
+	// namespaced is whether there is one source per namespace, which may come and go.
+	namespaced bool
 	// newSelected returns a source of what the selection of the informer's progress has
 	// returned, if the informer was made by NewSelected; else it is nil.
 	newSelected func(selected any) (*source[T], error)
@@ -66,12 +67,13 @@ func New[T Object](lw reflector.ListerWatcher[T], opts Options[T]) (*Informer[T]
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource("", lw, inf.applier.store, inf.applier.progress.recheck, &opts)
+	s, err := inf.newSource("", lw)
 	if err != nil {
 		return nil, inf.named(err)
 	}
 	// No goroutine has the informer yet, so the applier's mutex is not needed.
 	inf.applier.setSources([]*source[T]{s})
+	inf.newSource = nil // there is no other, and it holds the options
 	return inf, nil
 }
 
@@ -118,6 +120,9 @@ func newInformer[T Object](opts *Options[T]) (*Informer[T], error) {
 		opts.InitialObjects = nil // it may hold a cache
 	}
 	inf.applier = newApplier(store)
+	inf.newSource = func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
+		return newSource(namespace, lw, store, inf.applier.progress.recheck, opts)
+	}
 	if inf.recorder != nil {
 		r := newRecording[T](inf.recorder, inf.name, "")
 		inf.applier.observe = func(at time.Time, e *Event[T]) { r.note(at, history.Received, e, "") }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,11 +21,7 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer close(inf.done)
-	run := inf.runSources
-	if inf.newSelected != nil {
-		run = inf.runSelected
-	}
-	err := inf.named(run(ctx)) // when it returns, no source applies anything any more
+	err := inf.named(inf.runSources(ctx)) // when it returns, no source applies anything any more
 	inf.stop(err)
 	return err
 }
@@ -68,57 +63,79 @@ func (inf *Informer[T]) stop(failure error) {
 	}
 }
 
-// runSources runs the source, or one per namespace, those that are added later included,
-// until ctx ends or one of them fails for good.
-func (inf *Informer[T]) runSources(ctx context.Context) error {
-	if inf.newNamespaceSource == nil {
+// runSources runs the sources until ctx ends or one of them fails for good: the only one; one
+// per namespace, those that are added later included; or that of a [Selection], which is
+// replaced when it is stale.
+func (inf *Informer[T]) runSources(ctx context.Context) (err error) {
+	selection := inf.applier.progress.selection
+	if selection == nil && !inf.namespaced {
 		// In this goroutine: an idle informer needs no other.
 		return inf.applier.progress.current()[0].run(ctx, inf.applier.apply)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var failure error
-	var failed sync.Once
-	var wg sync.WaitGroup
-	launch := func(s *source[T]) { // with mu held
-		// The outer cancel: a source that fails for good ends the informer, not only itself.
-		stop := cancel
-		ctx, cancel := context.WithCancel(ctx)
-		// Set with mu held: endSource, which reads them, finds both or neither.
-		s.cancel, s.ended = cancel, make(chan struct{})
-		wg.Go(func() {
-			defer close(s.ended)
-			defer cancel()
-			if err := s.run(ctx, inf.applier.apply); err != nil {
-				// The first failure is the cause; those that follow from the cancel are not.
-				failed.Do(func() { failure = fmt.Errorf("%s%w", s.where(), err) })
-				stop()
-			}
-		})
-	}
-	inf.applier.change(func() { // without namespaces, this is the sync
+	inf.applier.change(func() { // if nothing is read, this is the sync
 		if inf.filled {
 			inf.applier.dropUnread()
 		}
 	})
+	failed := make(chan error, 1)
 	inf.mu.Lock()
-	inf.launch = launch
+	inf.launch = func(s *source[T]) { inf.runSource(ctx, s, failed) }
 	for _, s := range inf.applier.progress.current() {
 		if !s.removed {
-			launch(s)
+			inf.launch(s)
 		}
 	}
 	inf.mu.Unlock()
 
-	// Without namespaces there is nothing to wait for but ctx: one may be added later.
-	<-ctx.Done()
+	var changed <-chan struct{}
+	if selection != nil {
+		changed = selection.Changed()
+	}
+	// Without sources there is nothing to wait for but ctx: one may be added later.
+	for err == nil && ctx.Err() == nil {
+		if selection != nil {
+			if err = inf.replaceStale(selection); err != nil {
+				break
+			}
+		}
+		select {
+		case <-changed:
+		case err = <-failed:
+		case <-ctx.Done():
+		}
+	}
 	inf.mu.Lock()
-	// With mu held, before Wait: no source may be launched once the wait has begun.
+	// With mu held, before the wait: no source may be launched once it has begun.
 	inf.launch = nil
 	inf.closed = true
 	inf.mu.Unlock()
-	wg.Wait()
-	return failure
+	cancel()
+	for _, s := range inf.applier.progress.current() {
+		if s.ended != nil {
+			<-s.ended
+		}
+	}
+	return err
+}
+
+// runSource runs a source in a goroutine, until s.cancel is called. If it fails for good, failed
+// gets the error, unless another source has failed before. The informer's mu is held.
+func (inf *Informer[T]) runSource(ctx context.Context, s *source[T], failed chan<- error) {
+	ctx, cancel := context.WithCancel(ctx)
+	// Set with mu held: endSource, which reads them, finds both or neither.
+	s.cancel, s.ended = cancel, make(chan struct{})
+	go func() {
+		defer close(s.ended)
+		defer cancel()
+		if err := s.run(ctx, inf.applier.apply); err != nil {
+			select {
+			case failed <- fmt.Errorf("%s%w", s.where(), err):
+			default:
+			}
+		}
+	}()
 }
 
 // NewNamespaced returns an informer whose cache is the union of some namespaces,
@@ -137,9 +154,7 @@ func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts
 	if err != nil {
 		return nil, err
 	}
-	inf.newNamespaceSource = func(namespace string, lw reflector.ListerWatcher[T]) (*source[T], error) {
-		return newSource(namespace, lw, inf.applier.store, inf.applier.progress.recheck, &opts)
-	}
+	inf.namespaced = true
 	inf.applier.progress.namespaces = func(metav1.Object) bool { return false }
 	for namespace, lw := range sources {
 		if err := inf.AddNamespace(namespace, lw); err != nil {
@@ -155,14 +170,14 @@ func NewNamespaced[T Object](sources map[string]reflector.ListerWatcher[T], opts
 // only when it has got the objects of this namespace too.
 func (inf *Informer[T]) AddNamespace(namespace string, lw reflector.ListerWatcher[T]) error {
 	switch {
-	case inf.newNamespaceSource == nil:
+	case !inf.namespaced:
 		return fmt.Errorf("informer %q: it reads one source as a whole; use NewNamespaced for one that reads namespaces", inf.name)
 	case namespace == "":
 		return fmt.Errorf("informer %q: the namespace is empty; use New to read all of them", inf.name)
 	case lw == nil:
 		return fmt.Errorf("informer %q: the ListerWatcher of namespace %q is nil", inf.name, namespace)
 	}
-	s, err := inf.newNamespaceSource(namespace, lw)
+	s, err := inf.newSource(namespace, lw)
 	if err != nil {
 		return fmt.Errorf("informer %q: namespace %q: %w", inf.name, namespace, err)
 	}
@@ -199,7 +214,7 @@ func (inf *Informer[T]) endSource(namespace string) *source[T] {
 	inf.mu.Lock()
 	sources := inf.applier.progress.current()
 	i := slices.IndexFunc(sources, func(s *source[T]) bool { return s.namespace == namespace })
-	if i < 0 || inf.newNamespaceSource == nil {
+	if i < 0 || !inf.namespaced {
 		inf.mu.Unlock()
 		return nil
 	}

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/informerkit/informerkit/reflector"
@@ -18,7 +17,7 @@ func NewSelected[T Object](selection Selection, listerWatcher func(source any) r
 		return Selected[T]{}, err
 	}
 	inf.newSelected = func(selected any) (*source[T], error) {
-		s, err := newSource("", listerWatcher(selected), inf.applier.store, inf.applier.progress.recheck, &opts)
+		s, err := inf.newSource("", listerWatcher(selected))
 		if err == nil {
 			s.selected = selected
 		}
@@ -64,86 +63,47 @@ func (s Selected[T]) Narrow(f func()) {
 	})
 }
 
-// runSelected runs the source of what is selected, and replaces it when it is stale, until ctx
-// ends or a source fails for good.
-func (inf *Informer[T]) runSelected(ctx context.Context) error {
-	p := inf.applier.progress
-	inf.applier.change(func() { // if nothing is selected, this is the sync
-		if inf.filled {
-			inf.applier.dropUnread()
-		}
-	})
-	var s *source[T] // nil: none
-	failure := make(chan error, 1)
-	end := func() {
-		if s != nil {
-			s.cancel()
-			<-s.ended
-			s = nil
-		}
-	}
-	defer func() {
-		inf.mu.Lock()
-		inf.closed = true
-		inf.mu.Unlock()
-		end()
-	}()
-	for {
-		p.mu.Lock()
-		stale := s == nil && p.selection.Stale(nil, false) || s != nil && p.selection.Stale(s.selected, s.listed)
-		p.mu.Unlock()
-		if stale {
-			// First: of two sources of one cache, the list of one would undo what the other has
-			// applied. After this, nothing of the old one is applied any more.
-			end()
-			var err error
-			if s, err = inf.beginSelected(); err != nil {
-				return err
-			}
-			if s != nil {
-				inf.launchSelected(ctx, s, failure)
-			}
-		}
-		select {
-		case <-p.selection.Changed():
-		case err := <-failure:
-			return err
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// beginSelected makes a source of what is selected now the only one; nil if that is nothing.
-func (inf *Informer[T]) beginSelected() (s *source[T], err error) {
+// replaceStale makes a source of what is selected now the only one, if the present one is stale.
+// It is none if nothing is selected.
+func (inf *Informer[T]) replaceStale(selection Selection) (err error) {
 	a := inf.applier
+	var before, s *source[T] // nil: none
+	var selected any
+	listed := false
+	a.progress.mu.Lock()
+	if sources := a.progress.sources; len(sources) > 0 {
+		before = sources[0]
+		selected, listed = before.selected, before.listed
+	}
+	stale := selection.Stale(selected, listed)
+	a.progress.mu.Unlock()
+	if !stale {
+		return nil
+	}
+	// First: of two sources of one cache, the list of one would undo what the other has
+	// applied. After this, nothing of the old one is applied any more.
+	if before != nil {
+		before.cancel()
+		<-before.ended
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var sources []*source[T]
-	if selected := a.progress.selection.Begin(); selected != nil {
+	if selected = selection.Begin(); selected != nil {
 		if s, err = inf.newSelected(selected); err != nil {
-			return nil, err
+			return err
 		}
-		if before := a.progress.sources; len(before) > 0 {
-			s.rv, s.reached = before[0].rv, before[0].reached // how far the cache is
-			s.unreadable.inherit(&before[0].unreadable)
+		if before != nil {
+			s.rv, s.reached = before.rv, before.reached // how far the cache is
+			s.unreadable.inherit(&before.unreadable)
 		}
 		sources = []*source[T]{s}
 	}
 	a.setSources(sources)
-	return s, nil
-}
-
-// launchSelected runs s until s.cancel is called. An error for good goes to failure, which has
-// room for that of one source.
-func (inf *Informer[T]) launchSelected(ctx context.Context, s *source[T], failure chan<- error) {
-	ctx, s.cancel = context.WithCancel(ctx)
-	s.ended = make(chan struct{})
-	go func() {
-		defer close(s.ended)
-		defer s.cancel()
-		if err := s.run(ctx, inf.applier.apply); err != nil {
-			failure <- err
-		}
-	}()
+	if s != nil {
+		inf.mu.Lock()
+		defer inf.mu.Unlock()
+		inf.launch(s)
+	}
+	return nil
 }

@@ -104,7 +104,7 @@ type share[T Object] struct {
 //
 // The factory's mutex is held: see Factory.AddNamespace.
 func (s *share[T]) addNamespace(namespace string) error {
-	if s.newNamespaceSource == nil {
+	if !s.namespaced {
 		return nil
 	}
 	lw, err := s.builder.source(namespace)
