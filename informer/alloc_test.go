@@ -23,7 +23,7 @@ func TestBurstAllocatesLittle(t *testing.T) {
 					if e.Origin == Watch {
 						delivered.Add(1)
 					}
-				}), HandlerOptions{Overflow: Lossless})
+				}), HandlerOptions{Lossless: true})
 				require.NoError(t, err)
 				<-r.Synced()
 			}

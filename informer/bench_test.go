@@ -54,7 +54,7 @@ func BenchmarkEvent(b *testing.B) {
 					if e.Origin == Watch {
 						delivered.Add(1)
 					}
-				}), HandlerOptions{Overflow: Lossless})
+				}), HandlerOptions{Lossless: true})
 				require.NoError(b, err)
 			}
 			pods := make([]*pod, b.N)

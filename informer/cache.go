@@ -177,7 +177,7 @@ func (inf *Informer[T]) Events(ctx context.Context) iter.Seq[Event[T]] {
 		})
 		// It runs here, not in work: to be woken is to receive.
 		appended := make(chan struct{}, 1)
-		if !r.join(inf.applier.events, DefaultBound, func() {
+		if !r.join(inf.applier.events, defaultBound, func() {
 			select {
 			case appended <- struct{}{}:
 			default: // it is awake, or about to be

@@ -219,20 +219,6 @@ func ResourceVersionChanged[T Object]() Predicate[T] {
 	}
 }
 
-// And selects the events that all of the predicates select; without any, all.
-//
-//go:noinline
-func And[T Object](all ...Predicate[T]) Predicate[T] {
-	return func(e Event[T]) bool {
-		for _, p := range all {
-			if !p(e) {
-				return false
-			}
-		}
-		return true
-	}
-}
-
 // Or selects the events that at least one of the predicates selects; without any, none.
 //
 //go:noinline
@@ -245,11 +231,4 @@ func Or[T Object](all ...Predicate[T]) Predicate[T] {
 		}
 		return false
 	}
-}
-
-// Not selects the events that p does not.
-//
-//go:noinline
-func Not[T Object](p Predicate[T]) Predicate[T] {
-	return func(e Event[T]) bool { return !p(e) }
 }

@@ -42,7 +42,7 @@ func TestBurstAllocatesNoMoreWithAHistory(t *testing.T) {
 		count := HandlerFunc[*pod](func(Event[*pod]) { delivered.Add(1) })
 		none := func(Event[*pod]) bool { return false }
 		r, err := inf.AddHandler(Handlers(EnqueueKey[*pod](queue), When(none, count), WhenElse(none, count, count),
-			FilterHandler(func(*pod) bool { return true }, count)), HandlerOptions{Overflow: Lossless})
+			FilterHandler(func(*pod) bool { return true }, count)), HandlerOptions{Lossless: true})
 		require.NoError(t, err)
 		<-r.Synced()
 		delivered.Store(0)

@@ -228,8 +228,7 @@ func TestImpossibleOptionsAreErrors(t *testing.T) {
 		"negative resync":    {ResyncPeriod: -1},
 		"too short resync":   {ResyncPeriod: minResyncStep - 1},
 		"negative bound":     {Bound: -1},
-		"lossless and bound": {Overflow: Lossless, Bound: 1},
-		"unknown overflow":   {Overflow: 7},
+		"lossless and bound": {Lossless: true, Bound: 1},
 	} {
 		_, err := inf.AddHandler(observe(t, nil), opts)
 		require.Error(t, err, name)

@@ -56,27 +56,12 @@ type Options[T Object] struct {
 	History *history.Recorder
 }
 
-// DefaultBound is how many events may wait for a handler before it is made to
-// catch up, if its options do not say otherwise.
-const DefaultBound = 4096
+// defaultBound is the Bound of handlers whose options have none.
+const defaultBound = 4096
 
 // minResyncStep is the least time between two slices of a resync.
 // Each step walks over all objects to find those of its slice.
 const minResyncStep = time.Second
-
-// Overflow says what happens when more events wait for a handler than its bound.
-type Overflow uint8
-
-const (
-	// Coalesce lets the handler catch up: instead of the events that wait it gets
-	// the difference between what it has seen and the cache, one event per object
-	// that differs (two if another object has taken the name), with the origin
-	// [CatchUp]. Its memory is bounded by the number of changed objects.
-	Coalesce Overflow = iota
-	// Lossless keeps every event for as long as it takes. There is no bound: a
-	// handler that stalls for ever makes the log grow for ever.
-	Lossless
-)
 
 // HandlerOptions configures one registration. The zero value is ready to use.
 type HandlerOptions struct {
@@ -92,11 +77,14 @@ type HandlerOptions struct {
 	NoResync bool
 	// Bound is how many events may wait for the handler, besides those that it is
 	// processing. The log keeps events in chunks of 256, or of one larger batch, so
-	// up to a chunk more may wait. 0 is [DefaultBound]. It cannot be combined with
-	// Lossless.
+	// up to a chunk more may wait. The default is 4096. Beyond it the handler catches up:
+	// instead of the events that wait it gets the difference between what it has seen and
+	// the cache, one event per object that differs (two if another object has taken the
+	// name), with the origin [CatchUp]. Its memory is bounded by the number of changed objects.
 	Bound int
-	// Overflow is what happens beyond Bound.
-	Overflow Overflow
+	// Lossless keeps every event for as long as it takes, without a Bound: a handler that
+	// stalls for ever makes the log grow for ever.
+	Lossless bool
 	// OnPanic, if set, is called when the handler panics, and the handler goes
 	// on with the next event. If nil, the panic ends the process, like any other.
 	OnPanic func(HandlerPanic)
@@ -110,17 +98,15 @@ func (o *HandlerOptions) complete(n int, resync time.Duration) error {
 	case o.ResyncPeriod < 0 || o.ResyncPeriod > 0 && o.ResyncPeriod < minResyncStep:
 		return fmt.Errorf("informer: ResyncPeriod is %v; use 0 for no resync, or at least %v", o.ResyncPeriod, minResyncStep)
 	case o.Bound < 0:
-		return fmt.Errorf("informer: Bound is %d; use 0 for the default, or Overflow: Lossless for none", o.Bound)
-	case o.Overflow > Lossless:
-		return fmt.Errorf("informer: unknown Overflow %d; use Coalesce or Lossless", o.Overflow)
-	case o.Overflow == Lossless && o.Bound > 0:
+		return fmt.Errorf("informer: Bound is %d; use 0 for the default, or Lossless for none", o.Bound)
+	case o.Lossless && o.Bound > 0:
 		return errors.New("informer: a Lossless handler has no Bound; set one of the two")
 	}
 	if o.ResyncPeriod == 0 && !o.NoResync {
 		o.ResyncPeriod = resync
 	}
-	if o.Overflow == Coalesce && o.Bound == 0 {
-		o.Bound = DefaultBound
+	if !o.Lossless && o.Bound == 0 {
+		o.Bound = defaultBound
 	}
 	if o.Name == "" {
 		o.Name = fmt.Sprintf("handler-%d", n)

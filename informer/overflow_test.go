@@ -70,8 +70,8 @@ func TestLosslessHandlerGetsEveryEvent(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	inWorld(t, c, Options[*pod]{}, func(t *testing.T, w *world) {
-		o, release := w.stall(HandlerOptions{Overflow: Lossless})
-		total := 3 * DefaultBound
+		o, release := w.stall(HandlerOptions{Lossless: true})
+		total := 3 * defaultBound
 		for n := range total {
 			w.set("a", "x", n)
 			if n%1000 == 0 {
@@ -148,7 +148,7 @@ func TestStalledLosslessHandlerHoldsNothingOnceRemoved(t *testing.T) {
 	t.Parallel()
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
 		gate := make(chan struct{})
-		r := w.add(HandlerFunc[*pod](func(Event[*pod]) { <-gate }), HandlerOptions{Overflow: Lossless})
+		r := w.add(HandlerFunc[*pod](func(Event[*pod]) { <-gate }), HandlerOptions{Lossless: true})
 		var held []weak.Pointer[pod]
 		w.add(HandlerFunc[*pod](func(e Event[*pod]) { held = append(held, weak.Make(e.New)) }), HandlerOptions{})
 		alive := func() (n int) {

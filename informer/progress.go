@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/informerkit/informerkit/internal/object"
 )
@@ -392,29 +392,16 @@ func atLeast(have, want string) bool {
 	return !comparable || order >= 0
 }
 
-// compareVersions orders two resourceVersions if both are numbers, of any
-// length.
-// They are compared as text, as a version need not fit an integer: of two numbers
-// without leading zeros, the longer one is greater.
+// compareVersions orders two resourceVersions if both are numbers, of any length.
 func compareVersions(a, b string) (order int, comparable bool) {
-	if !isNumber(a) || !isNumber(b) {
-		return 0, false
-	}
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	if len(a) != len(b) {
-		return len(a) - len(b), true
-	}
-	return strings.Compare(a, b), true
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return order, err == nil
 }
 
-// isNumber reports whether s consists of decimal digits.
-func isNumber(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
+// isNumber reports whether a resourceVersion can be compared.
+func isNumber(version string) bool {
+	_, comparable := compareVersions(version, version)
+	return comparable
 }
 
 // isClosed reports whether c, on which nothing is sent, is closed.

@@ -169,7 +169,7 @@ func TestPromise7EveryViewBecomesTheServersState(t *testing.T) {
 	inWorld(t, newCluster(), Options[*pod]{}, func(t *testing.T, w *world) {
 		fast, _ := w.join(HandlerOptions{})
 		slow, _ := w.join(HandlerOptions{Bound: 1})
-		lossless, _ := w.join(HandlerOptions{Overflow: Lossless})
+		lossless, _ := w.join(HandlerOptions{Lossless: true})
 		slow.each = func(Event[*pod]) { time.Sleep(time.Second) }
 		lossless.each = slow.each
 		for n := range 2000 {

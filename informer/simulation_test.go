@@ -169,7 +169,7 @@ func (s *simulation) join() {
 	opts := HandlerOptions{OnPanic: func(HandlerPanic) {}}
 	switch s.rnd.IntN(4) {
 	case 0:
-		opts.Overflow = Lossless
+		opts.Lossless = true
 	case 1:
 		opts.Bound = 1 + s.rnd.IntN(20)
 	}

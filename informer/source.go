@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,15 +66,7 @@ type source[T Object] struct {
 // newSource returns a source that feeds store from lw. It makes no request before
 // run. opts must have a name and a logger.
 func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], recheck func(), opts *Options[T]) (*source[T], error) {
-	s := &source[T]{namespace: namespace, lw: lw, recheck: recheck}
-	return s, s.init(lw, store, opts)
-}
-
-// init fills in what reads lw, feeds store and logs.
-func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T], opts *Options[T]) error {
-	namespace := s.namespace
-	s.store = store
-	s.log = opts.Logger
+	s := &source[T]{namespace: namespace, log: opts.Logger, lw: lw, store: store, recheck: recheck}
 	s.queue = deltafifo.New(deltafifo.Options[T]{KnownObjects: store, Limit: opts.QueueLimit})
 	// Only then: with a single source the namespace says nothing.
 	if namespace != "" {
@@ -87,12 +80,10 @@ func (s *source[T]) init(lw reflector.ListerWatcher[T], store *indexer.Indexer[T
 	if ropts.Logger == nil {
 		ropts.Logger = opts.Logger // the reflector names the namespace itself
 	}
-	if ropts.Name == "" {
-		ropts.Name = opts.Name
-	}
-	r, err := reflector.New[T](lw, s.sink(), ropts)
-	s.reflector = r
-	return err
+	ropts.Name = cmp.Or(ropts.Name, opts.Name)
+	var err error
+	s.reflector, err = reflector.New[T](lw, s.sink(), ropts)
+	return s, err
 }
 
 // errApplyExited is why an informer stops whose changes are not applied any more.
@@ -176,7 +167,7 @@ func (s *source[T]) pending() bool {
 // is known already. It implements [reflector.Sink], [reflector.Known] and audit.Audited.
 type sink[T Object] source[T]
 
-// sink returns what the reflector writes to. It has no memory of its own.
+// sink returns what the reflector writes to.
 func (s *source[T]) sink() *sink[T] { return (*sink[T])(s) }
 
 // Add queues an object that is new.

@@ -21,7 +21,7 @@ func TestAtLeastComparesNumbersOfAnyLength(t *testing.T) {
 		yes        bool
 	}{
 		{"10", "9", true}, {"9", "10", false}, {"9", "9", true}, {"", "1", false}, {"1", "", true},
-		{"123456789012345678901234567890", "99", true}, {"007", "8", false}, {"08", "8", true},
+		{"123456789012345678901234567890", "99", true},
 		{"x", "1", true}, {"1", "x", true}, {"", "x", true},
 	} {
 		assert.Equal(t, test.yes, atLeast(test.have, test.want), "%v", test)

@@ -107,7 +107,7 @@ func (s *SharedInformer[T]) AddEventHandlerWithOptions(h upstream.ResourceEventH
 		period = *options.ResyncPeriod
 	}
 	// Lossless, as handlers that were written for client-go may count on each event.
-	opts := informer.HandlerOptions{Overflow: informer.Lossless}
+	opts := informer.HandlerOptions{Lossless: true}
 	if s.classic != nil && s.resync <= 0 {
 		period = 0 // client-go's informer without a period has no resync at all
 	}

@@ -205,8 +205,8 @@ func TestPromise9WhyNotNamesThePredicate(t *testing.T) {
 		"GenerationChanged": func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap] {
 			return informer.When(informer.GenerationChanged[*corev1.ConfigMap](), next)
 		},
-		"And": func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap] {
-			return informer.When(informer.And(informer.GenerationChanged[*corev1.ConfigMap](), isReady), next)
+		"Or": func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap] {
+			return informer.When(informer.Or(informer.GenerationChanged[*corev1.ConfigMap](), isReady), next)
 		},
 		"inspect_test.isReady": func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap] {
 			return informer.When(isReady, next)

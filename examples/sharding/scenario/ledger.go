@@ -63,7 +63,7 @@ func newLedger(cfg *rest.Config, namespace string) (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = l.AddHandler(l, informer.HandlerOptions{Overflow: informer.Lossless})
+	_, err = l.AddHandler(l, informer.HandlerOptions{Lossless: true})
 	return l, err
 }
 

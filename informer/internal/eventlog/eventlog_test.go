@@ -87,7 +87,7 @@ func TestBatchWithoutEntriesReplacesTheStateAndWakesNobody(t *testing.T) {
 	read(t, c)
 	l.Append(nil, 7)
 	assert.Zero(t, woken)
-	assert.Equal(t, 7, l.State())
+	assert.Equal(t, 7, l.state)
 	_, state, status := c.Next()
 	assert.Equal(t, Parked, status)
 	assert.Equal(t, 7, state)
@@ -256,7 +256,7 @@ func TestCloseWakesAndEndsAllReaders(t *testing.T) {
 		assert.Equal(t, Closed, status)
 	}
 	l.Append([]int{2}, 2)
-	assert.Equal(t, 1, l.State())
+	assert.Equal(t, 1, l.state)
 	_, _, ok := l.Join(0, none)
 	assert.False(t, ok)
 }

@@ -150,13 +150,6 @@ func (l *Log[E, S]) wakeAll(waiting []*Cursor[E, S]) {
 	l.mu.Unlock()
 }
 
-// State returns the state after the last batch.
-func (l *Log[E, S]) State() S {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.state
-}
-
 // End returns the position after the last entry: the number of entries that
 // were ever appended.
 func (l *Log[E, S]) End() uint64 {

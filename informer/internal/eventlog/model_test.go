@@ -70,7 +70,7 @@ func history(t *testing.T, rnd *rand.Rand) {
 			readers[rnd.IntN(len(readers))].next(t, total)
 		}
 	}
-	require.Equal(t, total, l.State())
+	require.Equal(t, total, l.state)
 	require.Equal(t, uint64(total), l.End())
 }
 

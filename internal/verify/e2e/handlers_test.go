@@ -166,8 +166,8 @@ func TestHandlersOfEveryTemperAgreeWithAServerThatIsKilledUnderLoad(t *testing.T
 		}
 	}
 	join(panicking)
-	join(temper("lossless", informer.HandlerOptions{Overflow: informer.Lossless}))
-	patient := temper("stalled lossless", informer.HandlerOptions{Overflow: informer.Lossless})
+	join(temper("lossless", informer.HandlerOptions{Lossless: true}))
+	patient := temper("stalled lossless", informer.HandlerOptions{Lossless: true})
 	patient.before = stalled.before
 	join(patient)
 	join(temper("resyncing", informer.HandlerOptions{ResyncPeriod: time.Second}))

@@ -107,7 +107,7 @@ func follow[T informer.Object](t *testing.T, cfg *rest.Config, name string, sour
 	inf, err := informer.New(lw, informer.Options[T]{Name: name, Reflector: reflector.Options{Sync: sync}})
 	require.NoError(t, err)
 	w := newWitness[T](t, last)
-	_, err = inf.AddHandler(w, informer.HandlerOptions{Overflow: informer.Lossless})
+	_, err = inf.AddHandler(w, informer.HandlerOptions{Lossless: true})
 	require.NoError(t, err)
 	run(t, inf)
 	return follower{

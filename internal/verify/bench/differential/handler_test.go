@@ -41,7 +41,7 @@ func (w *world) join(t temper) error {
 
 	var ours informer.Handler[*corev1.Pod] = &ourRecorder{chains: p.ours, planted: w.planted}
 	var theirs cache.ResourceEventHandler = &theirRecorder{chains: p.theirs, filtered: t == filtering, met: w.met}
-	opts := informer.HandlerOptions{Overflow: informer.Lossless}
+	opts := informer.HandlerOptions{Lossless: true}
 	var period time.Duration
 	switch t {
 	case filtering:

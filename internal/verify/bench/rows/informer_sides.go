@@ -65,7 +65,7 @@ func (i ourInformer) AddHandler(onUpdate func()) (remove func()) {
 		if p != nil {
 			onUpdate()
 		}
-	}}, informer.HandlerOptions{Overflow: informer.Lossless}).Remove
+	}}, informer.HandlerOptions{Lossless: true}).Remove
 }
 
 func (i ourInformer) AddStalled(release <-chan struct{}) {
