@@ -116,14 +116,10 @@ func (g *grouping[T]) addKnown(d Delta[T]) {
 			continue
 		}
 		d.Object = obj
-		if key := d.Key(); !g.has(key) {
+		key := d.Key()
+		if _, found := g.place[key]; !found {
 			g.place[key] = len(g.lists)
 			g.lists = append(g.lists, Deltas[T]{d})
 		}
 	}
-}
-
-func (g *grouping[T]) has(key types.NamespacedName) bool {
-	_, ok := g.place[key]
-	return ok
 }

@@ -221,29 +221,21 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(batch Batch[T]) err
 	return err
 }
 
-// finish notes that nothing is in process any more. The memory of the batch is used
-// again if reuse says so.
+// finish notes that nothing is in process any more. If reuse says so, the batch is cleared, so
+// that it keeps no object alive, and becomes the spare buffer. One that is longer than the
+// usual limit, or has used less than a quarter of its buffer, is left to the garbage
+// collector. So a producer that stays ahead, whose batches are all as long as the limit, costs
+// no new buffers: those would take several times as long as to queue the changes. And the
+// buffers of a burst are released by the next two short batches; an informer gets those
+// from the bookmarks of its server, about once a minute.
 func (q *DeltaFIFO[T]) finish(reuse bool) {
 	q.mu.Lock()
 	batch := q.batch
 	q.batch, q.batchStates = nil, states[T]{}
 	q.initial.noteProcessed(len(batch))
 	q.mu.Unlock()
-	if reuse {
-		q.recycle(batch)
-	}
-}
-
-// recycle clears the batch, so that it keeps no object alive, and makes it the
-// spare buffer. One that is longer than the usual limit, or has used less than a
-// quarter of its buffer, is left to the garbage collector. So a producer that
-// stays ahead, whose batches are all as long as the limit, costs no new buffers:
-// those would take several times as long as to queue the changes. And the buffers
-// of a burst are released by the next two short batches; an informer gets those
-// from the bookmarks of its server, about once a minute.
-func (q *DeltaFIFO[T]) recycle(batch Deltas[T]) {
 	const minKept = 16 // too small to matter
-	if n := len(batch); n <= DefaultLimit && cap(batch) <= 4*max(n, minKept) {
+	if n := len(batch); reuse && n <= DefaultLimit && cap(batch) <= 4*max(n, minKept) {
 		clear(batch)
 		q.spare = batch[:0]
 	}

@@ -136,7 +136,7 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, list *
 			return err
 		}
 		if list.stale > maxStale {
-			return &wire.DecodeError{Err: errStale}
+			return &wire.DecodeError{Err: errors.New("more than 1000 objects have no name, or that of another one")}
 		}
 		return nil
 	})
@@ -145,6 +145,3 @@ func (r *Reflector[T]) page(ctx context.Context, opts metav1.ListOptions, list *
 	}
 	return meta, err
 }
-
-// errStale ends a list that repeats itself.
-var errStale = errors.New("more than 1000 objects have no name, or that of another one")

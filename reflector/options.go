@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,21 +138,13 @@ func (t Timeouts) withDefaults(healthy time.Duration) (Timeouts, error) {
 	if t.Watch < 0 || t.QuarantineRetry < 0 {
 		return t, errors.New("reflector: of Options.Timeouts, only Answer and Idle may be negative")
 	}
-	orDefault(&t.Watch, 5*time.Minute)
+	t.Watch = cmp.Or(t.Watch, 5*time.Minute)
 	t.Watch = min(t.Watch, maxWatchTimeout)
-	orDefault(&t.Answer, time.Minute)
-	orDefault(&t.Idle, 5*time.Minute)
-	orDefault(&t.QuarantineRetry, time.Minute)
+	t.Answer = cmp.Or(t.Answer, time.Minute)
+	t.Idle = cmp.Or(t.Idle, 5*time.Minute)
+	t.QuarantineRetry = cmp.Or(t.QuarantineRetry, time.Minute)
 	if t.Watch < healthy || t.Idle > 0 && t.Idle < healthy {
 		return t, errors.New("reflector: Timeouts.Watch or Timeouts.Idle is below Backoff.Healthy: no watch would ever count as healthy")
 	}
 	return t, nil
-}
-
-// orDefault sets a field that is zero.
-func orDefault[V comparable](field *V, value V) {
-	var zero V
-	if *field == zero {
-		*field = value
-	}
 }

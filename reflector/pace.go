@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -45,11 +46,11 @@ func (b Backoff) withDefaults() (Backoff, error) {
 	if b.Initial < 0 || b.Max < 0 || b.Healthy < 0 || b.Factor < 0 {
 		return b, errors.New("reflector: Initial, Factor, Max and Healthy of Options.Backoff must not be negative")
 	}
-	orDefault(&b.Initial, 800*time.Millisecond)
-	orDefault(&b.Factor, 2)
-	orDefault(&b.Max, max(30*time.Second, b.Initial))
-	orDefault(&b.Jitter, 0.5)
-	orDefault(&b.Healthy, 10*time.Second)
+	b.Initial = cmp.Or(b.Initial, 800*time.Millisecond)
+	b.Factor = cmp.Or(b.Factor, 2)
+	b.Max = cmp.Or(b.Max, max(30*time.Second, b.Initial))
+	b.Jitter = cmp.Or(b.Jitter, 0.5)
+	b.Healthy = cmp.Or(b.Healthy, 10*time.Second)
 	b.Jitter = max(b.Jitter, 0)
 	switch {
 	case b.Factor < 1:

@@ -29,7 +29,6 @@ type codec[T Object] struct {
 	// to allocate what a type parameter points to. Or T is an interface that *elem
 	// implements.
 	elem         reflect.Type // objects are of type *elem
-	unstructured bool
 	metadataOnly bool
 	apiVersion   string // of the resource
 	kind         string // of the resource, if T or the options say it
@@ -68,7 +67,6 @@ func newCodec[T Object](apiVersion string, opts Options) (*codec[T], error) {
 	}
 	c := &codec[T]{
 		elem: typ.Elem(), apiVersion: apiVersion, limit: cmp.Or(opts.MaxObjectSize, defaultMaxObject), plain: isPlain(typ.Elem()),
-		unstructured: typ == reflect.TypeFor[*unstructured.Unstructured](),
 		metadataOnly: typ == reflect.TypeFor[*metav1.PartialObjectMetadata](),
 	}
 	// A generated decoder recurses without a bound, and a stack that overflows ends the
@@ -76,7 +74,7 @@ func newCodec[T Object](apiVersion string, opts Options) (*codec[T], error) {
 	// with its schemas, are read as JSON, whose depth is known before it is decoded.
 	c.protobuf = typ.Implements(reflect.TypeFor[protoMessage]()) && !recursive(c.elem, map[reflect.Type]bool{})
 	// These two types can hold objects of any kind, so the type says nothing about it.
-	if !c.unstructured && !c.metadataOnly {
+	if typ != reflect.TypeFor[*unstructured.Unstructured]() && !c.metadataOnly {
 		c.kind = kindOf(c.elem)
 	}
 	if opts.Kind != "" && c.kind != "" && opts.Kind != c.kind {

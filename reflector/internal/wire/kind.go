@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/internal/object"
 )
@@ -61,10 +60,8 @@ func (k *kinds[T]) check(ev Event[T], position int, list string) (Event[T], erro
 // refused returns the event of an object that was decoded, with an error instead.
 func refused[T Object](ev Event[T], position int, err error) Event[T] {
 	o := ev.Object
-	failed := &ObjectError{
-		Key: types.NamespacedName{Namespace: identifier(o.GetNamespace()), Name: identifier(o.GetName())},
-		UID: identifier(o.GetUID()), ResourceVersion: identifier(o.GetResourceVersion()), Position: position, Err: err,
-	}
+	id := identity{namespace: []byte(o.GetNamespace()), name: []byte(o.GetName()), uid: []byte(o.GetUID()), rv: []byte(o.GetResourceVersion())}
+	failed := id.failed(position, err)
 	return Event[T]{Type: ev.Type, ResourceVersion: failed.ResourceVersion, Err: failed}
 }
 
