@@ -2,10 +2,11 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"io"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -242,110 +243,66 @@ func (id *identity) proto(msg []byte, fn func(num int, data []byte)) {
 
 // identifyJSON reads the metadata field by field, so that one of a wrong type hides only
 // itself. It is not certain about a part that is not a string, has escapes, or comes twice.
-func identifyJSON(raw []byte) identity {
-	s := identityScanners.Get().(*identityScanner) //nolint:forcetypeassert // by New
-	s.src = *bytes.NewBuffer(raw)
-	s.dec.Reset(&s.src, textOptions)
-	s.raw, s.id = raw, identity{certain: true}
-	s.fields(false)
-	id := s.id
-	s.src, s.id, s.raw = bytes.Buffer{}, identity{}, nil // it must not keep the bytes alive
-	identityScanners.Put(s)
+func identifyJSON(raw []byte) (id identity) {
+	r := identityReaders.Get().(*jsonReader) //nolint:forcetypeassert // by New
+	*r = jsonReader{buf: raw, err: io.EOF, limit: len(raw), name: r.name}
+	id.certain = true
+	before := false
+	err := r.object(func(name []byte) (more bool, err error) {
+		switch {
+		case string(name) == "kind":
+			return true, id.json(r, &id.kind)
+		case string(name) != "metadata":
+			return true, r.pass()
+		}
+		id.certain = id.certain && !before
+		before = true
+		if c, err := r.peek(); err == nil && c != '{' {
+			id.certain = false
+			return true, r.pass()
+		}
+		err = r.object(func(name []byte) (bool, error) {
+			switch string(name) {
+			case "name":
+				return true, id.json(r, &id.name)
+			case "namespace":
+				return true, id.json(r, &id.namespace)
+			case "uid":
+				return true, id.json(r, &id.uid)
+			case "resourceVersion":
+				return true, id.json(r, &id.rv)
+			}
+			return true, r.pass()
+		})
+		if err != nil || id.name == nil {
+			return true, err
+		}
+		// The specification and status are most of an object, and looking for two words is
+		// quicker than reading them.
+		next, err := r.peek()
+		rest := raw[r.at:]
+		return next != ',' || bytes.IndexByte(rest, '\\') >= 0 || bytes.Contains(rest, []byte(`metadata"`)) || bytes.Contains(rest, []byte(`kind"`)), err
+	})
+	id.certain = id.certain && err == nil
+	r.buf = nil // it must not keep the bytes alive
+	identityReaders.Put(r)
 	return id
 }
 
-// identityScanners are used by all goroutines that decode.
-var identityScanners = sync.Pool{New: func() any { return &identityScanner{dec: jsontext.NewDecoder(&bytes.Buffer{})} }}
+// identityReaders are used by all goroutines that decode.
+var identityReaders = sync.Pool{New: func() any { return &jsonReader{} }}
 
-// identityScanner reads the identity of one object.
-type identityScanner struct {
-	src bytes.Buffer
-	dec *jsontext.Decoder
-	raw []byte
-	id  identity
-}
-
-// part returns the part that a field of the object, or of its metadata, is, or nil.
-func (s *identityScanner) part(name []byte, metadata bool) *[]byte {
-	switch {
-	case !metadata && string(name) == "kind":
-		return &s.id.kind
-	case !metadata:
+// json reads one part. Of a field that comes twice the last one counts, as in a decoder.
+func (id *identity) json(r *jsonReader, part *[]byte) error {
+	quoted, bad, err := r.value()
+	if err != nil || bad != nil {
+		return cmp.Or(err, bad)
+	}
+	if quoted[0] != '"' {
+		id.certain = false
 		return nil
 	}
-	switch string(name) {
-	case "name":
-		return &s.id.name
-	case "namespace":
-		return &s.id.namespace
-	case "uid":
-		return &s.id.uid
-	case "resourceVersion":
-		return &s.id.rv
-	}
-	return nil
-}
-
-// finished reports whether nothing that counts can be in the rest, behind the metadata. The
-// specification and status are most of an object, and looking for two words is quicker than
-// reading them.
-func (s *identityScanner) finished() bool {
-	rest := s.raw[s.dec.InputOffset():]
-	return s.id.name != nil && bytes.IndexByte(rest, '\\') < 0 &&
-		!bytes.Contains(rest, []byte(`metadata"`)) && !bytes.Contains(rest, []byte(`kind"`))
-}
-
-// fields reads an object, or its metadata.
-func (s *identityScanner) fields(metadata bool) {
-	if s.dec.PeekKind() != '{' {
-		s.skip(true)
-		return
-	}
-	_, _ = s.dec.ReadToken()
-	for s.dec.PeekKind() == '"' {
-		quoted, err := s.dec.ReadValue()
-		if err != nil {
-			break
-		}
-		name, _ := unquote(quoted)
-		if part := s.part(name, metadata); part != nil {
-			s.value(part)
-			continue
-		}
-		if metadata || string(name) != "metadata" {
-			s.skip(false)
-			continue
-		}
-		if s.id.name != nil || s.id.namespace != nil || s.id.uid != nil || s.id.rv != nil {
-			s.id.certain = false
-		}
-		s.fields(true)
-		if s.dec.PeekKind() == '"' && s.finished() {
-			return
-		}
-	}
-	if tok, err := s.dec.ReadToken(); err != nil || tok.Kind() != '}' {
-		s.id.certain = false
-	}
-}
-
-// skip consumes a value, which may be one that is not expected.
-func (s *identityScanner) skip(unexpected bool) {
-	if s.dec.SkipValue() != nil || unexpected {
-		s.id.certain = false
-	}
-}
-
-// value consumes the value of one part. Of a field that comes twice the last one counts, as in
-// a decoder.
-func (s *identityScanner) value(part *[]byte) {
-	quoted, err := s.dec.ReadValue()
-	if err != nil || quoted.Kind() != '"' {
-		s.id.certain = false
-		return
-	}
-	if *part != nil || !isASCII(quoted[1:len(quoted)-1]) {
-		s.id.certain = false
-	}
-	*part, _ = unquote(quoted)
+	id.certain = id.certain && *part == nil && isASCII(quoted[1:len(quoted)-1])
+	*part, err = unquote(quoted)
+	return err
 }

@@ -68,6 +68,9 @@ func newJSONReader(body io.Reader, size, limit int) *jsonReader {
 
 // more reads more bytes behind those that are there.
 func (r *jsonReader) more() error {
+	if r.err != nil {
+		return r.err
+	}
 	if r.at > 0 || cap(r.buf) == 0 {
 		rest := r.buf[r.at:]
 		r.past += int64(r.at)
@@ -82,13 +85,13 @@ func (r *jsonReader) more() error {
 	}
 	// A reader may return nothing and no error, but not for ever.
 	for range 100 {
-		if r.err != nil {
-			return r.err
-		}
 		var n int
 		n, r.err = r.src.Read(r.buf[len(r.buf):cap(r.buf)])
 		if r.buf = r.buf[:len(r.buf)+n]; n > 0 {
 			return nil
+		}
+		if r.err != nil {
+			return r.err
 		}
 	}
 	return io.ErrNoProgress
@@ -293,6 +296,20 @@ func (r *jsonReader) sequence(end byte, fn func() (more bool, err error)) error 
 	}
 }
 
+// object reads an object, as fields does.
+func (r *jsonReader) object(fn func(name []byte) (more bool, err error)) error {
+	if _, err := r.delim('{', '{'); err != nil {
+		return midValue(err)
+	}
+	return r.fields(fn)
+}
+
+// pass consumes a value that does not matter.
+func (r *jsonReader) pass() error {
+	_, bad, err := r.value()
+	return cmp.Or(err, bad)
+}
+
 // fields reads an object, behind its bracket, and calls fn with the name of each of its fields,
 // whose value fn reads, and which says whether to go on. The name is valid until then. A name
 // that comes twice is up to fn.
@@ -353,12 +370,9 @@ func midValue(err error) error {
 // server send apiVersion and kind first, custom resources send items first.
 func (a *listAnswer[T]) readJSON(body io.Reader) error {
 	r := newJSONReader(body, listBuffer, maxEnvelope)
-	if _, err := r.delim('{', '{'); err != nil {
-		return midValue(err)
-	}
 	// No field is required to come first, so what is known is checked in begin and
 	// again in finish.
-	if err := r.fields(func(name []byte) (bool, error) { return true, a.field(r, string(name)) }); err != nil {
+	if err := r.object(func(name []byte) (bool, error) { return true, a.field(r, string(name)) }); err != nil {
 		return err
 	}
 	if err := a.finish(); err != nil {

@@ -62,7 +62,7 @@ func (s ourSyncer[T]) Run(ctx context.Context) {
 // of client-go does.
 func (s ourSyncer[T]) OnUpdate(f func()) {
 	_ = must(s.inf.AddHandler(informer.HandlerFuncs[T]{UpdateFunc: func(_, _ T) { f() }},
-		informer.HandlerOptions{Overflow: informer.Lossless}))
+		informer.HandlerOptions{Lossless: true}))
 }
 
 func (s ourSyncer[T]) Len() int { return s.inf.Snapshot().Len() }
