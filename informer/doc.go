@@ -63,14 +63,14 @@
 // event goes down to where a worker has its key, and leaves the package where an
 // arrow points.
 //
-//	words     event.go  health.go  options.go
+//	words     event.go  health.go  selection.go  options.go
 //	source    unreadable.go  source.go  ◀── reflector (watch.go), deltafifo (delta_fifo.go)
 //	progress  progress.go  how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)
 //	handlers  resync.go  runner.go    ◀── internal/eventlog (cursor.go)
 //	          handler.go  enqueue.go  ──▶ workqueue (queue.go)
 //	          history.go  a layer on handlers
-//	informer  informer.go  selection.go  run.go
+//	informer  informer.go  selected.go  run.go
 //	reading   synced.go  wait.go  cache.go
 //	sharing   collection.go  factory.go  share.go  group.go
 package informer

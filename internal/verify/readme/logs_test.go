@@ -34,7 +34,7 @@ var (
 	isDuration   = regexp.MustCompile(`(?i)time\.Since|duration|timeout|\btook\b|wait`)
 	logRow       = regexp.MustCompile("(?m)^\\| (`.*`) \\|")
 	logKey       = regexp.MustCompile("`([a-zA-Z]+)`")
-	logHelpers   = []string{"reflector/health.go", "informer/sharding/logging.go", "informer/leader/run.go", "workqueue/process.go", "examples/workqueue/controller/controller.go"}
+	logHelpers   = []string{"reflector/report.go", "informer/sharding/logging.go", "informer/leader/run.go", "workqueue/process.go", "examples/workqueue/controller/controller.go"}
 	attributeFor = regexp.MustCompile(`^(String|Int|Int64|Uint64|Float64|Bool|Time|Duration|Any|Group)$`)
 )
 
