@@ -15,6 +15,7 @@ type Held = interface {
 
 // ByLease returns a function that runs work in each term of this replica: the option Leader of package
 // controller. Leave opts.Lead empty; work is called instead. Impossible options are an error of the function.
+// It logs with opts.Logger, which is slog.Default() unless set, not with the controller's.
 func ByLease(opts Options) func(ctx context.Context, cfg *rest.Config, work func(ctx context.Context, term Held) error) error {
 	return func(ctx context.Context, cfg *rest.Config, work func(ctx context.Context, term Held) error) error {
 		if opts.Lead != nil {
