@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/informerkit/informerkit/internal/apijson"
 )
 
 // message is what generated types with a protobuf form implement.
@@ -78,27 +80,21 @@ func marshalJSON(v any) (body []byte, err error) {
 	if u, ok := v.(*unstructured.Unstructured); ok {
 		return stdjson.Marshal(u.Object)
 	}
-	if body, err = json.Marshal(v, jsonv1.DefaultOptionsV1()); err != nil {
-		return stdjson.Marshal(v) // its verdict and its error count
+	if apijson.IsPlain(reflect.TypeOf(v)) {
+		if body, err = json.Marshal(v, jsonv1.DefaultOptionsV1()); err == nil {
+			return body, nil
+		}
 	}
-	return body, nil
+	return stdjson.Marshal(v) // its verdict and its error count
 }
 
-// likeAPIMachinery are the options with which json/v2 reads as apimachinery's decoder does.
-var likeAPIMachinery = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false),
-	jsonv1.ReportErrorsWithLegacySemantics(false)) // the errors are apimachinery's
-
-// unmarshalJSON reads as apimachinery's decoder does, which has the last word.
+// unmarshalJSON reads as apimachinery's decoder does.
 func unmarshalJSON(body []byte, into any) (err error) {
 	defer recovered(&err)
 	if u, ok := into.(*unstructured.Unstructured); ok {
 		return k8sjson.Unmarshal(body, &u.Object)
 	}
-	if json.Unmarshal(body, into, likeAPIMachinery) == nil {
-		return nil
-	}
-	reflect.ValueOf(into).Elem().SetZero()
-	return k8sjson.Unmarshal(body, into)
+	return apijson.Unmarshal(body, into)
 }
 
 // recovered turns a panic of a method of the object's type into an error: what the server sends is not
