@@ -34,7 +34,6 @@ type codec[T Object] struct {
 	kind         string // of the resource, if T or the options say it
 	byOption     bool   // the options say it
 	limit        int    // bytes of one object
-	plain        bool   // json/v2 decodes T
 	protobuf     bool   // the objects can be decoded from protobuf
 }
 
@@ -66,7 +65,7 @@ func newCodec[T Object](apiVersion string, opts Options) (*codec[T], error) {
 		return nil, fmt.Errorf("reflector: cannot decode into %s: it is not a pointer to a struct such as *corev1.Pod", typ)
 	}
 	c := &codec[T]{
-		elem: typ.Elem(), apiVersion: apiVersion, limit: cmp.Or(opts.MaxObjectSize, defaultMaxObject), plain: isPlain(typ.Elem()),
+		elem: typ.Elem(), apiVersion: apiVersion, limit: cmp.Or(opts.MaxObjectSize, defaultMaxObject),
 		metadataOnly: typ == reflect.TypeFor[*metav1.PartialObjectMetadata](),
 	}
 	// A generated decoder recurses without a bound, and a stack that overflows ends the
@@ -126,7 +125,7 @@ func (c *codec[T]) decodeJSON(raw []byte) (obj T, err error) {
 	if ok {
 		u.Object, err = unmarshalDynamic(raw)
 	} else {
-		err = unmarshalJSON(obj, raw, c.plain)
+		err = unmarshalJSON(obj, raw)
 	}
 	switch {
 	// What is no JSON may be the halves of two objects.

@@ -117,7 +117,7 @@ func (d *decoder[T]) unmarshal(into protoMessage, it item) error {
 	case d.proto:
 		return unmarshalProto(into, it.raw)
 	default:
-		return unmarshalJSON(into, it.raw, false)
+		return unmarshalJSON(into, it.raw)
 	}
 }
 

@@ -427,7 +427,7 @@ func (a *listAnswer[T]) field(r *jsonReader, name string) error {
 		err = bad
 	case into != nil:
 		if err = a.once(name); err == nil {
-			err = quoteless(unmarshalJSON(into, raw, false))
+			err = quoteless(unmarshalJSON(into, raw))
 		}
 	case !jsontext.Value(raw).IsValid(textOptions):
 		err = errInvalid

@@ -2,91 +2,33 @@ package wire
 
 import (
 	"bytes"
-	stdjson "encoding/json"
 	"errors"
 	"io"
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
-	k8sjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/informerkit/informerkit/internal/apijson"
 )
 
-// What a JSON text means is defined by the decoder of apimachinery, which kube-apiserver
-// uses as well: names match by case, of a name that comes twice the last value counts, and
-// an integer in an interface is an int64. json/v2 is about twice as fast and does the same
-// with these options. Whatever it refuses is given to apimachinery's decoder, whose verdict
-// and error count; so is each object of a type whose tags the two read differently (isPlain).
+// What a JSON text means is defined by the decoder of apimachinery: see package apijson.
 
 // textOptions are how texts are read: as apimachinery does.
 var textOptions = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// likeAPIMachinery are the options of json/v2.
-var likeAPIMachinery = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false),
-	jsonv1.ReportErrorsWithLegacySemantics(false)) // the errors are apimachinery's
-
-// unmarshalJSON decodes an object of a plain type, and any other with plain being false. A
-// panic of a method UnmarshalJSON becomes an error: objects come from other people, and a
-// type of the user may not expect every one of them. That costs this one object, not the
-// process.
-func unmarshalJSON(into any, raw []byte, plain bool) (err error) {
+// unmarshalJSON decodes an object. A panic of a method UnmarshalJSON becomes an error: objects
+// come from other people, and a type of the user may not expect every one of them. That costs
+// this one object, not the process.
+func unmarshalJSON(into any, raw []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(p)
 		}
 	}()
-	if plain {
-		if json.Unmarshal(raw, into, likeAPIMachinery) == nil {
-			return nil
-		}
-		reflect.ValueOf(into).Elem().SetZero()
-	}
-	return k8sjson.Unmarshal(raw, into)
-}
-
-// isPlain reports whether json/v2 decodes values of a type as apimachinery's decoder does.
-// That is not certain if json/v2 refuses a struct, if a tag has an option that encoding/json
-// does not have, and if there is an interface, which json/v2 gives a float64 for each number.
-func isPlain(typ reflect.Type) bool { return plain(typ, map[reflect.Type]bool{}) }
-
-// plain visits the types that typ consists of. What a method decodes is its own business.
-func plain(typ reflect.Type, seen map[reflect.Type]bool) bool {
-	if seen[typ] || reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return true
-	}
-	seen[typ] = true
-	switch typ.Kind() {
-	case reflect.Interface:
-		return false
-	case reflect.String:
-		return typ != reflect.TypeFor[stdjson.Number]() // "" is one for json/v2
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return plain(typ.Elem(), seen)
-	case reflect.Map:
-		return plain(typ.Key(), seen) && plain(typ.Elem(), seen)
-	case reflect.Struct:
-		if json.Unmarshal([]byte("{}"), reflect.New(typ).Interface(), likeAPIMachinery) != nil {
-			return false
-		}
-		for i := range typ.NumField() {
-			_, options, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			for option := range strings.SplitSeq(options, ",") {
-				switch name, _, _ := strings.Cut(option, ":"); name {
-				case "", "inline", "omitempty", "omitzero", "string":
-				default:
-					return false
-				}
-			}
-			if !plain(typ.Field(i).Type, seen) {
-				return false
-			}
-		}
-	}
-	return true
+	return apijson.Unmarshal(raw, into)
 }
 
 // unmarshalDynamic decodes an object into maps and slices, as apimachinery's decoder does:
@@ -108,7 +50,7 @@ func unmarshalDynamic(raw []byte) (map[string]any, error) {
 		return m, nil
 	}
 	var m map[string]any
-	err = unmarshalJSON(&m, raw, false)
+	err = unmarshalJSON(&m, raw)
 	return m, err
 }
 

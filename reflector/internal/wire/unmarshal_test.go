@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/informerkit/informerkit/internal/apijson"
 )
 
 // requireLikeAPIMachinery decodes a text into a value of typ twice: as this package does, and
@@ -32,7 +34,7 @@ func requireLikeAPIMachinery(t *testing.T, typ reflect.Type, raw []byte) {
 	want, got := reflect.New(typ), reflect.New(typ)
 	before := string(raw)
 	wantErr := k8sjson.Unmarshal(raw, want.Interface())
-	err := unmarshalJSON(got.Interface(), raw, isPlain(typ))
+	err := unmarshalJSON(got.Interface(), raw)
 	require.Equal(t, before, string(raw), "the bytes are not written to")
 	if wantErr != nil {
 		require.Equal(t, wantErr, err, "%s: %q", typ, raw)
@@ -101,7 +103,7 @@ func TestAllBuiltInKindsAreDecodedAsAPIMachineryDoes(t *testing.T) {
 		if gvk.Version == runtime.APIVersionInternal {
 			continue
 		}
-		if !isPlain(typ) {
+		if !apijson.IsPlain(typ) {
 			fallback[typ.String()] = true
 		}
 		for range rounds {
@@ -285,9 +287,9 @@ func TestOddTypesAreDecodedAsAPIMachineryDoes(t *testing.T) {
 			requireLikeAPIMachinery(t, typ, []byte(text))
 		}
 	}
-	require.True(t, isPlain(reflect.TypeFor[oddTags]()))
+	require.True(t, apijson.IsPlain(reflect.TypeFor[oddTags]()))
 	for _, typ := range []reflect.Type{reflect.TypeFor[withInterface](), reflect.TypeFor[otherTags](), reflect.TypeFor[[]map[string]withInterface](), reflect.TypeFor[struct{ X *otherTags }](), reflect.TypeFor[ofTwoMethods]()} {
-		require.False(t, isPlain(typ), typ)
+		require.False(t, apijson.IsPlain(typ), typ)
 	}
 }
 
