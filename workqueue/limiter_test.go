@@ -203,6 +203,28 @@ func TestBucketLetsABurstThroughAndThenSpreads(t *testing.T) {
 	})
 }
 
+// A client-go bucket gives an item a place in the line although another limiter
+// makes it wait for longer, so the place is not used.
+func TestOverriddenBucketTakesNoPlaceInTheLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := workqueue.MaxOf(
+			workqueue.Bucket[string](rate.NewLimiter(1, 1)),
+			workqueue.FastSlow[string](0, time.Hour, 1),
+		)
+		l.When("slow") // the token at hand
+		assert.InDelta(t, 1e9, float64(l.When("first in line")), 10)
+		for range 100 {
+			require.Equal(t, time.Hour, l.When("slow"))
+		}
+		assert.InDelta(t, 2e9, float64(l.When("second in line")), 10, "places were wasted on an item that waits for an hour")
+
+		// The slow item pays when it is due: 100 tokens at once.
+		advance(time.Hour)
+		assert.Greater(t, l.When("much later"), 98*time.Second)
+	})
+}
+
 // The overall limit holds for a burst of first failures, each of which is
 // delayed by a few milliseconds of its own.
 func TestDefaultLimiterBoundsABurstOfFirstFailures(t *testing.T) {
@@ -216,4 +238,28 @@ func TestDefaultLimiterBoundsABurstOfFirstFailures(t *testing.T) {
 			require.InDelta(t, float64(i+1)*1e8, float64(l.When(100+i)), 1e3)
 		}
 	})
+}
+
+// The bucket comes last whatever it and the others are wrapped in.
+func TestBucketIsAskedAfterWrappedLimiters(t *testing.T) {
+	t.Parallel()
+	slow := func() workqueue.RateLimiter[string] { return workqueue.FastSlow[string](time.Hour, time.Hour, 1) }
+	for name, other := range map[string]workqueue.RateLimiter[string]{
+		"WithMaxWait":          workqueue.WithMaxWait(slow(), 2*time.Hour),
+		"MaxOf":                workqueue.MaxOf(slow()),
+		"WithMaxWait of MaxOf": workqueue.WithMaxWait(workqueue.MaxOf(slow()), 2*time.Hour),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				bucket := workqueue.Bucket[string](rate.NewLimiter(1, 1))
+				l := workqueue.MaxOf(workqueue.MaxOf(bucket), other)
+				l.When("a") // the token at hand
+				for range 10 {
+					require.Equal(t, time.Hour, l.When("a"))
+				}
+				assert.InDelta(t, 1e9, float64(bucket.When("b")), 10, "places in the line were wasted")
+			})
+		})
+	}
 }

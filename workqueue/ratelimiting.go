@@ -1,8 +1,8 @@
 package workqueue
 
 import (
+	"container/heap"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,7 +43,7 @@ func (q *RateLimitingQueue[T]) retry(item T) bool {
 		return false // without using up what the limiter has to give
 	}
 	// The limiter has its own lock, and may be user code: it is asked without the queue's.
-	return q.addAfter(item, whenBefore(q.limiter, item, comes), true)
+	return q.addAfter(item, whenWaiting(q.limiter, item, 0, comes), true)
 }
 
 // comes returns how soon item is handed out, or queued, because of a request that is there:
@@ -127,39 +127,56 @@ func DefaultControllerRateLimiter[T comparable]() RateLimiter[T] {
 	)
 }
 
-// collapsing is implemented by limiters that have a [Bucket] in them, as a request that
-// collapses uses no token.
-type collapsing[T comparable] interface {
-	// whenBefore is When for an item that another request brings after comes at the latest:
-	// if this one does not bring it sooner, the two collapse. Without another one, comes is never.
-	whenBefore(item T, comes time.Duration) time.Duration
+// waitAware is implemented by limiters that have a [Bucket] in them: their demand depends on
+// how long the item waits anyway, and no token is used for a request that collapses.
+type waitAware[T comparable] interface {
+	// whenWaiting is When for an item that waits at least so long anyway; it returns no less.
+	// Because of another request, the item comes after comes at the latest: if this one does
+	// not come sooner, it is not handed out by itself. Without another one, comes is never.
+	whenWaiting(item T, wait, comes time.Duration) time.Duration
+	hasBucket() bool
 }
 
-// whenBefore asks any limiter for the delay of an item; see [collapsing].
-func whenBefore[T comparable](l RateLimiter[T], item T, comes time.Duration) time.Duration {
-	if c, ok := l.(collapsing[T]); ok {
-		return c.whenBefore(item, comes)
+// whenWaiting asks any limiter for the delay of an item; see [waitAware].
+func whenWaiting[T comparable](l RateLimiter[T], item T, wait, comes time.Duration) time.Duration {
+	if aware, ok := l.(waitAware[T]); ok {
+		return aware.whenWaiting(item, wait, comes)
 	}
-	return l.When(item)
+	return max(wait, l.When(item))
 }
 
-// MaxOf returns a limiter that demands the longest delay of several, which it asks in this
-// order. A [Bucket] comes last: then it knows of a request that is to collapse. Nil limiters
-// are left out; without any limiter, there is no delay.
+func hasBucket[T comparable](l RateLimiter[T]) bool {
+	aware, ok := l.(waitAware[T])
+	return ok && aware.hasBucket()
+}
+
+// MaxOf returns a limiter that demands the longest delay of several. Limiters
+// with a limit over all items ([Bucket]) are asked last, so that they know how
+// long the item waits anyway. Nil limiters are left out; without any limiter,
+// there is no delay.
 func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
-	return maxOf[T](slices.DeleteFunc(slices.Clone(limiters), func(l RateLimiter[T]) bool { return l == nil }))
+	var plain, buckets maxOf[T]
+	for _, l := range limiters {
+		switch {
+		case l == nil:
+		case hasBucket(l):
+			buckets = append(buckets, l)
+		default:
+			plain = append(plain, l)
+		}
+	}
+	return append(plain, buckets...)
 }
 
+// maxOf has the limiters in the order in which they are asked.
 type maxOf[T comparable] []RateLimiter[T]
 
-func (m maxOf[T]) When(item T) time.Duration { return m.whenBefore(item, never) }
+func (m maxOf[T]) When(item T) time.Duration { return m.whenWaiting(item, 0, never) }
+func (m maxOf[T]) hasBucket() bool           { return len(m) > 0 && hasBucket(m[len(m)-1]) }
 
-func (m maxOf[T]) whenBefore(item T, comes time.Duration) (wait time.Duration) {
+func (m maxOf[T]) whenWaiting(item T, wait, comes time.Duration) time.Duration {
 	for _, l := range m {
-		wait = max(wait, whenBefore(l, item, comes))
-		if wait >= comes {
-			comes = 0 // the request collapses, whatever the others demand
-		}
+		wait = whenWaiting(l, item, wait, comes)
 	}
 	return wait
 }
@@ -190,26 +207,36 @@ func WithMaxWait[T comparable](limiter RateLimiter[T], longest time.Duration) Ra
 }
 
 // maxWait is the limiter of [WithMaxWait].
+// The limit is on what the inner limiter demands, not on how long an item waits anyway
+// for another limiter around this one.
 type maxWait[T comparable] struct {
 	RateLimiter[T]
 	longest time.Duration
 }
 
-func (m *maxWait[T]) When(item T) time.Duration { return m.whenBefore(item, never) }
+func (m *maxWait[T]) When(item T) time.Duration { return m.whenWaiting(item, 0, never) }
+func (m *maxWait[T]) hasBucket() bool           { return hasBucket(m.RateLimiter) }
 
-func (m *maxWait[T]) whenBefore(item T, comes time.Duration) time.Duration {
+func (m *maxWait[T]) whenWaiting(item T, wait, comes time.Duration) time.Duration {
 	if m.longest < comes {
 		comes = never // this request comes sooner than the other one, whatever the inner limiter demands
 	}
-	return min(m.longest, whenBefore(m.RateLimiter, item, comes))
+	return max(wait, min(m.longest, whenWaiting(m.RateLimiter, item, wait, comes)))
 }
 
 // Bucket returns a limiter that spreads the retries of all items by a token
 // bucket: limiter's burst at once, then one after the other at its rate. It
 // counts no failures, so NumRequeues is 0. A queue uses no token for an item that comes
-// sooner anyway: AddRateLimited of what is queued or delayed collapses, however often it is
-// called. A nil limiter demands nothing; one that can never let anything through (a burst
-// of 0) demands the longest delay there is. Queues that are to share a rate share the Bucket.
+// sooner anyway: AddRateLimited of what is queued or delayed collapses, however often it is called. A nil limiter demands nothing; one
+// that can never let anything through (a burst of 0) demands the longest delay
+// there is.
+//
+// In a [MaxOf], an item that must wait longer for another limiter than for this
+// one takes its token only when that wait ends, so that other items can use the
+// tokens in the meantime. The Bucket may record such a token afterwards, as of the time
+// at which it was due. So limiter must not be used for anything else, nor by another
+// Bucket: tokens earned since then would count twice. Queues that are to share a rate
+// share the Bucket.
 func Bucket[T comparable](limiter *rate.Limiter) RateLimiter[T] {
 	if limiter == nil {
 		limiter = rate.NewLimiter(rate.Inf, 0)
@@ -217,19 +244,32 @@ func Bucket[T comparable](limiter *rate.Limiter) RateLimiter[T] {
 	return &bucket[T]{limiter: limiter}
 }
 
-// bucket is a token bucket over all items. With mu, no other item takes the next place
-// in the line before a place is given back: then it would be lost.
+// bucket is a token bucket over all items. mu guards later, and keeps the tokens that
+// are paid for due items together with the reservation that follows them.
 type bucket[T comparable] struct {
-	mu      sync.Mutex
 	limiter *rate.Limiter
+
+	mu    sync.Mutex
+	later times // when items that did not take a place are due
 }
 
-func (b *bucket[T]) When(item T) time.Duration { return b.whenBefore(item, never) }
+func (b *bucket[T]) When(item T) time.Duration { return b.whenWaiting(item, 0, never) }
+func (b *bucket[T]) hasBucket() bool           { return true }
 
-func (b *bucket[T]) whenBefore(_ T, comes time.Duration) time.Duration {
+// whenWaiting takes a token now, or books one for the time when the item is due, or does
+// neither if the request collapses with one that comes sooner.
+func (b *bucket[T]) whenWaiting(_ T, wait, comes time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
+	// The tokens of items that have become due are paid before this item asks, so
+	// that the bucket is as empty as if they had asked when they ran.
+	for len(b.later) > 0 && !b.later[0].After(now) {
+		b.limiter.ReserveN(heap.Pop(&b.later).(time.Time), 1)
+	}
+	if wait >= comes {
+		return wait
+	}
 	r := b.limiter.ReserveN(now, 1)
 	// Only a burst of 0 gets here: no wait would ever be long enough.
 	if !r.OK() {
@@ -238,9 +278,34 @@ func (b *bucket[T]) whenBefore(_ T, comes time.Duration) time.Duration {
 	d := r.DelayFrom(now)
 	if d >= comes {
 		r.CancelAt(now)
+		return d
 	}
-	return d
+	if d == 0 || d >= wait {
+		// A token at hand is taken even if the item runs a little later: it
+		// delays no other item, and were it not, a burst of items that all
+		// wait a few milliseconds would pass uncounted.
+		return max(d, wait)
+	}
+	// The item waits longer for another limiter: the place is free for others.
+	r.CancelAt(now)
+	heap.Push(&b.later, now.Add(wait))
+	return wait
 }
 
 func (b *bucket[T]) Forget(T)          {}
 func (b *bucket[T]) NumRequeues(T) int { return 0 }
+
+// times is a [heap.Interface] of times, the earliest first.
+type times []time.Time
+
+func (h times) Len() int           { return len(h) }
+func (h times) Less(i, j int) bool { return h[i].Before(h[j]) }
+func (h times) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *times) Push(t any)        { *h = append(*h, t.(time.Time)) }
+
+func (h *times) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	*h = (*h)[:last]
+	return t
+}

@@ -79,6 +79,23 @@ func TestQ6ForgottenByTime(t *testing.T) {
 	})
 }
 
+func TestQ7TokenIsTakenWhenTheItemIsDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := ours.MaxOf(
+			ours.FastSlow[string](time.Hour, time.Hour, 1), ours.Bucket[string](rate.NewLimiter(1, 1)))
+		b := theirs.NewTypedMaxOfRateLimiter(
+			theirs.NewTypedItemFastSlowRateLimiter[string](time.Hour, time.Hour, 1),
+			&theirs.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(1, 1)})
+		for range 7200 { // client-go takes the tokens of two hours at once
+			a.When("x")
+			b.When("x")
+		}
+		assert.Equal(t, time.Hour, a.When("y"))
+		assert.Equal(t, 2*time.Hour, b.When("y"))
+	})
+}
+
 // What is the same is worth a test as well: a delay of zero is an Add, and a queue
 // that is shut down hands out what it holds.
 func TestZeroDelayAndLeftoversAreTheSame(t *testing.T) {
@@ -96,21 +113,5 @@ func TestZeroDelayAndLeftoversAreTheSame(t *testing.T) {
 		assert.False(t, down)
 		assert.Equal(t, x, y)
 		time.Sleep(time.Minute)
-	})
-}
-
-func TestBucketInAMaxOfIsTheSame(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		a := ours.MaxOf(
-			ours.FastSlow[string](time.Hour, time.Hour, 1), ours.Bucket[string](rate.NewLimiter(1, 1)))
-		b := theirs.NewTypedMaxOfRateLimiter(
-			theirs.NewTypedItemFastSlowRateLimiter[string](time.Hour, time.Hour, 1),
-			&theirs.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(1, 1)})
-		for range 7200 { // two hours of tokens, though none of the items comes before an hour
-			assert.Equal(t, b.When("x"), a.When("x"))
-		}
-		assert.Equal(t, 2*time.Hour, a.When("y"))
-		assert.Equal(t, 2*time.Hour, b.When("y"))
 	})
 }
