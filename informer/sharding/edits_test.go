@@ -19,7 +19,7 @@ func TestPromise7EditsByHandAreHealed(t *testing.T) {
 	edits := map[string]func(l *lease) *lease{
 		"deleted":             func(*lease) *lease { return nil },
 		"without a holder":    func(l *lease) *lease { l.Spec.HolderIdentity = nil; return l },
-		"of another holder":   func(l *lease) *lease { l.Spec.HolderIdentity = new("somebody"); return l },
+		"of another holder":   func(l *lease) *lease { l.Spec.HolderIdentity = new("another"); return l },
 		"without a label":     func(l *lease) *lease { l.Labels = nil; return l },
 		"without annotations": func(l *lease) *lease { l.Annotations = nil; return l },
 		"for a century":       func(l *lease) *lease { l.Spec.LeaseDurationSeconds = new(int32(1<<31 - 1)); return l },

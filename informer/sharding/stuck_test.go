@@ -119,7 +119,7 @@ func TestPromise14AReplicaThatCannotWriteRecordsKeepsNoPartFromOthers(t *testing
 	}
 }
 
-// If nobody can write records, replicas that work go on, whoever else joins.
+// If no replica can write records, those that work go on, also when others join.
 //
 // Promise informer/sharding/14
 func TestPromise14WhatWorksGoesOnIfNobodyCanWriteRecords(t *testing.T) {
