@@ -18,6 +18,7 @@ import (
 // The controller that examples/build ends with does on a cluster what it does on the embedded
 // server: each object that asks for a backup has one, with two replicas of which one stops.
 func TestBuiltControllerOnACluster(t *testing.T) {
+	t.Parallel()
 	cp := shared(t)
 	client := clientFor(t, cp)
 	namespace := newNamespace(t, client)

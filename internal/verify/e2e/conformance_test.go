@@ -11,6 +11,7 @@ import (
 // The suite that the embedded server of informertest has to pass, against the
 // server that it imitates.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	conformance.Run(t, cp.Config(), conformance.Options{
 		Compact: func(ctx context.Context) error {

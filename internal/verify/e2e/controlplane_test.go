@@ -47,6 +47,7 @@ func TestControlPlaneKnowsItsVersion(t *testing.T) {
 }
 
 func TestControlPlaneStopLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	kubeconfig, err := cp.Kubeconfig()
 	require.NoError(t, err)
@@ -72,6 +73,7 @@ func TestControlPlaneThatCannotStartSaysWhyAndLeavesNothingBehind(t *testing.T) 
 }
 
 func TestControlPlaneRestartKeepsAddressAndObjects(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	configMaps := clientFor(t, cp).CoreV1().ConfigMaps("default")
 	created, err := configMaps.Create(t.Context(), configMap("kept"), metav1.CreateOptions{})
@@ -90,6 +92,7 @@ func TestControlPlaneRestartKeepsAddressAndObjects(t *testing.T) {
 }
 
 func TestControlPlaneCompactionExpiresVersions(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{APIServerFlags: []string{"--watch-cache=false"}})
 	configMaps := clientFor(t, cp).CoreV1().ConfigMaps("default")
 	old, err := configMaps.Create(t.Context(), configMap("a"), metav1.CreateOptions{})

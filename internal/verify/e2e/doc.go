@@ -34,8 +34,9 @@
 //
 // The tests share one control plane with default settings and give themselves
 // namespaces of their own in it. Those that restart it, compact its storage or need
-// other settings start a second one and do not run in parallel, so that there are
-// never more than two.
+// other settings start one of their own. Twice as many tests as there are processors run
+// at a time, unless -parallel says how many: they wait more than they compute. Those that
+// measure, or act on all namespaces of a shared control plane, run alone before them.
 //
 // COMPATIBILITY.md has the versions that were run, and how other releases of the API
 // server are.

@@ -135,6 +135,7 @@ func gone(t *testing.T, client kubernetes.Interface, namespace string) {
 // Each example that ends by itself does on a cluster what its README says, by
 // -kubeconfig and by -cluster, and leaves nothing behind.
 func TestExampleOnceOnACluster(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{ControllerManager: true})
 	client := clientFor(t, cp)
 	programs := examplePrograms(t)
@@ -223,6 +224,7 @@ var onlyWithNodes = []struct{ pattern, instead string }{
 // What the READMEs tell the user to do with kubectl works on a cluster, from the
 // root of the repository, and leaves nothing behind.
 func TestKubectlCommandsOfTheReadmes(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{ControllerManager: true})
 	client := clientFor(t, cp)
 	programs := examplePrograms(t)

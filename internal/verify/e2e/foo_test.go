@@ -41,6 +41,7 @@ type fooOutcome struct {
 // event for an empty name, and no write of a status that is right.) And so does
 // sample-controller itself with informers and a queue of this library.
 func TestFooDoesWhatTheSampleControllerDoes(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	kubeconfig, err := cp.Kubeconfig()
 	require.NoError(t, err)

@@ -116,6 +116,7 @@ func (l load) waitFor(t *testing.T, n int) {
 // server crashes under them, twice. When it is quiet again, each of them has been
 // sees exactly what the server has, by events that follow from one another.
 func TestHandlersOfEveryTemperAgreeWithAServerThatIsKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	client := clientFor(t, cp)
 	namespace := newNamespace(t, client)

@@ -80,6 +80,7 @@ type commandLog struct {
 // What people do with kubectl all day works on the embedded server and on a real one,
 // without --validate=false, and both answer its requests alike.
 func TestKubectlWorksOnBothServers(t *testing.T) {
+	t.Parallel()
 	run := func(name string, cfg *rest.Config) *commandLog {
 		log := &commandLog{}
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestKubectlWorksOnBothServers(t *testing.T) {
 		})
 		return log
 	}
-	want := run("Real", shared(t).Config())
+	want := run("Real", dedicated(t, controlplane.Options{}).Config())
 	got := run("Embedded", informertest.Start(t, informertest.Options{Scheme: scheme.Scheme}).Config())
 	require.Len(t, got.commands, len(want.commands))
 	for i, command := range want.commands {

@@ -3,10 +3,12 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,6 +53,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	setParallel()
 	code := m.Run()
 	if builtExamples != "" {
 		_ = os.RemoveAll(builtExamples)
@@ -63,6 +66,17 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// setParallel makes twice as many tests run at a time as there are processors, unless
+// -parallel says how many: mostly they wait for a server, an example or a lease.
+func setParallel() {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // leftBehind returns the stacks of the goroutines that are in the library or an
@@ -150,8 +164,7 @@ func clusterWide(t *testing.T) *controlplane.ControlPlane {
 	return cp
 }
 
-// dedicated starts a control plane for one test, which may do with it what it
-// likes. The test must not run in parallel.
+// dedicated starts a control plane for one test, which may do with it what it likes.
 func dedicated(t *testing.T, opts controlplane.Options) *controlplane.ControlPlane {
 	t.Helper()
 	cp, err := start(opts)

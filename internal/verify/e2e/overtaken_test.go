@@ -20,6 +20,7 @@ import (
 // The storage is emptied, and written to until its history has overtaken the versions that the
 // informers know, before they are back. The server resumes their watches then, as if nothing had happened.
 func TestInformersNoticeARestoredServerWhoseHistoryHasOvertaken(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	client := clientFor(t, cp)
 	for i := range 300 {

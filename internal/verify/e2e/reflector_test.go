@@ -75,6 +75,7 @@ func TestReflectorResumesWithoutAListAfterABrokenConnection(t *testing.T) {
 }
 
 func TestReflectorListsAnewWhenItsVersionWasCompacted(t *testing.T) {
+	t.Parallel()
 	// Without a watch cache nothing but etcd has the past.
 	cp := dedicated(t, controlplane.Options{APIServerFlags: []string{"--watch-cache=false"}})
 	client := clientFor(t, cp)
@@ -104,6 +105,7 @@ func TestReflectorListsAnewWhenItsVersionWasCompacted(t *testing.T) {
 }
 
 func TestReflectorSurvivesARestartOfTheAPIServer(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	client := clientFor(t, cp)
 	type follower struct {
@@ -138,6 +140,7 @@ func TestReflectorSurvivesARestartOfTheAPIServer(t *testing.T) {
 // A watch cache that has just started does not know the past: it answers a watch
 // from before its start with 410, although etcd would have known.
 func TestReflectorListsAnewWhenARestartedServerHasForgottenItsVersion(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	client := clientFor(t, cp)
 	for _, mode := range modes {
@@ -165,11 +168,13 @@ func TestReflectorListsAnewWhenARestartedServerHasForgottenItsVersion(t *testing
 }
 
 func TestReflectorListsWhereWatchListIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string]controlplane.Options{
 		"feature gate":  {FeatureGates: map[string]bool{"WatchList": false}},
 		"older version": {APIServerFlags: []string{"--emulated-version=1.33"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cp := dedicated(t, opts)
 			client := clientFor(t, cp)
 			mustWrite(t, client, "default", "a", "b")
@@ -190,6 +195,7 @@ func TestReflectorListsWhereWatchListIsRefused(t *testing.T) {
 // On an old etcd the API server accepts a WatchList and says in the stream that it
 // cannot serve it.
 func TestReflectorListsWhereWatchListIsAcceptedAndFails(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{Etcd: controlplane.Etcd34})
 	client := clientFor(t, cp)
 	mustWrite(t, client, "default", "a", "b")
@@ -204,6 +210,7 @@ func TestReflectorListsWhereWatchListIsAcceptedAndFails(t *testing.T) {
 }
 
 func TestReflectorWorksWithoutAWatchCache(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{APIServerFlags: []string{"--watch-cache=false"}})
 	client := clientFor(t, cp)
 	b := burst{client: client, namespaces: []string{"default"}, names: 30, workers: 4, writes: 50}
@@ -220,6 +227,7 @@ func TestReflectorWorksWithoutAWatchCache(t *testing.T) {
 }
 
 func TestReflectorRecoversFromAServerThatWasRestoredFromABackup(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	client := clientFor(t, cp)
 	b := burst{client: client, namespaces: []string{"default"}, names: 30, workers: 4, writes: 50}

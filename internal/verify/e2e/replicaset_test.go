@@ -158,6 +158,7 @@ func (r *replicaSets) kill(name string, n int) {
 }
 
 func TestReplicaSetsConvergeThroughARestartOfTheAPIServer(t *testing.T) {
+	t.Parallel()
 	r := newReplicaSets(t, dedicated(t, controlplane.Options{}))
 	r.control()
 	const sets, replicas = 5, 8
@@ -180,6 +181,7 @@ func TestReplicaSetsConvergeThroughARestartOfTheAPIServer(t *testing.T) {
 }
 
 func TestReplicaSetCommandServesTheClusterOfAKubeconfig(t *testing.T) {
+	t.Parallel()
 	r := newReplicaSets(t, dedicated(t, controlplane.Options{}))
 	kubeconfig, err := r.cp.Kubeconfig()
 	require.NoError(t, err)
@@ -211,6 +213,7 @@ func TestReplicaSetCommandServesTheClusterOfAKubeconfig(t *testing.T) {
 // the same labels, and the built-in garbage collector deletes the pods of a set that
 // is gone.
 func TestReplicaSetsWorkBesideTheBuiltInOnes(t *testing.T) {
+	t.Parallel()
 	r := newReplicaSets(t, dedicated(t, controlplane.Options{ControllerManager: true}))
 	r.control()
 	const replicas = 4

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/verify/e2e/controlplane"
 )
 
 // The requests of testdata/requests are answered alike: same codes, messages, warnings
@@ -32,7 +33,8 @@ import (
 // path" or "METHOD:media path", then the body up to an empty line. $NS is a namespace
 // of the scenario's own. REQUESTS=title runs the matching scenarios only.
 func TestBothServersAnswerRequestsAlike(t *testing.T) {
-	cp := shared(t)
+	t.Parallel()
+	cp := dedicated(t, controlplane.Options{})
 	embedded := informertest.Start(t, informertest.Options{Scheme: scheme.Scheme})
 	reasons := differences(t)
 	requests, differing := 0, map[string]bool{}

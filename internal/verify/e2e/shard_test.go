@@ -65,8 +65,10 @@ func testShards[T reflector.Object](t *testing.T, cp *controlplane.ControlPlane,
 }
 
 func TestShardsOfACollection(t *testing.T) {
+	t.Parallel()
 	for _, on := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ShardedListAndWatch=%v", on), func(t *testing.T) {
+			t.Parallel()
 			cp := dedicated(t, controlplane.Options{FeatureGates: map[string]bool{"ShardedListAndWatch": on}})
 			gvr := shardedCollections(t, cp)
 			for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncWatchList} {

@@ -36,9 +36,11 @@ import (
 // Foos change meanwhile: none is reconciled by two at once, none is missed, and no cache
 // has more than its share and one range, whether the server filters or the client does.
 func TestShardingExampleOnARealServer(t *testing.T) {
+	t.Parallel()
 	program := filepath.Join(examplePrograms(t), "sharding")
 	for _, on := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ShardedListAndWatch=%v", on), func(t *testing.T) {
+			t.Parallel()
 			cp := dedicated(t, controlplane.Options{FeatureGates: map[string]bool{"ShardedListAndWatch": on}})
 			require.NoError(t, demo.Install(t.Context(), cp.Config(), crd(t, "sharding/crd.yaml")))
 			kubeconfig, err := cp.Kubeconfig()

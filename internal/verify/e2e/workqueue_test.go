@@ -94,6 +94,7 @@ func setPhase(t *testing.T, client kubernetes.Interface, namespace, name string,
 // Whatever the watch and the relists after the restart deliver, each change is
 // reported once.
 func TestWorkqueueExampleReportsEachChangeOnceThroughARestartOfTheAPIServer(t *testing.T) {
+	t.Parallel()
 	cp := dedicated(t, controlplane.Options{})
 	client := clientFor(t, cp)
 	namespace := newNamespace(t, client)
