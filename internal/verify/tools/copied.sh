@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Copies each example into an empty module of its own, as a reader would, and
-# compiles it there. That fails if an example imports an internal package of the
-# repository, or something that the library does not bring along. Then it builds one
-# of them as examples/deploy/Dockerfile does, for an image that has nothing else.
+# Copies each example out of the repository, as a reader would, into one module that is
+# none of ours, and compiles them there. That fails if an example imports an internal
+# package of the repository, or something that the library does not bring along. Then it
+# builds one of them as examples/deploy/Dockerfile does, for an image that has nothing else.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -10,25 +10,25 @@ own=github.com/informerkit/informerkit
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-mods=()
+copies=$work/copies
+mkdir "$copies"
 for main in "$root"/examples/*/main.go; do
 	dir=$(dirname "$main")
 	name=$(basename "$dir")
-	mod=$work/$name
-	mkdir "$mod"
-	cp -r "$dir/." "$mod"
+	cp -r "$dir" "$copies/$name"
+	# A module in it would not be compiled; and examples are not to have one.
+	[ ! -e "$copies/$name/go.mod" ] || { echo "examples/$name has a module of its own: it needs a step of its own, too"; exit 1; }
 	# What the folder imports of itself is in the copy; all the rest is the library's.
-	find "$mod" -name '*.go' -exec sed -i "s#\"$own/examples/$name\([/\"]\)#\"example.com/$name\1#" {} +
-	sed -e "s#^module .*#module example.com/$name#" "$root/go.mod" >"$mod/go.mod"
-	cp "$root/go.sum" "$mod/go.sum"
-	(cd "$mod" && go mod edit -require="$own@v0.0.0" -replace="$own=$root")
-	mods+=("$name")
+	find "$copies/$name" -name '*.go' -exec sed -i "s#\"$own/examples/$name\([/\"]\)#\"example.com/copies/$name\1#" {} +
 done
-for name in "${mods[@]}"; do
-	echo "examples/$name, copied"
-	# Compiles it with its tests, and links nothing.
-	(cd "$work/$name" && GOFLAGS=-mod=mod go list -export -test ./... >/dev/null)
-done
+sed -e "s#^module .*#module example.com/copies#" "$root/go.mod" >"$copies/go.mod"
+cp "$root/go.sum" "$copies/go.sum"
+(
+	cd "$copies"
+	go mod edit -require="$own@v0.0.0" -replace="$own=$root"
+	# Compiles them with their tests, and links nothing.
+	GOFLAGS=-mod=mod go list -export -test ./... >/dev/null
+)
 
 echo "examples/foo, as the Dockerfile builds it"
 build=$(sed -n 's/^RUN \(CGO_ENABLED=.*go build .*\)$/\1/p' "$root/examples/deploy/Dockerfile")
