@@ -1,0 +1,149 @@
+// Command lint checks every module of the repository with the linters of linters.go.
+//
+//	go -C internal/verify/tools run ./lint            all modules
+//	go -C internal/verify/tools run ./lint DIRECTORY  the module there
+//
+// It is the tool of go vet -vettool: the go command runs it once per package, with the
+// package's tests, keeps in the build cache what it found out about a package for those
+// that import it, and does not look again at a package that is as it was. To suppress one
+// finding, say why on its line: //nolint:LINTER // the reason.
+//
+// It exits with 1 if something was found.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/unitchecker"
+)
+
+func main() {
+	if isVet(os.Args[1:]) {
+		beVetTool(os.Args[len(os.Args)-1])
+	}
+	directories := os.Args[1:]
+	if len(directories) == 0 {
+		var err error
+		if directories, err = modules(filepath.Join("..", "..", "..")); err != nil {
+			fail(err)
+		}
+	}
+	found := false
+	for _, directory := range directories {
+		clean, err := check(directory, "./...")
+		if err != nil {
+			fail(err)
+		}
+		found = found || !clean
+	}
+	if found {
+		os.Exit(1)
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "lint:", err)
+	os.Exit(2)
+}
+
+// isVet reports whether the go command has started this program, to ask for its version
+// and flags, or for a package.
+func isVet(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	last := args[len(args)-1]
+	return strings.HasPrefix(last, "-V") || last == "-flags" || strings.HasSuffix(last, ".cfg")
+}
+
+// beVetTool does what the go command wants, and ends the program.
+func beVetTool(last string) {
+	analyzers := linters()
+	if onlyFacts(last) {
+		analyzers = withFacts(analyzers)
+	}
+	unitchecker.Main(analyzers...)
+}
+
+// onlyFacts reports whether a package is only imported by those that are checked.
+func onlyFacts(file string) bool {
+	var config struct{ VetxOnly bool }
+	if data, err := os.ReadFile(file); err == nil {
+		_ = json.Unmarshal(data, &config) // the unitchecker reads it again, and reports errors
+	}
+	return config.VetxOnly
+}
+
+// withFacts returns the analyzers, and those that they require, that export facts. The
+// unitchecker would run all that use facts, most of them to find faults that nothing prints.
+func withFacts(analyzers []*analysis.Analyzer) []*analysis.Analyzer {
+	var all []*analysis.Analyzer
+	seen := map[*analysis.Analyzer]bool{}
+	var visit func([]*analysis.Analyzer)
+	visit = func(analyzers []*analysis.Analyzer) {
+		for _, a := range analyzers {
+			if seen[a] {
+				continue
+			}
+			seen[a] = true
+			if len(a.FactTypes) > 0 {
+				all = append(all, a)
+			}
+			visit(a.Requires)
+		}
+	}
+	visit(analyzers)
+	return all
+}
+
+// modules returns the folders of the modules that have packages: some only pin the
+// versions of programs.
+func modules(root string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".")):
+			return fs.SkipDir
+		case entry.Name() != "go.mod":
+			return nil
+		}
+		list := exec.Command("go", "list", "./...")
+		list.Dir = filepath.Dir(path)
+		packages, err := list.Output()
+		if err != nil {
+			return fmt.Errorf("go list in %s: %w", list.Dir, err)
+		}
+		if len(packages) > 0 {
+			found = append(found, list.Dir)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// check runs go vet on packages, as seen from a directory, and reports whether nothing was found.
+func check(directory string, patterns ...string) (clean bool, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintln(os.Stderr, "lint", directory)
+	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self}, patterns...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = directory, os.Stdout, os.Stderr
+	err = cmd.Run()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return false, nil
+	}
+	return err == nil, err
+}
