@@ -1,112 +1,81 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
+	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // A side is measured in a process of its own, the child, so that neither side
-// pays for the other's heap. Parent and child talk in lines of JSON over the
-// child's standard input and output: the parent says which side runs when, and
-// so runs of both sides alternate although each keeps its process.
+// pays for the other's heap. The parent calls the child's methods, and so runs of
+// both sides alternate although each keeps its process.
 
-// order is what a parent asks of a child: exactly one of the two.
-type order struct {
-	Calibrate time.Duration `json:"calibrate,omitempty"`
-	Run       int           `json:"run,omitempty"`
+// child is a side of a row in its own process.
+type child struct {
+	rows    []Row
+	row     Row
+	subject Subject
+	settled func() // nil without a profile
+	stop    func() // of the profile
 }
 
-// answer is the number of repetitions for Calibrate, a sample for Run.
-type answer struct {
-	Repeat int    `json:"repeat,omitempty"`
-	Sample Sample `json:"sample,omitzero"`
+// Assignment is what a child measures.
+type Assignment struct {
+	Row  string // its name
+	Ours bool
+	// Profile is a folder for the CPU profile of all that happens after the set-up, and the
+	// heap profile of what the last run has left; "" is none.
+	Profile string
 }
 
-// Serve is the life of a child: it makes one side of the row ready and follows
-// orders until in ends. With a profile, the CPU profile of all that happens after
-// the set-up, and the heap profile of what the last run has left, are written to
-// files whose names begin with it.
-func Serve(row Row, side Side, in io.Reader, out io.Writer, profile string) error {
-	if profile != "" && row.Measure == LiveHeap {
+// Serve is the life of a child: it makes one side of one of the rows ready and measures it
+// until in ends.
+func Serve(rows []Row, in io.Reader, out io.Writer) error {
+	c := &child{rows: rows, stop: func() {}}
+	defer func() { c.stop() }()
+	return measure.Serve(c, in, out, nil)
+}
+
+// Setup makes the side ready.
+func (c *child) Setup(a Assignment, _ *measure.None) (err error) {
+	i := slices.IndexFunc(c.rows, func(r Row) bool { return r.Name() == a.Row })
+	if i < 0 {
+		return fmt.Errorf("there is no row %q", a.Row)
+	}
+	c.row = c.rows[i]
+	if a.Profile != "" && c.row.Measure == LiveHeap {
 		runtime.MemProfileRate = 1024 // finer than usual, which would cost time where that counts
 	}
-	subject := side.Setup()
-	var settled func()
-	if profile != "" {
-		stop, err := profileCPU(profile + ".cpu.pprof")
-		if err != nil {
-			return err
-		}
-		defer stop()
-		settled = func() { profileHeap(profile + ".heap.pprof") }
+	side, who := c.row.Theirs, "theirs"
+	if a.Ours {
+		side, who = c.row.Ours, "ours"
 	}
-	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
-	for {
-		var o order
-		if err := orders.Decode(&o); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("reading orders: %w", err)
-		}
-		var a answer
-		if o.Calibrate > 0 {
-			a.Repeat = calibrate(row, subject, o.Calibrate)
-		} else {
-			a.Sample = take(row, subject, o.Run, settled)
-		}
-		if err := answers.Encode(a); err != nil {
-			return fmt.Errorf("answering: %w", err)
-		}
-	}
-}
-
-// child is a running child as its parent sees it.
-type child struct {
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	orders  *json.Encoder
-	answers *json.Decoder
-}
-
-// start runs the command, which must end up in Serve.
-func start(cmd *exec.Cmd) (*child, error) {
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return &child{cmd, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
-}
-
-// ask sends an order and waits for the answer.
-func (c *child) ask(o order) (answer, error) {
-	var a answer
-	if err := c.orders.Encode(o); err != nil {
-		return a, fmt.Errorf("asking a child: %w", err)
-	}
-	if err := c.answers.Decode(&a); err != nil {
-		return a, fmt.Errorf("waiting for a child: %w", err)
-	}
-	return a, nil
-}
-
-// stop ends the child; a nil child has ended already.
-func (c *child) stop() error {
-	if c == nil {
+	c.subject = side.Setup()
+	if a.Profile == "" {
 		return nil
 	}
-	c.in.Close()
-	return c.cmd.Wait()
+	file := strings.Trim(regexp.MustCompile(`[^a-zA-Z0-9]+`).ReplaceAllString(a.Row, "-"), "-")
+	prefix := filepath.Join(a.Profile, file+"."+who)
+	c.settled = func() { measure.ProfileHeap(prefix + ".heap.pprof") }
+	c.stop, err = measure.ProfileCPU(prefix + ".cpu.pprof")
+	return err
+}
+
+// Calibrate replies how many repetitions fill a time.
+func (c *child) Calibrate(d time.Duration, repeat *int) error {
+	*repeat = calibrate(c.row, c.subject, d)
+	return nil
+}
+
+// Run does one run of so many repetitions.
+func (c *child) Run(repeat int, s *Sample) error {
+	*s = take(c.row, c.subject, repeat, c.settled)
+	return nil
 }

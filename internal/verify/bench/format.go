@@ -3,38 +3,22 @@ package bench
 import (
 	"fmt"
 	"strings"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // format writes a figure of the row for people.
 func (r Row) format(v float64) string {
 	switch {
 	case r.Measure == Time && r.Rate:
-		return scaled(1e9/v, "/s", 1000, "", "k", "M", "G")
+		return measure.Scaled(1e9/v, "/s", "", "k", "M", "G")
 	case r.Measure == Time || r.Measure == Latency:
-		return scaled(v, "s", 1000, " n", " µ", " m", " ")
+		return measure.Duration(v)
 	case r.Measure == LiveHeap || r.Measure == Memory:
-		return amount(v)
+		return measure.Bytes(v)
 	default:
 		return fmt.Sprintf("%.2f", v)
 	}
-}
-
-func amount(v float64) string { return scaled(v, "B", 1000, " ", " k", " M", " G") }
-
-// scaled writes v with three digits and the prefix that suits it.
-func scaled(v float64, unit string, step float64, prefixes ...string) string {
-	for len(prefixes) > 1 && (v >= step*0.9995 || v <= -step*0.9995) {
-		v /= step
-		prefixes = prefixes[1:]
-	}
-	digits := 0
-	switch {
-	case v < 0.995 && v > -0.995 && v != 0, v < 9.995 && v > -9.995:
-		digits = 2
-	case v < 99.95 && v > -99.95:
-		digits = 1
-	}
-	return fmt.Sprintf("%.*f%s%s", digits, v, prefixes[0], unit)
 }
 
 // count writes a number of things per unit: a whole number if it is close to it.
@@ -47,7 +31,7 @@ func count(v float64) string {
 
 // describe writes what one side has shown.
 func (r Row) describe(o Outcome) string {
-	parts := []string{r.format(o.Figure.mid)}
+	parts := []string{r.format(o.Figure.Median)}
 	switch r.Measure {
 	case Time:
 		parts = append(parts, count(o.Allocs)+" allocs")

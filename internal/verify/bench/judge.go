@@ -1,6 +1,10 @@
 package bench
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
+)
 
 // Result is a measured row.
 type Result struct {
@@ -8,7 +12,7 @@ type Result struct {
 	Ours, Theirs Outcome
 	// Ratio is the median of their figure over ours, pair by pair, with the
 	// range within which it is certain.
-	Ratio interval
+	Ratio measure.Interval
 	// Misses lists the parts of the target that are missed, beyond the noise.
 	Misses []string
 	// Noisy is set if part of the target is missed, but not beyond the noise and
@@ -22,7 +26,7 @@ type Outcome struct {
 	// Samples are the runs, in order.
 	Samples []Sample
 	// Figure is the median of their figures, with the range of certainty.
-	Figure interval
+	Figure measure.Interval
 	// Allocs, Bytes and Goroutines are medians, per unit.
 	Allocs, Bytes, Goroutines float64
 }
@@ -31,11 +35,11 @@ type Outcome struct {
 func judge(row Row, ours, theirs []Sample, slack float64) Result {
 	res := Result{
 		Row: row, Ours: outcome(ours), Theirs: outcome(theirs),
-		Ratio: medianInterval(paired(figures(ours), figures(theirs))),
+		Ratio: certain(measure.Quotients(figures(theirs), figures(ours))),
 		slack: slack,
 	}
 	want := row.Want
-	least, ratio, figure := want.Ratio, res.Ratio.high, res.Ours.Figure.low
+	least, ratio, figure := want.Ratio, res.Ratio.High, res.Ours.Figure.Low
 	if slack > 1 {
 		// The best runs say more than the range of all of them, which is as wide
 		// as the machine is busy: other processes make nothing faster.
@@ -46,13 +50,13 @@ func judge(row Row, ours, theirs []Sample, slack float64) Result {
 	switch {
 	case ratio < least:
 		res.Misses = append(res.Misses, "ratio")
-	case res.Ratio.mid < want.Ratio:
+	case res.Ratio.Median < want.Ratio:
 		res.Noisy = true
 	}
 	switch {
 	case want.Figure.exceeds(figure):
 		res.Misses = append(res.Misses, "figure")
-	case want.Figure.exceeds(res.Ours.Figure.mid):
+	case want.Figure.exceeds(res.Ours.Figure.Median):
 		res.Noisy = true
 	}
 	for _, count := range []struct {
@@ -92,16 +96,10 @@ func (m Measure) slack(s float64) float64 {
 }
 
 func outcome(samples []Sample) Outcome {
-	pick := func(f func(Sample) float64) float64 {
-		values := make([]float64, len(samples))
-		for i, s := range samples {
-			values[i] = f(s)
-		}
-		return Median(values)
-	}
+	pick := func(f func(Sample) float64) float64 { return measure.Median(measure.Column(samples, f)) }
 	return Outcome{
 		Samples:    samples,
-		Figure:     medianInterval(figures(samples)),
+		Figure:     certain(figures(samples)),
 		Allocs:     pick(func(s Sample) float64 { return s.Allocs }),
 		Bytes:      pick(func(s Sample) float64 { return s.Bytes }),
 		Goroutines: pick(func(s Sample) float64 { return s.Goroutines }),
@@ -109,9 +107,18 @@ func outcome(samples []Sample) Outcome {
 }
 
 func figures(samples []Sample) []float64 {
-	values := make([]float64, len(samples))
-	for i, s := range samples {
-		values[i] = s.Figure
-	}
-	return values
+	return measure.Column(samples, func(s Sample) float64 { return s.Figure })
+}
+
+// leastNoise is the relative noise that is assumed in any case: what the layout
+// of code and data in memory changes from one build to the next is not seen by
+// repeating runs.
+const leastNoise = 0.05
+
+// certain returns the median with the range within which it is certain.
+func certain(values []float64) measure.Interval {
+	iv := measure.MedianInterval(values)
+	iv.Low = min(iv.Low, iv.Median*(1-leastNoise))
+	iv.High = max(iv.High, iv.Median*(1+leastNoise))
+	return iv
 }

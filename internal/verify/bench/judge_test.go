@@ -112,3 +112,10 @@ func TestSlackBelowOneIsNone(t *testing.T) {
 		require.Equal(t, []string{"ratio"}, judge(row, samples(10, 10, 10), samples(15, 15, 15), slack).Misses)
 	}
 }
+
+func TestCertaintyIsNeverNarrowerThanTheLeastNoise(t *testing.T) {
+	t.Parallel()
+	iv := certain([]float64{100, 100, 100, 100, 100})
+	require.InDelta(t, 95, iv.Low, 1e-9)
+	require.InDelta(t, 105, iv.High, 1e-9)
+}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Report is what a comparison has shown, with all that is needed to print it: it
 // can be saved as JSON, and read and printed later.
 type Report struct {
-	Host Host `json:"host"`
+	Host measure.Host `json:"host"`
 	// How describes what was compared and how often.
 	How     string  `json:"how"`
 	Entries []Entry `json:"results"`
@@ -38,7 +40,7 @@ type Entry struct {
 	Misses  []string `json:"misses,omitempty"`
 	// Host is the machine that the row was measured on, if that is another one than the
 	// report's.
-	Host *Host `json:"host,omitempty"`
+	Host *measure.Host `json:"host,omitempty"`
 }
 
 // ReportOutcome is what one side has shown.
@@ -57,14 +59,14 @@ type ReportOutcome struct {
 func (e Entry) Name() string { return e.Area + ": " + e.Work }
 
 // NewReport returns a report of results.
-func NewReport(host Host, how string, results []Result) Report {
+func NewReport(host measure.Host, how string, results []Result) Report {
 	rep := Report{Host: host, How: how, Entries: []Entry{}}
 	for _, r := range results {
 		rep.Entries = append(rep.Entries, Entry{
 			Area: r.Row.Area, Work: r.Row.Work, Does: r.Row.Does, Unit: r.Row.Measure.unit(),
 			Rate: r.Row.Rate, Point: r.Row.Point,
 			Ours: r.Row.outcome(r.Row.Ours, r.Ours), Theirs: r.Row.outcome(r.Row.Theirs, r.Theirs),
-			Ratio: r.Ratio.mid, Low: r.Ratio.low, High: r.Ratio.high,
+			Ratio: r.Ratio.Median, Low: r.Ratio.Low, High: r.Ratio.High,
 			Limit: r.Row.Limit, Target: r.Row.target(), Verdict: r.verdict(), Misses: r.Misses,
 		})
 	}
@@ -72,7 +74,7 @@ func NewReport(host Host, how string, results []Result) Report {
 }
 
 func (r Row) outcome(s Side, o Outcome) ReportOutcome {
-	return ReportOutcome{s.Who, r.describe(o), o.Figure.mid, o.Allocs, o.Bytes, o.Goroutines, o.Samples}
+	return ReportOutcome{s.Who, r.describe(o), o.Figure.Median, o.Allocs, o.Bytes, o.Goroutines, o.Samples}
 }
 
 func (m Measure) unit() string {

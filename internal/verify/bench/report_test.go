@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // testReport has two rows, of two areas.
@@ -17,7 +19,7 @@ func testReport() Report {
 	memory.Area, memory.Measure = "memory", LiveHeap
 	memory.Point = &Point{Series: "series", Title: "Title", XLabel: "x", YLabel: "y", X: 3}
 	ours, theirs := samples(1000, 1000, 1000), samples(2000, 2000, 2000)
-	host := Host{Go: "go1.26.0", CPU: "CPU", Cores: 2, Platform: "linux/amd64", Versions: map[string]string{peers[0]: "v0.37.2"}}
+	host := measure.Host{Go: "go1.26.0", CPU: "CPU", Cores: 2, Platform: "linux/amd64", Versions: map[string]string{"k8s.io/client-go": "v0.37.2"}}
 	return NewReport(host, "wall-clock time", []Result{judge(row, ours, theirs, 1), judge(memory, ours, theirs, 1)})
 }
 

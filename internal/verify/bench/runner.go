@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os/exec"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Runner measures rows.
@@ -24,8 +26,10 @@ type Runner struct {
 	// none. With it, a row that misses its target is measured again, twice at
 	// most, and all of its runs count.
 	Slack float64
-	// Command returns a command that calls [Serve] for one side of the row.
-	Command func(ctx context.Context, row Row, ours bool) *exec.Cmd
+	// Profile is a folder for profiles of each side of each row; "" is none.
+	Profile string
+	// Command returns a command that calls [Serve] with the rows.
+	Command func() (*exec.Cmd, error)
 }
 
 // attempts is how often a row that misses its target is measured if there is slack.
@@ -72,7 +76,7 @@ type contestant struct {
 	r       *Runner
 	row     Row
 	ours    bool
-	child   *child
+	child   *measure.Process // nil: none is running
 	repeat  int
 	samples []Sample
 }
@@ -85,37 +89,45 @@ func (c *contestant) side() Side {
 }
 
 // run does one run, in the process that is there or in a new one.
-func (c *contestant) run(ctx context.Context) error {
+func (c *contestant) run(ctx context.Context) (err error) {
 	if c.child == nil {
-		child, err := start(c.r.Command(ctx, c.row, c.ours))
-		if err != nil {
+		if err := c.start(ctx); err != nil {
 			return err
 		}
-		c.child = child
 	}
 	if c.repeat == 0 {
-		a, err := c.child.ask(order{Calibrate: c.r.Time})
-		if err != nil {
+		if c.repeat, err = measure.Call[int](ctx, c.child, "Calibrate", c.r.Time); err != nil {
 			return err
 		}
-		c.repeat = a.Repeat
 	}
-	a, err := c.child.ask(order{Run: c.repeat})
+	s, err := measure.Call[Sample](ctx, c.child, "Run", c.repeat)
 	if err != nil {
 		return err
 	}
 	if c.r.CPU && c.row.Measure == Time {
-		a.Sample.Figure = a.Sample.CPU
+		s.Figure = s.CPU
 	}
-	c.samples = append(c.samples, a.Sample)
+	c.samples = append(c.samples, s)
 	if c.row.fresh() {
 		return c.stop()
 	}
 	return nil
 }
 
+func (c *contestant) start(ctx context.Context) error {
+	cmd, err := c.r.Command()
+	if err != nil {
+		return err
+	}
+	if c.child, err = measure.Start(cmd); err != nil {
+		return err
+	}
+	_, err = measure.Call[measure.None](ctx, c.child, "Setup", Assignment{c.row.Name(), c.ours, c.r.Profile})
+	return err
+}
+
 func (c *contestant) stop() error {
-	err := c.child.stop()
+	err := c.child.End()
 	c.child = nil
 	return err
 }

@@ -1,26 +1,22 @@
 package bench
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // childEnv runs the test binary as a child that measures testRow.
 const childEnv = "BENCH_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(childEnv); name != "" {
-		row := testRow()
-		side := row.Ours
-		if name == row.Theirs.Who {
-			side = row.Theirs
-		}
-		if err := Serve(row, side, os.Stdin, os.Stdout, ""); err != nil {
+	if os.Getenv(childEnv) != "" {
+		if err := Serve([]Row{testRow()}, os.Stdin, os.Stdout); err != nil {
 			panic(err)
 		}
 		return
@@ -53,15 +49,12 @@ func testRow() Row {
 
 func TestRunnerAlternatesBetweenProcesses(t *testing.T) {
 	t.Parallel()
-	var started []string
-	r := Runner{Rounds: 3, Time: time.Millisecond, Command: func(ctx context.Context, row Row, ours bool) *exec.Cmd {
-		started = append(started, map[bool]string{true: row.Ours.Who, false: row.Theirs.Who}[ours])
-		return childOf(ctx, row, ours)
-	}}
+	started := 0
+	r := Runner{Rounds: 3, Time: time.Millisecond, Command: counted(&started)}
 	row := testRow()
 	res, err := r.Run(t.Context(), row)
 	require.NoError(t, err)
-	require.Equal(t, []string{"nothing", "something"}, started, "a process per side")
+	require.Equal(t, 2, started, "a process per side")
 	require.Len(t, res.Ours.Samples, 3)
 	require.Len(t, res.Theirs.Samples, 3)
 	require.Less(t, res.Ours.Allocs, 0.05)
@@ -69,17 +62,15 @@ func TestRunnerAlternatesBetweenProcesses(t *testing.T) {
 	require.InDelta(t, 1024, res.Theirs.Bytes, 30)
 	require.Empty(t, res.Misses)
 
-	started, row.Fresh = nil, true
+	started, row.Fresh = 0, true
 	_, err = r.Run(t.Context(), row)
 	require.NoError(t, err)
-	require.Len(t, started, 6, "a process per run")
+	require.Equal(t, 6, started, "a process per run")
 }
 
 func TestRunnerReportsAChildThatDies(t *testing.T) {
 	t.Parallel()
-	r := Runner{Rounds: 1, Command: func(ctx context.Context, _ Row, _ bool) *exec.Cmd {
-		return exec.CommandContext(ctx, "false")
-	}}
+	r := Runner{Rounds: 1, Command: func() (*exec.Cmd, error) { return exec.Command("false"), nil }}
 	_, err := r.Run(t.Context(), testRow())
 	require.ErrorContains(t, err, "test: allocate (nothing)")
 }
@@ -90,10 +81,7 @@ func TestRowIsMeasuredAgainOnlyIfThereIsSlack(t *testing.T) {
 	row.Fresh = true
 	row.Want = Target{Ratio: 1e9}
 	started := 0
-	r := Runner{Rounds: 2, Time: time.Millisecond, Command: func(ctx context.Context, row Row, ours bool) *exec.Cmd {
-		started++
-		return childOf(ctx, row, ours)
-	}}
+	r := Runner{Rounds: 2, Time: time.Millisecond, Command: counted(&started)}
 	for _, c := range []struct{ slack, children float64 }{{0, 4}, {1, 4}, {3, 3 * 4}} {
 		r.Slack, started = c.slack, 0
 		res, err := r.Run(t.Context(), row)
@@ -104,15 +92,14 @@ func TestRowIsMeasuredAgainOnlyIfThereIsSlack(t *testing.T) {
 	}
 }
 
-// childOf is the test binary as a child.
-func childOf(ctx context.Context, row Row, ours bool) *exec.Cmd {
-	who := row.Theirs.Who
-	if ours {
-		who = row.Ours.Who
+// counted is the test binary as a child, whose starts are counted.
+func counted(started *int) func() (*exec.Cmd, error) {
+	return func() (*exec.Cmd, error) {
+		*started++
+		cmd, err := measure.Self()
+		cmd.Env = append(os.Environ(), childEnv+"=1")
+		return cmd, err
 	}
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+who)
-	return cmd
 }
 
 func TestRowsThatVaryHaveMoreRounds(t *testing.T) {

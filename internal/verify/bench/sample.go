@@ -3,6 +3,8 @@ package bench
 import (
 	"runtime"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Sample is the outcome of one run, per unit of the row.
@@ -24,15 +26,15 @@ type Sample struct {
 func take(row Row, s Subject, n int, settled func()) Sample {
 	var before, after runtime.MemStats
 	// Not after Before: it may start goroutines that leave no core to a collection.
-	settle(&before)
+	measure.Settle(&before)
 	if s.Before != nil {
 		s.Before()
 	}
 	goroutines := runtime.NumGoroutine()
 	runtime.ReadMemStats(&before)
-	used, start := cpuTime(), time.Now()
+	used, start := measure.CPUTime(), time.Now()
 	s.Run(n)
-	elapsed, used := time.Since(start), cpuTime()-used
+	elapsed, used := time.Since(start), measure.CPUTime()-used
 	runtime.ReadMemStats(&after)
 	units := float64(n) * row.units()
 	sample := Sample{
@@ -45,7 +47,7 @@ func take(row Row, s Subject, n int, settled func()) Sample {
 	case Time:
 		sample.Figure = float64(elapsed) / units
 	case LiveHeap:
-		settle(&after)
+		measure.Settle(&after)
 		sample.Figure = (live(&after) - live(&before)) / units
 		sample.Goroutines = float64(runtime.NumGoroutine()-goroutines) / units
 	default:
@@ -58,22 +60,6 @@ func take(row Row, s Subject, n int, settled func()) Sample {
 		s.After()
 	}
 	return sample
-}
-
-// settle collects garbage, so that no run pays for that of another one, and
-// what is found alive is alive. The second collection frees what finalizers and
-// pools had kept over the first.
-func settle(m *runtime.MemStats) {
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(m)
-}
-
-// HeapInUse is how many bytes of the heap are alive.
-func HeapInUse() uint64 {
-	var m runtime.MemStats
-	settle(&m)
-	return m.HeapAlloc
 }
 
 func live(m *runtime.MemStats) float64 { return float64(m.HeapAlloc) + float64(m.StackInuse) }

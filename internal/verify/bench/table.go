@@ -3,9 +3,9 @@ package bench
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // columns of the table.
@@ -22,8 +22,7 @@ func (e Entry) processorTime() string {
 	if e.Unit != "ns" || !e.timed() {
 		return ""
 	}
-	ratio := medianInterval(paired(processorTimes(e.Ours.Samples), processorTimes(e.Theirs.Samples)))
-	return trim(ratio.mid) + "×"
+	return trim(measure.Median(measure.Quotients(processorTimes(e.Theirs.Samples), processorTimes(e.Ours.Samples)))) + "×"
 }
 
 // timed reports whether the runs have a processor time, as they have where a unit is counted.
@@ -37,11 +36,7 @@ func (e Entry) timed() bool {
 }
 
 func processorTimes(samples []Sample) []float64 {
-	values := make([]float64, len(samples))
-	for i, s := range samples {
-		values[i] = s.CPU
-	}
-	return values
+	return measure.Column(samples, func(s Sample) float64 { return s.CPU })
 }
 
 // limit is how far a row is from what cannot be surpassed, which another row has measured.
@@ -57,7 +52,7 @@ func (r Report) limit(e Entry) string {
 // WriteTable writes the report as a table for a terminal, by area.
 func (r Report) WriteTable(w io.Writer) {
 	fmt.Fprintf(w, "%s\n%s\n", r.Host, r.How)
-	r.byArea(func(area string, entries []Entry, t Table) {
+	r.byArea(func(area string, entries []Entry, t measure.Table) {
 		fmt.Fprintf(w, "\n%s\n", area)
 		t.WriteText(w)
 	})
@@ -67,7 +62,7 @@ func (r Report) WriteTable(w io.Writer) {
 // area a table and what its rows mean.
 func (r Report) WriteMarkdown(w io.Writer) {
 	fmt.Fprintf(w, "%s; %s.\n", strings.ReplaceAll(r.Host.String(), "\n", "; "), r.How)
-	r.byArea(func(area string, entries []Entry, t Table) {
+	r.byArea(func(area string, entries []Entry, t measure.Table) {
 		fmt.Fprintf(w, "\n### %s\n\n", area)
 		t.WriteMarkdown(w)
 		fmt.Fprint(w, "\n<details><summary>What the rows mean</summary>\n\n")
@@ -83,51 +78,17 @@ func (r Report) WriteMarkdown(w io.Writer) {
 }
 
 // byArea calls f with the entries of each area, and the table of them.
-func (r Report) byArea(f func(area string, entries []Entry, t Table)) {
+func (r Report) byArea(f func(area string, entries []Entry, t measure.Table)) {
 	for entries := r.Entries; len(entries) > 0; {
 		n := 1
 		for n < len(entries) && entries[n].Area == entries[0].Area {
 			n++
 		}
-		t := Table{Header: columns, Left: []int{0, 3, 7, 8}}
+		t := measure.Table{Header: columns, Left: []int{0, 3, 7, 8}}
 		for _, e := range entries[:n] {
 			t.Add(r.cells(e)...)
 		}
 		f(entries[0].Area, entries[:n], t)
 		entries = entries[n:]
 	}
-}
-
-// Table is rows of cells under a header.
-type Table struct {
-	Header []string
-	Rows   [][]string
-	// Left are the columns of words, which begin at their left; numbers end at their right.
-	Left []int
-}
-
-// Add appends a row.
-func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
-
-// WriteMarkdown writes the table for a page.
-func (t Table) WriteMarkdown(w io.Writer) {
-	marks := make([]string, len(t.Header))
-	for i := range marks {
-		marks[i] = "---:"
-		if slices.Contains(t.Left, i) {
-			marks[i] = "---"
-		}
-	}
-	for _, cells := range append([][]string{t.Header, marks}, t.Rows...) {
-		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
-	}
-}
-
-// WriteText writes the table for a terminal.
-func (t Table) WriteText(w io.Writer) {
-	columns := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	for _, cells := range append([][]string{t.Header}, t.Rows...) {
-		fmt.Fprintln(columns, strings.Join(cells, "\t"))
-	}
-	_ = columns.Flush() // w is memory, or a terminal
 }

@@ -22,6 +22,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Chart is one picture.
@@ -158,7 +159,7 @@ func point(x float64, values []float64) Point {
 	if len(values) == 0 {
 		return Point{X: x, Y: math.NaN()}
 	}
-	return Point{x, bench.Median(values), slices.Min(values), slices.Max(values)}
+	return Point{x, measure.Median(values), slices.Min(values), slices.Max(values)}
 }
 
 // check reports what cannot be drawn.

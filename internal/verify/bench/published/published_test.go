@@ -12,6 +12,7 @@ import (
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
 	"github.com/informerkit/informerkit/internal/verify/bench/chart"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // publish fills a new folder with results, a document, a README and a chart.
@@ -20,7 +21,7 @@ func publish(t *testing.T) (folder string) {
 	outcome := func(ns float64) bench.ReportOutcome {
 		return bench.ReportOutcome{Who: "who", Shown: fmt.Sprint(ns) + " ns, 0 allocs", Figure: ns, Samples: []bench.Sample{{Figure: ns}}}
 	}
-	host := bench.Host{Go: "go1.26.0", Cores: 2}
+	host := measure.Host{Go: "go1.26.0", Cores: 2}
 	comparison := bench.Report{Host: host, How: "once", Entries: []bench.Entry{
 		{Area: "store", Work: "get", Unit: "ns", Ours: outcome(50), Theirs: outcome(100), Ratio: 2, Low: 2, High: 2},
 		{Area: "what a controller does", Work: "heap per object, equal parts shared, pods", Unit: "B", Ours: outcome(4), Theirs: outcome(10), Ratio: 2.5, Low: 2.5, High: 2.5},

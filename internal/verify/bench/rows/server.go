@@ -2,9 +2,11 @@ package rows
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 )
 
@@ -47,32 +49,51 @@ type objectServer struct {
 
 	mu      sync.Mutex
 	body    []byte        // of a list, or the initial events
-	changed chan struct{} // closed by a request to /relist
-	begin   chan struct{} // closed by a request to /burst
+	changed chan struct{} // closed by Relist
+	begin   chan struct{} // closed by Burst
 }
 
-// Serve is an API server of one collection: it prints its address and serves until in ends.
-// After a request to /relist watches expire, and one object in a hundred has changed; after
-// one to /burst, a watch sends 30,000 changes as fast as they can be read.
-func Serve(what Served, in io.Reader, out io.Writer) error {
+// process is an API server of one collection in its own process.
+type process struct{ *objectServer }
+
+// Serve is the process of a server, until in ends.
+func Serve(in io.Reader, out io.Writer) error { return measure.Serve(&process{}, in, out, nil) }
+
+// Begin replies the address of the server.
+func (p *process) Begin(what Served, url *string) error {
 	c, ok := collections[what.Collection]
 	if !ok {
 		return fmt.Errorf("there are no objects %q", what.Collection)
 	}
-	s := &objectServer{
+	p.objectServer = &objectServer{
 		Served: what, of: c, as: encodingOf(what.Protobuf), first: c.object(0), items: make([][]byte, c.n),
 		changed: make(chan struct{}), begin: make(chan struct{}),
 	}
-	onAllCores(c.n, func(i int) { s.items[i] = s.as.object(c.object(i)) })
-	s.encode()
+	onAllCores(c.n, func(i int) { p.items[i] = p.as.object(c.object(i)) })
+	p.encode()
 	mux := http.NewServeMux()
-	mux.Handle("GET "+c.path(), &scripted.Server{List: s.list, WatchList: s.watchList, Watch: s.watch})
-	mux.HandleFunc("POST /relist", s.expire)
-	mux.HandleFunc("POST /burst", func(http.ResponseWriter, *http.Request) { close(s.begin) })
-	return bench.ServeUntil(in, mux, func(url string) error {
-		_, err := fmt.Fprintln(out, url)
-		return err
-	})
+	mux.Handle("GET "+c.path(), &scripted.Server{List: p.list, WatchList: p.watchList, Watch: p.watch})
+	*url = httptest.NewServer(mux).URL // it ends with the process
+	return nil
+}
+
+// Burst lets a watch send 30,000 changes as fast as they can be read.
+func (p *process) Burst(measure.None, *measure.None) error {
+	close(p.begin)
+	return nil
+}
+
+// Relist ends the present watches, and changes one object in a hundred.
+func (p *process) Relist(measure.None, *measure.None) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := 0; i < p.of.n; i += 100 {
+		p.items[i] = later(p.items[i], i, 10_000_000)
+	}
+	p.encode()
+	close(p.changed)
+	p.changed = make(chan struct{})
+	return nil
 }
 
 // encode makes the answer to a list, or the initial events.
@@ -159,40 +180,24 @@ func (s *objectServer) watch(w http.ResponseWriter, r *http.Request, _ int) {
 	}
 }
 
-// expire ends the present watches, and changes one object in a hundred.
-func (s *objectServer) expire(http.ResponseWriter, *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := 0; i < s.of.n; i += 100 {
-		s.items[i] = later(s.items[i], i, 10_000_000)
-	}
-	s.encode()
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
+// ServeFlag is the argument that makes the command a server.
+const ServeFlag = "-serve"
 
 // runningServer is a server in a process of its own.
 type runningServer struct {
 	url     string
-	process *bench.Process
+	process *measure.Process
 }
-
-// The flags that make the command a server.
-const (
-	ServeFlag     = "serve"
-	ProtobufFlag  = "protobuf"
-	WatchListFlag = "watchlist"
-)
 
 func startServer(what Served) runningServer {
-	process, line, err := bench.Launch(nil, "-"+ServeFlag, what.Collection,
-		fmt.Sprintf("-%s=%t", ProtobufFlag, what.Protobuf), fmt.Sprintf("-%s=%t", WatchListFlag, what.WatchList))
-	check(err)
-	return runningServer{strings.TrimSpace(string(line)), process}
+	process := must(measure.Start(must(measure.Self(ServeFlag))))
+	return runningServer{must(measure.Call[string](context.Background(), process, "Begin", what)), process}
 }
 
-// post sends a request without a body, such as to /relist.
-func (s runningServer) post(path string) { must(http.Post(s.url+path, "", nil)).Body.Close() }
+// do calls a method, such as Relist.
+func (s runningServer) do(method string) {
+	must(measure.Call[measure.None](context.Background(), s.process, method, measure.None(true)))
+}
 
 func (s runningServer) stop() { check(s.process.End()) }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer/intern"
 	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 const (
@@ -101,7 +102,7 @@ func populationOf(name string) Served { return Served{name, name != "widgets", t
 func relistRows() []bench.Row {
 	var rows []bench.Row
 	for _, what := range []Served{jsonList, protobufList} {
-		rows = append(rows, syncWork{what, "/relist", cluster / 100, cpuOf}.row(bench.Row{
+		rows = append(rows, syncWork{what, "Relist", cluster / 100, cpuOf}.row(bench.Row{
 			Work: fmt.Sprintf("relist, 1%% changed: processor time, %s", what),
 			Does: fmt.Sprintf("An informer that has synced 50,000 pods of 2.5 KB JSON lists them again (%s), because its watch has expired; "+
 				"one in a hundred has changed; the processor time until the last change's update, per object.", what),
@@ -119,7 +120,7 @@ func syncRows() []bench.Row { return slices.Concat(burstRows(), decodingRows()) 
 func burstRows() []bench.Row {
 	var rows []bench.Row
 	for _, name := range []string{"burst-widgets", "burst-nodes"} {
-		rows = append(rows, syncWork{Served{name, false, false}, "/burst", burst, nil}.row(bench.Row{
+		rows = append(rows, syncWork{Served{name, false, false}, "Burst", burst, nil}.row(bench.Row{
 			Area: "sync", Work: "burst of 30k watch events, " + collections[name].name,
 			Does: fmt.Sprintf("An informer of 1,000 objects has synced; then 30,000 changes of them come as fast as they can be read, JSON, %s, "+
 				"from another process on the same machine, until a handler has received all; a unit is an event.", collections[name].name),
@@ -168,7 +169,7 @@ func decodePods(protobuf bool) bench.Subject {
 // syncWork is what an informer of another process's objects does, in a process of its own.
 type syncWork struct {
 	what Served
-	// after is what the server does when the informer has synced, and updates is how many
+	// after is the method of the server that is called when the informer has synced, and updates is how many
 	// the handler then receives. Without it, it is the first sync that is measured.
 	after   string
 	updates int
@@ -221,7 +222,7 @@ func (w syncWork) side(per int, create func(url string) syncer) func() bench.Sub
 				_ = reachable() // collects the garbage of the first list
 			}
 			work = func() {
-				server.post(w.after)
+				server.do(w.after)
 				for range w.updates {
 					<-received
 				}
@@ -249,9 +250,9 @@ func heapAfter(run func()) float64 {
 
 // cpuOf measures the processor time.
 func cpuOf(run func()) float64 {
-	before := bench.CPUTime()
+	before := measure.CPUTime()
 	run()
-	return float64(bench.CPUTime() - before)
+	return float64(measure.CPUTime() - before)
 }
 
 // peakOverSteady measures the most that was reachable, over what is afterwards.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Result is all that a run of the command has measured.
 type Result struct {
-	Host bench.Host `json:"host"`
+	Host measure.Host `json:"host"`
 	// Load is the average number of processes that wanted a core in the minute before.
 	// On a quiet machine it is below 1; else times are not to be relied on.
 	Load  float64       `json:"load"`
@@ -27,7 +27,7 @@ type Result struct {
 
 // NewResult returns a result of this machine, at this moment.
 func NewResult() Result {
-	r := Result{Host: bench.ThisHost()}
+	r := Result{Host: measure.ThisHost()}
 	r.Host.Versions = map[string]string{} // no other library takes part
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		first, _, _ := strings.Cut(string(text), " ")

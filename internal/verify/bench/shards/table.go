@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // table is one of a result.
 type table struct {
 	name  string // of its place in the page
 	title string
-	bench.Table
+	measure.Table
 }
 
 // newTable returns a table without rows. Only its first column has words.
 func newTable(name, title string, header ...string) table {
-	return table{name, title, bench.Table{Header: header, Left: []int{0}}}
+	return table{name, title, measure.Table{Header: header, Left: []int{0}}}
 }
 
 // number returns a number with three digits that count.

@@ -25,14 +25,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
 	"github.com/informerkit/informerkit/internal/verify/bench/rows"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 func main() {
@@ -56,11 +54,11 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	if err != nil {
 		return false, err
 	}
-	if opts.serve.Collection != "" {
-		return false, rows.Serve(opts.serve, in, out)
+	if opts.serve {
+		return false, rows.Serve(in, out)
 	}
-	if opts.child != "" {
-		return false, serve(opts, in, out)
+	if opts.child {
+		return false, bench.Serve(append(rows.All(), rows.Scaling()...), in, out)
 	}
 	if opts.from != "" {
 		return false, printSaved(opts, out)
@@ -82,7 +80,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 			return false, err
 		}
 	}
-	results, err := measure(ctx, opts, selected)
+	results, err := measureAll(ctx, opts, selected)
 	if opts.into != "" && err == nil {
 		err = keep(opts, saved, report(opts, results))
 	}
@@ -96,19 +94,11 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (misse
 	return missed, nil
 }
 
-// measure runs the rows one after the other and prints progress to stderr.
-func measure(ctx context.Context, opts options, selected []bench.Row) ([]bench.Result, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	runner := bench.Runner{Rounds: opts.rounds, Time: opts.time, CPU: opts.cpu, Slack: opts.slack}
-	runner.Command = func(ctx context.Context, row bench.Row, ours bool) *exec.Cmd {
-		args := []string{"-child", row.Name(), "-side", pick(ours, "ours", "theirs")}
-		if opts.profile != "" {
-			args = append(args, "-profile", opts.profile)
-		}
-		return exec.CommandContext(ctx, self, args...)
+// measureAll runs the rows one after the other and prints progress to stderr.
+func measureAll(ctx context.Context, opts options, selected []bench.Row) ([]bench.Result, error) {
+	runner := bench.Runner{
+		Rounds: opts.rounds, Time: opts.time, CPU: opts.cpu, Slack: opts.slack, Profile: opts.profile,
+		Command: func() (*exec.Cmd, error) { return measure.Self("-child") },
 	}
 	var results []bench.Result
 	start := time.Now()
@@ -132,7 +122,7 @@ func report(opts options, results []bench.Result) bench.Report {
 	if opts.slack > 1 {
 		how += fmt.Sprintf("; with a slack of %g", opts.slack)
 	}
-	return bench.NewReport(bench.ThisHost(), how, results)
+	return bench.NewReport(measure.ThisHost(), how, results)
 }
 
 // write prints the report in the form that was asked for.
@@ -146,21 +136,4 @@ func write(out io.Writer, opts options, rep bench.Report) error {
 		rep.WriteTable(out)
 	}
 	return nil
-}
-
-// serve is what a child does.
-func serve(opts options, in io.Reader, out io.Writer) error {
-	for _, row := range append(rows.All(), rows.Scaling()...) {
-		if row.Name() != opts.child {
-			continue
-		}
-		side := pick(opts.side == "ours", row.Ours, row.Theirs)
-		profile := ""
-		if opts.profile != "" {
-			file := regexp.MustCompile(`[^a-zA-Z0-9]+`).ReplaceAllString(row.Name(), "-")
-			profile = filepath.Join(opts.profile, strings.Trim(file, "-")+"."+opts.side)
-		}
-		return bench.Serve(row, side, in, out, profile)
-	}
-	return fmt.Errorf("there is no row %q", opts.child)
 }

@@ -17,15 +17,15 @@ import (
 type options struct {
 	quick, scaling, list, json, markdown, cpu bool
 
+	child, serve bool // the processes that this one starts
+
 	from, update, charts, into string
 
-	run         *regexp.Regexp
-	rounds      int
-	time        time.Duration
-	slack       float64
-	profile     string
-	child, side string
-	serve       rows.Served
+	run     *regexp.Regexp
+	rounds  int
+	time    time.Duration
+	slack   float64
+	profile string
 }
 
 func parse(args []string) (options, error) {
@@ -45,11 +45,8 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.time, "time", 0, "duration of a run (default 200ms, or 100ms with -quick)")
 	flags.Float64Var(&o.slack, "slack", 1, "how many times a ratio may be less than its target, for a machine that is busy; memory has 1.25 at most")
 	flags.StringVar(&o.profile, "profile", "", "write CPU and heap profiles of each side of each row into this directory")
-	flags.StringVar(&o.child, "child", "", "measure one side of this row under the orders of a parent (internal)")
-	flags.StringVar(&o.side, "side", "", "which side a child measures: ours or theirs (internal)")
-	flags.StringVar(&o.serve.Collection, rows.ServeFlag, "", "serve such objects to a child (internal)")
-	flags.BoolVar(&o.serve.Protobuf, rows.ProtobufFlag, false, "serve protobuf (internal)")
-	flags.BoolVar(&o.serve.WatchList, rows.WatchListFlag, false, "serve the initial events of watches (internal)")
+	flags.BoolVar(&o.child, "child", false, "measure sides of rows for a parent (internal)")
+	flags.BoolVar(&o.serve, "serve", false, "serve objects to a child (internal)")
 	pattern := flags.String("run", "", "only rows whose name matches this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
@@ -80,7 +81,7 @@ func TestSavedResultsArePrinted(t *testing.T) {
 	folder := t.TempDir()
 	results, document := filepath.Join(folder, "results.json"), filepath.Join(folder, "DOCUMENT.md")
 	outcome := bench.ReportOutcome{Who: "another", Shown: "5 ns, 0 allocs", Figure: 5}
-	rep := bench.Report{Host: bench.Host{Go: "go1.26.0"}, How: "once", Entries: []bench.Entry{
+	rep := bench.Report{Host: measure.Host{Go: "go1.26.0"}, How: "once", Entries: []bench.Entry{
 		{Area: "area", Work: "work", Does: "Works.", Ours: outcome, Theirs: outcome, Ratio: 1, Low: 1, High: 1},
 	}}
 	var saved bytes.Buffer

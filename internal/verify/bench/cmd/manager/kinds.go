@@ -42,7 +42,7 @@ func (k kind) resource() schema.GroupVersionResource {
 func (k kind) custom() bool { return k.gvk.Group == group }
 
 // count is how many objects of the kind there are.
-func (k kind) count(o options) int { return max(1, k.per50k*o.objects/50_000) }
+func (k kind) count(o Options) int { return max(1, k.per50k*o.Objects/50_000) }
 
 // kinds are 20: ten built-in ones, four custom ones with Go types, six without.
 var kinds = []kind{

@@ -20,48 +20,50 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 
-	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
-// options are passed on to the processes.
-type options struct {
-	role    string
-	url     string
-	control string
-	objects int
-	changes int
-	rate    int
-	runs    int
-	strip   bool
-	profile string
+// Options are passed on to the processes.
+type Options struct {
+	Objects int
+	Changes int
+	Rate    int
+	Runs    int
+	Strip   bool
+	Profile string
+}
+
+// Assignment is what a manager is to do.
+type Assignment struct {
+	Options
+	Side string
+	URL  string
 }
 
 func main() {
-	var o options
-	flag.StringVar(&o.role, "role", "", "for the processes that this one starts")
-	flag.StringVar(&o.url, "url", "", "for the processes that this one starts")
-	flag.StringVar(&o.control, "control", "", "for the processes that this one starts")
-	flag.IntVar(&o.objects, "objects", 50_000, "number of objects")
-	flag.IntVar(&o.changes, "changes", 20_000, "number of changes")
-	flag.IntVar(&o.rate, "rate", 500, "changes per second")
-	flag.IntVar(&o.runs, "runs", 3, "runs of each side")
-	flag.BoolVar(&o.strip, "strip", false, "with cache.TransformStripManagedFields on both sides")
-	flag.StringVar(&o.profile, "profile", "", "prefix of CPU and heap profiles")
+	var o Options
+	role := flag.String("role", "", "for the processes that this one starts")
+	flag.IntVar(&o.Objects, "objects", 50_000, "number of objects")
+	flag.IntVar(&o.Changes, "changes", 20_000, "number of changes")
+	flag.IntVar(&o.Rate, "rate", 500, "changes per second")
+	flag.IntVar(&o.Runs, "runs", 3, "runs of each side")
+	flag.BoolVar(&o.Strip, "strip", false, "with cache.TransformStripManagedFields on both sides")
+	flag.StringVar(&o.Profile, "profile", "", "prefix of CPU and heap profiles")
 	flag.Parse()
 	var err error
-	switch o.role {
+	switch *role {
 	case "":
-		err = compare(o)
+		err = compare(context.Background(), o)
 	case "server":
-		err = serve(o)
+		err = measure.Serve(&server{}, os.Stdin, os.Stdout, nil)
 	default:
-		err = manage(o)
+		err = measure.Serve(&managed{}, os.Stdin, os.Stdout, nil)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
@@ -69,8 +71,8 @@ func main() {
 	}
 }
 
-// result is what a manager measures of itself.
-type result struct {
+// Result is what a manager measures of itself.
+type Result struct {
 	Sync       float64 // seconds until all caches are synced
 	SyncCPU    float64 // seconds of the processor, until each object was reconciled
 	ChangesCPU float64 // and from there to the end of the changes
@@ -80,49 +82,47 @@ type result struct {
 	Reconciles float64
 }
 
-// relaxed is our side with half as many garbage collections.
-const relaxed = "ours, GOGC=200"
+// The sides, of which relaxed is ours with half as many garbage collections.
+const (
+	theirs  = "theirs"
+	ours    = "ours"
+	relaxed = "ours, GOGC=200"
+)
 
 // figures are the rows of the table. A target of 0 is none.
 var figures = []struct {
 	name   string
 	target float64
-	value  func(result) float64
+	value  func(Result) float64
 }{
-	{"live heap, MiB", 0.6, func(r result) float64 { return r.Heap }},
-	{"live heap after the changes, MiB", 0.6, func(r result) float64 { return r.HeapAfter }},
-	{"most resident memory, MiB", 0, func(r result) float64 { return r.Resident }},
-	{"processor time, s", 0.7, func(r result) float64 { return r.SyncCPU + r.ChangesCPU }},
-	{"  of it: sync and first reconciles", 0, func(r result) float64 { return r.SyncCPU }},
-	{"  of it: changes", 0, func(r result) float64 { return r.ChangesCPU }},
-	{"time to sync, s", 0, func(r result) float64 { return r.Sync }},
-	{"reconciles", 0, func(r result) float64 { return r.Reconciles }},
+	{"live heap, MiB", 0.6, func(r Result) float64 { return r.Heap }},
+	{"live heap after the changes, MiB", 0.6, func(r Result) float64 { return r.HeapAfter }},
+	{"most resident memory, MiB", 0, func(r Result) float64 { return r.Resident }},
+	{"processor time, s", 0.7, func(r Result) float64 { return r.SyncCPU + r.ChangesCPU }},
+	{"  of it: sync and first reconciles", 0, func(r Result) float64 { return r.SyncCPU }},
+	{"  of it: changes", 0, func(r Result) float64 { return r.ChangesCPU }},
+	{"time to sync, s", 0, func(r Result) float64 { return r.Sync }},
+	{"reconciles", 0, func(r Result) float64 { return r.Reconciles }},
 }
 
 // compare runs both sides by turns and prints the medians.
-func compare(o options) error {
-	server, line, err := begin(o, "server")
+func compare(ctx context.Context, o Options) error {
+	server, err := begin("server")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = server.End() }() // its own error was printed by itself
-	var at address
-	if err := json.Unmarshal(line, &at); err != nil {
+	url, err := measure.Call[string](ctx, server, "Begin", o)
+	if err != nil {
 		return err
 	}
-	o.url, o.control = at.URL, at.Control
-	sides := []string{"theirs", "ours", relaxed}
-	results := map[string][]result{}
-	for run := range o.runs {
-		for _, side := range sides {
-			fmt.Fprintf(os.Stderr, "run %d of %d: %s\n", run+1, o.runs, side)
-			cmd, line, err := begin(o, side)
+	results := map[string][]Result{}
+	for i := range o.Runs {
+		for _, side := range []string{theirs, ours, relaxed} {
+			fmt.Fprintf(os.Stderr, "run %d of %d: %s\n", i+1, o.Runs, side)
+			r, err := run(ctx, server, Assignment{o, side, url})
 			if err != nil {
-				return err
-			}
-			var r result
-			if err := errors.Join(json.Unmarshal(line, &r), cmd.End()); err != nil {
-				return err
+				return fmt.Errorf("%s: %w", side, err)
 			}
 			results[side] = append(results[side], r)
 		}
@@ -131,42 +131,56 @@ func compare(o options) error {
 	return nil
 }
 
+// run measures a manager, from its start to the end of the changes.
+func run(ctx context.Context, server *measure.Process, a Assignment) (r Result, err error) {
+	manager, err := begin(a.Side)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, manager.End()) }()
+	if _, err := measure.Call[measure.None](ctx, manager, "Begin", a); err != nil {
+		return r, err
+	}
+	if _, err := measure.Call[measure.None](ctx, server, "Change", measure.None(true)); err != nil {
+		return r, err
+	}
+	return measure.Call[Result](ctx, manager, "End", measure.None(true))
+}
+
+// begin starts this program in another role.
+func begin(role string) (*measure.Process, error) {
+	cmd, err := measure.Self("-role", role)
+	if err != nil {
+		return nil, err
+	}
+	if role == relaxed {
+		cmd.Env = append(os.Environ(), "GOGC=200")
+	}
+	return measure.Start(cmd)
+}
+
 // print writes the table. A ratio is the median of those of the runs.
-func print(o options, results map[string][]result) {
-	host := bench.ThisHost()
+func print(o Options, results map[string][]Result) {
+	host := measure.ThisHost()
 	fmt.Printf("%d objects of %d kinds, %d controllers, %d changes at %d/s; %s, %s, %d cores, controller-runtime %s\n\n",
-		o.objects, len(kinds), len(kinds), o.changes, o.rate, host.Go, host.CPU, host.Cores, host.Versions["sigs.k8s.io/controller-runtime"])
-	t := bench.Table{Header: []string{"", "its own cache", "ours", "ratio", "target", "with GOGC=200", "ratio"}}
+		o.Objects, len(kinds), len(kinds), o.Changes, o.Rate, host.Go, host.CPU, host.Cores, host.Versions["sigs.k8s.io/controller-runtime"])
+	t := measure.Table{Header: []string{"", "its own cache", "ours", "ratio", "target", "with GOGC=200", "ratio"}}
 	for _, f := range figures {
-		theirs, _ := summary(results["theirs"], results["theirs"], f.value)
-		ours, ratio := summary(results["theirs"], results["ours"], f.value)
-		other, otherRatio := summary(results["theirs"], results[relaxed], f.value)
+		its, _ := summary(results[theirs], results[theirs], f.value)
+		own, ratio := summary(results[theirs], results[ours], f.value)
+		other, otherRatio := summary(results[theirs], results[relaxed], f.value)
 		target := ""
 		if f.target > 0 {
 			target = fmt.Sprintf("≤ %.2f", f.target)
 		}
-		t.Add(f.name, fmt.Sprintf("%.1f", theirs), fmt.Sprintf("%.1f", ours), fmt.Sprintf("%.2f", ratio), target,
+		t.Add(f.name, fmt.Sprintf("%.1f", its), fmt.Sprintf("%.1f", own), fmt.Sprintf("%.2f", ratio), target,
 			fmt.Sprintf("%.1f", other), fmt.Sprintf("%.2f", otherRatio))
 	}
 	t.WriteText(os.Stdout)
 }
 
 // summary returns the median of a side, and that of its ratios to the other one.
-func summary(theirs, ours []result, value func(result) float64) (figure, ratio float64) {
-	var all, ratios []float64
-	for i, r := range ours {
-		all, ratios = append(all, value(r)), append(ratios, value(r)/value(theirs[i]))
-	}
-	return bench.Median(all), bench.Median(ratios)
-}
-
-// begin starts this program in another role and returns the first line that it prints.
-func begin(o options, role string) (*bench.Process, []byte, error) {
-	var env []string
-	if role == relaxed {
-		env = []string{"GOGC=200"}
-	}
-	return bench.Launch(env, "-role", role, "-url", o.url, "-control", o.control,
-		"-objects", fmt.Sprint(o.objects), "-changes", fmt.Sprint(o.changes), "-rate", fmt.Sprint(o.rate),
-		fmt.Sprintf("-strip=%v", o.strip), "-profile", o.profile)
+func summary(theirs, ours []Result, value func(Result) float64) (figure, ratio float64) {
+	all := measure.Column(ours, value)
+	return measure.Median(all), measure.Median(measure.Quotients(all, measure.Column(theirs, value)))
 }

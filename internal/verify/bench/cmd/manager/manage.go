@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -25,17 +23,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/informerkit/informerkit/informer/controllerruntime"
-	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
-// manage runs a manager, measures it, and prints the result.
-func manage(o options) error {
+// managed is a manager in its own process.
+type managed struct {
+	total      int64 // objects
+	reconciles atomic.Int64
+	used       time.Duration // of the processor, until it was idle
+	stop       func()        // of the profile
+	result     Result
+}
+
+// Begin runs a manager until each object was reconciled.
+func (m *managed) Begin(a Assignment, _ *measure.None) (err error) {
 	log.SetLogger(logr.Discard())
 	if err := clientscheme.AddToScheme(scheme); err != nil {
 		return err
 	}
-	stop, err := profile(o)
-	if err != nil {
+	if m.stop, err = profile(a); err != nil {
 		return err
 	}
 	opts := manager.Options{
@@ -43,65 +49,56 @@ func manage(o options) error {
 		// Unstructured objects are read from the cache, too.
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	}
-	if o.strip {
+	if a.Strip {
 		opts.Cache.DefaultTransform = cache.TransformStripManagedFields()
 	}
-	if o.role != "theirs" {
+	if a.Side != theirs {
 		opts.NewCache = controllerruntime.New
 	}
-	mgr, err := manager.New(&rest.Config{Host: o.url, QPS: -1}, opts)
+	mgr, err := manager.New(&rest.Config{Host: a.URL, QPS: -1}, opts)
 	if err != nil {
 		return err
 	}
-	var reconciles atomic.Int64
-	if err := addControllers(mgr, &reconciles); err != nil {
+	if err := addControllers(mgr, &m.reconciles); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := context.Background() // the manager ends with the process
 	// Informers that exist are those that are waited for.
 	for _, k := range kinds {
 		if _, err := mgr.GetCache().GetInformer(ctx, k.empty); err != nil {
 			return err
 		}
+		m.total += int64(k.count(a.Options))
 	}
-	ended := make(chan error, 1)
 	begin := time.Now()
-	go func() { ended <- mgr.Start(ctx) }()
+	go func() {
+		if err := mgr.Start(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "manager:", err) // and the reconciles do not come
+		}
+	}()
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return errors.New("the cache has not synced")
 	}
-	r := result{Sync: time.Since(begin).Seconds()}
-	total := 0
-	for _, k := range kinds {
-		total += k.count(o)
-	}
-	if err := settle(&reconciles, int64(total)); err != nil {
+	m.result.Sync = time.Since(begin).Seconds()
+	if err := settle(&m.reconciles, m.total); err != nil {
 		return err
 	}
-	r.SyncCPU = bench.CPUTime().Seconds()
-	r.Heap = liveHeap()
+	m.result.SyncCPU = measure.CPUTime().Seconds()
+	m.result.Heap = liveHeap()
+	m.used = measure.CPUTime()
+	return nil
+}
 
-	before := bench.CPUTime()
-	answer, err := http.Post(o.control, "", nil) //nolint:noctx // it takes as long as the changes
-	if err != nil {
+// End waits until all changes were reconciled, and replies what was measured.
+func (m *managed) End(_ measure.None, r *Result) error {
+	if err := settle(&m.reconciles, m.total); err != nil {
 		return err
 	}
-	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the changes failed: %s", answer.Status)
-	}
-	if err := settle(&reconciles, int64(total)); err != nil {
-		return err
-	}
-	r.ChangesCPU = (bench.CPUTime() - before).Seconds()
-	r.HeapAfter, r.Resident, r.Reconciles = liveHeap(), resident(), float64(reconciles.Load())
-	stop()
-	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
-		return err
-	}
-	cancel()
-	return <-ended
+	m.result.ChangesCPU = (measure.CPUTime() - m.used).Seconds()
+	m.result.HeapAfter, m.result.Resident, m.result.Reconciles = liveHeap(), resident(), float64(m.reconciles.Load())
+	m.stop()
+	*r = m.result
+	return nil
 }
 
 // addControllers adds one controller per kind. Each reads its object; that of pods
@@ -158,7 +155,7 @@ func settle(reconciles *atomic.Int64, enough int64) error {
 
 // liveHeap is in MiB. Its collections are not part of the processor time that is
 // measured: those of before and after are read around it.
-func liveHeap() float64 { return float64(bench.HeapInUse()) / (1 << 20) }
+func liveHeap() float64 { return float64(measure.HeapInUse()) / (1 << 20) }
 
 // resident is the most memory that the process has had, in MiB.
 func resident() float64 {
@@ -170,9 +167,9 @@ func resident() float64 {
 }
 
 // profile writes a CPU profile until stop is called, and then a heap profile.
-func profile(o options) (stop func(), err error) {
-	if o.profile == "" {
+func profile(a Assignment) (stop func(), err error) {
+	if a.Profile == "" {
 		return func() {}, nil
 	}
-	return bench.Profile(o.profile + strings.ReplaceAll(o.role, ", ", "-"))
+	return measure.Profile(a.Profile + strings.ReplaceAll(a.Side, ", ", "-"))
 }

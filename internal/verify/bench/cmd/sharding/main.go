@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/informerkit/informerkit/internal/verify/bench/shards"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // The places of what -update writes, seen from internal/verify/bench.
@@ -35,10 +36,8 @@ const (
 	document = "../../../informer/sharding/SCALE.md"
 )
 
-// options are those of a run, and what the server that it starts needs of them.
+// options are those of a run.
 type options struct {
-	role     string
-	kind     string
 	objects  int
 	replicas int
 	parts    int
@@ -54,8 +53,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.role, "role", "", "for the process that this one starts")
-	flag.StringVar(&o.kind, "kind", "", "for the process that this one starts")
+	server := flag.Bool("server", false, "for the process that this one starts")
 	flag.IntVar(&o.objects, "objects", 100_000, "number of objects that the replicas share")
 	flag.IntVar(&o.replicas, "replicas", 8, "number of replicas")
 	flag.IntVar(&o.parts, "parts", 64, "number of parts")
@@ -73,8 +71,8 @@ func main() {
 	err := o.check()
 	switch {
 	case err != nil:
-	case o.role == "server":
-		err = serve(o)
+	case *server:
+		err = measure.Serve(&backend{}, os.Stdin, os.Stdout, nil)
 	default:
 		err = run(ctx, o)
 	}
@@ -106,7 +104,7 @@ func run(ctx context.Context, o options) error {
 	if o.from != "" {
 		r, err = shards.Read(o.from)
 	} else {
-		r, err = measure(ctx, o)
+		r, err = measureAll(ctx, o)
 	}
 	if err != nil {
 		return err
@@ -125,8 +123,8 @@ func run(ctx context.Context, o options) error {
 	return e.Encode(r)
 }
 
-// measure takes all measurements.
-func measure(ctx context.Context, o options) (shards.Result, error) {
+// measureAll takes all measurements.
+func measureAll(ctx context.Context, o options) (shards.Result, error) {
 	r := shards.NewResult()
 	r.Lease = o.lease
 	for _, filter := range []bool{true, false} {

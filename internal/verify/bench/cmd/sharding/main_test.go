@@ -11,7 +11,7 @@ import (
 
 // The server is this program in another role, so the test binary is one too.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "-role" {
+	if len(os.Args) > 1 && os.Args[1] == "-server" {
 		main()
 		return
 	}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/sharding"
-	"github.com/informerkit/informerkit/internal/verify/bench"
 	"github.com/informerkit/informerkit/internal/verify/bench/shards"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // way is how a replica reads owners, and what they own.
@@ -45,7 +45,7 @@ func owned(ctx context.Context, o options) (all []shards.Owned, err error) {
 		if o.gate == "on" && !filter || o.gate == "off" && filter {
 			continue
 		}
-		server, err := launch("owned", o.owned, filter)
+		server, err := launch(ctx, "owned", o.owned, filter)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func read[T informer.Object](ctx context.Context, o options, server *remote, w w
 	cfg := rest.CopyConfig(server.cfg)
 	cfg.Wrap(t.wrap)
 	// Of both phases, and of neither what this program does besides.
-	empty, cpu, begin := heap(), bench.CPUTime(), time.Now()
+	empty, cpu, begin := heap(), measure.CPUTime(), time.Now()
 	factory, err := sharding.NewFactory(cfg, informer.FactoryOptions{ByNamespace: w.named, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return one, err
@@ -106,7 +106,7 @@ func read[T informer.Object](ctx context.Context, o options, server *remote, w w
 	if err := errors.Join(err, factory.WaitForSync(ctx)); err != nil {
 		return one, err
 	}
-	one.Seconds, one.CPU = time.Since(begin).Seconds(), (bench.CPUTime() - cpu).Seconds()
+	one.Seconds, one.CPU = time.Since(begin).Seconds(), (measure.CPUTime() - cpu).Seconds()
 	one.Heap = heap() - empty
 	one.OwnersHeld, one.ChildrenHeld = owners.Snapshot().Len(), children.Snapshot().Len()
 	for child := range children.Snapshot().All() {
@@ -117,7 +117,7 @@ func read[T informer.Object](ctx context.Context, o options, server *remote, w w
 	}
 	listed := t.count()
 	one.Lists, one.ListBytes = listed.Lists, listed.ListBytes
-	if _, err := server.ask(ctx, fmt.Sprint("rate=", o.rate)); err != nil {
+	if err := server.set(ctx, "SetRate", o.rate); err != nil {
 		return one, err
 	}
 	// Short: it is repeated for each way.
@@ -126,8 +126,7 @@ func read[T informer.Object](ctx context.Context, o options, server *remote, w w
 		return one, err
 	}
 	one.WatchBytesPerSecond = float64(t.count().Less(before).WatchBytes) / time.Since(at).Seconds()
-	_, err = server.ask(ctx, "rate=0")
-	return one, err
+	return one, server.set(ctx, "SetRate", 0)
 }
 
 // use returns an informer of namespaces or of ranges.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/informerkit/informerkit/internal/verify/bench"
 	"github.com/informerkit/informerkit/internal/verify/bench/shards"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // group is a server with the replicas that share its objects.
@@ -58,17 +58,17 @@ func (g *group) phase(ctx context.Context, do func() error) (p shards.Phase, err
 	for _, r := range g.all {
 		before[r] = r.count()
 	}
-	used, err := g.server.ask(ctx, "")
+	used, err := g.server.used(ctx)
 	if err != nil {
 		return p, err
 	}
-	cpu, at := bench.CPUTime(), time.Now()
+	cpu, at := measure.CPUTime(), time.Now()
 	if err := do(); err != nil {
 		return p, err
 	}
 	p.Seconds = time.Since(at).Seconds()
-	p.ReplicaCPU = (bench.CPUTime() - cpu).Seconds()
-	after, err := g.server.ask(ctx, "")
+	p.ReplicaCPU = (measure.CPUTime() - cpu).Seconds()
+	after, err := g.server.used(ctx)
 	if err != nil {
 		return p, err
 	}
@@ -103,11 +103,11 @@ func (g *group) move(ctx context.Context, kind string, do func() error) (m shard
 }
 
 // heap returns the bytes on the heap that are in use.
-func heap() int64 { return int64(bench.HeapInUse()) } //nolint:gosec // less than a heap can be
+func heap() int64 { return int64(measure.HeapInUse()) } //nolint:gosec // less than a heap can be
 
 // scale measures replicas at a steady rate of changes, and each kind of move.
 func scale(ctx context.Context, o options, filter bool) (run shards.Run, err error) {
-	server, err := launch("", o.objects, filter)
+	server, err := launch(ctx, "", o.objects, filter)
 	if err != nil {
 		return run, err
 	}
@@ -137,7 +137,7 @@ func scale(ctx context.Context, o options, filter bool) (run shards.Run, err err
 		}
 	}
 	progress("  started in %.1f s, %.1f MB each", run.Start.Seconds, float64(run.Heap)/1e6/float64(o.replicas))
-	if _, err := server.ask(ctx, fmt.Sprint("rate=", o.rate)); err != nil {
+	if err := server.set(ctx, "SetRate", o.rate); err != nil {
 		return run, err
 	}
 	g.board.resetLatencies()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -55,7 +54,7 @@ var scenarios = []scenario{
 
 // play runs a scenario.
 func play(ctx context.Context, o options, s scenario) (result shards.Scenario, err error) {
-	server, err := launch("", 1, true)
+	server, err := launch(ctx, "", 1, true)
 	if err != nil {
 		return result, err
 	}
@@ -73,7 +72,7 @@ func play(ctx context.Context, o options, s scenario) (result shards.Scenario, e
 	g.board.resetLatencies()
 	begin := time.Now()
 	slice := time.Duration(o.seconds) * time.Second / time.Duration(s.steps+1)
-	if _, err := server.ask(ctx, fmt.Sprint("rate=", o.rate)); err != nil {
+	if err := server.set(ctx, "SetRate", o.rate); err != nil {
 		return result, err
 	}
 	for i := range s.steps + 1 {
@@ -89,14 +88,14 @@ func play(ctx context.Context, o options, s scenario) (result shards.Scenario, e
 			return result, err
 		}
 	}
-	if _, err := server.ask(ctx, "rate=0"); err != nil {
+	if err := server.set(ctx, "SetRate", 0); err != nil {
 		return result, err
 	}
 	missed, err := g.missed(ctx)
 	if err != nil {
 		return result, err
 	}
-	used, err := server.ask(ctx, "")
+	used, err := server.used(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -115,7 +114,7 @@ func (g *group) create(ctx context.Context, from, to int, over time.Duration) er
 	const steps = 20
 	begin := time.Now()
 	for i := range steps {
-		if _, err := g.server.ask(ctx, fmt.Sprint("objects=", max(1, from+(to-from)*(i+1)/steps))); err != nil {
+		if err := g.server.set(ctx, "Create", max(1, from+(to-from)*(i+1)/steps)); err != nil {
 			return err
 		}
 		if err := sleep(ctx, time.Until(begin.Add(over*time.Duration(i+1)/steps))); err != nil {

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -23,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
-	"github.com/informerkit/informerkit/internal/verify/bench"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 var (
@@ -42,13 +39,17 @@ const changedAt = "changed-at"
 // managed fields.
 var payload = strings.Repeat("abcdefghijklmnopqrstuvwxyz 0123456789 ", 20)
 
-// address is what the server prints when it is ready.
-type address struct{ URL, Control string }
-
-// usage is what the server has used and done so far.
-type usage struct {
+// Usage is what the server has used and done so far.
+type Usage struct {
 	CPU     time.Duration
 	Changes int64
+}
+
+// Content is what a server has.
+type Content struct {
+	Kind    string // "owned" for owners and what they own
+	Objects int
+	Filter  bool // whether the server filters by ranges
 }
 
 // backend is the API server in its own process, with what changes the objects.
@@ -61,52 +62,34 @@ type backend struct {
 	mu      sync.Mutex // held while objects are created
 }
 
-// serve is the process of the server. It ends with its standard input.
-func serve(o options) error {
-	server, err := informertest.NewServer(informertest.Options{
+// Begin starts the server, and replies its address.
+func (b *backend) Begin(c Content, url *string) (err error) {
+	b.server, err = informertest.NewServer(informertest.Options{
 		Scheme:              scheme.Scheme, // for protobuf
-		ShardedListAndWatch: o.gate == "on",
+		ShardedListAndWatch: c.Filter,
 		Resources:           []informertest.Resource{{Group: foos.Group, Versions: []string{foos.Version}, Kind: "Foo", Plural: foos.Resource}},
 	})
 	if err != nil {
 		return err
 	}
-	defer server.Close()
-	b := &backend{server: server, kind: o.kind}
-	if err := b.create(o.objects); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var changing sync.WaitGroup
-	changing.Go(func() { b.change(ctx) })
-	defer changing.Wait()
-	defer cancel()
-	return bench.ServeUntil(os.Stdin, b, func(url string) error { return json.NewEncoder(os.Stdout).Encode(address{server.URL(), url}) })
+	b.kind, *url = c.Kind, b.server.URL()
+	go b.change() // ends with the process
+	return b.create(c.Objects)
 }
 
-// ServeHTTP sets the rate of the changes and the number of the objects, and answers with
-// what was used.
-func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	number := func(name string, set func(n int) error) error {
-		text := r.FormValue(name)
-		if text == "" {
-			return nil
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return set(n)
-	}
-	err := errors.Join(
-		number("rate", func(n int) error { b.rate.Store(int64(n)); return nil }),
-		number("objects", b.create),
-	)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(usage{bench.CPUTime(), b.changes.Load()})
+// SetRate sets the rate of the changes.
+func (b *backend) SetRate(perSecond int, _ *measure.None) error {
+	b.rate.Store(int64(perSecond))
+	return nil
+}
+
+// Create creates objects until there are so many.
+func (b *backend) Create(n int, _ *measure.None) error { return b.create(n) }
+
+// Used replies what was used.
+func (b *backend) Used(_ measure.None, u *Usage) error {
+	*u = Usage{measure.CPUTime(), b.changes.Load()}
+	return nil
 }
 
 // create creates objects until there are so many.
@@ -164,18 +147,14 @@ func (b *backend) createOwner(i int) error {
 	})
 }
 
-// change changes objects at the rate that is set, until ctx ends.
-func (b *backend) change(ctx context.Context) {
+// change changes objects at the rate that is set.
+func (b *backend) change() {
 	const step = 10 * time.Millisecond
 	ticker := time.NewTicker(step)
 	defer ticker.Stop()
 	due := 0.0
 	for n := 0; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+		<-ticker.C
 		rate := b.rate.Load()
 		for due += float64(rate) * step.Seconds(); due >= 1; due-- {
 			i := n * 7919 % int(b.objects.Load())
@@ -203,40 +182,35 @@ func (b *backend) changeOne(i int) error {
 
 // remote is the server as the measuring process sees it.
 type remote struct {
-	*bench.Process
-	control string
-	cfg     *rest.Config
+	*measure.Process
+	cfg *rest.Config
 }
 
 // launch starts the server with objects of a kind.
-func launch(kind string, objects int, filter bool) (*remote, error) {
-	gate := map[bool]string{true: "on", false: "off"}[filter]
-	process, line, err := bench.Launch(nil, "-role", "server", "-kind", kind, "-objects", fmt.Sprint(objects), "-gate", gate)
+func launch(ctx context.Context, kind string, objects int, filter bool) (*remote, error) {
+	cmd, err := measure.Self("-server")
 	if err != nil {
 		return nil, err
 	}
-	var at address
-	if err := json.Unmarshal(line, &at); err != nil {
-		return nil, errors.Join(fmt.Errorf("the server: %w", err), process.End())
+	process, err := measure.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	url, err := measure.Call[string](ctx, process, "Begin", Content{kind, objects, filter})
+	if err != nil {
+		return nil, errors.Join(err, process.End())
 	}
 	// As many requests as they need: what is measured is the load, not a limit of it.
-	return &remote{process, at.Control, &rest.Config{Host: at.URL, QPS: -1}}, nil
+	return &remote{process, &rest.Config{Host: url, QPS: -1}}, nil
 }
 
-// ask sends a request of ServeHTTP, such as "rate=100".
-func (s *remote) ask(ctx context.Context, query string) (u usage, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.control+"/?"+query, http.NoBody)
-	if err != nil {
-		return u, err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return u, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(answer.Body)
-		return u, fmt.Errorf("the server: %s", text)
-	}
-	return u, json.NewDecoder(answer.Body).Decode(&u)
+// set calls a method with a number, such as SetRate.
+func (s *remote) set(ctx context.Context, method string, n int) error {
+	_, err := measure.Call[measure.None](ctx, s.Process, method, n)
+	return err
+}
+
+// used returns what the server has used so far.
+func (s *remote) used(ctx context.Context) (Usage, error) {
+	return measure.Call[Usage](ctx, s.Process, "Used", measure.None(true))
 }

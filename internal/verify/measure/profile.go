@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"fmt"
@@ -10,18 +10,18 @@ import (
 // Profile writes a CPU profile until stop is called, and then a heap profile, into files
 // whose names begin with prefix.
 func Profile(prefix string) (stop func(), err error) {
-	stopCPU, err := profileCPU(prefix + ".cpu.pprof")
+	stopCPU, err := ProfileCPU(prefix + ".cpu.pprof")
 	if err != nil {
 		return nil, err
 	}
 	return func() {
 		stopCPU()
-		profileHeap(prefix + ".heap.pprof")
+		ProfileHeap(prefix + ".heap.pprof")
 	}, nil
 }
 
-// profileCPU profiles until stop is called.
-func profileCPU(file string) (stop func(), err error) {
+// ProfileCPU profiles until stop is called.
+func ProfileCPU(file string) (stop func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func profileCPU(file string) (stop func(), err error) {
 	}, nil
 }
 
-// profileHeap writes what is on the heap. A failure costs the profile only.
-func profileHeap(file string) {
+// ProfileHeap writes what is on the heap. A failure costs the profile only.
+func ProfileHeap(file string) {
 	f, err := os.Create(file)
 	if err == nil {
 		defer f.Close()

@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Host describes the machine that a comparison ran on.
@@ -28,7 +27,7 @@ var peers = []string{
 // ThisHost looks around.
 func ThisHost() Host {
 	h := Host{
-		Go: runtime.Version(), CPU: cpu(), Cores: runtime.GOMAXPROCS(0),
+		Go: runtime.Version(), CPU: cpuModel(), Cores: runtime.GOMAXPROCS(0),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH, Versions: map[string]string{},
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -57,8 +56,8 @@ func (h Host) String() string {
 	return fmt.Sprintf("%s, %s, %d × %s\n%s", h.Go, h.Platform, h.Cores, h.CPU, strings.Join(versions, ", "))
 }
 
-// cpu is the model of the processor, as far as the system reports it.
-func cpu() string {
+// cpuModel is the model of the processor, as far as the system reports it.
+func cpuModel() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return "unknown CPU"
@@ -70,7 +69,3 @@ func cpu() string {
 	}
 	return "unknown CPU"
 }
-
-// CPUTime is the processor time that this process has used so far, or 0 where that is
-// not known.
-func CPUTime() time.Duration { return cpuTime() }

@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"math"
@@ -16,17 +16,10 @@ func TestCoverageIsThatOfOrderStatistics(t *testing.T) {
 
 func TestMedianIntervalLeavesOutWhatConfidenceAllows(t *testing.T) {
 	t.Parallel()
-	iv := medianInterval([]float64{90, 10, 50, 30, 20, 40, 60, 70, 80})
-	require.Equal(t, interval{20, 50, 80}, iv, "of nine values the outer two are left out")
-	iv = medianInterval([]float64{3, 1, 2})
-	require.Equal(t, interval{1, 2, 3}, iv, "three values have no more than their range")
-}
-
-func TestMedianIntervalIsNeverNarrowerThanTheLeastNoise(t *testing.T) {
-	t.Parallel()
-	iv := medianInterval([]float64{100, 100, 100, 100, 100})
-	require.InDelta(t, 95, iv.low, 1e-9)
-	require.InDelta(t, 105, iv.high, 1e-9)
+	iv := MedianInterval([]float64{90, 10, 50, 30, 20, 40, 60, 70, 80})
+	require.Equal(t, Interval{50, 20, 80}, iv, "of nine values the outer two are left out")
+	iv = MedianInterval([]float64{3, 1, 2})
+	require.Equal(t, Interval{2, 1, 3}, iv, "three values have no more than their range")
 }
 
 func TestMedianOfAnEvenNumberIsTheMeanOfTheMiddle(t *testing.T) {
@@ -38,6 +31,6 @@ func TestPairedRatiosCancelWhatBothSidesFeel(t *testing.T) {
 	t.Parallel()
 	ours := []float64{1, 10, 2}
 	theirs := []float64{3, 30, 6}
-	require.Equal(t, []float64{3, 3, 3}, paired(ours, theirs))
-	require.False(t, math.IsNaN(medianInterval(paired(ours, theirs)).mid))
+	require.Equal(t, []float64{3, 3, 3}, Quotients(theirs, ours))
+	require.False(t, math.IsNaN(MedianInterval(Quotients(theirs, ours)).Median))
 }
