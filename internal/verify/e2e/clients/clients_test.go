@@ -3,8 +3,9 @@ package clients
 import (
 	"testing"
 
-	"github.com/informerkit/informerkit/informer/informertest"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/informerkit/informerkit/informer/informertest"
 )
 
 func TestTheEmbeddedServerServesRealClients(t *testing.T) {

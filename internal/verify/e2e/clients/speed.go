@@ -2,19 +2,20 @@ package clients
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // BenchmarkWrites creates, updates and deletes a config map through a typed client
-// of the server that cfg leads to.
+// of the server that cfg leads to. The processor time is that of this process: it includes an
+// embedded server, but not one that is a process of its own.
 func BenchmarkWrites(b *testing.B, cfg *rest.Config) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
@@ -31,20 +32,10 @@ func BenchmarkWrites(b *testing.B, cfg *rest.Config) {
 		require.NoError(b, client.Delete(ctx, cm.Name, metav1.DeleteOptions{}))
 	}
 	writes("bench-first") // the first write of a process reads schemas
-	started := cpuTime()
+	started := measure.CPUTime()
 	for i := 0; b.Loop(); i++ {
 		writes(fmt.Sprintf("bench-%d", i))
 	}
-	b.ReportMetric(float64(cpuTime()-started)/float64(3*b.N), "cpu-ns/write")
+	b.ReportMetric(float64(measure.CPUTime()-started)/float64(3*b.N), "cpu-ns/write")
 	b.ReportMetric(float64(b.Elapsed())/float64(3*b.N), "ns/write")
-}
-
-// cpuTime is how long this process has computed, on all cores. It includes an
-// embedded server, but not one that is a process of its own.
-func cpuTime() time.Duration {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		return 0
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

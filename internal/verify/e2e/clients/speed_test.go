@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/informer/informertest"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // BenchmarkStart starts and closes a server.
@@ -55,11 +56,11 @@ func BenchmarkPodWritesToTheEmbeddedServer(b *testing.B) {
 		require.NoError(b, client.Delete(ctx, pod.Name, metav1.DeleteOptions{}))
 	}
 	writes("bench-first")
-	started := cpuTime()
+	started := measure.CPUTime()
 	for i := 0; b.Loop(); i++ {
 		writes(fmt.Sprintf("bench-%d", i))
 	}
-	b.ReportMetric(float64(cpuTime()-started)/float64(3*b.N), "cpu-ns/write")
+	b.ReportMetric(float64(measure.CPUTime()-started)/float64(3*b.N), "cpu-ns/write")
 }
 
 // BenchmarkWritesToAConstantAnswer is what the client and the connection cost in the

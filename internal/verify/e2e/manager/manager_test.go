@@ -48,7 +48,7 @@ func TestDifferentStatesAreReported(t *testing.T) {
 	require.ErrorContains(t, err, "2 and 3 times: b")
 	require.ErrorContains(t, err, "0 and 1 times: c")
 	var out strings.Builder
-	require.NoError(t, r.Write(&out, true))
+	r.Write(&out, true)
 	assert.Contains(t, out.String(), "Events of round 1, client-go's and ours: 2 and 3 times: b")
 	assert.Contains(t, out.String(), "Compared at the end of the script: 3 objects")
 }

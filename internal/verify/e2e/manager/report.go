@@ -7,8 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Report is what [Compare] has found.
@@ -72,18 +73,12 @@ func (r *Report) rows() []row {
 }
 
 // Write prints the table: the median of each side, and their relation.
-func (r *Report) Write(out io.Writer, markdown bool) error {
-	head := []string{"", "client-go", "informerkit", "relation"}
-	var table [][]string
+func (r *Report) Write(out io.Writer, markdown bool) {
+	table := measure.Table{Header: []string{"", "client-go", "informerkit", "relation"}, Left: []int{0}}
 	for _, row := range r.rows() {
 		var medians [2]float64
 		for side, runs := range r.runs {
-			var all []float64
-			for _, run := range runs {
-				all = append(all, row.of(run))
-			}
-			slices.Sort(all)
-			medians[side] = (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+			medians[side] = measure.Median(measure.Column(runs, row.of))
 		}
 		digits := 0
 		if row.unit == "s" || row.unit == "MB" {
@@ -94,23 +89,12 @@ func (r *Report) Write(out io.Writer, markdown bool) error {
 			relation = fmt.Sprintf("%.2f×", medians[ours]/medians[theirs])
 		}
 		cell := func(v float64) string { return strings.TrimSpace(fmt.Sprintf("%.*f %s", digits, v, row.unit)) }
-		table = append(table, []string{row.name, cell(medians[theirs]), cell(medians[ours]), relation})
+		table.Add(row.name, cell(medians[theirs]), cell(medians[ours]), relation)
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if markdown {
-		fmt.Fprintf(out, "| %s |\n|---|---:|---:|---:|\n", strings.Join(head, " | "))
+		table.WriteMarkdown(out)
 	} else {
-		fmt.Fprintln(w, strings.Join(head, "\t"))
-	}
-	for _, cells := range table {
-		if markdown {
-			fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
-		} else {
-			fmt.Fprintln(w, strings.Join(cells, "\t"))
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
+		table.WriteText(out)
 	}
 	objects := 0
 	for _, n := range r.runs[theirs][0].state.objects {
@@ -123,5 +107,4 @@ func (r *Report) Write(out io.Writer, markdown bool) error {
 			fmt.Fprintf(out, "Events of round %d, client-go's and ours: %s\n", i+1, line)
 		}
 	}
-	return nil
 }

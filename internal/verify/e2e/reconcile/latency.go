@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // The kinds of writes whose latency is measured.
@@ -40,14 +42,14 @@ func (m *measurement) follow(ctx context.Context, o outcome, kind string, r *run
 	if err != nil {
 		return err
 	}
-	recorded, err := r.process.ask(ctx, order{Events: true})
+	recorded, err := measure.Call[Events](ctx, r.process, "Recorded", measure.None(true))
 	if err != nil {
 		return err
 	}
 	moments := map[string][]time.Duration{}
 	add := func(moment string, from, to time.Time) { moments[moment] = append(moments[moment], to.Sub(from)) }
 	for _, w := range writes {
-		heard, began, ok := recorded.Events.of(w)
+		heard, began, ok := recorded.of(w)
 		if !ok {
 			return fmt.Errorf("the controller never heard of generation %d of %s", w.generation, w.set)
 		}
@@ -68,9 +70,9 @@ func (m *measurement) follow(ctx context.Context, o outcome, kind string, r *run
 
 // of returns when the handler was first called with a write, and when the first
 // reconcile after it began. The set had been quiet before.
-func (e *events) of(w written) (heard, began time.Time, ok bool) {
+func (e *Events) of(w written) (heard, began time.Time, ok bool) {
 	calls := e.Handled[w.set]
-	i := slices.IndexFunc(calls, func(h handled) bool { return h.Generation >= w.generation })
+	i := slices.IndexFunc(calls, func(h Handled) bool { return h.Generation >= w.generation })
 	rounds := e.Reconciling[w.set]
 	j := slices.IndexFunc(rounds, func(at time.Time) bool { return at.After(w.sent) })
 	if i < 0 || j < 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/informerkit/informerkit/examples/demo"
 	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Settings say how much is measured.
@@ -152,7 +153,7 @@ func (m *measurement) within(ctx context.Context, run func(context.Context) erro
 // run is one run of a side: a namespace with a controller at work and an observer.
 type run struct {
 	*user
-	process  *process
+	process  *measure.Process
 	observer *observer
 }
 
@@ -167,21 +168,40 @@ func (m *measurement) prepare(ctx context.Context, side Side, what string) (*run
 
 // begin begins a run in the namespace of u. It must be ended.
 func (m *measurement) begin(ctx context.Context, u *user, side Side, what string) (*run, error) {
-	p, err := m.start(ctx, side, what, u.namespace)
+	p, _, err := m.start(ctx, side, what, u.namespace)
 	if err != nil {
 		return nil, err
 	}
 	o, err := u.observe(ctx)
 	if err != nil {
-		return nil, errors.Join(err, p.stop())
+		return nil, errors.Join(err, p.End())
 	}
 	return &run{u, p, o}, nil
 }
 
-func (m *measurement) start(ctx context.Context, side Side, what, namespace string) (*process, error) {
-	return startProcess(ctx, m.Command(), startOrder{
+// start starts a controller's process, and returns when its caches were synced.
+func (m *measurement) start(ctx context.Context, side Side, what, namespace string) (*measure.Process, time.Time, error) {
+	p, err := measure.Start(m.Command())
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	synced, err := measure.Call[time.Time](ctx, p, "Start", Order{
 		Side: side, Kubeconfig: m.Kubeconfig, Namespace: namespace, Workers: m.Workers, Profile: m.profile(side, what),
 	})
+	if err != nil {
+		return nil, synced, errors.Join(err, p.End())
+	}
+	return p, synced, nil
+}
+
+// usageOf asks for what a process has used.
+func usageOf(ctx context.Context, p *measure.Process) (Usage, error) {
+	return measure.Call[Usage](ctx, p, "Used", measure.None(true))
+}
+
+// liveOf asks for what is live on heap and stacks of a process.
+func liveOf(ctx context.Context, p *measure.Process) (uint64, error) {
+	return measure.Call[uint64](ctx, p, "Live", measure.None(true))
 }
 
 // profile returns where the profiles of a run go, "" for none.
@@ -197,7 +217,7 @@ func (m *measurement) profile(side Side, what string) string {
 // that it has led to n sets which have what they want.
 func (r *run) end(ctx context.Context, err error, n int) error {
 	r.observer.stop()
-	if err := errors.Join(err, r.process.stop()); err != nil {
+	if err := errors.Join(err, r.process.End()); err != nil {
 		return err
 	}
 	return r.verify(ctx, n)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
@@ -32,11 +33,11 @@ type version struct {
 
 // observe begins at the present. The observer must be stopped.
 func (u *user) observe(ctx context.Context) (*observer, error) {
-	list, err := u.list(ctx)
+	list, err := u.sets.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	events, err := u.watch(ctx, list.ResourceVersion)
+	events, err := u.sets.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (o *observer) follow(ctx context.Context, u *user, events watch.Interface, 
 		if latest, err = o.read(ctx, events, latest); err != nil {
 			return err
 		}
-		if events, err = u.watch(ctx, latest); err != nil {
+		if events, err = u.sets.Watch(ctx, metav1.ListOptions{ResourceVersion: latest}); err != nil {
 			return err
 		}
 	}

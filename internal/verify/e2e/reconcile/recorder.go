@@ -14,7 +14,7 @@ import (
 // recorder notes what a controller does, and when.
 type recorder struct {
 	mu         sync.Mutex
-	events     events
+	events     Events
 	reconciles int
 	last       time.Time     // when the latest set was reconciled for the first time
 	more       chan struct{} // closed and replaced when a set was
@@ -22,7 +22,7 @@ type recorder struct {
 
 func newRecorder() *recorder {
 	return &recorder{
-		events: events{Handled: map[string][]handled{}, Reconciling: map[string][]time.Time{}},
+		events: Events{Handled: map[string][]Handled{}, Reconciling: map[string][]time.Time{}},
 		more:   make(chan struct{}),
 	}
 }
@@ -31,7 +31,7 @@ func (r *recorder) handled(set *api.ReplicaSet) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events.Handled[set.Name] = append(r.events.Handled[set.Name], handled{set.Generation, now})
+	r.events.Handled[set.Name] = append(r.events.Handled[set.Name], Handled{set.Generation, now})
 }
 
 func (r *recorder) reconciling(key types.NamespacedName) {
@@ -56,10 +56,10 @@ func (r *recorder) count() int {
 }
 
 // snapshot returns everything that was noted.
-func (r *recorder) snapshot() *events {
+func (r *recorder) snapshot() *Events {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &events{Handled: maps.Clone(r.events.Handled), Reconciling: maps.Clone(r.events.Reconciling)}
+	return &Events{Handled: maps.Clone(r.events.Handled), Reconciling: maps.Clone(r.events.Reconciling)}
 }
 
 // waitFor returns when n sets have been reconciled, and since when they have.

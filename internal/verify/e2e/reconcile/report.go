@@ -3,6 +3,8 @@ package reconcile
 import (
 	"maps"
 	"slices"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Unit is what a figure counts.
@@ -26,11 +28,11 @@ type Row struct {
 	ClientGo []float64 `json:"clientGo"`
 	// Alone are the figures of [RequestsAlone], where these are a limit of both sides.
 	Alone []float64 `json:"requestsAlone,omitempty"`
-	// Ratio is by how much ours is the better side, more than 1 if it is. It is
-	// absent where neither more nor less is better.
-	Ratio *Ratio `json:"ratio,omitempty"`
+	// Ratio is by how much ours is the better side, more than 1 if it is, taken within
+	// each round: its median, and the range that holds the true one. It is absent where neither more nor less is better.
+	Ratio *measure.Interval `json:"ratio,omitempty"`
 	// Most is what Ratio would be if ours took nothing beyond the requests.
-	Most *Ratio `json:"most,omitempty"`
+	Most *measure.Interval `json:"most,omitempty"`
 
 	better  better
 	limited bool // whether the requests alone are a limit
@@ -154,25 +156,17 @@ func newReport(host Host, settings Settings, areas map[string]map[Side][]outcome
 
 // column returns one figure of all rounds.
 func column(outcomes []outcome, work string) []float64 {
-	values := make([]float64, len(outcomes))
-	for i, o := range outcomes {
-		values[i] = o.figures[work]
-	}
-	return values
+	return measure.Column(outcomes, func(o outcome) float64 { return o.figures[work] })
 }
 
 // requests returns the number of requests of a kind in all rounds.
 func requests(outcomes []outcome, what string) []float64 {
-	values := make([]float64, len(outcomes))
-	for i, o := range outcomes {
-		values[i] = float64(o.requests[what])
-	}
-	return values
+	return measure.Column(outcomes, func(o outcome) float64 { return float64(o.requests[what]) })
 }
 
 // compare fills in the ratio where there is one.
 func (row *Row) compare() {
-	var r Ratio
+	var r measure.Interval
 	switch row.better {
 	case less:
 		r = ratio(row.ClientGo, row.Ours)

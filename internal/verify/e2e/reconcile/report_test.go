@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // outcomes returns an outcome for each round with these processor times, and as many
@@ -43,13 +45,13 @@ func TestRequestsAloneAreALimitRoundByRound(t *testing.T) {
 	r := throughputOf(outcomes(300, 600), outcomes(350, 700), outcomes(250, 500))
 	cpu := rowOf(t, r, workCPU)
 	assert.Equal(t, []float64{250, 500}, cpu.Alone)
-	assert.Equal(t, &Ratio{350. / 300, 350. / 300, 350. / 300}, cpu.Ratio)
-	assert.Equal(t, &Ratio{1.4, 1.4, 1.4}, cpu.Most)
+	assert.Equal(t, &measure.Interval{Median: 350. / 300, Low: 350. / 300, High: 350. / 300}, cpu.Ratio)
+	assert.Equal(t, &measure.Interval{Median: 1.4, Low: 1.4, High: 1.4}, cpu.Most)
 
 	beyond := rowOf(t, r, workCPU+workBeyond)
 	assert.Equal(t, []float64{50, 100}, beyond.Ours)
 	assert.Equal(t, []float64{100, 200}, beyond.ClientGo)
-	assert.Equal(t, &Ratio{2, 2, 2}, beyond.Ratio)
+	assert.Equal(t, &measure.Interval{Median: 2, Low: 2, High: 2}, beyond.Ratio)
 	assert.Equal(t, Nanoseconds, beyond.Unit)
 	assert.Nil(t, beyond.Alone)
 	assert.Nil(t, beyond.Most)
@@ -83,11 +85,11 @@ func TestTableShowsTheRequestsAloneWhereTheyAreALimit(t *testing.T) {
 	r.WriteMarkdown(&markdown)
 	r.WriteTable(&text)
 	for _, line := range []string{
-		"| work | informerkit | client-go | ratio | requests alone | ratio to them |\n| --- | --- | --- | --- | --- | --- |\n",
+		"| work | informerkit | client-go | ratio | requests alone | ratio to them |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
 		"| processor time | 300 ms | 350 ms | 1.17× (1.17–1.17) | 250 ms | 1.40× (1.40–1.40) |\n",
 		"| processor time beyond the requests | 50.0 ms | 100 ms | 2.00× (2.00–2.00) |  |  |\n",
 		"| create pods | 5 | 5 |  | 5 |  |\n",
-		"| work | informerkit | client-go | ratio |\n| --- | --- | --- | --- |\n",
+		"| work | informerkit | client-go | ratio |\n| --- | ---: | ---: | ---: |\n",
 		"| processor time | 100 ms | 100 ms | 1.00× (1.00–1.00) |\n",
 	} {
 		assert.Contains(t, markdown.String(), line)

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // populate makes the sets and pods that controllers find when they start. It also
@@ -24,20 +27,21 @@ func (m *measurement) populate(ctx context.Context) error {
 
 // restart starts a controller over sets that have what they want.
 func (m *measurement) restart(ctx context.Context, side Side) (_ outcome, err error) {
-	p, err := m.start(ctx, side, areaRestart, m.populated)
+	started := time.Now()
+	p, synced, err := m.start(ctx, side, areaRestart, m.populated)
 	if err != nil {
 		return outcome{}, err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
-	idle, err := p.ask(ctx, order{Reconcile: m.OldSets})
+	defer func() { err = errors.Join(err, p.End()) }()
+	idle, err := measure.Call[time.Time](ctx, p, "Reconciled", m.OldSets)
 	if err != nil {
 		return outcome{}, err
 	}
-	used, err := p.sample(ctx)
+	used, err := usageOf(ctx, p)
 	if err != nil {
 		return outcome{}, err
 	}
-	alive, err := p.live(ctx)
+	alive, err := liveOf(ctx, p)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -47,8 +51,8 @@ func (m *measurement) restart(ctx context.Context, side Side) (_ outcome, err er
 		}
 	}
 	return outcome{figures: map[string]float64{
-		workSynced:      float64(p.synced.Sub(p.started)),
-		workIdle:        float64(idle.At.Sub(p.started)),
+		workSynced:      float64(synced.Sub(started)),
+		workIdle:        float64(idle.Sub(started)),
 		workCPU:         float64(used.CPU),
 		workAllocations: float64(used.Allocs),
 		workLive:        float64(alive),

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,88 +9,73 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
-// Serve is what a controller's process does: it obeys the orders that it reads
-// from in until that ends.
-func Serve(in io.Reader, out io.Writer) (err error) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	orders := make(chan order)
-	go func() { // ends with the process: a read cannot be cancelled
-		decoder := json.NewDecoder(in)
-		for {
-			var o order
-			if err := decoder.Decode(&o); err != nil {
-				cancel(err)
-				return
-			}
-			select {
-			case orders <- o:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+// Order asks for a controller.
+type Order struct {
+	Side       Side
+	Kubeconfig string
+	Namespace  string
+	Workers    int
+	// Profile is where profiles go, from the sync to the end, without the ending of their
+	// files; "" is none.
+	Profile string
+}
 
-	s := server{recorder: newRecorder(), cancel: cancel}
-	defer s.wait()
-	defer cancel(nil) // before the wait
-	defer func() { err = errors.Join(err, s.profile.stop()) }()
-	encoder := json.NewEncoder(out)
-	for {
-		select {
-		case o := <-orders:
-			a, err := s.obey(ctx, o)
-			if err != nil {
-				a.Error = err.Error()
-			}
-			if err := encoder.Encode(a); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			if err := context.Cause(ctx); !errors.Is(err, io.EOF) {
-				return err
-			}
-			return nil
-		}
+// Usage is what the process has used, and done, since it began.
+type Usage struct {
+	CPU        time.Duration
+	Allocs     uint64
+	Bytes      uint64
+	Reconciles int
+	Requests   map[string]int
+}
+
+// Events are what the probes recorded, in the order of time for each set.
+type Events struct {
+	Handled     map[string][]Handled
+	Reconciling map[string][]time.Time
+}
+
+// Handled is a call of the handler with a set.
+type Handled struct {
+	Generation int64
+	At         time.Time
+}
+
+// Serve is what a controller's process does: the measuring process calls the methods of
+// server, until in ends.
+func Serve(in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s := &server{ctx: ctx, cancel: cancel, recorder: newRecorder(), profiled: func() {}}
+	err := measure.Serve(s, in, out, func() { cancel(io.EOF) })
+	s.profiled()
+	cancel(io.EOF)
+	if s.ended != nil {
+		<-s.ended
 	}
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, io.EOF) {
+		return cause
+	}
+	return err
 }
 
 // server runs a controller and watches it.
 type server struct {
+	ctx      context.Context // ends with the controller, and with the input
+	cancel   context.CancelCauseFunc
 	recorder *recorder
 	requests Requests
-	cancel   context.CancelCauseFunc
 	ended    chan struct{} // closed when the controller has; nil before it starts
-	profile  *profile      // nil: none
+	profiled func()        // writes the profiles
 	// begin is that of the controller; nil if it needs no order, or has not started.
 	begin func(context.Context, int) error
 }
 
-func (s *server) obey(ctx context.Context, o order) (a answer, err error) {
-	switch {
-	case o.Start != nil:
-		err = s.start(ctx, *o.Start)
-		a.At = time.Now()
-	case o.Begin > 0:
-		a.At, err = time.Now(), s.beginRequests(ctx, o.Begin)
-	case o.Reconcile > 0:
-		a.At, err = s.recorder.waitFor(ctx, o.Reconcile)
-	case o.Sample:
-		a.Sample, a.At = s.sample(), time.Now()
-	case o.Live:
-		a.Live, a.At = live(), time.Now()
-	case o.Events:
-		a.Events, a.At = s.recorder.snapshot(), time.Now()
-	default:
-		err = errors.New("an order that asks for nothing")
-	}
-	return a, err
-}
-
-// start runs the controller and returns when its caches are synced.
-func (s *server) start(ctx context.Context, o startOrder) error {
+// Start runs the controller and replies when its caches were synced.
+func (s *server) Start(o Order, at *time.Time) error {
 	if s.ended != nil {
 		return errors.New("a process runs one controller")
 	}
@@ -109,44 +93,53 @@ func (s *server) start(ctx context.Context, o startOrder) error {
 	s.begin, s.ended = c.Begin, make(chan struct{})
 	go func() {
 		defer close(s.ended)
-		s.cancel(errors.Join(errors.New("the controller has ended"), c.Run(ctx)))
+		s.cancel(errors.Join(errors.New("the controller has ended"), c.Run(s.ctx)))
 	}()
-	if err := c.WaitForSync(ctx); err != nil || o.Profile == "" {
+	err = c.WaitForSync(s.ctx)
+	*at = time.Now()
+	if err != nil || o.Profile == "" {
 		return err
 	}
-	s.profile, err = startProfile(o.Profile)
+	runtime.MemProfileRate = 64 << 10 // finer than usual
+	s.profiled, err = measure.Profile(o.Profile)
 	return err
 }
 
-func (s *server) beginRequests(ctx context.Context, n int) error {
+// Begin sends the requests for so many more sets; see [RequestsAlone].
+func (s *server) Begin(n int, _ *measure.None) error {
 	if s.begin == nil {
 		return fmt.Errorf("only %q waits for an order to begin, when it has started", RequestsAlone)
 	}
-	return s.begin(ctx, n)
+	return s.begin(s.ctx, n)
 }
 
-// wait returns when the controller has ended, if there is one.
-func (s *server) wait() {
-	if s.ended != nil {
-		<-s.ended
-	}
+// Reconciled replies when so many sets had been reconciled.
+func (s *server) Reconciled(n int, at *time.Time) (err error) {
+	*at, err = s.recorder.waitFor(s.ctx, n)
+	return err
 }
 
-func (s *server) sample() *usage {
+// Recorded replies with what the probes recorded.
+func (s *server) Recorded(_ measure.None, e *Events) error {
+	*e = *s.recorder.snapshot()
+	return context.Cause(s.ctx)
+}
+
+// Used replies with what has been used so far.
+func (s *server) Used(_ measure.None, u *Usage) error {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return &usage{
-		CPU: cpuTime(), Allocs: m.Mallocs, Bytes: m.TotalAlloc,
+	*u = Usage{
+		CPU: measure.CPUTime(), Allocs: m.Mallocs, Bytes: m.TotalAlloc,
 		Reconciles: s.recorder.count(), Requests: s.requests.Counts(),
 	}
+	return context.Cause(s.ctx)
 }
 
-// live returns what is alive on heap and stacks of the process. The second
-// collection frees what finalizers and pools had kept over the first.
-func live() uint64 {
-	runtime.GC()
-	runtime.GC()
+// Live replies with what is live on heap and stacks.
+func (s *server) Live(_ measure.None, bytes *uint64) error {
 	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
+	measure.Settle(&m)
+	*bytes = m.HeapAlloc + m.StackInuse
+	return context.Cause(s.ctx)
 }

@@ -7,9 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -21,23 +19,22 @@ import (
 // It has nothing to do with either side.
 type user struct {
 	namespace string
-	sets      *rest.RESTClient
+	sets      *clientgo.SetClient
 	core      kubernetes.Interface
 }
 
 // newUser creates a namespace whose name begins with prefix.
 func newUser(ctx context.Context, cfg *rest.Config, prefix string) (*user, error) {
-	u, err := userOf(cfg, "")
+	core, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, err
 	}
-	ns, err := u.core.CoreV1().Namespaces().Create(ctx,
+	ns, err := core.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix + "-"}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
-	u.namespace = ns.Name
-	return u, nil
+	return userOf(cfg, ns.Name)
 }
 
 // userOf returns the user of a namespace.
@@ -46,12 +43,8 @@ func userOf(cfg *rest.Config, namespace string) (*user, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg = rest.CopyConfig(cfg)
-	cfg.GroupVersion = &api.GroupVersion
-	cfg.APIPath = "/apis"
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(clientgo.Scheme()).WithoutConversion()
-	sets, err := rest.RESTClientFor(cfg)
-	return &user{namespace: namespace, sets: sets, core: core}, err
+	sets, err := clientgo.NewSetClient(cfg)
+	return &user{namespace, sets(namespace), core}, err
 }
 
 // create creates a set and returns its generation.
@@ -69,26 +62,13 @@ func (u *user) create(ctx context.Context, name string, replicas int32) (generat
 			},
 		},
 	}
-	var created api.ReplicaSet
-	err = u.sets.Post().Namespace(u.namespace).Resource(api.Resource).Body(set).Do(ctx).Into(&created)
-	return created.Generation, err
+	created, err := u.sets.Create(ctx, set, metav1.CreateOptions{})
+	return created.GetGeneration(), err
 }
 
 // scale changes the number of pods that a set wants and returns its new generation.
 func (u *user) scale(ctx context.Context, name string, replicas int32) (generation int64, err error) {
-	var scaled api.ReplicaSet
-	err = u.sets.Patch(types.MergePatchType).Namespace(u.namespace).Resource(api.Resource).Name(name).
-		Body(fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)).Do(ctx).Into(&scaled)
-	return scaled.Generation, err
-}
-
-func (u *user) list(ctx context.Context) (*clientgo.ReplicaSetList, error) {
-	list := &clientgo.ReplicaSetList{}
-	return list, u.sets.Get().Namespace(u.namespace).Resource(api.Resource).Do(ctx).Into(list)
-}
-
-// watch reports all changes after those of a resourceVersion.
-func (u *user) watch(ctx context.Context, version string) (watch.Interface, error) {
-	return u.sets.Get().Namespace(u.namespace).Resource(api.Resource).
-		VersionedParams(&metav1.ListOptions{Watch: true, ResourceVersion: version}, metav1.ParameterCodec).Watch(ctx)
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	scaled, err := u.sets.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return scaled.GetGeneration(), err
 }

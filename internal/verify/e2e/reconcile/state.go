@@ -43,7 +43,7 @@ func ReadState(ctx context.Context, cfg *rest.Config, namespace string) (State, 
 }
 
 func (u *user) state(ctx context.Context) (State, error) {
-	sets, err := u.list(ctx)
+	sets, err := u.sets.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return State{}, err
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 func TestPercentileIsTheLeastValueThatTheShareDoesNotExceed(t *testing.T) {
@@ -20,13 +22,5 @@ func TestPercentileIsTheLeastValueThatTheShareDoesNotExceed(t *testing.T) {
 
 func TestRatioIsTakenRoundByRound(t *testing.T) {
 	// A machine that is ten times as slow in one round is so for both sides.
-	assert.Equal(t, Ratio{Median: 2, Low: 1, High: 3}, ratio([]float64{20, 1, 9}, []float64{10, 1, 3}))
-	assert.Equal(t, 1.5, median([]float64{2, 1}))
-}
-
-func TestRatioOfManyRoundsLeavesOutWhatTheMedianIsHardlyEverBeyond(t *testing.T) {
-	ones := []float64{1, 1, 1, 1, 1, 1, 1, 1, 1}
-	nine := []float64{9, 1, 8, 2, 7, 3, 6, 4, 5}
-	assert.Equal(t, Ratio{Median: 5, Low: 2, High: 8}, ratio(nine, ones))
-	assert.Equal(t, Ratio{Median: 7, Low: 1, High: 9}, ratio(nine[:5], ones))
+	assert.Equal(t, measure.Interval{Median: 2, Low: 1, High: 3}, ratio([]float64{20, 1, 9}, []float64{10, 1, 3}))
 }

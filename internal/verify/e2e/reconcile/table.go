@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 var columns = []string{"work", string(Ours), string(ClientGo), "ratio", string(RequestsAlone), "ratio to them"}
@@ -35,55 +35,39 @@ func (r *Report) head() string {
 
 // WriteTable writes the report for a terminal.
 func (r *Report) WriteTable(w io.Writer) {
-	widths := make([]int, len(columns))
-	for _, cells := range append([][]string{columns}, r.cells()...) {
-		for i, c := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	line := func(cells []string) {
-		var b strings.Builder
-		for i, c := range cells {
-			fmt.Fprintf(&b, "  %s%s", c, strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)))
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	}
-	fmt.Fprintf(w, "%s\n\n", r.head())
-	line(columns)
-	area := ""
-	for i, cells := range r.cells() {
-		if r.Rows[i].Area != area {
-			area = r.Rows[i].Area
-			fmt.Fprintln(w, r.heading(area))
-		}
-		line(cells)
-	}
+	fmt.Fprintln(w, r.head())
+	r.byArea(func(heading string, t measure.Table) {
+		fmt.Fprintf(w, "\n%s\n", heading)
+		t.WriteText(w)
+	})
 }
 
 // WriteMarkdown writes the report for a document.
 func (r *Report) WriteMarkdown(w io.Writer) {
-	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
 	fmt.Fprintln(w, strings.ReplaceAll(r.head(), "\n", "  \n"))
-	area, shown := "", 0
-	for i, cells := range r.cells() {
-		if r.Rows[i].Area != area {
-			area = r.Rows[i].Area
-			shown = r.columnsOf(area)
-			fmt.Fprintf(w, "\n### %s\n\n", r.heading(area))
-			line(columns[:shown])
-			line(slices.Repeat([]string{"---"}, shown))
-		}
-		line(cells[:shown])
-	}
+	r.byArea(func(heading string, t measure.Table) {
+		fmt.Fprintf(w, "\n### %s\n\n", heading)
+		t.WriteMarkdown(w)
+	})
 }
 
-// columnsOf returns how many columns an area fills: those of the limit are the last.
-func (r *Report) columnsOf(area string) int {
-	limited := slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Area == area && row.Alone != nil })
-	if limited {
-		return len(columns)
+// byArea calls f with the table of each area. Only those with a limit have its columns,
+// which are the last.
+func (r *Report) byArea(f func(heading string, t measure.Table)) {
+	for rows := r.Rows; len(rows) > 0; {
+		area, n := rows[0].Area, 0
+		t := measure.Table{Header: columns[:len(columns)-2], Left: []int{0}}
+		for ; n < len(rows) && rows[n].Area == area; n++ {
+			if rows[n].Alone != nil {
+				t.Header = columns
+			}
+		}
+		for _, row := range rows[:n] {
+			t.Add(row.cells()[:len(t.Header)]...)
+		}
+		f(r.heading(area), t)
+		rows = rows[n:]
 	}
-	return len(columns) - 2
 }
 
 // WriteJSON writes the report with the figures of every round, for programs.
@@ -93,24 +77,20 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// cells returns the text of all rows.
-func (r *Report) cells() [][]string {
-	all := make([][]string, len(r.Rows))
-	for i, row := range r.Rows {
-		alone := ""
-		if row.Alone != nil {
-			alone = row.Unit.format(median(row.Alone))
-		}
-		all[i] = []string{
-			row.Work, row.Unit.format(median(row.Ours)), row.Unit.format(median(row.ClientGo)), row.Ratio.String(),
-			alone, row.Most.String(),
-		}
+// cells returns the text of a row.
+func (row *Row) cells() []string {
+	alone := ""
+	if row.Alone != nil {
+		alone = row.Unit.format(measure.Median(row.Alone))
 	}
-	return all
+	return []string{
+		row.Work, row.Unit.format(measure.Median(row.Ours)), row.Unit.format(measure.Median(row.ClientGo)), show(row.Ratio),
+		alone, show(row.Most),
+	}
 }
 
-// String writes the median and the range.
-func (r *Ratio) String() string {
+// show writes the median and the range.
+func show(r *measure.Interval) string {
 	if r == nil {
 		return ""
 	}
@@ -121,36 +101,20 @@ func (r *Ratio) String() string {
 func (u Unit) format(v float64) string {
 	switch u {
 	case Nanoseconds:
-		return scaled(v, "s", " n", " µ", " m", " ")
+		return measure.Duration(v)
 	case Bytes:
-		return scaled(v, "B", " ", " k", " M", " G")
+		return measure.Bytes(v)
 	case PerSecond:
-		return scaled(v, "/s", "", "k", "M")
+		return measure.Scaled(v, "/s", "", "k", "M")
 	default:
 		return number(v)
 	}
 }
 
-// scaled writes v with three digits and the prefix that suits it.
-func scaled(v float64, unit string, prefixes ...string) string {
-	for len(prefixes) > 1 && math.Abs(v) >= 999.5 {
-		v /= 1000
-		prefixes = prefixes[1:]
-	}
-	digits := 0
-	switch size := math.Abs(v); {
-	case size < 9.995:
-		digits = 2
-	case size < 99.95:
-		digits = 1
-	}
-	return fmt.Sprintf("%.*f%s%s", digits, v, prefixes[0], unit)
-}
-
 // number writes a count: exactly if it is small.
 func number(v float64) string {
 	if math.Abs(v) >= 10_000 {
-		return scaled(v, "", "", "k", "M", "G")
+		return measure.Scaled(v, "", "", "k", "M", "G")
 	}
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // writers is how many sets are created at a time when all are wanted at once.
@@ -41,7 +43,7 @@ func (m *measurement) requestsAlone(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	o, err := m.converge(ctx, r, func(first, n int) ([]written, error) {
-		_, err := r.process.ask(ctx, order{Begin: n})
+		_, err := measure.Call[measure.None](ctx, r.process, "Begin", n)
 		return writes[first:][:n], err
 	})
 	return o, r.end(ctx, err, warmUps+m.Sets)
@@ -61,10 +63,10 @@ func (m *measurement) converge(ctx context.Context, r *run, begin func(first, n 
 	if _, err := r.observer.waitFor(ctx, versions(first)); err != nil {
 		return outcome{}, err
 	}
-	if _, err := r.process.live(ctx); err != nil { // no garbage of the start in what follows
+	if _, err := liveOf(ctx, r.process); err != nil { // no garbage of the start in what follows
 		return outcome{}, err
 	}
-	before, err := r.process.sample(ctx)
+	before, err := usageOf(ctx, r.process)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -77,11 +79,11 @@ func (m *measurement) converge(ctx context.Context, r *run, begin func(first, n 
 	if err != nil {
 		return outcome{}, err
 	}
-	after, err := r.process.sample(ctx)
+	after, err := usageOf(ctx, r.process)
 	if err != nil {
 		return outcome{}, err
 	}
-	alive, err := r.process.live(ctx)
+	alive, err := liveOf(ctx, r.process)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -103,8 +105,8 @@ func (m *measurement) converge(ctx context.Context, r *run, begin func(first, n 
 }
 
 // less returns what was used since an earlier sample.
-func (u *usage) less(earlier *usage) usage {
-	d := usage{
+func (u Usage) less(earlier Usage) Usage {
+	d := Usage{
 		CPU: u.CPU - earlier.CPU, Allocs: u.Allocs - earlier.Allocs, Bytes: u.Bytes - earlier.Bytes,
 		Reconciles: u.Reconciles - earlier.Reconciles, Requests: map[string]int{},
 	}

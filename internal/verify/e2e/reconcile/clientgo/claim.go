@@ -103,7 +103,7 @@ func (c *Controller) candidates(set *api.ReplicaSet) ([]*corev1.Pod, error) {
 
 // stillLives asks the API server, not the cache, whether set is still there.
 func (c *Controller) stillLives(ctx context.Context, set *api.ReplicaSet) error {
-	fresh, err := c.setClient.get(ctx, set.Namespace, set.Name)
+	fresh, err := c.setClient(set.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("before adopting or creating pods: %w", err)
 	}

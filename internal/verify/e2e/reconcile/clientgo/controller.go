@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/listers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -47,9 +48,9 @@ type Controller struct {
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	podLister corelisters.PodLister
-	setLister setLister
+	setLister listers.ResourceIndexer[*api.ReplicaSet]
 	podClient kubernetes.Interface
-	setClient *setClient
+	setClient func(namespace string) *SetClient
 
 	doomed      doomedPods // the example does without, as package informer/controller keeps account of deletions, too
 	writes      ownWrites
@@ -77,7 +78,7 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 	if c.podClient, err = kubernetes.NewForConfig(writes); err != nil {
 		return nil, err
 	}
-	if c.setClient, err = newSetClient(cfg); err != nil {
+	if c.setClient, err = NewSetClient(cfg); err != nil {
 		return nil, err
 	}
 
@@ -87,8 +88,8 @@ func New(cfg *rest.Config, opts Options) (*Controller, error) {
 		o.LabelSelector = api.Label + "=" + api.LabelValue
 	})
 	c.podLister = corelisters.NewPodLister(c.pods.GetIndexer())
-	c.sets = cache.NewSharedIndexInformer(c.setClient.listWatch(opts.Namespace), &api.ReplicaSet{}, 0, byNamespace)
-	c.setLister = newSetLister(c.sets.GetIndexer())
+	c.sets = cache.NewSharedIndexInformer(listWatch(c.setClient(opts.Namespace)), &api.ReplicaSet{}, 0, byNamespace)
+	c.setLister = listers.New[*api.ReplicaSet](c.sets.GetIndexer(), api.GroupVersionResource.GroupResource())
 
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
 	return c, c.addHandlers()

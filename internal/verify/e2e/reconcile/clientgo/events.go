@@ -119,7 +119,7 @@ func (c *Controller) enqueueOwner(p *corev1.Pod) {
 
 // enqueueMatching enqueues all sets whose selector matches p.
 func (c *Controller) enqueueMatching(p *corev1.Pod) {
-	sets, err := c.setLister.list(p.Namespace)
+	sets, err := c.setsOf(p.Namespace).List(labels.Everything())
 	if err != nil {
 		utilruntime.HandleError(err)
 		return

@@ -10,7 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/listers"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 	"github.com/informerkit/informerkit/examples/replicaset/controller"
@@ -25,7 +27,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (a
 	if wait := c.writes.outstanding(key); wait > 0 {
 		return wait, nil
 	}
-	set, err := c.setLister.get(key.Namespace, key.Name)
+	set, err := c.setsOf(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		c.doomed.Forget(key)
 		return 0, nil // deleted; the cluster's garbage collector deletes its pods
@@ -63,16 +65,19 @@ func (c *Controller) writeStatus(ctx context.Context, set *api.ReplicaSet, statu
 	}
 	set = set.DeepCopy()
 	set.Status = status
-	written, err := c.setClient.updateStatus(ctx, set)
+	written, err := c.setClient(set.Namespace).UpdateStatus(ctx, set, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}
-	expect(&c.writes, keyOf(set), written, func() (*api.ReplicaSet, error) {
-		return c.setLister.get(set.Namespace, set.Name)
-	})
+	expect(&c.writes, keyOf(set), written, func() (*api.ReplicaSet, error) { return c.setsOf(set.Namespace).Get(set.Name) })
 	return nil
 }
 
 func keyOf(set *api.ReplicaSet) types.NamespacedName {
 	return types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
+}
+
+// setsOf lists the sets of a namespace that the cache has.
+func (c *Controller) setsOf(namespace string) listers.ResourceIndexer[*api.ReplicaSet] {
+	return listers.NewNamespaced(c.setLister, namespace)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/informerkit/informerkit/examples/replicaset/api"
 )
 
-// Scheme returns a scheme with the kind, and a list of it, for the REST clients of client-go.
-func Scheme() *runtime.Scheme {
+// scheme returns a scheme with the kind, and a list of it, for the REST clients of client-go.
+func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(api.GroupVersionKind, &api.ReplicaSet{})
 	s.AddKnownTypeWithName(api.GroupVersion.WithKind(api.Kind+"List"), &ReplicaSetList{})
