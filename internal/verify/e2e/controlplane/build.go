@@ -68,6 +68,9 @@ var (
 	}
 )
 
+// LDFlags are the flags of the linker, with the version.
+func (p Program) LDFlags() string { return p.ldflags }
+
 // kubernetesProgram describes a program of the Kubernetes repository. Its version
 // must be stamped: without a stamp /version is not parsable, and emulated versions
 // cannot be computed from it.

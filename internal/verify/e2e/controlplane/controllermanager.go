@@ -2,25 +2,42 @@ package controlplane
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
+	"time"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
-// startControllerManager runs the kube-controller-manager and returns when its
-// controllers have been started.
-func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
+// Manager is a running kube-controller-manager.
+type Manager struct {
+	process *process
+	url     string
+	client  *http.Client
+}
+
+// StartManager runs the kube-controller-manager at path beside the API server, with more
+// flags and environment than it needs, and returns when its controllers have been started.
+// Stop it before the control plane.
+func (cp *ControlPlane) StartManager(ctx context.Context, path string, env []string, flags ...string) (*Manager, error) {
 	kubeconfig, err := cp.Kubeconfig()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	port, err := freePort()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cp.manager, err = startProcess("kube-controller-manager", cp.paths[2], []string{
+	config := cp.Config()
+	config.Host, config.Timeout = "https://127.0.0.1:"+strconv.Itoa(port), 10*time.Second
+	client, err := httpclient.For(config)
+	if err != nil {
+		return nil, err
+	}
+	p, err := startProcess("kube-controller-manager", path, append([]string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
@@ -31,29 +48,46 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context) error {
 		"--leader-elect=false",
 		// Without nodes these have nothing to do but to complain.
 		"--controllers=*,-nodeipam,-nodelifecycle,-cloud-node-lifecycle,-ttl",
-	}, cp.dir.join("kube-controller-manager.log"))
+	}, flags...), cp.dir.join("kube-controller-manager.log"), env...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(cp.pki.caPEM)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}
+	m := &Manager{p, config.Host, client}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return cp.manager.waitReady(ctx, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://127.0.0.1:"+strconv.Itoa(port)+"/healthz", nil)
+	err = p.waitReady(ctx, func(ctx context.Context) error {
+		body, err := m.Get(ctx, "/healthz")
 		if err != nil {
 			return err
 		}
-		resp, err := transport.RoundTrip(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("/healthz answered %s", resp.Status)
-		}
-		return nil
+		return body.Close()
 	})
+	client.CloseIdleConnections() // few requests follow, or none
+	if err != nil {
+		return nil, errors.Join(err, p.kill())
+	}
+	return m, nil
+}
+
+// Get asks the program for a path, such as /metrics.
+func (m *Manager) Get(ctx context.Context, path string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := m.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("GET %s: %s", path, resp.Status)
+	}
+	return resp.Body, nil
+}
+
+// Stop ends the program, and returns the processor time that it has used.
+func (m *Manager) Stop() (time.Duration, error) {
+	err := m.process.stop()
+	return m.process.used, err
 }

@@ -48,7 +48,7 @@ type ControlPlane struct {
 	etcd      *etcdServer
 	apiPort   int
 	apiServer *process // nil while stopped
-	manager   *process // nil if not wanted
+	manager   *Manager // nil if not wanted
 	stopped   bool
 }
 
@@ -98,7 +98,7 @@ func (cp *ControlPlane) start(ctx context.Context) (err error) {
 		return err
 	}
 	if cp.opts.ControllerManager {
-		if err := cp.startControllerManager(ctx); err != nil {
+		if cp.manager, err = cp.StartManager(ctx, cp.paths[2], nil); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (cp *ControlPlane) Stop() error {
 	cp.stopped = true
 	var errs []error
 	if cp.manager != nil {
-		errs = append(errs, cp.manager.kill())
+		errs = append(errs, cp.manager.process.kill())
 	}
 	// The state is not needed any more, so nothing has to end in an orderly way.
 	errs = append(errs, cp.KillAPIServer())

@@ -23,16 +23,19 @@ type process struct {
 	handle  *os.Process
 	done    chan struct{} // closed when the child has been waited for
 	err     error         // why it ended; readable after done
+	used    time.Duration // of the processor; readable after done
 }
 
 // startProcess runs the program at path. Its output is appended to logPath.
-func startProcess(name, path string, args []string, logPath string) (*process, error) {
+// Its environment is that of this process, and env.
+func startProcess(name, path string, args []string, logPath string, env ...string) (*process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Dir = filepath.Dir(logPath)
 	// A group of its own keeps the Ctrl-C of a terminal from reaching the child
 	// before the test has ended it in the right order.
@@ -53,6 +56,7 @@ func startProcess(name, path string, args []string, logPath string) (*process, e
 			return
 		}
 		p.err = cmd.Wait()
+		p.used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		close(p.done)
 	}()
 	if err := <-started; err != nil {

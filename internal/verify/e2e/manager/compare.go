@@ -49,11 +49,11 @@ type run struct {
 // comparison is one in progress.
 type comparison struct {
 	Options
-	cp                        *controlplane.ControlPlane
-	client                    kubernetes.Interface
-	objects                   dynamic.Interface
-	program, dir, config, log string
-	number                    int
+	cp                *controlplane.ControlPlane
+	client            kubernetes.Interface
+	objects           dynamic.Interface
+	program, dir, log string
+	number            int
 }
 
 // Compare runs both sides in turns.
@@ -92,9 +92,6 @@ func Compare(ctx context.Context, opts Options) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.cp.Stop()) }()
-	if c.config, err = c.cp.Kubeconfig(); err != nil {
-		return nil, err
-	}
 	config := c.cp.Config()
 	config.UserAgent = "script"
 	if c.objects, err = dynamic.NewForConfig(config); err != nil {
@@ -135,15 +132,16 @@ func (c *comparison) run(ctx context.Context, side int, steps []step) (_ *run, e
 	s := &script{client: c.client, prefix: fmt.Sprintf("run%d-", c.number)}
 	c.say("run %d, %s", c.number, env[side])
 	offset, began := sizeOf(c.log), time.Now()
-	p, err := startProgram(c.program, c.config, c.cp.Config().BearerToken, c.dir, env[side])
+	p, err := c.cp.StartManager(ctx, c.program, []string{env[side]}, managerFlags...)
 	if err != nil {
 		return nil, err
 	}
 	r := &run{}
-	defer func() { r.cpu = p.stop() }()
-	if err := p.waitReady(ctx); err != nil {
-		return nil, err
-	}
+	defer func() {
+		var stopped error
+		r.cpu, stopped = p.Stop()
+		err = errors.Join(err, stopped)
+	}()
 	rest := func(began time.Time, done func(context.Context) (bool, error)) error {
 		took, err := c.settle(ctx, began, done)
 		r.times = append(r.times, took)
@@ -152,7 +150,7 @@ func (c *comparison) run(ctx context.Context, side int, steps []step) (_ *run, e
 	if err := rest(began, func(ctx context.Context) (bool, error) { return c.canary(ctx, s) }); err != nil {
 		return nil, fmt.Errorf("manager: after its start: %w", err)
 	}
-	if r.steady, err = p.memory(ctx); err != nil {
+	if r.steady, err = memoryOf(ctx, p); err != nil {
 		return nil, err
 	}
 	play := func(st step) error {
@@ -180,7 +178,7 @@ func (c *comparison) run(ctx context.Context, side int, steps []step) (_ *run, e
 	if err := play(last); err != nil {
 		return nil, err
 	}
-	if r.end, err = p.memory(ctx); err != nil {
+	if r.end, err = memoryOf(ctx, p); err != nil {
 		return nil, err
 	}
 	r.requests, err = requests(c.log, offset)

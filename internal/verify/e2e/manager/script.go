@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -266,23 +266,15 @@ func (s *script) spacesGone(ctx context.Context) (bool, error) {
 
 // inParallel calls do for the numbers below n, some at a time, and returns one of the errors.
 func inParallel(ctx context.Context, n int, do func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, 16) {
-		workers.Go(func() {
-			for i := range next {
-				if err := do(i); err != nil {
-					cancel(err)
-				}
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(16)
+	for i := range n {
+		calls.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			return do(i)
 		})
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	return context.Cause(ctx)
+	return calls.Wait()
 }
