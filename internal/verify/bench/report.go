@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/informerkit/informerkit/internal/verify/measure"
 )
@@ -89,11 +90,7 @@ func (m Measure) unit() string {
 }
 
 // WriteJSON writes the report with every sample, for programs and for [ReadReport].
-func (r Report) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
-}
+func (r Report) WriteJSON(w io.Writer) error { return measure.WriteJSON(w, r) }
 
 // Replace returns the report with the entries of a newer one in place of its own of
 // the same names, in the order of the given names. What has another name than these
@@ -112,6 +109,20 @@ func (r Report) Replace(newer Report, order []string) Report {
 		}
 	}
 	return r
+}
+
+// LoadReport reads a file that WriteJSON has written.
+func LoadReport(file string) (Report, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Report{}, err
+	}
+	defer f.Close()
+	rep, err := ReadReport(f)
+	if err != nil {
+		return rep, fmt.Errorf("%s: %w", file, err)
+	}
+	return rep, nil
 }
 
 // ReadReport reads what WriteJSON has written. It is an error if there is nothing

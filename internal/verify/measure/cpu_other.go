@@ -4,5 +4,5 @@ package measure
 
 import "time"
 
-// cpuTime is not known here.
-func cpuTime() time.Duration { return 0 }
+// CPUTime is not known here.
+func CPUTime() time.Duration { return 0 }

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// cpuTime is what the process has used of the cores so far.
-func cpuTime() time.Duration {
+// CPUTime is the processor time that this process has used so far, or 0 where that is
+// not known.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -41,6 +42,13 @@ func (t Table) WriteText(w io.Writer) {
 		fmt.Fprintln(columns, strings.Join(cells, "\t"))
 	}
 	_ = columns.Flush() // w is memory, or a terminal
+}
+
+// WriteJSON writes results for programs, and for a review of their changes.
+func WriteJSON(w io.Writer, results any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(results)
 }
 
 // Duration writes nanoseconds with three digits.

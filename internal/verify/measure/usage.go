@@ -2,12 +2,7 @@ package measure
 
 import (
 	"runtime"
-	"time"
 )
-
-// CPUTime is the processor time that this process has used so far, or 0 where that is
-// not known.
-func CPUTime() time.Duration { return cpuTime() }
 
 // Settle collects garbage, so that no run pays for that of another one, and what is found
 // alive is alive, and reads the statistics. The second collection frees what finalizers

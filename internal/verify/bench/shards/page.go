@@ -2,10 +2,11 @@ package shards
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // Text returns all tables, for a terminal.
@@ -61,9 +62,7 @@ func (r *Result) Update(page string) (string, error) {
 // Write writes a result to a file, and its tables into a page.
 func Write(r Result, file, page string) error {
 	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
+	if err := measure.WriteJSON(&text, r); err != nil {
 		return err
 	}
 	is, err := os.ReadFile(page)

@@ -51,7 +51,7 @@ type Config struct {
 	// Command returns a command that calls [Serve], to be started once. It must not
 	// be bound to a context.
 	Command func() *exec.Cmd
-	// Profiles is a directory for CPU and allocation profiles of the processes
+	// Profiles is a directory for CPU and heap profiles of the processes
 	// during throughput; "" is none. To profile costs time: do not believe the figures.
 	Profiles string
 	// Progress receives messages about the measurement; nil discards them.

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -71,11 +70,7 @@ func (r *Report) byArea(f func(heading string, t measure.Table)) {
 }
 
 // WriteJSON writes the report with the figures of every round, for programs.
-func (r *Report) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
-}
+func (r *Report) WriteJSON(w io.Writer) error { return measure.WriteJSON(w, r) }
 
 // cells returns the text of a row.
 func (row *Row) cells() []string {

@@ -18,7 +18,7 @@ import (
 // savedLike reads the results into which others are to be put, which must have been
 // measured in the same way, and on the same machine unless they are of the heap.
 func savedLike(opts options) (bench.Report, error) {
-	rep, err := readReport(opts.into)
+	rep, err := bench.LoadReport(opts.into)
 	if err != nil {
 		return rep, err
 	}
@@ -51,18 +51,9 @@ func keep(opts options, saved, newer bench.Report) error {
 	return os.WriteFile(opts.into, out.Bytes(), 0o644)
 }
 
-func readReport(path string) (bench.Report, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return bench.Report{}, err
-	}
-	defer file.Close()
-	return bench.ReadReport(file)
-}
-
 // printSaved prints a report that was saved, draws it, or updates a document with it.
 func printSaved(opts options, out io.Writer) error {
-	rep, err := readReport(opts.from)
+	rep, err := bench.LoadReport(opts.from)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func TestResultsIntoAFile(t *testing.T) {
 	_, err = savedLike(memory)
 	require.NoError(t, err, "bytes are the same everywhere")
 	require.NoError(t, keep(memory, other, mine))
-	mixed, err := readReport(file)
+	mixed, err := bench.LoadReport(file)
 	require.NoError(t, err)
 	require.Equal(t, &mine.Host, mixed.Entries[0].Host, "and it is said where they are from")
 	other = mine
@@ -57,7 +57,7 @@ func TestResultsIntoAFile(t *testing.T) {
 	saved, err := savedLike(opts)
 	require.NoError(t, err)
 	require.NoError(t, keep(opts, saved, bench.Report{Entries: []bench.Entry{entry(all[1], 2)}}))
-	kept, err := readReport(file)
+	kept, err := bench.LoadReport(file)
 	require.NoError(t, err)
 	require.Equal(t, mine.Host, kept.Host)
 	require.Equal(t, []float64{1, 2}, []float64{kept.Entries[0].Ours.Figure, kept.Entries[1].Ours.Figure})

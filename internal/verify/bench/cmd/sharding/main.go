@@ -17,7 +17,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -97,6 +96,11 @@ func (o *options) check() error {
 	return nil
 }
 
+// filters says whether the server filters, in the order of the runs.
+func (o *options) filters() []bool {
+	return map[string][]bool{"on": {true}, "off": {false}, "both": {true, false}}[o.gate]
+}
+
 // run measures, or reads what was measured, and writes it.
 func run(ctx context.Context, o options) error {
 	var r shards.Result
@@ -118,19 +122,14 @@ func run(ctx context.Context, o options) error {
 		_, err := io.WriteString(os.Stdout, r.Text())
 		return err
 	}
-	e := json.NewEncoder(os.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return measure.WriteJSON(os.Stdout, r)
 }
 
 // measureAll takes all measurements.
 func measureAll(ctx context.Context, o options) (shards.Result, error) {
 	r := shards.NewResult()
 	r.Lease = o.lease
-	for _, filter := range []bool{true, false} {
-		if o.gate == "on" && !filter || o.gate == "off" && filter {
-			continue
-		}
+	for _, filter := range o.filters() {
 		progress("%d replicas, filter of the server: %v", o.replicas, filter)
 		one, err := scale(ctx, o, filter)
 		if err != nil {

@@ -41,10 +41,7 @@ var ways = []way{
 // With HashNamespace it is the replica that has the most namespaces; with the others, all
 // have about as many owners.
 func owned(ctx context.Context, o options) (all []shards.Owned, err error) {
-	for _, filter := range []bool{true, false} {
-		if o.gate == "on" && !filter || o.gate == "off" && filter {
-			continue
-		}
+	for _, filter := range o.filters() {
 		server, err := launch(ctx, "owned", o.owned, filter)
 		if err != nil {
 			return nil, err

@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	flags.IntVar(&settings.Rounds, "rounds", settings.Rounds, "runs of each side")
 	flags.IntVar(&settings.Workers, "workers", settings.Workers, "workers of each controller")
 	only := flags.String("only", "", "measure only the latency, the throughput or the restart")
-	profiles := flags.String("profile", "", "a directory for CPU and allocation profiles of each process during throughput")
+	profiles := flags.String("profile", "", "a directory for CPU and heap profiles, which have the allocations, too, of each process during throughput")
 	child := flags.Bool("child", false, "run a controller under the orders of a parent (internal)")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -1,5 +1,3 @@
-// Package published keeps what is written about comparisons true: the figures in
-// documents and the charts are those of the results beside them.
 package published
 
 import (
@@ -30,11 +28,11 @@ const (
 // Check reports what in a folder differs from its results: the figures in its
 // Document and in the others, whose paths are relative to it, and the charts.
 func Check(folder string, others ...string) error {
-	comparison, err := read(filepath.Join(folder, Comparison))
+	comparison, err := bench.LoadReport(filepath.Join(folder, Comparison))
 	if err != nil {
 		return err
 	}
-	scaling, err := read(filepath.Join(folder, Scaling))
+	scaling, err := bench.LoadReport(filepath.Join(folder, Scaling))
 	if err != nil {
 		return err
 	}
@@ -55,19 +53,6 @@ func Check(folder string, others ...string) error {
 		}
 	}
 	return errors.Join(append(problems, err)...)
-}
-
-func read(file string) (bench.Report, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return bench.Report{}, err
-	}
-	defer f.Close()
-	rep, err := bench.ReadReport(f)
-	if err != nil {
-		return rep, fmt.Errorf("%s: %w", file, err)
-	}
-	return rep, nil
 }
 
 func checkDocument(folder, document string, rep bench.Report) error {
