@@ -26,7 +26,7 @@ type Batch[T Object] struct {
 	ix   *Indexer[T]
 	next *Snapshot[T] // nil once the batch has ended
 	// edit names the batch: the nodes of next that it has made are edited in place.
-	edit *pmap.Edit
+	edit pmap.Edit
 	// dirty is set by the first write with an effect. A batch without any publishes
 	// nothing: readers that compare snapshot pointers see that nothing happened.
 	dirty     bool

@@ -13,7 +13,7 @@ type groups[K comparable] struct{ set pmap.Set[groupAt[K]] }
 
 // group holds the numbers of the objects that have one value. There is no empty one.
 type group[K comparable] struct {
-	edit *pmap.Edit
+	edit pmap.Edit
 	// value is a slice of one, which all objects with no other value share.
 	value   []K
 	numbers pmap.Set[number]
@@ -28,12 +28,19 @@ type groupAt[K comparable] struct {
 // Hash implements [pmap.Element].
 func (g groupAt[K]) Hash() uint32 { return g.hash }
 
+// LeafCap implements [pmap.Element].
+func (groupAt[K]) LeafCap() int { return 16 }
+
 // number is the number of an object.
 type number uint32
 
 // Hash implements [pmap.Element]. Numbers are dense, and nobody can choose them. As the factor is
 // odd, no two have the same hash. Its best bits are the upper ones, and a set begins with the lower.
 func (n number) Hash() uint32 { return bits.RotateLeft32(uint32(n)*0x9e3779b1, 16) }
+
+// LeafCap implements [pmap.Element]. The objects that have one value are often a hundred, such as the
+// pods of a node: then they are one piece of memory.
+func (number) LeafCap() int { return 128 }
 
 // find returns the group of k, which is nil if no object has it.
 func (gs *groups[K]) find(sh *shared, k K) groupAt[K] {
@@ -62,7 +69,7 @@ func (gs *groups[K]) values() iter.Seq[K] {
 }
 
 // add adds an object, which must not be there, to the group of k, and returns that.
-func (gs *groups[K]) add(e *pmap.Edit, sh *shared, k K, n number) *group[K] {
+func (gs *groups[K]) add(e pmap.Edit, sh *shared, k K, n number) *group[K] {
 	g := gs.find(sh, k)
 	if g.group == nil {
 		g.group = &group[K]{edit: e, value: []K{k}}
@@ -75,7 +82,7 @@ func (gs *groups[K]) add(e *pmap.Edit, sh *shared, k K, n number) *group[K] {
 }
 
 // remove removes an object, which must be there, from the group of k.
-func (gs *groups[K]) remove(e *pmap.Edit, sh *shared, k K, n number) {
+func (gs *groups[K]) remove(e pmap.Edit, sh *shared, k K, n number) {
 	g := gs.find(sh, k)
 	if g.numbers.Len() == 1 {
 		gs.set.Delete(e, g)
@@ -86,7 +93,7 @@ func (gs *groups[K]) remove(e *pmap.Edit, sh *shared, k K, n number) {
 }
 
 // own returns a group to edit: g itself if it belongs to the batch, else a copy in its place.
-func (gs *groups[K]) own(e *pmap.Edit, g groupAt[K]) groupAt[K] {
+func (gs *groups[K]) own(e pmap.Edit, g groupAt[K]) groupAt[K] {
 	if g.edit == e {
 		return g
 	}

@@ -173,7 +173,7 @@ func TestAllVersionsAnswerAsAMapDoes(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(12) {
 				keys, phase := 150, 50
-				if seed >= 4 { // about as many as a leaf has
+				if seed >= 4 { // one leaf or a few
 					keys, phase = 8+int(seed)%5, 2+int(seed)%20
 				}
 				h := newHistory(t, keys, seed, drop)

@@ -80,7 +80,18 @@ type shared struct {
 	drop      uint32       // bits of hashes to clear: tests make collisions with it
 	log       *slog.Logger
 	maxValues int
-	scanned   sync.Map // names of the indexes that were queried without being registered
+
+	mu      sync.Mutex
+	scanned map[string]bool // names of the indexes that were queried without being registered
+}
+
+// firstScan reports whether the index of that name is queried without being registered for the first time.
+func (sh *shared) firstScan(name string) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	first := !sh.scanned[name]
+	sh.scanned[name] = true
+	return first
 }
 
 // hash returns the hash of a key or an index value.
@@ -95,7 +106,7 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if o.MaxIndexValues < 0 {
 		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
 	}
-	sh := &shared{seed: maphash.MakeSeed(), log: o.Logger, maxValues: o.MaxIndexValues}
+	sh := &shared{seed: maphash.MakeSeed(), log: o.Logger, maxValues: o.MaxIndexValues, scanned: map[string]bool{}}
 	if sh.log == nil {
 		sh.log = slog.Default()
 	}
@@ -179,7 +190,7 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 }
 
 // follow brings a table from the state from to the state to.
-func follow[T Object](e *pmap.Edit, t table[T], from, to *Snapshot[T]) table[T] {
+func follow[T Object](e pmap.Edit, t table[T], from, to *Snapshot[T]) table[T] {
 	// An index is about numbers. That one may have gone to another object makes no
 	// difference to it.
 	diffRecords(from, to, func(number uint32, _, now *record[T]) bool {

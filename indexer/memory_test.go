@@ -12,7 +12,7 @@ import (
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-// few is as many objects as a leaf has.
+// few objects fill two leaves.
 const few = 8
 
 // storeWeakly stores a new object and returns only a weak pointer to it.

@@ -42,6 +42,9 @@ type keyNumber struct{ hash, number uint32 }
 // Hash implements [pmap.Element].
 func (k keyNumber) Hash() uint32 { return k.hash }
 
+// LeafCap implements [pmap.Element].
+func (keyNumber) LeafCap() int { return 32 }
+
 // lookup returns the record with that key and where it is, or nil.
 func (s *Snapshot[T]) lookup(key types.NamespacedName, hash uint32) (*record[T], keyNumber) {
 	for _, k := range s.numbers.Find(hash) {

@@ -19,9 +19,9 @@ type table[T Object] interface {
 	definition() IndexDefinition[T]
 	// set follows a write of the object with that number. It returns t if that changes
 	// nothing in the index or if t belongs to the batch, else an edited copy. It never panics.
-	set(e *pmap.Edit, number uint32, key types.NamespacedName, obj T) table[T]
+	set(e pmap.Edit, number uint32, key types.NamespacedName, obj T) table[T]
 	// delete follows a deletion in the same way.
-	delete(e *pmap.Edit, number uint32) table[T]
+	delete(e pmap.Edit, number uint32) table[T]
 	// failures iterates over the objects that are not in the index.
 	failures() iter.Seq2[types.NamespacedName, error]
 }
@@ -30,12 +30,15 @@ type table[T Object] interface {
 type indexTable[T Object, K comparable] struct {
 	index  *Index[T, K]
 	shared *shared
-	edit   *pmap.Edit
+	edit   pmap.Edit
 	groups groups[K]
 	// values has, by number, the values under which an object is in groups. An index
 	// function is thus called once for each version of an object, and an object that was
 	// changed after it was stored is nevertheless found where it is.
 	values pmap.Array[[]K]
+	// one is where the function's values go as long as there is only one, as with most indexes. All
+	// versions of the table share it, for only the writer uses it, and empties it again.
+	one *[1]K
 	// failed has the objects whose function failed. They are in no group: a query by a
 	// value must not return an object for some of its values and not for others.
 	failed pmap.Array[failure]
@@ -50,8 +53,9 @@ type failure struct {
 func (t *indexTable[T, K]) definition() IndexDefinition[T] { return t.index }
 
 // set implements [table].
-func (t *indexTable[T, K]) set(e *pmap.Edit, number uint32, key types.NamespacedName, obj T) table[T] {
-	values, err := t.index.call(nil, obj, t.shared.maxValues)
+func (t *indexTable[T, K]) set(e pmap.Edit, number uint32, key types.NamespacedName, obj T) table[T] {
+	values, err := t.index.call(t.one[:0], obj, t.shared.maxValues)
+	defer clear(t.one[:])
 	if err == nil && sameValues(t.valuesOf(number), values) && t.failed.Get(number) == nil {
 		return t // as with most updates: a new status, on the same node
 	}
@@ -70,7 +74,7 @@ func (t *indexTable[T, K]) set(e *pmap.Edit, number uint32, key types.Namespaced
 }
 
 // delete implements [table].
-func (t *indexTable[T, K]) delete(e *pmap.Edit, number uint32) table[T] {
+func (t *indexTable[T, K]) delete(e pmap.Edit, number uint32) table[T] {
 	if t.values.Get(number) == nil && t.failed.Get(number) == nil {
 		return t
 	}
@@ -81,7 +85,7 @@ func (t *indexTable[T, K]) delete(e *pmap.Edit, number uint32) table[T] {
 }
 
 // own returns t if it belongs to the batch, else a copy, which shares all nodes.
-func (t *indexTable[T, K]) own(e *pmap.Edit) *indexTable[T, K] {
+func (t *indexTable[T, K]) own(e pmap.Edit) *indexTable[T, K] {
 	if t.edit == e {
 		return t
 	}
@@ -99,8 +103,8 @@ func (t *indexTable[T, K]) valuesOf(number uint32) []K {
 }
 
 // move takes an object out of the groups that it leaves and puts it into those that it
-// enters. It takes the slice.
-func (t *indexTable[T, K]) move(e *pmap.Edit, n uint32, values []K) {
+// enters. It takes the slice, if that has more than one.
+func (t *indexTable[T, K]) move(e pmap.Edit, n uint32, values []K) {
 	old := t.valuesOf(n)
 	stays, was := newValueSet(values, len(old)), newValueSet(old, len(values))
 	for _, k := range old {

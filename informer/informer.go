@@ -291,6 +291,11 @@ func (inf *Informer[T]) Health() Health {
 	for _, r := range handlers {
 		h.Handlers = append(h.Handlers, r.health(now))
 	}
-	slices.SortFunc(h.Handlers, func(a, b HandlerHealth) int { return cmp.Compare(a.Name, b.Name) })
+	sortByName(h.Handlers)
 	return h
+}
+
+// sortByName is no method, so that a program compiles it once, and not with each of its packages.
+func sortByName(handlers []HandlerHealth) {
+	slices.SortFunc(handlers, func(a, b HandlerHealth) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -175,13 +175,18 @@ func (c *collectedList[T]) refuse(typ watch.EventType, oe *ObjectError) (fresh b
 // delete everything.
 func (c *collectedList[T]) unreadable() ([]*ObjectError, error) {
 	bad := slices.AppendSeq(slices.Clone(c.nameless), maps.Values(c.bad))
-	slices.SortFunc(bad, func(a, b *ObjectError) int {
-		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.name(), b.name()))
-	})
+	sortByPosition(bad)
 	if c.good > 0 || len(bad) == 0 {
 		return bad, nil
 	}
 	return nil, fmt.Errorf("none of the %d objects could be read, the first one because of: %w", len(bad), bad[0])
+}
+
+// sortByPosition is no method, so that a program compiles it once, and not with each of its packages.
+func sortByPosition(bad []*ObjectError) {
+	slices.SortFunc(bad, func(a, b *ObjectError) int {
+		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.name(), b.name()))
+	})
 }
 
 // finish returns the objects in order of arrival. The list is used up.

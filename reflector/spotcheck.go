@@ -70,6 +70,17 @@ type sample struct {
 // no use.
 var bands = []struct{ low, high, draws int }{{0, 1, 1}, {1, 2, 1}, {2, 14, 4}, {14, math.MaxInt, 10}}
 
+// numbered is an object by the number that is its version.
+type numbered struct {
+	key types.NamespacedName
+	n   uint64
+}
+
+// sortNewestFirst is no method, so that a program compiles it once, and not with each of its packages.
+func sortNewestFirst(objs []numbered) {
+	slices.SortFunc(objs, func(a, b numbered) int { return cmp.Compare(b.n, a.n) })
+}
+
 // samples draws objects that the sink has. It is called while no method of the sink runs.
 func (r *Reflector[T]) samples() (out []*sample) {
 	all, ok := r.sink.(contents)
@@ -78,17 +89,13 @@ func (r *Reflector[T]) samples() (out []*sample) {
 	if !ok || !isKnown || len(quarantine) >= maxQuarantine {
 		return nil
 	}
-	type numbered struct {
-		key types.NamespacedName
-		n   uint64
-	}
 	var objs []numbered
 	_, each := all.Contents()
 	for obj := range each {
 		n, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 		objs = append(objs, numbered{types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, n})
 	}
-	slices.SortFunc(objs, func(a, b numbered) int { return cmp.Compare(b.n, a.n) })
+	sortNewestFirst(objs)
 	for i, band := range bands {
 		for range band.draws {
 			if band.low >= len(objs) {

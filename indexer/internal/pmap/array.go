@@ -16,7 +16,7 @@ type Array[V any] struct {
 // branch has the branches of the next level or, on the lowest, leaves. The slots are in the
 // same allocation.
 type branch[V any] struct {
-	edit   *Edit
+	edit   Edit
 	used   uint8            // bit i: there is something in slot i
 	full   uint8            // bit i: there is no free number below slot i
 	kids   *[fan]*branch[V] // nil on the lowest level
@@ -24,7 +24,7 @@ type branch[V any] struct {
 }
 
 // newBranch returns an empty branch.
-func newBranch[V any](e *Edit, lowest bool) *branch[V] {
+func newBranch[V any](e Edit, lowest bool) *branch[V] {
 	if lowest {
 		b := &struct {
 			branch[V]
@@ -41,15 +41,18 @@ func newBranch[V any](e *Edit, lowest bool) *branch[V] {
 	return &b.branch
 }
 
-// leaf holds the values of eight neighbouring numbers.
+// leaf holds the values of four neighbouring numbers.
 type leaf[V any] struct {
-	edit *Edit
+	edit Edit
 	used uint8 // bit i: there is a value in slot i
-	vals [fan]V
+	vals [leafFan]V
 }
 
-// allFull is the mask of a node without a free number.
-const allFull = 1<<fan - 1
+// allFull is the mask of a branch without a free number, and leafFull that of a leaf.
+const (
+	allFull  = 1<<fan - 1
+	leafFull = 1<<leafFan - 1
+)
 
 // Len returns the number of values.
 func (a *Array[V]) Len() int { return a.n }
@@ -61,16 +64,16 @@ func (a *Array[V]) Get(i uint32) *V {
 		return nil
 	}
 	b := a.root
-	for ; shift > slotBits; shift -= slotBits {
+	for ; shift > leafBits; shift -= slotBits {
 		if b = b.kids[i>>shift&slotMask]; b == nil {
 			return nil
 		}
 	}
-	l := b.leaves[i>>slotBits&slotMask]
+	l := b.leaves[i>>leafBits&slotMask]
 	if l == nil {
 		return nil
 	}
-	return l.get(i & slotMask)
+	return l.get(i & leafMask)
 }
 
 // get returns the value in a slot of the leaf, or nil.
@@ -81,11 +84,11 @@ func (l *leaf[V]) get(slot uint32) *V {
 	return &l.vals[slot]
 }
 
-// shift returns where in a number the bits begin that the root uses.
-func (a *Array[V]) shift() uint { return a.height * slotBits }
+// shift returns where in a number the bits begin that the root uses. There must be a root.
+func (a *Array[V]) shift() uint { return leafBits + (a.height-1)*slotBits }
 
 // Set stores v under the number i.
-func (a *Array[V]) Set(e *Edit, i uint32, v V) {
+func (a *Array[V]) Set(e Edit, i uint32, v V) {
 	for a.height == 0 || i>>a.shift() >= fan {
 		a.raise(e)
 	}
@@ -96,7 +99,7 @@ func (a *Array[V]) Set(e *Edit, i uint32, v V) {
 }
 
 // raise adds a level, whose first slot has what there was.
-func (a *Array[V]) raise(e *Edit) {
+func (a *Array[V]) raise(e Edit) {
 	a.height++
 	if a.root == nil {
 		return
@@ -111,21 +114,21 @@ func (a *Array[V]) raise(e *Edit) {
 
 // set returns the branch with v under the number i: b itself if it belongs to the batch,
 // else a copy. b may be nil.
-func (b *branch[V]) set(e *Edit, shift uint, i uint32, v V) (_ *branch[V], added bool) {
-	b = b.own(e, shift == slotBits)
+func (b *branch[V]) set(e Edit, shift uint, i uint32, v V) (_ *branch[V], added bool) {
+	b = b.own(e, shift == leafBits)
 	slot := i >> shift & slotMask
 	full := false
-	if shift > slotBits {
+	if shift > leafBits {
 		b.kids[slot], added = b.kids[slot].set(e, shift-slotBits, i, v)
 		full = b.kids[slot].full == allFull
 	} else {
 		l := b.leaves[slot].own(e)
-		bit := uint8(1) << (i & slotMask)
+		bit := uint8(1) << (i & leafMask)
 		added = l.used&bit == 0
 		l.used |= bit
-		l.vals[i&slotMask] = v
+		l.vals[i&leafMask] = v
 		b.leaves[slot] = l
-		full = l.used == allFull
+		full = l.used == leafFull
 	}
 	b.used |= 1 << slot
 	if full {
@@ -135,7 +138,7 @@ func (b *branch[V]) set(e *Edit, shift uint, i uint32, v V) (_ *branch[V], added
 }
 
 // own returns b if it belongs to the batch, else a copy that does. If b is nil, that is empty.
-func (b *branch[V]) own(e *Edit, lowest bool) *branch[V] {
+func (b *branch[V]) own(e Edit, lowest bool) *branch[V] {
 	if b != nil && b.edit == e {
 		return b
 	}
@@ -152,7 +155,7 @@ func (b *branch[V]) own(e *Edit, lowest bool) *branch[V] {
 	return c
 }
 
-func (l *leaf[V]) own(e *Edit) *leaf[V] {
+func (l *leaf[V]) own(e Edit) *leaf[V] {
 	switch {
 	case l == nil:
 		return &leaf[V]{edit: e}
@@ -165,7 +168,7 @@ func (l *leaf[V]) own(e *Edit) *leaf[V] {
 }
 
 // Delete removes the value with that number, and reports whether there was one.
-func (a *Array[V]) Delete(e *Edit, i uint32) bool {
+func (a *Array[V]) Delete(e Edit, i uint32) bool {
 	if a.Get(i) == nil {
 		return false
 	}
@@ -183,16 +186,16 @@ func (a *Array[V]) Delete(e *Edit, i uint32) bool {
 }
 
 // delete returns the branch without the number i, which it has, or nil if nothing is left.
-func (b *branch[V]) delete(e *Edit, shift uint, i uint32) *branch[V] {
-	b = b.own(e, shift == slotBits)
+func (b *branch[V]) delete(e Edit, shift uint, i uint32) *branch[V] {
+	b = b.own(e, shift == leafBits)
 	slot := i >> shift & slotMask
 	b.full &^= 1 << slot
 	left := false
-	if shift > slotBits {
+	if shift > leafBits {
 		b.kids[slot] = b.kids[slot].delete(e, shift-slotBits, i)
 		left = b.kids[slot] != nil
 	} else {
-		b.leaves[slot] = b.leaves[slot].delete(e, i&slotMask)
+		b.leaves[slot] = b.leaves[slot].delete(e, i&leafMask)
 		left = b.leaves[slot] != nil
 	}
 	if !left {
@@ -204,7 +207,7 @@ func (b *branch[V]) delete(e *Edit, shift uint, i uint32) *branch[V] {
 	return b
 }
 
-func (l *leaf[V]) delete(e *Edit, slot uint32) *leaf[V] {
+func (l *leaf[V]) delete(e Edit, slot uint32) *leaf[V] {
 	if l.used == 1<<slot {
 		return nil
 	}
@@ -231,7 +234,7 @@ func (a *Array[V]) Free() uint32 {
 		if b.used>>slot&1 == 0 {
 			return i
 		}
-		if shift == slotBits {
+		if shift == leafBits {
 			return i | uint32(bits.TrailingZeros8(^b.leaves[slot].used))
 		}
 		b = b.kids[slot]
@@ -252,14 +255,14 @@ func (b *branch[V]) each(shift uint, base uint32, yield func(uint32, *V) bool) b
 	for m := b.used; m != 0; m &= m - 1 {
 		slot := uint32(bits.TrailingZeros8(m))
 		below := base | slot<<shift
-		if shift > slotBits {
+		if shift > leafBits {
 			if !b.kids[slot].each(shift-slotBits, below, yield) {
 				return false
 			}
 			continue
 		}
 		l := b.leaves[slot]
-		for i := range uint32(fan) {
+		for i := range uint32(leafFan) {
 			if v := l.get(i); v != nil && !yield(below|i, v) {
 				return false
 			}
@@ -274,10 +277,10 @@ func (b *branch[V]) each(shift uint, base uint32, yield func(uint32, *V) bool) b
 func Diff[V any](a, b Array[V], same func(old, new *V) bool, yield func(i uint32, old, new *V) bool) {
 	// Both get the same height. raise changes these copies only.
 	for a.height < b.height {
-		a.raise(nil)
+		a.raise(0)
 	}
 	for b.height < a.height {
-		b.raise(nil)
+		b.raise(0)
 	}
 	d := differ[V]{same: same, yield: yield}
 	d.noBranch.kids, d.noBranch.leaves = new([fan]*branch[V]), new([fan]*leaf[V])
@@ -307,7 +310,7 @@ func (d *differ[V]) branches(old, new *branch[V], shift uint, base uint32) bool 
 	for m := old.used | new.used; m != 0; m &= m - 1 {
 		slot := uint32(bits.TrailingZeros8(m))
 		below := base | slot<<shift
-		if shift > slotBits {
+		if shift > leafBits {
 			if !d.branches(old.kids[slot], new.kids[slot], shift-slotBits, below) {
 				return false
 			}
@@ -329,7 +332,7 @@ func (d *differ[V]) leaves(old, new *leaf[V], base uint32) bool {
 	if new == nil {
 		new = &d.noLeaf
 	}
-	for i := range uint32(fan) {
+	for i := range uint32(leafFan) {
 		x, y := old.get(i), new.get(i)
 		if x == nil && y == nil || x != nil && y != nil && d.same(x, y) {
 			continue

@@ -7,13 +7,13 @@
 //
 // # The picture
 //
-// Both are trees whose nodes have eight slots. An Array reads a number from its highest
-// bits to its lowest, three at a time. It is a radix tree, as in the vectors of Clojure:
+// Both are trees whose branches have eight slots. An Array reads a number from its highest
+// bits to its lowest, three at a time, and two for a leaf. It is a radix tree, as in the vectors of Clojure:
 //
-//	number 17 = 010 001        root ──▶ slot 010 ──▶ leaf, slot 001
+//	number 17 = 100 01         root ──▶ slot 100 ──▶ leaf, slot 01
 //
-// A Set reads a hash from its lowest bits, three at a time, until a leaf with up to
-// sixteen elements comes. It is a hash trie: a hash table that divides only where it is full.
+// A Set reads a hash from its lowest bits, three at a time, until a leaf comes, which has a few dozen
+// elements. It is a hash trie: a hash table that divides only where it is full.
 //
 //	hash … 011 101             root ──▶ slot 101 ──▶ slot 011 ──▶ leaf {x, y, z}
 //
@@ -50,6 +50,8 @@
 //     that it stays dense, and sparse parts of a Set are merged.
 package pmap
 
+import "sync/atomic"
+
 const (
 	// slotBits is how many bits of a number or a hash one level uses, and fan how many
 	// slots a node therefore has. With more, a read takes fewer steps, and a change copies
@@ -57,10 +59,20 @@ const (
 	slotBits = 3
 	fan      = 1 << slotBits
 	slotMask = fan - 1
+
+	// leafBits and leafFan are the same for the leaves of an Array. Their values are larger
+	// than pointers, so there are fewer: most of what a change copies is its leaf.
+	leafBits = 2
+	leafFan  = 1 << leafBits
+	leafMask = leafFan - 1
 )
 
-// Edit names a batch of changes. See the package.
-type Edit struct{ _ byte } // not of size 0: two of those may have the same address
+// Edit names a batch of changes. See the package. The zero value names none.
+type Edit uint64
+
+// edits counts the batches of the process. It does not wrap around: one in a nanosecond would do
+// so after some 600 years.
+var edits atomic.Uint64
 
 // NewEdit returns an Edit that no node carries yet.
-func NewEdit() *Edit { return new(Edit) }
+func NewEdit() Edit { return Edit(edits.Add(1)) }

@@ -5,10 +5,15 @@ import (
 	"slices"
 )
 
-// Element is what a [Set] has. The hash must not change, and equal elements have the same.
+// Element is what a [Set] has.
 type Element interface {
 	comparable
+	// Hash must not change, and equal elements have the same.
 	Hash() uint32
+	// LeafCap is how many elements a leaf has at most, as long as bits are left to divide them: the
+	// same for all elements of a type. A change copies a leaf, and to iterate over few of them is
+	// faster. So it is some 256 to 512 bytes of elements.
+	LeafCap() int
 }
 
 // Set is one immutable version of a set of elements. The zero value is empty. Copying a Set keeps the
@@ -21,7 +26,7 @@ type Set[E Element] struct{ root *node[E] }
 // node is a leaf, with elements, or has the nodes of the next level. Those are within the same
 // allocation, see inner.
 type node[E Element] struct {
-	edit  *Edit
+	edit  Edit
 	n     int            // elements in or below the node
 	kids  *[fan]*node[E] // nil in a leaf
 	elems []E            // of a leaf, in no order
@@ -33,20 +38,14 @@ type inner[E Element] struct {
 	slots [fan]*node[E]
 }
 
-func newInner[E Element](e *Edit, n int) *node[E] {
+func newInner[E Element](e Edit, n int) *node[E] {
 	in := &inner[E]{node: node[E]{edit: e, n: n}}
 	in.kids = &in.slots
 	return &in.node
 }
 
-const (
-	// leafCap is how many elements a leaf has at most, as long as bits are left to divide them.
-	// Most sets of numbers are one leaf, which is one piece of memory. To search it by hash takes
-	// no longer than the step to another level.
-	leafCap = 128
-	// lastShift is where no bits for another level are left.
-	lastShift = 32 / slotBits * slotBits
-)
+// lastShift is where no bits for another level are left.
+const lastShift = 32 / slotBits * slotBits
 
 // Len returns the number of elements.
 func (s *Set[E]) Len() int {
@@ -98,15 +97,15 @@ func (n *node[E]) each(yield func(E) bool) bool {
 }
 
 // Add adds x, which the set must not have.
-func (s *Set[E]) Add(e *Edit, x E) { s.root = s.root.add(e, 0, x) }
+func (s *Set[E]) Add(e Edit, x E) { s.root = s.root.add(e, 0, x) }
 
 // add returns the node with x: n itself if it belongs to the batch, else a copy. n may be nil.
-func (n *node[E]) add(e *Edit, shift uint, x E) *node[E] {
+func (n *node[E]) add(e Edit, shift uint, x E) *node[E] {
 	if n == nil {
 		return &node[E]{edit: e, n: 1, elems: append(make([]E, 0, 2), x)}
 	}
 	n = n.own(e)
-	if n.kids == nil && (n.n < leafCap || shift == lastShift) {
+	if n.kids == nil && (n.n < x.LeafCap() || shift == lastShift) {
 		n.n++
 		n.elems = append(n.elems, x)
 		return n
@@ -119,13 +118,13 @@ func (n *node[E]) add(e *Edit, shift uint, x E) *node[E] {
 	return n
 }
 
-func (n *node[E]) addBelow(e *Edit, shift uint, x E) {
+func (n *node[E]) addBelow(e Edit, shift uint, x E) {
 	slot := x.Hash() >> shift & slotMask
 	n.kids[slot] = n.kids[slot].add(e, shift+slotBits, x)
 }
 
 // divide returns a node with leaves in the place of a leaf.
-func (n *node[E]) divide(e *Edit, shift uint) *node[E] {
+func (n *node[E]) divide(e Edit, shift uint) *node[E] {
 	in := newInner[E](e, n.n)
 	for _, x := range n.elems {
 		in.addBelow(e, shift, x)
@@ -133,7 +132,7 @@ func (n *node[E]) divide(e *Edit, shift uint) *node[E] {
 	return in
 }
 
-func (n *node[E]) own(e *Edit) *node[E] {
+func (n *node[E]) own(e Edit) *node[E] {
 	if n.edit == e {
 		return n
 	}
@@ -146,7 +145,7 @@ func (n *node[E]) own(e *Edit) *node[E] {
 }
 
 // Replace puts y, which has the same hash, in the place of x, which the set must have.
-func (s *Set[E]) Replace(e *Edit, x, y E) {
+func (s *Set[E]) Replace(e Edit, x, y E) {
 	s.root = s.root.own(e)
 	n := s.root
 	for hash := x.Hash(); n.kids != nil; hash >>= slotBits {
@@ -158,7 +157,7 @@ func (s *Set[E]) Replace(e *Edit, x, y E) {
 }
 
 // Delete removes x, and reports whether the set had it.
-func (s *Set[E]) Delete(e *Edit, x E) bool {
+func (s *Set[E]) Delete(e Edit, x E) bool {
 	if !s.Has(x) {
 		return false
 	}
@@ -167,7 +166,7 @@ func (s *Set[E]) Delete(e *Edit, x E) bool {
 }
 
 // delete returns the node without x, which it has, or nil if nothing is left.
-func (n *node[E]) delete(e *Edit, shift uint, x E) *node[E] {
+func (n *node[E]) delete(e Edit, shift uint, x E) *node[E] {
 	if n.n == 1 {
 		return nil
 	}
@@ -185,7 +184,7 @@ func (n *node[E]) delete(e *Edit, shift uint, x E) *node[E] {
 	n.kids[slot] = n.kids[slot].delete(e, shift+slotBits, x)
 	// Merged well below the size at which a leaf divides: a set whose size varies around one
 	// number should not do both all the time.
-	if n.n <= leafCap/2 {
+	if n.n <= x.LeafCap()/2 {
 		elems := make([]E, 0, n.n)
 		n.each(func(x E) bool { elems = append(elems, x); return true })
 		return &node[E]{edit: e, n: n.n, elems: elems}

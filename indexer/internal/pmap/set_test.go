@@ -16,6 +16,11 @@ type element struct {
 
 func (x element) Hash() uint32 { return x.hash }
 
+// leafCap is small, so that small sets have several levels.
+const leafCap = 16
+
+func (element) LeafCap() int { return leafCap }
+
 // hashes are the hash functions of the tests. All but the first make equal hashes, or nearly so.
 var hashes = []func(key int) uint32{
 	func(key int) uint32 { return uint32(key) * 0x9e3779b1 },
@@ -39,7 +44,7 @@ func (m *setModel) version() *setModel { return &setModel{m.Set, m.hash, maps.Cl
 
 func (m *setModel) element(key int) element { return element{m.hash(key), key} }
 
-func (m *setModel) toggle(t testing.TB, e *Edit, key int) {
+func (m *setModel) toggle(t testing.TB, e Edit, key int) {
 	x := m.element(key)
 	require.Equal(t, m.want[key], m.Has(x))
 	if m.want[key] {
@@ -53,7 +58,7 @@ func (m *setModel) toggle(t testing.TB, e *Edit, key int) {
 }
 
 // replace puts another key in the place of one, if it has the same hash.
-func (m *setModel) replace(e *Edit, key, other int) {
+func (m *setModel) replace(e Edit, key, other int) {
 	if m.want[key] && !m.want[other] && m.hash(key) == m.hash(other) {
 		m.Replace(e, m.element(key), m.element(other))
 		delete(m.want, key)
@@ -181,7 +186,7 @@ func filledSet(n int) *Set[element] {
 func TestOneAddCopiesOnePath(t *testing.T) {
 	s := filledSet(50_000)
 	i := 50_000
-	// Two allocations for each of five levels, the Edit, and five if a leaf is divided.
+	// An allocation for each of five levels, two for the leaf, and two for each of eight if that is divided.
 	require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {
 		next := *s
 		next.Add(NewEdit(), element{hashes[0](i), i})

@@ -27,10 +27,10 @@ type budget struct {
 // the layers beside them, and what checks all of them.
 var budgets = []budget{
 	{name: "workqueue", folders: []string{"workqueue"}, most: size{3042, 13, 103}, aim: size{2300, 14, 85}},
-	{name: "indexer", folders: []string{"indexer"}, deep: true, most: size{2548, 16, 64}, aim: size{2500, 15, 50}},
+	{name: "indexer", folders: []string{"indexer"}, deep: true, most: size{2587, 16, 64}, aim: size{2500, 15, 50}},
 	{name: "deltafifo", folders: []string{"deltafifo"}, deep: true, most: size{955, 7, 36}, aim: size{800, 7, 35}},
-	{name: "reflector", folders: []string{"reflector", "internal/apijson"}, deep: true, most: size{7610, 37, 59}, aim: size{5400, 33, 60}},
-	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5796, 28, 130}, aim: size{3800, 24, 110}},
+	{name: "reflector", folders: []string{"reflector", "internal/apijson"}, deep: true, most: size{7622, 37, 59}, aim: size{5400, 33, 60}},
+	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5801, 28, 130}, aim: size{3800, 24, 110}},
 	{name: "intern", folders: []string{"informer/intern"}, deep: true, most: size{1500, 0, 0}, aim: size{1500, 0, 0}},
 	{name: "object, memnet", folders: []string{"internal/object", "internal/memnet"}, most: size{222, 0, 0}, aim: size{200, 0, 0}},
 	{name: "sharding, health", folders: []string{"informer/sharding", "informer/health"}, deep: true, most: size{3686, 0, 0}, aim: size{2800, 0, 0}},
