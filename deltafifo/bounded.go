@@ -15,12 +15,10 @@ import (
 //	     ▲ room ◀─────────────────┼───────────────────────────────────────┘
 //	                              └───────────▶ work ▲
 //
-// The two channels hold at most one token each. A token means "look again", and
-// countAndUnlock puts it in, with the mutex locked: that of work when something is
-// pending for the first time again, as the consumer waits only if nothing is; that of
-// room whenever there is some and a producer waits. So a wake-up cannot be lost, and a
-// stale token costs one extra look. A producer that has used a token and left room
-// passes it on.
+// What is woken looks again, and both are woken with the mutex locked. So a wake-up cannot be
+// lost, and a stale one costs one extra look. The consumer is one, so a token in a channel wakes
+// it. Producers may be many, and all of them are woken when there is room, as a pop makes as
+// much as there can be.
 //
 // A sync.Cond has no select, so that a context cannot end its Wait; with
 // context.AfterFunc to wake it, each wait would allocate. A buffered channel of
@@ -29,12 +27,10 @@ type bounded struct {
 	mu      sync.Mutex
 	limit   int // positive; 0 in a queue that was not made by New
 	pending int // deltas that wait for the consumer
-	waiting int // producers that wait for room
 	closed  bool
 
-	room    chan struct{} // token: pending is less than limit
-	work    chan struct{} // token: something is pending
-	closing chan struct{} // closed by close: everything that waits looks again
+	work chan struct{} // token: something is pending, or the queue is closed; nil before the first wait
+	room chan struct{} // closed when there is room, or the queue is closed; nil while no producer waits
 
 	popping atomic.Bool // a pop is in progress
 }
@@ -48,33 +44,26 @@ func (b *bounded) init(limit int) {
 		limit = math.MaxInt
 	}
 	b.limit = limit
-	b.room, b.work, b.closing = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 }
 
 // lockWhenRoom waits until one write may be made, and returns with the mutex
 // locked. If it returns an error the mutex is not locked.
 func (b *bounded) lockWhenRoom(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := b.lockIfOpen(); err != nil {
-		return err
-	}
-	for b.pending >= b.limit {
-		b.waiting++
-		b.mu.Unlock()
-		err := b.wait(ctx, b.room)
-		b.mu.Lock()
-		b.waiting--
-		if err == nil && b.closed {
-			err = ErrClosed
-		}
-		if err != nil {
-			b.mu.Unlock()
+	for {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if err := b.lockIfOpen(); err != nil {
+			return err
+		}
+		if b.pending < b.limit {
+			return nil
+		}
+		if b.room == nil {
+			b.room = make(chan struct{})
+		}
+		b.unlockAndWait(ctx, b.room)
 	}
-	return nil
 }
 
 // lockIfOpen locks the mutex for a write that does not wait for room. If it
@@ -96,37 +85,35 @@ func (b *bounded) lockIfOpen() error {
 // locked. If it returns an error the mutex is not locked. A closed queue still
 // has what was pending when it was closed.
 func (b *bounded) lockWhenPending(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	for b.pending == 0 {
-		closed, made := b.closed, b.limit != 0
-		b.mu.Unlock()
-		switch {
-		case closed:
-			return ErrClosed
-		case !made:
-			return errNotMade
-		}
-		if err := b.wait(ctx, b.work); err != nil {
+	for {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		b.mu.Lock()
+		switch {
+		case b.pending > 0:
+			return nil
+		case b.closed:
+			b.mu.Unlock()
+			return ErrClosed
+		case b.limit == 0:
+			b.mu.Unlock()
+			return errNotMade
+		}
+		if b.work == nil {
+			b.work = make(chan struct{}, 1)
+		}
+		b.unlockAndWait(ctx, b.work)
 	}
-	return nil
 }
 
-// wait returns when it is time to look again, as there is a token or the queue is
-// closing, or with the error of ctx. The mutex must not be locked.
-func (b *bounded) wait(ctx context.Context, token <-chan struct{}) error {
+// unlockAndWait unlocks the mutex, and waits for a wake-up or the end of ctx.
+func (b *bounded) unlockAndWait(ctx context.Context, woken <-chan struct{}) {
+	b.mu.Unlock()
 	select {
-	case <-token:
-	case <-b.closing:
+	case <-woken:
 	case <-ctx.Done():
-		return ctx.Err()
 	}
-	return nil
 }
 
 // countAndUnlock accounts for n deltas that were added, or taken if n is
@@ -135,19 +122,27 @@ func (b *bounded) countAndUnlock(n int) {
 	wasEmpty := b.pending == 0
 	b.pending += n
 	if wasEmpty && b.pending > 0 {
-		put(b.work)
+		b.wakeConsumer()
 	}
-	if b.waiting > 0 && b.pending < b.limit {
-		put(b.room)
+	if b.pending < b.limit {
+		b.wakeProducers()
 	}
 	b.mu.Unlock()
 }
 
-// put puts a token in, unless there is one.
-func put(token chan<- struct{}) {
+// wakeConsumer wakes the consumer if it waits. The mutex must be locked.
+func (b *bounded) wakeConsumer() {
 	select {
-	case token <- struct{}{}:
-	default:
+	case b.work <- struct{}{}:
+	default: // there is a token, or nothing has ever waited
+	}
+}
+
+// wakeProducers wakes all producers that wait. The mutex must be locked.
+func (b *bounded) wakeProducers() {
+	if b.room != nil {
+		close(b.room)
+		b.room = nil
 	}
 }
 
@@ -165,8 +160,7 @@ func (b *bounded) Len() int {
 func (b *bounded) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.closed && b.limit != 0 {
-		b.closed = true
-		close(b.closing)
-	}
+	b.closed = b.limit != 0
+	b.wakeConsumer()
+	b.wakeProducers()
 }
