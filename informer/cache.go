@@ -168,11 +168,11 @@ func (l NamespaceLister[T]) List(selector labels.Selector) iter.Seq[T] {
 // A loop that takes long is made to catch up like a slow handler.
 func (inf *Informer[T]) Events(ctx context.Context) iter.Seq[Event[T]] {
 	return func(yield func(Event[T]) bool) {
-		r := newRunner(nil, HandlerOptions{Name: "Events"}, inf.log, inf.forget)
+		r := newRunner[T](nil, HandlerOptions{Name: "Events"}, inf)
 		// After a break yield must not be called again.
 		r.handler = HandlerFunc[T](func(e Event[T]) {
 			if ctx.Err() != nil || inf.applier.progress.stopped.Load() || !yield(e) {
-				r.stopped.Store(true)
+				r.stats.stopped.Store(true)
 			}
 		})
 		// It runs here, not in work: to be woken is to receive.

@@ -191,7 +191,7 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 	if inf.recorder != nil {
 		h = newRecording[T](inf.recorder, inf.name, opts.Name).wrap(h)
 	}
-	r := newRunner(h, opts, inf.log, inf.forget)
+	r := newRunner(h, opts, inf)
 	inf.mu.Lock()
 	// With mu held, so that stop either finds this handler in the list or keeps it from
 	// joining. A runner must be in the list before it can end, as it takes itself off.
@@ -204,19 +204,15 @@ func (inf *Informer[T]) AddHandler(h Handler[T], options ...HandlerOptions) (*Re
 		return nil, fmt.Errorf("adding handler %q to informer %q: %w", opts.Name, inf.name, ErrStopped)
 	}
 	go r.work() // first it delivers the objects in the cache
-	return &Registration{
-		runner: r, name: opts.Name, synced: r.synced, gone: r.gone, log: inf.log,
-		whyUnsynced: func() error { return r.whyUnsynced(inf.name, inf.applier.progress.unlisted()) },
-		whyEnded:    inf.applier.progress.failed,
-	}, nil
+	return &r.Registration, nil
 }
 
 // forget takes a runner that has stopped off the list, if it is there.
 // It takes mu, so a runner must not finish with mu held.
-func (inf *Informer[T]) forget(r *runner[T]) {
+func (inf *Informer[T]) forget(gone *Registration) {
 	inf.mu.Lock()
 	defer inf.mu.Unlock()
-	if i := slices.Index(inf.handlers, r); i >= 0 {
+	if i := slices.IndexFunc(inf.handlers, func(r *runner[T]) bool { return &r.Registration == gone }); i >= 0 {
 		// The order does not matter: Health sorts by name.
 		last := len(inf.handlers) - 1
 		inf.handlers[i], inf.handlers[last] = inf.handlers[last], nil

@@ -29,17 +29,10 @@ import (
 //
 // What is not atomic is for the goroutine in work, or set before it begins.
 type runner[T Object] struct {
-	name    string
-	handler Handler[T]
-	onPanic func(HandlerPanic)
-	log     *slog.Logger
-	forget  func(*runner[T]) // called once, before gone is closed
-	resync  *resyncer        // nil for a handler that wants none
-
-	synced  chan struct{} // closed when the first objects were delivered
-	gone    chan struct{} // closed when no call runs nor begins any more
-	stopped atomic.Bool   // no call of the handler must begin any more
-	stats   runnerStats
+	Registration // what does not depend on T
+	handler      Handler[T]
+	onPanic      func(HandlerPanic)
+	resync       *resyncer // nil for a handler that wants none
 
 	position *position[T]
 	seen     view[T]  // what the handler has seen; between two runs of the log it is exact
@@ -58,6 +51,7 @@ type runnerStats struct {
 	since      atomic.Int64  // when the current record was appended, or catching up began, Unix ns; 0: nothing to do
 	lastPanic  atomic.Pointer[notedPanic]
 	catchingUp atomic.Bool // delivering a difference of snapshots
+	stopped    atomic.Bool // no call of the handler must begin any more
 }
 
 // notedPanic is the last panic of a handler, without its stack.
@@ -67,11 +61,11 @@ type notedPanic struct {
 }
 
 // newRunner returns a runner that has not joined a log.
-func newRunner[T Object](h Handler[T], opts HandlerOptions, log *slog.Logger, forget func(*runner[T])) *runner[T] {
-	return &runner[T]{
-		name: opts.Name, handler: h, onPanic: opts.OnPanic, log: log, forget: forget,
-		synced: make(chan struct{}), gone: make(chan struct{}),
-	}
+func newRunner[T Object](h Handler[T], opts HandlerOptions, inf registrar) *runner[T] {
+	r := &runner[T]{handler: h, onPanic: opts.OnPanic}
+	r.name, r.informer, r.runner = opts.Name, inf, r
+	r.synced, r.gone = make(chan struct{}), make(chan struct{})
+	return r
 }
 
 // join puts the runner at the end of the log. It will first deliver the objects
@@ -98,8 +92,8 @@ func (r *runner[T]) work() {
 		case eventlog.Closed:
 			r.cleanUp()
 		default: // runtime.Goexit, as t.FailNow does, or a panic that ends the process
-			r.log.Error("a handler ended its goroutine (runtime.Goexit, or a panic) and is removed", "handler", r.name)
-			r.stopped.Store(true)
+			r.informer.logger().Error("a handler ended its goroutine (runtime.Goexit, or a panic) and is removed", "handler", r.name)
+			r.stats.stopped.Store(true)
 			r.cleanUp()
 		}
 	}()
@@ -111,7 +105,7 @@ func (r *runner[T]) work() {
 // stop makes sure that no further call of the handler begins. It does not wait
 // for one that is running.
 func (r *runner[T]) stop() {
-	r.stopped.Store(true)
+	r.stats.stopped.Store(true)
 	if r.position.Leave() { // it was parked, so nothing else does it
 		r.cleanUp()
 	}
@@ -125,7 +119,7 @@ func (r *runner[T]) cleanUp() {
 	// A Registration may be kept for long, and must not keep a whole cache with it.
 	r.seen, r.start = view[T]{}, nil
 	r.resync.end()
-	r.forget(r)
+	r.informer.forget(&r.Registration)
 	// Last: a caller of RemoveAndWait that this unblocks finds nothing of the handler left.
 	close(r.gone)
 }
@@ -144,7 +138,7 @@ func (r *runner[T]) advance() eventlog.Status {
 	if r.resync != nil {
 		r.deliverResync(r.resync.due.Swap(0))
 	}
-	if r.stopped.Load() { // it must not park
+	if r.stats.stopped.Load() { // it must not park
 		return eventlog.Closed
 	}
 	run, now, status := r.position.Next()
@@ -163,7 +157,7 @@ func (r *runner[T]) advance() eventlog.Status {
 	}
 	// The stop may have cut short what was delivered: then seen is not what the handler
 	// has seen, and it must not be called synced because of it.
-	if r.stopped.Load() || status == eventlog.Closed {
+	if r.stats.stopped.Load() || status == eventlog.Closed {
 		return eventlog.Closed
 	}
 	r.noteSynced(r.seen.synced)
@@ -236,7 +230,7 @@ func (r *runner[T]) deliverResync(due uint64) {
 // reports whether it did.
 func (r *runner[T]) deliver(e Event[T]) bool {
 	// Checked before each call, and not once per run: Remove promises at most one more.
-	if r.stopped.Load() {
+	if r.stats.stopped.Load() {
 		return false
 	}
 	r.stats.delivered.Add(1)
@@ -267,7 +261,7 @@ func (r *runner[T]) deliverRecovering(e Event[T]) {
 
 // noteSynced closes synced if the handler has seen a view that is synced.
 func (r *runner[T]) noteSynced(seen bool) {
-	if seen && !isClosed(r.synced) && !r.stopped.Load() {
+	if seen && !isClosed(r.synced) && !r.stats.stopped.Load() {
 		close(r.synced)
 		// The period counts from here: objects are not due before they were delivered.
 		if r.resync != nil {
@@ -299,28 +293,24 @@ func (r *runner[T]) health(now time.Time) HandlerHealth {
 	return h
 }
 
-// whyUnsynced returns the reason for the handler not to be synced. unlisted is what
-// the informer's cache itself waits for, or nil.
-func (r *runner[T]) whyUnsynced(informer string, unlisted error) error {
-	switch {
-	case unlisted != nil:
-		return fmt.Errorf("handler %q is not synced: informer %q: %w", r.name, informer, unlisted)
-	case r.stopped.Load():
-		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", r.name)
-	default:
-		return fmt.Errorf("handler %q is not synced: %d events were delivered to it so far", r.name, r.stats.delivered.Load())
-	}
-}
-
 // Registration is a handler's membership in an informer. Its methods may be
 // called from any goroutine.
 type Registration struct {
-	runner       interface{ stop() } // a *runner[T] of some T
-	name         string
-	synced, gone <-chan struct{} // of the runner
-	whyUnsynced  func() error
-	whyEnded     func() error // what the informer's Run returned
-	log          *slog.Logger
+	name     string
+	informer registrar
+	runner   interface{ stop() } // the *runner[T] that this is part of
+	synced   chan struct{}       // closed when the first objects were delivered
+	gone     chan struct{}       // closed when no call runs nor begins any more
+	stats    runnerStats
+}
+
+// registrar is an informer as its handlers see it.
+type registrar interface {
+	Name() string
+	logger() *slog.Logger
+	failure() error         // what Run returned
+	unlisted() error        // what the cache itself waits for, or nil
+	forget(r *Registration) // called once, before gone is closed
 }
 
 // Name returns the name that the options gave.
@@ -345,7 +335,13 @@ func (r *Registration) Unsynced() error {
 	if r.HasSynced() {
 		return nil
 	}
-	return r.whyUnsynced()
+	if why := r.informer.unlisted(); why != nil {
+		return fmt.Errorf("handler %q is not synced: informer %q: %w", r.name, r.informer.Name(), why)
+	}
+	if r.stats.stopped.Load() {
+		return fmt.Errorf("handler %q is not synced: it was removed, or its informer has stopped", r.name)
+	}
+	return fmt.Errorf("handler %q is not synced: %d events were delivered to it so far", r.name, r.stats.delivered.Load())
 }
 
 // Remove ends the membership. After it returns at most one more call of the

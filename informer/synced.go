@@ -154,11 +154,13 @@ func remind(ctx context.Context, all []Syncable) {
 
 func (inf *Informer[T]) logger() *slog.Logger { return inf.log }
 
-func (r *Registration) logger() *slog.Logger { return r.log }
+func (r *Registration) logger() *slog.Logger { return r.informer.logger() }
 
 func (inf *Informer[T]) failure() error { return inf.applier.progress.failed() }
 
-func (r *Registration) failure() error { return r.whyEnded() }
+func (inf *Informer[T]) unlisted() error { return inf.applier.progress.unlisted() }
+
+func (r *Registration) failure() error { return r.informer.failure() }
 
 // Synced returns a channel that is closed when the cache has had the contents of
 // the first list: that of each namespace, if there are several. Handlers may not
