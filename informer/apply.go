@@ -79,7 +79,7 @@ func (a *applier[T]) apply(s *source[T], changes deltafifo.Deltas[T]) {
 		for i := range some { // they are published
 			switch c := &some[i]; c.Type {
 			case deltafifo.Added, deltafifo.Updated, deltafifo.Deleted:
-				s.unreadable.applyObject(object.KeyOf(c.Object))
+				s.unreadable.applyObject(c.Object)
 			case deltafifo.Replaced:
 				s.unreadable.applyList()
 			}

@@ -172,13 +172,13 @@ func (s *source[T]) sink() *sink[T] { return (*sink[T])(s) }
 
 // Add queues an object that is new.
 func (s *sink[T]) Add(ctx context.Context, obj T) error {
-	s.unreadable.queueObject(object.KeyOf(obj))
+	s.unreadable.queueObject(obj)
 	return (*source[T])(s).written(s.queue.Add(ctx, obj))
 }
 
 // Update queues a new state of an object.
 func (s *sink[T]) Update(ctx context.Context, obj T) error {
-	s.unreadable.queueObject(object.KeyOf(obj))
+	s.unreadable.queueObject(obj)
 	return (*source[T])(s).written(s.queue.Update(ctx, obj))
 }
 
@@ -188,7 +188,7 @@ func (s *sink[T]) Delete(ctx context.Context, obj T) error {
 	if _, known := s.queue.Known(key); !known { // then nothing is queued
 		s.Gone(key)
 	}
-	s.unreadable.queueObject(key)
+	s.unreadable.queueObject(obj)
 	return (*source[T])(s).written(s.queue.Delete(ctx, obj))
 }
 

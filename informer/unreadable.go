@@ -5,8 +5,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -80,10 +82,11 @@ func (u *unreadable) queueList(n int) {
 }
 
 // queueObject notes that a readable state of an object, or its deletion, is about to be queued.
-func (u *unreadable) queueObject(key types.NamespacedName) {
+func (u *unreadable) queueObject(obj metav1.Object) {
 	if !u.any.Load() {
 		return
 	}
+	key := object.KeyOf(obj)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if o, ok := u.objects[key]; ok {
@@ -93,13 +96,13 @@ func (u *unreadable) queueObject(key types.NamespacedName) {
 }
 
 // applyObject removes an object whose readable state, or deletion, is published.
-func (u *unreadable) applyObject(key types.NamespacedName) {
+func (u *unreadable) applyObject(obj metav1.Object) {
 	if !u.any.Load() {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.objects[key].queued { // else it became unreadable after what is published
+	if key := object.KeyOf(obj); u.objects[key].queued { // else it became unreadable after what is published
 		u.removeLocked(key)
 	}
 }

@@ -163,18 +163,19 @@ func TestUnreadableObjectWithoutANameMayBeAny(t *testing.T) {
 func TestObjectStaysUnreadableWhileOlderChangesAreApplied(t *testing.T) {
 	t.Parallel()
 	var u unreadable
-	key := types.NamespacedName{Namespace: "a", Name: "bad"}
+	obj := &metav1.ObjectMeta{Namespace: "a", Name: "bad"}
+	key := object.KeyOf(obj)
 	bad := []*reflector.ObjectError{{Key: key}}
 	u.add(true, bad)
 	u.queueList(1)
 	u.applyList()
 	require.NotNil(t, u.find(key), "its own list")
-	u.queueObject(key) // a deletion
+	u.queueObject(obj) // a deletion
 	u.add(false, bad)
-	u.applyObject(key)
+	u.applyObject(obj)
 	require.NotNil(t, u.find(key), "it was made again before the deletion was applied")
-	u.queueObject(key)
-	u.applyObject(key)
+	u.queueObject(obj)
+	u.applyObject(obj)
 	require.Nil(t, u.find(key))
 
 	u.queueList(1)
