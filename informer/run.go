@@ -21,8 +21,15 @@ func (inf *Informer[T]) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer close(inf.done)
-	err := inf.named(inf.runSources(ctx)) // when it returns, no source applies anything any more
-	inf.stop(err)
+	var err error
+	if inf.namespaced || inf.newSelected != nil {
+		err = inf.runSources(ctx)
+	} else {
+		// In this goroutine: an idle informer needs no other.
+		err = inf.applier.progress.current()[0].run(ctx, inf.applier.apply)
+	}
+	err = inf.named(err)
+	inf.stop(err) // no source applies anything any more
 	return err
 }
 
@@ -63,15 +70,11 @@ func (inf *Informer[T]) stop(failure error) {
 	}
 }
 
-// runSources runs the sources until ctx ends or one of them fails for good: the only one; one
-// per namespace, those that are added later included; or that of a [Selection], which is
-// replaced when it is stale.
+// runSources runs the sources until ctx ends or one of them fails for good: one per namespace,
+// those that are added later included, or that of a [Selection], which is replaced when it is
+// stale.
 func (inf *Informer[T]) runSources(ctx context.Context) (err error) {
 	selection := inf.applier.progress.selection
-	if selection == nil && !inf.namespaced {
-		// In this goroutine: an idle informer needs no other.
-		return inf.applier.progress.current()[0].run(ctx, inf.applier.apply)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	inf.applier.change(func() { // if nothing is read, this is the sync

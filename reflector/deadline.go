@@ -30,9 +30,9 @@ func newDeadline(cancel context.CancelCauseFunc, after time.Duration, cause erro
 	return d
 }
 
-// stop ends the deadline without an effect on the request.
+// stop ends the deadline, if there is one, without an effect on the request.
 func (d *deadline) stop() {
-	if d.timer != nil {
+	if d != nil && d.timer != nil {
 		d.timer.Stop()
 	}
 }

@@ -70,7 +70,7 @@
 //
 //	Run ─▶ synchronize ─▶ pages (list.go) ───────┐  collectedList     ─▶ replace ─▶ Sink.Replace
 //	    │              └▶ collect (watchlist.go) ─┘  (collected.go)
-//	    ├─▶ follow ─▶ connect ─▶ Stream.Next ─▶ deliver (watch.go) ─▶ Sink.Add, Update, Delete
+//	    ├─▶ connect ─▶ follow ─▶ deliverNext ─▶ deliver (watch.go) ─▶ Sink.Add, Update, Delete
 //	    └─▶ conclude ─▶ phaseAfter (outcome.go), waitAfter (pace.go)
 //
 // Users pass in what is in source.go, sink.go and options.go. README.md: the words, which

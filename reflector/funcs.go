@@ -133,6 +133,10 @@ type funcStream[T Object] struct {
 	n      int
 	close  sync.Once
 	closed chan struct{} // by Close
+
+	// What await has received: an event, or that there are no more.
+	received, open bool
+	event          watch.Event
 }
 
 // Next implements [Stream].
@@ -166,25 +170,41 @@ func (s *funcStream[T]) Next() (WatchEvent[T], error) {
 
 // receive waits for the next event.
 func (s *funcStream[T]) receive() (watch.Event, error) {
-	// Of several channels that are ready, select takes any: not an event after the end.
-	select {
-	case <-s.ctx.Done():
+	s.await()
+	// An event that has come with the end is not returned.
+	if s.ctx.Err() != nil {
 		return watch.Event{}, context.Cause(s.ctx)
+	}
+	select {
 	case <-s.closed:
 		return watch.Event{}, errStreamClosed
 	default:
 	}
+	if !s.open {
+		return watch.Event{}, io.EOF
+	}
+	ev := s.event
+	s.received, s.event = false, watch.Event{}
+	return ev, nil
+}
+
+// await implements [awaiter]: it waits for an event, or the end.
+func (s *funcStream[T]) await() {
+	if s.received {
+		return
+	}
 	events := s.w.ResultChan()
+	select { // this alone costs a fraction of the select below
+	case s.event, s.open = <-events:
+		s.received = true
+		return
+	default:
+	}
 	select {
 	case <-s.ctx.Done():
-		return watch.Event{}, context.Cause(s.ctx)
 	case <-s.closed:
-		return watch.Event{}, errStreamClosed
-	case ev, open := <-events:
-		if !open {
-			return ev, io.EOF
-		}
-		return ev, nil
+	case s.event, s.open = <-events:
+		s.received = true
 	}
 }
 

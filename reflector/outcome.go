@@ -62,8 +62,8 @@ func (e *ending) cut() bool {
 	return e.op == opStream && (e.class == classNetwork || e.class == classClosed || e.class == classIdle)
 }
 
-// endOfWatch says how a watch has ended that has been followed since start.
-func (r *Reflector[T]) endOfWatch(live *liveStream[T], start time.Time, err error) ending {
+// endOfWatch says how a watch has ended that has been followed.
+func (r *Reflector[T]) endOfWatch(live *liveStream[T], err error) ending {
 	end := failed(opStream, err)
 	// What has got further may resume at once; what has not, may be stuck at its
 	// version.
@@ -72,7 +72,7 @@ func (r *Reflector[T]) endOfWatch(live *liveStream[T], start time.Time, err erro
 	// A watch on a quiet collection brings nothing for minutes, and is healthy. Something
 	// may end each after some seconds: a proxy, or a client's timeout. That is no failure
 	// unless it happens at once, but it is reported.
-	ran := time.Since(start)
+	ran := time.Since(live.followed)
 	r.status.heal()
 	end.advanced = end.advanced || ran >= r.opts.Backoff.Healthy
 	switch {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http/httptrace"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -196,8 +197,7 @@ type allowance struct {
 
 	mu   sync.Mutex
 	full time.Time
-	sent [most]time.Time // a ring of the last requests; next is the oldest
-	next int
+	sent []time.Time // the last requests, most at most, the oldest first
 }
 
 // newAllowance earns at the pace of failures that go on: two requests, a list and a
@@ -216,14 +216,13 @@ func (a *allowance) wait(now time.Time, n int) time.Duration {
 // waitLocked is wait; the mutex must be held.
 func (a *allowance) waitLocked(now time.Time, n int) time.Duration {
 	unpaid := a.full.Sub(now) - time.Duration(burst-n)*a.every
-	crowded := a.sent[a.next].Sub(now) + window
 	if a.full.IsZero() || !a.full.After(now) {
 		unpaid = 0
 	}
-	if a.sent[a.next].IsZero() {
-		crowded = 0
+	if len(a.sent) < most {
+		return max(unpaid, 0)
 	}
-	return max(unpaid, crowded, 0)
+	return max(unpaid, a.sent[0].Sub(now)+window, 0)
 }
 
 // spend takes a request if at least n are left, and returns how long to wait if
@@ -254,8 +253,10 @@ func (a *allowance) takeLocked(now time.Time) {
 		a.full = now
 	}
 	a.full = a.full.Add(min(a.every, now.Add(burst*a.every).Sub(a.full)))
-	a.sent[a.next] = now
-	a.next = (a.next + 1) % most
+	if len(a.sent) == most {
+		a.sent = slices.Delete(a.sent, 0, 1)
+	}
+	a.sent = append(a.sent, now)
 }
 
 // refund gives a request back: that of a watch that was not brief.

@@ -21,9 +21,11 @@ type Reflector[T Object] struct {
 
 	// What follows belongs to the goroutine of Run.
 
+	next       phase
+	live       *liveStream[T] // the watch that is followed; nil: none is
 	pos        position
 	quarantine quarantine
-	logs       map[string]logged // by reason
+	logs       []logged // one per reason
 	// paced says that the user's policy said how long to wait, so the allowance does
 	// not.
 	paced bool
@@ -63,7 +65,7 @@ func New[T Object](lw ListerWatcher[T], sink Sink[T], opts Options) (*Reflector[
 	if opts.Name == "" {
 		opts.Name = sourceName(lw)
 	}
-	r := &Reflector[T]{lw: lw, namespace: namespaceOf(lw), sink: sink, opts: opts, allowance: newAllowance(opts.Backoff), logs: map[string]logged{}}
+	r := &Reflector[T]{lw: lw, namespace: namespaceOf(lw), sink: sink, opts: opts, next: phaseSync, allowance: newAllowance(opts.Backoff)}
 	r.status.healthy, r.status.health.State, r.status.health.Since = opts.Backoff.Healthy, StateNew, time.Now()
 	if opts.Monitor != nil {
 		r.monitor, err = opts.Monitor(Monitored{
@@ -82,38 +84,47 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	defer r.setState(StateStopped)
 	defer r.runMonitor(ctx)()
-
-	// Read the collection, and watch it from there. When the watch ends, resume it, or
-	// read the collection again; after a failure, wait before that.
-	var live *liveStream[T] // a watch that began by sending what exists, and goes on
-	for next := phaseSync; ctx.Err() == nil; {
-		var end ending
-		if next == phaseSync {
-			live, end = r.synchronize(ctx) // LIST or WatchList
-		} else {
-			end, live = r.follow(ctx, live), nil // WATCH
+	defer r.unfollow()
+	for ctx.Err() == nil {
+		// It waits here for nearly all of its life, rather than deep in a step: Go halves the
+		// stack of a goroutine that waits only if less than a quarter of it is in use.
+		if r.live != nil && r.live.awaiter != nil {
+			r.live.awaiter.await()
 		}
-		if end.err == nil {
-			next = phaseWatch
-			continue
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		var err error
-		if next, err = r.conclude(ctx, end); err != nil {
+		if err := r.step(ctx); err != nil {
 			return err
 		}
-	}
-	if live != nil {
-		live.end()
 	}
 	return nil
 }
 
-// conclude deals with the end of a watch and with failures. It returns what to do next,
-// after waiting for as long as that should wait, or an error that ends Run.
-func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) {
+// step delivers the next event of the watch. Without a watch, it reads the collection, and
+// watches it from there. When the watch ends, it is resumed, or the collection is read again;
+// after a failure, the step waits before that. An error ends Run.
+func (r *Reflector[T]) step(ctx context.Context) error {
+	var live *liveStream[T]
+	var end ending
+	switch {
+	case r.live != nil:
+		end = r.deliverNext(ctx)
+	case r.next == phaseSync:
+		live, end = r.synchronize(ctx) // LIST or WatchList, a watch that began by sending what exists
+	default:
+		live, end = r.watch(ctx) // WATCH
+	}
+	if live != nil {
+		r.follow(live)
+	}
+	if end.err != nil && ctx.Err() == nil {
+		return r.conclude(ctx, end)
+	}
+	r.next = phaseWatch
+	return nil
+}
+
+// conclude deals with the end of a watch and with failures. It decides what is next, and waits
+// for as long as that should wait, or returns an error that ends Run.
+func (r *Reflector[T]) conclude(ctx context.Context, end ending) error {
 	if end.op == opWatch || end.op == opStream {
 		r.status.update(func(h *Health) {
 			if h.Reconnects == nil {
@@ -131,7 +142,8 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 	r.pos.doubt, r.pos.suspect = r.pos.doubt || doubted, r.pos.suspect || doubted && !end.timely
 	if end.orderly {
 		r.absence = absence{}
-		return r.phaseAfter(end), nil
+		r.next = r.phaseAfter(end)
+		return nil
 	}
 	// Before the policy is asked, so that it finds this failure in Health.
 	f := r.noteFailure(end)
@@ -140,22 +152,22 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) (phase, error) 
 	} else {
 		r.absence = absence{}
 	}
-	next := r.phaseAfter(end)
+	r.next = r.phaseAfter(end)
 	decision := Retry()
 	if r.opts.Policy != nil {
 		decision = r.opts.Policy(f)
 	}
 	if decision.stop {
 		r.warn("stopped", "the reflector stops, as its policy decided after a failure", "op", f.Op, "class", f.Class, "error", f.Err)
-		return "", end.err
+		return end.err
 	}
-	wait := r.waitAfter(end, decision, next)
+	wait := r.waitAfter(end, decision, r.next)
 	r.warn("failed "+f.Op+" "+string(f.Class), "reading from the API server failed, will retry", "op", f.Op, "class", f.Class, "error", f.Err,
-		"failures", f.Consecutive, "next", next, "wait", wait.Round(time.Millisecond))
+		"failures", f.Consecutive, "next", r.next, "wait", wait.Round(time.Millisecond))
 	if wait > 0 {
 		r.rest(ctx, wait)
 	}
-	return next, nil
+	return nil
 }
 
 // noteFailure counts a failure in Health, and returns what a policy decides about.

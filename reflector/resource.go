@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"reflect"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
@@ -114,6 +116,12 @@ func NewResource[T Object](cfg *rest.Config, gvr schema.GroupVersionResource, op
 	}
 	return &resource[T]{r, opts}, nil
 }
+
+// HTTPClientFor returns an HTTP client for the API server that cfg describes, as the sources of
+// [NewResource] use it. In contrast to that of [rest.HTTPClientFor] it follows no redirect to
+// another server, which would get the credentials. Pass it to the constructors of clientsets, such as
+// kubernetes.NewForConfigAndClient. It may be used by any number of goroutines.
+func HTTPClientFor(cfg *rest.Config) (*http.Client, error) { return httpclient.For(cfg) }
 
 // resource is the source over HTTP. It gives the errors of the wire the form in
 // which the state machine classifies and users read them. Its String and Namespace

@@ -73,6 +73,9 @@ type transformedStream[In, Out Object] struct {
 	n      int
 }
 
+// Unwrap returns the stream within; see [As].
+func (s *transformedStream[In, Out]) Unwrap() any { return s.stream }
+
 // Close implements [Stream].
 func (s *transformedStream[In, Out]) Close() error { return s.stream.Close() }
 

@@ -22,10 +22,10 @@ const overdue = 30 * time.Second
 // liveStream is a watch with its deadlines.
 type liveStream[T Object] struct {
 	Stream[T]
+	awaiter awaiter         // the stream, or one within; nil: it is none
 	ctx     context.Context //nolint:containedctx // the life of one watch
 	cancel  context.CancelCauseFunc
-	idle    atomic.Pointer[deadline] // nil before the watch is followed
-	unhook  func()                   // undoes the closing of the stream when ctx ends
+	closed  chan struct{} // closed when the stream was; nil: it need not be closed to end
 	started time.Time
 	agreed  time.Duration // when the server is to end it
 	events  int
@@ -34,6 +34,20 @@ type liveStream[T Object] struct {
 	// unordered is true while events may be synthetic, in no order of
 	// resourceVersions, so that none of them is a point to resume from.
 	unordered bool
+
+	// What follows is set when the watch is followed, and nil before that.
+
+	idle            atomic.Pointer[deadline]
+	overdue, relist *deadline // relist is nil while nothing is to be listed again
+	followed        time.Time // since when it is
+	finishCheck     func()
+}
+
+// awaiter is a stream that can wait without returning what it has waited for, and so with
+// little on the stack. It ends with the context of its watch.
+type awaiter interface {
+	// await returns when Next does not wait.
+	await()
 }
 
 // connect starts a watch. Without an answer in time it fails with late.
@@ -68,14 +82,10 @@ func (r *Reflector[T]) connect(ctx context.Context, req Request, timeout time.Du
 		s.cancel(nil)
 		return nil, err
 	}
-	// A Next of a user's source may not look at the context. Run must not return before a
-	// Close that is running.
-	closed := make(chan struct{})
-	undo := context.AfterFunc(s.ctx, func() { defer close(closed); _ = s.Close() })
-	s.unhook = func() {
-		if !undo() {
-			<-closed
-		}
+	if s.awaiter, _ = As[awaiter](s.Stream); s.awaiter == nil {
+		// A Next of a user's source may not look at the context.
+		s.closed = make(chan struct{})
+		context.AfterFunc(s.ctx, func() { defer close(s.closed); _ = s.Close() })
 	}
 	return s, nil
 }
@@ -92,51 +102,63 @@ func (s *liveStream[T]) next() (WatchEvent[T], error) {
 
 // end frees what the stream holds.
 func (s *liveStream[T]) end() {
-	s.unhook()
-	_ = s.Close()
 	s.cancel(nil)
+	_ = s.Close()
+	if s.closed != nil {
+		<-s.closed // Run must not return before a Close that is running
+	}
 }
 
-// follow delivers the events of a watch until it ends: of live, which a WatchList has
-// begun, or else of one from the last resourceVersion.
-func (r *Reflector[T]) follow(ctx context.Context, live *liveStream[T]) ending {
-	if live == nil {
-		start := time.Now()
-		r.status.update(func(h *Health) { h.Watches++ })
-		var err error
-		live, err = r.connect(ctx, Request{ListOptions: r.pos.watch()}, r.opts.Timeouts.Answer, errNoAnswer)
-		if err != nil {
-			r.opts.Metrics.Watched(time.Since(start), 0, Classify(err))
-			return failed(opWatch, err)
-		}
+// watch starts a watch from the last resourceVersion.
+func (r *Reflector[T]) watch(ctx context.Context) (*liveStream[T], ending) {
+	start := time.Now()
+	r.status.update(func(h *Health) { h.Watches++ })
+	live, err := r.connect(ctx, Request{ListOptions: r.pos.watch()}, r.opts.Timeouts.Answer, errNoAnswer)
+	if err != nil {
+		r.opts.Metrics.Watched(time.Since(start), 0, Classify(err))
+		return nil, failed(opWatch, err)
 	}
-	defer live.end()
-	end := time.Until(live.started.Add(live.agreed + overdue))
-	defer time.AfterFunc(end, func() {
-		if !r.inProcess() {
-			live.cancel(errOverdue)
-		}
-	}).Stop()
+	return live, ending{}
+}
+
+// follow has the events of a watch delivered, until unfollow.
+func (r *Reflector[T]) follow(live *liveStream[T]) {
+	r.live = live
 	silence := r.opts.Timeouts.Idle
 	if r.inProcess() {
 		silence = 0
 	}
-	idle := newDeadline(live.cancel, silence, errIdle)
-	defer idle.stop()
-	live.idle.Store(idle)
+	end := time.Until(live.started.Add(live.agreed + overdue))
+	live.overdue = newDeadline(func(err error) {
+		if !r.inProcess() {
+			live.cancel(err)
+		}
+	}, max(end, 1), errOverdue)
+	live.idle.Store(newDeadline(live.cancel, silence, errIdle))
 	// A watch is healthy from when it is followed, so that a server which ends each one
 	// after the initial events is seen to.
-	start := time.Now()
+	live.followed = time.Now()
 	r.setState(StateWatching)
 	r.status.following(live.cancel)
-	defer r.status.following(nil)
-	finishCheck := r.checkVersion(live)
-	err := r.deliverAll(ctx, live, idle)
-	finishCheck()
-	if ctx.Err() != nil {
-		return ending{op: opStream, err: ctx.Err()}
+	live.finishCheck = r.checkVersion(live)
+	r.planRelist()
+}
+
+// unfollow frees what the watch holds that is followed, if there is one.
+func (r *Reflector[T]) unfollow() {
+	live := r.live
+	if live == nil {
+		return
 	}
-	return r.endOfWatch(live, start, err)
+	r.live = nil
+	if live.finishCheck != nil {
+		live.finishCheck()
+	}
+	r.status.following(nil)
+	live.idle.Load().stop()
+	live.overdue.stop()
+	live.relist.stop()
+	live.end()
 }
 
 // inProcess is whether there is no server behind the source: no connection that could be
@@ -146,31 +168,37 @@ func (r *Reflector[T]) inProcess() bool {
 	return ok && s.InProcess()
 }
 
-// deliverAll delivers events until the stream ends, which is always with an error; io.EOF
-// stands for an orderly end.
-func (r *Reflector[T]) deliverAll(ctx context.Context, live *liveStream[T], idle *deadline) error {
-	var relist *time.Timer // nil: nothing is to be listed again
-	for {
-		// Only a list brings again what was lost.
-		if due := r.quarantine.due; relist == nil && !due.IsZero() {
-			relist = time.AfterFunc(max(time.Until(due), 1), func() { live.cancel(errRelistDue) })
-			defer relist.Stop()
-		}
-		ev, err := live.next()
-		if err != nil {
-			return err
-		}
+// planRelist ends the watch in time if an event was lost, which only a list brings again.
+func (r *Reflector[T]) planRelist() {
+	if due := r.quarantine.due; r.live.relist == nil && !due.IsZero() {
+		r.live.relist = newDeadline(r.live.cancel, max(time.Until(due), 1), errRelistDue)
+	}
+}
+
+// deliverNext delivers the next event of the watch that is followed. A stream ends with an
+// error, and io.EOF stands for an orderly end. Then the watch is not followed any more.
+func (r *Reflector[T]) deliverNext(ctx context.Context) ending {
+	live := r.live
+	ev, err := live.next()
+	if err == nil {
 		r.opts.Metrics.Received(ev.Type)
 		// A sink that blocks holds up the reading: this silence is not the server's. Under
 		// the context of Run, as it may outlive the stream, and still accept the event.
+		idle := live.idle.Load()
 		idle.hold()
-		if err := r.deliver(ctx, ev); err != nil {
-			return err
+		if err = r.deliver(ctx, ev); err == nil {
+			live.touch(ev) // before the version
+			r.advance(live, ev)
+			idle.release()
+			r.planRelist()
+			return ending{}
 		}
-		live.touch(ev) // before the version
-		r.advance(live, ev)
-		idle.release()
 	}
+	r.unfollow()
+	if ctx.Err() != nil {
+		return ending{op: opStream, err: ctx.Err()}
+	}
+	return r.endOfWatch(live, err)
 }
 
 // deliver gives one event to the sink. A change that the sink does not accept ends the
