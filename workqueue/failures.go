@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -31,11 +32,11 @@ const (
 // same item. An item is forgotten when it has not failed for Max and 10 min.
 func Exponential[T comparable](opts ExponentialOptions) RateLimiter[T] {
 	l := &exponential[T]{
-		base:   orDefault(opts.Base, defaultBaseDelay),
-		max:    orDefault(opts.Max, defaultMaxDelay),
+		base:   cmp.Or(max(0, opts.Base), defaultBaseDelay),
+		max:    cmp.Or(max(0, opts.Max), defaultMaxDelay),
 		jitter: opts.Jitter,
 	}
-	l.keep = time.Duration(after(int64(l.max), idleAfter))
+	l.rememberFor(l.max)
 	return l
 }
 
@@ -70,7 +71,7 @@ func (l *exponential[T]) delay(n int) time.Duration {
 // item is forgotten when it has not failed for the longer delay and 10 min.
 func FastSlow[T comparable](fast, slow time.Duration, fastAttempts int) RateLimiter[T] {
 	l := &fastSlow[T]{fast: max(0, fast), slow: max(0, slow), fastAttempts: fastAttempts}
-	l.keep = time.Duration(after(int64(max(l.fast, l.slow)), idleAfter))
+	l.rememberFor(max(l.fast, l.slow))
 	return l
 }
 
@@ -91,57 +92,64 @@ func (l *fastSlow[T]) When(item T) time.Duration {
 // not failed for a while is forgotten, so that a caller who never calls Forget does not make
 // them grow without bound: what has expired takes memory for as long again at most.
 type failures[T comparable] struct {
-	keep time.Duration // how long after its last failure an item is remembered
+	keep  int64     // how long after its last failure an item is remembered
+	start time.Time // times are nanoseconds since then
 
 	mu     sync.Mutex
 	counts map[T]failure // nil without any
-	swept  time.Time     // when those that had expired were removed
+	swept  int64         // when those that had expired were removed
 }
 
 // failure is what is known about an item that has failed.
 type failure struct {
 	n  int
-	at time.Time // of the last one
+	at int64 // when it failed last
 }
+
+// rememberFor makes failures remember an item for longer than the longest delay.
+func (f *failures[T]) rememberFor(longest time.Duration) {
+	f.keep, f.start = after(int64(longest), idleAfter), time.Now()
+}
+
+// now is the current time.
+func (f *failures[T]) now() int64 { return int64(time.Since(f.start)) }
 
 // add records a failure and returns how many of the item there were before.
 func (f *failures[T]) add(item T) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := time.Now()
-	if f.counts == nil || now.Sub(f.swept) > f.keep {
+	now := f.now()
+	if f.counts == nil || now-f.swept > f.keep {
 		f.sweepLocked(now)
 	}
-	n := f.countLocked(item, now)
-	f.counts[item] = failure{n + 1, now}
-	return n
+	c := f.counts[item]
+	if now-c.at > f.keep {
+		c.n = 0
+	}
+	f.counts[item] = failure{c.n + 1, now}
+	return c.n
 }
 
 // sweepLocked replaces the map by one without what has expired: a Go map never shrinks.
-func (f *failures[T]) sweepLocked(now time.Time) {
+func (f *failures[T]) sweepLocked(now int64) {
 	counts := make(map[T]failure)
 	for item, c := range f.counts {
-		if now.Sub(c.at) <= f.keep {
+		if now-c.at <= f.keep {
 			counts[item] = c
 		}
 	}
 	f.counts, f.swept = counts, now
 }
 
-// countLocked returns how many failures of item are remembered.
-func (f *failures[T]) countLocked(item T, now time.Time) int {
-	c := f.counts[item]
-	if now.Sub(c.at) > f.keep {
-		return 0
-	}
-	return c.n
-}
-
 // NumRequeues returns how many failures of item are remembered.
 func (f *failures[T]) NumRequeues(item T) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.countLocked(item, time.Now())
+	c, ok := f.counts[item]
+	if !ok || f.now()-c.at > f.keep {
+		return 0
+	}
+	return c.n
 }
 
 // Forget forgets the failures of item.
@@ -152,12 +160,4 @@ func (f *failures[T]) Forget(item T) {
 	if len(f.counts) == 0 {
 		f.counts = nil
 	}
-}
-
-// orDefault returns d, or def if d is not positive.
-func orDefault(d, def time.Duration) time.Duration {
-	if d <= 0 {
-		return def
-	}
-	return d
 }

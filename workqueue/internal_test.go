@@ -168,7 +168,8 @@ func TestExpiredFailuresAreFreed(t *testing.T) {
 func TestFailureThatIsCountedAgainIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := failures[int]{keep: time.Minute}
+		var f failures[int]
+		f.keep, f.start = int64(time.Minute), time.Now()
 		for i := range 100 {
 			assert.Zero(t, f.add(i))
 		}
@@ -188,7 +189,8 @@ func TestFailureThatIsCountedAgainIsKept(t *testing.T) {
 // must not stay as large as it was.
 func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
 	t.Parallel()
-	f := failures[int]{keep: time.Hour}
+	var f failures[int]
+	f.keep, f.start = int64(time.Hour), time.Now()
 	for i := range 1000 {
 		f.add(i)
 	}
