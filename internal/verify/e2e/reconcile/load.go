@@ -2,9 +2,12 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 )
 
 // written is a write and when it was made.
@@ -20,56 +23,32 @@ type writeFunc func(ctx context.Context, i int) (version, error)
 // paced makes n writes at a fixed rate, each in its time whether those before it
 // have been answered or not.
 func paced(ctx context.Context, n int, perSecond float64, write writeFunc) ([]written, error) {
-	tick := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
-	defer tick.Stop()
-	return together(ctx, n, func() bool {
-		select {
-		case <-tick.C:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}, write)
+	return together(ctx, n, n, rate.NewLimiter(rate.Limit(perSecond), 1), write)
 }
 
 // atOnce makes n writes, as many at a time as writers.
 func atOnce(ctx context.Context, n, writers int, write writeFunc) ([]written, error) {
-	free := make(chan struct{}, writers)
-	return together(ctx, n, func() bool {
-		select {
-		case free <- struct{}{}:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}, func(ctx context.Context, i int) (version, error) {
-		defer func() { <-free }()
-		return write(ctx, i)
-	})
+	return together(ctx, n, writers, rate.NewLimiter(rate.Inf, 0), write)
 }
 
-// together makes n writes, each when next has returned true, and returns when all
+// together makes n writes, so many at a time and at a rate, and returns when all
 // have been answered.
-func together(ctx context.Context, n int, next func() bool, write writeFunc) ([]written, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+func together(ctx context.Context, n, writers int, pace *rate.Limiter, write writeFunc) ([]written, error) {
 	all := make([]written, n)
-	var wg sync.WaitGroup
+	writing, ctx := errgroup.WithContext(ctx)
+	writing.SetLimit(writers)
 	for i := range n {
-		if !next() {
-			break
+		if err := pace.Wait(ctx); err != nil {
+			return nil, errors.Join(writing.Wait(), err)
 		}
-		wg.Go(func() {
+		writing.Go(func() error {
 			sent := time.Now()
 			v, err := write(ctx, i)
-			if err != nil {
-				cancel(err)
-			}
 			all[i] = written{v, sent, time.Now()}
+			return err
 		})
 	}
-	wg.Wait()
-	return all, context.Cause(ctx)
+	return all, writing.Wait()
 }
 
 // name returns the name of set i.

@@ -2,8 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/examples/replicaset/api"
+	"github.com/informerkit/informerkit/internal/verify/measure"
 )
 
 // observer watches the sets of a namespace, as a user with kubectl would, and
@@ -19,10 +20,9 @@ type observer struct {
 	end   context.CancelFunc
 	ended chan struct{}
 
-	mu   sync.Mutex
-	at   map[version]time.Time // the first time
-	err  error                 // why it has ended
-	more chan struct{}         // closed and replaced when there is more
+	measure.Monitor
+	at  map[version]time.Time // the first time
+	err error                 // why it has ended
 }
 
 // version is one that the spec of a set has had.
@@ -42,10 +42,7 @@ func (u *user) observe(ctx context.Context) (*observer, error) {
 		return nil, err
 	}
 	ctx, end := context.WithCancel(ctx)
-	o := &observer{
-		end: end, ended: make(chan struct{}),
-		at: map[version]time.Time{}, more: make(chan struct{}),
-	}
+	o := &observer{end: end, ended: make(chan struct{}), at: map[version]time.Time{}}
 	go func() {
 		defer close(o.ended)
 		o.fail(o.follow(ctx, u, events, list.ResourceVersion))
@@ -107,56 +104,38 @@ func (o *observer) note(set *api.ReplicaSet, now time.Time) {
 	if set.Status.ObservedGeneration != set.Generation || int(set.Status.Replicas) != set.Replicas() {
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.Lock()
+	defer o.Unlock()
 	v := version{set.Name, set.Generation}
 	if _, known := o.at[v]; !known {
 		o.at[v] = now
-		o.ring()
+		o.Broadcast()
 	}
 }
 
 func (o *observer) fail(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.Lock()
+	defer o.Unlock()
 	o.err = err
-	o.ring()
-}
-
-// ring wakes the waiters. The lock is held.
-func (o *observer) ring() {
-	close(o.more)
-	o.more = make(chan struct{})
+	o.Broadcast()
 }
 
 // waitFor returns when all of the versions have been reconciled, and since when
 // each of them is.
 func (o *observer) waitFor(ctx context.Context, versions []version) (map[version]time.Time, error) {
 	times := map[version]time.Time{}
-	left := versions
-	for {
-		o.mu.Lock()
-		var still []version
-		for _, v := range left {
+	var ended error
+	err := o.WaitFor(ctx, func() bool {
+		for _, v := range versions {
 			if at, ok := o.at[v]; ok {
 				times[v] = at
-			} else {
-				still = append(still, v)
 			}
 		}
-		err, more := o.err, o.more
-		o.mu.Unlock()
-		if len(still) == 0 {
-			return times, nil
-		}
-		left = still
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d sets are not reconciled: %w", len(left), len(versions), context.Cause(ctx))
-		}
+		ended = o.err
+		return len(times) == len(versions) || ended != nil
+	})
+	if len(times) == len(versions) {
+		return times, nil
 	}
+	return nil, fmt.Errorf("%d of %d sets are not reconciled: %w", len(versions)-len(times), len(versions), errors.Join(err, ended))
 }

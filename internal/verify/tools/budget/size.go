@@ -38,11 +38,11 @@ var budgets = []budget{
 	{name: "explore", folders: []string{"informer/informertest/explore"}, most: size{3704, 18, 24}, aim: size{3000, 18, 24}},
 	{name: "examples", folders: []string{"examples"}, deep: true, except: "build", most: size{5701, 0, 0}, aim: size{5000, 0, 0}},
 	{name: "inspect", folders: []string{"informer/inspect"}, deep: true, most: size{4192, 0, 0}, aim: size{3600, 0, 0}},
-	{name: "bench", folders: []string{"internal/verify/bench", "internal/verify/measure"}, deep: true, except: "differential", most: size{7924, 0, 0}, aim: size{5000, 0, 0}},
+	{name: "bench", folders: []string{"internal/verify/bench", "internal/verify/measure"}, deep: true, except: "differential", most: size{7948, 0, 0}, aim: size{5000, 0, 0}},
 	{name: "other checks", folders: []string{
 		"internal/verify/e2e", "internal/verify/conformance", "internal/verify/upstream", "internal/verify/browser", "internal/verify/tools",
 		"internal/verify/monitoring", "internal/verify/explored", "internal/verify/readme", "internal/verify/scripted",
-	}, deep: true, most: size{14632, 0, 0}, aim: size{8500, 0, 0}},
+	}, deep: true, most: size{14577, 0, 0}, aim: size{8500, 0, 0}},
 }
 
 // size is what a budget limits: lines and files that are no tests, and exported declarations and methods.

@@ -94,8 +94,8 @@ func (g *group) move(ctx context.Context, kind string, do func() error) (m shard
 		}
 		return g.board.balanced(ctx, g.live)
 	})
-	g.board.mu.Lock()
-	defer g.board.mu.Unlock()
+	g.board.Lock()
+	defer g.board.Unlock()
 	most := max(m.Replicas, len(g.live)) // with the one that comes or goes
 	m.Parts, m.Bound = g.board.moved, (g.board.parts+most-1)/most
 	m.Gap, m.Listed = g.board.gap.Seconds(), g.board.listing.Seconds()
@@ -174,9 +174,9 @@ func (g *group) moves(ctx context.Context, run *shards.Run) error {
 // quiet waits until no replica has anything to reconcile.
 func (g *group) quiet(ctx context.Context) error {
 	for last := -1; ; {
-		g.board.mu.Lock()
+		g.board.Lock()
 		n := g.board.reconciles
-		g.board.mu.Unlock()
+		g.board.Unlock()
 		if n == last {
 			return nil
 		}

@@ -99,12 +99,12 @@ func play(ctx context.Context, o options, s scenario) (result shards.Scenario, e
 	if err != nil {
 		return result, err
 	}
-	g.board.mu.Lock()
+	g.board.Lock()
 	result = shards.Scenario{
 		Name: s.name, Does: s.text, Objects: scenarioObjects, Seconds: time.Since(begin).Seconds(), Changes: used.Changes,
 		Reconciles: g.board.reconciles, Double: g.board.double, Missed: missed, PartsMoved: g.board.moved, Gap: g.board.gap.Seconds(),
 	}
-	g.board.mu.Unlock()
+	g.board.Unlock()
 	result.Latency = g.board.latency()
 	return result, nil
 }
@@ -145,13 +145,13 @@ func (g *group) missed(ctx context.Context) (int, error) {
 	}
 	for until := time.Now().Add(20 * time.Second); ; {
 		missed := 0
-		g.board.mu.Lock()
+		g.board.Lock()
 		for obj := range all.Snapshot().All() {
 			if g.board.done[types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}] != obj.ResourceVersion {
 				missed++
 			}
 		}
-		g.board.mu.Unlock()
+		g.board.Unlock()
 		if missed == 0 || time.Now().After(until) {
 			return missed, nil
 		}
