@@ -59,14 +59,15 @@ func TestHotPathsAllocateNoMoreThanTheyDid(t *testing.T) {
 		{"store: list a namespace", 7, func() { s.InNamespace("team-00") }},
 		{"store: list by index", 3, func() { s.OnNode("node-7") }},
 		{"store: snapshot", 0, func() { s.Snapshot() }},
-		{"store: single write, two indexes", 9, func() { s.Write(u.take()) }},
-		{"store: batch of 100 writes, two indexes", 300, func() {
+		{"store: single write, two indexes", 7, func() { s.Write(u.take()) }},
+		{"store: batch of 100 writes, two indexes", 230, func() {
 			for i := range batch {
 				batch[i] = u.take()
 			}
 			s.WriteAll(batch)
 		}},
-		{"store: 10k pods added to an empty store, 100 at a time", 34_200, func() {
+		// Leaves of 32 keys are more pieces than leaves of 128, and 0.7 kB for an object rather than 1.3.
+		{"store: 10k pods added to an empty store, 100 at a time", 42_300, func() {
 			s := newOurStore(nil)
 			for some := range slices.Chunk(ps, 100) {
 				s.WriteAll(some)
