@@ -77,7 +77,6 @@ type Queue[T comparable] struct {
 	order    order[T]        // the queued entries
 	running  entryList[T]    // the one handed out first comes first
 	wake     chan struct{}   // has a token while something is queued; see waitLocked
-	quiet    bool            // the operation has queued nothing and taken nothing, so it wakes no worker
 	later    later[T]        // what is delayed or parked; nothing in a plain queue
 	shutDown bool
 	drain    *drain // shared by the callers of ShutDownWithDrain, nil without one
@@ -192,8 +191,7 @@ func (q *Queue[T]) unlock() {
 	if q.drain != nil && q.order.n == 0 && q.count.running == 0 {
 		q.endDrainLocked(nil)
 	}
-	wake := q.order.n > 0 && !q.quiet || q.shutDown
-	q.quiet = false
+	wake := q.order.n > 0 || q.shutDown
 	calls := q.callsLocked()
 	q.mu.Unlock()
 	if wake {
@@ -395,7 +393,6 @@ func (q *Queue[T]) done(item T, processed, forget bool) {
 	if e == nil || !e.is(running) {
 		return
 	}
-	q.quiet = !e.is(requested)
 	if forget {
 		q.forgetLocked(e)
 	}
