@@ -47,5 +47,6 @@ func TestCache(t *testing.T) {
 			"TestDeltaFIFO_HasSynced":          "an Add before the first Replace does not make it synced: only a list says what there is",
 			"TestThreadSafeStoreRV":            "the version is what the writer sets; client-go takes that of the object written last",
 		},
+		varies: []string{"TestListenerResyncPeriods", "TestListenerResyncPeriodsDelayed"},
 	}.run(t)
 }
