@@ -30,7 +30,7 @@ func buildProgram(ctx context.Context, share bool, progress io.Writer) (string, 
 		dir  string
 		args []string
 	}{
-		{filepath.Join(module, "..", "..", "..", "informer", "clientgo", "cmd", "adopt"), []string{"go", "build", "-o", adopt, "."}},
+		{filepath.Join(module, "..", "..", "..", "informer", "clientgo", "cmd", "adopt"), []string{"go", "build", "-trimpath=false", "-o", adopt, "."}},
 		{filepath.Join(module, "controlplane", "kubernetes"), []string{
 			adopt, fmt.Sprintf("-share=%t", share), "build", "-ldflags", controlplane.KubeControllerManager.LDFlags(), "-o", program, "k8s.io/kubernetes/cmd/kube-controller-manager",
 		}},

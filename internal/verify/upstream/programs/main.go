@@ -62,7 +62,7 @@ func run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	r := runner{root: filepath.Join(here, "..", "..", ".."), tmp: tmp, adopt: filepath.Join(tmp, "adopt"), both: filepath.Join(tmp, "both")}
-	if _, err := output(ctx, filepath.Join(r.root, "informer", "clientgo", "cmd", "adopt"), "go", "build", "-o", r.adopt, "."); err != nil {
+	if _, err := output(ctx, filepath.Join(r.root, "informer", "clientgo", "cmd", "adopt"), "go", "build", "-trimpath=false", "-o", r.adopt, "."); err != nil {
 		return err
 	}
 	if _, err := output(ctx, filepath.Join(here, "programs", "both"), "go", "build", "-o", r.both, "."); err != nil {
