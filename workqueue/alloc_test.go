@@ -26,7 +26,7 @@ func steady(ctx context.Context) map[string]func() {
 	pointers := workqueue.New(workqueue.Options[*key]{})
 	batch := []key{{"a", "b"}, {"c", "d"}, {"a", "c"}}
 	batches := workqueue.New(workqueue.Options[key]{})
-	delaying := workqueue.New(workqueue.Options[key]{})
+	delaying := workqueue.NewDelaying(workqueue.Options[key]{})
 	limited := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{})
 	recorded := workqueue.NewRateLimiting(workqueue.FastSlow[key](time.Hour, time.Hour, 1), workqueue.Options[key]{Observe: history.Queue[key](history.New(history.Options{Entries: 64}), "q")})
 	why := history.Cause{Object: history.Key{Name: "x"}}

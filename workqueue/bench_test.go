@@ -82,7 +82,7 @@ func BenchmarkBacklog(b *testing.B) {
 		b.Run(how, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				q := workqueue.New(workqueue.Options[benchKey]{})
+				q := workqueue.NewDelaying(workqueue.Options[benchKey]{})
 				switch how {
 				case "Add":
 					for _, k := range keys {
@@ -107,7 +107,7 @@ func BenchmarkBacklog(b *testing.B) {
 
 func BenchmarkAddAfterSupersededByAdd(b *testing.B) {
 	keys, ctx := benchKeys(1000), context.Background()
-	q := workqueue.New(workqueue.Options[benchKey]{})
+	q := workqueue.NewDelaying(workqueue.Options[benchKey]{})
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		q.AddAfter(keys[i%len(keys)], time.Hour)

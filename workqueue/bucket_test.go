@@ -183,17 +183,17 @@ func TestDroppedItemIsForgottenByTheLimiter(t *testing.T) {
 // A condition is cancelled though the park had ended before the queue knew how to.
 func TestConditionOfAParkThatEndedDuringItsRegistrationIsCancelled(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(q *workqueue.Queue[string], met func()){
-		"met":        func(_ *workqueue.Queue[string], met func()) { met() },
-		"deadline":   func(*workqueue.Queue[string], func()) { advance(time.Minute) },
-		"other park": func(q *workqueue.Queue[string], _ func()) { q.Park("a", never, time.Hour) },
-		"shutdown":   func(q *workqueue.Queue[string], _ func()) { q.ShutDown() },
-		"drain":      func(q *workqueue.Queue[string], _ func()) { _ = q.ShutDownWithDrain(context.Background()) },
+	for name, end := range map[string]func(q *workqueue.DelayingQueue[string], met func()){
+		"met":        func(_ *workqueue.DelayingQueue[string], met func()) { met() },
+		"deadline":   func(*workqueue.DelayingQueue[string], func()) { advance(time.Minute) },
+		"other park": func(q *workqueue.DelayingQueue[string], _ func()) { q.Park("a", never, time.Hour) },
+		"shutdown":   func(q *workqueue.DelayingQueue[string], _ func()) { q.ShutDown() },
+		"drain":      func(q *workqueue.DelayingQueue[string], _ func()) { _ = q.ShutDownWithDrain(context.Background()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				q := workqueue.New(workqueue.Options[string]{})
+				q := workqueue.NewDelaying(workqueue.Options[string]{})
 				defer q.ShutDown()
 				cancelled := 0
 				q.Park("a", workqueue.ConditionFunc(func(met func()) (cancel func()) {

@@ -6,8 +6,21 @@ import (
 	"time"
 )
 
+// DelayingQueue is a [Queue] to which items can be added for later.
+//
+// All methods may be called concurrently. Create one with [NewDelaying].
+type DelayingQueue[T comparable] struct{ Queue[T] }
+
+// NewDelaying returns an empty delaying queue. Like a plain one it needs no
+// closing: it has no goroutine, only a timer while something is delayed.
+func NewDelaying[T comparable](opts Options[T]) *DelayingQueue[T] {
+	q := new(DelayingQueue[T])
+	q.init(opts)
+	return q
+}
+
 // AddAfter adds item once d has passed. It never blocks. After a shutdown it
-// does nothing. There is no goroutine for it, only a timer while something is delayed.
+// does nothing.
 //
 // An item has at most one request pending, the earliest: AddAfter does nothing
 // if the item is queued, or delayed by less; it shortens a longer delay; and
@@ -18,10 +31,10 @@ import (
 // delay, so that a retry is as urgent as the first attempt. With a delay of 0 or
 // less the item is queued at once, or as soon as it is done, behind the items of
 // its class that are queued by then.
-func (q *Queue[T]) AddAfter(item T, d time.Duration) { q.addAfter(item, d, false) }
+func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) { q.addAfter(item, d, false) }
 
 // addAfter returns false if the queue is shut down. With retry, it counts as a retry.
-func (q *Queue[T]) addAfter(item T, d time.Duration, retry bool) bool {
+func (q *DelayingQueue[T]) addAfter(item T, d time.Duration, retry bool) bool {
 	group, class := q.groupOf(item), q.classOf(item)
 	q.mu.Lock()
 	defer q.unlock()
@@ -46,7 +59,7 @@ func (q *Queue[T]) addAfter(item T, d time.Duration, retry bool) bool {
 
 // seeDelayLocked notes an add with a delay of an entry for the observer. Pending is whether
 // something had requested it before.
-func (q *Queue[T]) seeDelayLocked(e *entry[T], pending, retry bool, now int64) {
+func (q *DelayingQueue[T]) seeDelayLocked(e *entry[T], pending, retry bool, now int64) {
 	seen := q.seeLocked(StepDelay, e, now)
 	seen.Requested = e.is(requested) && !pending
 	switch {
@@ -64,7 +77,7 @@ func (q *Queue[T]) seeDelayLocked(e *entry[T], pending, retry bool, now int64) {
 // delayLocked asks for an entry that is not requested after d, which may be 0 or less.
 // It keeps the priority class of one that is running, delayed or parked: a request for
 // later, or a retry, is no sign that the item has become more urgent.
-func (q *Queue[T]) delayLocked(e *entry[T], now int64, d time.Duration) {
+func (q *DelayingQueue[T]) delayLocked(e *entry[T], now int64, d time.Duration) {
 	at := after(now, max(0, d))
 	switch {
 	case e.is(parked):
@@ -160,7 +173,7 @@ func (l *later[T]) remove(e *entry[T]) {
 // armLocked makes the timer fire at that time at the latest, when a delay or a park ends. A timer
 // that fires too early, because what it was set for has been superseded, is left alone: to
 // find nothing to do is cheaper than to stop the timer each time.
-func (q *Queue[T]) armLocked(at, now int64) {
+func (q *DelayingQueue[T]) armLocked(at, now int64) {
 	l := &q.later
 	if at >= l.armed {
 		return
@@ -178,7 +191,7 @@ func (q *Queue[T]) armLocked(at, now int64) {
 
 // release ends the delays and parks whose time has come. The runtime calls it in
 // a goroutine of its own when the timer fires; between, there is none.
-func (q *Queue[T]) release() {
+func (q *DelayingQueue[T]) release() {
 	for more := true; more; {
 		more = q.releaseOne()
 	}
@@ -187,7 +200,7 @@ func (q *Queue[T]) release() {
 // releaseOne ends the first delay or park if its time has come, and reports whether there was
 // one. Between two of them others get the mutex: after an outage, very many may end at the
 // same moment.
-func (q *Queue[T]) releaseOne() bool {
+func (q *DelayingQueue[T]) releaseOne() bool {
 	q.mu.Lock()
 	defer q.unlock()
 	now, l := q.clock(), &q.later

@@ -13,15 +13,15 @@ import (
 )
 
 // inBubble runs f with an empty delaying queue on a bubble's clock.
-func inBubble(t *testing.T, f func(*testing.T, *workqueue.Queue[string])) {
+func inBubble(t *testing.T, f func(*testing.T, *workqueue.DelayingQueue[string])) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f(t, workqueue.New(workqueue.Options[string]{}))
+		f(t, workqueue.NewDelaying(workqueue.Options[string]{}))
 	})
 }
 
 func TestDelayedItemComesExactlyWhenDueAndOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
+	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.AddAfter("a", time.Second)
 		advance(time.Second - 1)
 		assert.Zero(t, q.Len())
@@ -34,7 +34,7 @@ func TestDelayedItemComesExactlyWhenDueAndOnce(t *testing.T) {
 
 // Promise workqueue/7
 func TestEarliestDeadlineWins(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
+	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.AddAfter("a", time.Minute)
 		q.AddAfter("a", time.Second)
 		q.AddAfter("a", time.Hour)
@@ -47,7 +47,7 @@ func TestEarliestDeadlineWins(t *testing.T) {
 
 // Promise workqueue/7
 func TestDelayedItemIsSupersededByAdd(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
+	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.AddAfter("a", time.Second)
 		q.Add("a")
 		assert.Equal(t, []string{"a"}, takeAll(t, q))
@@ -75,7 +75,7 @@ func TestDelayedItemIsSupersededByAdd(t *testing.T) {
 
 // Promise workqueue/7
 func TestDelayOfAQueuedItemIsIgnored(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
+	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.Add("a")
 		q.AddAfter("a", time.Second)
 		assert.Equal(t, []string{"a"}, takeAll(t, q))
@@ -85,7 +85,7 @@ func TestDelayOfAQueuedItemIsIgnored(t *testing.T) {
 }
 
 func TestDelayThatEndsDuringProcessingWaitsForDone(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
+	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.Add("a")
 		mustGet(t, q)
 		q.AddAfter("a", time.Second)
@@ -97,7 +97,7 @@ func TestDelayThatEndsDuringProcessingWaitsForDone(t *testing.T) {
 }
 
 func TestDelayOutlivesDone(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
+	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.Add("a")
 		mustGet(t, q)
 		q.AddAfter("a", time.Second)
@@ -112,7 +112,7 @@ func TestDelayOutlivesDone(t *testing.T) {
 func TestAddAfterNeverBlocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[int]{})
+		q := workqueue.NewDelaying(workqueue.Options[int]{})
 		for i := range 100_000 { // nobody takes anything, no time passes
 			q.AddAfter(i, time.Duration(1+i%1000))
 		}
@@ -125,7 +125,7 @@ func TestAddAfterNeverBlocks(t *testing.T) {
 }
 
 func TestDelaysOfCenturiesDoNotOverflow(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
+	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		advance(time.Hour)
 		q.AddAfter("never", math.MaxInt64)
 		q.AddAfter("past", math.MinInt64)
@@ -139,7 +139,7 @@ func TestDelaysOfCenturiesDoNotOverflow(t *testing.T) {
 
 // Promise workqueue/10
 func TestShutDownDropsDelayedItemsAndCountsThem(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *workqueue.Queue[string]) {
+	inBubble(t, func(t *testing.T, q *workqueue.DelayingQueue[string]) {
 		q.AddAfter("a", time.Second)
 		q.AddAfter("b", time.Second)
 		q.Add("c")

@@ -58,7 +58,7 @@
 //  11. A queue has no goroutine. A timer exists while something is delayed or parked.
 //  12. No user code (limiters, observers, conditions, functions of [Options]) runs
 //     while the queue is locked. It may call the queue.
-//  13. A parked item ([Result].Until, [Queue.Park]) is not handed out before
+//  13. A parked item ([Result].Until, [DelayingQueue.Park]) is not handed out before
 //     its condition is met or its time has passed, whatever else requests it;
 //     then it is handed out once for all of that. It occupies no worker and no
 //     goroutine.

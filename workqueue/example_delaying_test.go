@@ -10,9 +10,9 @@ import (
 
 // A certificate is to be looked at when it is about to expire, or earlier if
 // something happens to it.
-func ExampleQueue_AddAfter() {
+func ExampleDelayingQueue() {
 	ctx := context.Background()
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	q.AddAfter("default/soon", 20*time.Millisecond)
 	q.AddAfter("default/later", 24*time.Hour)
 	q.Add("default/later") // something happened: the delay is forgotten
@@ -31,9 +31,9 @@ func ExampleQueue_AddAfter() {
 
 // A reconcile that has written waits for its cache to see the write. An event that
 // arrives meanwhile does not make a worker look at the stale cache.
-func ExampleQueue_Park() {
+func ExampleDelayingQueue_Park() {
 	ctx := context.Background()
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	q.Add("default/web")
 	key, _ := q.Get(ctx)
 

@@ -19,7 +19,7 @@ type Stats struct {
 	// Delayed is the number of items waiting for their delay to end.
 	Delayed int
 	// Parked is the number of items that are held back until a condition is met; see
-	// [Queue.Park]. One that is running as well is counted in both.
+	// [DelayingQueue.Park]. One that is running as well is counted in both.
 	Parked int
 	// Running is the number of items handed out and not done.
 	Running int

@@ -24,7 +24,7 @@ func names[T comparable](items []workqueue.Item[T]) (all []T) {
 func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{
+		q := workqueue.NewDelaying(workqueue.Options[string]{
 			MaxWait: []time.Duration{0, 10 * time.Second},
 			Group:   func(s string) string { return s[:1] },
 		})
@@ -69,7 +69,7 @@ func TestInspectionWithALimitShowsWhatComesFirstAndCountsTheRest(t *testing.T) {
 
 func TestInspectionWithoutItems(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	addAll(q, []string{"a", "b"})
 	q.AddAfter("c", time.Hour)
 	mustGet(t, q)
@@ -109,7 +109,7 @@ func TestInspectionShowsTheEarliestDelays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rnd := newRand(t)
-		q := workqueue.New(workqueue.Options[int]{})
+		q := workqueue.NewDelaying(workqueue.Options[int]{})
 		for i := range 300 {
 			q.AddAfter(i, time.Duration(1+rnd.IntN(100))*time.Second)
 			if i%3 == 0 { // some are shortened, and some go

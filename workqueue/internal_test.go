@@ -20,7 +20,7 @@ import (
 func TestMemoryOfABurstIsReleasedWhileItemsAreInUse(t *testing.T) {
 	t.Parallel()
 	const burst = 8 * keptEntries
-	q := New(Options[int]{Group: func(i int) string { return fmt.Sprint(i) }})
+	q := NewDelaying(Options[int]{Group: func(i int) string { return fmt.Sprint(i) }})
 	q.AddAfter(-1, time.Hour)
 	q.Park(-2, ConditionFunc(func(func()) func() { return nil }), time.Hour)
 	q.Add(-3)
@@ -50,7 +50,7 @@ func TestMemoryOfABurstIsReleasedWhileItemsAreInUse(t *testing.T) {
 func TestMemoryOfManyDelaysIsReleased(t *testing.T) {
 	t.Parallel()
 	for n, kept := range map[int]bool{keptEntries / 2: true, 4 * keptEntries: false} {
-		q := New(Options[int]{})
+		q := NewDelaying(Options[int]{})
 		for i := range n {
 			q.AddAfter(i, time.Hour)
 		}
@@ -203,7 +203,7 @@ func TestBurstOfFailuresLeavesNoMemoryBehind(t *testing.T) {
 // A timer keeps the queue in memory until it fires.
 func TestShutDownStopsTheTimer(t *testing.T) {
 	t.Parallel()
-	q := New(Options[string]{})
+	q := NewDelaying(Options[string]{})
 	q.AddAfter("a", time.Hour)
 	q.ShutDown()
 	assert.False(t, q.later.timer.Stop(), "the timer was still running")

@@ -369,7 +369,7 @@ func TestQueueBehavesLikeTheModel(t *testing.T) {
 }
 
 func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], ops int) {
-	q := workqueue.New(opts)
+	q := workqueue.NewDelaying(opts)
 	m := newModel(opts)
 	items := 1 + r.IntN(60)
 	done, cancel := context.WithCancel(t.Context())
@@ -447,7 +447,7 @@ func playAgainstModel(t *testing.T, r *rand.Rand, opts workqueue.Options[int], o
 }
 
 // finishModel drains the queue and compares the rest.
-func finishModel(t *testing.T, q *workqueue.Queue[int], m *model) {
+func finishModel(t *testing.T, q *workqueue.DelayingQueue[int], m *model) {
 	drained := make(chan error, 1)
 	go func() { drained <- q.ShutDownWithDrain(t.Context()) }()
 	synctest.Wait()

@@ -152,7 +152,7 @@ func TestAnObserverSeesTheOutcomesOfProcessing(t *testing.T) {
 func TestAnObserverSeesParks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &story{start: time.Now()}
-		q := workqueue.New(workqueue.Options[string]{Observe: s.observe})
+		q := workqueue.NewDelaying(workqueue.Options[string]{Observe: s.observe})
 		var met func()
 		until := workqueue.ConditionFunc(func(f func()) (cancel func()) { met = f; return nil })
 		q.Add("met")

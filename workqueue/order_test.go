@@ -50,7 +50,7 @@ func TestPriorityIsRaisedByALaterAddAndNeverLowered(t *testing.T) {
 func TestRetryKeepsTheClass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
+		q := workqueue.NewDelaying(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
 		q.PriorityClass(1).Add("low")
 		mustGet(t, q)
 		q.AddAfter("low", time.Second)
@@ -102,7 +102,7 @@ func TestRequeueKeepsTheClassAndGoesToTheBack(t *testing.T) {
 // A delay that is replaced by none is still no sign of urgency.
 func TestDelayedItemKeepsItsClassWhenAskedForAtOnce(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
+	q := workqueue.NewDelaying(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
 	q.PriorityClass(1).Add("low")
 	q.AddAfter("low", -1) // queued: nothing changes
 	q.Add("high")

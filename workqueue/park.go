@@ -60,7 +60,7 @@ const defaultParkTimeout = time.Minute
 // A shutdown drops parked items, as it drops delayed ones, also those that were
 // added while they were parked. After a shutdown Park does nothing, except that
 // the item, if it is running, is not queued again.
-func (q *Queue[T]) Park(item T, until Condition, timeout time.Duration) {
+func (q *DelayingQueue[T]) Park(item T, until Condition, timeout time.Duration) {
 	if until == nil {
 		// A delay of 0, and not Add: a running item keeps its priority class.
 		q.AddAfter(item, 0)
@@ -92,7 +92,7 @@ type park[T comparable] struct {
 // is already. It returns false if the queue is shut down. Then the item, if it is
 // running, is not queued again either, although it was added before: it was parked
 // because processing it now would be wrong.
-func (q *Queue[T]) park(item T, until Condition, timeout time.Duration, wanted bool) bool {
+func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, wanted bool) bool {
 	if timeout <= 0 {
 		timeout = defaultParkTimeout
 	}
@@ -105,7 +105,7 @@ func (q *Queue[T]) park(item T, until Condition, timeout time.Duration, wanted b
 
 // begin begins a park, whose condition is not registered yet. It returns nil if the queue is
 // shut down.
-func (q *Queue[T]) begin(item T, until Condition, timeout time.Duration, wanted bool) *park[T] {
+func (q *DelayingQueue[T]) begin(item T, until Condition, timeout time.Duration, wanted bool) *park[T] {
 	group, class := q.groupOf(item), q.classOf(item)
 	q.mu.Lock()
 	defer q.unlock()
@@ -136,7 +136,7 @@ func (q *Queue[T]) begin(item T, until Condition, timeout time.Duration, wanted 
 
 // parkLocked gives an entry a park, which takes the delay along that the entry had. An entry
 // has one deadline, which is that of the park from now on.
-func (q *Queue[T]) parkLocked(e *entry[T], group string, until Condition) *park[T] {
+func (q *DelayingQueue[T]) parkLocked(e *entry[T], group string, until Condition) *park[T] {
 	p, l := &park[T]{entry: e, until: until, due: never}, &q.later
 	switch {
 	case e.is(parked): // the old park is replaced, and ignores its condition from now on
@@ -158,7 +158,7 @@ func (q *Queue[T]) parkLocked(e *entry[T], group string, until Condition) *park[
 }
 
 // register asks the condition to end p. It runs user code, without the mutex.
-func (q *Queue[T]) register(p *park[T]) {
+func (q *DelayingQueue[T]) register(p *park[T]) {
 	cancel := p.until.Register(func() { q.conditionMet(p) })
 	if cancel == nil {
 		return
@@ -177,7 +177,7 @@ func (q *Queue[T]) register(p *park[T]) {
 }
 
 // conditionMet ends p unless it has ended. The condition calls it.
-func (q *Queue[T]) conditionMet(p *park[T]) {
+func (q *DelayingQueue[T]) conditionMet(p *park[T]) {
 	q.mu.Lock()
 	defer q.unlock()
 	e := p.entry
@@ -193,7 +193,7 @@ func (q *Queue[T]) conditionMet(p *park[T]) {
 }
 
 // unparkLocked ends the park of e.
-func (q *Queue[T]) unparkLocked(e *entry[T], now int64) {
+func (q *DelayingQueue[T]) unparkLocked(e *entry[T], now int64) {
 	p := q.endParkLocked(e)
 	q.later.remove(e)
 	switch {

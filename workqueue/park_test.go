@@ -63,7 +63,7 @@ func (c *condition) meet() {
 func TestParkedItemComesOnceWhenItsConditionIsMet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{})
+		q := workqueue.NewDelaying(workqueue.Options[string]{})
 		q.Add("a")
 		mustGet(t, q)
 		var seen condition
@@ -95,7 +95,7 @@ func TestParkEndsAtItsDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				q := workqueue.New(workqueue.Options[string]{})
+				q := workqueue.NewDelaying(workqueue.Options[string]{})
 				var seen condition
 				q.Park("a", &seen, timeout)
 				if timeout == 0 {
@@ -116,7 +116,7 @@ func TestParkEndsAtItsDeadline(t *testing.T) {
 
 func TestParkThatIsMetAtOnceOrWithoutAConditionIsAnAdd(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	for _, until := range []workqueue.Condition{
 		nil,
 		workqueue.All(),
@@ -137,7 +137,7 @@ func TestParkThatIsMetAtOnceOrWithoutAConditionIsAnAdd(t *testing.T) {
 
 func TestParkTakesAQueuedItemOutAndReplacesAnEarlierOne(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	addAll(q, []string{"a", "b"})
 	var first, second condition
 	q.Park("a", &first, time.Hour)
@@ -151,7 +151,7 @@ func TestParkTakesAQueuedItemOutAndReplacesAnEarlierOne(t *testing.T) {
 
 func TestParkKeepsThePriorityClass(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
+	q := workqueue.NewDelaying(workqueue.Options[string]{MaxWait: []time.Duration{0, time.Hour}})
 	var seen condition
 	q.PriorityClass(1).Add("low")
 	mustGet(t, q)
@@ -170,7 +170,7 @@ func TestParkKeepsThePriorityClass(t *testing.T) {
 func TestShutDownDropsParkedItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{})
+		q := workqueue.NewDelaying(workqueue.Options[string]{})
 		var seen condition
 		for _, item := range []string{"waits", "added", "running"} {
 			q.Add(item)
@@ -203,7 +203,7 @@ func TestShutDownDropsParkedItems(t *testing.T) {
 // Its cache is stale: the item must not be processed because it was added before.
 func TestItemParkedAfterTheShutDownIsNotQueuedAgain(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	var seen condition
 	q.Add("a")
 	mustGet(t, q)
@@ -218,7 +218,7 @@ func TestItemParkedAfterTheShutDownIsNotQueuedAgain(t *testing.T) {
 func TestInspectShowsParkedItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New(workqueue.Options[string]{})
+		q := workqueue.NewDelaying(workqueue.Options[string]{})
 		var seen condition
 		for i, item := range []string{"third", "first", "second"} {
 			q.Park(item, &seen, []time.Duration{3, 1, 2}[i]*time.Second)
@@ -441,7 +441,7 @@ func TestAllIsMetWhenEveryConditionIs(t *testing.T) {
 	t.Parallel()
 	assert.Nil(t, workqueue.All())
 	assert.Nil(t, workqueue.All(nil, nil))
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	var a, b condition
 	q.Park("x", workqueue.All(&a, nil, &b), time.Hour)
 	a.meet()
@@ -462,7 +462,7 @@ func TestParksEndOnceWhateverEndsThem(t *testing.T) {
 	t.Parallel()
 	r := newRand(t)
 	for range 200 {
-		q := workqueue.New(workqueue.Options[int]{})
+		q := workqueue.NewDelaying(workqueue.Options[int]{})
 		var racing sync.WaitGroup
 		for item := range 8 {
 			var seen condition
@@ -482,7 +482,7 @@ func TestParksEndOnceWhateverEndsThem(t *testing.T) {
 }
 
 // drainWith takes and finishes what is in q until it is shut down.
-func drainWith(t *testing.T, q *workqueue.Queue[int]) context.Context {
+func drainWith(t *testing.T, q *workqueue.DelayingQueue[int]) context.Context {
 	go func() {
 		for item, ok := q.Get(t.Context()); ok; item, ok = q.Get(t.Context()) {
 			q.Done(item)
@@ -497,7 +497,7 @@ var never = workqueue.ConditionFunc(func(func()) func() { return nil })
 // What a page and a history say of a park.
 func TestAConditionSaysWhatIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	q.Park("a", &condition{}, time.Hour)
 	assert.Equal(t, "the cache has seen it", q.Inspect(1).Parked[0].Until.String())
 	q.Park("a", workqueue.All(&condition{}, nil, never), time.Hour)

@@ -77,7 +77,7 @@ type Queue[T comparable] struct {
 	order    order[T]        // the queued entries
 	running  entryList[T]    // the one handed out first comes first
 	wake     chan struct{}   // has a token while something is queued; see waitLocked
-	later    later[T]        // what is delayed or parked
+	later    later[T]        // what is delayed or parked; nothing in a plain queue
 	shutDown bool
 	drain    *drain // shared by the callers of ShutDownWithDrain, nil without one
 

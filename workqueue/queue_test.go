@@ -375,7 +375,7 @@ func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
 			panic("bad item")
 		}
 	}
-	q := workqueue.New(workqueue.Options[string]{
+	q := workqueue.NewDelaying(workqueue.Options[string]{
 		Group:         func(s string) string { bad(s); return "" },
 		PriorityClass: func(s string) int { bad(s); return 0 },
 	})

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// RateLimitingQueue is a [Queue] with a [RateLimiter], which computes how long
+// RateLimitingQueue is a [DelayingQueue] with a [RateLimiter], which computes how long
 // an item that failed is delayed. [Process] runs workers on it.
 //
 // All methods may be called concurrently. Create one with [NewRateLimiting].
 type RateLimitingQueue[T comparable] struct {
-	Queue[T]
+	DelayingQueue[T]
 	limiter   RateLimiter[T]
 	processed atomic.Bool // whether ProcessWith is at work
 }
@@ -32,7 +32,7 @@ func NewRateLimiting[T comparable](limiter RateLimiter[T], opts Options[T]) *Rat
 }
 
 // AddRateLimited adds item after the delay that the limiter demands, by the
-// rules of [Queue.AddAfter]. Call it before Done, for an item whose
+// rules of [DelayingQueue.AddAfter]. Call it before Done, for an item whose
 // processing failed. After a shutdown it does nothing.
 func (q *RateLimitingQueue[T]) AddRateLimited(item T) { q.retry(item) }
 

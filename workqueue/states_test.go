@@ -75,7 +75,7 @@ func TestRetriesEndWithTheItemsRecord(t *testing.T) {
 
 func TestShutDownEndsTheDelayOfARunningItem(t *testing.T) {
 	t.Parallel()
-	q := workqueue.New(workqueue.Options[string]{})
+	q := workqueue.NewDelaying(workqueue.Options[string]{})
 	q.Add("a")
 	mustGet(t, q)
 	q.AddAfter("a", time.Hour)

@@ -144,7 +144,7 @@ func TestItemsThatAreOddAreShownAllTheSame(t *testing.T) {
 func BenchmarkPage(b *testing.B) {
 	for _, items := range []int{10, 1_000_000} {
 		b.Run(fmt.Sprint(items), func(b *testing.B) {
-			queue := workqueue.New(workqueue.Options[int]{Name: "q"})
+			queue := workqueue.NewDelaying(workqueue.Options[int]{Name: "q"})
 			for i := range items {
 				queue.Add(i)
 				queue.AddAfter(-1-i, time.Hour+time.Duration(i))

@@ -238,7 +238,7 @@ func TestPromise3WhatIsInObjectsIsNotShown(t *testing.T) {
 // Promise inspect/4
 func TestPromise4LongQueueIsShownInPart(t *testing.T) {
 	t.Parallel()
-	queue := workqueue.New(workqueue.Options[key]{Name: "long"})
+	queue := workqueue.NewDelaying(workqueue.Options[key]{Name: "long"})
 	for i := range 3_000 {
 		queue.Add(key{Namespace: "default", Name: fmt.Sprint("now-", i)})
 		queue.AddAfter(key{Namespace: "default", Name: fmt.Sprint("later-", i)}, time.Hour+time.Duration(i))

@@ -53,7 +53,7 @@ func TestHistoryHasEachStepOfAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
 		time.Sleep(time.Second) // the queue begins later than the recorder
-		q := workqueue.New(workqueue.Options[string]{Name: "q", Observe: history.Queue[string](r, "q"), MaxWait: []time.Duration{0, time.Minute}})
+		q := workqueue.NewDelaying(workqueue.Options[string]{Name: "q", Observe: history.Queue[string](r, "q"), MaxWait: []time.Duration{0, time.Minute}})
 		q.PriorityClass(1).Add("a")
 		q.Add("a")
 		time.Sleep(12 * time.Millisecond)
@@ -166,7 +166,7 @@ func TestHistorySaysHowAParkEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := history.New(history.Options{})
-		q := workqueue.New(workqueue.Options[string]{Observe: history.Queue[string](r, "q")})
+		q := workqueue.NewDelaying(workqueue.Options[string]{Observe: history.Queue[string](r, "q")})
 		var met func()
 		q.Add("a")
 		q.Park("a", workqueue.ConditionFunc(func(m func()) func() { met = m; return nil }), time.Minute)

@@ -101,7 +101,7 @@ func TestQ7TokenIsTakenWhenTheItemIsDue(t *testing.T) {
 func TestZeroDelayAndLeftoversAreTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := ours.New[string](ours.Options[string]{})
+		a := ours.NewDelaying[string](ours.Options[string]{})
 		b := theirs.NewTypedDelayingQueue[string]()
 		a.AddAfter("x", 0)
 		b.AddAfter("x", 0)
