@@ -61,7 +61,9 @@ func (b *Batch[T]) Commit() *Snapshot[T] {
 	} else {
 		s = before
 	}
-	b.ix.mutations.committed(before, s)
+	if b.ix.mutations != nil {
+		b.ix.mutations.committed(before, s)
+	}
 	return s
 }
 
@@ -169,14 +171,13 @@ func keyOf[T Object](obj T) (key types.NamespacedName, err error) {
 // set is Set for a valid object of a running batch.
 func (b *Batch[T]) set(key types.NamespacedName, obj T) (old T, existed bool) {
 	s := b.next
-	hash := hash(s.shared, key)
-	r, at := s.lookup(key, hash)
+	r, at := s.lookup(key)
 	if r != nil {
 		if old = r.obj; identical(old, obj) {
 			return old, true
 		}
 	} else {
-		at = keyNumber{hash, s.objects.Free()}
+		at.number = s.objects.Free()
 		s.numbers.Add(b.edit, at)
 		s.namespaces.add(b.edit, s.shared, key.Namespace, number(at.number))
 	}
@@ -197,7 +198,7 @@ func (b *Batch[T]) Delete(key types.NamespacedName) (old T, existed bool) {
 	if s == nil {
 		return old, false
 	}
-	r, at := s.lookup(key, hash(s.shared, key))
+	r, at := s.lookup(key)
 	if r == nil {
 		return old, false
 	}

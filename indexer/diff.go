@@ -40,50 +40,36 @@ type Change[T Object] struct {
 // skipped: the cost follows the difference, not the store. Snapshots of two
 // indexers may be compared too, which visits every object.
 func Diff[T Object](old, new *Snapshot[T]) iter.Seq[Change[T]] {
+	from, to := orEmpty(old, new), orEmpty(new, old)
 	return func(yield func(Change[T]) bool) {
 		switch {
-		case old == new:
-		case old == nil || new == nil || old.shared != new.shared:
-			// Another indexer has other numbers for the same keys.
-			diffSlow(old, new, yield)
-		default:
-			diffFast(old, new, yield)
+		case from == to:
+		case from.shared == to.shared:
+			diffByNumber(from, to, yield)
+		default: // another indexer has other numbers for the same keys
+			diffByKey(from, to, yield)
 		}
 	}
 }
 
-// diffFast compares two snapshots of one indexer by number.
-func diffFast[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
+// orEmpty returns s or, if that is nil, an empty snapshot of the same indexer as the other one.
+func orEmpty[T Object](s, other *Snapshot[T]) *Snapshot[T] {
+	if s == nil && other != nil {
+		return &Snapshot[T]{shared: other.shared}
+	}
+	return s
+}
+
+// diffByNumber compares two snapshots of one indexer.
+func diffByNumber[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
 	diffRecords(old, new, func(_ uint32, was, now *record[T]) bool {
 		if was != nil && now != nil && was.key == now.key {
 			return yield(Change[T]{Type: Updated, Key: was.key, Old: was.obj, New: now.obj})
 		}
 		// Here the object with a number went, or one came, or both. One that was deleted and
 		// created again has another number now: both are a difference, and the old one counts.
-		if was != nil && !diffDeleted(was, new, yield) {
-			return false
-		}
-		if now == nil {
-			return true
-		}
-		if r, _ := old.lookup(now.key, hash(old.shared, now.key)); r != nil {
-			return true
-		}
-		return yield(Change[T]{Type: Added, Key: now.key, New: now.obj})
+		return (was == nil || diffOld(was, new, yield)) && (now == nil || diffNew(old, now, yield))
 	})
-}
-
-// diffDeleted yields what became of an object that does not have its number any more.
-func diffDeleted[T Object](was *record[T], new *Snapshot[T], yield func(Change[T]) bool) bool {
-	now, _ := new.lookup(was.key, hash(new.shared, was.key))
-	switch {
-	case now == nil:
-		return yield(Change[T]{Type: Deleted, Key: was.key, Old: was.obj})
-	case identical(was.obj, now.obj):
-		return true
-	default:
-		return yield(Change[T]{Type: Updated, Key: was.key, Old: was.obj, New: now.obj})
-	}
 }
 
 // diffRecords calls yield for each number that has another record in new than in old, until
@@ -95,38 +81,37 @@ func diffRecords[T Object](old, new *Snapshot[T], yield func(number uint32, was,
 	pmap.Diff(old.objects, new.objects, func(a, b *record[T]) bool { return identical(a.obj, b.obj) && a.key == b.key }, yield)
 }
 
-// diffSlow compares snapshots that share nothing, with a look-up for each object.
-func diffSlow[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
-	if old != nil {
-		for o := range old.All() {
-			key := object.KeyOf(o)
-			c := Change[T]{Type: Deleted, Key: key, Old: o}
-			if new != nil {
-				if n, ok := new.Get(key); ok {
-					if identical(o, n) {
-						continue
-					}
-					c.Type, c.New = Updated, n
-				}
-			}
-			if !yield(c) {
-				return
-			}
-		}
-	}
-	if new == nil {
-		return
-	}
-	for n := range new.All() {
-		key := object.KeyOf(n)
-		if old != nil {
-			// Yielded above, as Updated, or not at all because it is the same pointer.
-			if _, ok := old.Get(key); ok {
-				continue
-			}
-		}
-		if !yield(Change[T]{Type: Added, Key: key, New: n}) {
+// diffByKey compares snapshots that share nothing, with a look-up for each object.
+func diffByKey[T Object](old, new *Snapshot[T], yield func(Change[T]) bool) {
+	for was := range old.records() {
+		if !diffOld(was, new, yield) {
 			return
 		}
 	}
+	for now := range new.records() {
+		if !diffNew(old, now, yield) {
+			return
+		}
+	}
+}
+
+// diffOld yields what became of an object of the old snapshot, if anything.
+func diffOld[T Object](was *record[T], new *Snapshot[T], yield func(Change[T]) bool) bool {
+	now, _ := new.lookup(was.key)
+	switch {
+	case now == nil:
+		return yield(Change[T]{Type: Deleted, Key: was.key, Old: was.obj})
+	case identical(was.obj, now.obj):
+		return true
+	default:
+		return yield(Change[T]{Type: Updated, Key: was.key, Old: was.obj, New: now.obj})
+	}
+}
+
+// diffNew yields an object of the new snapshot that the old one does not have.
+func diffNew[T Object](old *Snapshot[T], now *record[T], yield func(Change[T]) bool) bool {
+	if was, _ := old.lookup(now.key); was != nil {
+		return true // diffOld is about it
+	}
+	return yield(Change[T]{Type: Added, Key: now.key, New: now.obj})
 }

@@ -17,23 +17,12 @@ type Index[T Object, K comparable] struct {
 	// values appends the values of obj to dst; the built-in indexes do so
 	// without allocating.
 	values func(dst []K, obj T) ([]K, error)
-	kind   indexKind
-	label  string // the label's key, for byLabel
+	// builtIn indexes of one name mean the same: two calls of LabelIndex("app") return two
+	// pointers, and a query may use either. Functions of users cannot be compared, so theirs
+	// equal only themselves.
+	builtIn bool
+	label   string // the label's key, if it is a built-in index of strings
 }
-
-// indexKind separates the built-in indexes that queries can use by themselves from
-// the user's own.
-//
-// Two calls of LabelIndex("app") return two pointers with the same meaning, so a query
-// may use either. Two functions cannot be compared, so a custom index equals only
-// itself.
-type indexKind uint8
-
-const (
-	custom indexKind = iota
-	byOwner
-	byLabel
-)
 
 // NewIndex returns an index with the values that fn returns. An object may have
 // any number of values up to [Options].MaxIndexValues, or none; duplicates do not
@@ -145,8 +134,8 @@ const (
 // OwnerUIDIndex finds objects by the UID of each of their owner references.
 func OwnerUIDIndex[T Object]() *Index[T, types.UID] {
 	return &Index[T, types.UID]{
-		name: ownerUIDIndexName,
-		kind: byOwner,
+		name:    ownerUIDIndexName,
+		builtIn: true,
 		values: func(dst []types.UID, obj T) ([]types.UID, error) {
 			for _, ref := range obj.GetOwnerReferences() {
 				dst = append(dst, ref.UID)
@@ -160,9 +149,9 @@ func OwnerUIDIndex[T Object]() *Index[T, types.UID] {
 // without the label are not in it. [Snapshot.Select] uses it.
 func LabelIndex[T Object](key string) *Index[T, string] {
 	return &Index[T, string]{
-		name:  labelIndexNamePrefix + key,
-		kind:  byLabel,
-		label: key,
+		name:    labelIndexNamePrefix + key,
+		builtIn: true,
+		label:   key,
 		values: func(dst []string, obj T) ([]string, error) {
 			if v, ok := obj.GetLabels()[key]; ok {
 				dst = append(dst, v)
@@ -172,30 +161,13 @@ func LabelIndex[T Object](key string) *Index[T, string] {
 	}
 }
 
-// IndexDefinition is an [Index] of any value type; only this package implements
-// it.
-//
-// The unexported methods create a table of the right K from an index whose K is not
-// known here, as in [Options].Indexes, where indexes of different value types are in one
-// slice.
+// IndexDefinition is an [Index] of any value type, so that those of different types can be in
+// one slice, as in [Options].Indexes. Only this package implements it.
 type IndexDefinition[T Object] interface {
 	Name() string
 	check() error
 	newTable(*shared) table[T]
 }
-
-// isNilDefinition reports whether d is nil or a nil *Index.
-func isNilDefinition[T Object](d IndexDefinition[T]) bool {
-	if d == nil {
-		return true
-	}
-	// A nil *Index in a non-nil interface is what a variable that was never assigned
-	// becomes.
-	n, ok := d.(interface{ isNil() bool })
-	return ok && n.isNil()
-}
-
-func (x *Index[T, K]) isNil() bool { return x == nil }
 
 // ByIndex iterates over the objects that have the value k in the index x, as of
 // the snapshot.
@@ -286,7 +258,7 @@ func tableOf[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) *indexTable
 
 // same reports whether x and y have the same values for every object.
 func (x *Index[T, K]) same(y *Index[T, K]) bool {
-	return x == y || x.kind != custom && x.kind == y.kind && x.name == y.name
+	return x == y || x.builtIn && y.builtIn && x.name == y.name
 }
 
 // scan answers for an index that s does not have: it calls yield with every object
@@ -294,7 +266,7 @@ func (x *Index[T, K]) same(y *Index[T, K]) bool {
 func scan[T Object, K comparable](s *Snapshot[T], x *Index[T, K], yield func(T, []K) bool) {
 	// Once per name: a query that looks at all objects is usually made in every
 	// reconcile, and a line for each would hide everything else in the log.
-	if s.shared.firstScan(x.name) {
+	if _, logged := s.shared.scanned.LoadOrStore(x.name, true); !logged {
 		s.shared.log.Warn("indexer: an index that is not registered was queried, which looks at all objects; pass it to New or AddIndex", "index", x.name)
 	}
 	var values []K

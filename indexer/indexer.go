@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer/internal/pmap"
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Errors for wrong arguments; test for them with errors.Is.
@@ -56,12 +58,9 @@ const defaultMaxIndexValues = 10_000
 
 // Indexer is an indexed store of the objects of one resource.
 //
-// One goroutine at a time writes, through a [Batch]. Any number read, and
-// readers never lock and never wait: they load one pointer to an immutable
-// [Snapshot]. All methods may be called from any goroutine.
-//
-// Objects are shared with all readers: treat what you get as immutable, and do
-// not change an object after Set. DeepCopy before writing.
+// One goroutine at a time writes, through a [Batch]; any number read, without a lock. All
+// methods may be called from any goroutine. Objects are shared with all readers: change a
+// DeepCopy, never an object that you got or stored.
 type Indexer[T Object] struct {
 	// writer is held for a whole batch, including its index functions. Readers never
 	// take it.
@@ -80,18 +79,7 @@ type shared struct {
 	drop      uint32       // bits of hashes to clear: tests make collisions with it
 	log       *slog.Logger
 	maxValues int
-
-	mu      sync.Mutex
-	scanned map[string]bool // names of the indexes that were queried without being registered
-}
-
-// firstScan reports whether the index of that name is queried without being registered for the first time.
-func (sh *shared) firstScan(name string) bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	first := !sh.scanned[name]
-	sh.scanned[name] = true
-	return first
+	scanned   sync.Map // names of the indexes that were queried without being registered
 }
 
 // hash returns the hash of a key or an index value.
@@ -106,13 +94,7 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if o.MaxIndexValues < 0 {
 		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
 	}
-	sh := &shared{seed: maphash.MakeSeed(), log: o.Logger, maxValues: o.MaxIndexValues, scanned: map[string]bool{}}
-	if sh.log == nil {
-		sh.log = slog.Default()
-	}
-	if sh.maxValues == 0 {
-		sh.maxValues = defaultMaxIndexValues
-	}
+	sh := &shared{seed: maphash.MakeSeed(), log: cmp.Or(o.Logger, slog.Default()), maxValues: cmp.Or(o.MaxIndexValues, defaultMaxIndexValues)}
 	mutations, err := newDetector[T](o.Mutations, sh.log)
 	if err != nil {
 		return nil, err
@@ -155,7 +137,7 @@ func (ix *Indexer[T]) ResourceVersion() string { return ix.Snapshot().ResourceVe
 // index catches up with the changes since then. Snapshots taken before do not
 // have the index. It fails with [ErrIndexExists] if the name is taken.
 func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
-	if isNilDefinition(def) {
+	if object.IsNilPointer(def) { // also what a variable that was never assigned becomes
 		return errors.New("indexer: index is nil; make one with NewIndex")
 	}
 	if err := def.check(); err != nil {

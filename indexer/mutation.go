@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -91,19 +92,14 @@ func newDetector[T Object](o MutationOptions, log *slog.Logger) (*detector[T], e
 	case o.SampleEvery == 0:
 		return nil, nil
 	}
-	if o.MaxObjects == 0 {
-		o.MaxObjects = defaultMaxMutationObjects
-	}
+	o.MaxObjects = cmp.Or(o.MaxObjects, defaultMaxMutationObjects)
 	return &detector[T]{opts: o, log: log, at: map[types.NamespacedName]int{}}, nil
 }
 
 // committed is the hook of Commit. It follows the changes between two published snapshots,
 // which may be the same, compares one more sample, and reports. The changes come first,
-// because a report may panic. A nil detector does nothing.
+// because a report may panic.
 func (d *detector[T]) committed(before, after *Snapshot[T]) {
-	if d == nil {
-		return
-	}
 	for c := range Diff(before, after) {
 		// The last chance to compare this version: the store has dropped it.
 		if i, watched := d.at[c.Key]; watched {
@@ -113,7 +109,9 @@ func (d *detector[T]) committed(before, after *Snapshot[T]) {
 			d.stores(c.Key, c.New)
 		}
 	}
-	d.step()
+	if len(d.samples) > 0 {
+		d.step(false)
+	}
 	d.report()
 }
 
@@ -129,9 +127,7 @@ func (d *detector[T]) stores(key types.NamespacedName, obj T) {
 	// The one that is next in the round robin is dropped, after a comparison, so that
 	// objects which are never written again do not fill the sample for ever.
 	if len(d.samples) == d.opts.MaxObjects {
-		i := d.next % len(d.samples)
-		d.next = i + 1
-		d.compare(i, true)
+		d.step(true)
 	}
 	d.at[key] = len(d.samples)
 	d.samples = append(d.samples, s)
@@ -148,14 +144,11 @@ func (d *detector[T]) deepCopy(key types.NamespacedName, obj T) (c runtime.Objec
 	return obj.DeepCopyObject()
 }
 
-// step compares one sample, in turn.
-func (d *detector[T]) step() {
-	if len(d.samples) == 0 {
-		return
-	}
+// step compares one sample, in turn, and drops it if drop is set.
+func (d *detector[T]) step(drop bool) {
 	i := d.next % len(d.samples)
 	d.next = i + 1
-	d.compare(i, false)
+	d.compare(i, drop)
 }
 
 // all compares every sample, reports, and returns how many are mutated.

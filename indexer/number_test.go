@@ -114,7 +114,7 @@ func TestNumberOfADeletedObjectIsGivenToAnother(t *testing.T) {
 func numberOf(t *testing.T, s *Snapshot[*pod], name string) uint32 {
 	t.Helper()
 	k := key("a", name)
-	r, at := s.lookup(k, hash(s.shared, k))
+	r, at := s.lookup(k)
 	require.NotNil(t, r)
 	return at.number
 }

@@ -18,12 +18,11 @@ func (s *Snapshot[T]) Select(selector labels.Selector) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		// A plan that would visit as many objects as there are is not used: a full scan
 		// needs no look-ups of values.
-		p := s.plan(selector, s.Len())
-		if p == nil {
+		if p := s.plan(selector, s.Len()); p != nil {
+			p.each(matching(selector, yield))
+		} else {
 			s.All()(matching(selector, yield))
-			return
 		}
-		p.each(matching(selector, yield))
 	}
 }
 
@@ -35,15 +34,14 @@ func (s *Snapshot[T]) SelectInNamespace(namespace string, selector labels.Select
 	}
 	return func(yield func(T) bool) {
 		match := matching(selector, yield)
-		p := s.plan(selector, s.NamespaceLen(namespace))
-		if p == nil {
+		if p := s.plan(selector, s.NamespaceLen(namespace)); p != nil {
+			// A label index spans namespaces, so the namespace must be checked again. The
+			// limit passed to plan ensures that this discards fewer objects than the
+			// namespace has.
+			p.each(func(o T) bool { return o.GetNamespace() != namespace || match(o) })
+		} else {
 			s.ByNamespace(namespace)(match)
-			return
 		}
-		// A label index spans namespaces, so the namespace must be checked again. The
-		// limit passed to plan ensures that this discards fewer objects than the
-		// namespace has.
-		p.each(func(o T) bool { return o.GetNamespace() != namespace || match(o) })
 	}
 }
 
@@ -111,7 +109,7 @@ func (s *Snapshot[T]) labelTable(key string) *indexTable[T, string] {
 	// An object that failed is in no group, and a query through the index would miss it.
 	// The full scan does not, so the answer stays right at a higher price.
 	for _, t := range s.tables {
-		if t, ok := t.(*indexTable[T, string]); ok && t.index.kind == byLabel && t.index.label == key && t.failed.Len() == 0 {
+		if t, ok := t.(*indexTable[T, string]); ok && t.index.builtIn && t.index.label == key && t.failed.Len() == 0 {
 			return t
 		}
 	}

@@ -45,22 +45,24 @@ func (k keyNumber) Hash() uint32 { return k.hash }
 // LeafCap implements [pmap.Element].
 func (keyNumber) LeafCap() int { return 32 }
 
-// lookup returns the record with that key and where it is, or nil.
-func (s *Snapshot[T]) lookup(key types.NamespacedName, hash uint32) (*record[T], keyNumber) {
-	for _, k := range s.numbers.Find(hash) {
-		if k.hash != hash {
+// lookup returns the record with that key and where it is. If there is none, that is nil and
+// no more than the hash.
+func (s *Snapshot[T]) lookup(key types.NamespacedName) (*record[T], keyNumber) {
+	at := keyNumber{hash: hash(s.shared, key)}
+	for _, k := range s.numbers.Find(at.hash) {
+		if k.hash != at.hash {
 			continue
 		}
 		if r := s.objects.Get(k.number); r.key == key {
 			return r, k
 		}
 	}
-	return nil, keyNumber{}
+	return nil, at
 }
 
 // Get returns the object with that key. It takes no lock and allocates nothing.
 func (s *Snapshot[T]) Get(key types.NamespacedName) (obj T, ok bool) {
-	if r, _ := s.lookup(key, hash(s.shared, key)); r != nil {
+	if r, _ := s.lookup(key); r != nil {
 		return r.obj, true
 	}
 	return obj, false

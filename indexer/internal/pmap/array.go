@@ -8,9 +8,9 @@ import (
 // Array is one immutable version of a map from small numbers to values. The zero value is
 // empty. Copying an Array keeps the version.
 type Array[V any] struct {
-	root   *branch[V] // nil if empty
-	height uint       // how many levels of branches are above the leaves
-	n      int
+	root  *branch[V] // nil if empty
+	shift uint       // where in a number the bits begin that the root uses; 0 before there is one
+	n     int
 }
 
 // branch has the branches of the next level or, on the lowest, leaves. The slots are in the
@@ -59,48 +59,44 @@ func (a *Array[V]) Len() int { return a.n }
 
 // Get returns the value with that number, or nil. It must not be changed.
 func (a *Array[V]) Get(i uint32) *V {
-	shift := a.shift()
-	if a.root == nil || i>>shift >= fan {
+	if a.root == nil || i>>a.shift >= fan {
 		return nil
 	}
 	b := a.root
-	for ; shift > leafBits; shift -= slotBits {
+	for shift := a.shift; shift > leafBits; shift -= slotBits {
 		if b = b.kids[i>>shift&slotMask]; b == nil {
 			return nil
 		}
 	}
-	l := b.leaves[i>>leafBits&slotMask]
-	if l == nil {
-		return nil
-	}
-	return l.get(i & leafMask)
+	return b.leaves[i>>leafBits&slotMask].get(i & leafMask)
 }
 
-// get returns the value in a slot of the leaf, or nil.
+// get returns the value in a slot of the leaf, which may be nil, or nil.
 func (l *leaf[V]) get(slot uint32) *V {
-	if l.used>>slot&1 == 0 {
+	if l == nil || l.used>>slot&1 == 0 {
 		return nil
 	}
 	return &l.vals[slot]
 }
 
-// shift returns where in a number the bits begin that the root uses. There must be a root.
-func (a *Array[V]) shift() uint { return leafBits + (a.height-1)*slotBits }
-
 // Set stores v under the number i.
 func (a *Array[V]) Set(e Edit, i uint32, v V) {
-	for a.height == 0 || i>>a.shift() >= fan {
+	for a.shift == 0 || i>>a.shift >= fan {
 		a.raise(e)
 	}
 	var added bool
-	if a.root, added = a.root.set(e, a.shift(), i, v); added {
+	if a.root, added = a.root.set(e, a.shift, i, v); added {
 		a.n++
 	}
 }
 
 // raise adds a level, whose first slot has what there was.
 func (a *Array[V]) raise(e Edit) {
-	a.height++
+	if a.shift == 0 {
+		a.shift = leafBits
+		return
+	}
+	a.shift += slotBits
 	if a.root == nil {
 		return
 	}
@@ -173,14 +169,14 @@ func (a *Array[V]) Delete(e Edit, i uint32) bool {
 		return false
 	}
 	a.n--
-	a.root = a.root.delete(e, a.shift(), i)
+	a.root = a.root.delete(e, a.shift, i)
 	if a.root == nil {
 		*a = Array[V]{}
 	}
 	// A level goes when only its first slot is in use.
-	for a.height > 1 && a.root.used == 1 {
+	for a.shift > leafBits && a.root.used == 1 {
 		a.root = a.root.kids[0]
-		a.height--
+		a.shift -= slotBits
 	}
 	return true
 }
@@ -223,12 +219,11 @@ func (a *Array[V]) Free() uint32 {
 	if a.root == nil {
 		return 0
 	}
-	shift := a.shift()
 	if a.root.full == allFull {
-		return fan << shift
+		return fan << a.shift
 	}
 	b, i := a.root, uint32(0)
-	for ; ; shift -= slotBits {
+	for shift := a.shift; ; shift -= slotBits {
 		slot := uint32(bits.TrailingZeros8(^b.full))
 		i |= slot << shift
 		if b.used>>slot&1 == 0 {
@@ -243,7 +238,7 @@ func (a *Array[V]) Free() uint32 {
 
 // All iterates over the numbers and their values, in ascending order. The values must not be changed.
 func (a *Array[V]) All() iter.Seq2[uint32, *V] {
-	root, shift := a.root, a.shift()
+	root, shift := a.root, a.shift
 	return func(yield func(uint32, *V) bool) {
 		if root != nil {
 			root.each(shift, 0, yield)
@@ -275,22 +270,21 @@ func (b *branch[V]) each(shift uint, base uint32, yield func(uint32, *V) bool) b
 // ascending order. A value is nil where there is none. Parts that the versions share are not
 // visited; in others, same decides.
 func Diff[V any](a, b Array[V], same func(old, new *V) bool, yield func(i uint32, old, new *V) bool) {
-	// Both get the same height. raise changes these copies only.
-	for a.height < b.height {
+	// Both get as many levels. raise changes these copies only.
+	for a.shift < b.shift {
 		a.raise(0)
 	}
-	for b.height < a.height {
+	for b.shift < a.shift {
 		b.raise(0)
 	}
 	d := differ[V]{same: same, yield: yield}
 	d.noBranch.kids, d.noBranch.leaves = new([fan]*branch[V]), new([fan]*leaf[V])
-	d.branches(a.root, b.root, a.shift(), 0)
+	d.branches(a.root, b.root, a.shift, 0)
 }
 
 // differ has what all steps of a Diff share.
 type differ[V any] struct {
 	noBranch branch[V]
-	noLeaf   leaf[V]
 	same     func(old, new *V) bool
 	yield    func(i uint32, old, new *V) bool
 }
@@ -325,12 +319,6 @@ func (d *differ[V]) branches(old, new *branch[V], shift uint, base uint32) bool 
 func (d *differ[V]) leaves(old, new *leaf[V], base uint32) bool {
 	if old == new {
 		return true
-	}
-	if old == nil {
-		old = &d.noLeaf
-	}
-	if new == nil {
-		new = &d.noLeaf
 	}
 	for i := range uint32(leafFan) {
 		x, y := old.get(i), new.get(i)

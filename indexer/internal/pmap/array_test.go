@@ -215,7 +215,7 @@ func TestArrayOfABurstGivesItsNodesBack(t *testing.T) {
 		require.True(t, a.Delete(e, n-1-i))
 	}
 	require.Equal(t, filledArray(10).nodes(), a.nodes())
-	require.Equal(t, uint(1), a.height)
+	require.Equal(t, uint(leafBits), a.shift)
 }
 
 func TestArrayWithOneHighNumberHasOnePath(t *testing.T) {

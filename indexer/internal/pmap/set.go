@@ -67,20 +67,16 @@ func (s *Set[E]) Find(hash uint32) []E {
 	return nil
 }
 
-// Has reports whether the set has x.
-func (s *Set[E]) Has(x E) bool { return slices.Contains(s.Find(x.Hash()), x) }
-
 // All iterates over the elements. The order is the same for the same version, and no other.
 func (s *Set[E]) All() iter.Seq[E] {
 	root := s.root
-	return func(yield func(E) bool) {
-		if root != nil {
-			root.each(yield)
-		}
-	}
+	return func(yield func(E) bool) { root.each(yield) }
 }
 
 func (n *node[E]) each(yield func(E) bool) bool {
+	if n == nil {
+		return true
+	}
 	for _, x := range n.elems {
 		if !yield(x) {
 			return false
@@ -88,7 +84,7 @@ func (n *node[E]) each(yield func(E) bool) bool {
 	}
 	if n.kids != nil {
 		for _, kid := range n.kids {
-			if kid != nil && !kid.each(yield) {
+			if !kid.each(yield) {
 				return false
 			}
 		}
@@ -156,16 +152,10 @@ func (s *Set[E]) Replace(e Edit, x, y E) {
 	n.elems[slices.Index(n.elems, x)] = y
 }
 
-// Delete removes x, and reports whether the set had it.
-func (s *Set[E]) Delete(e Edit, x E) bool {
-	if !s.Has(x) {
-		return false
-	}
-	s.root = s.root.delete(e, 0, x)
-	return true
-}
+// Delete removes x, which the set must have.
+func (s *Set[E]) Delete(e Edit, x E) { s.root = s.root.delete(e, 0, x) }
 
-// delete returns the node without x, which it has, or nil if nothing is left.
+// delete returns the node without x, or nil if nothing is left.
 func (n *node[E]) delete(e Edit, shift uint, x E) *node[E] {
 	if n.n == 1 {
 		return nil
