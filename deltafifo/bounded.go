@@ -11,8 +11,8 @@ import (
 // a bounded plus what its mutex guards.
 //
 //	producer                                    consumer
-//	lockWhenRoom ─ add ─ countAndUnlock(+n)     lockWhenPending ─ take ─ countAndUnlock(-n)
-//	     ▲ room ◀─────────────────┼───────────────────────────────────────┘
+//	lockWhenRoom ─ add ─ addedAndUnlock(n)      lockWhenPending ─ take all ─ wakeProducers ─ unlock
+//	     ▲ room ◀─────────────────┼──────────────────────────────────────────────┘
 //	                              └───────────▶ work ▲
 //
 // What is woken looks again, and both are woken with the mutex locked. So a wake-up cannot be
@@ -116,17 +116,12 @@ func (b *bounded) unlockAndWait(ctx context.Context, woken <-chan struct{}) {
 	}
 }
 
-// countAndUnlock accounts for n deltas that were added, or taken if n is
-// negative, wakes what waits for that, and unlocks the mutex.
-func (b *bounded) countAndUnlock(n int) {
-	wasEmpty := b.pending == 0
-	b.pending += n
-	if wasEmpty && b.pending > 0 {
+// addedAndUnlock accounts for n deltas that were added, and unlocks the mutex.
+func (b *bounded) addedAndUnlock(n int) {
+	if b.pending == 0 {
 		b.wakeConsumer()
 	}
-	if b.pending < b.limit {
-		b.wakeProducers()
-	}
+	b.pending += n
 	b.mu.Unlock()
 }
 

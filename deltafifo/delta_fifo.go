@@ -140,7 +140,7 @@ func (q *DeltaFIFO[T]) AddIfNotPresent(deltas Deltas[T]) error {
 		d.putBack = true
 		q.append(d)
 	}
-	q.countAndUnlock(len(deltas))
+	q.addedAndUnlock(len(deltas))
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (q *DeltaFIFO[T]) enqueue(ctx context.Context, d Delta[T]) error {
 		q.returned = nil
 	}
 	q.append(d)
-	q.countAndUnlock(1)
+	q.addedAndUnlock(1)
 	return nil
 }
 
@@ -209,7 +209,9 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(batch Batch[T]) err
 	batch := q.fill
 	q.fill, q.spare, q.batch = q.spare, nil, batch
 	q.batchStates, q.fillStates = q.fillStates, states[T]{}
-	q.countAndUnlock(-len(batch))
+	q.pending = 0
+	q.wakeProducers()
+	q.mu.Unlock()
 
 	// If process panics, the batch is left to the garbage collector, as the code
 	// that recovers may still look at it. Without spare capacity, an append of the

@@ -297,14 +297,15 @@ func (a *applier[T]) publishLocked() {
 	a.batch.SetResourceVersion(a.progress.version())
 	snap := a.batch.Commit()
 	a.batch = nil
+	now := view[T]{snap: snap, synced: a.progress.synced(), covered: a.progress.covered()}
 	// An append without records wakes no handler. A list adds one, even if it is empty, but
 	// an informer without namespaces is synced without a list.
-	if a.progress.synced() && len(a.records) == 0 && !isClosed(a.progress.first) {
+	if now.synced && len(a.records) == 0 && !isClosed(a.progress.first) {
 		a.addDiff(snap, snap, InitialList) // the handlers' sync is an entry, though without events
 	}
-	kept := a.events.Append(a.records, view[T]{snap: snap, synced: a.progress.synced(), covered: a.progress.covered()})
+	kept := a.events.Append(a.records, now)
 	// Last: a waiter that this unblocks may read the cache at once.
-	first := a.progress.publish(a.states)
+	first := a.progress.publish(now.synced, a.states)
 	// A kept slice belongs to the log, and handlers may be reading it already. A list may be
 	// the last that an informer applies for long.
 	if kept || cap(a.records) > maxScratch || a.counts.Lists > 0 {
@@ -334,8 +335,9 @@ func (a *applier[T]) setSources(sources []*source[T]) {
 	// The applier's mutex is held, or the informer is not in use yet. An append without
 	// records only replaces the state, for handlers that join; it wakes none.
 	a.progress.setSources(sources)
-	a.events.Append(nil, view[T]{snap: a.store.Snapshot(), synced: a.progress.synced(), covered: a.progress.covered()})
-	a.progress.publish(func(func(T) bool) {})
+	now := view[T]{snap: a.store.Snapshot(), synced: a.progress.synced(), covered: a.progress.covered()}
+	a.events.Append(nil, now)
+	a.progress.publish(now.synced, func(func(T) bool) {})
 }
 
 // start notes that Run was called. It returns false if it was called before.

@@ -178,9 +178,9 @@ func (p *progress[T]) version() string {
 }
 
 // publish notes that what is applied is in the snapshot and the log, by events that lead to
-// states, and ends the waits for it. First is whether the informer is synced by that, as never before.
+// states, and ends the waits for it. First is whether the informer is synced, as it never was before.
 // The applier's mutex must be held. Without waiters it costs a lock.
-func (p *progress[T]) publish(states iter.Seq[T]) (first bool) {
+func (p *progress[T]) publish(synced bool, states iter.Seq[T]) (first bool) {
 	p.mu.Lock()
 	for w := range p.waiting {
 		if w.see == nil { // as nearly always
@@ -195,31 +195,24 @@ func (p *progress[T]) publish(states iter.Seq[T]) (first bool) {
 		s.reached = s.rv
 	}
 	// Closed at most once, even if a source that is added later makes synced false again.
-	if first = p.synced() && !isClosed(p.first); first {
+	if first = synced && !isClosed(p.first); first {
 		p.after = time.Since(p.begin)
 		close(p.first)
 	}
-	ended := p.metLocked()
-	p.mu.Unlock()
-	// What they call may register another wait, which takes mu.
-	for _, end := range ended {
-		end()
-	}
+	p.endMetAndUnlock()
 	return first
 }
 
 // recheck ends the waits whose condition is met, or cannot be met, without a change of the cache.
 func (p *progress[T]) recheck() {
 	p.mu.Lock()
-	ended := p.metLocked()
-	p.mu.Unlock()
-	for _, end := range ended {
-		end()
-	}
+	p.endMetAndUnlock()
 }
 
-// metLocked takes off the waits that have ended, and returns what is to be called without mu.
-func (p *progress[T]) metLocked() (ended []func()) {
+// endMetAndUnlock takes off the waits whose condition is met, or cannot be met, releases mu, and
+// ends them.
+func (p *progress[T]) endMetAndUnlock() {
+	var ended []func()
 	// Each condition is checked once per batch. Conditions take no lock, as mu is
 	// held, and are cheap: a look at a version, and at one object of the snapshot.
 	for w := range p.waiting {
@@ -228,7 +221,11 @@ func (p *progress[T]) metLocked() (ended []func()) {
 			delete(p.waiting, w)
 		}
 	}
-	return ended
+	p.mu.Unlock()
+	// What they call may register another wait, which takes mu.
+	for _, end := range ended {
+		end()
+	}
 }
 
 // stop ends all waits: nothing will change any more, because of failure unless that is

@@ -190,7 +190,6 @@ func (r *Reflector[T]) deliverNext(ctx context.Context) ending {
 			live.touch(ev) // before the version
 			r.advance(live, ev)
 			idle.release()
-			r.planRelist()
 			return ending{}
 		}
 	}
@@ -259,6 +258,7 @@ func (r *Reflector[T]) deliverUnreadable(ctx context.Context, ev WatchEvent[T]) 
 	r.report(oe)
 	if oe.Class != classOutside { // of which a list says nothing
 		r.lose()
+		r.planRelist()
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (q *DelayingQueue[T]) AddAfter(item T, d time.Duration) { q.addAfter(item, 
 
 // addAfter returns false if the queue is shut down. With retry, it counts as a retry.
 func (q *DelayingQueue[T]) addAfter(item T, d time.Duration, retry bool) bool {
-	group, class := q.groupOf(item), q.classOf(item)
+	group, class := q.opts.Group(item), q.opts.PriorityClass(item)
 	q.mu.Lock()
 	defer q.unlock()
 	if q.shutDown {
@@ -51,7 +51,7 @@ func (q *DelayingQueue[T]) addAfter(item T, d time.Duration, retry bool) bool {
 		q.order.setGroup(e, group)
 		q.delayLocked(e, now, d)
 	}
-	if q.observed() {
+	if q.opts.Observe != nil {
 		q.seeDelayLocked(e, pending, retry, now)
 	}
 	return true
@@ -214,14 +214,14 @@ func (q *DelayingQueue[T]) releaseOne() bool {
 	}
 	e := l.deadlines[0].entry
 	if !e.is(parked) {
-		if q.observed() {
+		if q.opts.Observe != nil {
 			q.seeLocked(StepDue, e, now)
 		}
 		l.remove(e)
 		q.requestLocked(e, now)
 		return true
 	}
-	if q.observed() { // before e may be used again
+	if q.opts.Observe != nil { // before e may be used again
 		seen := q.seeLocked(StepUnpark, e, now)
 		seen.TimedOut, seen.Parked = true, false
 	}

@@ -92,9 +92,6 @@ func Observers[T comparable](all ...Observer[T]) Observer[T] {
 	}
 }
 
-// observed reports whether there is an observer. Without one, no observation is made.
-func (q *Queue[T]) observed() bool { return q.opts.Observe != nil }
-
 // seeLocked notes a step of an entry, which unlock shows to the observer. The caller fills in
 // what belongs to the step.
 func (q *Queue[T]) seeLocked(step Step, e *entry[T], now int64) *Observation[T] {

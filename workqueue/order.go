@@ -78,8 +78,8 @@ func (o *order[T]) pop(now int64) *entry[T] {
 		c = nextClass(&o.rotation, o.classes, now)
 	}
 	e := c.first
-	if next := c.turns.take(); next != nil {
-		e = next
+	if o.grouped {
+		e = c.turns.take()
 	}
 	o.remove(e)
 	return e
@@ -212,11 +212,8 @@ func (o *order[T]) setGroup(e *entry[T], name string) {
 }
 
 // take returns the entry whose turn it is, which stays where it is, and gives the turn to the
-// next group. Nil if there is none.
+// next group. There must be one.
 func (t *turns[T]) take() *entry[T] {
-	if t.next == nil {
-		return nil
-	}
 	g := t.next.Value.(*group)
 	t.next = t.next.Next()
 	return g.first.Value.(*entry[T])

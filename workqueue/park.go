@@ -106,7 +106,7 @@ func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, 
 // begin begins a park, whose condition is not registered yet. It returns nil if the queue is
 // shut down.
 func (q *DelayingQueue[T]) begin(item T, until Condition, timeout time.Duration, wanted bool) *park[T] {
-	group, class := q.groupOf(item), q.classOf(item)
+	group, class := q.opts.Group(item), q.opts.PriorityClass(item)
 	q.mu.Lock()
 	defer q.unlock()
 	// The item may not be processed now, and there is no later: the request is lost.
@@ -127,7 +127,7 @@ func (q *DelayingQueue[T]) begin(item T, until Condition, timeout time.Duration,
 	at := after(now, timeout)
 	q.later.add(e, at)
 	q.armLocked(at, now)
-	if q.observed() {
+	if q.opts.Observe != nil {
 		seen := q.seeLocked(StepPark, e, now)
 		seen.Until, seen.Duration = until, timeout
 	}
@@ -186,7 +186,7 @@ func (q *DelayingQueue[T]) conditionMet(p *park[T]) {
 	}
 	p.cancel = nil // a condition that is met needs no cancelling
 	now := q.clock()
-	if q.observed() { // before e may be used again
+	if q.opts.Observe != nil { // before e may be used again
 		q.seeLocked(StepUnpark, e, now).Parked = false
 	}
 	q.unparkLocked(e, now)

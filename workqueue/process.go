@@ -270,7 +270,7 @@ func (p *processor[T]) act(o *Outcome[T]) (accepted bool) {
 
 // observe shows the outcome to the observers of the queue.
 func (p *processor[T]) observe(o *Outcome[T]) {
-	if p.q.observed() {
+	if p.q.opts.Observe != nil {
 		p.q.opts.Observe(Observation[T]{
 			Step: StepOutcome, Item: o.Item, Time: time.Now(), Running: true,
 			Duration: o.Took, Attempt: o.Attempt, Action: o.Action, Err: o.Err,

@@ -163,6 +163,12 @@ func (q *Queue[T]) init(opts Options[T]) {
 	q.entries = map[T]*entry[T]{}
 	q.timed = opts.Times || opts.Metrics != nil || opts.Observe != nil || len(opts.MaxWait) > 1
 	q.order = newOrder[T](opts.MaxWait, opts.Group != nil)
+	if opts.Group == nil {
+		q.opts.Group = func(T) string { return "" }
+	}
+	if opts.PriorityClass == nil {
+		q.opts.PriorityClass = func(T) int { return 0 }
+	}
 	q.later.armed = never
 	q.wake = make(chan struct{}, 1)
 	if opts.Metrics != nil { // last, as a scrape may ask for Stats from here on
@@ -192,7 +198,10 @@ func (q *Queue[T]) unlock() {
 		q.endDrainLocked(nil)
 	}
 	wake := q.order.n > 0 || q.shutDown
-	calls := q.callsLocked()
+	var calls func() // of user code; mostly there is none
+	if q.seen.Step != 0 || q.cancels != nil {
+		calls = q.callsLocked()
+	}
 	q.mu.Unlock()
 	if wake {
 		select {
@@ -205,11 +214,8 @@ func (q *Queue[T]) unlock() {
 	}
 }
 
-// callsLocked returns what calls the user code that is due; mostly there is none.
+// callsLocked returns what calls the user code that is due.
 func (q *Queue[T]) callsLocked() func() {
-	if q.seen.Step == 0 && q.cancels == nil {
-		return nil
-	}
 	seen, cancels := q.seen, q.cancels
 	q.seen, q.cancels = Observation[T]{}, nil
 	return func() {
@@ -232,7 +238,7 @@ func (q *Queue[T]) callsLocked() func() {
 // first ones will have done by then.
 func (q *Queue[T]) waitLocked(ctx context.Context) bool {
 	for q.order.n == 0 && !q.shutDown {
-		q.unlock()
+		q.mu.Unlock()
 		select {
 		case <-q.wake:
 			q.mu.Lock()
@@ -244,21 +250,6 @@ func (q *Queue[T]) waitLocked(ctx context.Context) bool {
 	return q.order.n > 0
 }
 
-// groupOf and classOf call the functions of the options, so without the mutex.
-func (q *Queue[T]) groupOf(item T) string {
-	if q.opts.Group == nil {
-		return ""
-	}
-	return q.opts.Group(item)
-}
-
-func (q *Queue[T]) classOf(item T) int {
-	if q.opts.PriorityClass == nil {
-		return 0
-	}
-	return q.opts.PriorityClass(item)
-}
-
 // Add asks for item to be processed. It never blocks. After a shutdown it does
 // nothing.
 //
@@ -268,25 +259,25 @@ func (q *Queue[T]) classOf(item T) int {
 //
 // It panics if T is an interface type and item's dynamic type is not
 // comparable, as a map would.
-func (q *Queue[T]) Add(item T) { q.add(item, q.classOf(item), nil) }
+func (q *Queue[T]) Add(item T) { q.add(item, q.opts.PriorityClass(item), nil) }
 
 // AddBecause is [Queue.Add] with the reason, for [Options].Observe. The handlers of
 // package informer that enqueue call it.
-func (q *Queue[T]) AddBecause(item T, why any) { q.add(item, q.classOf(item), why) }
+func (q *Queue[T]) AddBecause(item T, why any) { q.add(item, q.opts.PriorityClass(item), why) }
 
 func (q *Queue[T]) add(item T, class int, why any) {
-	group := q.groupOf(item)
+	group := q.opts.Group(item) // without the mutex, as it is user code
 	q.mu.Lock()
 	defer q.unlock()
 	now := q.now()
 	if q.shutDown {
-		if q.observed() {
+		if q.opts.Observe != nil {
 			q.seen = Observation[T]{Step: StepReject, Item: item, Time: q.timeAt(now), Why: why}
 		}
 		return
 	}
 	e, made := q.addLocked(item, q.order.clamp(class), group, now)
-	if q.observed() {
+	if q.opts.Observe != nil {
 		seen := q.seeLocked(StepAdd, e, now)
 		seen.Requested, seen.Why = made, why
 	}
@@ -356,7 +347,7 @@ func (q *Queue[T]) take(ctx context.Context) (item T, retries int, ok bool) {
 	now := q.now()
 	e := q.takeLocked(now)
 	item, retries = e.item, int(e.retries) // e may be used again as soon as the mutex is released
-	if q.observed() {
+	if q.opts.Observe != nil {
 		q.seeLocked(StepTake, e, now).Duration = time.Duration(now - e.requestedAt)
 	}
 	q.unlock()
@@ -397,7 +388,7 @@ func (q *Queue[T]) done(item T, processed, forget bool) {
 		q.forgetLocked(e)
 	}
 	now := q.now()
-	if q.observed() { // before e may be used again
+	if q.opts.Observe != nil { // before e may be used again
 		seen := q.seeLocked(StepDone, e, now)
 		seen.Duration, seen.Processed, seen.Running = time.Duration(now-e.since), processed, false
 	}

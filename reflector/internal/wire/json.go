@@ -315,12 +315,12 @@ func (r *jsonReader) pass() error {
 // that comes twice is up to fn.
 func (r *jsonReader) fields(fn func(name []byte) (more bool, err error)) error {
 	return r.sequence('}', func() (more bool, err error) {
-		if c, err := r.peek(); err != nil || c != '"' {
-			return false, cmp.Or(err, r.invalid())
-		}
 		quoted, bad, err := r.value()
-		if err != nil || bad != nil {
+		switch {
+		case err != nil || bad != nil:
 			return false, cmp.Or(err, bad)
+		case quoted[0] != '"':
+			return false, r.invalid()
 		}
 		// Names may have escapes: "\u006detadata" must not pass for an unknown field while a
 		// decoder takes it for another.

@@ -31,9 +31,9 @@ func (r *Resource[T]) Watch(ctx context.Context, req Request) (*Stream[T], error
 	// kind is learned from scratch, and a collection of another kind is recognised.
 	d.known = req.Known
 	s.limited = r.limits.begin(resp.Body, "", false)
-	s.begin(d, s.limited, r.codec.newKinds(""))
-	s.initial = newPipeline(d, 0)
-	s.body.items, s.reading = s.initial, true
+	s.initial, s.reading = newPipeline(d, 0), true
+	s.body = &flushing[T]{s.limited, s.initial}
+	s.begin(d, s.body, r.codec.newKinds(""))
 	// If ctx ends and Close is not called. It also unblocks a Next that waits for the
 	// pipeline; a Read ends by the cancelled request.
 	context.AfterFunc(ctx, s.initial.stop)
@@ -43,11 +43,11 @@ func (r *Resource[T]) Watch(ctx context.Context, req Request) (*Stream[T], error
 
 // begin sets where the events come from.
 func (s *Stream[T]) begin(d *decoder[T], body io.Reader, k *kinds[T]) {
-	s.decoder, s.body, s.kinds = d, &flushing[T]{Reader: body}, k
+	s.decoder, s.kinds = d, k
 	if d.proto {
-		s.frames = newProtoFrames(s.body, d.codec.limit)
+		s.frames = newProtoFrames(body, d.codec.limit)
 	} else {
-		s.frames = newJSONFrames(s.body, d.codec.limit)
+		s.frames = newJSONFrames(body, d.codec.limit)
 	}
 }
 
@@ -67,10 +67,10 @@ type Stream[T Object] struct {
 	ctx     context.Context //nolint:containedctx // the life of one request
 	cancel  context.CancelFunc
 	closer  io.Closer
-	body    *flushing[T]
 	frames  frames
 	decoder *decoder[T]
 	initial *pipeline[T] // of the initial events, or nil
+	body    *flushing[T] // that they are read from, or nil
 
 	// What follows belongs to Next.
 

@@ -26,11 +26,11 @@ type budget struct {
 // budgets are the five packages with what only they use, the vocabulary that they share,
 // the layers beside them, and what checks all of them.
 var budgets = []budget{
-	{name: "workqueue", folders: []string{"workqueue"}, most: size{3042, 13, 103}, aim: size{2300, 14, 85}},
+	{name: "workqueue", folders: []string{"workqueue"}, most: size{3027, 13, 103}, aim: size{2300, 14, 85}},
 	{name: "indexer", folders: []string{"indexer"}, deep: true, most: size{2498, 16, 64}, aim: size{2500, 15, 50}},
-	{name: "deltafifo", folders: []string{"deltafifo"}, deep: true, most: size{949, 7, 36}, aim: size{800, 7, 35}},
+	{name: "deltafifo", folders: []string{"deltafifo"}, deep: true, most: size{946, 7, 36}, aim: size{800, 7, 35}},
 	{name: "reflector", folders: []string{"reflector", "internal/apijson"}, deep: true, most: size{7685, 36, 59}, aim: size{5400, 33, 60}},
-	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5801, 28, 130}, aim: size{3800, 24, 110}},
+	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5800, 28, 130}, aim: size{3800, 24, 110}},
 	{name: "intern", folders: []string{"informer/intern"}, deep: true, most: size{1500, 0, 0}, aim: size{1500, 0, 0}},
 	{name: "object, memnet", folders: []string{"internal/object", "internal/memnet"}, most: size{222, 0, 0}, aim: size{200, 0, 0}},
 	{name: "sharding, health", folders: []string{"informer/sharding", "informer/health"}, deep: true, most: size{3686, 0, 0}, aim: size{2800, 0, 0}},
@@ -42,7 +42,7 @@ var budgets = []budget{
 	{name: "other checks", folders: []string{
 		"internal/verify/e2e", "internal/verify/conformance", "internal/verify/upstream", "internal/verify/browser", "internal/verify/tools",
 		"internal/verify/monitoring", "internal/verify/explored", "internal/verify/readme", "internal/verify/scripted",
-	}, deep: true, most: size{14577, 0, 0}, aim: size{8500, 0, 0}},
+	}, deep: true, most: size{14590, 0, 0}, aim: size{8500, 0, 0}},
 }
 
 // size is what a budget limits: lines and files that are no tests, and exported declarations and methods.
