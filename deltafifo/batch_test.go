@@ -115,13 +115,13 @@ func TestZeroLimitIsADefaultAndNegativeIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bounded, unbounded := newInOrder(), inOrder{New(Options[thing]{Limit: unbounded})}
 		obj := newThing("a", "1")
-		for range DefaultLimit {
+		for range defaultLimit {
 			require.NoError(t, bounded.Update(t.Context(), obj))
 			require.NoError(t, unbounded.Update(t.Context(), obj))
 		}
 		require.NoError(t, unbounded.Update(t.Context(), obj))
 		waiting := blockProducers(1, func(int) error { return bounded.Update(context.Background(), obj) })
-		assert.Equal(t, DefaultLimit, bounded.Len())
+		assert.Equal(t, defaultLimit, bounded.Len())
 		bounded.Close()
 		assert.ErrorIs(t, <-waiting, ErrClosed)
 	})

@@ -39,7 +39,7 @@ type bounded struct {
 func (b *bounded) init(limit int) {
 	switch {
 	case limit == 0:
-		limit = DefaultLimit
+		limit = defaultLimit
 	case limit < 0:
 		limit = math.MaxInt
 	}

@@ -237,7 +237,7 @@ func (q *DeltaFIFO[T]) finish(reuse bool) {
 	q.initial.noteProcessed(len(batch))
 	q.mu.Unlock()
 	const minKept = 16 // too small to matter
-	if n := len(batch); reuse && n <= DefaultLimit && cap(batch) <= 4*max(n, minKept) {
+	if n := len(batch); reuse && n <= defaultLimit && cap(batch) <= 4*max(n, minKept) {
 		clear(batch)
 		q.spare = batch[:0]
 	}

@@ -20,11 +20,11 @@ func TestTheQueueReleasesTheMemoryOfABurst(t *testing.T) {
 	}
 	held := func() int { return cap(q.fill) + cap(q.spare) }
 	for range 3 {
-		burst(DefaultLimit)
-		burst(DefaultLimit)
-		assert.GreaterOrEqual(t, held(), 2*DefaultLimit, "a burst may be followed by another")
-		burst(DefaultLimit + 1)
-		burst(DefaultLimit + 1)
+		burst(defaultLimit)
+		burst(defaultLimit)
+		assert.GreaterOrEqual(t, held(), 2*defaultLimit, "a burst may be followed by another")
+		burst(defaultLimit + 1)
+		burst(defaultLimit + 1)
 		assert.Zero(t, held(), "a longer one is released when it has been processed")
 		burst(1000)
 		burst(1000)

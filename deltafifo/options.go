@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DefaultLimit is the number of pending deltas beyond which producers wait
+// defaultLimit is the number of pending deltas beyond which producers wait
 // if the options do not say otherwise.
-const DefaultLimit = 16384
+const defaultLimit = 16384
 
 // Options configures a [DeltaFIFO]. The zero value is for a consumer that keeps no
 // store, or reads its batches in the order of arrival.
@@ -29,7 +29,7 @@ type Options[T Object] struct {
 
 	// Limit is the number of pending deltas beyond which producers wait for the
 	// consumer; a Replace, a Bookmark and a Resync count as one each. 0 means
-	// [DefaultLimit], any negative number that producers never wait. What the
+	// 16,384, any negative number that producers never wait. What the
 	// consumer is processing does not count, so that up to twice the limit can be held.
 	Limit int
 }

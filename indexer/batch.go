@@ -2,7 +2,6 @@ package indexer
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -77,33 +76,6 @@ func (b *Batch[T]) Discard() {
 	b.ix.writer.Unlock()
 }
 
-// Get returns the object with that key as the batch has it so far.
-func (b *Batch[T]) Get(key types.NamespacedName) (obj T, ok bool) {
-	if b.next == nil {
-		return obj, false
-	}
-	return b.next.Get(key)
-}
-
-// Len returns the number of objects that the batch has so far.
-func (b *Batch[T]) Len() int {
-	if b.next == nil {
-		return 0
-	}
-	return b.next.Len()
-}
-
-// All iterates over the objects that the batch has at the time of the call;
-// writing to the batch meanwhile does not disturb the iteration.
-func (b *Batch[T]) All() iter.Seq[T] {
-	if b.next == nil {
-		return func(func(T) bool) {}
-	}
-	// The iterator below reads nodes that this batch owns. Without the freeze, a Set
-	// within the loop would edit them in place under the iterator.
-	return b.freeze().All()
-}
-
 // freeze returns the state of the batch as a snapshot that later writes of the
 // batch do not touch.
 func (b *Batch[T]) freeze() *Snapshot[T] {
@@ -111,14 +83,6 @@ func (b *Batch[T]) freeze() *Snapshot[T] {
 	b.edit = pmap.NewEdit() // what exists now carries another one: later writes copy it
 	b.ownTables = false
 	return &frozen
-}
-
-// ResourceVersion returns the resourceVersion that Commit will publish.
-func (b *Batch[T]) ResourceVersion() string {
-	if b.next == nil {
-		return ""
-	}
-	return b.next.rv
 }
 
 // SetResourceVersion sets the resourceVersion of the collection that Commit will
@@ -147,7 +111,7 @@ func (b *Batch[T]) SetResourceVersion(rv string) bool {
 // name, or if the batch has ended. Setting the stored pointer again changes nothing.
 func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 	if b.next == nil {
-		return old, false, ErrBatchEnded
+		return old, false, errBatchEnded
 	}
 	key, err := keyOf(obj)
 	if err != nil {
@@ -160,10 +124,10 @@ func (b *Batch[T]) Set(obj T) (old T, existed bool, err error) {
 // keyOf returns the key of an object, or an error if it cannot be stored.
 func keyOf[T Object](obj T) (key types.NamespacedName, err error) {
 	if object.IsNil(obj) {
-		return key, fmt.Errorf("%w: object is nil", ErrInvalidObject)
+		return key, fmt.Errorf("%w: object is nil", errInvalidObject)
 	}
 	if key = object.KeyOf(obj); key.Name == "" {
-		return key, fmt.Errorf("%w: object has no metadata.name (namespace %q)", ErrInvalidObject, key.Namespace)
+		return key, fmt.Errorf("%w: object has no metadata.name (namespace %q)", errInvalidObject, key.Namespace)
 	}
 	return key, nil
 }

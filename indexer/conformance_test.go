@@ -202,7 +202,7 @@ func (k *kit) wrote() {
 }
 
 func (k *kit) set(p *pod) {
-	before, had := k.batch().Get(object.KeyOf(p))
+	before, had := k.batch().next.Get(object.KeyOf(p))
 	old, existed, err := k.b.Set(p)
 	require.NoError(k.t, err)
 	require.Equal(k.t, had, existed)
@@ -211,7 +211,7 @@ func (k *kit) set(p *pod) {
 }
 
 func (k *kit) remove(key types.NamespacedName) {
-	before, had := k.batch().Get(key)
+	before, had := k.batch().next.Get(key)
 	old, existed := k.b.Delete(key)
 	require.Equal(k.t, had, existed)
 	require.Same(k.t, before, old)
@@ -246,7 +246,7 @@ func (k *kit) commit() reader {
 func (k *kit) upset(r *rand.Rand) {
 	k.commit()
 	b := k.ix.Batch()
-	for p := range b.All() {
+	for p := range b.freeze().All() {
 		if r.IntN(2) == 0 {
 			b.Delete(object.KeyOf(p))
 		} else {

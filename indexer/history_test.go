@@ -114,11 +114,11 @@ func (h *history) step(t testing.TB, adds int) {
 			delete(next, k)
 		}
 		k = h.keys[h.rng.IntN(len(h.keys))]
-		got, ok := b.Get(k)
+		got, ok := b.next.Get(k)
 		require.True(t, ok == (next[k] != nil) && got == next[k])
 		if h.rng.IntN(20) == 0 {
 			n := 0
-			for p := range b.All() { // what it has done so far is frozen
+			for p := range b.freeze().All() { // what it has done so far is frozen
 				require.True(t, next[object.KeyOf(p)] == p)
 				n++
 			}
@@ -416,7 +416,7 @@ func TestObjectsMayBeOfAnInterfaceType(t *testing.T) {
 		p := newPod("n", "p")
 		_, _, err := b.Set(p)
 		require.NoError(t, err)
-		got, ok := b.Get(key("n", "p"))
+		got, ok := b.next.Get(key("n", "p"))
 		require.True(t, ok && got == Object(p))
 		versions, want = append(versions, b.Commit()), append(want, p)
 		b = ix.Batch()

@@ -226,17 +226,16 @@ func IndexValues[T Object, K comparable](s *Snapshot[T], x *Index[T, K]) iter.Se
 
 // FindIndex returns the index of that name that the snapshot has, for callers that
 // do not know the index itself, such as an adapter whose indexes all have string
-// values. It fails with [ErrIndexNotFound] if there is none, or one with values of
-// another type than K.
+// values. It fails if there is none, or one with values of another type than K.
 func FindIndex[T Object, K comparable](s *Snapshot[T], name string) (*Index[T, K], error) {
 	i := s.find(name)
 	if i < 0 {
-		return nil, fmt.Errorf("%w: %q", ErrIndexNotFound, name)
+		return nil, fmt.Errorf("%w: %q", errIndexNotFound, name)
 	}
 	t, ok := s.tables[i].(*indexTable[T, K])
 	if !ok {
 		var k K
-		return nil, fmt.Errorf("%w: %q has no values of type %T", ErrIndexNotFound, name, k)
+		return nil, fmt.Errorf("%w: %q has no values of type %T", errIndexNotFound, name, k)
 	}
 	return t.index, nil
 }

@@ -132,7 +132,7 @@ func TestIndexWhoseNameIsTakenWhileItIsBuiltIsRefused(t *testing.T) {
 	})
 	fast := NewSingleIndex("node", func(p *pod) (string, bool) { return p.Spec.NodeName, true })
 	var wg sync.WaitGroup
-	wg.Go(func() { assert.ErrorIs(t, ix.AddIndex(slow), ErrIndexExists) })
+	wg.Go(func() { assert.ErrorIs(t, ix.AddIndex(slow), errIndexExists) })
 	<-building
 	require.NoError(t, ix.AddIndex(fast))
 	close(taken)
@@ -145,7 +145,7 @@ func TestIndexWhoseNameIsTakenWhileItIsBuiltIsRefused(t *testing.T) {
 func TestIndexFunctionMayReadTheIndexer(t *testing.T) {
 	t.Parallel()
 	var ix *Indexer[*pod]
-	x := NewIndex("len", func(*pod) ([]int, error) { return []int{ix.Len()}, nil })
+	x := NewIndex("len", func(*pod) ([]int, error) { return []int{ix.Snapshot().Len()}, nil })
 	ix = newIndexer(t, x)
 	s := set(t, ix, newPod("a", "1"), newPod("a", "2"))
 	require.Equal(t, []string{"a/1", "a/2"}, by(t, s, x, 0), "it sees what was published before the batch")

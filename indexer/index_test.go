@@ -146,10 +146,10 @@ func TestIndexIsFoundByName(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, app, found)
 	_, err = FindIndex[*pod, string](s, "ports")
-	require.ErrorIs(t, err, ErrIndexNotFound)
+	require.ErrorIs(t, err, errIndexNotFound)
 	require.ErrorContains(t, err, "type string")
 	_, err = FindIndex[*pod, int](s, "none")
-	require.ErrorIs(t, err, ErrIndexNotFound)
+	require.ErrorIs(t, err, errIndexNotFound)
 	require.False(t, registered(s, ports()), "the same name, but another index")
 }
 

@@ -17,18 +17,12 @@ import (
 	"github.com/informerkit/informerkit/internal/object"
 )
 
-// Errors for wrong arguments; test for them with errors.Is.
+// The errors of wrong arguments.
 var (
-	// ErrInvalidObject is wrapped by the error of a write whose object cannot be
-	// stored: it is nil, or it has no name. The API server resolves generateName, so
-	// store what it returned.
-	ErrInvalidObject = errors.New("indexer: invalid object")
-	// ErrBatchEnded is returned by a write to a batch after Commit or Discard.
-	ErrBatchEnded = errors.New("indexer: batch has been committed or discarded; start another with Batch")
-	// ErrIndexExists is returned when an index of that name is registered already.
-	ErrIndexExists = errors.New("indexer: an index of this name is registered already")
-	// ErrIndexNotFound is returned when an index is not registered.
-	ErrIndexNotFound = errors.New("indexer: index is not registered; pass it to New or AddIndex")
+	errInvalidObject = errors.New("indexer: invalid object")
+	errBatchEnded    = errors.New("indexer: batch has been committed or discarded; start another with Batch")
+	errIndexExists   = errors.New("indexer: an index of this name is registered already")
+	errIndexNotFound = errors.New("indexer: index is not registered; pass it to New or AddIndex")
 )
 
 // Options configure an [Indexer]. The zero value is ready to use: a store without
@@ -117,25 +111,14 @@ func (ix *Indexer[T]) Snapshot() *Snapshot[T] { return ix.current.Load() }
 // Get returns the object with that key. See [Snapshot.Get].
 func (ix *Indexer[T]) Get(key types.NamespacedName) (T, bool) { return ix.Snapshot().Get(key) }
 
-// Len returns the number of objects.
-func (ix *Indexer[T]) Len() int { return ix.Snapshot().Len() }
-
 // All iterates over the objects that are stored at the time of the call.
 func (ix *Indexer[T]) All() iter.Seq[T] { return ix.Snapshot().All() }
-
-// ByNamespace iterates over the objects of a namespace, as of the call.
-func (ix *Indexer[T]) ByNamespace(namespace string) iter.Seq[T] {
-	return ix.Snapshot().ByNamespace(namespace)
-}
-
-// ResourceVersion returns the resourceVersion of the current snapshot.
-func (ix *Indexer[T]) ResourceVersion() string { return ix.Snapshot().ResourceVersion() }
 
 // AddIndex registers an index and fills it with the stored objects. It may be
 // called while the indexer is in use, but not by the goroutine of a running
 // batch. Most of the work is done on a snapshot; writers wait only while the
 // index catches up with the changes since then. Snapshots taken before do not
-// have the index. It fails with [ErrIndexExists] if the name is taken.
+// have the index. It fails if the name is taken.
 func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	if object.IsNilPointer(def) { // also what a variable that was never assigned becomes
 		return errors.New("indexer: index is nil; make one with NewIndex")
@@ -147,7 +130,7 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	// case of a duplicate, but only the second check, under the lock, decides.
 	built := ix.Snapshot()
 	if built.find(def.Name()) >= 0 {
-		return fmt.Errorf("%w: %q", ErrIndexExists, def.Name())
+		return fmt.Errorf("%w: %q", errIndexExists, def.Name())
 	}
 	// The table is reachable from this goroutine only until the snapshot with it is
 	// stored, so it can be filled without the lock. A snapshot cannot change meanwhile.
@@ -160,7 +143,7 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	// a difference of snapshots, and costs what has changed, not what is stored.
 	cur := ix.Snapshot()
 	if cur.find(def.Name()) >= 0 {
-		return fmt.Errorf("%w: %q", ErrIndexExists, def.Name())
+		return fmt.Errorf("%w: %q", errIndexExists, def.Name())
 	}
 	t = follow(e, t, built, cur)
 	next := *cur
@@ -187,15 +170,14 @@ func follow[T Object](e pmap.Edit, t table[T], from, to *Snapshot[T]) table[T] {
 }
 
 // RemoveIndex removes the index of that name, waiting for a running batch to end.
-// Its memory is released with the last snapshot that has it. It fails with
-// [ErrIndexNotFound] if there is none.
+// Its memory is released with the last snapshot that has it. It fails if there is none.
 func (ix *Indexer[T]) RemoveIndex(name string) error {
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
 	cur := ix.Snapshot()
 	i := cur.find(name)
 	if i < 0 {
-		return fmt.Errorf("%w: %q", ErrIndexNotFound, name)
+		return fmt.Errorf("%w: %q", errIndexNotFound, name)
 	}
 	next := *cur
 	next.tables = slices.Delete(slices.Clone(cur.tables), i, i+1)

@@ -27,20 +27,20 @@ func TestBatchIsVisibleAfterCommitAndAsAWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, existed)
 	}
-	require.Equal(t, 100, b.Len())
+	require.Equal(t, 100, b.next.Len())
 	require.True(t, b.SetResourceVersion("100"))
-	require.Equal(t, "100", b.ResourceVersion())
-	require.Zero(t, ix.Len())
+	require.Equal(t, "100", b.next.ResourceVersion())
+	require.Zero(t, ix.Snapshot().Len())
 	require.Same(t, before, ix.Snapshot())
 	require.Empty(t, by(t, ix.Snapshot(), app, "app-1"))
 
 	after := b.Commit()
 	require.Same(t, after, ix.Snapshot())
-	require.Equal(t, 100, ix.Len())
-	require.Equal(t, "100", ix.ResourceVersion())
+	require.Equal(t, 100, ix.Snapshot().Len())
+	require.Equal(t, "100", ix.Snapshot().ResourceVersion())
 	require.Len(t, by(t, after, app, "app-1"), 20)
 	require.Len(t, names(ix.All()), 100)
-	require.Len(t, names(ix.ByNamespace("ns-3")), 10)
+	require.Len(t, names(ix.Snapshot().ByNamespace("ns-3")), 10)
 	require.Empty(t, names(before.All()), "the old snapshot stays as it was")
 	p, ok := ix.Get(key("ns-3", "pod-3"))
 	require.True(t, ok)
@@ -61,9 +61,9 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 	b.Discard()
 	b.Discard() // twice does no harm
 	require.Same(t, before, ix.Snapshot())
-	require.Equal(t, 100, ix.Len())
+	require.Equal(t, 100, ix.Snapshot().Len())
 	require.Len(t, by(t, ix.Snapshot(), app, "app-1"), 20)
-	require.Empty(t, ix.ResourceVersion())
+	require.Empty(t, ix.Snapshot().ResourceVersion())
 }
 
 func TestBatchWithoutWritesPublishesNothing(t *testing.T) {
@@ -71,7 +71,7 @@ func TestBatchWithoutWritesPublishesNothing(t *testing.T) {
 	ix := newIndexer(t)
 	before := set(t, ix, numbered(3)...)
 	b := ix.Batch()
-	p, _ := b.Get(key("ns-1", "pod-1"))
+	p, _ := b.next.Get(key("ns-1", "pod-1"))
 	_, existed, err := b.Set(p)
 	require.NoError(t, err)
 	require.True(t, existed)
@@ -87,22 +87,17 @@ func TestEndedBatchRefusesWrites(t *testing.T) {
 		b := ix.Batch()
 		end(b)
 		_, _, err := b.Set(newPod("a", "b"))
-		require.ErrorIs(t, err, ErrBatchEnded)
+		require.ErrorIs(t, err, errBatchEnded)
 		_, err = b.Replace(nil)
-		require.ErrorIs(t, err, ErrBatchEnded)
+		require.ErrorIs(t, err, errBatchEnded)
 		_, err = b.ReplaceNamespace("a", nil)
-		require.ErrorIs(t, err, ErrBatchEnded)
+		require.ErrorIs(t, err, errBatchEnded)
 		_, existed := b.Delete(key("ns-1", "pod-1"))
 		require.False(t, existed)
-		_, ok := b.Get(key("ns-1", "pod-1"))
-		require.False(t, ok)
-		require.Zero(t, b.Len())
-		require.Empty(t, names(b.All()))
 		require.False(t, b.SetResourceVersion("9"))
-		require.Empty(t, b.ResourceVersion())
 		require.Same(t, ix.Snapshot(), b.Commit())
 		b.Discard()
-		require.Equal(t, 3, ix.Len())
+		require.Equal(t, 3, ix.Snapshot().Len())
 	}
 }
 
@@ -114,14 +109,14 @@ func TestBatchesWaitForEachOther(t *testing.T) {
 		wg.Go(func() {
 			for range 100 {
 				b := ix.Batch()
-				n, _ := strconv.Atoi(b.ResourceVersion())
+				n, _ := strconv.Atoi(b.next.ResourceVersion())
 				b.SetResourceVersion(strconv.Itoa(n + 1))
 				b.Commit()
 			}
 		})
 	}
 	wg.Wait()
-	require.Equal(t, "800", ix.ResourceVersion())
+	require.Equal(t, "800", ix.Snapshot().ResourceVersion())
 }
 
 func TestBatchMayBeWrittenWhileIterating(t *testing.T) {
@@ -132,7 +127,7 @@ func TestBatchMayBeWrittenWhileIterating(t *testing.T) {
 	b := ix.Batch()
 	defer b.Discard()
 	n := 0
-	for p := range b.All() {
+	for p := range b.freeze().All() {
 		n++
 		b.Delete(key(p.Namespace, p.Name))
 		_, _, err := b.Set(newPod("new", p.Name))
@@ -152,13 +147,13 @@ func TestBadObjectsAreRefusedAndNothingChanges(t *testing.T) {
 	before := set(t, ix, numbered(10)...)
 	b := ix.Batch()
 	_, _, err := b.Set(nil)
-	require.ErrorIs(t, err, ErrInvalidObject)
+	require.ErrorIs(t, err, errInvalidObject)
 	require.ErrorContains(t, err, "object is nil")
 	_, _, err = b.Set(&pod{})
-	require.ErrorIs(t, err, ErrInvalidObject)
+	require.ErrorIs(t, err, errInvalidObject)
 	require.ErrorContains(t, err, "no metadata.name")
 	_, _, err = b.Set(newPod("only-a-namespace", ""))
-	require.ErrorIs(t, err, ErrInvalidObject)
+	require.ErrorIs(t, err, errInvalidObject)
 	require.ErrorContains(t, err, "no metadata.name")
 	require.ErrorContains(t, err, "only-a-namespace")
 	_, existed := b.Delete(key("", ""))
@@ -173,13 +168,13 @@ func TestKeysAreNotJoinedSoSlashesDoNotConfuse(t *testing.T) {
 	for _, k := range keys {
 		set(t, ix, newPod(k[0], k[1]))
 	}
-	require.Equal(t, len(keys), ix.Len())
+	require.Equal(t, len(keys), ix.Snapshot().Len())
 	for _, k := range keys {
 		p, ok := ix.Get(key(k[0], k[1]))
 		require.True(t, ok)
 		require.Equal(t, k, [2]string{p.Namespace, p.Name})
 	}
-	require.Equal(t, []string{"/a", "/a/b/c"}, names(ix.ByNamespace("")))
+	require.Equal(t, []string{"/a", "/a/b/c"}, names(ix.Snapshot().ByNamespace("")))
 }
 
 func TestImpossibleOptionsAreErrors(t *testing.T) {
@@ -231,7 +226,7 @@ func TestUnstructuredObjectsAreObjectsToo(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, _, err = b.Set(&unstructured.Unstructured{})
-	require.ErrorIs(t, err, ErrInvalidObject)
+	require.ErrorIs(t, err, errInvalidObject)
 	require.ErrorContains(t, err, "no metadata.name")
 	s := b.Commit()
 	seq := ByIndex(s, app, "1")
@@ -253,7 +248,7 @@ func TestPanicOfAnObjectDiscardsTheBatch(t *testing.T) {
 		b.Replace([]*trap{{newPod("a", "fine")}, {newPod("a", "other")}, {}}) //nolint:errcheck // it panics
 	}
 	require.Panics(t, write)
-	require.Zero(t, ix.Len())
+	require.Zero(t, ix.Snapshot().Len())
 	b := ix.Batch() // the lock is free
 	_, _, err = b.Set(&trap{newPod("a", "x")})
 	require.NoError(t, err)

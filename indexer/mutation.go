@@ -48,11 +48,6 @@ type Mutation struct {
 	Path string
 }
 
-// String returns the object, its version and the path, for a log or an error.
-func (m Mutation) String() string {
-	return fmt.Sprintf("%s (resourceVersion %q): %s", m.Key, m.ResourceVersion, m.Path)
-}
-
 // detector watches a sample of the stored objects. All methods are called with
 // the writer lock held. It is nil where detection is off.
 //

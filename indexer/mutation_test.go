@@ -55,7 +55,7 @@ func TestMutatedObjectIsComparedBeforeItLeaves(t *testing.T) {
 	require.Len(t, *found, 2)
 	require.Equal(t, "spec.hostname", (*found)[0].Path)
 	require.Equal(t, key("ns-1", "pod-1"), (*found)[1].Key)
-	require.Contains(t, (*found)[1].String(), "metadata.name")
+	require.Contains(t, (*found)[1].Path, "metadata.name")
 }
 
 func TestCommitsFindMutationsByAndBy(t *testing.T) {
@@ -198,7 +198,7 @@ func TestMutationIsFoundAfterOthersHaveLeft(t *testing.T) {
 			b.Delete(key(pods[9-i].Namespace, pods[9-i].Name))
 		}
 		b.Commit()
-		if ix.Len() == 0 {
+		if ix.Snapshot().Len() == 0 {
 			break
 		}
 	}

@@ -38,7 +38,7 @@ func (b *Batch[T]) ReplaceNamespace(namespace string, objs []T) (ReplaceResult, 
 // objects the function stored returns.
 func (b *Batch[T]) replace(objs []T, about func(namespace string) bool, stored func(*Snapshot[T]) iter.Seq[*record[T]]) (res ReplaceResult, err error) {
 	if b.next == nil {
-		return res, ErrBatchEnded
+		return res, errBatchEnded
 	}
 	// The keys of the list decide what is deleted, including those of unchanged objects.
 	listed := make(map[types.NamespacedName]struct{}, len(objs))

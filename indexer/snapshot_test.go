@@ -98,7 +98,7 @@ func TestReadingAllocatesNothingPerObject(t *testing.T) {
 		if _, ok := ix.Get(k); !ok {
 			t.Error("not found")
 		}
-		if ix.Len() != 5000 || ix.Snapshot().NamespaceLen("ns-1") != 500 {
+		if ix.Snapshot().Len() != 5000 || ix.Snapshot().NamespaceLen("ns-1") != 500 {
 			t.Error("wrong length")
 		}
 	}), "Get and Len")
@@ -106,7 +106,7 @@ func TestReadingAllocatesNothingPerObject(t *testing.T) {
 	sel := labels.SelectorFromSet(labels.Set{"app": "app-1"})
 	for name, iterate := range map[string]func() int{
 		"All":               func() int { return count(ix.All()) },
-		"ByNamespace":       func() int { return count(ix.ByNamespace("ns-1")) },
+		"ByNamespace":       func() int { return count(ix.Snapshot().ByNamespace("ns-1")) },
 		"Select":            func() int { return count(ix.Snapshot().Select(sel)) },
 		"SelectInNamespace": func() int { return count(ix.Snapshot().SelectInNamespace("ns-1", sel)) },
 		"ByIndex": func() int {
@@ -162,7 +162,7 @@ func TestIterationOutlivesItsBatch(t *testing.T) {
 		b := ix.Batch()
 		_, _, err := b.Set(newPod("ns-1", "new"))
 		require.NoError(t, err)
-		seq := b.All()
+		seq := b.freeze().All()
 		want := names(seq)
 		var wg sync.WaitGroup
 		wg.Go(func() {

@@ -139,12 +139,12 @@ func (t *indexTable[T, K]) failures() iter.Seq2[types.NamespacedName, error] {
 }
 
 // IndexFailures iterates over the objects that are missing from the index of
-// that name because its function failed, with the reason. It fails with
-// [ErrIndexNotFound] if the snapshot has no such index.
+// that name because its function failed, with the reason. It fails
+// if the snapshot has no such index.
 func (s *Snapshot[T]) IndexFailures(name string) (iter.Seq2[types.NamespacedName, error], error) {
 	i := s.find(name)
 	if i < 0 {
-		return nil, fmt.Errorf("%w: %q", ErrIndexNotFound, name)
+		return nil, fmt.Errorf("%w: %q", errIndexNotFound, name)
 	}
 	return s.tables[i].failures(), nil
 }

@@ -31,9 +31,9 @@ func TestResourceVersionNeverGoesBack(t *testing.T) {
 	} {
 		b := ix.Batch()
 		require.Equal(t, step.adopted, b.SetResourceVersion(step.set), "%+v", step)
-		require.Equal(t, step.now, b.ResourceVersion())
+		require.Equal(t, step.now, b.next.ResourceVersion())
 		b.Commit()
-		require.Equal(t, step.now, ix.ResourceVersion(), "%+v", step)
+		require.Equal(t, step.now, ix.Snapshot().ResourceVersion(), "%+v", step)
 	}
 }
 
@@ -44,5 +44,5 @@ func TestObjectsDoNotMoveTheResourceVersion(t *testing.T) {
 	p := newPod("a", "b")
 	p.ResourceVersion = "77"
 	set(t, ix, p)
-	require.Empty(t, ix.ResourceVersion(), "only the writer knows what the store as a whole has reached")
+	require.Empty(t, ix.Snapshot().ResourceVersion(), "only the writer knows what the store as a whole has reached")
 }

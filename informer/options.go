@@ -36,7 +36,7 @@ type Options[T Object] struct {
 	// Indexer configures the cache, for example its indexes.
 	Indexer indexer.Options[T]
 	// QueueLimit is the number of changes that may wait to be applied before the
-	// informer stops reading from the server; 0 is deltafifo.DefaultLimit, a negative
+	// informer stops reading from the server; 0 is 16,384, a negative
 	// number no limit.
 	QueueLimit int
 	// InitialObjects, if set, fills the cache before the first list, for example

@@ -46,7 +46,7 @@ func (c *Cache) IndexField(_ context.Context, obj client.Object, field string, e
 	k.indexing.Lock()
 	defer k.indexing.Unlock()
 	if _, exists := k.extract.Load(field); exists {
-		return fmt.Errorf("indexer conflict: %s of %v has an index: %w", field, key.GroupVersionKind, indexer.ErrIndexExists)
+		return fmt.Errorf("indexer conflict: %s of %v has an index", field, key.GroupVersionKind)
 	}
 	for _, p := range k.ordered {
 		// A part of one namespace needs no entries by namespace.
