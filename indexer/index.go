@@ -265,7 +265,7 @@ func (x *Index[T, K]) same(y *Index[T, K]) bool {
 func scan[T Object, K comparable](s *Snapshot[T], x *Index[T, K], yield func(T, []K) bool) {
 	// Once per name: a query that looks at all objects is usually made in every
 	// reconcile, and a line for each would hide everything else in the log.
-	if _, logged := s.shared.scanned.LoadOrStore(x.name, true); !logged {
+	if s.shared.firstScan(x.name) {
 		s.shared.log.Warn("indexer: an index that is not registered was queried, which looks at all objects; pass it to New or AddIndex", "index", x.name)
 	}
 	var values []K

@@ -73,7 +73,18 @@ type shared struct {
 	drop      uint32       // bits of hashes to clear: tests make collisions with it
 	log       *slog.Logger
 	maxValues int
-	scanned   sync.Map // names of the indexes that were queried without being registered
+
+	mu      sync.Mutex
+	scanned map[string]bool // names of the indexes that were queried without being registered
+}
+
+// firstScan reports whether the index of that name is queried without being registered for the first time.
+func (sh *shared) firstScan(name string) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	first := !sh.scanned[name]
+	sh.scanned[name] = true
+	return first
 }
 
 // hash returns the hash of a key or an index value.
@@ -88,7 +99,7 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if o.MaxIndexValues < 0 {
 		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
 	}
-	sh := &shared{seed: maphash.MakeSeed(), log: cmp.Or(o.Logger, slog.Default()), maxValues: cmp.Or(o.MaxIndexValues, defaultMaxIndexValues)}
+	sh := &shared{seed: maphash.MakeSeed(), log: cmp.Or(o.Logger, slog.Default()), maxValues: cmp.Or(o.MaxIndexValues, defaultMaxIndexValues), scanned: map[string]bool{}}
 	mutations, err := newDetector[T](o.Mutations, sh.log)
 	if err != nil {
 		return nil, err
