@@ -2,7 +2,6 @@ package informer
 
 import (
 	"errors"
-	"maps"
 	"slices"
 )
 
@@ -199,14 +198,6 @@ func InitialOrResync[T Object]() Predicate[T] {
 //go:noinline
 func GenerationChanged[T Object]() Predicate[T] {
 	return func(e Event[T]) bool { return e.Type != Updated || e.Old.GetGeneration() != e.New.GetGeneration() }
-}
-
-// LabelsChanged selects updates that change the labels, and everything that is
-// not an update.
-//
-//go:noinline
-func LabelsChanged[T Object]() Predicate[T] {
-	return func(e Event[T]) bool { return e.Type != Updated || !maps.Equal(e.Old.GetLabels(), e.New.GetLabels()) }
 }
 
 // ResourceVersionChanged selects all events but those of a resync, in which

@@ -77,7 +77,7 @@ func TestRemovedHandlerSaysWhyItIsNotSynced(t *testing.T) {
 		err := WaitForSync(t.Context(), r)
 		require.ErrorIs(t, err, ErrStopped)
 		assert.ErrorContains(t, err, `"gone"`)
-		assert.Equal(t, "gone", r.Name())
+		assert.Equal(t, "gone", r.name)
 		w.run()
 		assert.False(t, r.HasSynced())
 		w.stop()

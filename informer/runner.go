@@ -313,9 +313,6 @@ type registrar interface {
 	forget(r *Registration) // called once, before gone is closed
 }
 
-// Name returns the name that the options gave.
-func (r *Registration) Name() string { return r.name }
-
 // Synced returns a channel that is closed when the handler has been called with
 // every object of the informer's first list, or, if it joined later, of every
 // object that the cache held then, and has returned from the last of these calls.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -161,11 +162,15 @@ func TestTheFunctionIsCalledForWhatConcernsAnObject(t *testing.T) {
 	})
 }
 
+func labelsChanged(e informer.Event[*corev1.ConfigMap]) bool {
+	return e.Type != informer.Updated || !maps.Equal(e.Old.Labels, e.New.Labels)
+}
+
 func TestWhenSelectsTheEvents(t *testing.T) {
 	inWorld(t, func(t *testing.T, server *informertest.Server) {
 		require.NoError(t, server.Create(configMap("a")))
 		c := controller.New(options(t, server))
-		controller.For(c, configMaps, controller.ResourceOptions[*corev1.ConfigMap]{When: informer.LabelsChanged[*corev1.ConfigMap]()})
+		controller.For(c, configMaps, controller.ResourceOptions[*corev1.ConfigMap]{When: labelsChanged})
 		var got calls
 		run(t, c, func(_ context.Context, key types.NamespacedName) (workqueue.Result, error) {
 			got.note(key)
@@ -492,7 +497,7 @@ func TestImpossibleArgumentsAreErrorsOfRun(t *testing.T) {
 		}, nothing, []string{"Watches secrets: the function is nil"}},
 		{"when of what is read", controller.Options{Config: cfg, Name: "x"}, func(c *controller.Controller) {
 			fine(c)
-			controller.Reads(c, secrets, controller.ResourceOptions[*corev1.Secret]{When: informer.LabelsChanged[*corev1.Secret]()})
+			controller.Reads(c, secrets, controller.ResourceOptions[*corev1.Secret]{When: informer.GenerationChanged[*corev1.Secret]()})
 		}, nothing, []string{"Reads secrets"}},
 		{"two options", controller.Options{Config: cfg, Name: "x"}, func(c *controller.Controller) {
 			controller.For(c, configMaps, controller.ResourceOptions[*corev1.ConfigMap]{}, controller.ResourceOptions[*corev1.ConfigMap]{})

@@ -196,6 +196,8 @@ func TestKeyOfAnOwnerSaysWhichObjectAddedIt(t *testing.T) {
 
 func isReady(informer.Event[*corev1.ConfigMap]) bool { return false }
 
+func isRelabelled(informer.Event[*corev1.ConfigMap]) bool { return false }
+
 func hasName(*corev1.ConfigMap) bool { return false }
 
 // Promise inspect/9
@@ -214,8 +216,8 @@ func TestPromise9WhyNotNamesThePredicate(t *testing.T) {
 		"inspect_test.hasName": func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap] {
 			return informer.FilterHandler(hasName, next)
 		},
-		"LabelsChanged": func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap] {
-			return informer.Handlers(informer.WhenElse(informer.InitialOrResync[*corev1.ConfigMap](), next, informer.When(informer.LabelsChanged[*corev1.ConfigMap](), next)))
+		"inspect_test.isRelabelled": func(next informer.Handler[*corev1.ConfigMap]) informer.Handler[*corev1.ConfigMap] {
+			return informer.Handlers(informer.WhenElse(informer.InitialOrResync[*corev1.ConfigMap](), next, informer.When(isRelabelled, next)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
