@@ -6,7 +6,9 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,7 +76,13 @@ func check(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := types.Config{Importer: importer.ForCompiler(files, "source", nil)}
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) {
+		export, err := exec.Command("go", "list", "-export", "-f", "{{.Export}}", path).Output()
+		if err != nil {
+			return nil, err
+		}
+		return os.Open(strings.TrimSpace(string(export)))
+	})}
 	pkg, err := config.Check("example.test/p", files, []*ast.File{file}, nil)
 	if err != nil {
 		t.Fatal(err)

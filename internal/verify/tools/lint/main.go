@@ -12,6 +12,7 @@
 package main
 
 import (
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -67,41 +69,71 @@ func isVet(args []string) bool {
 // beVetTool does what the go command wants, and ends the program.
 func beVetTool(last string) {
 	analyzers := linters()
-	if onlyFacts(last) {
-		analyzers = withFacts(analyzers)
+	if p := readPackage(last); p.VetxOnly {
+		registerFacts(analyzers)
+		analyzers = withFacts(analyzers, p.isOthers())
 	}
 	unitchecker.Main(analyzers...)
 }
 
-// onlyFacts reports whether a package is only imported by those that are checked.
-func onlyFacts(file string) bool {
-	var config struct{ VetxOnly bool }
+// vetPackage is what the go command says of the package that is to be checked.
+type vetPackage struct {
+	ImportPath string
+	VetxOnly   bool // it is only imported by those that are checked: nothing but facts is wanted
+}
+
+func readPackage(file string) (p vetPackage) {
 	if data, err := os.ReadFile(file); err == nil {
-		_ = json.Unmarshal(data, &config) // the unitchecker reads it again, and reports errors
+		_ = json.Unmarshal(data, &p) // the unitchecker reads it again, and reports errors
 	}
-	return config.VetxOnly
+	return p
+}
+
+// isOthers reports whether the package is neither of the repository nor of the standard library,
+// whose import paths have no dot in the first element.
+func (p vetPackage) isOthers() bool {
+	first, _, _ := strings.Cut(p.ImportPath, "/")
+	return strings.Contains(first, ".") && !strings.HasPrefix(p.ImportPath+"/", "github.com/informerkit/informerkit/")
 }
 
 // withFacts returns the analyzers, and those that they require, that export facts. The
 // unitchecker would run all that use facts, most of them to find faults that nothing prints.
-func withFacts(analyzers []*analysis.Analyzer) []*analysis.Analyzer {
+//
+// Of others' packages, of which there are a thousand, facts that need the intermediate
+// representation of functions are not wanted: only that a function has no effect but its result,
+// so that a caller who drops that is mistaken. For functions of the standard library and ours it
+// is found out.
+func withFacts(analyzers []*analysis.Analyzer, others bool) []*analysis.Analyzer {
 	var all []*analysis.Analyzer
 	seen := map[*analysis.Analyzer]bool{}
-	var visit func([]*analysis.Analyzer)
-	visit = func(analyzers []*analysis.Analyzer) {
-		for _, a := range analyzers {
-			if seen[a] {
-				continue
-			}
-			seen[a] = true
-			if len(a.FactTypes) > 0 {
-				all = append(all, a)
-			}
-			visit(a.Requires)
+	for _, a := range everything(analyzers) {
+		if !seen[a] && len(a.FactTypes) > 0 && !(others && slices.ContainsFunc(everything(a.Requires), isIntermediate)) {
+			all = append(all, a)
+		}
+		seen[a] = true
+	}
+	return all
+}
+
+// isIntermediate reports whether an analyzer builds the intermediate representation of a package.
+func isIntermediate(a *analysis.Analyzer) bool { return a.Name == "buildir" || a.Name == "buildssa" }
+
+// everything returns the analyzers and those that they require, some of them more than once.
+func everything(analyzers []*analysis.Analyzer) (all []*analysis.Analyzer) {
+	for _, a := range analyzers {
+		all = append(append(all, a), everything(a.Requires)...)
+	}
+	return all
+}
+
+// registerFacts lets all facts be read: those of a package that is imported may be of analyzers
+// that do not run.
+func registerFacts(analyzers []*analysis.Analyzer) {
+	for _, a := range everything(analyzers) {
+		for _, fact := range a.FactTypes {
+			gob.Register(fact)
 		}
 	}
-	visit(analyzers)
-	return all
 }
 
 // modules returns the folders of the modules that have packages: some only pin the

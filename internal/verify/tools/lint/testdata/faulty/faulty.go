@@ -6,8 +6,17 @@ import (
 	"fmt"
 	. "math" // want "dot-imports" "ST1001"
 	"os"
+	"strings"
 	"time"
+
+	"golang.org/x/tools/go/packages"
 )
+
+// Facts is about functions that are not of this package: of the standard library, and of others.
+func Facts(name string) packages.LoadMode {
+	strings.TrimSpace(name)         // want "SA4017"
+	return packages.NeedExportsFile // want "SA1019" "inline"
+}
 
 type Undocumented struct{} // want "exported:"
 
