@@ -198,6 +198,11 @@ func (t electionTransport) RoundTrip(q *http.Request) (*http.Response, error) {
 	case fault == paused || fault == late: // the fault came while the request was on its way
 		select {
 		case <-healed:
+			// client-go's elector counts its time from when an answer arrives, and so one that
+			// renewed the Lease long ago lets it lead longer than others wait.
+			if !t.c.ours {
+				lost = errCut
+			}
 		case <-q.Context().Done():
 			lost = q.Context().Err()
 		}
