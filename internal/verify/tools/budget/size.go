@@ -42,7 +42,7 @@ var budgets = []budget{
 	{name: "other checks", folders: []string{
 		"internal/verify/e2e", "internal/verify/conformance", "internal/verify/upstream", "internal/verify/browser", "internal/verify/tools",
 		"internal/verify/monitoring", "internal/verify/explored", "internal/verify/readme", "internal/verify/scripted",
-	}, deep: true, most: size{14590, 0, 0}, aim: size{8500, 0, 0}},
+	}, deep: true, most: size{14622, 0, 0}, aim: size{8500, 0, 0}},
 }
 
 // size is what a budget limits: lines and files that are no tests, and exported declarations and methods.
