@@ -52,9 +52,12 @@ const defaultMaxIndexValues = 10_000
 
 // Indexer is an indexed store of the objects of one resource.
 //
-// One goroutine at a time writes, through a [Batch]; any number read, without a lock. All
-// methods may be called from any goroutine. Objects are shared with all readers: change a
-// DeepCopy, never an object that you got or stored.
+// One goroutine at a time writes, through a [Batch]. Any number read, and
+// readers never lock and never wait: they load one pointer to an immutable
+// [Snapshot]. All methods may be called from any goroutine.
+//
+// Objects are shared with all readers: treat what you get as immutable, and do
+// not change an object after Set. DeepCopy before writing.
 type Indexer[T Object] struct {
 	// writer is held for a whole batch, including its index functions. Readers never
 	// take it.
@@ -99,7 +102,12 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 	if o.MaxIndexValues < 0 {
 		return nil, fmt.Errorf("indexer: MaxIndexValues is %d, must not be negative", o.MaxIndexValues)
 	}
-	sh := &shared{seed: maphash.MakeSeed(), log: cmp.Or(o.Logger, slog.Default()), maxValues: cmp.Or(o.MaxIndexValues, defaultMaxIndexValues), scanned: map[string]bool{}}
+	sh := &shared{
+		seed:      maphash.MakeSeed(),
+		log:       cmp.Or(o.Logger, slog.Default()),
+		maxValues: cmp.Or(o.MaxIndexValues, defaultMaxIndexValues),
+		scanned:   map[string]bool{},
+	}
 	mutations, err := newDetector[T](o.Mutations, sh.log)
 	if err != nil {
 		return nil, err
