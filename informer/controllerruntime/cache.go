@@ -165,11 +165,7 @@ func (c *Cache) getInformer(ctx context.Context, key kindKey, opts []cache.Infor
 		return nil, err
 	}
 	if ptr.Deref(options.BlockUntilSynced, true) && c.isStarted() {
-		// An informer that this call has made may be synced by now, or not: that is not to decide.
-		if err := context.Cause(ctx); !known && err != nil {
-			return nil, k.timeout(err)
-		}
-		if err := c.waitFor(ctx, k); err != nil {
+		if err := k.waitFor(ctx, known); err != nil {
 			return nil, err
 		}
 	}
@@ -241,17 +237,16 @@ func (c *Cache) get(key kindKey) (*kind, error) {
 }
 
 // waitFor waits until a kind is synced. The error is a timeout, as it is in
-// controller-runtime, that says why.
-func (c *Cache) waitFor(ctx context.Context, k *kind) error {
-	err := k.waitForSync(ctx)
+// controller-runtime, that says why. What the call itself has made is refused for a
+// context that has ended: it may be synced by now, or not, and that is not to decide.
+func (k *kind) waitFor(ctx context.Context, known bool) error {
+	err := context.Cause(ctx)
+	if known || err == nil {
+		err = k.waitForSync(ctx)
+	}
 	if err == nil {
 		return nil
 	}
-	return k.timeout(err)
-}
-
-// timeout is the error of a call that has not waited for the sync until its end.
-func (k *kind) timeout(err error) error {
 	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %s Informer to sync: %v", k.typ, err), 0)
 }
 

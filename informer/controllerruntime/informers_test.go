@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/informer/controllerruntime"
 	"github.com/informerkit/informerkit/informer/informertest"
 )
 
@@ -285,23 +286,30 @@ func TestInformersOfAKindAreThoseOfItsObjects(t *testing.T) {
 	})
 }
 
-// What GetInformer says for a context that has ended does not depend on how fast the sync is.
-func TestGetInformerWithAContextThatHasEnded(t *testing.T) {
+// What a call says for a context that has ended does not depend on how fast the sync is.
+func TestCallsWithAContextThatHasEnded(t *testing.T) {
 	t.Parallel()
 	bubble(t, nil, func(t *testing.T, server *informertest.Server) {
-		c := started(t, server, cache.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
+		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, obj := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Pod{}} {
-			_, err := c.GetInformer(ctx, obj)
-			require.ErrorContains(t, err, "context canceled")
-			assert.True(t, apierrors.IsTimeout(err))
-			inf, err := c.GetInformer(t.Context(), obj)
-			require.NoError(t, err)
-			assert.True(t, inf.HasSynced())
-			again, err := c.GetInformer(ctx, obj)
-			require.NoError(t, err, "it is synced")
-			assert.Same(t, inf, again)
+		for name, call := range map[string]func(ctx context.Context, c *controllerruntime.Cache) error{
+			"GetInformer": func(ctx context.Context, c *controllerruntime.Cache) error {
+				_, err := c.GetInformer(ctx, &corev1.ConfigMap{})
+				return err
+			},
+			"Get": func(ctx context.Context, c *controllerruntime.Cache) error {
+				return client.IgnoreNotFound(c.Get(ctx, client.ObjectKey{Namespace: "a", Name: "x"}, &corev1.ConfigMap{}))
+			},
+			"List": func(ctx context.Context, c *controllerruntime.Cache) error {
+				return c.List(ctx, &corev1.ConfigMapList{})
+			},
+		} {
+			c := started(t, server, cache.Options{})
+			err := call(ended, c)
+			require.ErrorContains(t, err, "context canceled", name)
+			assert.True(t, apierrors.IsTimeout(err), name)
+			require.NoError(t, call(t.Context(), c), name)
+			require.NoError(t, call(ended, c), "%s: it is synced", name)
 		}
 	})
 }

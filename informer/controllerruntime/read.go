@@ -123,8 +123,8 @@ func (c *Cache) forReading(ctx context.Context, out runtime.Object) (*kind, erro
 	if err != nil {
 		return nil, err
 	}
-	k, ok := (*c.kinds.Load())[key]
-	if !ok {
+	k, known := (*c.kinds.Load())[key]
+	if !known {
 		if c.opts.ReaderFailOnMissingInformer {
 			return nil, &cache.ErrResourceNotCached{GVK: key.GroupVersionKind}
 		}
@@ -135,7 +135,7 @@ func (c *Cache) forReading(ctx context.Context, out runtime.Object) (*kind, erro
 	if !c.isStarted() {
 		return nil, &cache.ErrCacheNotStarted{}
 	}
-	return k, c.waitFor(ctx, k)
+	return k, k.waitFor(ctx, known)
 }
 
 // query returns the objects of a part that the options select, and how many they are at
