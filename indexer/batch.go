@@ -35,11 +35,17 @@ type Batch[T Object] struct {
 // Batch starts a batch on the current state. It waits for a running batch to end, so
 // index functions and OnMutation, which run within one, must not call it.
 func (ix *Indexer[T]) Batch() *Batch[T] {
+	b := ix.begin() // by value: Batch is inlined, and b need not be allocated
+	return &b
+}
+
+// begin waits for the writer lock.
+func (ix *Indexer[T]) begin() Batch[T] {
 	ix.writer.Lock()
 	// With the lock held, the current snapshot cannot be replaced under us. The copy
 	// shares all nodes. Each is copied before its first change, as none carries the new Edit.
 	next := *ix.Snapshot()
-	return &Batch[T]{ix: ix, next: &next, edit: pmap.NewEdit()}
+	return Batch[T]{ix: ix, next: &next, edit: pmap.NewEdit()}
 }
 
 // Commit publishes the writes and ends the batch. It returns the snapshot that

@@ -84,10 +84,40 @@ func (a *Array[V]) Set(e Edit, i uint32, v V) {
 	for a.shift == 0 || i>>a.shift >= fan {
 		a.raise(e)
 	}
-	var added bool
-	if a.root, added = a.root.set(e, a.shift, i, v); added {
-		a.n++
+	at := &a.root
+	for shift := a.shift; ; shift -= slotBits {
+		b := (*at).own(e, shift == leafBits)
+		*at = b
+		slot := i >> shift & slotMask
+		b.used |= 1 << slot
+		if shift > leafBits {
+			at = &b.kids[slot]
+			continue
+		}
+		l := b.leaves[slot].own(e)
+		b.leaves[slot] = l
+		l.vals[i&leafMask] = v
+		if bit := uint8(1) << (i & leafMask); l.used&bit == 0 {
+			l.used |= bit
+			a.n++
+			if l.used == leafFull {
+				a.root.fill(a.shift, i)
+			}
+		}
+		return
 	}
+}
+
+// fill marks the leaf of the number i as full, and what is full by that.
+func (b *branch[V]) fill(shift uint, i uint32) {
+	slot := i >> shift & slotMask
+	if shift > leafBits {
+		kid := b.kids[slot]
+		if kid.fill(shift-slotBits, i); kid.full != allFull {
+			return
+		}
+	}
+	b.full |= 1 << slot
 }
 
 // raise adds a level, whose first slot has what there was.
@@ -106,31 +136,6 @@ func (a *Array[V]) raise(e Edit) {
 		root.full = 1
 	}
 	a.root = root
-}
-
-// set returns the branch with v under the number i: b itself if it belongs to the batch,
-// else a copy. b may be nil.
-func (b *branch[V]) set(e Edit, shift uint, i uint32, v V) (_ *branch[V], added bool) {
-	b = b.own(e, shift == leafBits)
-	slot := i >> shift & slotMask
-	full := false
-	if shift > leafBits {
-		b.kids[slot], added = b.kids[slot].set(e, shift-slotBits, i, v)
-		full = b.kids[slot].full == allFull
-	} else {
-		l := b.leaves[slot].own(e)
-		bit := uint8(1) << (i & leafMask)
-		added = l.used&bit == 0
-		l.used |= bit
-		l.vals[i&leafMask] = v
-		b.leaves[slot] = l
-		full = l.used == leafFull
-	}
-	b.used |= 1 << slot
-	if full {
-		b.full |= 1 << slot
-	}
-	return b, added
 }
 
 // own returns b if it belongs to the batch, else a copy that does. If b is nil, that is empty.

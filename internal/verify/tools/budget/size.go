@@ -27,7 +27,7 @@ type budget struct {
 // the layers beside them, and what checks all of them.
 var budgets = []budget{
 	{name: "workqueue", folders: []string{"workqueue"}, most: size{3027, 13, 103}, aim: size{2300, 14, 85}},
-	{name: "indexer", folders: []string{"indexer"}, deep: true, most: size{2457, 16, 52}, aim: size{2500, 15, 50}},
+	{name: "indexer", folders: []string{"indexer"}, deep: true, most: size{2468, 16, 52}, aim: size{2500, 15, 50}},
 	{name: "deltafifo", folders: []string{"deltafifo"}, deep: true, most: size{946, 7, 35}, aim: size{800, 7, 35}},
 	{name: "reflector", folders: []string{"reflector", "internal/apijson"}, deep: true, most: size{7685, 36, 59}, aim: size{5400, 33, 60}},
 	{name: "informer", folders: []string{"informer", "informer/internal/eventlog"}, most: size{5788, 28, 128}, aim: size{3800, 24, 110}},
