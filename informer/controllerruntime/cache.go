@@ -124,7 +124,9 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.started:
 	case <-ctx.Done():
-		return false
+		if !c.isStarted() { // both may have been the case
+			return false
+		}
 	}
 	for key, k := range *c.kinds.Load() {
 		if k.waitForSync(ctx) != nil && (*c.kinds.Load())[key] == k {

@@ -310,6 +310,9 @@ func TestCallsWithAContextThatHasEnded(t *testing.T) {
 			assert.True(t, apierrors.IsTimeout(err), name)
 			require.NoError(t, call(t.Context(), c), name)
 			require.NoError(t, call(ended, c), "%s: it is synced", name)
+			for range 20 {
+				require.True(t, c.WaitForCacheSync(ended), "%s: all are synced", name)
+			}
 		}
 	})
 }

@@ -43,7 +43,8 @@ func TestControllerRuntimesTestsOfItsCache(t *testing.T) {
 	report := filepath.Join(tmp, "report.json")
 	// Ginkgo's own timeout stops the API server, which that of package testing would not.
 	cmd := exec.CommandContext(t.Context(), binary, "-test.v", "-ginkgo.no-color", "-ginkgo.timeout=10m", "-ginkgo.json-report="+report)
-	cmd.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+tmp, "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m")
+	cmd.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+tmp, "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m",
+		"GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=5s") // 1s otherwise: too little for a busy machine
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	output, _ := cmd.CombinedOutput() // it fails because of those that differ
