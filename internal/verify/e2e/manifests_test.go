@@ -17,11 +17,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -192,6 +194,7 @@ func runsUnderItsRights(t *testing.T, name string, run func(context.Context, *re
 	admin := clusterWide(t).Config()
 	objects := applyStrict(t, admin, name+"/deploy/"+name+".yaml")
 	cfg, rights := asServiceAccount(admin, "informerkit-"+name, name)
+	areGranted(t, admin, "informerkit-"+name, cfg.Impersonate, granted(t, objects))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, cfg) }()
@@ -204,6 +207,32 @@ func runsUnderItsRights(t *testing.T, name string, run func(context.Context, *re
 	rights.Lock()
 	defer rights.Unlock()
 	assert.Empty(t, rights.refused)
+}
+
+// areGranted waits until the API server grants the rights in a namespace: it reads roles and their
+// bindings from a cache, too.
+func areGranted(t *testing.T, admin *rest.Config, namespace string, user rest.ImpersonationConfig, granted []string) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(admin)
+	require.NoError(t, err)
+	for _, right := range granted {
+		verb, what, _ := strings.Cut(right, " ")
+		group, what, _ := strings.Cut(what, "/")
+		resource, subresource, _ := strings.Cut(what, "/")
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user.UserName, Groups: user.Groups,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: subresource,
+			},
+		}}
+		eventually(t, func() error {
+			got, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+			if err == nil && !got.Status.Allowed {
+				err = fmt.Errorf("%s is not granted: %s", right, got.Status.Reason)
+			}
+			return err
+		})
+	}
 }
 
 // wait waits until all of the rights have been used.
