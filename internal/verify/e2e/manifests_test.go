@@ -194,7 +194,7 @@ func runsUnderItsRights(t *testing.T, name string, run func(context.Context, *re
 	admin := clusterWide(t).Config()
 	objects := applyStrict(t, admin, name+"/deploy/"+name+".yaml")
 	cfg, rights := asServiceAccount(admin, "informerkit-"+name, name)
-	areGranted(t, admin, "informerkit-"+name, cfg.Impersonate, granted(t, objects))
+	areGranted(t, clientFor(t, clusterWide(t)), "informerkit-"+name, cfg.Impersonate, granted(t, objects))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, cfg) }()
@@ -211,10 +211,8 @@ func runsUnderItsRights(t *testing.T, name string, run func(context.Context, *re
 
 // areGranted waits until the API server grants the rights in a namespace: it reads roles and their
 // bindings from a cache, too.
-func areGranted(t *testing.T, admin *rest.Config, namespace string, user rest.ImpersonationConfig, granted []string) {
+func areGranted(t *testing.T, client kubernetes.Interface, namespace string, user rest.ImpersonationConfig, granted []string) {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(admin)
-	require.NoError(t, err)
 	for _, right := range granted {
 		verb, what, _ := strings.Cut(right, " ")
 		group, what, _ := strings.Cut(what, "/")
