@@ -44,7 +44,7 @@ func Page(t testing.TB, output string) string {
 	if url == "" {
 		t.Fatalf("the output has no address of a page: %s", output)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Get(url + "?format=json")
 	if err != nil {
 		return err.Error()
