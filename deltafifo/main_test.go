@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
+	"go.uber.org/goleak"
 )
 
 var seed = flag.Uint64("seed", 0, "seed of the random histories; 0 draws one, which the test prints")
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newRand returns a source of randomness that -seed can repeat.
 func newRand(t testing.TB) *rand.Rand {

@@ -10,17 +10,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // the tests that are about logs have a logger
-	leaktest.Main(m)
+	goleak.VerifyTestMain(m)
 }
 
 // world is an informer that runs on a cluster in a synctest bubble.

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
 var (
@@ -21,7 +21,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // most tests are not about logs
-	leaktest.Main(m)
+	goleak.VerifyTestMain(m)
 }
 
 // newRand returns a source of randomness and logs how to get the same again.

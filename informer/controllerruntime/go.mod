@@ -11,6 +11,7 @@ require (
 	github.com/informerkit/informerkit v0.1.0
 	github.com/informerkit/informerkit/informer/clientgo v0.1.0
 	github.com/stretchr/testify v1.11.1
+	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.36.0
 	k8s.io/apimachinery v0.36.0
 	k8s.io/client-go v0.36.0

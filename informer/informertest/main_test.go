@@ -3,7 +3,7 @@ package informertest_test
 import (
 	"testing"
 
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,13 +26,12 @@ import (
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/informertest"
 	"github.com/informerkit/informerkit/informer/prometheus"
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
 	"github.com/informerkit/informerkit/reflector"
 )
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // the tests make trouble
-	leaktest.Main(m)
+	goleak.VerifyTestMain(m)
 }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

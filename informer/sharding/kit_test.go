@@ -13,11 +13,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is a server and some replicas of one group, in a bubble. Requests take 10 ms
 // at most each way.

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // random is printed by every random test; PMAP_SEED repeats a run.
 func random(t testing.TB) *rand.Rand {

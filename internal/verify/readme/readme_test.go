@@ -12,11 +12,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A block is announced by a comment with the name of its program.
 var block = regexp.MustCompile("(?s)<!-- (part of )?program (\\w+) -->\n```go\n(.*?)```")

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/internal/memnet"
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // get sends a request and returns the status and the body of the answer.
 func get(t *testing.T, cfg *rest.Config, query string) (code int, body string) {

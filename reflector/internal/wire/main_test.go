@@ -3,9 +3,9 @@ package wire
 import (
 	"testing"
 
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	leaktest.Main(m)
+	goleak.VerifyTestMain(m)
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/informerkit/informerkit/informer/informertest/explore"
-	"github.com/informerkit/informerkit/internal/verify/leaktest"
 )
 
 var survive = flag.Int("bugs.schedules", 0, "how many schedules each mended twin has to survive; 0: as many as fit into a second")
@@ -35,7 +35,7 @@ var found = map[string]struct {
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // what goes wrong is wanted
-	leaktest.Main(m)
+	goleak.VerifyTestMain(m)
 }
 
 func TestEachBugIsFound(t *testing.T) {
