@@ -60,8 +60,8 @@ func (c *collectedList[T]) have() func(key types.NamespacedName, uid, rv []byte)
 	}
 	return func(key types.NamespacedName, uid, rv []byte) any {
 		old, ok := c.old(key)
-		// Compared as bytes of the message, so no string is allocated.
-		if !ok || old.GetResourceVersion() != string(rv) || string(old.GetUID()) != string(uid) {
+		// Without a version nothing says that the state is the same. Compared as bytes of the message, so no string is allocated.
+		if !ok || len(rv) == 0 || old.GetResourceVersion() != string(rv) || string(old.GetUID()) != string(uid) {
 			return nil
 		}
 		return old
@@ -203,6 +203,9 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 	bad, err := list.unreadable()
 	if err != nil {
 		return err
+	}
+	if list.reuse && isBefore(rv, r.pos.rv) {
+		return errWentBack
 	}
 	objs := list.finish()
 	n := len(objs)

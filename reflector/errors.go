@@ -97,6 +97,7 @@ var (
 	errNoProgress = &foundError{classNoBookmark, "the initial events did not begin, or stopped before the bookmark that ends them"}
 	errNoBookmark = &foundError{classNoBookmark, "the bookmark that ends the initial events did not come in time"}
 	errRepeated   = &foundError{classNetwork, "the connection was closed again and again before an answer"}
+	errWentBack   = &foundError{classHistory, "the server's list is from before what it has sent before; was etcd restored from a backup?"}
 	errRelistDue  = &foundError{classQuarantine, "objects are quarantined: the collection is read again"}
 )
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
@@ -115,6 +116,8 @@ func typed[T Object](o runtime.Object, position int) (T, error) {
 		wrong = fmt.Errorf("it is a %T, not a %T", o, none)
 	case any(obj) == any(none):
 		wrong = errors.New("it is nil")
+	case object.Check(obj) != nil:
+		wrong = object.Check(obj)
 	case obj.GetName() == "":
 		wrong = errors.New("it has no name")
 	default:

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/informerkit/informerkit/reflector"
@@ -336,4 +337,70 @@ func TestCloseEndsTheNextOfAWatchThatDoesNot(t *testing.T) {
 			require.Equal(t, waits+1, u.stops)
 		}
 	})
+}
+
+// versions of one object, in the lists of one source, and whether the second is a new state.
+func TestFunctionsHandOverWhatIsKnownOnlyInItsVersion(t *testing.T) {
+	for name, c := range map[string]struct {
+		uid, before, now string
+		reused           bool
+	}{
+		"the same version":                {"u", "1", "1", true},
+		"the same version, without a UID": {"", "1", "1", true},
+		"another version":                 {"u", "1", "2", false},
+		"without versions":                {"", "", "", false},
+		"with a UID, without versions":    {"u", "", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				lists := 0
+				list := func(ctx context.Context, o metav1.ListOptions) (*corev1.ConfigMapList, error) {
+					lists++
+					item := cmObject("a", c.before)
+					if lists > 1 {
+						item.ResourceVersion = c.now
+					}
+					item.UID = types.UID(c.uid)
+					item.Data = map[string]string{"n": strconv.Itoa(lists)}
+					return listOf(item)(ctx, o)
+				}
+				expired := func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+					if lists > 1 {
+						return watch.NewFake(), nil
+					}
+					return nil, apierrors.NewResourceExpired("too old")
+				}
+				sink := newRecorder()
+				run(t, reflector.FromFuncs[*configMap](list, expired), knowing{sink}, reflector.Options{})
+				after(time.Minute)
+				require.Equal(t, 2, lists)
+				want := "2"
+				if c.reused {
+					want = "1"
+				}
+				require.Equal(t, want, sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}].Data["n"])
+			})
+		})
+	}
+}
+
+func TestFunctionsHandOverEitherAnObjectOrWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	known := cmObject("a", "1")
+	req := reflector.Request{Known: func(key types.NamespacedName, _, _ []byte) any {
+		if key.Name == "a" {
+			return &known
+		}
+		return nil
+	}}
+	var events []reflector.WatchEvent[*configMap]
+	_, err := reflector.FromFuncs[*configMap](listOf(cmObject("a", "1"), cmObject("b", "1")), noWatch).List(t.Context(), req, func(ev reflector.WatchEvent[*configMap]) error {
+		events = append(events, ev)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Len(t, events, 2)
+	require.Equal(t, reflector.WatchEvent[*configMap]{Type: watch.Added, Known: &known}, events[0], "what is known, and nothing else")
+	require.Nil(t, events[1].Known)
+	require.Equal(t, "b", events[1].Object.Name)
 }

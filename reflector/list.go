@@ -28,16 +28,18 @@ func (r *Reflector[T]) synchronize(ctx context.Context) (*liveStream[T], ending)
 // listAll reads the collection with LIST.
 func (r *Reflector[T]) listAll(ctx context.Context) ending {
 	start := time.Now()
-	list, rv, err := r.pages(ctx)
-	// At once and only once: the server has answered, so this is not a failure to back
-	// off from, and a second answer of the kind is.
-	if (r.pos.note(err) || r.pos.refused(err)) && !r.pos.lost {
-		// The server does not know our resourceVersion: ask for what it has.
-		r.pos.lost = true
-		list, rv, err = r.pages(ctx)
+	var list *collectedList[T]
+	read := func() error {
+		var rv string
+		var err error
+		if list, rv, err = r.pages(ctx); err == nil {
+			err = r.replace(ctx, list, rv)
+		}
+		return err
 	}
-	if err == nil {
-		err = r.replace(ctx, list, rv)
+	err := read()
+	for r.pos.again(err) {
+		err = read()
 	}
 	r.opts.Metrics.Listed(time.Since(start), len(list.objs), Classify(err))
 	if err != nil {

@@ -210,7 +210,7 @@ func TestSilenceFromARestoredServerLeadsToARelist(t *testing.T) {
 		after(time.Minute)
 		held := sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}]
 		after(5 * time.Minute)
-		require.Equal(t, "list@0 watch@1000 watch@1000 list@1000 list@ watch@50", s.Verbs())
+		require.Equal(t, "list@0 watch@1000 watch@1000 list@1000 list@ list@ watch@50", s.Verbs())
 		require.Equal(t, "1", s.Requests()[3].Query.Get("limit"))
 		require.Equal(t, "50", r.Health().ResourceVersion)
 		now := sink.objects()[types.NamespacedName{Namespace: "ns", Name: "a"}]

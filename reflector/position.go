@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -55,7 +56,7 @@ func (p *position) advance(version string) bool {
 		return false
 	}
 	// Versions that are no numbers have no order but that of their arrival.
-	if order, err := resourceversion.CompareResourceVersion(version, p.rv); err == nil && order < 0 {
+	if isBefore(version, p.rv) {
 		return false
 	}
 	p.rv, p.doubt = version, false
@@ -115,14 +116,29 @@ func (p *position) probe() metav1.ListOptions {
 
 // note looks whether an error says that rv is not to be had.
 func (p *position) note(err error) (lost bool) {
-	switch Classify(err) {
-	case classFuture:
-		p.rewritten = true
-		return true
-	case ClassExpired:
-		return true
+	class := Classify(err)
+	return class == classFuture || class == ClassExpired
+}
+
+// again notes why a reading of the collection has failed, and reports whether it is due at once:
+// each reason counts once, because the server has answered, and a second answer of the kind is a
+// failure to back off from.
+func (p *position) again(err error) bool {
+	var before *position
+	switch copied := *p; {
+	case errors.Is(err, errWentBack):
+		before, p.rewritten = &copied, true
+	case p.note(err) || p.refused(err):
+		// The server does not know our resourceVersion: ask for what it has.
+		before, p.lost = &copied, true
 	}
-	return false
+	return before != nil && *before != *p
+}
+
+// isBefore reports whether version is known to be earlier than rv.
+func isBefore(version, rv string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, rv)
+	return err == nil && order < 0
 }
 
 // refused says whether a list may have been rejected because of rv. A server
@@ -206,18 +222,21 @@ func (r *Reflector[T]) knowsVersion(ctx context.Context, live *liveStream[T], pr
 	if !r.afford(ctx, left, &live.moved) {
 		return false
 	}
-	r.status.update(func(h *Health) { h.Lists++ })
-	err := r.ask(ctx, req)
-	switch class := Classify(err); class {
-	case "":
-		return true
-	case classFuture, ClassExpired:
-		live.cancel(&relistError{reason: class, rewritten: class == classFuture, err: fmt.Errorf(
-			"the server does not know the resourceVersion %s of the watch, perhaps because it was restored from a backup: %w", req.ListOptions.ResourceVersion, err)})
-	default:
-		// It says nothing about the version, so the doubt stays.
+	at, err := r.ask(ctx, req)
+	if Classify(err) == classFuture && r.afford(ctx, left, &live.moved) {
+		// A replica that is behind says that, too. Without a version the answer is that of etcd.
+		req.ListOptions.ResourceVersion, req.ListOptions.ResourceVersionMatch = "", ""
+		if at, err = r.ask(ctx, req); err == nil && isBefore(at, probe.ResourceVersion) {
+			live.cancel(&relistError{reason: classFuture, rewritten: true, err: fmt.Errorf(
+				"the server is at the resourceVersion %s, which is before that of the watch, %s: it was restored from a backup", at, probe.ResourceVersion)})
+			return false
+		}
 	}
-	return false
+	if Classify(err) == ClassExpired {
+		live.cancel(&relistError{reason: ClassExpired, err: fmt.Errorf(
+			"the server does not know the resourceVersion %s of the watch any more: %w", probe.ResourceVersion, err)})
+	}
+	return err == nil // any other error says nothing about the version, so the doubt stays
 }
 
 // afford takes a request from the allowance when at least so many are left, as watches come
@@ -233,18 +252,20 @@ func (r *Reflector[T]) afford(ctx context.Context, left int, moved *atomic.Bool)
 	return false
 }
 
-// ask makes a LIST request and returns its error. Some sources know no limit, so the first
-// object ends the list.
-func (r *Reflector[T]) ask(ctx context.Context, req Request) error {
+// ask makes a LIST request and returns the version of the list. Some sources know no limit, so
+// the first object ends the list.
+func (r *Reflector[T]) ask(ctx context.Context, req Request) (version string, err error) {
+	r.status.update(func(h *Health) { h.Lists++ })
 	answered := false
-	err := r.single(ctx, func(ctx context.Context) error {
-		_, err := r.lw.List(ctx, req, func(WatchEvent[T]) error { answered = true; return io.EOF })
+	err = r.single(ctx, func(ctx context.Context) error {
+		meta, err := r.lw.List(ctx, req, func(WatchEvent[T]) error { answered = true; return io.EOF })
+		version = meta.ResourceVersion
 		return err
 	})
 	if answered {
-		return nil
+		err = nil
 	}
-	return err
+	return version, err
 }
 
 // doubted is whether the end of a watch leaves its version in doubt: any but an

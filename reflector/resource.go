@@ -232,9 +232,17 @@ func outside[T Object](ev WatchEvent[T], format string, args ...any) WatchEvent[
 }
 
 // inNamespace returns ev, or an error in its place if its object is in another namespace
-// than that of the source.
+// than that of the source, or has no metadata, as one of a user's source may.
 func inNamespace[T Object](ev WatchEvent[T], namespace string) WatchEvent[T] {
-	if namespace == "" || ev.Err != nil || ev.Known != nil || object.IsNil(ev.Object) || ev.Object.GetNamespace() == namespace {
+	if ev.Err != nil || ev.Known != nil || object.IsNil(ev.Object) {
+		return ev
+	}
+	if err := object.Check(ev.Object); err != nil {
+		var none T
+		ev.Object, ev.Err = none, &ObjectError{ResourceVersion: ev.ResourceVersion, Class: ClassDecode, Err: err}
+		return ev
+	}
+	if namespace == "" || ev.Object.GetNamespace() == namespace {
 		return ev
 	}
 	return outside(ev, "it is in namespace %q, not in %q", ev.Object.GetNamespace(), namespace)
@@ -256,7 +264,12 @@ func selected[T Object](o metav1.ListOptions, own ResourceOptions) func(WatchEve
 			byFields = append(byFields, sel.Requirements()...)
 		}
 	}
-	return func(ev WatchEvent[T]) WatchEvent[T] {
+	return func(ev WatchEvent[T]) (out WatchEvent[T]) {
+		defer func() {
+			if p := recover(); p != nil {
+				out = outside(ev, "its labels cannot be read: %T panicked: %v", ev.Object, p)
+			}
+		}()
 		if ev.Err != nil || ev.Known != nil || ev.Type == watch.Deleted || object.IsNil(ev.Object) {
 			return ev
 		}

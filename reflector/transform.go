@@ -96,20 +96,14 @@ func (t *transformed[In, Out]) apply(ev WatchEvent[In], position int) WatchEvent
 	if ev.Err != nil || ev.Known != nil || object.IsNil(ev.Object) {
 		return out
 	}
-	in := ev.Object
-	// Before fn is called: it may modify the object that it gets.
-	id := identity{types.NamespacedName{Namespace: in.GetNamespace(), Name: in.GetName()}, in.GetUID(), in.GetResourceVersion()}
-	obj, err := t.call(in)
-	if err == nil && object.IsNil(obj) {
-		err = errors.New("the transform returned nil")
-	}
+	var id identity
+	obj, err := t.call(ev.Object, &id)
 	if err != nil {
 		out.Err = &ObjectError{
 			Key: id.NamespacedName, UID: id.uid, ResourceVersion: id.rv, Position: position, Class: ClassTransform, Err: err,
 		}
 		return out
 	}
-	restore(obj, id)
 	out.Object = obj
 	return out
 }
@@ -121,15 +115,23 @@ type identity struct {
 	rv  string
 }
 
-// call turns a panic of fn into an error.
-func (t *transformed[In, Out]) call(in In) (out Out, err error) {
+// call transforms an object, of which it sets id. A panic of fn, or of a method of either type,
+// becomes an error: of one object, so that it is quarantined, and all others are read.
+func (t *transformed[In, Out]) call(in In, id *identity) (out Out, err error) {
 	defer func() {
-		// Of one object, so that it is quarantined, and all others are read.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the transform panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return t.fn(in)
+	// Before fn is called: it may modify the object that it gets.
+	*id = identity{object.KeyOf(in), in.GetUID(), in.GetResourceVersion()}
+	if out, err = t.fn(in); err == nil && object.IsNil(out) {
+		err = errors.New("the transform returned nil")
+	}
+	if err == nil {
+		restore(out, *id)
+	}
+	return out, err
 }
 
 // restore writes only what differs: fn may return an object that is shared.

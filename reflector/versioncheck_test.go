@@ -1,6 +1,7 @@
 package reflector_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ func TestABrokenConnectionToARestoredServerLeadsToARelist(t *testing.T) {
 			t.Run(name+map[bool]string{false: "", true: ", of another source"}[wrapped], func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					s := &scripted.Server{List: scripted.InTurn(scripted.Lists("1000", scripted.ConfigMap("a", "7")), tooLarge, scripted.Lists("50", scripted.ConfigMap("b", "9"))), Watch: scripted.InTurn(end, scripted.Quiet)}
-					source, want := sourceOf(t, s), "list@0 watch@1000 watch@1000 list@1000 list@ watch@50"
+					source, want := sourceOf(t, s), "list@0 watch@1000 watch@1000 list@1000 list@ list@ watch@50"
 					if wrapped {
 						source = lowly{source}
 					}
@@ -50,10 +51,10 @@ func TestABrokenConnectionToARestoredServerLeadsToARelist(t *testing.T) {
 					after(2*time.Minute + 8*time.Second)
 					require.Equal(t, want, s.Verbs())
 					require.Equal(t, "b@9", sink.holds())
-					require.Equal(t, "1", s.Requests()[len(s.Requests())-3].Query.Get("limit"))
-					require.Equal(t, "NotOlderThan", s.Requests()[len(s.Requests())-3].Query.Get("resourceVersionMatch"))
+					require.Equal(t, "1", s.Requests()[len(s.Requests())-4].Query.Get("limit"))
+					require.Equal(t, "NotOlderThan", s.Requests()[len(s.Requests())-4].Query.Get("resourceVersionMatch"))
 					require.Equal(t, reflector.ClassFuture, r.Health().LastErrorClass)
-					require.ErrorContains(t, r.Health().LastError, "the server does not know the resourceVersion 1000 of the watch")
+					require.ErrorContains(t, r.Health().LastError, "the server is at the resourceVersion 50, which is before that of the watch, 1000")
 					require.LessOrEqual(t, r.Health().ConsecutiveFailures, 1)
 				})
 			})
@@ -175,5 +176,54 @@ func TestARestoredServerIsNoticedWithoutDelay(t *testing.T) {
 				require.Equal(t, server.ResourceVersion(), r.Health().ResourceVersion)
 			})
 		})
+	}
+}
+
+// A replica whose watch cache is behind refuses a version, too. It has lost nothing.
+func TestAReplicaThatIsBehindIsNotTakenForARestoredServer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted.Server{List: scripted.InTurn(scripted.Lists("1000", scripted.ConfigMap("a", "7")), tooLarge, scripted.Lists("1001", scripted.ConfigMap("a", "7"))), Watch: scripted.InTurn(scripted.Fails(503, ""), scripted.Quiet)}
+		sink := newRecorder()
+		r := run(t, sourceOf(t, s), knowing{sink}, listMode)
+		after(time.Minute)
+		require.Equal(t, "list@0 watch@1000 watch@1000 list@1000 list@", s.Verbs())
+		require.Equal(t, "1", s.Requests()[4].Query.Get("limit"), "one object is enough")
+		require.Equal(t, []string{"replace [a@7] @1000"}, sink.calls())
+		require.Empty(t, r.Health().Reconnects[reflector.ClassFuture])
+	})
+}
+
+// A list that a replica cannot answer is read from etcd, and what the sink has is reused as it is.
+// Only a version that is lower proves that the history is another one: then each object is decoded.
+func TestOnlyAListThatGoesBackProvesAnotherHistory(t *testing.T) {
+	for _, mode := range []reflector.SyncMode{reflector.SyncList, reflector.SyncWatchList} {
+		for now, decoded := range map[string]int32{"1001": 0, "50": 1} {
+			t.Run(string(mode)+" "+now, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					initial := func(rv string) scripted.Answer {
+						return func(w httpWriter, r *httpRequest, _ int) {
+							scripted.Send(w, "ADDED", scripted.ConfigMap("a", "7"))
+							scripted.Send(w, "BOOKMARK", scripted.Bookmark(rv, true))
+							scripted.Linger(r, time.Minute)
+						}
+					}
+					s := &scripted.Server{
+						List:      scripted.InTurn(scripted.Lists("1000", scripted.ConfigMap("a", "7")), tooLarge, scripted.Lists(now, scripted.ConfigMap("a", "7"))),
+						WatchList: scripted.InTurn(func(w httpWriter, r *httpRequest, _ int) { initial("1000")(w, r, 0) }, tooLarge, initial(now)),
+						Watch:     scripted.InTurn(scripted.Fails(410, ""), scripted.Quiet),
+					}
+					var n atomic.Int32
+					source := reflector.Transform(sourceOf(t, s), func(o *corev1.ConfigMap) (*corev1.ConfigMap, error) { n.Add(1); return o, nil })
+					sink := newRecorder()
+					r := run(t, source, knowing{sink}, reflector.Options{Sync: mode})
+					after(30 * time.Millisecond)
+					require.EqualValues(t, 1, n.Swap(0))
+					after(100 * time.Second)
+					require.Equal(t, now, r.Health().ResourceVersion)
+					require.Equal(t, decoded, n.Load())
+					require.Equal(t, "a@7", sink.holds())
+				})
+			})
+		}
 	}
 }

@@ -44,8 +44,7 @@ func (r *Reflector[T]) useWatchList() bool {
 func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end ending, fallback bool) {
 	start := time.Now()
 	live, n, answered, err := r.initialEvents(ctx)
-	if r.pos.note(err) && !r.pos.lost {
-		r.pos.lost = true
+	for r.pos.again(err) {
 		live, n, answered, err = r.initialEvents(ctx)
 	}
 	r.opts.Metrics.Listed(time.Since(start), n, Classify(err))

@@ -7,6 +7,8 @@
 package object
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,4 +58,19 @@ func IsNil[T Object](o T) bool {
 func IsNilPointer(v any) bool {
 	r := reflect.ValueOf(v)
 	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+}
+
+// Check returns an error if the metadata of o cannot be read, because a method of its type
+// panics: that of an embedded *metav1.ObjectMeta does if the object had no metadata.
+func Check(o Object) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its metadata cannot be read: %T panicked: %v", o, p)
+		}
+	}()
+	_, _, _ = KeyOf(o), o.GetUID(), o.GetResourceVersion()
+	if kind := o.GetObjectKind(); kind == nil || IsNilPointer(kind) {
+		return errors.New("its type cannot be read: GetObjectKind returned nil")
+	}
+	return nil
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // Request is one LIST or WATCH request.
@@ -80,6 +82,9 @@ func (d *decoder[T]) event(it item, position int) (Event[T], error) {
 			obj, err = d.codec.decodeProto(it.raw, it.kind)
 		default:
 			obj, err = d.codec.decodeJSON(it.raw)
+		}
+		if err == nil { // here, because a panic on this goroutine would end the process
+			err = object.Check(obj)
 		}
 		switch {
 		case err == errInvalid: //nolint:errorlint // returned as it is
@@ -299,7 +304,7 @@ func (id *identity) json(r *jsonReader, part *[]byte) error {
 		return cmp.Or(err, bad)
 	}
 	if quoted[0] != '"' {
-		id.certain = false
+		id.certain = id.certain && *part == nil && string(quoted) == "null"
 		return nil
 	}
 	id.certain = id.certain && *part == nil && isASCII(quoted[1:len(quoted)-1])

@@ -226,7 +226,7 @@ func checkUnstructured(u *unstructured.Unstructured) error {
 		return errors.New("it has no metadata")
 	}
 	for _, field := range []string{"name", "namespace", "uid", "resourceVersion"} {
-		if v, found := meta[field]; found {
+		if v := meta[field]; v != nil { // null is the same as absent, as for apimachinery
 			if _, ok := v.(string); !ok {
 				return fmt.Errorf("metadata.%s is a %T, not a string", field, v)
 			}

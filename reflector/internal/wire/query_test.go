@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"reflect"
 	"strings"
@@ -67,4 +69,27 @@ func TestTheSelectorsOfASourceAndOfARequestBothApply(t *testing.T) {
 		metav1.ListOptions{LabelSelector: "c", FieldSelector: "metadata.name!=y"})
 	require.NoError(t, err)
 	require.Equal(t, url.Values{"labelSelector": {"a=b,c"}, "fieldSelector": {"metadata.name!=x,metadata.name!=y"}}, q)
+}
+
+// A name in a selector that is none must not lead to another resource.
+func TestANamespaceGetsIntoTheURLOnlyIfItIsAPathSegment(t *testing.T) {
+	t.Parallel()
+	for namespace, path := range map[string]string{
+		"prod": "/api/v1/namespaces/prod/pods",
+		"":     "/api/v1/pods", ".": "/api/v1/pods", "..": "/api/v1/pods", "a/b": "/api/v1/pods", "../../secrets": "/api/v1/pods",
+		"a%2fb": "/api/v1/pods", "%2e%2e": "/api/v1/pods",
+	} {
+		var got *url.URL
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			got = r.URL
+			return nil, errors.New("sent")
+		})
+		lw, err := New[*corev1.Pod](&rest.Config{Host: "http://apiserver.test", Transport: transport}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Options{})
+		require.NoError(t, err)
+		selector := "metadata.namespace=" + namespace
+		_, err = lw.List(t.Context(), Request{ListOptions: metav1.ListOptions{FieldSelector: selector}}, func(Event[*corev1.Pod]) error { return nil })
+		require.ErrorContains(t, err, "sent")
+		require.Equal(t, path, got.EscapedPath(), namespace)
+		require.Equal(t, selector, got.Query().Get("fieldSelector"))
+	}
 }
