@@ -40,7 +40,7 @@ type applier[T Object] struct {
 	batch   *indexer.Batch[T]
 	records []record[T] // to be appended; the memory is used again if it is small
 	began   time.Time
-	now     int64 // the same, in Unix nanoseconds
+	now     int64 // the same; see clock
 	counts  EventCounts
 }
 
@@ -94,7 +94,7 @@ func (a *applier[T]) change(f func()) {
 	defer a.mu.Unlock()
 	// One clock read for all records of the batch: they become visible together.
 	a.began, a.counts = time.Now(), EventCounts{}
-	a.now = a.began.UnixNano()
+	a.now = clock(a.began)
 	a.batch = a.store.Batch()
 	f()
 	a.publishLocked()

@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"time"
+
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/internal/eventlog"
 	"github.com/informerkit/informerkit/internal/object"
@@ -10,8 +12,15 @@ import (
 type record[T Object] struct {
 	event Event[T]
 	diff  *listDiff[T]
-	at    int64 // when it was appended, in Unix nanoseconds
+	at    int64 // when it was appended; see clock
 }
+
+// epoch is what moments are counted from.
+var epoch = time.Now()
+
+// clock returns a moment in nanoseconds from epoch, by the monotonic clock: a step of the wall
+// clock must not make a handler look stalled.
+func clock(t time.Time) int64 { return int64(t.Sub(epoch)) }
 
 // listDiff is the result of a list as an entry of the log: from one snapshot to
 // another. Each handler works out the events by itself when it gets there, in

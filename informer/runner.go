@@ -48,7 +48,7 @@ type runnerStats struct {
 	overflows  atomic.Uint64 // catch-ups that began because the bound had been exceeded
 	panics     atomic.Uint64 // that OnPanic was called for
 	left       atomic.Int64  // records of the current run that are not done
-	since      atomic.Int64  // when the current record was appended, or catching up began, Unix ns; 0: nothing to do
+	since      atomic.Int64  // when the current record was appended, or catching up began, by clock; 0: nothing to do
 	lastPanic  atomic.Pointer[notedPanic]
 	catchingUp atomic.Bool // delivering a difference of snapshots
 	stopped    atomic.Bool // no call of the handler must begin any more
@@ -198,7 +198,7 @@ func (r *runner[T]) deliverRun(run []record[T]) {
 // catchUp delivers the difference between what the handler has seen and now.
 func (r *runner[T]) catchUp(now view[T], origin Origin) {
 	r.stats.catchingUp.Store(true)
-	r.stats.since.Store(time.Now().UnixNano())
+	r.stats.since.Store(clock(time.Now()))
 	// A difference that a stop interrupts is delivered in part: seen stays as it was.
 	if difference(r.seen.snap, now, origin, r.deliver) {
 		r.seen = now
@@ -284,7 +284,7 @@ func (r *runner[T]) health(now time.Time) HandlerHealth {
 		Panics:     r.stats.panics.Load(),
 	}
 	if since := r.stats.since.Load(); since != 0 {
-		h.LagAge = now.Sub(time.Unix(0, since))
+		h.LagAge = time.Duration(clock(now) - since)
 	}
 	if p := r.stats.lastPanic.Load(); p != nil {
 		last := p.HandlerPanic

@@ -2,27 +2,29 @@ package reflector
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
 // deadline ends a request with an error that says what has not happened in time.
 // It may be extended by any goroutine, such as the one that reads.
 type deadline struct {
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-	after  time.Duration
-	// held is true while what is waited for cannot happen, as the sink blocks.
-	held atomic.Bool
+	after time.Duration
+
+	mu    sync.Mutex // guards all below
+	timer *time.Timer
+	until time.Time
+	held  bool // what is waited for cannot happen, as the sink blocks
 }
 
 // newDeadline returns a deadline that passes, unless it is extended or stopped, after
 // the given time; never if that is not positive.
 func newDeadline(cancel context.CancelCauseFunc, after time.Duration, cause error) *deadline {
-	d := &deadline{cancel: cancel, after: after}
+	d := &deadline{after: after}
 	if after > 0 {
+		d.until = time.Now().Add(after)
 		d.timer = time.AfterFunc(after, func() {
-			if !d.held.Load() {
+			if d.passed() {
 				cancel(cause)
 			}
 		})
@@ -30,26 +32,48 @@ func newDeadline(cancel context.CancelCauseFunc, after time.Duration, cause erro
 	return d
 }
 
+// passed is asked when the timer fires. The deadline may have been extended or stopped since.
+func (d *deadline) passed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.held && !time.Now().Before(d.until)
+}
+
 // stop ends the deadline, if there is one, without an effect on the request.
 func (d *deadline) stop() {
 	if d != nil && d.timer != nil {
+		d.hold()
 		d.timer.Stop()
 	}
 }
 
 // extend restarts the deadline, unless it is held.
-func (d *deadline) extend() {
-	if d.timer != nil && !d.held.Load() {
+func (d *deadline) extend() { d.restart(false) }
+
+// hold says that the deadline must not pass, and release restarts it.
+func (d *deadline) hold() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held = true
+}
+
+func (d *deadline) release() { d.restart(true) }
+
+// restart restarts the deadline, unless it is held and stays so.
+func (d *deadline) restart(release bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held = d.held && !release; d.timer != nil && !d.held {
+		d.until = time.Now().Add(d.after)
 		d.timer.Reset(d.after)
 	}
 }
 
-// hold says that the deadline must not pass, and release restarts it.
-func (d *deadline) hold() { d.held.Store(true) }
-
-func (d *deadline) release() {
-	d.held.Store(false)
-	d.extend()
+// isHeld reports whether the deadline is held.
+func (d *deadline) isHeld() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.held
 }
 
 // because returns the reason why ctx was cancelled in place of the error that the

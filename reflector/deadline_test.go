@@ -71,3 +71,23 @@ func TestDeadlineWithoutATimeNeverPasses(t *testing.T) {
 		d.stop()
 	})
 }
+
+// The function of a timer may run after what it is about has happened.
+func TestATimerThatFiresLateEndsNothing(t *testing.T) {
+	for name, meanwhile := range map[string]func(d *deadline){
+		"held and released": func(d *deadline) { d.hold(); d.release() },
+		"extended":          (*deadline).extend,
+		"stopped":           (*deadline).stop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inDeadline(t, func(t *testing.T, d *deadline, _ func() error) {
+				d.hold()
+				time.Sleep(10 * time.Second) // the timer fires, and its function has not run yet
+				d.held = false
+				require.True(t, d.passed())
+				meanwhile(d)
+				require.False(t, d.passed())
+			})
+		})
+	}
+}

@@ -27,6 +27,10 @@ const (
 // nothing about it, and a list would only add to the load.
 const maxRewatches = 3
 
+// maxExpired is how many watches in a row may be refused because of the version of a list before
+// the collection is read without a version, which a server answers from etcd.
+const maxExpired = 3
+
 // probeAfter is for how long watches must have got no further for their
 // resourceVersion to be doubted. Where anything is ever written, bookmarks move
 // it about once a minute.

@@ -148,3 +148,38 @@ func TestWatchWithoutAnswerResumes(t *testing.T) {
 		require.Equal(t, "list@0 watch@10 watch@10", s.Verbs())
 	})
 }
+
+func TestAVersionThatIsListedAndRefusedIsNotAskedForAgainForever(t *testing.T) {
+	for name, refuse := range map[string]scripted.Answer{
+		"in the answer": scripted.Fails(410, metav1.StatusReasonExpired),
+		"in the stream": func(w httpWriter, _ *httpRequest, _ int) {
+			scripted.Send(w, "ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var s *scripted.Server
+				s = &scripted.Server{
+					List: func(w httpWriter, r *httpRequest, n int) {
+						if r.URL.Query().Get("resourceVersion") == "" {
+							scripted.Lists("90")(w, r, n)
+						} else {
+							scripted.Lists("10")(w, r, n) // of a cache that does not move
+						}
+					},
+					Watch: func(w httpWriter, r *httpRequest, n int) {
+						if r.URL.Query().Get("resourceVersion") == "10" {
+							refuse(w, r, n)
+						} else {
+							scripted.Quiet(w, r, n)
+						}
+					},
+				}
+				r := run(t, sourceOf(t, s), newRecorder(), listMode)
+				after(4 * time.Minute)
+				require.Equal(t, "list@0 watch@10 list@10 watch@10 list@10 watch@10 list@ watch@90", s.Verbs())
+				require.Equal(t, reflector.StateWatching, r.Health().State)
+			})
+		})
+	}
+}

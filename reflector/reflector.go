@@ -42,6 +42,9 @@ type Reflector[T Object] struct {
 	// rewatches counts the watches in a row that ended or failed without
 	// getting any further in the history.
 	rewatches int
+	// expired counts the watches in a row that were refused because of their version, without
+	// one that has got further.
+	expired int
 	// cutShort counts the streams of initial events in a row that broke.
 	cutShort int
 }
@@ -134,7 +137,13 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) error {
 		})
 	}
 	if end.advanced {
-		r.rewatches, r.fruitless = 0, 0
+		r.rewatches, r.fruitless, r.expired = 0, 0, 0
+	}
+	if end.class == ClassExpired && (end.op == opWatch || end.op == opStream) {
+		// The server lists a version that its watch does not know, perhaps from an old cache.
+		if r.expired++; r.expired >= maxExpired {
+			r.expired, r.pos.lost = 0, true
+		}
 	}
 	// Doubt stays until a check or an event has cleared it, however many watches
 	// end meanwhile.

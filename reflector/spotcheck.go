@@ -174,7 +174,7 @@ func (l *look[T]) differs(ctx context.Context, s *sample, left int) (differs, ok
 	if order, err := resourceversion.CompareResourceVersion(at, l.rv); err == nil && order < 0 {
 		return false, false
 	}
-	for begun := time.Now(); time.Since(begun) < lasting || l.live.idle.Load().held.Load(); {
+	for begun := time.Now(); time.Since(begun) < lasting || l.live.idle.Load().isHeld(); {
 		sleep(ctx, time.Second)
 		if ctx.Err() != nil || s.moved.Load() {
 			return false, ctx.Err() == nil
