@@ -184,9 +184,6 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 	// difference of the snapshots is the effect of the list alone.
 	from := a.commit()
 	origin := Relist
-	if rv == removedList {
-		rv, origin = "", ResourceRemoved
-	}
 	s.rv = rv // a list may go back: that of a server whose versions began again
 	var done indexer.ReplaceResult
 	var err error

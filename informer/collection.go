@@ -107,21 +107,6 @@ func (c *collection[T]) Watch(ctx context.Context, req reflector.Request) (refle
 	return source.Watch(ctx, req)
 }
 
-// Served reports whether the server has the resource. The reflector asks after a
-// 404: a server that is starting may not know its custom resources yet, and must
-// not empty the cache.
-func (c *collection[T]) Served(ctx context.Context) (bool, error) {
-	c.mu.Lock()
-	gvr := c.gvr
-	c.mu.Unlock()
-	err := c.discovery.has(ctx, gvr)
-	// Only this is an answer. Any other error leaves the question open.
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return true, err
-}
-
 // SupportsWatchList reports that a current server streams lists.
 func (c *collection[T]) SupportsWatchList() bool { return true }
 
@@ -199,13 +184,6 @@ func newDiscovery(cfg *rest.Config) (*discovery, error) {
 // the error satisfies apierrors.IsNotFound.
 func (d *discovery) find(ctx context.Context, gvk schema.GroupVersionKind) (metav1.APIResource, error) {
 	return d.search(ctx, gvk.GroupVersion(), gvk.Kind, func(r *metav1.APIResource) bool { return r.Kind == gvk.Kind })
-}
-
-// has returns nil if the server has the resource, and an error that satisfies
-// apierrors.IsNotFound if it has not.
-func (d *discovery) has(ctx context.Context, gvr schema.GroupVersionResource) error {
-	_, err := d.search(ctx, gvr.GroupVersion(), gvr.Resource, func(r *metav1.APIResource) bool { return r.Name == gvr.Resource })
-	return err
 }
 
 // search returns the resource of a group and version that matches; name is for the

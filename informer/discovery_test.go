@@ -39,7 +39,7 @@ func TestTextsOfDiscoveryAreCutWhereTheyEnter(t *testing.T) {
 	}
 }
 
-func TestDiscoveryFindsAResourceByItsName(t *testing.T) {
+func TestDiscoveryFindsAResourceByItsKind(t *testing.T) {
 	t.Parallel()
 	agent := make(chan string, 2)
 	server := &scripted.Server{List: func(w http.ResponseWriter, r *http.Request, n int) {
@@ -51,7 +51,10 @@ func TestDiscoveryFindsAResourceByItsName(t *testing.T) {
 	d, err := newDiscovery(server.Config(t))
 	require.NoError(t, err)
 	group := schema.GroupVersion{Group: widgetKind.Group, Version: widgetKind.Version}
-	require.NoError(t, d.has(t.Context(), group.WithResource("gadgets")))
-	require.True(t, apierrors.IsNotFound(d.has(t.Context(), group.WithResource("gizmos"))))
+	found, err := d.find(t.Context(), group.WithKind("Widget"))
+	require.NoError(t, err)
+	require.Equal(t, "widgets", found.Name)
+	_, err = d.find(t.Context(), group.WithKind("Gizmo"))
+	require.True(t, apierrors.IsNotFound(err))
 	require.Equal(t, rest.DefaultKubernetesUserAgent(), <-agent)
 }

@@ -51,10 +51,6 @@ const (
 	// object in the cache. [EnqueueKey] and its like ignore it: what a worker finds
 	// missing from the cache it would take for deleted.
 	PartRemoved
-	// ResourceRemoved means: the server does not serve the resource any more, for half a minute
-	// at least, so its objects do not exist for a client. Those of a definition that was deleted
-	// are gone for good; those of an API service that is not registered come back with it.
-	ResourceRemoved
 )
 
 // String returns the name of the constant.
@@ -72,8 +68,6 @@ func (o Origin) String() string {
 		return "Resync"
 	case PartRemoved:
 		return "PartRemoved"
-	case ResourceRemoved:
-		return "ResourceRemoved"
 	}
 	return fmt.Sprintf("Origin(%d)", uint8(o))
 }

@@ -134,8 +134,8 @@ func (s *share[T]) begin(launch func(func(context.Context) error) func()) {
 // any more.
 //
 // T may be a pointer to a generated type, *unstructured.Unstructured or
-// *metav1.PartialObjectMetadata. A resource that the server does not have yet is
-// waited for; when it is removed from the server, the cache is emptied.
+// *metav1.PartialObjectMetadata. For waits for a resource that the server does not serve yet.
+// A 404 later on deletes nothing: the cache keeps its objects until a list succeeds.
 func For[T Object](f *Factory, options ...ForOptions[T]) (Shared[T], error) {
 	if f == nil {
 		return nil, errNoFactory

@@ -202,13 +202,6 @@ func (s *sink[T]) Replace(ctx context.Context, objs []T, resourceVersion string)
 	return (*source[T])(s).written(err)
 }
 
-// removedList is the version of the empty list that stands for a removed resource. It is no
-// version of a server's: no text of JSON or protobuf has this byte.
-const removedList = "\xff"
-
-// Removed queues the deletion of all objects, as the resource does not exist any more.
-func (s *sink[T]) Removed(ctx context.Context) error { return s.Replace(ctx, nil, removedList) }
-
 // Unreadable notes the objects that are missing from the list that Replace states next, or from
 // the events.
 func (s *sink[T]) Unreadable(ofList bool, objs ...*reflector.ObjectError) {

@@ -217,8 +217,8 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 	}
 	now := time.Now()
 	r.pos.synced(rv)
-	r.moved, r.absence = now, absence{}
-	r.status.update(func(h *Health) { h.Synced, h.ResourceRemoved, h.LastSync, h.ResourceVersion = true, false, now, rv })
+	r.moved = now
+	r.status.update(func(h *Health) { h.Synced, h.LastSync, h.ResourceVersion = true, now, rv })
 	r.requarantine(bad)
 	// An object may be in an older state than rv says, so another list is due.
 	if list.lost {

@@ -61,8 +61,8 @@
 //     pointer, and is not decoded again.
 //  9. A transform runs once per object that is decoded, and cannot change its
 //     namespace, name, UID or resourceVersion.
-//  10. When the resource no longer exists, and its source has confirmed that for half a
-//     minute, the sink is emptied; [Health].ResourceRemoved says so.
+//  10. A 404 deletes nothing, because it proves nothing about the objects: the sink keeps
+//     them, and the next list that succeeds decides.
 //
 // # Where to read on
 //

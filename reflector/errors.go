@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -214,7 +215,11 @@ func (e *requestError) advice() string {
 		}
 		return fmt.Sprintf("add the verbs list and watch on %s to the %s of this user", e.resource.GroupResource(), role)
 	case ClassNotFound:
-		return fmt.Sprintf("the server does not serve %s; is the CustomResourceDefinition installed, and are version and plural name right?", e.resource.GroupVersion().WithResource(e.resource.Resource).String())
+		// The group of a definition has a dot. The others are built into every API server.
+		if !strings.Contains(e.resource.Group, ".") {
+			return "are version and plural name right, and does the API server respond, or something in front of it?"
+		}
+		return fmt.Sprintf("is the CustomResourceDefinition installed, and are version and plural name right (%s)?", e.resource.GroupVersion().WithResource(e.resource.Resource).String())
 	case classNotAPI:
 		return "is this the address of an API server?"
 	}

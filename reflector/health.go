@@ -48,10 +48,6 @@ type Health struct {
 	// recently.
 	Synced   bool
 	LastSync time.Time
-	// ResourceRemoved says that the server had the resource and does not have it
-	// any more, as after the deletion of a CustomResourceDefinition: the sink was
-	// given an empty collection. It holds until the resource is listed again.
-	ResourceRemoved bool
 	// LastError is the most recent failure, at LastErrorTime; it stays after
 	// recovery. A reflector that is not synced and has failed has one.
 	LastError      error

@@ -57,7 +57,7 @@ func TestFailuresAreLoggedByDefault(t *testing.T) {
 		"forbidden":    {&scripted.Server{List: scripted.Fails(403, "")}, "add the verbs list and watch on configmaps"},
 		"dead server":  {&scripted.Server{Refuse: memnet.Always}, "is the API server running, and is this its address?"},
 		"unauthorized": {&scripted.Server{List: scripted.Fails(401, "")}, "credentials in the configuration are missing, wrong or expired"},
-		"no CRD":       {&scripted.Server{List: scripted.Fails(404, "")}, "is the CustomResourceDefinition installed"},
+		"no resource":  {&scripted.Server{List: scripted.Fails(404, "")}, "does the API server respond"},
 		"a bad object": {&scripted.Server{List: scripted.Lists("10", badCM("a", "1")), Watch: scripted.Quiet}, "ns/a"},
 		"watch denied": {&scripted.Server{List: scripted.Lists("10"), Watch: scripted.Fails(403, "")}, "cannot watch configmaps"},
 	} {

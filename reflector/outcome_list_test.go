@@ -3,12 +3,15 @@ package reflector_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 	"github.com/informerkit/informerkit/reflector"
@@ -105,14 +108,23 @@ func TestListForbiddenNamesTheMissingRole(t *testing.T) {
 	})
 }
 
-func TestListNotFoundAsksForTheCRD(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) { http.Error(w, "404 page not found", 404) }}
-		r := run(t, sourceOf(t, s), newRecorder(), listMode)
-		after(time.Millisecond)
-		require.Equal(t, reflector.ClassNotFound, r.Health().LastErrorClass)
-		require.ErrorContains(t, r.Health().LastError, "is the CustomResourceDefinition installed")
-	})
+// No definition can be missing of what is built into every API server.
+func TestListNotFoundAsksForTheCRDWhereThereMayBeOne(t *testing.T) {
+	for group, suspected := range map[string]bool{"example.com": true, "gateway.networking.k8s.io": true, "": false, "apps": false} {
+		t.Run(group, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) { http.Error(w, "404 page not found", 404) }}
+				things := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}
+				lw, err := reflector.NewResource[*corev1.ConfigMap](s.Config(t), things, reflector.ResourceOptions{})
+				require.NoError(t, err)
+				r := run(t, lw, newRecorder(), listMode)
+				after(time.Millisecond)
+				require.Equal(t, reflector.ClassNotFound, r.Health().LastErrorClass)
+				require.ErrorContains(t, r.Health().LastError, `"404 page not found"`)
+				require.Equal(t, suspected, strings.Contains(r.Health().LastError.Error(), "is the CustomResourceDefinition installed"), "%v", r.Health().LastError)
+			})
+		})
+	}
 }
 
 func TestListRejectedBacksOff(t *testing.T) {

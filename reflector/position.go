@@ -148,10 +148,6 @@ func (p *position) refused(err error) bool {
 	return isVersion(p.rv) && Classify(err) == classRejected
 }
 
-// removed notes that the resource does not exist any more. If it is created
-// again, nothing of what was known of it holds.
-func (p *position) removed() { *p = position{lost: true, uncached: p.uncached} }
-
 // synced notes that the collection has been read as of rv.
 func (p *position) synced(rv string) {
 	*p = position{rv: rv, gap: !isVersion(rv), uncached: p.uncached}

@@ -29,10 +29,8 @@ type Reflector[T Object] struct {
 	// paced says that the user's policy said how long to wait, so the allowance does
 	// not.
 	paced bool
-	// absent says that the last failure was that the resource does not exist, and absence
-	// for how long it has been so.
-	absent  bool
-	absence absence
+	// absent says that the last failure was a 404.
+	absent bool
 	// fruitless counts the failures in a row for the backoff: those since a
 	// watch has delivered something, or the server paced the attempts.
 	fruitless int
@@ -150,17 +148,11 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) error {
 	doubted := r.doubted(end)
 	r.pos.doubt, r.pos.suspect = r.pos.doubt || doubted, r.pos.suspect || doubted && !end.timely
 	if end.orderly {
-		r.absence = absence{}
 		r.next = r.phaseAfter(end)
 		return nil
 	}
 	// Before the policy is asked, so that it finds this failure in Health.
 	f := r.noteFailure(end)
-	if end.class == ClassNotFound {
-		r.confirmRemoval(ctx)
-	} else {
-		r.absence = absence{}
-	}
 	r.next = r.phaseAfter(end)
 	decision := Retry()
 	if r.opts.Policy != nil {

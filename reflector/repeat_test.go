@@ -11,9 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/informerkit/informerkit/reflector"
 )
@@ -21,7 +19,7 @@ import (
 // stormy is a source that repeats one request without end within a call, as net/http does
 // when each connection is closed by GOAWAY, until the call is cancelled or the storm is over.
 type stormy struct {
-	what  string // list, watch, check or served
+	what  string // list, watch or check
 	until time.Time
 
 	mu      sync.Mutex
@@ -59,9 +57,6 @@ func (s *stormy) List(ctx context.Context, req reflector.Request, _ func(reflect
 	if err := s.send(ctx, what); err != nil {
 		return metav1.ListMeta{}, err
 	}
-	if s.what == "served" && time.Now().Before(s.until) && req.ListOptions.ResourceVersion != "0" {
-		return metav1.ListMeta{}, apierrors.NewNotFound(schema.GroupResource{}, "")
-	}
 	return metav1.ListMeta{ResourceVersion: "10"}, nil
 }
 
@@ -70,16 +65,11 @@ func (s *stormy) Watch(ctx context.Context, _ reflector.Request) (reflector.Stre
 		return nil, err
 	}
 	s.watches++
-	switch {
-	case s.watches == 1 && s.what == "check": // the version is in doubt
+	if s.watches == 1 && s.what == "check" { // the version is in doubt
 		return nil, io.ErrUnexpectedEOF
-	case s.watches == 1 && s.what == "served":
-		return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
 	}
 	return &waiting{ctx}, nil
 }
-
-func (s *stormy) Served(ctx context.Context) (bool, error) { return true, s.send(ctx, "served") }
 
 // waiting is a stream without events.
 type waiting struct{ ctx context.Context }
@@ -93,7 +83,7 @@ func (w *waiting) Close() error { return nil }
 
 // Promise reflector/3
 func TestRequestsWithinOneCallAreBoundedAndLeaveNoDebt(t *testing.T) {
-	for _, what := range []string{"list", "watch", "check", "served"} {
+	for _, what := range []string{"list", "watch", "check"} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := &stormy{what: what, until: time.Now().Add(30 * time.Second)}

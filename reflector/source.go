@@ -29,13 +29,7 @@ type Object = object.Object
 //	String() string                      its name, for logs
 //	Namespace() string                   the only namespace that it reads, "" for all
 //	SupportsWatchList() bool             whether the server may know sendInitialEvents
-//	Served(context.Context) (bool, error)  whether the server has the resource
 //	InProcess() bool                     whether no server is behind it, as in a test
-//
-// Served is called after a 404. If it has returned (false, nil) for half a minute, the
-// resource does not exist: the sink gets an empty collection, and
-// [Health].ResourceRemoved is set. Without it a 404 leaves the sink as it is: a server
-// that is starting answers 404, too.
 //
 // A watch of a source in the process is neither ended for its silence, nor its version
 // checked.

@@ -84,7 +84,7 @@ var causes = map[reflector.ErrorClass]struct{ cause, remedy string }{
 	"timeout":                   {"the server does not answer in time", "Check whether the server can be reached and is overloaded, or a proxy holds the answer back."},
 	reflector.ClassUnauthorized: {"the server rejects the credentials (401 Unauthorized)", "Renew the credentials in the configuration: they are missing, wrong or expired."},
 	reflector.ClassForbidden:    {"the server does not permit this user to list and watch (403 Forbidden)", "Add the verbs list and watch on this resource to the Role or ClusterRole of this user; check with: kubectl auth can-i list RESOURCE --as USER."},
-	reflector.ClassNotFound:     {"the server does not serve this resource (404 Not Found)", "Install the CustomResourceDefinition, or correct the group, the version or the plural name."},
+	reflector.ClassNotFound:     {"the server does not serve this resource (404 Not Found)", "Install the CustomResourceDefinition if the group is not built in; correct the version or the plural name; or look whether a gateway in front of the API server has lost its route."},
 	reflector.ClassExpired:      {"the version asked for has expired (410 Gone)", "None, if it does not last: the collection is listed again."},
 	"resourceVersion too large": {"the server is behind the version asked for", "None, if it does not last: a replica of the server catches up, or the collection is listed again."},
 	"throttled":                 {"the server throttles this user (429 Too Many Requests)", "None, if it does not last. Else send fewer requests, or give the user a larger share in API Priority and Fairness."},
@@ -201,12 +201,6 @@ func (inf *informerReport) problemOfSource(s *sourceReport, now time.Time, add a
 		}
 		add(grade, "degraded", s.failure(now), remedy, "Informer %s has been out of touch with the server for %s: %s.", name, ago(now, s.DegradedSince), cause).
 			several(inf.plain(s), s.LastError.Class, s.DegradedSince, "Informers %s have been out of touch with the server for %s: %s.", ago(now, s.DegradedSince), cause)
-	}
-	// Beside the other cases and not one of them: the reflector is in order, and the
-	// cache is rightly empty.
-	if s.ResourceRemoved {
-		add(severityWarning, "resource-removed", "", "None, if the CustomResourceDefinition was deleted on purpose.",
-			"The server does not have the resource of informer %s any more; the cache is empty.", name)
 	}
 }
 

@@ -68,7 +68,6 @@ type sourceReport struct {
 	State           string    `json:"state"`
 	Since           time.Time `json:"since,omitzero"`
 	Synced          bool      `json:"synced"`
-	ResourceRemoved bool      `json:"resourceRemoved"`
 	LastSync        time.Time `json:"lastSync,omitzero"`
 	LastEvent       time.Time `json:"lastEvent,omitzero"`
 	ResourceVersion string    `json:"resourceVersion"`
@@ -337,7 +336,6 @@ func reportSource(s *informer.SourceHealth) sourceReport {
 		State:               string(h.State),
 		Since:               h.Since.UTC(),
 		Synced:              h.Synced,
-		ResourceRemoved:     h.ResourceRemoved,
 		LastSync:            h.LastSync.UTC(),
 		LastEvent:           h.LastEvent.UTC(),
 		ResourceVersion:     h.ResourceVersion,

@@ -173,8 +173,6 @@ func changed(r *history.Record, handler *history.Part, object history.Key) strin
 		what, how = "was resynced", how+", unchanged"
 	case informer.PartRemoved:
 		what, how = "is not read any more", how+", as its part was removed"
-	case informer.ResourceRemoved:
-		how += ", as the server does not serve the resource any more"
 	}
 	return fmt.Sprintf("%s %s %s (%s)", printable(handler.Kind), printable(shorten(object.String(), maxItem)), what, how)
 }

@@ -80,7 +80,6 @@ var shown = map[reflect.Type]map[string]string{
 		"Since":                 "- changes(informer_state[1h]) has how often it changes",
 		"Synced":                "informer_source_synced",
 		"LastSync":              "informer_cache_age_seconds",
-		"ResourceRemoved":       "informer_resource_removed",
 		"LastError":             "- a text; its class is in informer_degraded_reason",
 		"LastErrorClass":        "informer_degraded_reason",
 		"LastErrorTime":         "- it matters while there is trouble: informer_degraded_seconds",

@@ -125,7 +125,6 @@ func TestTroubleIsShown(t *testing.T) {
 			`informer_state{name="configmaps",state="Degraded",watched_namespace=""}`:             1,
 			`informer_state{name="configmaps",state="Watching",watched_namespace=""}`:             0,
 			`informer_source_synced{name="configmaps",watched_namespace=""}`:                      1,
-			`informer_resource_removed{name="configmaps",watched_namespace=""}`:                   0,
 		})
 		scrape(t, registry).includes(t, page{
 			`informer_synced{name="configmaps"}`:                                                 1,

@@ -14,7 +14,7 @@ import (
 // namespace that the informer was given, which is then a label. Prometheus takes
 // an empty label for none.
 type sourceLevels struct {
-	state, sourceSynced, removed, outside, serverFilters                     level
+	state, sourceSynced, outside, serverFilters                              level
 	queued, age, degraded, reason, failures                                  level
 	quarantine, quarantined, requests, reconnects                            level
 	audits, auditInterval, auditAge, audited, differences, repaired, lasting level
@@ -33,7 +33,6 @@ func newSourceLevels() sourceLevels {
 		sourceSynced:  gauge("informer_source_synced", "1 if the first list of this namespace is in the cache, else 0.", "watched_namespace"),
 		outside:       total("informer_outside_objects_total", "Objects of other ranges that were received and dropped: the server does not keep them out. 0 for an informer without ranges.", "watched_namespace"),
 		serverFilters: gauge("informer_server_filters", "1 if the server keeps objects of other ranges out, 0 if it sends all and this program drops them. There is no such series for an informer without ranges, and as long as it is not known.", "watched_namespace"),
-		removed:       gauge("informer_resource_removed", "1 if the server had the resource and does not have it any more, else 0.", "watched_namespace"),
 		reason:        gauge("informer_degraded_reason", "1 for the kind of the last error while listing and watching is in trouble; there is no such series if it is not.", "watched_namespace", "reason"),
 		failures:      gauge("informer_consecutive_failures", "Requests that failed since the last healthy watch.", "watched_namespace"),
 		queued:        gauge("informer_queued_items", "Changes that wait to be applied to the cache.", "watched_namespace"),
@@ -56,7 +55,7 @@ func newSourceLevels() sourceLevels {
 // describe sends the descriptions of all levels of a source.
 func (l *sourceLevels) describe(ch chan<- *prom.Desc) {
 	for _, l := range []level{
-		l.state, l.sourceSynced, l.removed, l.outside, l.serverFilters, l.queued, l.age, l.degraded, l.reason, l.failures,
+		l.state, l.sourceSynced, l.outside, l.serverFilters, l.queued, l.age, l.degraded, l.reason, l.failures,
 		l.quarantine, l.quarantined, l.requests, l.reconnects,
 		l.audits, l.auditInterval, l.auditAge, l.audited, l.differences, l.repaired, l.lasting,
 	} {
@@ -76,7 +75,6 @@ func (l *sourceLevels) readSource(r reading, s informer.SourceHealth, now time.T
 	if s.FilteredBy != "" {
 		r.send(l.serverFilters, one(s.FilteredBy == informer.FilteredByServer), s.Namespace)
 	}
-	r.send(l.removed, one(h.ResourceRemoved), s.Namespace)
 	r.send(l.queued, float64(s.Queued), s.Namespace)
 	heard := h.LastSync
 	if h.LastEvent.After(heard) {

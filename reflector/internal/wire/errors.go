@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -60,6 +61,7 @@ type NotAPIError struct {
 	html      bool
 	redirect  string // the server that it names
 	again     bool   // which is the same one
+	text      string // of a page with an error status
 }
 
 // Error says what answered instead, since the usual causes are in front of the API
@@ -70,6 +72,9 @@ func (e *NotAPIError) Error() string {
 	}
 	if e.redirect != "" {
 		return fmt.Sprintf("the server redirects to %s (HTTP status %d), which is not given the credentials", e.redirect, e.code)
+	}
+	if e.html && e.code != http.StatusOK {
+		return fmt.Sprintf("the server answered with HTML (HTTP status %d) instead of JSON: %q", e.code, e.text)
 	}
 	if e.html {
 		return fmt.Sprintf("the server answered with HTML (HTTP status %d) instead of JSON", e.code)
@@ -209,6 +214,7 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 		if status.Code == 0 {
 			status.Code = int32(resp.StatusCode)
 		}
+		status.Message = cmp.Or(status.Message, fmt.Sprintf("HTTP status %d", resp.StatusCode))
 		// The header wins over the body: a load balancer in front may have set it.
 		if s := retryAfter(resp); s > 0 {
 			if status.Details == nil {
@@ -220,13 +226,18 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 	}
 	// A login page is an answer of status 200, and the page of a proxy one of any
 	// status: neither is from an API server, whatever the code says.
-	if good || looksLikeHTML(mediaType, body) {
-		return &NotAPIError{code: resp.StatusCode, mediaType: Cut(mediaType), html: looksLikeHTML(mediaType, body)}
+	// Enough of the text to recognize where it comes from.
+	text := strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), 300)]), ""))
+	if html := looksLikeHTML(mediaType, body); good || html {
+		return &NotAPIError{code: resp.StatusCode, mediaType: Cut(mediaType), html: html, text: text}
 	}
-	// Plain text, as proxies and old servers send it: enough of it to recognise where
-	// it comes from.
-	text := strings.TrimSpace(string(body[:min(len(body), 300)]))
-	return apierrors.NewGenericServerResponse(resp.StatusCode, "GET", gr, "", text, retryAfter(resp), true)
+	// Plain text, as proxies and old servers send it, or JSON that is not a Status.
+	err := apierrors.NewGenericServerResponse(resp.StatusCode, "GET", gr, "", text, retryAfter(resp), true)
+	// Of a 404 or another 4xx the message does not contain the text.
+	if quoted := strconv.Quote(text); !strings.Contains(err.ErrStatus.Message, quoted) {
+		err.ErrStatus.Message += fmt.Sprintf(" (HTTP status %d, with the text %s)", resp.StatusCode, quoted)
+	}
+	return err
 }
 
 // parseStatus reads the Status that API servers answer errors with, in JSON or
