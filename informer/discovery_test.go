@@ -48,7 +48,8 @@ func TestDiscoveryFindsAResourceByItsKind(t *testing.T) {
 			return `{"resources":[{"name":"widgets","kind":"Widget"},{"name":"widgets/status","kind":"Widget"},{"name":"gadgets","kind":"Gadget"}]}`
 		})(w, r, n)
 	}}
-	d, err := newDiscovery(server.Config(t))
+	cfg := server.Config(t)
+	d, err := newDiscovery(cfg)
 	require.NoError(t, err)
 	group := schema.GroupVersion{Group: widgetKind.Group, Version: widgetKind.Version}
 	found, err := d.find(t.Context(), group.WithKind("Widget"))
@@ -57,4 +58,15 @@ func TestDiscoveryFindsAResourceByItsKind(t *testing.T) {
 	_, err = d.find(t.Context(), group.WithKind("Gizmo"))
 	require.True(t, apierrors.IsNotFound(err))
 	require.Equal(t, rest.DefaultKubernetesUserAgent(), <-agent)
+	require.Equal(t, rest.DefaultKubernetesUserAgent(), <-agent)
+	server.List = func(w http.ResponseWriter, r *http.Request, _ int) { agent <- r.URL.Path }
+	for group, path := range map[string]string{"apis": "/v1/apis/apis/v1", "v1": "/v1/apis/v1/v1", "": "/v1/api/v1"} {
+		prefixed := rest.CopyConfig(cfg)
+		prefixed.Host += "/v1"
+		d, err := newDiscovery(prefixed)
+		require.NoError(t, err)
+		_, err = d.find(t.Context(), schema.GroupVersionKind{Group: group, Version: "v1", Kind: "V"})
+		require.Error(t, err)
+		require.Equal(t, path, <-agent)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -221,6 +222,11 @@ func (o *ForOptions[T]) complete(f *Factory) error {
 	case o.Resource != schema.GroupVersionResource{}:
 		return fmt.Errorf("informer: ForOptions.Resource %v has no plural name", o.Resource)
 	case o.Kind.Kind != "":
+		for _, segment := range []string{o.Kind.Group, o.Kind.Version} { // one such as ".." would lead to another path
+			if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
+				return fmt.Errorf("informer: ForOptions.Kind %v: %q cannot be part of a URL: it %s", o.Kind, segment, wrong[0])
+			}
+		}
 		return nil
 	case f.opts.Scheme == nil:
 		return fmt.Errorf("informer: which resource holds %s? Set ForOptions.Resource, ForOptions.Kind or FactoryOptions.Scheme", typeOf[T]())

@@ -295,8 +295,12 @@ func (c *Client[T]) url(call call) (url.URL, error) {
 	u := c.base
 	var at strings.Builder
 	at.WriteString(u.Path)
-	for _, part := range [][2]string{{"/namespaces/", call.key.Namespace}, {"/", c.resource.Resource}, {"/", call.key.Name}, {"/", c.opts.Subresource}} {
-		if part[1] == "" || part[1] == call.key.Name && call.verb == http.MethodPost && c.opts.Subresource == "" {
+	parts := [][2]string{{"/namespaces/", call.key.Namespace}, {"/", c.resource.Resource}}
+	if !call.list && (call.verb != http.MethodPost || c.opts.Subresource != "") { // else it goes to the collection
+		parts = append(parts, [2]string{"/", call.key.Name}, [2]string{"/", c.opts.Subresource})
+	}
+	for _, part := range parts {
+		if part[1] == "" {
 			continue
 		}
 		if wrong := content.IsPathSegmentName(part[1]); len(wrong) > 0 {

@@ -56,7 +56,10 @@ const (
 
 // do sends a request, again if the server asks for it, and returns the body of a success.
 func (c *Client[T]) do(ctx context.Context, call call) (answer, error) {
-	if call.verb != http.MethodPost && !call.list && call.key.Name == "" {
+	switch sub := c.opts.Subresource; {
+	case call.list && sub != "": // without this check, an object called like the subresource would be deleted
+		return answer{}, fmt.Errorf("client: %s/%s is not a collection; use a client without the Subresource", c.resource.Resource, sub)
+	case !call.list && call.key.Name == "" && (call.verb != http.MethodPost || sub != ""):
 		return answer{}, fmt.Errorf("client: the name of the object is empty (%s %s)", call.verb, c.resource.Resource)
 	}
 	target, err := c.url(call)

@@ -269,8 +269,10 @@ func (r *Resource[T]) discovered(ctx context.Context) string {
 		return ""
 	}
 	u := *r.url
-	u.Path, _, _ = strings.Cut(u.Path+"/", "/"+r.gvr.Version+"/")
-	u.Path += "/" + r.gvr.Version
+	u.Path = path.Dir(u.Path)
+	if r.opts.Namespace != "" {
+		u.Path = path.Dir(path.Dir(u.Path))
+	}
 	get, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return ""
