@@ -109,8 +109,7 @@
 //   - Resyncs: the least period that both sides allow leaves ours nothing to spread one over, so
 //     it is measured what nobody sets.
 //   - The time from an event to its handler under a load: on few cores it is the scheduler that is
-//     measured. The way as a whole, from a change to its reconcile on a real API server, is
-//     measured by package reconcile of the end-to-end tests.
+//     measured. BENCHMARKS.md records the whole way, from a change to its reconcile on a real API server.
 //   - Readers in a tight loop, more of them than cores, against no readers: what
 //     they take from the writer then is the cores, not the lock. Rows and a
 //     chart show it, but the target is for readers at a fixed rate.

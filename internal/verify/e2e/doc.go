@@ -28,8 +28,6 @@
 //     does sample-controller on informer/clientgo, changed in three imports.
 //   - replicaset_test.go: the example controller does its work, also beside the built-in
 //     controller of the same name, and as a command.
-//   - reconcile_test.go: the example controller and the same on client-go do the same
-//     by the same requests, and the measurement that compares them sees every write.
 //   - controlplane_test.go: the control plane of these tests keeps its own promises.
 //
 // The tests share one control plane with default settings and give themselves
@@ -40,8 +38,4 @@
 //
 // COMPATIBILITY.md has the versions that were run, and how other releases of the API
 // server are.
-//
-// Besides tests there is a measurement, described in package reconcile:
-//
-//	go -C internal/verify/e2e run ./cmd/reconcile
 package e2e

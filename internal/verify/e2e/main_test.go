@@ -33,9 +33,6 @@ func TestMain(m *testing.M) {
 	if victim := os.Getenv(victimEnv); victim != "" {
 		beVictim() // see TestControlPlaneDiesWithItsTest
 	}
-	if os.Getenv(controllerEnv) != "" {
-		beController() // see TestMeasurementOfReconcilesSeesEveryWrite
-	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go func() {

@@ -57,7 +57,7 @@ func try(dir, mutant string) string {
 	}
 	file, err := filepath.Abs(strings.Fields(lines[0])[0])
 	check(err)
-	code, err := os.ReadFile(file) 
+	code, err := os.ReadFile(file)
 	if err != nil {
 		return err.Error() + ":"
 	}
