@@ -14,7 +14,7 @@
 // seconds. The README of the package has the fields of the JSON, what counts as a
 // problem, and the cost.
 //
-// In a terminal, go run …/informer/inspect/cmd/inspect localhost:6060 follows it.
+// In a terminal, watch curl -s localhost:6060/debug/informers?format=text follows it.
 //
 // Why was this object not reconciled? With the parameter key, as in ?key=default/web, the
 // page is about one key: what each cache and each queue has of it, what happened to it,

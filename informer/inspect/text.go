@@ -9,7 +9,7 @@ import (
 )
 
 // writeText writes r as plain lines that can be piped and compared: what is wrong first,
-// then a block for each informer and queue. cmd/inspect adds what a terminal needs.
+// then a block for each informer and queue.
 func writeText(w io.Writer, r *report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", r.verdict().Sentence, r.Time.Format(time.RFC3339))
