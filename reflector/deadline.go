@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
 // deadline ends a request with an error that says what has not happened in time.
@@ -77,9 +79,9 @@ func (d *deadline) isHeld() bool {
 }
 
 // because returns the reason why ctx was cancelled in place of the error that the
-// cancellation led to.
+// cancellation led to, unless that names a transport that blocks.
 func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !wire.IsStuck(err) {
 		return context.Cause(ctx)
 	}
 	return err

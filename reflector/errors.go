@@ -196,6 +196,9 @@ func (e *requestError) Unwrap() error { return e.err }
 
 // advice says what to do about the error, or nothing if that is not known.
 func (e *requestError) advice() string {
+	if wire.IsStuck(e.err) {
+		return "" // the server is not the cause
+	}
 	switch Classify(e.err) {
 	case ClassRefused:
 		return "is the API server running, and is this its address?"

@@ -25,6 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // ObjectError concerns one object, which could not be decoded. What follows it in
@@ -99,6 +101,13 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // its own among network errors, because it says that the host was reached and the
 // server is not running, or listens elsewhere.
 func IsRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// IsStuck reports whether a transport blocks. The error names it, and the server may not have
+// been asked.
+func IsStuck(err error) bool {
+	var stuck *httpclient.StuckError
+	return errors.As(err, &stuck)
+}
 
 // IsNetwork reports whether an error says that a connection could not be made or
 // broke.

@@ -125,7 +125,7 @@ func connectTo(cfg *rest.Config, gvr schema.GroupVersionResource, namespace stri
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := httpclient.For(cfg)
+	client, err := httpclient.ForReflector(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
