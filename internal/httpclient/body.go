@@ -121,6 +121,11 @@ func (b *body) hangs() error {
 // Close implements [io.Closer]. It may be called while another goroutine is in Read.
 func (b *body) Close() error {
 	b.once.Do(func() { close(b.closing) })
+	select {
+	case <-b.gone: // after the last Read, as usual
+		return b.closeInner()
+	default:
+	}
 	if _, ok := within(grace, b.gone); !ok {
 		return b.hangs()
 	}

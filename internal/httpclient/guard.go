@@ -259,9 +259,9 @@ func (f *flight) send(req *http.Request) (b *body) {
 		switch {
 		case !late:
 			f.answers <- a
-		case a.resp != nil && a.resp.Body != nil:
+		case b != nil:
+			_ = b.closeInner()
 			b = nil
-			_ = closeSafely(a.resp.Body)
 		}
 	}()
 	a.resp, a.err = f.guard.chain.RoundTrip(req)
