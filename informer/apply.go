@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/informerkit/informerkit/deltafifo"
 	"github.com/informerkit/informerkit/indexer"
 	"github.com/informerkit/informerkit/informer/internal/eventlog"
@@ -302,7 +304,8 @@ func (a *applier[T]) publishLocked() {
 	}
 	kept := a.events.Append(a.records, now)
 	// Last: a waiter that this unblocks may read the cache at once.
-	first := a.progress.publish(now.synced, a.states)
+	diffs := slices.ContainsFunc(a.records, func(r record[T]) bool { return r.diff != nil })
+	first := a.progress.publish(now.synced, diffs, a.changed)
 	// A kept slice belongs to the log, and handlers may be reading it already. A list may be
 	// the last that an informer applies for long.
 	if kept || cap(a.records) > maxScratch || a.counts.Lists > 0 {
@@ -317,10 +320,10 @@ func (a *applier[T]) publishLocked() {
 	a.counts.Objects = snap.Len()
 }
 
-// states yields the states that the events of the batch lead to.
-func (a *applier[T]) states(yield func(T) bool) {
+// changed yields the key of each event of the batch, and the state that it leads to, if any.
+func (a *applier[T]) changed(yield func(types.NamespacedName, T) bool) {
 	for i := range a.records {
-		if e := &a.records[i].event; !object.IsNil(e.New) && !yield(e.New) {
+		if e := &a.records[i].event; a.records[i].diff == nil && !yield(e.Key, e.New) {
 			return
 		}
 	}
@@ -334,7 +337,7 @@ func (a *applier[T]) setSources(sources []*source[T]) {
 	a.progress.setSources(sources)
 	now := view[T]{snap: a.store.Snapshot(), synced: a.progress.synced(), covered: a.progress.covered()}
 	a.events.Append(nil, now)
-	a.progress.publish(now.synced, func(func(T) bool) {})
+	a.progress.publish(now.synced, true, func(func(types.NamespacedName, T) bool) {})
 }
 
 // start notes that Run was called. It returns false if it was called before.

@@ -65,7 +65,7 @@
 //
 //	words     event.go  health.go  selection.go  options.go
 //	source    unreadable.go  source.go  ◀── reflector (watch.go), deltafifo (delta_fifo.go)
-//	progress  progress.go  how far the cache is: what is synced
+//	progress  version.go  waiters.go  progress.go  how far the cache is: what is synced
 //	cache     record.go  apply.go     ──▶ indexer (batch.go), internal/eventlog (log.go)
 //	handlers  resync.go  runner.go    ◀── internal/eventlog (cursor.go)
 //	          handler.go  enqueue.go  ──▶ workqueue (queue.go)

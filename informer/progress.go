@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,9 +13,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
-	"github.com/informerkit/informerkit/internal/object"
 )
 
 var (
@@ -46,8 +44,9 @@ var (
 // without mu.
 type progress[T Object] struct {
 	mu        sync.Mutex
-	sources   []*source[T] // replaced, never modified
-	selection Selection    // of an informer of NewSelected, else nil
+	sources   []*source[T]                 // replaced, never modified
+	readers   atomic.Pointer[[]*source[T]] // the same, for a lookup that takes no lock
+	selection Selection                    // of an informer of NewSelected, else nil
 	// namespaces is what the sources that have listed cover, in an informer that reads
 	// namespaces; else nil.
 	namespaces coverage
@@ -57,24 +56,12 @@ type progress[T Object] struct {
 	after      time.Duration // from begin to the close of first
 	stopped    atomic.Bool   // nothing will change any more; written with mu held
 	failure    error         // what ended the informer; nil if it was asked to end
-	waiting    map[*waiter]struct{}
+	waiting    waiters[T]
 }
 
 // newProgress returns the progress of an informer without sources.
 func newProgress[T Object]() *progress[T] {
 	return &progress[T]{first: make(chan struct{})}
-}
-
-// waiter is a condition, and what to call when it is met. Both functions are called by the
-// goroutine that publishes, condition with the mutex of progress held, ended
-// without that mutex but perhaps with the applier's, so it must not block. It is called
-// once: with nil when the condition is met, or else with the
-// reason why it cannot be met any more.
-type waiter struct {
-	condition func() (met bool, err error)
-	ended     func(err error)
-	// see, if set, gets the key and version of each state that an event leads to, before condition.
-	see func(key types.NamespacedName, version string)
 }
 
 // start notes that Run was called. It returns false if it was called before.
@@ -102,6 +89,8 @@ func (p *progress[T]) setSources(sources []*source[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sources = sources
+	p.readers.Store(&sources)
+	p.waiting.resort(p.sourceLocked)
 	p.coverLocked()
 }
 
@@ -177,48 +166,62 @@ func (p *progress[T]) version() string {
 	return rv
 }
 
-// publish notes that what is applied is in the snapshot and the log, by events that lead to
-// states, and ends the waits for it. First is whether the informer is synced, as it never was before.
-// The applier's mutex must be held. Without waiters it costs a lock.
-func (p *progress[T]) publish(synced bool, states iter.Seq[T]) (first bool) {
+// publish notes that the applied changes are in the snapshot and the log, and ends the waits for
+// them. Events yields the key of each event and the state that it leads to, if any; all is whether
+// other objects may have changed too, as after a list. First is whether the informer has
+// synced for the first time. The applier's mutex must be held. Without waiters it costs a lock.
+func (p *progress[T]) publish(synced, all bool, events iter.Seq2[types.NamespacedName, T]) (first bool) {
 	p.mu.Lock()
-	for w := range p.waiting {
-		if w.see == nil { // as nearly always
-			continue
-		}
-		for obj := range states {
-			w.see(object.KeyOf(obj), obj.GetResourceVersion())
-		}
+	check := map[*waiter]struct{}(nil)
+	if all = all || !isClosed(p.first); !all && len(p.waiting.all) > 0 {
+		check = map[*waiter]struct{}{}
+	}
+	if len(p.waiting.all) > 0 {
+		p.waiting.affected(events, check)
 	}
 	for _, s := range p.sources {
 		// From here on a wait for this version ends: it is what readers find.
 		s.reached = s.rv
+		if check != nil {
+			p.waiting.reached(s.namespace, s.reached, check)
+		}
 	}
 	// Closed at most once, even if a source that is added later makes synced false again.
 	if first = synced && !isClosed(p.first); first {
 		p.after = time.Since(p.begin)
 		close(p.first)
 	}
-	p.endMetAndUnlock()
+	if all {
+		check = p.waiting.all
+	}
+	p.endMetAndUnlock(check)
 	return first
 }
 
-// recheck ends the waits whose condition is met, or cannot be met, without a change of the cache.
-func (p *progress[T]) recheck() {
+// recheck ends the waits whose condition is met, or cannot be met, without a change of the cache:
+// the waits for these keys, or all if there are none.
+func (p *progress[T]) recheck(keys ...types.NamespacedName) {
 	p.mu.Lock()
-	p.endMetAndUnlock()
+	check := p.waiting.all
+	if len(keys) > 0 {
+		check = map[*waiter]struct{}{}
+		for _, key := range keys {
+			maps.Copy(check, p.waiting.keys[key])
+		}
+	}
+	p.endMetAndUnlock(check)
 }
 
-// endMetAndUnlock takes off the waits whose condition is met, or cannot be met, releases mu, and
-// ends them.
-func (p *progress[T]) endMetAndUnlock() {
+// endMetAndUnlock removes the waits of check whose condition is met, or cannot be met, releases mu,
+// and ends them.
+func (p *progress[T]) endMetAndUnlock(check map[*waiter]struct{}) {
 	var ended []func()
-	// Each condition is checked once per batch. Conditions take no lock, as mu is
+	// Each condition is checked once per batch. Conditions take no lock, because mu is
 	// held, and are cheap: a look at a version, and at one object of the snapshot.
-	for w := range p.waiting {
+	for w := range check {
 		if met, err := w.condition(); met || err != nil {
 			ended = append(ended, func() { w.ended(err) })
-			delete(p.waiting, w)
+			p.waiting.remove(w)
 		}
 	}
 	p.mu.Unlock()
@@ -236,8 +239,8 @@ func (p *progress[T]) stop(failure error) {
 	// it set. None can slip through in between.
 	p.stopped.Store(true)
 	p.failure = failure
-	ended := p.waiting
-	p.waiting = nil
+	ended := p.waiting.all
+	p.waiting = waiters[T]{}
 	p.mu.Unlock()
 	for w := range ended {
 		w.ended(ErrStopped)
@@ -272,18 +275,23 @@ func (p *progress[T]) reads(obj metav1.Object) bool {
 	return p.sourceLocked(obj.GetNamespace()) != nil
 }
 
-// source returns the source that reads a namespace, or nil.
+// source returns the source that reads a namespace, or nil. It takes no lock.
 func (p *progress[T]) source(namespace string) *source[T] {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.sourceLocked(namespace)
+	if sources := p.readers.Load(); sources != nil {
+		return sourceOf(*sources, namespace)
+	}
+	return nil
 }
 
 // sourceLocked returns the source that reads a namespace, or nil.
-//
-// A source without a namespace reads all of them.
 func (p *progress[T]) sourceLocked(namespace string) *source[T] {
-	for _, s := range p.sources {
+	return sourceOf(p.sources, namespace)
+}
+
+// sourceOf returns the source that reads a namespace, or nil. A source without a namespace reads
+// all of them.
+func sourceOf[T Object](sources []*source[T], namespace string) *source[T] {
+	for _, s := range sources {
 		if s.namespace == "" || s.namespace == namespace {
 			return s
 		}
@@ -327,10 +335,7 @@ func (p *progress[T]) register(w *waiter) (met bool, err error) {
 	if p.stopped.Load() {
 		return false, ErrStopped
 	}
-	if p.waiting == nil {
-		p.waiting = map[*waiter]struct{}{}
-	}
-	p.waiting[w] = struct{}{}
+	p.waiting.add(w, p.sourceLocked(w.key.Namespace))
 	return false, nil
 }
 
@@ -339,12 +344,13 @@ func (p *progress[T]) register(w *waiter) (met bool, err error) {
 func (p *progress[T]) remove(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.waiting, w)
+	p.waiting.remove(w)
 }
 
-// wait blocks until condition is met or cannot be met any more, or ctx ends.
-func (p *progress[T]) wait(ctx context.Context, condition func() (bool, error)) error {
-	return p.waitFor(ctx, &waiter{condition: condition})
+// wait blocks until condition is met or cannot be met any more, or ctx is done. If the key has a
+// name, the condition depends on the object with that key alone.
+func (p *progress[T]) wait(ctx context.Context, key types.NamespacedName, condition func() (bool, error)) error {
+	return p.waitFor(ctx, &waiter{key: key, condition: condition})
 }
 
 // waitFor blocks until the condition of w is met or cannot be met any more, or ctx ends.
@@ -363,42 +369,6 @@ func (p *progress[T]) waitFor(ctx context.Context, w *waiter) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// resourceVersions are opaque by contract, and decimal numbers at every known API
-// server, which grow with each write. They are compared within one resource only.
-// Versions that are not numbers cannot be compared: a wait for one ends when the object was seen
-// in that very version.
-
-// reached reports whether the resourceVersion have is want, or known to be later.
-func reached(have, want string) bool {
-	order, comparable := compareVersions(have, want)
-	return have == want || want == "" || comparable && order >= 0
-}
-
-// atLeast reports whether the resourceVersion have is not known to be earlier than want, for
-// the version of the cache.
-func atLeast(have, want string) bool {
-	if have == want || !isNumber(want) {
-		return true
-	}
-	if have == "" {
-		return false
-	}
-	order, comparable := compareVersions(have, want)
-	return !comparable || order >= 0
-}
-
-// compareVersions orders two resourceVersions if both are numbers, of any length.
-func compareVersions(a, b string) (order int, comparable bool) {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return order, err == nil
-}
-
-// isNumber reports whether a resourceVersion can be compared.
-func isNumber(version string) bool {
-	_, comparable := compareVersions(version, version)
-	return comparable
 }
 
 // isClosed reports whether c, on which nothing is sent, is closed.

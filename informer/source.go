@@ -44,8 +44,8 @@ type source[T Object] struct {
 
 	store *indexer.Indexer[T]
 
-	unreadable unreadable // received, and not in the cache
-	recheck    func()     // has waits checked again; see progress
+	unreadable unreadable                         // received, and not in the cache
+	recheck    func(keys ...types.NamespacedName) // has waits checked again; see progress
 
 	// How far the changes are part of the cache: listed once the first list is,
 	// rv for what is applied, reached for what is published. See progress, which
@@ -65,7 +65,7 @@ type source[T Object] struct {
 
 // newSource returns a source that feeds store from lw. It makes no request before
 // run. opts must have a name and a logger.
-func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], recheck func(), opts *Options[T]) (*source[T], error) {
+func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store *indexer.Indexer[T], recheck func(keys ...types.NamespacedName), opts *Options[T]) (*source[T], error) {
 	s := &source[T]{namespace: namespace, log: opts.Logger, lw: lw, store: store, recheck: recheck}
 	s.queue = deltafifo.New(deltafifo.Options[T]{KnownObjects: store, Limit: opts.QueueLimit})
 	// Only then: with a single source the namespace says nothing.
@@ -205,15 +205,14 @@ func (s *sink[T]) Replace(ctx context.Context, objs []T, resourceVersion string)
 // Unreadable notes the objects that are missing from the list that Replace states next, or from
 // the events.
 func (s *sink[T]) Unreadable(ofList bool, objs ...*reflector.ObjectError) {
-	s.unreadable.add(ofList, objs)
-	s.recheck()
+	s.recheck(s.unreadable.add(ofList, objs)...)
 }
 
 // Gone notes that an object that is not in the cache was deleted.
 func (s *sink[T]) Gone(key types.NamespacedName) {
 	if s.unreadable.any.Load() {
 		s.unreadable.remove(key)
-		s.recheck()
+		s.recheck(key)
 	}
 }
 

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -44,8 +45,9 @@ type unreadObject struct {
 	queued bool // a readable state, or the deletion, was queued since
 }
 
-// add adds objects: those of the list that will be queued next, or of an event.
-func (u *unreadable) add(ofList bool, objs []*reflector.ObjectError) {
+// add adds objects: those of the list that will be queued next, or of an event. It returns their
+// keys, or none if any object of the source may be meant.
+func (u *unreadable) add(ofList bool, objs []*reflector.ObjectError) (keys []types.NamespacedName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	list := u.queued
@@ -61,8 +63,13 @@ func (u *unreadable) add(ofList bool, objs []*reflector.ObjectError) {
 			key = types.NamespacedName{}
 		}
 		u.objects[key] = unreadObject{err: oe, list: list}
+		keys = append(keys, key)
 	}
 	u.any.Store(len(u.objects) > 0)
+	if slices.Contains(keys, types.NamespacedName{}) {
+		return nil
+	}
+	return keys
 }
 
 // inherit adds the objects of a source in whose place this one comes, until its first list.

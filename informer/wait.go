@@ -86,7 +86,7 @@ type seenWrite[T Object] struct {
 // Register ignores the error with which ended is called for a stop: the item is to be
 // processed either way.
 func (s *seenWrite[T]) Register(met func()) (cancel func()) {
-	w := &waiter{condition: s.waiter.condition, see: s.waiter.see, ended: func(error) { met() }}
+	w := &waiter{key: s.waiter.key, version: s.waiter.version, condition: s.waiter.condition, see: s.waiter.see, ended: func(error) { met() }}
 	if ended, err := s.progress.register(w); ended || err != nil {
 		met()
 		return nil
@@ -115,18 +115,19 @@ func (inf *Informer[T]) seenCondition(caller string, written metav1.Object) (*wa
 	}
 	key, rv := object.KeyOf(written), written.GetResourceVersion()
 	if key.Name != "" && ended(written) {
-		return &waiter{condition: func() (bool, error) { return inf.deletedLocked(key, written.GetUID()) }}, nil
+		return &waiter{key: key, condition: func() (bool, error) { return inf.deletedLocked(key, written.GetUID()) }}, nil
 	}
 	if key.Name == "" || rv == "" {
 		return nil, fmt.Errorf("informer %q: %s: the object %s has the resourceVersion %q; pass the object that the server returned for the write", inf.name, caller, key, rv)
 	}
+	seen := false // in this version, if versions cannot be compared; guarded by the mutex of progress
+	w := &waiter{key: key, version: rv}
 	if !isNumber(rv) {
+		w.version, w.see = "", func(version string) { seen = seen || version == rv }
 		inf.uncomparable.Do(func() {
 			inf.log.Warn("resourceVersions are not numbers and cannot be compared: a wait for a write ends only when the object was seen in that very version", "object", key, "resourceVersion", rv)
 		})
 	}
-	seen := false // in this version, if versions cannot be compared; guarded by the mutex of progress
-	w := &waiter{see: func(k types.NamespacedName, version string) { seen = seen || k == key && version == rv }}
 	// Snapshot is safe in a condition: it takes no lock, and the snapshot is published
 	// before progress is.
 	w.condition = func() (bool, error) {
@@ -179,7 +180,7 @@ func (inf *Informer[T]) WaitFor(ctx context.Context, key types.NamespacedName, c
 	// applies changes: it may be slow, and it may use the informer.
 	for first := true; ; first = false {
 		obj, exists := none, false
-		err := inf.applier.progress.wait(ctx, func() (bool, error) {
+		err := inf.applier.progress.wait(ctx, key, func() (bool, error) {
 			s, err := inf.applier.progress.readerLocked(key.Namespace)
 			if s == nil || err != nil || !s.listed {
 				return false, err
@@ -224,7 +225,7 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 	if resourceVersion != "" && !isNumber(resourceVersion) {
 		return fmt.Errorf("informer %q: resourceVersion %q is not a number and cannot be compared; use WaitForObject", inf.name, resourceVersion)
 	}
-	err := inf.applier.progress.wait(ctx, func() (bool, error) {
+	err := inf.applier.progress.wait(ctx, types.NamespacedName{}, func() (bool, error) {
 		if len(namespaces) == 0 {
 			// Every source must get there: the version does not say which namespace it is of.
 			behind := func(s *source[T]) bool { return !reached(s.reached, resourceVersion) }
@@ -253,7 +254,7 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 // It fails with the context's cause, with [ErrStopped], or with [ErrUnreadable]: an object
 // that cannot be read is not deleted.
 func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error {
-	err := inf.applier.progress.wait(ctx, func() (bool, error) { return inf.deletedLocked(key, uid) })
+	err := inf.applier.progress.wait(ctx, key, func() (bool, error) { return inf.deletedLocked(key, uid) })
 	return inf.waitError(err, key.String()+" to be deleted", key.Namespace)
 }
 
@@ -278,7 +279,7 @@ func (inf *Informer[T]) deletedLocked(key types.NamespacedName, uid types.UID) (
 // cache, with locks held. It fails with the error of the condition, the context's cause or [ErrStopped].
 // What it waits for is for the error.
 func (s Selected[T]) WaitUntil(ctx context.Context, what string, condition func() (bool, error)) error {
-	err := s.Informer.applier.progress.wait(ctx, func() (bool, error) {
+	err := s.Informer.applier.progress.wait(ctx, types.NamespacedName{}, func() (bool, error) {
 		met, err := condition()
 		return met && s.Informer.applier.progress.started, err
 	})

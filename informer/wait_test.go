@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -376,5 +377,95 @@ func TestConcurrentWritersReadTheirWrites(t *testing.T) {
 func waiting(inf *Informer[*pod]) int {
 	inf.applier.progress.mu.Lock()
 	defer inf.applier.progress.mu.Unlock()
-	return len(inf.applier.progress.waiting)
+	return len(inf.applier.progress.waiting.all)
+}
+
+// The number of checks grows with waits plus events, not with their product.
+func TestABatchChecksOnlyTheWaitsThatItMayConcern(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newCluster(), Options[*pod]{})
+		w.run()
+		const n = 200
+		checks, met := 0, 0
+		w.disconnect(true)
+		var writes []*pod
+		for i := range n {
+			writes = append(writes, w.set("a", fmt.Sprint(i), i))
+		}
+		for _, p := range writes {
+			seen, err := w.inf.seenCondition("", p)
+			require.NoError(t, err)
+			condition := seen.condition
+			seen.condition = func() (bool, error) { checks++; return condition() }
+			seen.ended = func(err error) { require.NoError(t, err); met++ }
+			done, err := w.inf.applier.progress.register(seen)
+			require.NoError(t, err)
+			require.False(t, done)
+			waiter := &waiter{key: objKey("a", "none"), condition: func() (bool, error) { checks++; return false, nil }, ended: func(error) {}}
+			_, err = w.inf.applier.progress.register(waiter)
+			require.NoError(t, err)
+		}
+		checks = 0
+		for _, p := range writes { // one batch each
+			require.NoError(t, w.inf.applier.progress.sources[0].sink().Update(t.Context(), p))
+			synctest.Wait()
+		}
+		assert.Equal(t, n, met)
+		assert.LessOrEqual(t, checks, 2*n)
+		require.NoError(t, w.inf.applier.progress.sources[0].sink().Replace(t.Context(), writes, writes[n-1].ResourceVersion))
+		synctest.Wait()
+		assert.GreaterOrEqual(t, checks, 2*n, "a list may concern every wait")
+		assert.Equal(t, n, waiting(w.inf))
+		w.stop()
+	})
+}
+
+// Waits of random objects, in random order and with cancels, end at the batch that brings their version.
+func TestTheHeapOfVersionsReturnsTheLeastFirst(t *testing.T) {
+	t.Parallel()
+	seed := time.Now().UnixNano()
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	for range 200 {
+		p, ws := newProgress[*pod](), &waiters[*pod]{}
+		p.setSources([]*source[*pod]{{namespace: "a"}, {namespace: "b"}})
+		model := map[*waiter]int{}
+		for range 40 {
+			version := r.IntN(30) + 1
+			w := &waiter{key: objKey(string(rune('a'+r.IntN(2))), "x"), version: fmt.Sprint(version)}
+			ws.add(w, p.sourceLocked(w.key.Namespace))
+			model[w] = version
+			if r.IntN(3) == 0 {
+				for gone := range model {
+					ws.remove(gone)
+					ws.remove(gone)
+					delete(model, gone)
+					break
+				}
+			}
+			if r.IntN(4) == 0 {
+				p.sources = []*source[*pod]{{namespace: "a"}, {namespace: "b"}}
+				ws.resort(p.sourceLocked)
+			}
+			at, got := r.IntN(30), map[*waiter]struct{}{}
+			ws.reached("a", fmt.Sprint(at), got)
+			for w, version := range model {
+				_, ok := got[w]
+				require.Equal(t, w.key.Namespace == "a" && version <= at, ok)
+				if ok {
+					ws.remove(w)
+					delete(model, w)
+				}
+			}
+		}
+		for w := range model {
+			ws.remove(w)
+		}
+		require.Empty(t, ws.all)
+		require.Empty(t, ws.keys)
+		if h := ws.versions["a"]; h != nil {
+			require.Empty(t, *h)
+		}
+	}
 }
