@@ -14,7 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/informerkit/informerkit/reflector/internal/wire"
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // Two rules say when the next request is sent. The backoff answers failures: it grows as
@@ -146,7 +146,7 @@ func askedToWait(err error) time.Duration {
 	if !ok || s <= 0 {
 		return 0
 	}
-	asked := min(time.Duration(s)*time.Second, wire.MaxRetryAfter)
+	asked := min(time.Duration(s)*time.Second, httpclient.MaxRetryAfter)
 	return asked + time.Duration(rand.Int64N(int64(asked)/10+1))
 }
 

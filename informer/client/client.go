@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/informerkit/informerkit/internal/apijson"
 	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/workqueue"
@@ -67,6 +69,7 @@ type Client[T Object] struct {
 	base     url.URL // of the API group: https://host/apis/apps/v1
 	resource schema.GroupVersionResource
 	kind     schema.GroupVersionKind // of typed objects
+	expected string                  // the kind that responses must have; empty is any
 	elem     reflect.Type            // objects are of type *elem
 	protobuf bool
 	jsonOnly *atomic.Bool            // set once the server has refused to read protobuf
@@ -121,7 +124,10 @@ func New[T Object](cfg *rest.Config, resource schema.GroupVersionResource, opts 
 		kind: gv.WithKind(cmp.Or(opts.Kind, typ.Elem().Name())), limiter: limiterOf(cfg), warnings: warningsOf(cfg), jsonOnly: new(atomic.Bool),
 	}
 	c.base.Path = path.Join("/", base.Path, prefix)
-	c.protobuf = cfg.ContentType != mimeJSON && typ.Implements(reflect.TypeFor[message]())
+	c.protobuf = cfg.ContentType != mimeJSON && typ.Implements(reflect.TypeFor[message]()) && !apijson.IsRecursive(c.elem)
+	if c.expected = c.kind.Kind; opts.Kind == "" && (c.isUnstructured() || c.elem == reflect.TypeFor[metav1.PartialObjectMetadata]()) {
+		c.expected = "" // these hold objects of any kind
+	}
 	return c, nil
 }
 
@@ -219,8 +225,7 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, namespace string, opts
 	if err != nil {
 		return fmt.Errorf("client: delete %s: %w", c.resource.Resource, err)
 	}
-	answer, err := c.do(ctx, call{verb: http.MethodDelete, list: true, key: types.NamespacedName{Namespace: namespace}, query: query, contentType: mimeJSON, body: body})
-	answer.release()
+	_, err = c.do(ctx, call{verb: http.MethodDelete, list: true, key: types.NamespacedName{Namespace: namespace}, query: query, contentType: mimeJSON, body: body, read: func(string, io.Reader) error { return nil }})
 	return err
 }
 
@@ -232,27 +237,39 @@ func Exactly(obj metav1.Object) metav1.DeleteOptions {
 }
 
 // List reads the objects of a namespace that opts select; the empty namespace means all.
-// With a Limit it reads page by page, and returns the whole.
+// With a Limit it reads page by page, and returns the whole. If the token of a page expires, it starts again
+// without a limit. A collection of more than 2,000,000 objects or 4 GiB, or an object of more than 8 MiB, is an error.
 func (c *Client[T]) List(ctx context.Context, namespace string, opts metav1.ListOptions) ([]T, error) {
-	var all []T
+	l, query := pages[T]{}, opts
+	used := map[string]bool{}
 	for {
-		query, err := listQuery(&opts)
+		values, err := listQuery(&query)
 		if err != nil {
 			return nil, fmt.Errorf("client: list %s: %w", c.resource.Resource, err)
 		}
-		answer, err := c.do(ctx, call{verb: http.MethodGet, list: true, key: types.NamespacedName{Namespace: namespace}, query: query})
-		if err != nil {
+		before := len(l.items)
+		_, err = c.do(ctx, call{verb: http.MethodGet, list: true, key: types.NamespacedName{Namespace: namespace}, query: values, read: func(contentType string, body io.Reader) error {
+			if err := c.page(&l, contentType, body); err != nil {
+				return fmt.Errorf("client: list %s: %w", c.resource.Resource, err)
+			}
+			return nil
+		}})
+		switch {
+		case (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && query.Continue != opts.Continue:
+			// Pages that take longer than the server's history lasts would expire again: all in one piece then.
+			l, query = pages[T]{}, opts
+			query.Limit = 0
+			used = nil
+			continue
+		case err != nil:
 			return nil, err
+		case l.next == "":
+			return l.items, nil
+		case used == nil || used[l.next] || len(l.items) == before || len(l.next) > httpclient.MaxContinue:
+			return nil, fmt.Errorf("client: list %s: after %d objects the server sent a continue token that it sent before, that follows a page without objects, that nothing asked for, or of more than %d bytes; it does not support limit and continue", c.resource.Resource, len(l.items), httpclient.MaxContinue)
 		}
-		items, next, err := c.decodeList(answer)
-		answer.release()
-		if err != nil {
-			return nil, fmt.Errorf("client: list %s: %w", c.resource.Resource, err)
-		}
-		all = append(all, items...)
-		if opts.Continue = next; opts.Continue == "" {
-			return all, nil
-		}
+		used[l.next] = true
+		query.Continue, query.ResourceVersion, query.ResourceVersionMatch = l.next, "", "" // the token holds them
 	}
 }
 

@@ -269,11 +269,10 @@ func TestARequestIsSentAgainIfTheServerAsksForIt(t *testing.T) {
 		{429, "-1", 1, 1, false},
 		{429, "0", 1000, 11, false},
 	} {
-		t.Run(fmt.Sprint(c.code, " ", c.header, " ", c.failures), func(t *testing.T) {
-			t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
 			var sent atomic.Int32
 			var bodies atomic.Int32
-			cl := answering(t, client.Options{}, &rest.Config{ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: -1}, func(w http.ResponseWriter, r *http.Request) {
+			cl := responding(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.ContentLength > 0 {
 					bodies.Add(1)
 				}

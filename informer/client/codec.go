@@ -2,14 +2,18 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +22,7 @@ import (
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/informerkit/informerkit/internal/apijson"
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // message is what generated types with a protobuf form implement.
@@ -108,7 +113,7 @@ func recovered(err *error) {
 // decode returns the object of an answer, with its kind.
 func (c *Client[T]) decode(got answer) (T, error) {
 	obj := reflect.New(c.elem).Interface().(T)
-	err := decodeInto(got, obj, "")
+	err := decodeInto(got, obj, c.expected)
 	if kind := obj.GetObjectKind(); err == nil && !c.isUnstructured() && kind.GroupVersionKind().Kind == "" {
 		kind.SetGroupVersionKind(c.kind)
 	}
@@ -118,15 +123,17 @@ func (c *Client[T]) decode(got answer) (T, error) {
 	return obj, err
 }
 
-// decodeInto decodes an answer of either encoding. With want, an object of another kind is an error.
+// decodeInto decodes an answer of either encoding. An object that states another kind than want is an error; an
+// empty want is any. Protobuf has no names of fields, so it is always of a kind that into can hold.
 func decodeInto(got answer, into runtime.Object, want string) (err error) {
+	defer func() { err = httpclient.CutError(err) }()
 	format := mediaType(got.contentType)
 	switch {
 	case format == mimeJSON:
-		if err = unmarshalJSON(got.body, into); err == nil && want != "" && into.GetObjectKind().GroupVersionKind().Kind != want {
-			return fmt.Errorf("it is a %q", into.GetObjectKind().GroupVersionKind().Kind)
+		if err = unmarshalJSON(got.body, into); err != nil {
+			return err
 		}
-		return err
+		return otherKind(into.GetObjectKind().GroupVersionKind().Kind, want)
 	case format != mimeProtobuf:
 		return fmt.Errorf("its Content-Type is %q: is this the address of an API server?", got.contentType)
 	}
@@ -141,14 +148,22 @@ func decodeInto(got answer, into runtime.Object, want string) (err error) {
 		return err
 	}
 	// Fields have numbers only, so bytes of another kind often decode into nonsense.
-	if kind := reflect.TypeOf(into).Elem().Name(); envelope.Kind != "" && want == "" && envelope.Kind != kind || want != "" && envelope.Kind != want {
-		return fmt.Errorf("it is a %q", envelope.Kind)
+	if err := otherKind(envelope.Kind, cmp.Or(want, reflect.TypeOf(into).Elem().Name())); err != nil {
+		return err
 	}
 	if err := m.Unmarshal(envelope.Raw); err != nil {
 		return err
 	}
 	into.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(envelope.APIVersion, envelope.Kind))
 	return nil
+}
+
+// otherKind returns an error for an object that states another kind than want; an empty want is any.
+func otherKind(kind, want string) error {
+	if kind == "" || want == "" || kind == want {
+		return nil
+	}
+	return fmt.Errorf("it is a %q, and not a %q; Options.Kind names the kind if it is not the name of the Go type", kind, want)
 }
 
 // mediaType returns a Content-Type without its parameters.
@@ -160,34 +175,111 @@ func mediaType(contentType string) string {
 	return format
 }
 
-// decodeList returns the objects of a page of a list, and where the next page begins. The kind
-// of built-in objects is stated once, with the list.
-func (c *Client[T]) decodeList(got answer) (items []T, next string, err error) {
-	if mediaType(got.contentType) != mimeJSON {
-		return nil, "", fmt.Errorf("its Content-Type is %q: is this the address of an API server?", got.contentType)
+// pages is what [Client.List] collects, page by page.
+type pages[T Object] struct {
+	items []T
+	next  string // the continue token of the newest page
+	bytes int64
+	left  int64 // bytes of the value that is being read
+	from  io.Reader
+}
+
+// Read implements [io.Reader] within the bounds.
+func (l *pages[T]) Read(p []byte) (int, error) {
+	switch { // before a read: decoders look at an error only if it has brought nothing
+	case l.left < 0:
+		return 0, fmt.Errorf("a part of it has more than %d bytes; no API server stores such an object", httpclient.MaxObject)
+	case l.bytes > httpclient.MaxBytes:
+		return 0, fmt.Errorf("the collection has more than %d bytes", int64(httpclient.MaxBytes))
 	}
-	var list struct {
+	n, err := l.from.Read(p)
+	l.left -= int64(n)
+	l.bytes += int64(n)
+	return n, err
+}
+
+// page adds the objects of a page, one by one as they arrive. The kind of built-in objects is stated once, with
+// the list, before or behind them.
+func (c *Client[T]) page(l *pages[T], contentType string, body io.Reader) (err error) {
+	defer func() { err = httpclient.CutError(err) }()
+	if mediaType(contentType) != mimeJSON {
+		return fmt.Errorf("its Content-Type is %q: is this the address of an API server?", contentType)
+	}
+	l.from, l.next = body, ""
+	first := len(l.items)
+	d := jsontext.NewDecoder(l, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var envelope struct {
 		metav1.TypeMeta
-		Metadata metav1.ListMeta      `json:"metadata"`
-		Items    []stdjson.RawMessage `json:"items"`
+		Metadata metav1.ListMeta `json:"metadata"`
 	}
-	if err := k8sjson.Unmarshal(got.body, &list); err != nil {
-		return nil, "", err
+	// each calls do for each value of an object or array.
+	each := func(open jsontext.Kind, do func() error) error {
+		l.left = httpclient.MaxObject
+		if kind := d.PeekKind(); kind != open {
+			_, err := d.ReadValue()
+			return cmp.Or(err, fmt.Errorf("it has a JSON %v where a list has a %v", kind, open))
+		}
+		_, err := d.ReadToken()
+		for err == nil && d.PeekKind() != open+2 { // { and }, [ and ]
+			l.left = httpclient.MaxObject
+			err = do()
+		}
+		if err == nil {
+			_, err = d.ReadToken()
+		}
+		return err
 	}
-	kind, isList := strings.CutSuffix(list.Kind, "List")
+	err = each('{', func() error {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		if name := token.String(); name != "items" || d.PeekKind() == 'n' {
+			value, err := d.ReadValue()
+			switch {
+			case err != nil || name != "kind" && name != "apiVersion" && name != "metadata":
+				return err
+			}
+			return unmarshalJSON(slices.Concat([]byte(`{"`+name+`":`), value, []byte("}")), &envelope)
+		}
+		return each('[', func() error {
+			value, err := d.ReadValue()
+			if err != nil {
+				return err
+			}
+			if len(l.items) == httpclient.MaxObjects {
+				return fmt.Errorf("the collection has more than %d objects", httpclient.MaxObjects)
+			}
+			obj := reflect.New(c.elem).Interface().(T)
+			if err := unmarshalJSON(value, obj); err != nil {
+				return fmt.Errorf("item %d: %w", len(l.items)-first, err)
+			}
+			l.items = append(l.items, obj)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	kind, isList := strings.CutSuffix(envelope.Kind, "List")
 	if !isList {
-		return nil, "", fmt.Errorf("it is a %q, not a list", list.Kind)
+		return fmt.Errorf("it is a %q, not a list", envelope.Kind)
 	}
-	items = make([]T, len(list.Items))
-	for i, item := range list.Items {
-		obj := reflect.New(c.elem).Interface().(T)
-		if err := unmarshalJSON(item, obj); err != nil {
-			return nil, "", fmt.Errorf("item %d: %w", i, err)
-		}
-		if named := obj.GetObjectKind(); named.GroupVersionKind().Kind == "" {
-			named.SetGroupVersionKind(schema.FromAPIVersionAndKind(list.APIVersion, kind))
-		}
-		items[i] = obj
+	if err := otherKind(kind, c.expected); err != nil {
+		return err
 	}
-	return items, list.Metadata.Continue, nil
+	for i, obj := range l.items[first:] {
+		named := obj.GetObjectKind()
+		if named.GroupVersionKind().Kind == "" {
+			named.SetGroupVersionKind(schema.FromAPIVersionAndKind(envelope.APIVersion, kind))
+		} else if err := otherKind(named.GroupVersionKind().Kind, c.expected); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	l.next = envelope.Metadata.Continue
+	_, err = io.CopyN(io.Discard, body, httpclient.MaxError) // so that the connection can be used again
+	if err == io.EOF {
+		err = nil
+	}
+	return err
 }

@@ -27,23 +27,37 @@
 // # Promises
 //
 //  1. Each verb is one request (each page of a list is one; a first write in protobuf that the server
-//     cannot read is repeated in JSON), and its result is what the
+//     cannot read is repeated in JSON; see also 11), and its result is what the
 //     server has stored, with its kind. What the caller passes is not modified.
+//
 //  2. Apply changes only what its configuration names.
+//
 //  3. Modify and CreateOrUpdate lose no write of another writer: they write with the
 //     version that they have read, and start again after a conflict.
+//
 //  4. With a Cache, and in a context of [Collect], each write that succeeded gives the condition that
 //     the cache has seen it. Of a write that ends an object that is its deletion.
+//
 //  5. Requests follow client-go's rules: rate limits, user agent, warnings, up to ten
-//     retries if the server asks for them by Retry-After, and retries of a read on a broken
+//     retries if the server asks for them by Retry-After, one second to five minutes apart, and retries of a read on a broken
 //     connection for a second. Each ends with its context and its Timeout.
+//
 //  6. A response that is not an object of the type is an error that says what it is: a login
 //     page, a Status, another kind, broken JSON or protobuf.
+//
 //  7. No redirect to another server is followed: that server would get the credentials.
+//
 //  8. Impossible arguments are errors of New, or of the call, before a request is made.
+//
 //  9. [Events] writes an Event once. Repetitions are counted, with at most one request per minute.
+//
+//  10. Responses are bounded: an object to 8 MiB, a list to 2,000,000 objects and 4 GiB and to pages that bring
+//     something new, a text in an error or a warning to a kilobyte. A list whose continue token expires is read again, in one piece.
+//
+//  11. [IgnoreNotFound] ignores a 404 about the object only. A 404 about a resource, a subresource, a namespace or an
+//     empty name stays an error, and so does that of a gateway. After a 404 of a subresource the object is read.
 //
 // # Reading order
 //
-// client.go (the verbs), request.go (one request), codec.go, modify.go, writes.go, metadata.go, events.go.
+// client.go (the verbs), request.go (one request), notfound.go, codec.go, modify.go, writes.go, metadata.go, events.go.
 package client

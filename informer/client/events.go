@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -112,7 +111,7 @@ func (e *Events) Record(ctx context.Context, about Object, typ, reason, note str
 		return err
 	}
 	_, err = e.client.Patch(ctx, due.event, types.MergePatchType, patch)
-	if apierrors.IsNotFound(err) { // the server has forgotten it: the next one is a new Event
+	if err != nil && IgnoreNotFound(err) == nil { // the server has forgotten it: the next one is a new Event
 		e.wrote(key, now, nil, err)
 	}
 	return err

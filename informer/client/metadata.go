@@ -71,15 +71,6 @@ func KeyOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// IgnoreNotFound returns nil if err says that an object does not exist, and else err. An object that
-// exists and cannot be read is another error.
-func IgnoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
 // IgnoreAlreadyExists returns nil if err says that there is an object of this name, and else err.
 // It is for names that say which object is meant, so an object of that name is the one that was meant.
 func IgnoreAlreadyExists(err error) error {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
@@ -31,6 +30,8 @@ type call struct {
 	query       url.Values
 	contentType string
 	body        []byte
+	// read, if set, reads the body of a success. Without it the body is that of one object.
+	read func(contentType string, body io.Reader) error
 }
 
 // answer is what the server has said.
@@ -48,14 +49,30 @@ const (
 	// attempts is how often a request is sent that the server, with Retry-After, asks to
 	// send again; client-go has the same number.
 	attempts = 11
-	// maxWait is how long such a pause may be; the deadline of the request usually ends it.
-	maxWait = 5 * time.Minute
-	// maxError is how much is read of an answer that is an error.
-	maxError = 64 << 10
 )
 
-// do sends a request, again if the server asks for it, and returns the body of a success.
-func (c *Client[T]) do(ctx context.Context, call call) (answer, error) {
+// do sends a request, again if the server asks for it, and returns the body of a success. Servers name the object
+// if a custom resource has no such subresource, so a 404 of a subresource is checked by reading the object.
+func (c *Client[T]) do(ctx context.Context, request call) (answer, error) {
+	got, err := c.send(ctx, request)
+	if c.opts.Subresource == "" || err == nil || IgnoreNotFound(err) != nil {
+		return got, err
+	}
+	whole := *c
+	whole.opts.Subresource = ""
+	found, failed := whole.send(ctx, call{verb: http.MethodGet, key: request.key})
+	found.release()
+	switch {
+	case failed == nil:
+		err = &elsewhere{err, fmt.Sprintf("the object exists; does the definition of %s have the subresource %q?", c.resource.GroupResource(), c.opts.Subresource)}
+	case IgnoreNotFound(failed) != nil:
+		err = &elsewhere{err, fmt.Sprintf("whether the object exists cannot be read: %v", failed)}
+	}
+	return got, err
+}
+
+// send is do without that check.
+func (c *Client[T]) send(ctx context.Context, call call) (answer, error) {
 	switch sub := c.opts.Subresource; {
 	case call.list && sub != "": // without this check, an object called like the subresource would be deleted
 		return answer{}, fmt.Errorf("client: %s/%s is not a collection; use a client without the Subresource", c.resource.Resource, sub)
@@ -79,7 +96,7 @@ func (c *Client[T]) do(ctx context.Context, call call) (answer, error) {
 			return got, err
 		}
 		select {
-		case <-time.After(min(again, maxWait)):
+		case <-time.After(again):
 		case <-ctx.Done():
 			return answer{}, fmt.Errorf("%w (%w before it was sent again)", err, context.Cause(ctx))
 		}
@@ -106,6 +123,7 @@ func (c *Client[T]) once(ctx context.Context, call call, target url.URL) (got an
 	if err != nil {
 		// A read may be sent again if the connection broke: one that was idle may have been
 		// closed by the server. A write may have taken effect.
+		err = httpclient.CutError(err)
 		if call.verb == http.MethodGet && (utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)) {
 			return got, time.Second, err
 		}
@@ -116,12 +134,19 @@ func (c *Client[T]) once(ctx context.Context, call call, target url.URL) (got an
 	got.contentType = resp.Header.Get("Content-Type")
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		err = c.failure(resp, call)
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError)) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, httpclient.MaxError)) // so that the connection can be used again
 		return got, retryAfter(resp), err
 	}
+	if call.read != nil {
+		return got, -1, call.read(got.contentType, resp.Body)
+	}
 	got.buffer = buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // by New
-	if _, err = got.buffer.ReadFrom(resp.Body); err != nil {
+	n, err := got.buffer.ReadFrom(io.LimitReader(resp.Body, httpclient.MaxObject+1))
+	if err != nil {
 		return got, -1, fmt.Errorf("client: reading the answer: %w", err)
+	}
+	if n > httpclient.MaxObject {
+		return got, -1, fmt.Errorf("client: the response for %s %s has more than %d bytes; no API server stores such an object", c.resource.Resource, call.key, httpclient.MaxObject)
 	}
 	got.body, got.created = got.buffer.Bytes(), resp.StatusCode == http.StatusCreated && c.opts.Subresource == ""
 	return got, -1, nil
@@ -132,7 +157,7 @@ var buffers = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0,
 
 // release makes the buffer of an answer that of another. A huge one is left to the garbage collector.
 func (a answer) release() {
-	if a.buffer != nil && a.buffer.Cap() <= maxError {
+	if a.buffer != nil && a.buffer.Cap() <= httpclient.MaxError {
 		a.buffer.Reset()
 		buffers.Put(a.buffer)
 	}
@@ -141,28 +166,25 @@ func (a answer) release() {
 // retryAfter returns after what time the server wants the request again, or -1. It is
 // asked of 429 and 5xx only, as in client-go.
 func retryAfter(resp *http.Response) time.Duration {
-	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
-		return -1
-	}
-	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil || seconds < 0 {
+	seconds := httpclient.RetryAfter(resp)
+	if seconds == 0 || resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return -1
 	}
 	return time.Duration(seconds) * time.Second
 }
 
-// failure returns the error of an answer that is none of success.
+// failure returns the error of an answer that is none of success, with texts of a bounded length.
 func (c *Client[T]) failure(resp *http.Response, call call) error {
 	if to := resp.Header.Get("Location"); resp.StatusCode < 400 {
-		return fmt.Errorf("client: the server answers %s, to %q: a redirect to another server is not followed, as it would get the credentials", resp.Status, to)
+		return fmt.Errorf("client: the server answers %s, to %q: a redirect to another server is not followed, as it would get the credentials", httpclient.Cut(resp.Status), httpclient.Cut(to))
 	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, httpclient.MaxError))
 	status := &metav1.Status{}
 	got := answer{contentType: resp.Header.Get("Content-Type"), body: text}
 	if err := decodeInto(got, status, "Status"); err == nil && status.Kind == "Status" && status.Status != metav1.StatusSuccess {
-		return apierrors.FromObject(status)
+		return c.aboutObject(&apierrors.StatusError{ErrStatus: httpclient.CutStatus(*status)}, call)
 	}
-	return apierrors.NewGenericServerResponse(resp.StatusCode, call.verb, c.resource.GroupResource(), call.key.Name, string(text), max(0, int(retryAfter(resp).Seconds())), true)
+	return c.aboutObject(apierrors.NewGenericServerResponse(resp.StatusCode, call.verb, c.resource.GroupResource(), call.key.Name, httpclient.Cut(string(text)), max(0, int(retryAfter(resp).Seconds())), true), call)
 }
 
 // listQuery turns the options of a list into a query.
@@ -210,7 +232,7 @@ func warningsOf(cfg *rest.Config) func(context.Context, http.Header) {
 		}
 		warnings, _ := utilnet.ParseWarningHeaders(header["Warning"])
 		for _, w := range warnings {
-			handle(ctx, w.Code, w.Agent, w.Text)
+			handle(ctx, w.Code, httpclient.Cut(w.Agent), httpclient.Cut(w.Text))
 		}
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
@@ -52,6 +54,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// maxIdentity bounds the bytes of an Identity, which each log line repeats.
+const maxIdentity = 256
+
 // jitter is how much a candidate adds to RetryPeriod at most, as a fraction: client-go's JitterFactor.
 const jitter = 1.2
 
@@ -73,6 +78,9 @@ func (o *Options) complete() error {
 		}
 		o.Identity = host
 	}
+	if len(o.Identity) > maxIdentity || !utf8.ValidString(o.Identity) {
+		return fmt.Errorf("leader: Options.Identity has %d bytes; use valid UTF-8 of up to %d, or the Lease would name another holder than this replica", len(o.Identity), maxIdentity)
+	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.LeaseDuration = cmp.Or(o.LeaseDuration, 15*time.Second)
 	o.RenewDeadline = cmp.Or(o.RenewDeadline, 10*time.Second)
@@ -80,6 +88,8 @@ func (o *Options) complete() error {
 	switch {
 	case o.RetryPeriod < 0 || o.RenewDeadline < 0 || o.LeaseDuration < time.Second:
 		return fmt.Errorf("leader: LeaseDuration is %v, RenewDeadline %v and RetryPeriod %v; use 1s at least for the first, and no negative ones", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
+	case o.LeaseDuration > math.MaxInt32*time.Second:
+		return fmt.Errorf("leader: LeaseDuration is %v; a Lease holds up to %v", o.LeaseDuration, math.MaxInt32*time.Second)
 	case o.RenewDeadline >= o.LeaseDuration:
 		return fmt.Errorf("leader: RenewDeadline is %v, and LeaseDuration %v; it must be less, so that a leader stops before another one begins", o.RenewDeadline, o.LeaseDuration)
 	case float64(o.RenewDeadline) <= jitter*float64(o.RetryPeriod):

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
@@ -37,7 +39,7 @@ func (l *lease) holder() string {
 	if l == nil {
 		return ""
 	}
-	return l.Spec.HolderIdentity
+	return httpclient.Cut(l.Spec.HolderIdentity) // it may be edited to anything, and is logged
 }
 
 func (l *lease) duration() time.Duration {
@@ -55,7 +57,7 @@ func (o *Options) record(read *lease, holder string, now time.Time) *lease {
 	}
 	if read == nil || holder != read.Spec.HolderIdentity {
 		l.Spec.AcquireTime = &stamp
-		if read != nil && holder != "" {
+		if read != nil && holder != "" && read.Spec.LeaseTransitions < math.MaxInt32 {
 			l.Spec.LeaseTransitions++
 		}
 	}

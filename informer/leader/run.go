@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/informer/client"
 )
 
 // Run tries to get the Lease, calls Lead when it has it, and goes on until ctx ends or Lead
@@ -117,7 +118,7 @@ func (e *Elector) attempt(ctx context.Context) (sent time.Time, err error) {
 	}
 	read, err := e.read(ctx)
 	switch {
-	case apierrors.IsNotFound(err):
+	case err != nil && client.IgnoreNotFound(err) == nil:
 		return e.write(ctx, nil, e.id)
 	case err != nil:
 		return sent, err
@@ -194,7 +195,7 @@ func (e *Elector) release(ctx context.Context) {
 			_, err = e.write(ctx, read, "")
 		}
 		switch {
-		case err == nil || apierrors.IsNotFound(err):
+		case client.IgnoreNotFound(err) == nil:
 			return
 		case ctx.Err() != nil:
 			e.failed("the Lease cannot be released; another replica leads after the lease duration", err)

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // GroupLabel is the label of all Leases of a group. Its value is [Options].Name.
@@ -60,7 +62,7 @@ func (l *lease) holder() string {
 	if l == nil || l.Spec.HolderIdentity == nil {
 		return ""
 	}
-	return *l.Spec.HolderIdentity
+	return httpclient.Cut(*l.Spec.HolderIdentity) // it may be edited to anything, and is logged
 }
 
 // transitions returns how many times the part was taken.

@@ -330,7 +330,7 @@ func (r *Replica) record(v *view, i int, holder string, now time.Time) *lease {
 	l.Spec.HolderIdentity = &holder
 	if taken {
 		l.Spec.AcquireTime = &stamp
-		l.Spec.LeaseTransitions = new(l.transitions() + 1)
+		l.Spec.LeaseTransitions = new(max(l.transitions(), l.transitions()+1)) // not beyond the largest
 	}
 	return l
 }

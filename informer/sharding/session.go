@@ -9,6 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	objects "github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // session is the life of a replica in its group, as the others see it: a Lease that it
@@ -45,7 +48,7 @@ func (r *Replica) join(v *view, now time.Time) error {
 	}
 	if v.foreign != nil {
 		return fmt.Errorf("sharding: Lease %s/%s says that group %q has %q parts, and this replica %d: end all replicas and delete the Leases with the label %s=%s to change the number",
-			r.names.namespace, v.foreign.Name, r.opts.Name, v.foreign.Annotations[partsAnnotation], r.opts.Parts, GroupLabel, r.opts.Name)
+			r.names.namespace, v.foreign.Name, r.opts.Name, httpclient.Cut(v.foreign.Annotations[partsAnnotation]), r.opts.Parts, GroupLabel, r.opts.Name)
 	}
 	if now.Before(r.notJoin) {
 		r.at(r.notJoin)
@@ -184,7 +187,7 @@ func (r *Replica) renew(now time.Time) {
 		switch {
 		case err == nil:
 			s.lease = l
-		case apierrors.IsNotFound(err):
+		case objects.IgnoreNotFound(err) == nil:
 			r.endSession(errors.New("its Lease was deleted: another replica has not seen it renewed for the lease duration, or somebody has by hand"))
 		default:
 			r.failed(done, "renew", "cannot renew the session", err)
@@ -268,7 +271,7 @@ func (r *Replica) endExpired(v *view, now time.Time) {
 			case err == nil:
 				r.log.Info("ended the session of a replica that has not renewed it", "session", id)
 				r.groupEvent(warning, EventReplicaExpired, "has ended session %s, which was not renewed: its parts are free", id)
-			case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err): // renewed, or ended by another replica
+			case !apierrors.IsConflict(err) && objects.IgnoreNotFound(err) != nil: // renewed, or ended by another replica
 				r.failed(now, "end", "cannot end an expired session", err)
 			}
 		})

@@ -81,3 +81,30 @@ func plain(typ reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 	return true
 }
+
+// IsRecursive reports whether values of a type can be nested without end. A generated decoder of protobuf
+// recurses without a bound then, and a stack that overflows ends the process.
+func IsRecursive(typ reflect.Type) bool { return recursive(typ, map[reflect.Type]bool{}) }
+
+// recursive reports whether values of a type can contain others of that type. In seen, true
+// marks the types on the way from the first one, and false those that are known to be finite.
+func recursive(typ reflect.Type, seen map[reflect.Type]bool) bool {
+	if open, visited := seen[typ]; visited {
+		return open
+	}
+	seen[typ] = true
+	defer func() { seen[typ] = false }()
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return recursive(typ.Elem(), seen)
+	case reflect.Map:
+		return recursive(typ.Key(), seen) || recursive(typ.Elem(), seen)
+	case reflect.Struct:
+		for i := range typ.NumField() {
+			if recursive(typ.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}

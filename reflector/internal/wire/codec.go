@@ -10,6 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/informerkit/informerkit/internal/apijson"
 )
 
 // codec makes values of T out of the bytes of one object. It needs no
@@ -71,7 +73,7 @@ func newCodec[T Object](apiVersion string, opts Options) (*codec[T], error) {
 	// A generated decoder recurses without a bound, and a stack that overflows ends the
 	// process. So types that can be nested without end, such as a CustomResourceDefinition
 	// with its schemas, are read as JSON, whose depth is known before it is decoded.
-	c.protobuf = typ.Implements(reflect.TypeFor[protoMessage]()) && !recursive(c.elem, map[reflect.Type]bool{})
+	c.protobuf = typ.Implements(reflect.TypeFor[protoMessage]()) && !apijson.IsRecursive(c.elem)
 	// These two types can hold objects of any kind, so the type says nothing about it.
 	if typ != reflect.TypeFor[*unstructured.Unstructured]() && !c.metadataOnly {
 		c.kind = kindOf(c.elem)
@@ -83,29 +85,6 @@ func newCodec[T Object](apiVersion string, opts Options) (*codec[T], error) {
 	c.byOption = c.kind == "" && opts.Kind != ""
 	c.kind = cmp.Or(c.kind, opts.Kind)
 	return c, nil
-}
-
-// recursive reports whether values of a type can contain others of that type. In seen, true
-// marks the types on the way from the first one, and false those that are known to be finite.
-func recursive(typ reflect.Type, seen map[reflect.Type]bool) bool {
-	if open, visited := seen[typ]; visited {
-		return open
-	}
-	seen[typ] = true
-	defer func() { seen[typ] = false }()
-	switch typ.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return recursive(typ.Elem(), seen)
-	case reflect.Map:
-		return recursive(typ.Key(), seen) || recursive(typ.Elem(), seen)
-	case reflect.Struct:
-		for i := range typ.NumField() {
-			if recursive(typ.Field(i).Type, seen) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // expected returns the kind that the objects of a watch must have which follows a list.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/informerkit/informerkit/internal/apijson"
 	"github.com/informerkit/informerkit/internal/verify/scripted"
 )
 
@@ -55,7 +56,7 @@ func TestOnlyTypesThatContainThemselvesAreRecursive(t *testing.T) {
 		false: {corev1.Pod{}, appsv1.Deployment{}, metav1.PartialObjectMetadata{}, struct{ A, B metav1.ObjectMeta }{}, map[string]string{}},
 	} {
 		for _, v := range types {
-			require.Equal(t, want, recursive(reflect.TypeOf(v), map[reflect.Type]bool{}), "%T", v)
+			require.Equal(t, want, apijson.IsRecursive(reflect.TypeOf(v)), "%T", v)
 		}
 	}
 }

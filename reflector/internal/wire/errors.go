@@ -18,8 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -190,12 +188,6 @@ func Cause(err error) error {
 	return err
 }
 
-// MaxRetryAfter bounds how long a server can ask to be left alone.
-const MaxRetryAfter = 5 * time.Minute
-
-// errorBody is how many bytes of an error answer are read.
-const errorBody = 64 << 10
-
 // answerError returns the error that an HTTP answer stands for, or nil if it is
 // a good answer in an encoding that can be read.
 //
@@ -217,7 +209,7 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 	}
 	// An error while reading it does not matter: the status is known, the text is a
 	// help.
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBody))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, httpclient.MaxError))
 	if status, ok := parseStatus(body); ok {
 		// Functions such as apierrors.IsNotFound look at the Status rather than at HTTP.
 		if status.Code == 0 {
@@ -225,13 +217,13 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 		}
 		status.Message = cmp.Or(status.Message, fmt.Sprintf("HTTP status %d", resp.StatusCode))
 		// The header wins over the body: a load balancer in front may have set it.
-		if s := retryAfter(resp); s > 0 {
+		if s := httpclient.RetryAfter(resp); s > 0 {
 			if status.Details == nil {
 				status.Details = &metav1.StatusDetails{}
 			}
 			status.Details.RetryAfterSeconds = int32(s)
 		}
-		return &apierrors.StatusError{ErrStatus: cutStatus(status)}
+		return &apierrors.StatusError{ErrStatus: httpclient.CutStatus(status)}
 	}
 	// A login page is an answer of status 200, and the page of a proxy one of any
 	// status: neither is from an API server, whatever the code says.
@@ -241,7 +233,7 @@ func answerError(resp *http.Response, gr schema.GroupResource) error {
 		return &NotAPIError{code: resp.StatusCode, mediaType: Cut(mediaType), html: html, text: text}
 	}
 	// Plain text, as proxies and old servers send it, or JSON that is not a Status.
-	err := apierrors.NewGenericServerResponse(resp.StatusCode, "GET", gr, "", text, retryAfter(resp), true)
+	err := apierrors.NewGenericServerResponse(resp.StatusCode, "GET", gr, "", text, httpclient.RetryAfter(resp), true)
 	// Of a 404 or another 4xx the message does not contain the text.
 	if quoted := strconv.Quote(text); !strings.Contains(err.ErrStatus.Message, quoted) {
 		err.ErrStatus.Message += fmt.Sprintf(" (HTTP status %d, with the text %s)", resp.StatusCode, quoted)
@@ -267,29 +259,12 @@ func statusError(status metav1.Status) error {
 	if status.Code == 0 && status.Reason == "" && status.Message == "" {
 		status.Message = "the server ended the answer with an empty error"
 	}
-	return &apierrors.StatusError{ErrStatus: cutStatus(status)}
+	return &apierrors.StatusError{ErrStatus: httpclient.CutStatus(status)}
 }
 
 // looksLikeHTML recognises the page of a proxy, which often has no proper Content-Type.
 func looksLikeHTML(mediaType string, body []byte) bool {
 	return mediaType == "text/html" || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
-}
-
-// retryAfter returns the seconds that the server wants to be left alone, in
-// either form of the header; 0 if it does not say.
-func retryAfter(resp *http.Response) int {
-	h := resp.Header.Get("Retry-After")
-	if s, err := strconv.Atoi(h); err == nil && s > 0 {
-		return min(s, int(MaxRetryAfter/time.Second))
-	}
-	// A date is rounded up to whole seconds: a moment too late does no harm, one too
-	// early is refused again.
-	if t, err := http.ParseTime(h); err == nil {
-		if d := time.Until(t); d > 0 {
-			return min(int((d+time.Second-1)/time.Second), int(MaxRetryAfter/time.Second))
-		}
-	}
-	return 0
 }
 
 // isProto selects the decoder by what the server says it has sent, not by what was
@@ -302,64 +277,14 @@ func isProto(resp *http.Response) bool {
 // connection can be used again.
 func drain(body io.Reader) { _, _ = io.CopyN(io.Discard, body, 16<<10) }
 
-// maxForeign bounds in bytes each text of a server that is kept or logged: the
-// message of an error, a kind, the type of an event. A broken server could send
-// one of many megabytes, which [Health] would keep and each log line repeat.
-const maxForeign = 1 << 10
+// maxForeign bounds in bytes each text of a server that is kept or logged.
+const maxForeign = httpclient.MaxText
 
-// maxCauses bounds the causes that are kept of one Status.
-const maxCauses = 16
+// Cut is [httpclient.Cut].
+func Cut[S ~string](s S) S { return httpclient.Cut(s) }
 
-// Cut returns a text of at most maxForeign bytes that does not keep a longer one
-// in memory, and that says so if it was longer.
-func Cut[S ~string](s S) S {
-	if len(s) <= maxForeign {
-		return s
-	}
-	mark := fmt.Sprintf("… (%d bytes)", len(s))
-	end := maxForeign - len(mark)
-	// Half a character would be invalid UTF-8, in a log line or a Status.
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	// A substring would keep all of the original in memory.
-	return S(strings.Clone(string(s[:end])) + mark)
-}
-
-// cutStatus cuts the texts of a Status. It builds a new Status, so that a field which a
-// later version of the API adds is left out rather than kept at any size.
-func cutStatus(s metav1.Status) metav1.Status {
-	out := metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: Cut(s.APIVersion), Kind: Cut(s.Kind)},
-		Status:   Cut(s.Status), Message: Cut(s.Message), Reason: Cut(s.Reason), Code: s.Code,
-	}
-	if d := s.Details; d != nil {
-		out.Details = &metav1.StatusDetails{
-			Name: Cut(d.Name), Group: Cut(d.Group), Kind: Cut(d.Kind), UID: Cut(d.UID), RetryAfterSeconds: d.RetryAfterSeconds,
-		}
-		// An invalid object can have a cause per field.
-		for _, c := range d.Causes[:min(len(d.Causes), maxCauses)] {
-			out.Details.Causes = append(out.Details.Causes, metav1.StatusCause{Type: Cut(c.Type), Message: Cut(c.Message), Field: Cut(c.Field)})
-		}
-	}
-	return out
-}
-
-// CutError returns err, or one that says the same in at most maxForeign bytes
-// and does not keep the rest in memory. It is for errors of functions that are
-// not part of this package. A Status stays one.
-func CutError(err error) error {
-	if err == nil || len(err.Error()) <= maxForeign {
-		return err
-	}
-	// Callers look at the reason and code of a Status, for example to see that a version
-	// is expired, so it must not become a plain error.
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return &apierrors.StatusError{ErrStatus: cutStatus(status.Status())}
-	}
-	return errors.New(Cut(err.Error()))
-}
+// CutError is [httpclient.CutError].
+func CutError(err error) error { return httpclient.CutError(err) }
 
 // identifier returns a name, UID or resourceVersion of an object that cannot be
 // decoded, or "" for what is too long to be one: half a name is another name.
@@ -378,13 +303,10 @@ func CheckVersion(rv string) error {
 	return nil
 }
 
-// maxContinue bounds the bytes of a continue token, which is part of a URL.
-const maxContinue = 8 << 10
-
 // CheckPosition refuses a list whose resourceVersion or continue token is too
 // long to be one.
 func CheckPosition(rv, token string) error {
-	if len(rv) > maxForeign || len(token) > maxContinue {
+	if len(rv) > maxForeign || len(token) > httpclient.MaxContinue {
 		return fmt.Errorf("the list has a resourceVersion of %d bytes and a continue token of %d bytes", len(rv), len(token))
 	}
 	return nil

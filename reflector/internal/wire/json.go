@@ -10,13 +10,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // defaultMaxObject bounds the size in bytes of one object on the wire, unless
 // [Options] says otherwise. etcd refuses objects above 1.5 MiB by
 // default, so whatever exceeds this is hardly an object of an API server, and a
 // decoded object can take 80 times the memory of its bytes.
-const defaultMaxObject = 8 << 20
+const defaultMaxObject = httpclient.MaxObject
 
 // maxDepth bounds how deeply the parts of one object may be nested. API objects have a few tens
 // of levels; decoders that work on each level in turn take a time that grows with the square of

@@ -6,14 +6,11 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 const (
-	// defaultMaxObjects and defaultMaxBytes are some times what the largest clusters have of
-	// one resource, whose objects fill a database of at most 8 GiB together.
-	defaultMaxObjects = 2_000_000
-	defaultMaxBytes   = 4 << 30
-
 	// A list may be waited for patience, and a second for each minRate bytes that have come:
 	// a link of a modem is faster, and a server that sends a byte now and then is not.
 	patience = time.Minute
@@ -36,7 +33,7 @@ type limits struct {
 
 // newLimits returns those of the options, or else the defaults.
 func newLimits(opts Options) *limits {
-	return &limits{objects: cmp.Or(opts.MaxObjects, defaultMaxObjects), bytes: cmp.Or(opts.MaxBytes, defaultMaxBytes)}
+	return &limits{objects: cmp.Or(opts.MaxObjects, httpclient.MaxObjects), bytes: cmp.Or(opts.MaxBytes, httpclient.MaxBytes)}
 }
 
 // counts are objects and bytes.
