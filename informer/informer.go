@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,6 +48,8 @@ type Informer[T Object] struct {
 	// newSelected returns a source of what the selection of the informer's progress has
 	// returned, if the informer was made by NewSelected; else it is nil.
 	newSelected func(selected any) (*source[T], error)
+	// optional is whether all users of a shared informer can do without its kind.
+	optional atomic.Bool
 	// filled is whether the cache was filled before the first list.
 	filled bool
 

@@ -39,6 +39,12 @@ type ForOptions[T Object] struct {
 	// Whole reads all objects although the factory has Namespaces; use it
 	// for resources that are not in namespaces.
 	Whole bool
+	// Optional says that the program works without this kind. If the server responds with 404,
+	// [Informer.Ready] returns nil at first, as long as the server has never served the kind, and
+	// for a kind that was there after ten minutes. The cache keeps its objects, and Health reports
+	// the 404. [WaitForSync] still waits for the kind. It is in effect if all that share the
+	// informer set it.
+	Optional bool
 	// Transform and Indexer are as in [Options]. They belong to the informer: what
 	// the first call of For gives is in effect for all that share it, and later
 	// calls leave them out. Functions cannot be compared, so informers that differ
@@ -173,10 +179,14 @@ func For[T Object](f *Factory, options ...ForOptions[T]) (Shared[T], error) {
 		if err != nil {
 			return nil, err
 		}
+		inf.optional.Store(opts.Optional)
 		s = &share[T]{Informer: inf, builder: b}
 		f.shared[key] = s
 	case opts.Variant == "" && (opts.Transform != nil || len(opts.Indexer.Indexes) > 0):
 		return nil, fmt.Errorf("informer: there is an informer of %s already, whose Transform or Indexer may be others, as functions cannot be compared; leave them out to share it and add indexes with AddIndex, or set ForOptions.Variant to a name for them", typeOf[T]())
+	}
+	if !opts.Optional {
+		s.optional.Store(false)
 	}
 	s.users++
 	// After the count: an informer that runs has at least one user.

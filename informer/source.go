@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +47,8 @@ type source[T Object] struct {
 
 	unreadable unreadable                         // received, and not in the cache
 	recheck    func(keys ...types.NamespacedName) // has waits checked again; see progress
+	// missing is the last 404 if the server has answered so for degradedGrace; else nil.
+	missing atomic.Pointer[error]
 
 	// How far the changes are part of the cache: listed once the first list is,
 	// rv for what is applied, reached for what is published. See progress, which
@@ -81,9 +84,32 @@ func newSource[T Object](namespace string, lw reflector.ListerWatcher[T], store 
 		ropts.Logger = opts.Logger // the reflector names the namespace itself
 	}
 	ropts.Name = cmp.Or(ropts.Name, opts.Name)
+	observe := ropts.OnStateChange
+	ropts.OnStateChange = func(h reflector.Health) {
+		s.noteMissing(h)
+		if observe != nil {
+			observe(h)
+		}
+	}
 	var err error
 	s.reflector, err = reflector.New[T](lw, s.sink(), ropts)
 	return s, err
+}
+
+// degradedGrace is for how long a source may be degraded before Ready reports it.
+// A server that restarts, or a watch that breaks, is back within it.
+const degradedGrace = 30 * time.Second
+
+// noteMissing notes whether the server answers 404, and ends the waits for deletions, which
+// nothing reports then.
+func (s *source[T]) noteMissing(h reflector.Health) {
+	switch since := time.Since(h.DegradedSince); {
+	case h.State == reflector.StateWatching:
+		s.missing.Store(nil)
+	case h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassNotFound && since >= degradedGrace:
+		s.missing.Store(&h.LastError)
+		s.recheck()
+	}
 }
 
 // errApplyExited is why an informer stops whose changes are not applied any more.

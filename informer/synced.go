@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/informerkit/informerkit/internal/object"
+	"github.com/informerkit/informerkit/reflector"
 )
 
 // Syncable is what [WaitForSync] can wait for: an [Informer] or a
@@ -189,10 +191,6 @@ func (inf *Informer[T]) Unsynced() error {
 	return fmt.Errorf("informer %q is not synced: %w", inf.name, why)
 }
 
-// degradedGrace is for how long a source may be degraded before Ready reports it.
-// A server that restarts, or a watch that breaks, is back within it.
-const degradedGrace = 30 * time.Second
-
 // Readiness is what [ReadyHandler] can ask: an [Informer], a [Shared] or a
 // [Factory].
 type Readiness interface {
@@ -200,20 +198,33 @@ type Readiness interface {
 	Ready() error
 }
 
+// optionalGrace is for how long Ready reports that an optional kind is missing which was there.
+const optionalGrace = 10 * time.Minute
+
+// missingIsFine reports whether a source reads an optional kind that the server does not serve: one
+// that it has never served, or not for optionalGrace.
+func (inf *Informer[T]) missingIsFine(s *source[T]) bool {
+	h := s.reflector.Health()
+	return inf.optional.Load() && h.LastErrorClass == reflector.ClassNotFound && !h.DegradedSince.IsZero() &&
+		(!h.Synced || time.Since(h.DegradedSince) > optionalGrace)
+}
+
 // Ready returns an error if the informer is not synced, has stopped, or has been
 // degraded for longer than 30 seconds: then the cache is readable, but may be
-// stale. The error names the informer and the reason. Objects that cannot be read do not
+// stale. See [ForOptions].Optional for a kind that the server need not serve. The error
+// names the informer and the reason. Objects that cannot be read do not
 // count: one bad object must not take every replica out of service. Reads of it return
 // [ErrUnreadable], and Health and the metrics count it.
 func (inf *Informer[T]) Ready() error {
-	if err := inf.Unsynced(); err != nil {
+	sources := slices.DeleteFunc(slices.Clone(inf.applier.progress.current()), inf.missingIsFine)
+	if err := inf.Unsynced(); err != nil && (len(sources) > 0 || !inf.optional.Load()) {
 		return err
 	}
 	if inf.applier.progress.stopped.Load() {
 		return inf.named(ErrStopped)
 	}
 	var whys []error
-	for _, s := range inf.applier.progress.current() {
+	for _, s := range sources {
 		// A broken watch is not an outage: the cache stays readable. So it counts only
 		// after a while, or a restart of the API server would take all replicas out of service.
 		h := s.reflector.Health()

@@ -252,7 +252,8 @@ func (inf *Informer[T]) WaitForResourceVersion(ctx context.Context, resourceVers
 // namespace that the informer does not read as soon as Run was called.
 //
 // It fails with the context's cause, with [ErrStopped], or with [ErrUnreadable]: an object
-// that cannot be read is not deleted.
+// that cannot be read is not deleted. It also fails with the error of the list or the watch
+// if the server has responded with 404 for half a minute: that proves nothing about the object.
 func (inf *Informer[T]) WaitForDeleted(ctx context.Context, key types.NamespacedName, uid types.UID) error {
 	err := inf.applier.progress.wait(ctx, key, func() (bool, error) { return inf.deletedLocked(key, uid) })
 	return inf.waitError(err, key.String()+" to be deleted", key.Namespace)
@@ -272,7 +273,13 @@ func (inf *Informer[T]) deletedLocked(key types.NamespacedName, uid types.UID) (
 			return false, inf.unreadableError(s, key)
 		}
 	}
-	return !ok || uid != "" && obj.GetUID() != uid, nil
+	if ok && (uid == "" || obj.GetUID() == uid) {
+		if s != nil && s.missing.Load() != nil {
+			return false, fmt.Errorf("informer %q: whether %s was deleted is not known: %w", inf.name, key, *s.missing.Load())
+		}
+		return false, nil
+	}
+	return true, nil
 }
 
 // WaitUntil waits until a condition on the selection is met, which it checks after each change of the
@@ -319,6 +326,9 @@ func (inf *Informer[T]) waitError(err error, what string, namespaces ...string) 
 			continue
 		}
 		at = append(at, fmt.Sprintf("%sat resourceVersion %q now", s.where(), s.reached))
+		if h := s.reflector.Health(); !h.DegradedSince.IsZero() && !errors.Is(err, h.LastError) {
+			errs = append(errs, h.LastError)
+		}
 	}
 	if len(at) > 0 {
 		what += " (" + strings.Join(at, ", ") + ")"
