@@ -71,6 +71,6 @@
 //	          handler.go  enqueue.go  ──▶ workqueue (queue.go)
 //	          history.go  a layer on handlers
 //	informer  informer.go  selected.go  run.go
-//	reading   synced.go  wait.go  cache.go
+//	reading   synced.go  wait.go, overdue.go  cache.go
 //	sharing   collection.go  factory.go  share.go  group.go
 package informer

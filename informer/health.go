@@ -25,6 +25,10 @@ type Health struct {
 	// Events is the number of entries that were ever put into the event log; the
 	// result of a list counts as one.
 	Events uint64
+	// OverdueWrites is the number of writes that [Informer.Seen] has been waiting for longer than a minute, and
+	// OverdueTotal how many have taken so long so far.
+	OverdueWrites int
+	OverdueTotal  uint64
 	// Sources has one entry, or one per namespace. An informer with a [Selection] has one as
 	// long as something is selected.
 	Sources []SourceHealth

@@ -272,6 +272,7 @@ func (inf *Informer[T]) Health() Health {
 	// different moments, but a scrape cannot deadlock with the informer.
 	inf.applier.progress.mu.Lock()
 	h.SyncedAfter = inf.applier.progress.after
+	h.OverdueWrites, h.OverdueTotal = inf.applier.progress.overdue.now, inf.applier.progress.overdue.total
 	sources := inf.applier.progress.sources
 	inf.applier.progress.mu.Unlock()
 	for _, s := range sources {

@@ -57,6 +57,14 @@ type progress[T Object] struct {
 	stopped    atomic.Bool   // nothing will change any more; written with mu held
 	failure    error         // what ended the informer; nil if it was asked to end
 	waiting    waiters[T]
+	overdue    overdue // writes that are waited for
+}
+
+// overdue counts the writes that take long. The mutex of progress guards it.
+type overdue struct {
+	now    int
+	total  uint64
+	logged time.Time
 }
 
 // newProgress returns the progress of an informer without sources.
@@ -122,6 +130,7 @@ func (p *progress[T]) setListed(s *source[T]) bool {
 	defer p.mu.Unlock()
 	before := s.listed
 	s.listed = true
+	s.lists++
 	if p.selection != nil && s.selected != nil {
 		p.selection.Listed(s.selected)
 	}

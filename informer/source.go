@@ -55,6 +55,8 @@ type source[T Object] struct {
 	// guards them.
 	rv, reached string
 	listed      bool
+	lists       int // that are part of the cache
+	proof       proof
 	// For a source that comes and goes, guarded by the informer's mu: whether it must not
 	// begin any more, how to end it, and when it has ended.
 	removed bool
@@ -64,6 +66,12 @@ type source[T Object] struct {
 	// selected is what is read of a collection, as its Selection says; nil in a source of any
 	// other kind.
 	selected any
+}
+
+// proof is a list that was requested because a write is missing.
+type proof struct {
+	asked time.Time
+	list  int // its number
 }
 
 // newSource returns a source that feeds store from lw. It makes no request before

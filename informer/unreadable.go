@@ -42,6 +42,7 @@ type unreadable struct {
 type unreadObject struct {
 	err    *reflector.ObjectError
 	list   int  // it is unreadable as of this list
+	listed bool // the list has it, unreadable
 	queued bool // a readable state, or the deletion, was queued since
 }
 
@@ -62,7 +63,7 @@ func (u *unreadable) add(ofList bool, objs []*reflector.ObjectError) (keys []typ
 		if key.Name == "" || len(u.objects) >= maxUnreadable {
 			key = types.NamespacedName{}
 		}
-		u.objects[key] = unreadObject{err: oe, list: list}
+		u.objects[key] = unreadObject{err: oe, list: list, listed: ofList}
 		keys = append(keys, key)
 	}
 	u.any.Store(len(u.objects) > 0)
@@ -136,6 +137,16 @@ func (u *unreadable) remove(key types.NamespacedName) {
 func (u *unreadable) removeLocked(key types.NamespacedName) {
 	delete(u.objects, key)
 	u.any.Store(len(u.objects) > 0)
+}
+
+// inList returns the state in which a list had an object, unreadable, and the number of the list; 0 if none had.
+func (u *unreadable) inList(key types.NamespacedName) (version string, list int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if o, ok := u.objects[key]; ok && o.listed {
+		return o.err.ResourceVersion, o.list
+	}
+	return "", 0
 }
 
 // find returns why the object with this key may be unreadable, or nil.

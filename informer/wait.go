@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/internal/object"
-	"github.com/informerkit/informerkit/workqueue"
 )
 
 // WaitForObject waits until the cache contains a write: written is the object
@@ -48,53 +47,6 @@ func (inf *Informer[T]) WaitForObject(ctx context.Context, written metav1.Object
 	err = inf.applier.progress.waitFor(ctx, w)
 	return inf.waitError(err, fmt.Sprintf("%s at resourceVersion %q", object.KeyOf(written), written.GetResourceVersion()), written.GetNamespace())
 }
-
-// Seen returns the condition that the cache contains a write, as [Informer.WaitForObject]
-// defines it, for a caller that does not want to block: it occupies no goroutine.
-// With it, a reconcile that has written is not repeated before its own write is in the
-// cache, and no worker waits for that:
-//
-//	return workqueue.Result{Until: pods.Seen(created)}, nil
-//
-// It is also met when it cannot become true any more, because the informer has
-// stopped, the object is unreadable, or its namespace is not read (any more): then nothing
-// is gained by waiting. Versions that cannot be compared are waited for as in WaitForObject,
-// so let such an item return by itself: set RequeueAfter too. For an object without a resourceVersion it logs a warning and returns
-// nil, which is no condition.
-//
-// Met is called by the goroutine that applies changes: it must not block.
-func (inf *Informer[T]) Seen(written metav1.Object) workqueue.Condition {
-	seen, err := inf.seenCondition("Seen", written)
-	if err != nil {
-		inf.log.Warn("a write cannot be waited for", "error", err)
-		return nil
-	}
-	what := strings.TrimPrefix(object.KeyOf(written).String(), "/") + " at version " + written.GetResourceVersion()
-	if ended(written) {
-		what = "the deletion of " + strings.TrimPrefix(object.KeyOf(written).String(), "/")
-	}
-	return &seenWrite[T]{inf.applier.progress, seen, "informer " + inf.name + " has seen " + what}
-}
-
-// seenWrite is what Seen returns.
-type seenWrite[T Object] struct {
-	progress *progress[T]
-	waiter   *waiter
-	text     string
-}
-
-// Register ignores the error with which ended is called for a stop: the item is to be
-// processed either way.
-func (s *seenWrite[T]) Register(met func()) (cancel func()) {
-	w := &waiter{key: s.waiter.key, version: s.waiter.version, condition: s.waiter.condition, see: s.waiter.see, ended: func(error) { met() }}
-	if ended, err := s.progress.register(w); ended || err != nil {
-		met()
-		return nil
-	}
-	return func() { s.progress.remove(w) }
-}
-
-func (s *seenWrite[T]) String() string { return s.text }
 
 // ended reports whether a write was the last one of its object: it is being deleted, and nothing holds it back.
 // A Namespace may be held back by its spec.

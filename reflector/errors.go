@@ -55,6 +55,8 @@ const (
 	// The answer is not that of an API server (HTML, for one), or of another kind than T.
 	classNotAPI    ErrorClass = "not an API server"
 	classWrongKind ErrorClass = "wrong kind"
+	// Relist was called: a write has not arrived.
+	classStale ErrorClass = "stale"
 	// An object that is outside of what the source covers.
 	classOutside ErrorClass = "outside"
 	// The bookmark that ends the initial events did not come.

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -146,6 +147,13 @@ func (s *status) following(end context.CancelCauseFunc) {
 	if end != nil && s.since.IsZero() {
 		s.since = time.Now()
 	}
+}
+
+// Relist ends the watch that is being followed, and the collection is read again from the server's storage: the
+// next Replace of the sink has everything that was written before the call. It returns false if no watch is
+// followed, as the collection is being read, or cannot be. The reason is for the log.
+func (r *Reflector[T]) Relist(reason string) bool {
+	return r.status.relist(classStale, errors.New(reason))
 }
 
 // relist ends the watch that is being followed, for the collection to be read again.

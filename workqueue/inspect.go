@@ -35,6 +35,8 @@ type Stats struct {
 	// Dropped is how many items [Process] dropped after a failure: with [Terminal],
 	// or after MaxAttempts. Each was an [Outcome] with the action Dropped.
 	Dropped uint64
+	// Panics is how many calls of the function of [Process] ended with a panic that was recovered.
+	Panics uint64
 	// ParkTimeouts is how many parks ended because their time had passed, without
 	// the condition being met.
 	ParkTimeouts uint64
@@ -74,6 +76,7 @@ func (q *Queue[T]) statsLocked() Stats {
 		Added:   q.count.added,
 		Retried: q.count.retried,
 		Dropped: q.count.dropped,
+		Panics:  q.count.panics,
 
 		ParkTimeouts:   q.count.parkTimeouts,
 		ShutdownLosses: q.count.shutdownLosses,
@@ -134,7 +137,7 @@ type Item[T comparable] struct {
 	// DelayedUntil is when the delay ends; zero if the item is not delayed.
 	DelayedUntil time.Time
 	// ParkedUntil is when the park ends at the latest; zero if the item is not
-	// parked. Until is the condition that ends it before.
+	// parked, or the park has no such end. Until is the condition that ends it before; nil if the item is not parked.
 	ParkedUntil time.Time
 	Until       Condition
 	// RunningSince is when the item was handed out. It is zero if the item is
@@ -223,7 +226,10 @@ func (q *Queue[T]) itemLocked(e *entry[T]) Item[T] {
 	case e.delayed():
 		item.DelayedUntil = q.timeAt(q.later.at(e))
 	case e.is(parked):
-		item.ParkedUntil, item.Until = q.timeAt(q.later.at(e)), q.later.parks[e].until
+		item.Until = q.later.parks[e].until
+		if at := q.later.at(e); at < never {
+			item.ParkedUntil = q.timeAt(at)
+		}
 	}
 	return item
 }

@@ -69,7 +69,7 @@ const (
 	StepOutcome
 	// StepDone: the worker is done with the item, after Duration. Processed.
 	StepDone
-	// StepPark: the item is held back until a condition is met, for Duration at most. Until.
+	// StepPark: the item is held back until a condition is met, for Duration at most unless that is 0. Until.
 	StepPark
 	// StepUnpark: a park has ended. TimedOut, Requested.
 	StepUnpark

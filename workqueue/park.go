@@ -46,7 +46,7 @@ func (f ConditionFunc) String() string {
 const defaultParkTimeout = time.Minute
 
 // Park keeps item from being handed out until the condition is met or timeout has
-// passed, and then hands it out. A timeout of 0 or less means a minute.
+// passed, and then hands it out. A timeout of 0 means a minute, a negative one means none.
 // Call it before Done, for an item whose processing has changed something that is
 // not to be seen yet: a function run by [ProcessWith] returns [Result].Until
 // instead. Park calls the condition and does not wait for it.
@@ -93,8 +93,11 @@ type park[T comparable] struct {
 // running, is not queued again either, although it was added before: it was parked
 // because processing it now would be wrong.
 func (q *DelayingQueue[T]) park(item T, until Condition, timeout time.Duration, wanted bool) bool {
-	if timeout <= 0 {
+	switch {
+	case timeout == 0:
 		timeout = defaultParkTimeout
+	case timeout < 0:
+		timeout = never
 	}
 	p := q.begin(item, until, timeout, wanted)
 	if p != nil {
@@ -129,7 +132,9 @@ func (q *DelayingQueue[T]) begin(item T, until Condition, timeout time.Duration,
 	q.armLocked(at, now)
 	if q.opts.Observe != nil {
 		seen := q.seeLocked(StepPark, e, now)
-		seen.Until, seen.Duration = until, timeout
+		if seen.Until = until; at < never {
+			seen.Duration = timeout
+		}
 	}
 	return p
 }

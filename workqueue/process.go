@@ -227,6 +227,9 @@ func (p *processor[T]) one(item T, retries int) {
 	if o.Action == Retried && p.MaxAttempts > 0 && o.Attempt >= p.MaxAttempts && p.items.Err() == nil {
 		o.Action = Dropped // unless it may have failed only because of the stop
 	}
+	if _, panicked := err.(*PanicError); panicked {
+		p.q.count1(&p.q.count.panics)
+	}
 	p.observe(&o)
 	if accepted := p.act(&o); !accepted && o.Action == Retried {
 		o.Action = Interrupted

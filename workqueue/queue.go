@@ -94,11 +94,11 @@ type Queue[T comparable] struct {
 
 // counters are the numbers behind [Stats].
 type counters struct {
-	running, again          int // entries in these states
-	retrying                int // entries with retries
-	added, retried          uint64
-	dropped, shutdownLosses uint64
-	parkTimeouts            uint64
+	running, again                  int // entries in these states
+	retrying                        int // entries with retries
+	added, retried                  uint64
+	dropped, panics, shutdownLosses uint64
+	parkTimeouts                    uint64
 }
 
 // entry is everything the queue knows about one item. It exists while the item is in at

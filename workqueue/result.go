@@ -32,7 +32,8 @@ type Result struct {
 	// by it, is processed again and again without a pause.
 	Hold bool
 
-	// ParkTimeout is for how long the item is parked at most; 0 or less means a minute.
+	// ParkTimeout is for how long the item is parked at most; 0 means a minute. If it is negative only the
+	// condition ends the park.
 	ParkTimeout time.Duration
 }
 

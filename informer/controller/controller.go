@@ -59,6 +59,9 @@ type Options struct {
 	// Process configures the workers further. Its StopTimeout, the time that reconciles
 	// in progress get at the end, is 20 s if 0: pods get 30 s by default.
 	Process workqueue.ProcessOptions[types.NamespacedName]
+	// CrashOnPanic lets a panic of the reconcile function end the program. By default the panic is a failure of the
+	// key: it is logged with its stack, counted in the Stats, and the key is retried.
+	CrashOnPanic bool
 	// Logger gets what goes wrong. The default is slog.Default().
 	Logger *slog.Logger
 }
@@ -101,6 +104,7 @@ type Controller struct {
 	started atomic.Bool
 	queue   atomic.Pointer[queue] // of the newest term; for the page and metrics
 
+	unseen   sync.Map      // *unseen by key: writes that caches have still to see
 	eventLog oncePerMinute // lines about Events that cannot be written
 }
 
@@ -126,6 +130,8 @@ func New(opts Options) *Controller {
 	switch {
 	case opts.Name == "":
 		c.refuse(errors.New("Options.Name is empty; set it to what the controller is to be called in logs and metrics"))
+	case opts.Process.CapturePanics:
+		c.refuse(errors.New("Options.Process has CapturePanics; panics are recovered unless Options.CrashOnPanic is set"))
 	case opts.Process.Workers != 0:
 		c.refuse(errors.New("Options.Process has Workers; set Options.Workers"))
 	}

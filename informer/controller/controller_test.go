@@ -488,6 +488,7 @@ func TestImpossibleArgumentsAreErrorsOfRun(t *testing.T) {
 		{"no objects", controller.Options{Config: cfg, Name: "x"}, func(*controller.Controller) {}, nothing, []string{"call For"}},
 		{"two", controller.Options{Config: cfg, Name: "x"}, func(c *controller.Controller) { fine(c); fine(c) }, nothing, []string{"one Controller for each kind"}},
 		{"workers twice", controller.Options{Config: cfg, Name: "x", Process: workqueue.ProcessOptions[types.NamespacedName]{Workers: 1}}, fine, nothing, []string{"set Options.Workers"}},
+		{"panics twice", controller.Options{Config: cfg, Name: "x", Process: workqueue.ProcessOptions[types.NamespacedName]{CapturePanics: true}}, fine, nothing, []string{"CrashOnPanic"}},
 		{"no plural", controller.Options{Config: cfg, Name: "x"}, func(c *controller.Controller) {
 			controller.For[*corev1.ConfigMap](c, corev1.SchemeGroupVersion.WithResource(""))
 		}, nothing, []string{"For"}},

@@ -34,8 +34,10 @@
 //     each change of an object that it owns ([Owns]) or that names it ([Watches]), and for each object
 //     once after the start. It is called for one key at a time, once all caches are synced.
 //  2. It is called again for a key only when the caches contain what the previous call has written with the
-//     clients of this controller and its context, even if that call failed. What it has deleted, or freed of
-//     its last finalizer while it was being deleted, is gone from them by then.
+//     clients of this controller and its context, even if that call failed or panicked, in an earlier term too. What
+//     it has deleted, or freed of its last finalizer while it was being deleted, is gone from them by then. There is
+//     no deadline. Only writes that a cache cannot show are not waited for, once a list has proved that:
+//     see [informer.Informer.Seen].
 //  3. A failure is repeated with growing pauses, and logged. Objects of the first list wait behind changed
 //     ones, for a minute at most.
 //  4. With a Leader, the function is called only in a term of this replica, its context ends when leadership

@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,41 +40,81 @@ func (c *Controller) work(ctx context.Context, term Term, opts workqueue.Process
 }
 
 // reconcile calls the user's function for a key. The key is processed again only when the caches have
-// seen what it has written, also if it failed after that.
-func (c *Controller) reconcile(ctx context.Context, q *queue, term Term, key types.NamespacedName, reconcile Reconcile) (workqueue.Result, error) {
+// seen what it has written, even if it failed, panicked or ended its goroutine after that, or the term has ended.
+func (c *Controller) reconcile(ctx context.Context, q *queue, term Term, key types.NamespacedName, reconcile Reconcile) (result workqueue.Result, err error) {
 	if !term.Held() {
 		return workqueue.Result{}, nil // another replica does it
+	}
+	if before, ok := c.unseen.Load(key); ok { // written in an earlier term
+		return workqueue.Result{Until: before.(*unseen), ParkTimeout: -1}, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lost := term.Context()
 	defer context.AfterFunc(lost, func() { cancel(context.Cause(lost)) })()
 	ctx, writes := client.Collect(ctx)
-	result, err := reconcile(ctx, key)
-	if seen := writes.Seen(); seen != nil {
-		result.Hold = result.Hold || result.Until == nil // a change has an event; what changed nothing is no reason for another call
-		result.Until = workqueue.All(result.Until, seenWrites{seen, writes, func() { q.Add(key) }})
+	defer func() {
+		if !c.opts.CrashOnPanic {
+			if v := recover(); v != nil {
+				result, err = workqueue.Result{}, &workqueue.PanicError{Value: v, Stack: debug.Stack()}
+			}
+		}
+		if seen := writes.Seen(); seen != nil {
+			if result.Until != nil {
+				result.Until = &limited{result.Until, cmp.Or(max(0, result.ParkTimeout), time.Minute)}
+			}
+			result.Hold = result.Hold || result.Until == nil // a change has an event; what changed nothing is no reason for another call
+			result.Until = workqueue.All(result.Until, c.awaitWrites(q, key, seen, writes))
+			result.ParkTimeout = -1
+		}
+	}()
+	return reconcile(ctx, key)
+}
+
+// unseen is the condition that the caches have seen the writes of a key. It outlives the queue.
+type unseen struct {
+	seen context.Context //nolint:containedctx // done when they have
+	text string
+}
+
+// Register calls met in a separate goroutine.
+func (u *unseen) Register(met func()) (cancel func()) {
+	stop := context.AfterFunc(u.seen, met)
+	return func() { stop() }
+}
+
+func (u *unseen) String() string { return u.text }
+
+// awaitWrites waits for the writes of a key. It adds the key if there is no event that does.
+func (c *Controller) awaitWrites(q *queue, key types.NamespacedName, seen workqueue.Condition, writes *client.Writes) *unseen {
+	if before, ok := c.unseen.Load(key); ok { // of a call that has outlived its term
+		seen = workqueue.All(before.(*unseen), seen)
 	}
-	return result, err
-}
-
-// seenWrites is the condition of a reconcile's writes. It adds the key if there is no event that does.
-type seenWrites struct {
-	workqueue.Condition
-	writes *client.Writes
-	add    func()
-}
-
-func (s seenWrites) Register(met func()) (cancel func()) {
-	stop := s.Condition.Register(func() {
-		if s.writes.Unseen() { // and so there will be no event
-			s.add()
+	ctx, met := context.WithCancel(context.Background())
+	u := &unseen{ctx, seen.String()}
+	c.unseen.Store(key, u)
+	seen.Register(func() {
+		c.unseen.CompareAndDelete(key, u)
+		if writes.Unseen() { // and so there will be no event
+			q.Add(key)
 		}
 		met()
 	})
+	return u
+}
+
+// limited is a condition that counts as met after a time.
+type limited struct {
+	workqueue.Condition
+	most time.Duration
+}
+
+// Register calls met at most twice, which is permitted.
+func (l *limited) Register(met func()) (cancel func()) {
+	stop, timer := l.Condition.Register(met), time.AfterFunc(l.most, met)
 	return func() {
-		// A key is parked for a minute at most; a cache may be cut off for longer.
-		if stop != nil && !s.writes.Unseen() {
+		timer.Stop()
+		if stop != nil {
 			stop()
 		}
 	}

@@ -45,6 +45,9 @@ func (q *queueReport) card(now time.Time) card {
 		{Name: "Park timeouts", Value: count(int(q.ParkTimeouts), "time"), Minor: true},
 		{Name: "Lost at shutdown", Value: count(int(q.ShutdownLosses), "item"), Bad: q.ShutdownLosses > 0},
 	}
+	if q.Panics > 0 {
+		c.Facts = append(c.Facts, fact{Name: "Panics", Value: count(int(q.Panics), "time"), Bad: true})
+	}
 	if len(q.Throughput) > 0 {
 		c.Spark = newSpark(q.Throughput)
 	}
@@ -56,11 +59,17 @@ func (q *queueReport) card(now time.Time) card {
 		q.items(&q.RunningItems, "Running", func(i *itemReport) string { return "for " + ago(now, i.RunningSince) }),
 		q.items(&q.QueuedItems, "Queued", func(i *itemReport) string { return "for " + ago(now, i.QueuedSince) }),
 		q.items(&q.DelayedItems, "Delayed", func(i *itemReport) string { return "for another " + short(i.DelayedUntil.Sub(now)) }),
-		q.items(&q.ParkedItems, "Parked", func(i *itemReport) string {
-			return untilText(i.Until) + "for another " + short(i.ParkedUntil.Sub(now)) + " at most"
-		}),
+		q.items(&q.ParkedItems, "Parked", func(i *itemReport) string { return parkedText(i.Until, i.ParkedUntil, now) }),
 	)
 	return c
+}
+
+// parkedText names what ends a park, and when it ends at the latest.
+func parkedText(until string, end, now time.Time) string {
+	if end.IsZero() {
+		return strings.TrimSpace(untilText(until))
+	}
+	return untilText(until) + "for another " + short(end.Sub(now)) + " at most"
 }
 
 // hasDropped reports whether an item is shown that was dropped.

@@ -14,7 +14,7 @@ import (
 // are ordered by this.
 var kinds = []string{
 	"not-synced", "degraded", "no-session", "no-renewal", "not-started", "stopped", "part-idle", "no-workers", "stuck", "starved", "lag", "panic", "failing", "dropped",
-	"quarantine", "handover", "slow", "recovering", "unowned", "leaving", "shut-down", "exposed",
+	"overdue", "quarantine", "handover", "slow", "recovering", "unowned", "leaving", "shut-down", "exposed",
 }
 
 // explains has the consequences of a kind of problem, all of them later in kinds.

@@ -164,8 +164,8 @@ func (s *itemState) answer(key string, now time.Time) (p problem, ok bool) {
 		p.Sentence = fmt.Sprintf("%s is being processed%s, from %s.", key, since(now, s.RunningSince), queue)
 	case s.Queued:
 		p.Sentence = fmt.Sprintf("%s waits for a worker of %s%s, in class %d with %s queued.", key, queue, since(now, s.QueuedSince), s.PriorityClass, count(s.ClassQueued, "item"))
-	case !s.ParkedUntil.IsZero():
-		p.Sentence = fmt.Sprintf("%s is parked in %s %sfor another %s at most.", key, queue, untilText(s.Until), short(s.ParkedUntil.Sub(now)))
+	case s.Until != "" || !s.ParkedUntil.IsZero():
+		p.Sentence = fmt.Sprintf("%s is parked in %s %s.", key, queue, parkedText(s.Until, s.ParkedUntil, now))
 	case s.Failure != nil && s.Found:
 		p.Sentence = fmt.Sprintf("%s failed in %s %s ago; next try in %s.", key, queue, ago(now, s.Failure.Time), short(s.DelayedUntil.Sub(now)))
 	case !s.DelayedUntil.IsZero():

@@ -91,7 +91,7 @@ func (s *itemState) card(now time.Time) card {
 	add(s.Queued, "queued"+since(now, s.QueuedSince))
 	add(s.Again, "queued again when it is done")
 	add(!s.DelayedUntil.IsZero(), "delayed for another "+short(s.DelayedUntil.Sub(now)))
-	add(!s.ParkedUntil.IsZero(), "parked "+untilText(s.Until)+"for another "+short(s.ParkedUntil.Sub(now))+" at most")
+	add(s.Until != "" || !s.ParkedUntil.IsZero(), "parked "+parkedText(s.Until, s.ParkedUntil, now))
 	if len(states) > 0 {
 		c.State = strings.Join(states, ", ")
 		c.Facts = append(c.Facts,

@@ -132,6 +132,10 @@ func (inf *informerReport) problems(now time.Time) (all []problem) {
 		}
 		inf.problemsOfObjects(&inf.Sources[i], add)
 	}
+	if inf.OverdueWrites > 0 && !inf.Stopped {
+		add(severityWarning, "overdue", "", "None, if it does not last: the collection is read again. Else see why the watch lags; the log names the objects.",
+			"Informer %s has lacked %s of this program for more than a minute; the keys that wrote wait.", title(inf.Name), count(inf.OverdueWrites, "write"))
+	}
 	for i := range inf.Handlers {
 		inf.Handlers[i].problems(title(inf.Name), now, add)
 	}

@@ -42,6 +42,8 @@ type informerReport struct {
 	// Entries of the event log since the start. A list counts as one, so this is not
 	// the number of events that handlers got.
 	Events uint64 `json:"events"`
+	// Writes of this program that the cache has lacked for more than a minute; left out if there are none.
+	OverdueWrites int `json:"overdueWrites,omitempty"`
 	// Nil if the source cannot say it.
 	Sources []sourceReport `json:"sources"`
 	// Of an informer that reads ranges of hashes.
@@ -153,6 +155,7 @@ type queueReport struct {
 	Added          uint64 `json:"added"`
 	Retried        uint64 `json:"retried"`
 	Dropped        uint64 `json:"dropped"`
+	Panics         uint64 `json:"panics,omitempty"` // that were recovered; left out if there were none
 	ParkTimeouts   uint64 `json:"parkTimeouts"`
 	ShutdownLosses uint64 `json:"shutdownLosses"`
 	// Of the items that are shown. The classes have the oldest of all.
@@ -290,6 +293,7 @@ func reportInformer(h informer.Health, opts *Options) informerReport {
 		Objects:         h.Objects,
 		ResourceVersion: h.ResourceVersion,
 		Events:          h.Events,
+		OverdueWrites:   h.OverdueWrites,
 		Sources:         make([]sourceReport, 0, len(h.Sources)),
 		Ranges:          make([]rangeReport, 0, len(h.Parts)),
 		Handlers:        make([]handlerReport, 0, len(h.Handlers)),
@@ -381,6 +385,7 @@ func reportQueue[T comparable](in workqueue.Inspection[T], opts *Options) queueR
 		Added:           s.Added,
 		Retried:         s.Retried,
 		Dropped:         s.Dropped,
+		Panics:          s.Panics,
 		ParkTimeouts:    s.ParkTimeouts,
 		ShutdownLosses:  s.ShutdownLosses,
 		LongestRunning:  inSeconds(s.LongestRunning),

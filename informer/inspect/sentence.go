@@ -116,7 +116,11 @@ func sentence(e *history.Entry, opts *Options) string {
 	case history.Interrupted:
 		return fmt.Sprintf("Not tried again, as %s was shut down.", queue)
 	case history.Parked:
-		return fmt.Sprintf("Parked in %s until %s, for %s at most.", queue, printable(shorten(e.Object.Name, maxCondition)), short(e.Duration))
+		most := "."
+		if e.Duration > 0 {
+			most = ", for " + short(e.Duration) + " at most."
+		}
+		return fmt.Sprintf("Parked in %s until %s%s", queue, printable(shorten(e.Object.Name, maxCondition)), most)
 	case history.ConditionMet:
 		return "The condition was met, and the park ended."
 	case history.ParkTimedOut:

@@ -46,6 +46,7 @@ func everything(t *testing.T) *inspect.Handler {
 			}},
 			{Namespace: "dev", Reflector: reflector.Health{State: reflector.StateNew}},
 		},
+		OverdueWrites: 2,
 		Handlers: []informer.HandlerHealth{
 			{Name: "enqueue", Synced: true, Delivered: 5310},
 			{

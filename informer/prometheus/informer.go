@@ -26,6 +26,7 @@ type informers struct {
 type informerLevels struct {
 	objects, version, synced, syncTook level
 	ranges, unlisted                   level
+	overdue, overdueTotal              level
 	sourceLevels
 	handlerLevels
 }
@@ -44,6 +45,8 @@ func newInformers() *informers {
 			syncTook:      gauge("informer_sync_duration_seconds", "How long the first list took, from the start of the informer. There is no such series before."),
 			ranges:        gauge("informer_ranges", "Ranges of hashes that the informer reads; 0 for one without ranges."),
 			unlisted:      gauge("informer_unlisted_ranges", "How many of these are not in the cache yet."),
+			overdue:       gauge("informer_overdue_writes", "Writes of this program that the cache has lacked for more than a minute, and for which a reconcile waits."),
+			overdueTotal:  total("informer_overdue_writes_total", "Writes that took longer than a minute to get to the cache."),
 			sourceLevels:  newSourceLevels(),
 			handlerLevels: newHandlerLevels(),
 		},
@@ -56,7 +59,7 @@ func newInformers() *informers {
 func (i *informers) describe(ch chan<- *prom.Desc) {
 	i.vectors.describe(ch)
 	l := &i.levels
-	for _, l := range []level{l.objects, l.version, l.synced, l.syncTook, l.ranges, l.unlisted} {
+	for _, l := range []level{l.objects, l.version, l.synced, l.syncTook, l.ranges, l.unlisted, l.overdue, l.overdueTotal} {
 		ch <- l.desc
 	}
 	l.sourceLevels.describe(ch)
@@ -92,6 +95,8 @@ func (l *informerLevels) read(r reading, h informer.Health, now time.Time) {
 	}
 	r.send(l.ranges, float64(len(h.Parts)))
 	r.send(l.unlisted, float64(unlisted))
+	r.send(l.overdue, float64(h.OverdueWrites))
+	r.send(l.overdueTotal, float64(h.OverdueTotal))
 	for _, s := range h.Sources {
 		l.readSource(r, s, now)
 	}

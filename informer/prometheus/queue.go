@@ -21,7 +21,7 @@ type queues struct {
 	waited, worked                        *prom.HistogramVec
 	depth, unfinished, longest            level
 	running, delayed, parked, failing     level
-	dropped, timeouts, losses             level
+	dropped, panics, timeouts, losses     level
 	classDepth, classOldest, classMaxWait level
 }
 
@@ -45,6 +45,7 @@ func newQueues() *queues {
 		parked:  gauge("workqueue_parked", "Items that are held back until a condition is met, such as a cache having seen a write."),
 
 		dropped:  total("workqueue_dropped_total", "Items that were dropped after a failure and are not retried."),
+		panics:   total("workqueue_panics_total", "Panics of the function that were recovered; each is a failure of its item."),
 		timeouts: total("workqueue_park_timeouts_total", "Items that were parked for as long as permitted, without their condition being met."),
 		losses:   total("workqueue_shutdown_losses_total", "Requests that were lost to the shutdown of the queue."),
 	}
@@ -59,7 +60,7 @@ func newQueues() *queues {
 func (q *queues) describe(ch chan<- *prom.Desc) {
 	q.vectors.describe(ch)
 	for _, l := range []level{
-		q.depth, q.unfinished, q.longest, q.running, q.delayed, q.parked, q.failing, q.dropped, q.timeouts, q.losses,
+		q.depth, q.unfinished, q.longest, q.running, q.delayed, q.parked, q.failing, q.dropped, q.panics, q.timeouts, q.losses,
 		q.classDepth, q.classOldest, q.classMaxWait,
 	} {
 		ch <- l.desc
@@ -83,6 +84,7 @@ func (q *queues) collect(ch chan<- prom.Metric) {
 		r.send(q.parked, float64(stats.Parked))
 		r.send(q.failing, float64(stats.Failing))
 		r.send(q.dropped, float64(stats.Dropped))
+		r.send(q.panics, float64(stats.Panics))
 		r.send(q.timeouts, float64(stats.ParkTimeouts))
 		r.send(q.losses, float64(stats.ShutdownLosses))
 		if c, ok := queue.source.(classer); ok {
