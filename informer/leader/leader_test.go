@@ -49,6 +49,7 @@ type replica struct {
 	cut    atomic.Bool  // requests fail
 	blind  atomic.Bool  // requests work, their answers are lost
 	silent atomic.Bool  // requests hang
+	stuck  atomic.Bool  // requests hang, without a look at their context
 	terms  atomic.Int32 // calls of Lead
 	linger atomic.Int64 // how long Lead takes to return, in nanoseconds
 	stop   context.CancelFunc
@@ -85,6 +86,9 @@ type transport struct {
 }
 
 func (c transport) RoundTrip(q *http.Request) (*http.Response, error) {
+	for c.r.stuck.Load() {
+		time.Sleep(50 * time.Millisecond)
+	}
 	if c.r.silent.Load() {
 		<-q.Context().Done()
 		return nil, q.Context().Err()
@@ -202,6 +206,7 @@ func TestPromise1ALeaderThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 	for name, fault := range map[string]func(r *replica) *atomic.Bool{
 		"cut":    func(r *replica) *atomic.Bool { return &r.cut },
 		"silent": func(r *replica) *atomic.Bool { return &r.silent },
+		"stuck":  func(r *replica) *atomic.Bool { return &r.stuck },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -217,6 +222,8 @@ func TestPromise1ALeaderThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 				require.ErrorIs(t, a.cause, leader.ErrLost)
 				w.within(25*time.Second, "one leads again", func() bool { return w.leader() != nil })
 				require.NoError(t, b.end())
+				a.stuck.Store(false)
+				time.Sleep(time.Second) // requests that were left behind end
 				require.NoError(t, a.end())
 			})
 		})

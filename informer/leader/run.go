@@ -79,24 +79,33 @@ func (e *Elector) lead(ctx context.Context, sent time.Time) (lost bool, err erro
 		defer returning()
 		err = e.opts.Lead(work, term)
 	}()
-	for renewing.Err() == nil && !lost {
+	end := func() {
+		term.extend(time.Time{})
+		stop(ErrLost) // first: the cause of both is that
+		lose(ErrLost)
+	}
+	// Whatever blocks below, such as a transport or the logger, the contexts end in time.
+	expiry := time.AfterFunc(time.Until(until), end)
+	var failure error
+	for renewing.Err() == nil {
 		wait(renewing, min(e.opts.RetryPeriod, time.Until(until)))
 		request, cancel := context.WithDeadline(renewing, until)
-		sent, failure := e.attempt(request)
+		sent, failure = e.attempt(request)
 		cancel()
 		switch next := sent.Add(e.opts.RenewDeadline); {
-		case renewing.Err() != nil: // Lead has returned
+		case renewing.Err() != nil: // Lead has returned, or the time is up
 		case failure == nil && term.extend(next):
 			until = next
+			expiry.Reset(time.Until(until))
 		case failure != nil && !errors.Is(failure, errHeld) && term.Held():
 			e.failed("the Lease cannot be renewed, will retry", failure)
 		default:
-			lost = true
-			e.log.Warn("this replica leads no longer, as the Lease is lost; the context of Lead has ended", "error", failure)
-			term.extend(time.Time{})
-			stop(ErrLost) // first: the cause of both is that
-			lose(ErrLost)
+			end()
 		}
+	}
+	expiry.Stop()
+	if lost = errors.Is(context.Cause(held), ErrLost); lost {
+		e.log.Warn("this replica leads no longer, as the Lease is lost; the context of Lead has ended", "error", failure)
 	}
 	<-returned
 	return lost, err
