@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/reflector"
 	"github.com/informerkit/informerkit/workqueue/history"
 )
@@ -131,6 +132,11 @@ func NewFactory(cfg *rest.Config, opts FactoryOptions) (*Factory, error) {
 	// Informers of a factory may be of resources that are installed later.
 	if opts.Reflector.Policy == nil {
 		opts.Reflector.Policy = retryAbsent
+	}
+	// One transport for all informers: Dial or Proxy would give each of them its own connection.
+	cfg, err := httpclient.Share(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
 	}
 	d, err := newDiscovery(cfg)
 	if err != nil {

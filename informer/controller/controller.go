@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/informerkit/informerkit/informer"
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/informer/client"
 	"github.com/informerkit/informerkit/workqueue"
 	"github.com/informerkit/informerkit/workqueue/history"
@@ -148,12 +149,15 @@ func New(opts Options) *Controller {
 		c.refuse(errors.New("Options.Config is nil; read one with clientcmd or rest.InClusterConfig"))
 		return c
 	}
-	c.cfg = rest.CopyConfig(opts.Config)
+	var err error
+	if c.cfg, err = httpclient.Share(opts.Config); err != nil { // one connection for informers and clients
+		c.refuse(err)
+		return c
+	}
 	if c.cfg.RateLimiter == nil && c.cfg.QPS >= 0 {
 		c.cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cmp.Or(c.cfg.QPS, defaultQPS), cmp.Or(c.cfg.Burst, defaultBurst))
 	}
-	var err error
-	if c.factory, err = informer.NewFactory(opts.Config, opts.Informers); err != nil {
+	if c.factory, err = informer.NewFactory(c.cfg, opts.Informers); err != nil {
 		c.refuse(err)
 		return c
 	}

@@ -43,8 +43,11 @@ func connection(cfg *rest.Config, opts *cache.Options) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
-	// Nothing but the address: TLS and credentials are matters of the transport.
-	return &rest.Config{Host: base.String(), UserAgent: cfg.UserAgent, Transport: opts.HTTPClient.Transport}, nil
+	// TLS and credentials are matters of the transport.
+	return &rest.Config{
+		Host: base.String(), UserAgent: cfg.UserAgent, Transport: opts.HTTPClient.Transport,
+		WarningHandler: cfg.WarningHandler, WarningHandlerWithContext: cfg.WarningHandlerWithContext,
+	}, nil
 }
 
 // encoding is protobuf where there is one, unless the config says otherwise.

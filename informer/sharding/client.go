@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	objects "github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/reflector"
 )
 
@@ -38,6 +39,10 @@ type httpClient struct {
 
 // newClient returns the client of a group. It makes no request.
 func newClient(cfg *rest.Config, n names) (*httpClient, error) {
+	cfg, err := httpclient.Share(cfg)
+	if err != nil {
+		return nil, err
+	}
 	lw, err := reflector.NewResource[*lease](cfg, leaseResource, reflector.ResourceOptions{
 		Namespace: n.namespace, LabelSelector: GroupLabel + "=" + n.group, Kind: "Lease", Encoding: reflector.EncodingJSON,
 	})

@@ -197,8 +197,17 @@ func (p program) copyWorkspace(ctx context.Context, dir string) (string, error) 
 // build cache goes by the folders of what it has built.
 func makeFolder(p program, lib library, share bool) (string, error) {
 	sum := sha256.Sum256(fmt.Append(nil, p.clientGo.Dir, lib, share))
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("informerkit-adopt-%x", sum[:6]))
-	err := os.Mkdir(dir, 0o700)
+	// Below the user's own cache: in the shared temporary folder another user could be there first.
+	parent, err := os.UserCacheDir()
+	if err != nil {
+		return os.MkdirTemp("", "informerkit-adopt-*")
+	}
+	parent = filepath.Join(parent, "informerkit-adopt")
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return os.MkdirTemp("", "informerkit-adopt-*")
+	}
+	dir := filepath.Join(parent, fmt.Sprintf("%x", sum[:6]))
+	err = os.Mkdir(dir, 0o700)
 	if info, failed := os.Stat(dir); err != nil && failed == nil && time.Since(info.ModTime()) > 24*time.Hour {
 		// Of a process that was killed.
 		if err := os.RemoveAll(dir); err != nil {
