@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/informerkit/informerkit/informer"
-	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/workqueue"
 	"github.com/informerkit/informerkit/workqueue/history"
 )
