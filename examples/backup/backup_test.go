@@ -104,6 +104,15 @@ func (w *world) list() []*batchv1.Job {
 	return jobs
 }
 
+// pods returns the pods that are left when the garbage collector has worked.
+func (w *world) pods() []*unstructured.Unstructured {
+	w.t.Helper()
+	require.NoError(w.t, w.server.CollectGarbage())
+	pods, err := w.server.List(corev1.SchemeGroupVersion.WithResource("pods"), key.Namespace, nil)
+	require.NoError(w.t, err)
+	return pods
+}
+
 // pass lets time pass, in which each Job ends a minute after its start, as the controller of Jobs would note.
 func (w *world) pass(d time.Duration, end batchv1.JobConditionType) {
 	w.t.Helper()
@@ -114,6 +123,10 @@ func (w *world) pass(d time.Duration, end batchv1.JobConditionType) {
 			if len(job.Status.Conditions) > 0 {
 				continue
 			}
+			// Its pod is made by the controller of Jobs.
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name + "-pod"}, Spec: job.Spec.Template.Spec}
+			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+			require.NoError(w.t, w.server.Create(pod))
 			_, err := w.jobs.Status().Modify(w.t.Context(), client.KeyOf(job), func(job *batchv1.Job) error {
 				job.Status.Conditions = []batchv1.JobCondition{{Type: end, Status: corev1.ConditionTrue}}
 				return nil
@@ -130,6 +143,7 @@ func TestThreeHoursOfASchedule(t *testing.T) {
 		w.pass(2*time.Hour+50*time.Minute, batchv1.JobComplete)
 		assert.Equal(t, 6, w.server.Count("create", "jobs"), "one at once, and one every half hour")
 		assert.Len(t, w.list(), 3, "the others were removed")
+		assert.Len(t, w.pods(), 3, "with their pods")
 		b := w.get()
 		assert.Equal(t, "Scheduled", w.reason())
 		assert.Less(t, time.Since(b.Status.LastSuccess.Time), 30*time.Minute)
@@ -176,7 +190,7 @@ func TestBackupsAreRemovedBeforeTheObjectGoes(t *testing.T) {
 		_, err = w.backups.Get(t.Context(), key)
 		require.NoError(t, client.IgnoreNotFound(err))
 		require.Error(t, err)
-		require.NoError(t, w.server.CollectGarbage())
+		assert.Empty(t, w.pods())
 		assert.Empty(t, w.list())
 	})
 }

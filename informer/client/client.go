@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -180,7 +181,45 @@ func (c *Client[T]) Apply(ctx context.Context, key types.NamespacedName, config 
 
 // Delete asks for an object to be deleted. Give opts the UID as a precondition, so that
 // another object that has taken the name since is not deleted: see [Exactly].
+//
+// API servers orphan the pods of a Job (batch/v1) or a ReplicationController (v1) unless the deletion says otherwise.
+// Delete reads such an object first and asks for Background if opts has no policy, unless the object is being deleted
+// or has a finalizer that states another policy. For any other kind no policy is sent.
 func (c *Client[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	if !c.orphans(opts) || c.opts.Subresource != "" {
+		return c.delete(ctx, key, opts)
+	}
+	for attempt := 1; ; attempt++ {
+		obj, err := c.Get(ctx, key)
+		if apierrors.IsForbidden(err) {
+			return fmt.Errorf("%w; Delete reads the object first, to delete its pods as well: grant get, or set a PropagationPolicy", err)
+		}
+		if err != nil {
+			return err
+		}
+		send, pre := opts, cmp.Or(opts.Preconditions, &metav1.Preconditions{})
+		finalizers := obj.GetFinalizers()
+		if obj.GetDeletionTimestamp() == nil && !slices.Contains(finalizers, metav1.FinalizerOrphanDependents) && !slices.Contains(finalizers, metav1.FinalizerDeleteDependents) {
+			version, policy := obj.GetResourceVersion(), metav1.DeletePropagationBackground
+			send.PropagationPolicy = &policy
+			// In the version that was read: a deletion that orphans may begin meanwhile.
+			send.Preconditions = &metav1.Preconditions{UID: pre.UID, ResourceVersion: cmp.Or(pre.ResourceVersion, &version)}
+		}
+		err = c.delete(ctx, key, send)
+		if !apierrors.IsConflict(err) || pre.ResourceVersion != nil || pre.UID != nil && *pre.UID != obj.GetUID() || attempt == tries {
+			return err
+		}
+	}
+}
+
+// orphans reports whether a deletion without more options would leave the dependents of an object behind.
+func (c *Client[T]) orphans(opts metav1.DeleteOptions) bool {
+	return opts.PropagationPolicy == nil && opts.OrphanDependents == nil && //nolint:staticcheck // the API still has it
+		(c.resource == schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"} || c.resource == schema.GroupVersionResource{Version: "v1", Resource: "replicationcontrollers"})
+}
+
+// delete sends a deletion.
+func (c *Client[T]) delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	body, err := marshalJSON(&opts)
 	if err != nil {
@@ -214,8 +253,12 @@ func (c *Client[T]) deleted(answer answer, key types.NamespacedName, opts metav1
 	return gone
 }
 
-// DeleteCollection asks for all objects of a namespace to be deleted that list selects.
+// DeleteCollection asks for all objects of a namespace to be deleted that list selects. For Jobs and
+// ReplicationControllers opts must have a PropagationPolicy; see [Client.Delete].
 func (c *Client[T]) DeleteCollection(ctx context.Context, namespace string, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+	if c.orphans(opts) {
+		return fmt.Errorf("client: delete %s: opts has no PropagationPolicy, and the API server would orphan the pods; set Background, or Orphan to keep them", c.resource.Resource)
+	}
 	query, err := listQuery(&list)
 	if err != nil {
 		return fmt.Errorf("client: delete %s: %w", c.resource.Resource, err)

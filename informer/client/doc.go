@@ -27,7 +27,7 @@
 // # Promises
 //
 //  1. Each verb is one request (each page of a list is one; a first write in protobuf that the server
-//     cannot read is repeated in JSON; see also 11), and its result is what the
+//     cannot read is repeated in JSON; see also 11; Delete of a Job or a ReplicationController reads it first), and its result is what the
 //     server has stored, with its kind. What the caller passes is not modified.
 //
 //  2. Apply changes only what its configuration names.
@@ -56,6 +56,8 @@
 //
 //  11. [IgnoreNotFound] ignores a 404 about the object only. A 404 about a resource, a subresource, a namespace or an
 //     empty name stays an error, and so does that of a gateway. After a 404 of a subresource the object is read.
+//  12. Delete of a Job or a ReplicationController deletes its pods as well, unless the options, a finalizer or a
+//     deletion that is under way state another policy. For any other kind no policy is sent.
 //
 // # Reading order
 //

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // delete removes an object, or marks it as being deleted while finalizers are
@@ -39,14 +40,14 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 		return nil, false, apierrors.NewForbidden(res.groupResource(), old.name, errors.New("this namespace may not be deleted"))
 	}
 	graceful := isPod(res) && runs(old)
-	if !old.held && !hasContent(res) && !isCRD(res) && !graceful && len(propagationFinalizers(nil, del)) == 0 {
+	if !old.held && !hasContent(res) && !isCRD(res) && !graceful && len(propagationFinalizers(res, nil, del)) == 0 {
 		return old, true, s.removeLocked(c, old, opts) // without decoding it
 	}
 	obj, err := old.object(res, res.Versions[0])
 	if err != nil {
 		return nil, false, err
 	}
-	finalizers := propagationFinalizers(obj.GetFinalizers(), del)
+	finalizers := propagationFinalizers(res, obj.GetFinalizers(), del)
 	if isCRD(res) && !old.deleting {
 		finalizers = append(finalizers, cleanup)
 	}
@@ -97,10 +98,16 @@ func (s *store) deleteLocked(c *collection, old *version, del metav1.DeleteOptio
 	return v, false, nil
 }
 
+// orphansPods reports whether the dependents of a kind are orphaned unless the deletion says otherwise.
+func orphansPods(res Resource) bool {
+	gr := res.groupResource()
+	return gr == schema.GroupResource{Group: "batch", Resource: "jobs"} || gr == schema.GroupResource{Resource: "replicationcontrollers"}
+}
+
 // propagationFinalizers are the finalizers of an object whose deletion was asked
 // for: those it has, and the one by which the garbage collector learns of the
 // propagation policy.
-func propagationFinalizers(have []string, del metav1.DeleteOptions) []string {
+func propagationFinalizers(res Resource, have []string, del metav1.DeleteOptions) []string {
 	policy := metav1.DeletePropagationBackground
 	switch {
 	case del.PropagationPolicy != nil:
@@ -111,6 +118,8 @@ func propagationFinalizers(have []string, del metav1.DeleteOptions) []string {
 		policy = metav1.DeletePropagationOrphan
 	case slices.Contains(have, metav1.FinalizerDeleteDependents):
 		policy = metav1.DeletePropagationForeground
+	case orphansPods(res):
+		policy = metav1.DeletePropagationOrphan
 	}
 	next := slices.DeleteFunc(slices.Clone(have), func(f string) bool {
 		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents

@@ -109,6 +109,9 @@ func (cl *call) deleteOptions() (metav1.DeleteOptions, writeOptions, error) {
 	if errs := validation.ValidateDeleteOptions(&del); len(errs) > 0 {
 		return del, writeOptions{}, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
 	}
+	if del.PropagationPolicy == nil && del.OrphanDependents == nil && cl.res.Group == "batch" && cl.res.Plural == "jobs" { //nolint:staticcheck // old clients still send it
+		cl.w.Header().Add("Warning", `299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"`)
+	}
 	return del, writeOptions{dryRun: len(del.DryRun) > 0}, nil
 }
 

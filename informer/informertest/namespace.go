@@ -48,7 +48,7 @@ func (s *store) emptyNamespaceLocked(namespace string) error {
 		inside := selectEverything()
 		inside.namespace = namespace
 		for _, v := range c.selectLocked(inside) {
-			if _, _, err := s.deleteLocked(c, v, metav1.DeleteOptions{}, writeOptions{}); err != nil {
+			if _, _, err := s.deleteLocked(c, v, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, writeOptions{}); err != nil {
 				return err
 			}
 		}

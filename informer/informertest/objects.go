@@ -75,7 +75,7 @@ func (s *Server) Delete(gvr schema.GroupVersionResource, namespace, name string)
 	if err != nil {
 		return err
 	}
-	_, _, err = s.store.delete(k.c, namespace, name, metav1.DeleteOptions{}, writeOptions{trusted: true})
+	_, _, err = s.store.delete(k.c, namespace, name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, writeOptions{trusted: true})
 	return err
 }
 
