@@ -1,30 +1,23 @@
 package informer
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/informerkit/informerkit/internal/httpclient"
+	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector"
 )
-
-// absentRetry is how long after a resource was found not to exist the server is
-// asked again.
-// A CustomResourceDefinition that is installed is noticed soon, at the cost of one small
-// request per interval.
-const absentRetry = 3 * time.Second
 
 // collection is a source of a resource that may not exist yet, and may cease to:
 // that of a custom resource whose definition is installed, removed and installed
@@ -32,13 +25,148 @@ const absentRetry = 3 * time.Second
 type collection[T Object] struct {
 	cfg       *rest.Config
 	discovery *discovery
-	gvk       schema.GroupVersionKind // if gvr is not given
+	gvk       schema.GroupVersionKind // if the resource is found by its kind
 	opts      reflector.ResourceOptions
 	tweak     func(*metav1.ListOptions) // of each request; may be nil
 
 	mu     sync.Mutex // not held during a request: String must not wait for one
 	gvr    schema.GroupVersionResource
 	source reflector.ListerWatcher[T] // nil until the resource is known
+	absent time.Time                  // since when the server responds with 404; zero if it does not
+	wake   <-chan struct{}            // closed when a definition has changed since the last request began
+	// reread says that objects in the cache may be in the form of another version.
+	reread bool
+}
+
+// Changed returns a channel that ends the pause after a 404 when a definition of the group changes.
+func (c *collection[T]) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wake
+}
+
+// group is the API group.
+func (c *collection[T]) group() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.gvk.Group, c.gvr.Group)
+}
+
+// definesOthers reports whether the objects are definitions: CustomResourceDefinitions or APIServices.
+func (c *collection[T]) definesOthers() bool {
+	return c.group() == "apiextensions.k8s.io" || c.group() == "apiregistration.k8s.io"
+}
+
+// begin prepares a request.
+func (c *collection[T]) begin(req *reflector.Request) {
+	wake := c.discovery.awake(c.group())
+	c.mu.Lock()
+	c.wake = wake
+	if c.reread {
+		req.Known = nil
+	}
+	c.mu.Unlock()
+	c.tweakOptions(&req.ListOptions)
+}
+
+// answered notes how a request has ended. After a 404 it looks where discovery has the kind, and
+// returns an error that names the pause.
+func (c *collection[T]) answered(ctx context.Context, err error) error {
+	missing := apierrors.IsNotFound(err)
+	c.mu.Lock()
+	was := c.absent
+	switch {
+	case missing && was.IsZero():
+		c.absent = time.Now()
+	case err == nil:
+		c.absent = time.Time{}
+	}
+	since := c.absent
+	c.mu.Unlock()
+	if err == nil && !was.IsZero() {
+		c.discovery.noteChanged(c.group()) // other kinds of the group may be there as well
+	}
+	if !missing {
+		return err
+	}
+	if hint := c.relocate(ctx); hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
+	return &absentError{err, c.discovery.pause(c.group(), since)}
+}
+
+// relocate looks in discovery for the kind, and reads it from there. It returns what it has found, for
+// people. It takes nothing out of the cache: the list of the other resource does.
+func (c *collection[T]) relocate(ctx context.Context) (hint string) {
+	resources := c.discovery.locate(ctx, c.group())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// The same version first, then the preferred one.
+	var found *served
+	for i, r := range resources {
+		if (c.gvk.Kind != "" && r.kind == c.gvk.Kind || c.gvk.Kind == "" && r.Resource == c.gvr.Resource) &&
+			(found == nil || r.Version == cmp.Or(c.gvk.Version, c.gvr.Version)) {
+			found = &resources[i]
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	hint = fmt.Sprintf("discovery has %s in %s", found.Resource, found.GroupVersion())
+	switch {
+	case !found.namespaced && c.opts.Namespace != "":
+		return hint + ", which is not in namespaces; set ForOptions.Whole"
+	case c.gvk.Kind == "" || found.GroupVersionResource == c.gvr || found.Version != c.gvk.Version && !anyVersion[T]():
+		return hint
+	}
+	opts := c.opts
+	opts.Kind = c.gvk.Kind
+	source, err := reflector.NewResource[T](c.cfg, found.GroupVersionResource, opts)
+	if err != nil {
+		return fmt.Sprintf("%s: %v", hint, err)
+	}
+	c.reread = c.reread || found.Version != cmp.Or(c.gvr.Version, c.gvk.Version)
+	c.gvr, c.source = found.GroupVersionResource, source
+	return hint + ", and is read from there"
+}
+
+// anyVersion reports whether T can hold objects of any version: a generated type has one.
+func anyVersion[T Object]() bool {
+	var obj T
+	switch any(obj).(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		return true
+	}
+	return false
+}
+
+// absentError is a 404, and when to ask again.
+type absentError struct {
+	error
+	pause time.Duration
+}
+
+func (e *absentError) Unwrap() error { return e.error }
+
+// notice passes on that a definition has changed. Its name ends with the group: widgets.example.com,
+// v1.example.com.
+func (c *collection[T]) notice(ev *reflector.WatchEvent[T]) {
+	if !object.IsNil(ev.Object) {
+		_, group, _ := strings.Cut(ev.Object.GetName(), ".")
+		c.discovery.noteChanged(group)
+	}
+}
+
+// noticing is a watch of definitions.
+type noticing[T Object] struct {
+	reflector.Stream[T]
+	c *collection[T]
+}
+
+func (s noticing[T]) Next() (reflector.WatchEvent[T], error) {
+	ev, err := s.Stream.Next()
+	s.c.notice(&ev)
+	return ev, err
 }
 
 // resolve returns the source for the resource, once there is one.
@@ -75,17 +203,24 @@ func (c *collection[T]) resolve(ctx context.Context) (reflector.ListerWatcher[T]
 
 // Metadata returns a source of the metadata of the same collection, for audits.
 func (c *collection[T]) Metadata() (reflector.ListerWatcher[*metav1.PartialObjectMetadata], error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return &collection[*metav1.PartialObjectMetadata]{cfg: c.cfg, discovery: c.discovery, gvk: c.gvk, opts: c.opts, tweak: c.tweak, gvr: c.gvr}, nil
 }
 
 // List lists the resource.
 func (c *collection[T]) List(ctx context.Context, req reflector.Request, each func(reflector.WatchEvent[T]) error) (metav1.ListMeta, error) {
+	c.begin(&req)
 	source, err := c.resolve(ctx)
 	if err != nil {
-		return metav1.ListMeta{}, err
+		return metav1.ListMeta{}, c.answered(ctx, err)
 	}
-	c.tweakOptions(&req.ListOptions)
-	return source.List(ctx, req, each)
+	take := each
+	if c.definesOthers() {
+		take = func(ev reflector.WatchEvent[T]) error { c.notice(&ev); return each(ev) }
+	}
+	meta, err := source.List(ctx, req, take)
+	return meta, c.answered(ctx, err)
 }
 
 // tweakOptions applies what the factory says about all requests.
@@ -99,12 +234,16 @@ func (c *collection[T]) tweakOptions(opts *metav1.ListOptions) {
 
 // Watch watches the resource.
 func (c *collection[T]) Watch(ctx context.Context, req reflector.Request) (reflector.Stream[T], error) {
+	c.begin(&req)
 	source, err := c.resolve(ctx)
 	if err != nil {
-		return nil, err
+		return nil, c.answered(ctx, err)
 	}
-	c.tweakOptions(&req.ListOptions)
-	return source.Watch(ctx, req)
+	stream, err := source.Watch(ctx, req)
+	if err = c.answered(ctx, err); err == nil && c.definesOthers() {
+		stream = noticing[T]{stream, c}
+	}
+	return stream, err
 }
 
 // SupportsWatchList reports that a current server streams lists.
@@ -126,127 +265,14 @@ func (c *collection[T]) String() string {
 	return c.gvr.GroupResource().String()
 }
 
-// retryAbsent is a policy that asks for a resource that does not exist at a
-// steady pace, rather than ever more rarely.
+// retryAbsent is a policy that asks for a resource that does not exist at a steady pace: soon, and
+// after some minutes rarely, until a definition changes.
 func retryAbsent(f reflector.Failure) reflector.Decision {
+	if absent := (*absentError)(nil); errors.As(f.Err, &absent) {
+		return reflector.RetryAfter(absent.pause)
+	}
 	if f.Class == reflector.ClassNotFound {
 		return reflector.RetryAfter(absentRetry)
 	}
 	return reflector.Retry()
-}
-
-// maxDiscovery bounds what is read of one answer: the core group's has 20 kB.
-const maxDiscovery = 8 << 20
-
-// maxForeign bounds in bytes each text of a server that is kept: a name, an error.
-const maxForeign = 1 << 10
-
-// brief returns err, or an error that begins as it does and does not keep the rest
-// in memory. Errors of decoders quote the answer, and redirects can be long.
-func brief(err error) error {
-	text := err.Error()
-	if len(text) <= maxForeign {
-		return err
-	}
-	// Clone: a substring would keep the whole text in memory.
-	return fmt.Errorf("%s… (%d bytes)", strings.ToValidUTF8(strings.Clone(text[:maxForeign-32]), ""), len(text))
-}
-
-// discovery asks an API server which resources it has.
-//
-// It reads /api/v1 or /apis/GROUP/VERSION, one document per group and version, rather
-// than all groups: one group whose aggregated API server is down does not matter then.
-type discovery struct {
-	client *http.Client
-	base   *url.URL
-}
-
-// newDiscovery returns a client for the discovery of one API server. It makes no
-// request.
-func newDiscovery(cfg *rest.Config) (*discovery, error) {
-	cfg = rest.CopyConfig(cfg)
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
-	cfg.GroupVersion = &schema.GroupVersion{Version: "v1"} // for the defaults only
-	client, err := httpclient.For(cfg)
-	if err != nil {
-		return nil, err
-	}
-	base, _, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &discovery{client: client, base: base}, nil
-}
-
-// find returns the resource whose kind is gvk's. If the server does not have it,
-// the error satisfies apierrors.IsNotFound.
-func (d *discovery) find(ctx context.Context, gvk schema.GroupVersionKind) (metav1.APIResource, error) {
-	return d.search(ctx, gvk.GroupVersion(), gvk.Kind, func(r *metav1.APIResource) bool { return r.Kind == gvk.Kind })
-}
-
-// search returns the resource of a group and version that matches; name is for the
-// error if there is none. Subresources do not count.
-func (d *discovery) search(ctx context.Context, gv schema.GroupVersion, name string, match func(*metav1.APIResource) bool) (metav1.APIResource, error) {
-	list, err := d.resources(ctx, gv)
-	if err != nil {
-		return metav1.APIResource{}, err
-	}
-	for _, r := range list.APIResources {
-		// The document also has subresources, such as "pods/status" of the kind Pod, which
-		// would match by kind but cannot be listed.
-		if !strings.Contains(r.Name, "/") && match(&r) {
-			if len(r.Name) > maxForeign {
-				return metav1.APIResource{}, fmt.Errorf("the server says that %s in %s is served under a name of %d bytes; is this an API server?", name, gv, len(r.Name))
-			}
-			return r, nil
-		}
-	}
-	return metav1.APIResource{}, notServed(gv, name)
-}
-
-// notServed is the error for what the server does not have.
-func notServed(gv schema.GroupVersion, name string) error {
-	err := apierrors.NewNotFound(schema.GroupResource{Group: gv.Group, Resource: name}, "")
-	err.ErrStatus.Message = fmt.Sprintf("the server does not serve %s in %s (yet); is its CustomResourceDefinition installed?", name, gv)
-	return err
-}
-
-// resources asks for the resources of one group and version.
-func (d *discovery) resources(ctx context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error) {
-	path := []string{"apis", gv.Group, gv.Version}
-	if gv.Group == "" {
-		path = []string{"api", gv.Version}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.JoinPath(path...).String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	resp, err := d.client.Do(req)
-	if err != nil {
-		return nil, brief(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	// The limit protects the memory of the program from an answer without end. One that is
-	// cut off does not decode, and is reported as such.
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDiscovery))
-	if err != nil {
-		return nil, fmt.Errorf("reading the resources of %s: %w", gv, err)
-	}
-	switch {
-	case resp.StatusCode == http.StatusNotFound:
-		// No resource of the group and version is served: that of a CustomResourceDefinition
-		// that is not installed, for example.
-		return nil, notServed(gv, "anything")
-	case resp.StatusCode != http.StatusOK:
-		return nil, apierrors.NewGenericServerResponse(resp.StatusCode, "get",
-			schema.GroupResource{Group: gv.Group}, "", "asking for the resources of "+gv.String(), 0, false)
-	}
-	var list metav1.APIResourceList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("decoding the resources of %s; is this an API server? %w", gv, brief(err))
-	}
-	return &list, nil
 }

@@ -72,5 +72,5 @@
 //	          history.go  a layer on handlers
 //	informer  informer.go  selected.go  run.go
 //	reading   synced.go  wait.go, overdue.go  cache.go
-//	sharing   collection.go  factory.go  share.go  group.go
+//	sharing   discovery.go  collection.go  factory.go  share.go  group.go
 package informer

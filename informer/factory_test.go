@@ -166,7 +166,7 @@ func TestMissingResourceIsWaitedForAndAGoneOneKeepsTheCache(t *testing.T) {
 			require.NoError(t, s.Create(definition))
 			name := fmt.Sprint("w", round)
 			require.NoError(t, s.Create(objectOf(widgetKind, "default", name, nil)))
-			time.Sleep(absentRetry + time.Second)
+			time.Sleep(absentSlow + time.Second)
 			synctest.Wait()
 			assert.True(t, widgets.HasSynced())
 			_, err := widgets.Lister().Get(objKey("default", name))

@@ -28,7 +28,9 @@ type ForOptions[T Object] struct {
 	// Resource is what to read. If it is empty, the resource of Kind is looked
 	// up on the server, as soon as the server has it.
 	Resource schema.GroupVersionResource
-	// Kind is the kind to read if Resource is empty. If it is empty too, it is
+	// Kind is the kind to read if Resource is empty. The informer follows it: if its definition is recreated
+	// with another plural name or scope, or, for unstructured objects and metadata, its version is no longer
+	// served, the informer reads what discovery names. Set Resource to read one version only. If it is empty too, it is
 	// that of T in the factory's Scheme.
 	Kind schema.GroupVersionKind
 	// LabelSelector and FieldSelector narrow down what is read, in the form of

@@ -158,13 +158,24 @@ func (r *Reflector[T]) request(ctx context.Context) error {
 		if d == 0 {
 			break
 		}
-		r.rest(ctx, d)
+		r.rest(ctx, d, nil)
 	}
 	return ctx.Err()
 }
 
-// rest waits before an attempt, visibly.
-func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) {
+// rest waits before an attempt, visibly, or until changed is closed.
+func (r *Reflector[T]) rest(ctx context.Context, d time.Duration, changed <-chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if changed != nil {
+		go func() {
+			select {
+			case <-changed:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
 	r.status.update(func(h *Health) { h.NextAttempt = time.Now().Add(d) })
 	r.setState(StateDegraded)
 	sleep(ctx, d)

@@ -166,7 +166,11 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) error {
 	r.warn("failed "+f.Op+" "+string(f.Class), "reading from the API server failed, will retry", "op", f.Op, "class", f.Class, "error", f.Err,
 		"failures", f.Consecutive, "next", r.next, "wait", wait.Round(time.Millisecond))
 	if wait > 0 {
-		r.rest(ctx, wait)
+		var changed <-chan struct{}
+		if s, ok := As[interface{ Changed() <-chan struct{} }](r.lw); ok && end.class == ClassNotFound {
+			changed = s.Changed()
+		}
+		r.rest(ctx, wait, changed)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ type Object = object.Object
 //	Namespace() string                   the only namespace that it reads, "" for all
 //	SupportsWatchList() bool             whether the server may know sendInitialEvents
 //	InProcess() bool                     whether no server is behind it, as in a test
+//	Changed() <-chan struct{}            closed to end the pause after a 404
 //
 // A watch of a source in the process is neither ended for its silence, nor its version
 // checked.

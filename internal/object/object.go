@@ -41,9 +41,18 @@ func SameVersion(a, b metav1.Object) bool {
 	if rv == "" || rv != b.GetResourceVersion() || a.GetUID() != b.GetUID() {
 		return false
 	}
+	// A definition may have moved to another version: the object is the same, its form is not.
+	if x, ok := a.(runtime.Object); ok {
+		if y, ok := b.(runtime.Object); ok && !sameForm(x.GetObjectKind().GroupVersionKind().Version, y.GetObjectKind().GroupVersionKind().Version) {
+			return false
+		}
+	}
 	u, ok := b.(interface{ Unversioned() bool })
 	return !ok || !u.Unversioned()
 }
+
+// sameForm reports whether two API versions are equal, as far as the objects say theirs.
+func sameForm(a, b string) bool { return a == b || a == "" || b == "" }
 
 // IsNil reports whether o holds no object: a nil interface or a nil pointer of
 // one of the pointer types that satisfy [Object]. Comparing with the zero value
