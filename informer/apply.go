@@ -44,6 +44,7 @@ type applier[T Object] struct {
 	began   time.Time
 	now     int64 // the same; see clock
 	counts  EventCounts
+	heavy   bool // a difference updates or deletes, so its entry keeps old objects alive
 }
 
 // newApplier returns an applier for a store that nothing else writes to.
@@ -95,7 +96,7 @@ func (a *applier[T]) change(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	// One clock read for all records of the batch: they become visible together.
-	a.began, a.counts = time.Now(), EventCounts{}
+	a.began, a.counts, a.heavy = time.Now(), EventCounts{}, false
 	a.now = clock(a.began)
 	a.batch = a.store.Batch()
 	f()
@@ -204,6 +205,7 @@ func (a *applier[T]) replace(s *source[T], objs []T, rv string) {
 	a.counts.Added += done.Added
 	a.counts.Updated += done.Updated
 	a.counts.Deleted += done.Deleted
+	a.heavy = a.heavy || done.Updated+done.Deleted > 0
 
 	// setListed comes before addDiff, which must see whether this completes the sync.
 	before := a.progress.covered()
@@ -232,6 +234,7 @@ func (a *applier[T]) dropUnread() {
 		if !a.progress.reads(obj) {
 			a.batch.Delete(object.KeyOf(obj))
 			a.counts.Deleted++
+			a.heavy = true
 		}
 	}
 	a.addDiff(from, a.commit(), PartRemoved)
@@ -302,7 +305,7 @@ func (a *applier[T]) publishLocked() {
 	if now.synced && len(a.records) == 0 && !isClosed(a.progress.first) {
 		a.addDiff(snap, snap, InitialList) // the handlers' sync is an entry, though without events
 	}
-	kept := a.events.Append(a.records, now)
+	kept := a.events.Append(a.records, now, a.heavy)
 	// Last: a waiter that this unblocks may read the cache at once.
 	diffs := slices.ContainsFunc(a.records, func(r record[T]) bool { return r.diff != nil })
 	first := a.progress.publish(now.synced, diffs, a.changed)
@@ -336,7 +339,7 @@ func (a *applier[T]) setSources(sources []*source[T]) {
 	// records only replaces the state, for handlers that join; it wakes none.
 	a.progress.setSources(sources)
 	now := view[T]{snap: a.store.Snapshot(), synced: a.progress.synced(), covered: a.progress.covered()}
-	a.events.Append(nil, now)
+	a.events.Append(nil, now, false)
 	a.progress.publish(now.synced, true, func(func(types.NamespacedName, T) bool) {})
 }
 

@@ -93,9 +93,10 @@ type HandlerHealth struct {
 	CatchingUp bool
 	// Delivered counts the events that it was called with, and Panics those that
 	// OnPanic was called for. Overflows counts how many times it has had to catch
-	// up because more events than its Bound were waiting. It is counted when the
-	// handler returns from the events that it is processing, once however many came
-	// in between. So a handler that never returns is not counted; LagAge shows it.
+	// up because more events than its Bound were waiting, or a second list that updated
+	// or deleted objects. It is counted when the handler returns from the events that it
+	// is processing, once however many came in between. So a handler that never returns
+	// is not counted; LagAge shows it.
 	Delivered, Overflows, Panics uint64
 	// LastPanic is the last panic of which OnPanic was called, at LastPanicTime; nil
 	// if there was none. Its Stack is left out.

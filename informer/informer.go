@@ -239,7 +239,7 @@ func (inf *Informer[T]) Edit(edit func(*indexer.Batch[T])) error {
 	edit(b)
 	to := view[T]{snap: b.Commit(), covered: a.progress.covered()}
 	diff := &listDiff[T]{from: from, to: to, origin: Watch}
-	a.events.Append([]record[T]{{diff: diff, at: clock(time.Now())}}, to)
+	a.events.Append([]record[T]{{diff: diff, at: clock(time.Now())}}, to, false)
 	return nil
 }
 

@@ -81,6 +81,9 @@ type HandlerOptions struct {
 	// instead of the events that wait it gets the difference between what it has seen and
 	// the cache, one event per object that differs (two if another object has taken the
 	// name), with the origin [CatchUp]. Its memory is bounded by the number of changed objects.
+	//
+	// A list counts as one event, and keeps all that it has changed. So of the lists that
+	// update or delete objects only one may wait: at the second the handler catches up too.
 	Bound int
 	// Lossless keeps every event for as long as it takes, without a Bound: a handler that
 	// stalls for ever makes the log grow for ever.

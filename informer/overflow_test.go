@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/informerkit/informerkit/reflector"
 )
 
 // stall adds an observer that blocks in its first call until released.
@@ -198,4 +200,58 @@ func TestLagOfAHandlerThatCatchesUpHasAnAge(t *testing.T) {
 		release()
 		assert.Zero(t, healthOf(w.inf, "stalled").LagAge)
 	})
+}
+
+// A list is one entry of the log, however many objects it has changed.
+func TestStalledHandlerKeepsTheObjectsOfThreeSnapshots(t *testing.T) {
+	t.Parallel()
+	const keys, rounds = 20, 30
+	for name, change := range map[string]func(w *world, round int) error{
+		"lists after expired watches": func(w *world, round int) error {
+			w.disconnect(true)
+			for k := range keys {
+				w.set("a", fmt.Sprint(k), round)
+			}
+			return nil
+		},
+		"a namespace that comes and goes": func(w *world, round int) error {
+			w.inf.RemoveNamespace("a")
+			synctest.Wait()
+			for k := range keys {
+				w.set("a", fmt.Sprint(k), round)
+			}
+			return w.inf.AddNamespace("a", w.namespaced("a"))
+		},
+	} {
+		for _, bound := range []int{0, 1} {
+			t.Run(fmt.Sprint(name, ", bound ", bound), func(t *testing.T) {
+				t.Parallel()
+				c := newCluster()
+				for k := range keys {
+					c.set("a", fmt.Sprint(k), 0)
+				}
+				synctest.Test(t, func(t *testing.T) {
+					c.enter()
+					inf, err := NewNamespaced(map[string]reflector.ListerWatcher[*pod]{"a": c.namespaced("a")}, Options[*pod]{})
+					require.NoError(t, err)
+					w := &world{cluster: c, t: t, inf: inf}
+					w.run()
+					var held []weak.Pointer[pod]
+					w.add(HandlerFunc[*pod](func(e Event[*pod]) { held = append(held, weak.Make(e.Object())) }), HandlerOptions{})
+					o, release := w.stall(HandlerOptions{Bound: bound, Name: "stalled"})
+					for round := range rounds {
+						require.NoError(t, change(w, round+1))
+						time.Sleep(5 * time.Minute)
+						synctest.Wait()
+					}
+					require.GreaterOrEqual(t, len(held), keys*rounds)
+					assert.LessOrEqual(t, w.alive(held), 4*keys)
+					release()
+					requireSame(t, c, w.inf, o)
+					assert.Equal(t, uint64(1), overflowsOf(w.inf, "stalled"))
+					w.stop()
+				})
+			})
+		}
+	}
 }

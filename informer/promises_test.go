@@ -368,7 +368,7 @@ func TestPromise8JoiningBetweenTheCacheAndTheLogMakesNoDuplicate(t *testing.T) {
 		assert.Equal(t, []string{"Added a/x 1 InitialList"}, o.take())
 
 		added := Event[*pod]{Type: Added, Key: object.KeyOf(y), New: y, Origin: Watch}
-		w.inf.applier.events.Append([]record[*pod]{{event: added}}, view[*pod]{snap: snap, synced: true})
+		w.inf.applier.events.Append([]record[*pod]{{event: added}}, view[*pod]{snap: snap, synced: true}, false)
 		synctest.Wait()
 		assert.Equal(t, []string{"Added a/y 2 Watch"}, o.take())
 	})

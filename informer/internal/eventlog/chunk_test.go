@@ -17,11 +17,11 @@ func TestChunkIsFilledToTheLastPlace(t *testing.T) {
 	l := New[int](0)
 	c, _, _ := l.Join(0, none)
 	for i := range minChunk {
-		l.Append([]int{i}, i)
+		l.Append([]int{i}, i, false)
 	}
 	assert.Zero(t, l.tail.first, "all of them fit into the first chunk")
 	assert.Len(t, l.tail.entries, cap(l.tail.entries))
-	l.Append([]int{minChunk}, minChunk)
+	l.Append([]int{minChunk}, minChunk, false)
 	assert.Equal(t, uint64(minChunk), l.tail.first, "one more does not")
 	assert.Len(t, read(t, c), minChunk+1)
 }
@@ -44,7 +44,7 @@ func TestLongBatchBecomesAChunkUnlessItsSliceIsMostlyEmpty(t *testing.T) {
 			l := New[int](0)
 			c, _, _ := l.Join(0, none)
 			batch := make([]int, tc.len, tc.cap)
-			assert.Equal(t, tc.kept, l.Append(batch, 1))
+			assert.Equal(t, tc.kept, l.Append(batch, 1, false))
 			run, _, _ := c.Next()
 			require.Len(t, run, tc.len)
 			assert.Equal(t, tc.kept, &run[0] == &batch[0])
@@ -60,8 +60,8 @@ func TestLimitIsTheMostThatMayBeUnread(t *testing.T) {
 			t.Parallel()
 			l := New[int](0)
 			c, _, _ := l.Join(limit, none)
-			l.Append(make([]int, minKept), 1) // each of them begins a chunk
-			l.Append(make([]int, limit-minKept+more), 2)
+			l.Append(make([]int, minKept), 1, false) // each of them begins a chunk
+			l.Append(make([]int, limit-minKept+more), 2, false)
 			_, state, status := c.Next()
 			if more == 0 {
 				assert.Equal(t, Run, status)
@@ -84,7 +84,7 @@ func TestIdleLogKeepsAShortChunkForTheNextEntries(t *testing.T) {
 			t.Parallel()
 			l := New[int](0)
 			c, _, _ := l.Join(0, none)
-			l.Append(make([]int, tc.entries), 1)
+			l.Append(make([]int, tc.entries), 1, false)
 			read(t, c)
 			assert.Equal(t, tc.keeps, cap(l.tail.entries))
 			assert.Empty(t, l.tail.entries)
@@ -120,7 +120,7 @@ func TestIdleLogHoldsNoObjects(t *testing.T) {
 			other, _, _ := l.Join(0, none)
 			object := func() weak.Pointer[payload] {
 				p := &payload{}
-				l.Append([]*payload{p}, 1)
+				l.Append([]*payload{p}, 1, false)
 				return weak.Make(p)
 			}()
 			reader.Next()
@@ -145,7 +145,7 @@ func TestWaitingCursorIsAtTheTail(t *testing.T) {
 	behind, _, _ := l.Join(0, none)
 	c, _, _ := l.Join(0, none)
 	for i := range 10 * minKept {
-		l.Append(make([]int, 1+i%minKept), i)
+		l.Append(make([]int, 1+i%minKept), i, false)
 		read(t, c)
 		require.Same(t, l.tail, c.chunk)
 	}
@@ -166,10 +166,10 @@ func TestAppendWithoutAWaitingCursorDoesNotAllocate(t *testing.T) {
 		}
 	}
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
-		l.Append(batch, 1)
-		l.Append(batch, 1)
+		l.Append(batch, 1, false)
+		l.Append(batch, 1, false)
 		drain()
-		l.Append(batch, 1)
+		l.Append(batch, 1, false)
 		drain()
 	}))
 }
@@ -184,7 +184,7 @@ func TestLogRetainsNoCursorThatNoLongerWaits(t *testing.T) {
 	read(t, second)
 	first.Leave()
 	assert.Equal(t, []*Cursor[int, int]{second, nil}, l.parked[:2], "left")
-	l.Append([]int{1}, 1)
+	l.Append([]int{1}, 1, false)
 	assert.Equal(t, []*Cursor[int, int]{nil, nil}, l.spare[:2], "woken")
 }
 
@@ -195,7 +195,7 @@ func TestClosedLogAndLeftCursorHoldNoEntries(t *testing.T) {
 	l := New[*[64]byte](0)
 	behind, _, _ := l.Join(0, none)
 	reading, _, _ := l.Join(0, none)
-	l.Append([]*[64]byte{new([64]byte)}, 0)
+	l.Append([]*[64]byte{new([64]byte)}, 0, false)
 	run, _, status := reading.Next()
 	require.Equal(t, Run, status)
 	reading.Leave()
@@ -203,7 +203,7 @@ func TestClosedLogAndLeftCursorHoldNoEntries(t *testing.T) {
 	for i := range later {
 		p := new([64]byte)
 		later[i] = weak.Make(p)
-		l.Append([]*[64]byte{p}, i)
+		l.Append([]*[64]byte{p}, i, false)
 	}
 	alive := func() (n int) {
 		runtime.GC()
@@ -222,7 +222,7 @@ func TestClosedLogAndLeftCursorHoldNoEntries(t *testing.T) {
 	for i := range later {
 		p := new([64]byte)
 		later[i] = weak.Make(p)
-		l.Append([]*[64]byte{p}, i)
+		l.Append([]*[64]byte{p}, i, false)
 	}
 	l.Close()
 	assert.Zero(t, alive())
@@ -230,4 +230,50 @@ func TestClosedLogAndLeftCursorHoldNoEntries(t *testing.T) {
 	runtime.KeepAlive(reading)
 	runtime.KeepAlive(next)
 	runtime.KeepAlive(l)
+}
+
+// What a heavy batch holds does not show in its length, so the limit of a cursor does
+// not count it.
+func TestSecondUnreadHeavyBatchDetaches(t *testing.T) {
+	t.Parallel()
+	type payload struct{ _ [64]byte }
+	for name, length := range map[string]int{"short": 1, "long enough to be kept": minKept} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := New[*payload](0)
+			stalled, _, _ := l.Join(1<<20, none)
+			lossless, _, _ := l.Join(0, none)
+			var objects []weak.Pointer[payload]
+			grow := func(heavy bool, n int) {
+				batch := make([]*payload, n)
+				for i := range batch {
+					batch[i] = new(payload)
+				}
+				objects = append(objects, weak.Make(batch[0]))
+				l.Append(batch, len(objects), heavy)
+			}
+			grow(true, length)
+			run, _, status := stalled.Next()
+			require.Equal(t, Run, status)
+			grow(false, 1)
+			grow(true, length)
+			grow(false, 1)
+			lossless.Leave()
+			runtime.GC()
+			require.NotNil(t, objects[2].Value(), "one heavy batch may be unread")
+			grow(true, length)
+			runtime.GC()
+			for i, o := range objects {
+				assert.Equal(t, i == 0 || i == 4, o.Value() != nil, "batch %d", i) // in hand, and the tail
+			}
+			runtime.KeepAlive(run)
+			_, state, status := stalled.Next()
+			assert.Equal(t, Detached, status)
+			assert.Equal(t, 5, state)
+			grow(true, length)
+			_, _, status = stalled.Next()
+			assert.Equal(t, Run, status, "it has read the last one")
+			runtime.KeepAlive(l)
+		})
+	}
 }

@@ -10,7 +10,7 @@ const (
 	// Run means: there are entries, and the state after the last of them. There are
 	// none, and the state is that at the end of the log, if [Cursor.Wake] was called.
 	Run
-	// Detached means: the cursor was beyond its limit. It stands at the end of the log
+	// Detached means: the cursor was beyond its limit, or a second heavy batch came. It stands at the end of the log
 	// now, and the state is the one there.
 	Detached
 	// Closed means: the log was closed, or the cursor has left it.
@@ -40,8 +40,8 @@ type Cursor[E, S any] struct {
 // belong together, nothing is appended in between. It is false if the log is
 // closed.
 //
-// Past limit unread entries, rounded up to a chunk, the cursor is detached; 0
-// means never. The first call of Next decides whether there is something to
+// Past limit unread entries, rounded up to a chunk, or a second unread heavy batch, the
+// cursor is detached; 0 means never. The first call of Next decides whether there is something to
 // read, so a new cursor does not wait yet. Then wake is called, without a lock
 // of the log held, each time an append ends a wait; it must not block.
 func (l *Log[E, S]) Join(limit int, wake func()) (*Cursor[E, S], S, bool) {

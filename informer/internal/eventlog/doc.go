@@ -31,5 +31,5 @@
 //  5. A waiting reader costs no goroutine, and when all readers wait the log
 //     holds no entries.
 //  6. A cursor holds at most the run it was given and what its limit allows,
-//     rounded up to a chunk.
+//     rounded up to a chunk. With a limit, one heavy batch of it is unread at most.
 package eventlog

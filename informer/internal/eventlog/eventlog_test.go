@@ -34,13 +34,13 @@ func read(t *testing.T, c *Cursor[int, int]) []int {
 func TestCursorSeesWhatIsAppendedAfterItJoined(t *testing.T) {
 	t.Parallel()
 	l := New[int](0)
-	l.Append([]int{1, 2}, 2)
+	l.Append([]int{1, 2}, 2, false)
 	c, state, ok := l.Join(0, none)
 	require.True(t, ok)
 	assert.Equal(t, 2, state, "the state belongs to the place where the cursor joined")
 	assert.Empty(t, read(t, c))
-	l.Append([]int{3}, 3)
-	l.Append([]int{4, 5}, 5)
+	l.Append([]int{3}, 3, false)
+	l.Append([]int{4, 5}, 5, false)
 	assert.Equal(t, 3, c.Lag())
 	run, state, status := c.Next()
 	assert.Equal(t, []int{3, 4, 5}, run)
@@ -61,7 +61,7 @@ func TestRunNeverEndsWithinABatch(t *testing.T) {
 			n++
 			batch[i] = n
 		}
-		l.Append(batch, n) // the state is the last entry
+		l.Append(batch, n, false) // the state is the last entry
 	}
 	want := 0
 	for {
@@ -84,7 +84,7 @@ func TestBatchWithoutEntriesReplacesTheStateAndWakesNobody(t *testing.T) {
 	woken := 0
 	c, _, _ := l.Join(0, func() { woken++ })
 	read(t, c)
-	l.Append(nil, 7)
+	l.Append(nil, 7, false)
 	assert.Zero(t, woken)
 	assert.Equal(t, 7, l.state)
 	_, state, status := c.Next()
@@ -97,12 +97,12 @@ func TestWaitingCursorIsWokenOncePerWait(t *testing.T) {
 	l := New[int](0)
 	woken := 0
 	c, _, _ := l.Join(0, func() { woken++ })
-	l.Append([]int{1}, 1)
+	l.Append([]int{1}, 1, false)
 	assert.Zero(t, woken, "it does not wait yet")
 	read(t, c)
 	read(t, c) // parking twice is parking once
-	l.Append([]int{2}, 2)
-	l.Append([]int{3}, 3)
+	l.Append([]int{2}, 2, false)
+	l.Append([]int{3}, 3, false)
 	assert.Equal(t, 1, woken)
 	assert.Equal(t, []int{2, 3}, read(t, c))
 }
@@ -118,7 +118,7 @@ func TestManyWaitingCursorsAreAllWoken(t *testing.T) {
 			read(t, cursors[i])
 		}
 		for round := range 10 {
-			l.Append([]int{round}, round)
+			l.Append([]int{round}, round, false)
 			synctest.Wait()
 			require.Equal(t, int32(100*(round+1)), woken.Load())
 			for _, c := range cursors {
@@ -136,7 +136,7 @@ func TestSlowCursorIsDetachedAndOthersAreNot(t *testing.T) {
 	fast, _, _ := l.Join(100, none)
 	total := 10 * maxChunk
 	for i := range total {
-		l.Append([]int{i}, i)
+		l.Append([]int{i}, i, false)
 		require.Equal(t, []int{i}, read(t, fast))
 	}
 	run, state, status := slow.Next()
@@ -144,7 +144,7 @@ func TestSlowCursorIsDetachedAndOthersAreNot(t *testing.T) {
 	assert.Empty(t, run)
 	assert.Equal(t, total-1, state)
 	assert.Len(t, read(t, lossless), total)
-	l.Append([]int{-1}, -1)
+	l.Append([]int{-1}, -1, false)
 	assert.Equal(t, []int{-1}, read(t, slow), "it goes on from the position that Next returned")
 }
 
@@ -153,7 +153,7 @@ func TestLargeBatchDoesNotDetachAWaitingCursor(t *testing.T) {
 	l := New[int](0)
 	c, _, _ := l.Join(10, none)
 	read(t, c)
-	l.Append(make([]int, 5000), 1)
+	l.Append(make([]int, 5000), 1, false)
 	assert.Len(t, read(t, c), 5000)
 }
 
@@ -181,7 +181,7 @@ func TestPassedEntriesAreGarbage(t *testing.T) {
 		case 4*maxChunk - 1:
 			last = weak.Make(p)
 		}
-		l.Append([]*payload{p}, i)
+		l.Append([]*payload{p}, i, false)
 		drain()
 	}
 	runtime.GC()
@@ -200,12 +200,12 @@ func TestHandedOutRunIsNotTouchedUntilTheNextCall(t *testing.T) {
 	l := New[int](0)
 	a, _, _ := l.Join(1, none)
 	b, _, _ := l.Join(1, none)
-	l.Append([]int{1, 2, 3}, 3)
+	l.Append([]int{1, 2, 3}, 3, false)
 	run, _, _ := a.Next()
 	a.Leave() // while its reader still reads
 	read(t, b)
 	for i := range 1000 {
-		l.Append([]int{100 + i}, i)
+		l.Append([]int{100 + i}, i, false)
 		read(t, b)
 	}
 	assert.Equal(t, []int{1, 2, 3}, run)
@@ -221,7 +221,7 @@ func TestLeaveEndsACursorInEveryState(t *testing.T) {
 	behind, _, _ := l.Join(0, none)
 	reading, _, _ := l.Join(0, none)
 	read(t, behind)
-	l.Append([]int{1}, 1)
+	l.Append([]int{1}, 1, false)
 	reading.Next()
 	read(t, parked)
 	for _, c := range []*Cursor[int, int]{fresh, parked, behind, reading} {
@@ -229,7 +229,7 @@ func TestLeaveEndsACursorInEveryState(t *testing.T) {
 		c.Leave()
 		assert.Zero(t, c.Lag())
 	}
-	l.Append([]int{2}, 2)
+	l.Append([]int{2}, 2, false)
 	for _, c := range []*Cursor[int, int]{fresh, parked, behind, reading} {
 		_, _, status := c.Next()
 		assert.Equal(t, Closed, status)
@@ -245,7 +245,7 @@ func TestCloseWakesAndEndsAllReaders(t *testing.T) {
 	waiting, _, _ := l.Join(0, func() { woken++ })
 	behind, _, _ := l.Join(0, none)
 	read(t, waiting)
-	l.Append([]int{1}, 1)
+	l.Append([]int{1}, 1, false)
 	read(t, waiting)
 	l.Close()
 	l.Close()
@@ -254,7 +254,7 @@ func TestCloseWakesAndEndsAllReaders(t *testing.T) {
 		_, _, status := c.Next()
 		assert.Equal(t, Closed, status)
 	}
-	l.Append([]int{2}, 2)
+	l.Append([]int{2}, 2, false)
 	assert.Equal(t, 1, l.state)
 	_, _, ok := l.Join(0, none)
 	assert.False(t, ok)
@@ -295,7 +295,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		})
 	}
 	for i := range total {
-		l.Append([]int{i}, i)
+		l.Append([]int{i}, i, false)
 		if i%64 == 0 {
 			runtime.Gosched()
 		}
@@ -312,7 +312,7 @@ func TestAppendDoesNotAllocateWhenReadersKeepUp(t *testing.T) {
 	}
 	batch := []int{1}
 	allocs := testing.AllocsPerRun(1000, func() {
-		l.Append(batch, 1)
+		l.Append(batch, 1, false)
 		for _, c := range cursors {
 			for {
 				if _, _, s := c.Next(); s == Parked {
@@ -338,7 +338,7 @@ func TestWakeEndsAWaitOrPreventsTheNext(t *testing.T) {
 	require.Equal(t, Parked, status)
 	c.Wake()
 	require.Equal(t, 1, woken)
-	l.Append([]int{1}, 1)
+	l.Append([]int{1}, 1, false)
 	require.Equal(t, 1, woken, "it does not wait any more")
 	require.Equal(t, []int{1}, read(t, c))
 	require.True(t, c.Leave())

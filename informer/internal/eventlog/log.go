@@ -21,6 +21,7 @@ type Log[E, S any] struct {
 	mu      sync.Mutex
 	tail    *chunk[E, S]    // never nil
 	end     uint64          // the position after the last entry
+	heavy   uint64          // the position after the last heavy batch
 	state   S               // the state after the last batch
 	cursors []*Cursor[E, S] // each at its index
 	parked  []*Cursor[E, S] // those that wait for an append
@@ -51,7 +52,11 @@ func New[E, S any](initial S) *Log[E, S] {
 // It reports whether the log has kept the slice, as it does with a long one: then
 // the caller must not touch it any more. A short one is copied. A batch without entries
 // only replaces the state, and wakes no reader. After Close, Append does nothing.
-func (l *Log[E, S]) Append(batch []E, state S) (kept bool) {
+//
+// A heavy batch holds more than its number of entries shows. It detaches each cursor
+// with a limit that has not read the heavy batch before it, so that such a cursor
+// holds two of them at most: one in hand and one unread.
+func (l *Log[E, S]) Append(batch []E, state S, heavy bool) (kept bool) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -69,7 +74,7 @@ func (l *Log[E, S]) Append(batch []E, state S) (kept bool) {
 		l.mu.Unlock()
 		return false
 	}
-	kept = l.add(batch, before)
+	kept = l.add(batch, before, heavy)
 	l.end += uint64(len(batch))
 	waiting := l.takeParked()
 	l.mu.Unlock()
@@ -78,19 +83,24 @@ func (l *Log[E, S]) Append(batch []E, state S) (kept bool) {
 }
 
 // add puts a batch into the tail, or into a new one. The state before it is that
-// at the end of a tail that has to be left behind. Mu must be held.
-func (l *Log[E, S]) add(batch []E, before S) (kept bool) {
+// at the end of a tail that has to be left behind. A heavy batch is a chunk without
+// room: a run of it that a reader has in hand holds nothing later. Mu must be held.
+func (l *Log[E, S]) add(batch []E, before S, heavy bool) (kept bool) {
 	n, t := len(batch), l.tail
-	if len(t.entries)+n <= cap(t.entries) {
+	if !heavy && len(t.entries)+n <= cap(t.entries) {
 		t.entries = append(t.entries, batch...)
 		return false
 	}
 	kept = n >= minKept && 2*n >= cap(batch)
 	entries := batch[:n:n]
 	if !kept {
-		entries = append(make([]E, 0, max(n, minChunk, min(2*cap(t.entries), maxChunk))), batch...)
+		size := n
+		if !heavy {
+			size = max(n, minChunk, min(2*cap(t.entries), maxChunk))
+		}
+		entries = append(make([]E, 0, size), batch...)
 	}
-	l.detachSlow(uint64(n))
+	l.detachSlow(uint64(n), heavy)
 	if len(t.entries) == 0 {
 		t.entries = entries
 	} else {
@@ -102,14 +112,19 @@ func (l *Log[E, S]) add(batch []E, before S) (kept bool) {
 }
 
 // detachSlow detaches the cursors that n more entries would put beyond their
-// limit. It runs when a chunk is begun, so limits are rounded up to a chunk.
+// limit, and before a heavy batch those that have not read the last one. It runs
+// when a chunk is begun, so limits are rounded up to a chunk.
 // A cursor that has nothing to read yet is never slow, however large the batch. Mu
 // must be held.
-func (l *Log[E, S]) detachSlow(n uint64) {
+func (l *Log[E, S]) detachSlow(n uint64, heavy bool) {
 	for _, c := range l.cursors {
-		if c.limit > 0 && c.pos < l.end && l.end+n-c.pos > uint64(c.limit) {
+		beyond := c.pos < l.end && l.end+n-c.pos > uint64(c.limit)
+		if c.limit > 0 && (beyond || heavy && c.pos < l.heavy) {
 			c.detached, c.chunk = true, nil
 		}
+	}
+	if heavy {
+		l.heavy = l.end + n
 	}
 }
 
