@@ -56,6 +56,7 @@
 //
 //  11. [IgnoreNotFound] ignores a 404 about the object only. A 404 about a resource, a subresource, a namespace or an
 //     empty name stays an error, and so does that of a gateway. After a 404 of a subresource the object is read.
+//
 //  12. Delete of a Job or a ReplicationController deletes its pods as well, unless the options, a finalizer or a
 //     deletion that is under way state another policy. For any other kind no policy is sent.
 //
