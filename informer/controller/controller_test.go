@@ -575,6 +575,7 @@ func TestMetricsGetTheQueue(t *testing.T) {
 		})
 		got.take()
 		assert.EqualValues(t, 1, m.added.Load())
+		assert.Equal(t, []string{"configmaps"}, m.informers)
 		assert.EqualValues(t, 1, m.queue.Stats().Added)
 		require.NoError(t, stop())
 	})
@@ -584,9 +585,14 @@ func TestMetricsGetTheQueue(t *testing.T) {
 type measured struct {
 	added atomic.Int64
 	queue interface{ Stats() workqueue.Stats }
+
+	informers []string
 }
 
-func (m *measured) Informer(string, func() informer.Health) informer.Metrics { return noMetrics{} }
+func (m *measured) Informer(name string, _ func() informer.Health) informer.Metrics {
+	m.informers = append(m.informers, name)
+	return noMetrics{}
+}
 
 func (m *measured) Workqueue(_ string, queue interface{ Stats() workqueue.Stats }) workqueue.Metrics {
 	m.queue = queue

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -314,3 +316,46 @@ func TestAPanicIsAFailureOfItsKey(t *testing.T) {
 		assert.Contains(t, log.String(), "TestAPanicIsAFailureOfItsKey", "the stack")
 	})
 }
+
+// In a test with informertest a recovered panic fails the test, unless the test has asked for it.
+func TestARecoveredPanicFailsATestThatDoesNotExpectIt(t *testing.T) {
+	for _, expected := range []bool{false, true} {
+		tb := &testTB{}
+		server := informertest.Start(tb, informertest.Options{InMemory: true})
+		require.NoError(t, server.Create(configMap("a")))
+		opts := options(t, server)
+		opts.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return next })
+		opts.Logger = slog.New(slog.DiscardHandler)
+		c := controller.New(opts)
+		controller.For[*corev1.ConfigMap](c, configMaps)
+		panicked := make(chan struct{})
+		var once sync.Once
+		stop := run(t, c, func(context.Context, types.NamespacedName) (_ workqueue.Result, err error) {
+			once.Do(func() {
+				defer close(panicked)
+				panic("out of range")
+			})
+			return workqueue.Result{}, nil
+		})
+		<-panicked
+		require.NoError(t, stop())
+		if expected {
+			require.Len(t, server.Panics(), 1)
+		}
+		tb.cleanup()
+		if expected {
+			assert.Empty(t, tb.failed)
+		} else {
+			assert.Contains(t, tb.failed, "out of range")
+		}
+	}
+}
+
+type testTB struct {
+	cleanup func()
+	failed  string
+}
+
+func (*testTB) Helper()                              {}
+func (tb *testTB) Fatalf(format string, args ...any) { tb.failed = fmt.Sprintf(format, args...) }
+func (tb *testTB) Cleanup(f func())                  { tb.cleanup = f }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/informerkit/informerkit/informer"
 	"github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/internal/panics"
 	"github.com/informerkit/informerkit/workqueue"
 	"github.com/informerkit/informerkit/workqueue/history"
 )
@@ -56,7 +57,9 @@ func (c *Controller) reconcile(ctx context.Context, q *queue, term Term, key typ
 	defer func() {
 		if !c.opts.CrashOnPanic {
 			if v := recover(); v != nil {
-				result, err = workqueue.Result{}, &workqueue.PanicError{Value: v, Stack: debug.Stack()}
+				stack := debug.Stack()
+				result, err = workqueue.Result{}, &workqueue.PanicError{Value: v, Stack: stack}
+				panics.Recovered(c.opts.Config, v, stack)
 			}
 		}
 		if seen := writes.Seen(); seen != nil {

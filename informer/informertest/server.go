@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/internal/memnet"
+	"github.com/informerkit/informerkit/internal/panics"
 )
 
 // Server is an API server within the process. Create one with [NewServer] or
@@ -42,6 +44,10 @@ type Server struct {
 	closing   chan struct{}
 	closeOnce sync.Once
 	running   sync.WaitGroup
+
+	panicMu   sync.Mutex
+	recovered []string // panics that the test has not expected so far
+	unwatch   func()
 }
 
 // NewServer starts a server that has the built-in resources, those of the
@@ -75,6 +81,11 @@ func NewServer(opts Options) (*Server, error) {
 	s.http = &http.Server{Handler: s, ConnState: s.connState, ErrorLog: log.New(io.Discard, "", 0)}
 	s.address = s.listener.Addr().String()
 	s.serve(s.listener)
+	s.unwatch = panics.Watch(s.Config(), func(value any, stack []byte) {
+		s.panicMu.Lock()
+		defer s.panicMu.Unlock()
+		s.recovered = append(s.recovered, fmt.Sprintf("%v\n%s", value, stack))
+	})
 	return s, nil
 }
 
@@ -91,7 +102,8 @@ type TB interface {
 }
 
 // Start is [NewServer] for a test: it fails the test if the server cannot be
-// started, and closes the server when the test ends.
+// started, and closes the server when the test ends. A panic of a reconcile function that package controller has
+// recovered fails the test too, unless it is expected: see [Server.Panics].
 //
 // In a synctest bubble call it with the *testing.T of the bubble.
 func Start(tb TB, opts Options) *Server {
@@ -100,8 +112,23 @@ func Start(tb TB, opts Options) *Server {
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}
-	tb.Cleanup(s.Close)
+	tb.Cleanup(func() {
+		s.Close()
+		if unexpected := s.Panics(); len(unexpected) > 0 {
+			tb.Fatalf("a reconcile function has panicked %d times, the first time with: %s", len(unexpected), unexpected[0])
+		}
+	})
 	return s
+}
+
+// Panics returns the panics, each with its stack, that package controller has recovered from reconcile functions that
+// ran against the server. The test expects those: [Start] fails it for any other.
+func (s *Server) Panics() []string {
+	s.panicMu.Lock()
+	defer s.panicMu.Unlock()
+	all := s.recovered
+	s.recovered = nil
+	return all
 }
 
 // Register adds a resource, or replaces the description of one that exists and
@@ -138,6 +165,7 @@ func (s *Server) URL() string { return "http://" + s.address }
 func (s *Server) Close() {
 	s.closeOnce.Do(func() {
 		close(s.closing)
+		s.unwatch()
 		_ = s.http.Close() // closes sockets; an error changes nothing
 		if s.client != nil {
 			s.client.CloseIdleConnections()

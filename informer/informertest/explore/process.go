@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/informerkit/informerkit/internal/panics"
 )
 
 // process is one life of a replica, from a Start to its end.
@@ -88,6 +90,9 @@ func (p *process) start(ctx context.Context) (err error) {
 	cfg := p.run.server.Config()
 	cfg.Transport = p
 	cfg.ContentType = "application/json" // this package reads bodies; controller-runtime's default is protobuf
+	defer panics.Watch(cfg, func(value any, stack []byte) {
+		p.run.fail(rulePanic, fmt.Sprintf("a reconcile of %s panicked: %v\n%s", p.name, value, stack))
+	})()
 	return p.run.subject.Start(ctx, cfg)
 }
 

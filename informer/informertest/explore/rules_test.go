@@ -47,6 +47,14 @@ func found(t *testing.T, rule string, subject Subject) *Finding {
 func createSet(w *World) { w.Create(configMap("set", 1)) }
 
 // Promise explore/8
+func TestAPanicThatAControllerRecoversIsFound(t *testing.T) {
+	f := found(t, rulePanic, Subject{Act: createSet, Start: start(func(context.Context, *controller.Resource[*corev1.ConfigMap], *controller.Resource[*corev1.Secret], types.NamespacedName) error {
+		panic("out of range")
+	})})
+	assert.Contains(t, f.Reason, "out of range")
+}
+
+// Promise explore/8
 func TestAPanicOfStartIsFound(t *testing.T) {
 	f := found(t, rulePanic, Subject{Act: createSet, Start: every(func(ctx context.Context, cfg *rest.Config) error {
 		sets, _ := clients(cfg)
