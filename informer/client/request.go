@@ -143,6 +143,7 @@ func (c *Client[T]) once(ctx context.Context, call call, target url.URL) (got an
 	got.buffer = buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // by New
 	n, err := got.buffer.ReadFrom(io.LimitReader(resp.Body, httpclient.MaxObject+1))
 	if err != nil {
+		got.buffer = nil // a read that was abandoned may still write to it
 		return got, -1, fmt.Errorf("client: reading the answer: %w", err)
 	}
 	if n > httpclient.MaxObject {
