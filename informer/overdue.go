@@ -158,8 +158,8 @@ func (w *seenWait[T]) overdue() {
 	w.timer.Reset(overdueAfter)
 	p.mu.Unlock()
 	if log {
-		w.informer.log.Warn("a write is missing from the cache for more than a minute; what has written it waits", "write", w.what,
-			"since", w.since.Format(time.TimeOnly), "writes", writes)
+		w.informer.log.Warn("a write is missing from the cache for more than a minute; what has written it waits", "object", w.what,
+			"waited", time.Since(w.since).Round(time.Second), "waiting", writes)
 	}
 	p.recheck(w.key)
 }

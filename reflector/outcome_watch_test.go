@@ -158,8 +158,7 @@ func TestAVersionThatIsListedAndRefusedIsNotAskedForAgainForever(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				var s *scripted.Server
-				s = &scripted.Server{
+				s := &scripted.Server{
 					List: func(w httpWriter, r *httpRequest, n int) {
 						if r.URL.Query().Get("resourceVersion") == "" {
 							scripted.Lists("90")(w, r, n)

@@ -218,10 +218,11 @@ func (r *Reflector[T]) knowsVersion(ctx context.Context, live *liveStream[T], pr
 	if !r.afford(ctx, left, &live.moved) {
 		return false
 	}
-	at, err := r.ask(ctx, req)
+	_, err := r.ask(ctx, req)
 	if Classify(err) == classFuture && r.afford(ctx, left, &live.moved) {
 		// A replica that is behind says that, too. Without a version the answer is that of etcd.
 		req.ListOptions.ResourceVersion, req.ListOptions.ResourceVersionMatch = "", ""
+		var at string
 		if at, err = r.ask(ctx, req); err == nil && isBefore(at, probe.ResourceVersion) {
 			live.cancel(&relistError{reason: classFuture, rewritten: true, err: fmt.Errorf(
 				"the server is at the resourceVersion %s, which is before that of the watch, %s: it was restored from a backup", at, probe.ResourceVersion)})

@@ -129,7 +129,7 @@ func TestEveryRequestGoesToTheURLOfWhatItNames(t *testing.T) {
 		// The list has no version, so discovery is asked whether it is that of the resource.
 		assert.Equal(t, "GET "+collection+", GET "+version, got.take())
 		if stream, err := source.Watch(ctx, reflector.Request{}); err == nil {
-			stream.Close()
+			require.NoError(t, stream.Close())
 		}
 		assert.Equal(t, "GET "+collection, got.take())
 		if t.Failed() {

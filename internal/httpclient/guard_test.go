@@ -237,7 +237,7 @@ func TestABodyReturnsWithItsContext(t *testing.T) {
 func TestABodyEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reader, writer := io.Pipe()
+		reader, _ := io.Pipe()
 		client, err := For(&rest.Config{Host: "http://server", Transport: &server{body: func() io.ReadCloser { return reader }}})
 		require.NoError(t, err)
 		resp, err := request(t, client, http.MethodGet)
@@ -252,6 +252,7 @@ func TestABodyEnds(t *testing.T) {
 		_, err = resp.Body.Read(make([]byte, 1))
 		require.Error(t, err)
 
+		var writer *io.PipeWriter
 		reader, writer = io.Pipe()
 		resp, err = request(t, client, http.MethodGet)
 		require.NoError(t, err)
