@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,9 +42,9 @@ func requireUnreadable(t *testing.T, inf *Informer[*pod], p *pod, listed bool) {
 		require.ErrorContains(t, err, key.String(), name)
 		require.False(t, apierrors.IsNotFound(err), name)
 	}
-	met := false
-	inf.Seen(p).Register(func() { met = true })
-	require.Equal(t, listed, met, "once a list has it too, it is processed again, and fails with an error of Get")
+	var met atomic.Bool // the condition may be met later, by the goroutine that applies changes
+	inf.Seen(p).Register(func() { met.Store(true) })
+	require.Equal(t, listed, met.Load(), "once a list has it too, it is processed again, and fails with an error of Get")
 }
 
 func requireNotFound(t *testing.T, inf *Informer[*pod], p *pod) {

@@ -83,7 +83,9 @@ func TestATimerThatFiresLateEndsNothing(t *testing.T) {
 			inDeadline(t, func(t *testing.T, d *deadline, _ func() error) {
 				d.hold()
 				time.Sleep(10 * time.Second) // the timer fires, and its function has not run yet
+				d.mu.Lock()
 				d.held = false
+				d.mu.Unlock()
 				require.True(t, d.passed())
 				meanwhile(d)
 				require.False(t, d.passed())

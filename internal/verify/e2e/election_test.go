@@ -408,6 +408,15 @@ func (e *election) play(rounds int) {
 	}
 	e.start(true) // all others may have been stopped, or have ended
 	e.within(2*e.l + 5*e.p)
+	// Both kinds lead in each run: in the end only client-go's are left.
+	for _, c := range e.all {
+		if c.ours {
+			c.stop()
+			<-c.ended
+		}
+	}
+	e.start(false)
+	e.within(2*e.l + 5*e.p)
 	for _, c := range slices.Concat(e.all, e.gone) {
 		c.stop()
 		<-c.ended
