@@ -105,6 +105,9 @@ func asServiceAccount(cfg *rest.Config, namespace, name string) (*rest.Config, *
 				r.Lock()
 				defer r.Unlock()
 				right := rightOf(request)
+				if right == "" {
+					return answer, nil
+				}
 				r.used[right] = true
 				if answer.StatusCode == http.StatusForbidden {
 					r.refused[right] = true
@@ -137,9 +140,13 @@ func rightOf(r *http.Request) string {
 	if parts[0] != "api" && parts[0] != "apis" {
 		return ""
 	}
-	group, rest := "", parts[2:]
+	// Without a resource it is discovery, which every user may read.
+	group, rest := "", parts[min(2, len(parts)):]
 	if parts[0] == "apis" {
-		group, rest = parts[1], parts[3:]
+		group, rest = parts[min(1, len(parts)-1)], parts[min(3, len(parts)):]
+	}
+	if len(rest) == 0 {
+		return ""
 	}
 	if len(rest) > 2 && rest[0] == "namespaces" {
 		rest = rest[2:]
