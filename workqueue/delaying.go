@@ -9,7 +9,10 @@ import (
 // DelayingQueue is a [Queue] to which items can be added for later.
 //
 // All methods may be called concurrently. Create one with [NewDelaying].
-type DelayingQueue[T comparable] struct{ Queue[T] }
+type DelayingQueue[T comparable] struct {
+	Queue[T]
+	buckets []tokens // that a retry needs one token of, each
+}
 
 // NewDelaying returns an empty delaying queue. Like a plain one it needs no
 // closing: it has no goroutine, only a timer while something is delayed.
@@ -49,12 +52,34 @@ func (q *DelayingQueue[T]) addAfter(item T, d time.Duration, retry bool) bool {
 	pending := e.is(requested)
 	if !pending { // else it comes sooner than after any delay
 		q.order.setGroup(e, group)
+		if retry {
+			d = q.spreadLocked(e, now, d)
+		}
 		q.delayLocked(e, now, d)
 	}
 	if q.opts.Observe != nil {
 		q.seeDelayLocked(e, pending, retry, now)
 	}
 	return true
+}
+
+// spreadLocked takes a token of each bucket for a retry of e after d, and returns how long to
+// wait with them. It takes none if another request comes sooner: they collapse.
+func (q *DelayingQueue[T]) spreadLocked(e *entry[T], now int64, d time.Duration) time.Duration {
+	comes := int64(never)
+	switch {
+	case e.is(parked):
+		comes = q.later.parks[e].due
+	case e.delayed():
+		comes = q.later.at(e)
+	}
+	for _, b := range q.buckets {
+		if after(now, d) >= comes {
+			break
+		}
+		d = max(d, b.take(time.Duration(comes-now)))
+	}
+	return d
 }
 
 // seeDelayLocked notes an add with a delay of an entry for the observer. Pending is whether

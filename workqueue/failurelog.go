@@ -1,10 +1,7 @@
 package workqueue
 
 import (
-	"context"
-	"fmt"
 	"hash/maphash"
-	"log/slog"
 	"sync"
 	"time"
 )
@@ -14,25 +11,16 @@ const (
 	logAgainAfter = time.Minute
 	// maxLoggedItems is for how many items the log remembers the last failure.
 	maxLoggedItems = 1024
-
-	failedLine = "processing an item failed"
-	itemAttr   = "item"
-	errorAttr  = "error"
 )
 
-// failureLog is a [slog.Handler] in front of another one. It drops the lines about failures
-// that repeat the last one about the same item, and passes on all others. An item that never
-// succeeds must show, but not with a line per attempt.
-//
-// A line is about a failure if its text is failedLine. Its attributes say the item and the
-// error.
-type failureLog struct {
-	slog.Handler
+// failureLog remembers which failures were logged. An item that never succeeds must show in
+// the log, but not with a line per attempt. Workers ask it before they log a failure.
+type failureLog[T comparable] struct {
 	seed maphash.Seed
 
 	// mu is held by workers that log, and delays no queue.
 	mu       sync.Mutex
-	items    map[any]loggedFailure
+	items    map[T]loggedFailure
 	unlogged int       // failures of items without a place in items, not reported yet
 	reported time.Time // when they were reported last
 }
@@ -44,43 +32,15 @@ type loggedFailure struct {
 	since  int // failures since, for the same reason
 }
 
-func newFailureLog(next slog.Handler) *failureLog {
-	return &failureLog{Handler: next, seed: maphash.MakeSeed(), items: map[any]loggedFailure{}}
-}
-
-// Handle passes on a line that is worth it.
-func (l *failureLog) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message != failedLine {
-		return l.Handler.Handle(ctx, r)
-	}
-	var item, failure any
-	for a := range r.Attrs {
-		switch a.Key {
-		case itemAttr:
-			item = a.Value.Any()
-		case errorAttr:
-			failure = a.Value.Any()
-		}
-	}
-	line, since, unlogged := l.note(item, failure)
-	if since > 0 {
-		r.AddAttrs(slog.Int("suppressed", since))
-	}
-	if unlogged > 0 {
-		r.Message = "processing fails for more items than are logged one by one; this is one of them"
-		r.AddAttrs(slog.Int("suppressed", unlogged))
-	}
-	if !line {
-		return nil
-	}
-	return l.Handler.Handle(ctx, r)
+func newFailureLog[T comparable]() *failureLog[T] {
+	return &failureLog[T]{seed: maphash.MakeSeed(), items: map[T]loggedFailure{}}
 }
 
 // note records a failure, and reports whether it is worth a line. Since is how many failures
 // were not logged since the last line about the item, and unlogged how many of items without
 // lines are to be reported.
-func (l *failureLog) note(item, failure any) (line bool, since, unlogged int) {
-	reason := maphash.String(l.seed, fmt.Sprint(failure)) // Sprint survives a panic in Error
+func (l *failureLog[T]) note(item T, failure string) (line bool, since, unlogged int) {
+	reason := maphash.String(l.seed, failure)
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +67,7 @@ func (l *failureLog) note(item, failure any) (line bool, since, unlogged int) {
 
 // sweep makes room for other items. It returns false if every item in the log had a line
 // within logAgainAfter: one that is forgotten would get another.
-func (l *failureLog) sweep(now time.Time) bool {
+func (l *failureLog[T]) sweep(now time.Time) bool {
 	for item, f := range l.items {
 		if now.Sub(f.at) >= logAgainAfter {
 			delete(l.items, item)

@@ -15,9 +15,10 @@ type ExponentialOptions struct {
 	// Max is the longest delay; 0 or less means 1000 s. If it is shorter than
 	// Base, every delay is Max.
 	Max time.Duration
-	// Jitter lengthens each delay by a random part of up to this fraction of
-	// itself, so that items which failed together are not retried together.
-	// Max still holds. 0 or less, or not a number, means none.
+	// Jitter changes each delay by a random part of up to this fraction of itself, in both
+	// directions, so that items which failed together are not retried together. Max still
+	// holds. 0 or less, or not a number, means none; more than 1 means 1. The sequence is the
+	// same for each limiter, so that a test in fake time can be repeated.
 	Jitter float64
 }
 
@@ -26,15 +27,20 @@ const (
 	defaultMaxDelay  = 1000 * time.Second
 	// idleAfter is how long after its longest delay an item without a call of Forget is forgotten.
 	idleAfter = 10 * time.Minute
+	// defaultJitter is the Jitter of a queue without a limiter.
+	defaultJitter = 0.2
 )
 
 // Exponential returns a limiter that doubles the delay with each failure of the
 // same item. An item is forgotten when it has not failed for Max and 10 min.
 func Exponential[T comparable](opts ExponentialOptions) RateLimiter[T] {
 	l := &exponential[T]{
-		base:   cmp.Or(max(0, opts.Base), defaultBaseDelay),
-		max:    cmp.Or(max(0, opts.Max), defaultMaxDelay),
-		jitter: opts.Jitter,
+		base: cmp.Or(max(0, opts.Base), defaultBaseDelay),
+		max:  cmp.Or(max(0, opts.Max), defaultMaxDelay),
+	}
+	if opts.Jitter > 0 {
+		l.jitter = min(1, opts.Jitter)
+		l.random = rand.New(rand.NewPCG(0, 0))
 	}
 	l.rememberFor(l.max)
 	return l
@@ -44,26 +50,27 @@ type exponential[T comparable] struct {
 	failures[T]
 	base, max time.Duration
 	jitter    float64
+	random    *rand.Rand // guarded by mu of failures; nil without jitter
 }
 
-func (l *exponential[T]) When(item T) time.Duration { return l.delay(l.add(item)) }
-
-// delay returns the delay after n earlier failures.
-func (l *exponential[T]) delay(n int) time.Duration {
-	// base << n > max, asked without computing what may not fit.
-	if l.base > l.max>>n {
+// When returns the delay after one more failure.
+func (l *exponential[T]) When(item T) time.Duration {
+	n, d := l.add(item), l.max
+	if l.base <= l.max>>n { // base << n <= max, asked without computing what may not fit
+		d = l.base << n
+	}
+	if l.random == nil {
+		return d
+	}
+	l.mu.Lock()
+	factor := 1 - l.jitter + 2*l.jitter*l.random.Float64()
+	l.mu.Unlock()
+	// Bounded before it is jittered, so that the longest delays differ too.
+	jittered := min(float64(d), float64(l.max)/(1+l.jitter)) * factor
+	if jittered >= float64(l.max) { // as a Duration it might overflow
 		return l.max
 	}
-	d := l.base << n
-	if l.jitter > 0 {
-		// Compared as floating-point numbers: the sum might not fit a Duration.
-		extra := float64(d) * l.jitter * rand.Float64()
-		if extra >= float64(l.max-d) {
-			return l.max
-		}
-		d += time.Duration(extra)
-	}
-	return d
+	return time.Duration(jittered)
 }
 
 // FastSlow returns a limiter that delays the first fastAttempts failures of an

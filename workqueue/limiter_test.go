@@ -3,6 +3,7 @@ package workqueue_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -128,19 +129,83 @@ func TestExponentialSaturatesInsteadOfOverflowing(t *testing.T) {
 	}
 }
 
-func TestJitterLengthensDelaysByAtMostItsFraction(t *testing.T) {
+func TestJitterChangesDelaysByAtMostItsFraction(t *testing.T) {
 	t.Parallel()
-	l := workqueue.Exponential[int](workqueue.ExponentialOptions{Base: time.Second, Max: 90 * time.Minute, Jitter: 0.5})
+	limiter := func() workqueue.RateLimiter[int] {
+		return workqueue.Exponential[int](workqueue.ExponentialOptions{Base: time.Second, Max: 90 * time.Minute, Jitter: 0.5})
+	}
+	l, again := limiter(), limiter()
 	different := map[time.Duration]bool{}
+	longer := 0
 	for i := range 200 {
 		d := l.When(i)
-		require.GreaterOrEqual(t, d, time.Second)
+		require.GreaterOrEqual(t, d, 500*time.Millisecond)
 		require.LessOrEqual(t, d, 1500*time.Millisecond)
+		require.Equal(t, d, again.When(i), "a second limiter has another sequence")
 		different[d] = true
+		if d > time.Second {
+			longer++
+		}
 	}
 	assert.Greater(t, len(different), 100)
-	for range 40 {
-		require.LessOrEqual(t, l.When(0), 90*time.Minute, "jitter went beyond Max")
+	assert.InDelta(t, 100, longer, 30)
+	longest := map[time.Duration]bool{}
+	for range 200 {
+		d := l.When(0)
+		require.LessOrEqual(t, d, 90*time.Minute, "jitter went beyond Max")
+		longest[d] = true
+	}
+	assert.Greater(t, len(longest), 100, "the longest delays are equal")
+}
+
+// Items that failed in one outage fail again and again. Their retries must not come in step.
+func TestItemsThatFailTogetherAreRetriedApart(t *testing.T) {
+	t.Parallel()
+	const items = 5000
+	// The retries in each tenth of a second, of items that fail as soon as they are tried.
+	retries := func(l workqueue.RateLimiter[int]) []int {
+		inTenth := make([]int, 12000)
+		for i := range items {
+			for at := l.When(i); at < 20*time.Minute; at += l.When(i) {
+				inTenth[at/(time.Second/10)]++
+			}
+		}
+		return inTenth
+	}
+	jittered := retries(workqueue.Exponential[int](workqueue.ExponentialOptions{Jitter: 0.2}))
+	inStep := retries(workqueue.Exponential[int](workqueue.ExponentialOptions{}))
+	for _, from := range []int{0, 1, 5, 10, 60, 300} { // seconds
+		most := slices.Max(jittered[10*from:])
+		t.Logf("%3d s after %d items failed together: at most %d retries in 100 ms, without jitter %d",
+			from, items, most, slices.Max(inStep[10*from:]))
+		if from >= 10 {
+			assert.Less(t, most, items/10, "after %d s", from)
+		}
+	}
+}
+
+// An item that fails with each event gets its next event before its retry. Another one that fails for
+// the first time does not wait for it.
+func TestAnItemThatOftenFailsDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	for _, d := range []time.Duration{5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			q := workqueue.NewRateLimiting[string](nil, workqueue.Options[string]{})
+			defer q.ShutDown()
+			for end := time.Now().Add(d); time.Now().Before(end); advance(50 * time.Millisecond) {
+				q.Add("hot")
+				q.AddRateLimited(mustGet(t, q))
+				q.Done("hot")
+			}
+			q.Add("hot")
+			q.Done(mustGet(t, q))
+			q.Add("cold")
+			began := time.Now()
+			q.AddRateLimited(mustGet(t, q))
+			q.Done("cold")
+			assert.Equal(t, "cold", mustGet(t, q))
+			assert.LessOrEqual(t, time.Since(began), 6*time.Millisecond, "after %v", d)
+		})
 	}
 }
 
@@ -203,28 +268,6 @@ func TestBucketLetsABurstThroughAndThenSpreads(t *testing.T) {
 	})
 }
 
-// A client-go bucket gives an item a place in the line although another limiter
-// makes it wait for longer, so the place is not used.
-func TestOverriddenBucketTakesNoPlaceInTheLine(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := workqueue.MaxOf(
-			workqueue.Bucket[string](rate.NewLimiter(1, 1)),
-			workqueue.FastSlow[string](0, time.Hour, 1),
-		)
-		l.When("slow") // the token at hand
-		assert.InDelta(t, 1e9, float64(l.When("first in line")), 10)
-		for range 100 {
-			require.Equal(t, time.Hour, l.When("slow"))
-		}
-		assert.InDelta(t, 2e9, float64(l.When("second in line")), 10, "places were wasted on an item that waits for an hour")
-
-		// The slow item pays when it is due: 100 tokens at once.
-		advance(time.Hour)
-		assert.Greater(t, l.When("much later"), 98*time.Second)
-	})
-}
-
 // The overall limit holds for a burst of first failures, each of which is
 // delayed by a few milliseconds of its own.
 func TestDefaultLimiterBoundsABurstOfFirstFailures(t *testing.T) {
@@ -238,28 +281,4 @@ func TestDefaultLimiterBoundsABurstOfFirstFailures(t *testing.T) {
 			require.InDelta(t, float64(i+1)*1e8, float64(l.When(100+i)), 1e3)
 		}
 	})
-}
-
-// The bucket comes last whatever it and the others are wrapped in.
-func TestBucketIsAskedAfterWrappedLimiters(t *testing.T) {
-	t.Parallel()
-	slow := func() workqueue.RateLimiter[string] { return workqueue.FastSlow[string](time.Hour, time.Hour, 1) }
-	for name, other := range map[string]workqueue.RateLimiter[string]{
-		"WithMaxWait":          workqueue.WithMaxWait(slow(), 2*time.Hour),
-		"MaxOf":                workqueue.MaxOf(slow()),
-		"WithMaxWait of MaxOf": workqueue.WithMaxWait(workqueue.MaxOf(slow()), 2*time.Hour),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				bucket := workqueue.Bucket[string](rate.NewLimiter(1, 1))
-				l := workqueue.MaxOf(workqueue.MaxOf(bucket), other)
-				l.When("a") // the token at hand
-				for range 10 {
-					require.Equal(t, time.Hour, l.When("a"))
-				}
-				assert.InDelta(t, 1e9, float64(bucket.When("b")), 10, "places in the line were wasted")
-			})
-		})
-	}
 }

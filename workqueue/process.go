@@ -116,8 +116,9 @@ func ProcessWith[T comparable](ctx context.Context, q *RateLimitingQueue[T], opt
 // one that it has, undisturbed.
 type processor[T comparable] struct {
 	ProcessOptions[T]
-	q  *RateLimitingQueue[T]
-	fn func(context.Context, T) (Result, error)
+	q        *RateLimitingQueue[T]
+	fn       func(context.Context, T) (Result, error)
+	failures *failureLog[T]
 	// Contexts live here only for the duration of run.
 	takes context.Context // done: take no more items
 	items context.Context // parent of the items' contexts
@@ -137,8 +138,7 @@ func newProcessor[T comparable](q *RateLimitingQueue[T], opts ProcessOptions[T],
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	opts.Logger = slog.New(newFailureLog(opts.Logger.Handler()))
-	return &processor[T]{ProcessOptions: opts, q: q, fn: fn}, nil
+	return &processor[T]{ProcessOptions: opts, q: q, fn: fn, failures: newFailureLog[T]()}, nil
 }
 
 // run starts the workers, and waits until they have ended or ctx is done. There are
@@ -301,20 +301,21 @@ func (p *processor[T]) call(item T) (result Result, err error) {
 	return p.fn(ctx, item)
 }
 
-// logFailure logs each failure; failureLog drops the lines that repeat what was logged.
+// logFailure logs a failure, unless it only repeats what was logged.
 func (p *processor[T]) logFailure(o *Outcome[T]) {
+	reason := fmt.Sprint(o.Err) // survives a panic in Error
 	attrs := []slog.Attr{
 		slog.String("queue", p.q.opts.Name),
-		slog.Any(itemAttr, o.Item),
+		slog.Any("item", o.Item),
 		slog.Int("attempt", o.Attempt),
 		slog.String("action", string(o.Action)),
-		slog.Any(errorAttr, o.Err),
+		slog.Any("error", o.Err),
 	}
-	if text := fmt.Sprint(o.Err); strings.Contains(text, "\n") { // of errors.Join: a log line is one line
-		attrs[len(attrs)-1] = slog.String(errorAttr, strings.ReplaceAll(text, "\n", "; "))
+	if strings.Contains(reason, "\n") { // of errors.Join: a log line is one line
+		attrs[len(attrs)-1] = slog.String("error", strings.ReplaceAll(reason, "\n", "; "))
 	}
 	var panicked *PanicError
-	level, text := slog.LevelWarn, failedLine
+	level, text := slog.LevelWarn, "processing an item failed"
 	switch isPanic := errors.As(o.Err, &panicked); {
 	case o.Action == Dropped:
 		level, text = slog.LevelError, "processing an item failed, and it is dropped"
@@ -326,6 +327,17 @@ func (p *processor[T]) logFailure(o *Outcome[T]) {
 		level, text = slog.LevelDebug, "processing an item was interrupted by the stop"
 	case o.Action == Interrupted:
 		level, text = slog.LevelInfo, "processing an item failed during the stop, which ends its retries"
+	default:
+		line, since, unlogged := p.failures.note(o.Item, reason)
+		if !line {
+			return
+		}
+		if unlogged > 0 {
+			text = "processing fails for more items than are logged one by one; this is one of them"
+		}
+		if suppressed := since + unlogged; suppressed > 0 {
+			attrs = append(attrs, slog.Int("suppressed", suppressed))
+		}
 	}
 	if panicked != nil {
 		attrs = append(attrs, slog.String("stack", string(panicked.Stack)))

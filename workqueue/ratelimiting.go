@@ -1,9 +1,8 @@
 package workqueue
 
 import (
-	"container/heap"
 	"math"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,16 +16,20 @@ import (
 type RateLimitingQueue[T comparable] struct {
 	DelayingQueue[T]
 	limiter   RateLimiter[T]
+	each      maxOf[T]    // the parts of limiter that look at one item
 	processed atomic.Bool // whether ProcessWith is at work
 }
 
 // NewRateLimiting returns an empty rate-limiting queue. A nil limiter stands for
-// a new [DefaultControllerRateLimiter].
+// an [Exponential] one with its default delays and a Jitter of 0.2. Unlike
+// [DefaultControllerRateLimiter], it does not limit the retries of all items together:
+// with such a limit, one item that always fails delays the retries of the others.
 func NewRateLimiting[T comparable](limiter RateLimiter[T], opts Options[T]) *RateLimitingQueue[T] {
 	if limiter == nil {
-		limiter = DefaultControllerRateLimiter[T]()
+		limiter = Exponential[T](ExponentialOptions{Jitter: defaultJitter})
 	}
 	q := &RateLimitingQueue[T]{limiter: limiter}
+	q.each, q.buckets = split(limiter)
 	q.init(opts)
 	return q
 }
@@ -38,35 +41,11 @@ func (q *RateLimitingQueue[T]) AddRateLimited(item T) { q.retry(item) }
 
 // retry is AddRateLimited; it returns false if the queue is shut down.
 func (q *RateLimitingQueue[T]) retry(item T) bool {
-	comes, ok := q.comes(item)
-	if !ok {
+	if q.ShuttingDown() {
 		return false // without using up what the limiter has to give
 	}
 	// The limiter has its own lock, and may be user code: it is asked without the queue's.
-	return q.addAfter(item, whenWaiting(q.limiter, item, 0, comes), true)
-}
-
-// comes returns how soon item is handed out, or queued, because of a request that is there:
-// a retry that does not come sooner collapses with it. Without a request that is never. It
-// returns false if the queue is shut down.
-func (q *RateLimitingQueue[T]) comes(item T) (in time.Duration, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e := q.entries[item]
-	at := int64(never)
-	switch {
-	case e == nil:
-	case e.is(requested):
-		at = 0
-	case e.is(parked):
-		at = q.later.parks[e].due
-	case e.delayed():
-		at = q.later.at(e)
-	}
-	if at == 0 || at == never { // without reading the clock
-		return time.Duration(at), !q.shutDown
-	}
-	return time.Duration(max(0, at-q.clock())), !q.shutDown
+	return q.addAfter(item, q.each.When(item), true)
 }
 
 // Forget makes the limiter treat item as one that never failed. Call it when
@@ -117,9 +96,9 @@ type RateLimiter[T comparable] interface {
 	NumRequeues(item T) int
 }
 
-// DefaultControllerRateLimiter is the limiter that most controllers want: 5 ms
-// doubling up to 1000 s for each item, and 10 retries per second with bursts of
-// 100 over all of them, whichever demands the longer delay.
+// DefaultControllerRateLimiter is client-go's default: 5 ms doubling up to 1000 s for each
+// item, and 10 retries per second with bursts of 100 over all of them, whichever demands
+// the longer delay.
 func DefaultControllerRateLimiter[T comparable]() RateLimiter[T] {
 	return MaxOf(
 		Exponential[T](ExponentialOptions{}),
@@ -127,58 +106,21 @@ func DefaultControllerRateLimiter[T comparable]() RateLimiter[T] {
 	)
 }
 
-// waitAware is implemented by limiters that have a [Bucket] in them: their demand depends on
-// how long the item waits anyway, and no token is used for a request that collapses.
-type waitAware[T comparable] interface {
-	// whenWaiting is When for an item that waits at least so long anyway; it returns no less.
-	// Because of another request, the item comes after comes at the latest: if this one does
-	// not come sooner, it is not handed out by itself. Without another one, comes is never.
-	whenWaiting(item T, wait, comes time.Duration) time.Duration
-	hasBucket() bool
-}
-
-// whenWaiting asks any limiter for the delay of an item; see [waitAware].
-func whenWaiting[T comparable](l RateLimiter[T], item T, wait, comes time.Duration) time.Duration {
-	if aware, ok := l.(waitAware[T]); ok {
-		return aware.whenWaiting(item, wait, comes)
-	}
-	return max(wait, l.When(item))
-}
-
-func hasBucket[T comparable](l RateLimiter[T]) bool {
-	aware, ok := l.(waitAware[T])
-	return ok && aware.hasBucket()
-}
-
-// MaxOf returns a limiter that demands the longest delay of several. Limiters
-// with a limit over all items ([Bucket]) are asked last, so that they know how
-// long the item waits anyway. Nil limiters are left out; without any limiter,
-// there is no delay.
+// MaxOf returns a limiter that demands the longest delay of several. Nil limiters are left
+// out; without any limiter, there is no delay.
 func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
-	var plain, buckets maxOf[T]
-	for _, l := range limiters {
-		switch {
-		case l == nil:
-		case hasBucket(l):
-			buckets = append(buckets, l)
-		default:
-			plain = append(plain, l)
-		}
-	}
-	return append(plain, buckets...)
+	return maxOf[T](slices.DeleteFunc(slices.Clone(limiters), func(l RateLimiter[T]) bool { return l == nil }))
 }
 
-// maxOf has the limiters in the order in which they are asked.
+// maxOf is the limiter of [MaxOf].
 type maxOf[T comparable] []RateLimiter[T]
 
-func (m maxOf[T]) When(item T) time.Duration { return m.whenWaiting(item, 0, never) }
-func (m maxOf[T]) hasBucket() bool           { return len(m) > 0 && hasBucket(m[len(m)-1]) }
-
-func (m maxOf[T]) whenWaiting(item T, wait, comes time.Duration) time.Duration {
+// When returns the longest delay.
+func (m maxOf[T]) When(item T) (longest time.Duration) {
 	for _, l := range m {
-		wait = whenWaiting(l, item, wait, comes)
+		longest = max(longest, l.When(item))
 	}
-	return wait
+	return longest
 }
 
 // Forget makes every limiter forget item.
@@ -200,112 +142,86 @@ func (m maxOf[T]) NumRequeues(item T) (n int) {
 // more than longest. A negative longest counts as 0; a nil limiter demands
 // nothing.
 func WithMaxWait[T comparable](limiter RateLimiter[T], longest time.Duration) RateLimiter[T] {
-	if limiter == nil {
-		limiter = MaxOf[T]()
+	longest = max(0, longest)
+	switch l := limiter.(type) {
+	case nil:
+		return maxOf[T]{}
+	case maxOf[T]: // of each part, so that a queue finds the buckets
+		var capped maxOf[T]
+		for _, part := range l {
+			capped = append(capped, WithMaxWait(part, longest))
+		}
+		return capped
+	case *bucket[T]:
+		return &bucket[T]{tokens{l.limiter, min(l.longest, longest)}}
 	}
-	return &maxWait[T]{limiter, max(0, longest)}
+	return &maxWait[T]{limiter, longest}
 }
 
 // maxWait is the limiter of [WithMaxWait].
-// The limit is on what the inner limiter demands, not on how long an item waits anyway
-// for another limiter around this one.
 type maxWait[T comparable] struct {
 	RateLimiter[T]
 	longest time.Duration
 }
 
-func (m *maxWait[T]) When(item T) time.Duration { return m.whenWaiting(item, 0, never) }
-func (m *maxWait[T]) hasBucket() bool           { return hasBucket(m.RateLimiter) }
-
-func (m *maxWait[T]) whenWaiting(item T, wait, comes time.Duration) time.Duration {
-	if m.longest < comes {
-		comes = never // this request comes sooner than the other one, whatever the inner limiter demands
-	}
-	return max(wait, min(m.longest, whenWaiting(m.RateLimiter, item, wait, comes)))
-}
+// When returns the delay of the inner limiter, or the longest.
+func (m *maxWait[T]) When(item T) time.Duration { return min(m.longest, m.RateLimiter.When(item)) }
 
 // Bucket returns a limiter that spreads the retries of all items by a token
 // bucket: limiter's burst at once, then one after the other at its rate. It
-// counts no failures, so NumRequeues is 0. A queue uses no token for an item that comes
-// sooner anyway: AddRateLimited of what is queued or delayed collapses, however often it is called. A nil limiter demands nothing; one
-// that can never let anything through (a burst of 0) demands the longest delay
-// there is.
+// counts no failures, so NumRequeues is 0. A nil limiter demands nothing; one that can
+// never let anything through (a burst of 0) demands the longest delay there is. Queues that
+// are to share a rate share the limiter.
 //
-// In a [MaxOf], an item that must wait longer for another limiter than for this
-// one takes its token only when that wait ends, so that other items can use the
-// tokens in the meantime. The Bucket may record such a token afterwards, as of the time
-// at which it was due. So limiter must not be used for anything else, nor by another
-// Bucket: tokens earned since then would count twice. Queues that are to share a rate
-// share the Bucket.
+// A retry takes a token when AddRateLimited schedules it. A queue takes none for an item
+// that is queued, or delayed by less, already: that retry collapses with the other request.
+// All items wait for the same tokens, so one that fails often delays the others.
 func Bucket[T comparable](limiter *rate.Limiter) RateLimiter[T] {
 	if limiter == nil {
 		limiter = rate.NewLimiter(rate.Inf, 0)
 	}
-	return &bucket[T]{limiter: limiter}
+	return &bucket[T]{tokens{limiter, never}}
 }
 
-// bucket is a token bucket over all items. mu guards later, and keeps the tokens that
-// are paid for due items together with the reservation that follows them.
-type bucket[T comparable] struct {
+// bucket is the limiter of [Bucket].
+type bucket[T comparable] struct{ tokens }
+
+func (b *bucket[T]) When(T) time.Duration { return b.take(never) }
+func (b *bucket[T]) Forget(T)             {}
+func (b *bucket[T]) NumRequeues(T) int    { return 0 }
+
+// tokens are what a bucket earns.
+type tokens struct {
 	limiter *rate.Limiter
-
-	mu    sync.Mutex
-	later times // when items that did not take a place are due
+	longest time.Duration // of [WithMaxWait]
 }
 
-func (b *bucket[T]) When(item T) time.Duration { return b.whenWaiting(item, 0, never) }
-func (b *bucket[T]) hasBucket() bool           { return true }
-
-// whenWaiting takes a token now, or books one for the time when the item is due, or does
-// neither if the request collapses with one that comes sooner.
-func (b *bucket[T]) whenWaiting(_ T, wait, comes time.Duration) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// take takes a token and returns how long to wait for it. It takes none if that is not
+// shorter than comes.
+func (t tokens) take(comes time.Duration) time.Duration {
 	now := time.Now()
-	// The tokens of items that have become due are paid before this item asks, so
-	// that the bucket is as empty as if they had asked when they ran.
-	for len(b.later) > 0 && !b.later[0].After(now) {
-		b.limiter.ReserveN(heap.Pop(&b.later).(time.Time), 1)
+	r := t.limiter.ReserveN(now, 1)
+	if !r.OK() { // a burst of 0: no wait would be long enough
+		return min(t.longest, rate.InfDuration)
 	}
+	wait := min(t.longest, r.DelayFrom(now))
 	if wait >= comes {
-		return wait
-	}
-	r := b.limiter.ReserveN(now, 1)
-	// Only a burst of 0 gets here: no wait would ever be long enough.
-	if !r.OK() {
-		return rate.InfDuration
-	}
-	d := r.DelayFrom(now)
-	if d >= comes {
 		r.CancelAt(now)
-		return d
 	}
-	if d == 0 || d >= wait {
-		// A token at hand is taken even if the item runs a little later: it
-		// delays no other item, and were it not, a burst of items that all
-		// wait a few milliseconds would pass uncounted.
-		return max(d, wait)
-	}
-	// The item waits longer for another limiter: the place is free for others.
-	r.CancelAt(now)
-	heap.Push(&b.later, now.Add(wait))
 	return wait
 }
 
-func (b *bucket[T]) Forget(T)          {}
-func (b *bucket[T]) NumRequeues(T) int { return 0 }
-
-// times is a [heap.Interface] of times, the earliest first.
-type times []time.Time
-
-func (h times) Len() int           { return len(h) }
-func (h times) Less(i, j int) bool { return h[i].Before(h[j]) }
-func (h times) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *times) Push(t any)        { *h = append(*h, t.(time.Time)) }
-
-func (h *times) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	*h = (*h)[:last]
-	return t
+// split returns the buckets that a limiter is or has in a [MaxOf], and the rest of it.
+func split[T comparable](limiter RateLimiter[T]) (each maxOf[T], buckets []tokens) {
+	switch l := limiter.(type) {
+	case *bucket[T]:
+		return nil, []tokens{l.tokens}
+	case maxOf[T]:
+		for _, part := range l {
+			e, b := split(part)
+			each, buckets = append(each, e...), append(buckets, b...)
+		}
+		return each, buckets
+	}
+	return maxOf[T]{limiter}, nil
 }

@@ -14,7 +14,7 @@ var (
 )
 
 // NewTypedRateLimitingQueue returns an empty queue. A nil limiter means
-// [workqueue.DefaultControllerRateLimiter], whose rates are those of client-go's.
+// [workqueue.DefaultControllerRateLimiter], which is client-go's default.
 func NewTypedRateLimitingQueue[T comparable](limiter upstream.TypedRateLimiter[T]) *WorkQueue[T] {
 	return NewTypedRateLimitingQueueWithConfig(limiter, upstream.TypedRateLimitingQueueConfig[T]{})
 }

@@ -135,3 +135,25 @@ func (p *provider) NewLongestRunningProcessorSecondsMetric(string) upstream.Sett
 	return &p.longest
 }
 func (p *provider) NewRetriesMetric(string) upstream.CounterMetric { return &p.retries }
+
+// As in client-go, all items together are retried 10 times a second after the first 100.
+func TestANilLimiterIsClientGosDefault(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		waited := func(q upstream.TypedRateLimitingInterface[int]) time.Duration {
+			defer q.ShutDown()
+			for i := range 150 {
+				q.AddRateLimited(i)
+			}
+			began := time.Now()
+			for range 150 {
+				item, _ := q.Get()
+				q.Done(item)
+			}
+			return time.Since(began).Round(time.Millisecond)
+		}
+		want := 5 * time.Second
+		assert.Equal(t, want, waited(clientgo.NewTypedRateLimitingQueue[int](nil)))
+		assert.Equal(t, want, waited(upstream.NewTypedRateLimitingQueue(upstream.DefaultTypedControllerRateLimiter[int]())))
+	})
+}

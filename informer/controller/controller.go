@@ -54,8 +54,8 @@ type Options struct {
 	// Metrics and History are those above, if it has none.
 	Informers informer.FactoryOptions
 	// Limiter decides when a failed key is tried again. The default is that of
-	// workqueue.NewRateLimiting: after 5 ms, and then twice as long each time, up to 1,000 s. For
-	// less: workqueue.WithMaxWait(workqueue.DefaultControllerRateLimiter[types.NamespacedName](), time.Minute).
+	// workqueue.NewRateLimiting: after 5 ms, and then twice as long each time, up to 1,000 s, each ±20%. For
+	// less: workqueue.Exponential[types.NamespacedName](workqueue.ExponentialOptions{Max: time.Minute, Jitter: 0.2}).
 	Limiter workqueue.RateLimiter[types.NamespacedName]
 	// Process configures the workers further. Its StopTimeout, the time that reconciles
 	// in progress get at the end, is 20 s if 0: pods get 30 s by default.

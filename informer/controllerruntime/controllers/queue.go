@@ -49,13 +49,13 @@ func NewQueue[T comparable](controllerName string, limiter workqueue.TypedRateLi
 	return NewPriorityQueue(limiter, own.Options[T]{Name: controllerName})
 }
 
-// NewPriorityQueue returns an empty queue. A nil limiter is that of
-// workqueue.DefaultControllerRateLimiter. MaxWait of the options has the bounds of
+// NewPriorityQueue returns an empty queue. A nil limiter stands for
+// controller-runtime's default: 5 ms doubling up to 1000 s for each item. MaxWait of the options has the bounds of
 // the classes 0 (priorities above 0), 1 (priority 0) and 2 (below); the default is
 // 0, 10s and 1m. PriorityClass of the options is not used: the priority says the class.
 func NewPriorityQueue[T comparable](limiter workqueue.TypedRateLimiter[T], opts own.Options[T]) *PriorityQueue[T] {
 	if limiter == nil {
-		limiter = own.DefaultControllerRateLimiter[T]()
+		limiter = own.Exponential[T](own.ExponentialOptions{})
 	}
 	if len(opts.MaxWait) == 0 {
 		opts.MaxWait = maxWait

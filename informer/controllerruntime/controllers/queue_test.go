@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	upstream "k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
@@ -251,4 +252,31 @@ func TestPrioritiesOfManyGoroutines(t *testing.T) {
 	q.ShutDownWithDrain()
 	working.Wait()
 	require.Len(t, seen, 100)
+}
+
+// As in controller-runtime, a nil limiter looks at each item by itself.
+func TestANilLimiterIsControllerRuntimesDefault(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours := controllers.NewPriorityQueue[int](nil, workqueue.Options[int]{Name: "test"})
+		theirs := priorityqueue.New[int]("test")
+		waited := func(q upstream.TypedRateLimitingInterface[int]) (all []time.Duration) {
+			defer q.ShutDown()
+			for range 3 {
+				began := time.Now()
+				for i := range 300 {
+					q.AddRateLimited(i)
+				}
+				for range 300 {
+					item, _ := q.Get()
+					q.Done(item)
+				}
+				all = append(all, time.Since(began))
+			}
+			return all
+		}
+		want := []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
+		require.Equal(t, want, waited(ours))
+		require.Equal(t, want, waited(theirs))
+	})
 }

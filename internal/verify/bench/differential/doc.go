@@ -113,8 +113,8 @@
 //	Q6  An item that is never forgotten: client-go's limiters remember it for ever;
 //	    here for some minutes after its longest delay.
 //	    Because: memory.
-//	Q7  A bucket in a MaxOf: client-go takes a token at once, also for an item
-//	    that another limiter delays for longer; here when the item is due.
+//	Q7  A bucket, and an item that is queued or delayed already: client-go takes a
+//	    token for each AddRateLimited; here for one that does not collapse.
 //	    Because: retries of other items would wait for tokens that are not used.
 //	F1  A DeltaFIFO that is written to before it is given a list, or is given an
 //	    empty one: client-go's is synced at once; here when that change has been

@@ -79,20 +79,28 @@ func TestQ6ForgottenByTime(t *testing.T) {
 	})
 }
 
-func TestQ7TokenIsTakenWhenTheItemIsDue(t *testing.T) {
+func TestQ7RetryThatCollapsesTakesNoToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := ours.MaxOf(
-			ours.FastSlow[string](time.Hour, time.Hour, 1), ours.Bucket[string](rate.NewLimiter(1, 1)))
-		b := theirs.NewTypedMaxOfRateLimiter(
-			theirs.NewTypedItemFastSlowRateLimiter[string](time.Hour, time.Hour, 1),
-			&theirs.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(1, 1)})
-		for range 7200 { // client-go takes the tokens of two hours at once
-			a.When("x")
-			b.When("x")
+		a := ours.NewRateLimiting(ours.Bucket[string](rate.NewLimiter(1, 1)), ours.Options[string]{})
+		b := theirs.NewTypedRateLimitingQueue[string](&theirs.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(1, 1)})
+		defer a.ShutDown()
+		defer b.ShutDown()
+		for range 7200 { // of one item: client-go takes the tokens of two hours
+			a.AddRateLimited("x")
+			b.AddRateLimited("x")
 		}
-		assert.Equal(t, time.Hour, a.When("y"))
-		assert.Equal(t, 2*time.Hour, b.When("y"))
+		began := time.Now()
+		a.AddRateLimited("y")
+		for item := ""; item != "y"; {
+			item, _ = a.Get(t.Context())
+		}
+		assert.Equal(t, time.Second, time.Since(began))
+		b.AddRateLimited("y")
+		for item := ""; item != "y"; {
+			item, _ = b.Get()
+		}
+		assert.Equal(t, 2*time.Hour, time.Since(began))
 	})
 }
 
