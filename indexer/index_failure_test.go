@@ -70,7 +70,7 @@ func TestFailingIndexFunctionIsolatesTheObject(t *testing.T) {
 	require.ErrorContains(t, failing(t, 1.5, func() ([]float64, error) { return []float64{math.NaN()}, nil }), "equal itself")
 	require.ErrorContains(t, failing[any](t, 1, func() ([]any, error) { return []any{[]int{1}}, nil }), "panicked")
 	require.ErrorContains(t, failing[any](t, 1, func() ([]any, error) { return []any{1, []int{1}}, nil }), "panicked")
-	require.ErrorContains(t, failing(t, -1, func() ([]int, error) { return make([]int, 1_000_000), nil }), "MaxIndexValues")
+	require.ErrorContains(t, failing(t, -1, func() ([]int, error) { return make([]int, defaultMaxIndexValues+1), nil }), "MaxIndexValues")
 }
 
 func TestObjectIsIndexedAgainOnceItsFunctionSucceeds(t *testing.T) {
