@@ -123,7 +123,7 @@ func IsNetwork(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		// The errors of HTTP/2 have no exported types.
-		strings.Contains(err.Error(), "http2: ") || strings.Contains(err.Error(), "stream error: ")
+		strings.Contains(err.Error(), "http2: ") || strings.Contains(err.Error(), "stream error: ") || strings.Contains(err.Error(), "connection error: ")
 }
 
 // IsFuture recognises the three forms in which servers have said that a
