@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,8 @@ import (
 // builtExamples is the folder of the examples' programs, "" as long as no test needs them. TestMain removes it.
 var builtExamples string
 
+// The programs have exactly the versions that the root module requires: the oldest that it supports. The code that
+// these tests import has newer ones.
 var buildExamples = sync.OnceValue(func() error {
 	mains, err := filepath.Glob("../../../examples/*/main.go")
 	if err != nil {
@@ -34,15 +37,30 @@ var buildExamples = sync.OnceValue(func() error {
 	if builtExamples, err = os.MkdirTemp("", "e2e-examples"); err != nil {
 		return err
 	}
-	args := []string{"build", "-ldflags=-s -w", "-o", builtExamples + string(filepath.Separator)}
+	args := []string{"-C", "../../..", "build", "-ldflags=-s -w", "-o", builtExamples + string(filepath.Separator)}
 	for _, main := range mains {
-		args = append(args, "github.com/informerkit/informerkit/examples/"+filepath.Base(filepath.Dir(main)))
+		args = append(args, "./examples/"+filepath.Base(filepath.Dir(main)))
 	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+	build := exec.Command("go", args...)
+	build.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
 })
+
+func TestExamplesAreBuiltWithTheVersionsThatTheRootRequires(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../go.mod")
+	require.NoError(t, err)
+	info, err := buildinfo.ReadFile(filepath.Join(examplePrograms(t), "sharding"))
+	require.NoError(t, err)
+	assert.Equal(t, "github.com/informerkit/informerkit", info.Main.Path)
+	for _, dep := range info.Deps {
+		assert.Contains(t, string(text), "\t"+dep.Path+" "+dep.Version)
+	}
+	assert.Greater(t, len(info.Deps), 20)
+}
 
 // examplePrograms builds the examples, once, and returns the folder that they are in.
 func examplePrograms(t *testing.T) string {
