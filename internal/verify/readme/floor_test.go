@@ -28,7 +28,8 @@ func below(gomod string) (old []string) {
 	return old
 }
 
-// The modules below internal/verify/e2e/controlplane build the servers of tests, in the versions of their releases.
+// All modules but those below internal/verify/e2e/controlplane. Those contain no code and are never imported. They pin the
+// servers and clients that the end-to-end tests start on the loopback interface, in the versions of their releases.
 func TestModulesRequireVersionsWithoutKnownVulnerabilities(t *testing.T) {
 	list, err := exec.CommandContext(t.Context(), "git", "-C", "../../..", "ls-files", "go.mod", "*/go.mod").Output()
 	require.NoError(t, err)
