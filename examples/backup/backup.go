@@ -87,6 +87,7 @@ func (o *Operator) schedule(ctx context.Context, b *api.CronBackup) (workqueue.R
 		}
 		ended = append(ended, job)
 	}
+	// Without a PropagationPolicy, Delete of a Job asks for Background. Its pods are deleted as well.
 	for i := range len(ended) - b.Spec.Keep {
 		if err := o.jobs.Delete(ctx, client.KeyOf(ended[i]), client.Exactly(ended[i])); client.IgnoreNotFound(err) != nil {
 			return workqueue.Result{}, err
