@@ -22,6 +22,7 @@
 //     future, no watch cache, 50,000 objects.
 //   - examples_test.go: the examples do on a cluster what their READMEs say, and so do the
 //     kubectl commands in them.
+//   - propagation_test.go: a Job is deleted with its pods, unless its deletion was asked to orphan them.
 //   - manifests_test.go, rights_test.go: the examples' manifests are valid, and grant what
 //     the controllers use, and no more.
 //   - foo_test.go: the example foo leaves what k8s.io/sample-controller leaves, and so
