@@ -23,6 +23,7 @@
 //   - examples_test.go: the examples do on a cluster what their READMEs say, and so do the
 //     kubectl commands in them.
 //   - propagation_test.go: a Job is deleted with its pods, unless its deletion was asked to orphan them.
+//   - uninstall_test.go: a 404 deletes nothing; the watch before it does, and the list after it.
 //   - manifests_test.go, rights_test.go: the examples' manifests are valid, and grant what
 //     the controllers use, and no more.
 //   - foo_test.go: the example foo leaves what k8s.io/sample-controller leaves, and so
