@@ -25,23 +25,26 @@ import (
 // and works without that of the second.
 type uninstall struct {
 	*testing.T
-	client  dynamic.Interface
-	gvk     schema.GroupVersionKind
-	gvr     schema.GroupVersionResource
-	network gate
-	factory *informer.Factory
-	caches  []informer.Shared[*unstructured.Unstructured]
+	client    dynamic.Interface
+	namespace string
+	gvk       schema.GroupVersionKind
+	gvr       schema.GroupVersionResource
+	network   gate
+	factory   *informer.Factory
+	caches    []informer.Shared[*unstructured.Unstructured]
 
 	mu      sync.Mutex
 	deleted map[string]informer.Origin // by name
 }
 
 // newUninstall installs the definition, with v1 and v2.
-func newUninstall(t *testing.T, group string) *uninstall {
+func newUninstall(t *testing.T) *uninstall {
 	t.Helper()
-	u := &uninstall{T: t, gvk: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gone"}, deleted: map[string]informer.Origin{}}
-	u.gvr = u.gvk.GroupVersion().WithResource("gones")
 	cp := shared(t)
+	namespace := newNamespace(t, clientFor(t, cp)) // the name is unique, so the group is as well
+	u := &uninstall{T: t, namespace: namespace, deleted: map[string]informer.Origin{}}
+	u.gvk = schema.GroupVersionKind{Group: namespace + ".informerkit.test", Version: "v1", Kind: "Gone"}
+	u.gvr = u.gvk.GroupVersion().WithResource("gones")
 	var err error
 	u.client, err = dynamic.NewForConfig(cp.Config())
 	require.NoError(t, err)
@@ -91,7 +94,7 @@ func (u *uninstall) install(names ...string) {
 	require.NoError(u, err)
 	for _, name := range names {
 		eventually(u.T, func() error {
-			_, err := u.client.Resource(u.gvr).Namespace("default").Create(u.Context(), widget(u.gvk, name), metav1.CreateOptions{})
+			_, err := u.client.Resource(u.gvr).Namespace(u.namespace).Create(u.Context(), widget(u.gvk, name), metav1.CreateOptions{})
 			return err
 		})
 	}
@@ -172,7 +175,7 @@ func (u *uninstall) cannotTell() {
 	defer cancel()
 	for _, inf := range u.caches {
 		assert.Equal(u, 2, inf.Snapshot().Len())
-		err := inf.WaitForDeleted(ctx, types.NamespacedName{Namespace: "default", Name: "a"}, "")
+		err := inf.WaitForDeleted(ctx, types.NamespacedName{Namespace: u.namespace, Name: "a"}, "")
 		require.ErrorContains(u, err, "404 page not found")
 		require.NotErrorIs(u, err, context.DeadlineExceeded)
 	}
@@ -182,12 +185,12 @@ func (u *uninstall) cannotTell() {
 // The server deletes the objects of a definition before it responds with 404. The watch delivers that.
 func TestAnUninstallThatIsSeenDeletesWhatTheWatchDeletes(t *testing.T) {
 	t.Parallel()
-	u := newUninstall(t, "seen.informerkit.test")
+	u := newUninstall(t)
 	u.remove()
 	u.degraded()
 	assert.Equal(t, map[string]informer.Origin{"a": informer.Watch, "b": informer.Watch}, u.origins())
 	assert.Zero(t, u.caches[0].Snapshot().Len())
-	require.NoError(t, u.caches[0].WaitForDeleted(t.Context(), types.NamespacedName{Namespace: "default", Name: "a"}, ""))
+	require.NoError(t, u.caches[0].WaitForDeleted(t.Context(), types.NamespacedName{Namespace: u.namespace, Name: "a"}, ""))
 
 	u.install("c")
 	u.sees("c")
@@ -197,7 +200,7 @@ func TestAnUninstallThatIsSeenDeletesWhatTheWatchDeletes(t *testing.T) {
 // installation does.
 func TestAnUninstallThatIsMissedDeletesNothingBeforeTheNextList(t *testing.T) {
 	t.Parallel()
-	u := newUninstall(t, "missed.informerkit.test")
+	u := newUninstall(t)
 	u.network.cut()
 	u.remove()
 	u.network.heal()
@@ -207,13 +210,13 @@ func TestAnUninstallThatIsMissedDeletesNothingBeforeTheNextList(t *testing.T) {
 	u.install("b", "c")
 	u.sees("b", "c")
 	assert.Equal(t, informer.Relist, u.origins()["a"])
-	require.NoError(t, u.caches[0].WaitForDeleted(t.Context(), types.NamespacedName{Namespace: "default", Name: "a"}, ""))
+	require.NoError(t, u.caches[0].WaitForDeleted(t.Context(), types.NamespacedName{Namespace: u.namespace, Name: "a"}, ""))
 }
 
 // A version that is not served anymore is not a deletion: the objects exist in another version.
 func TestAVersionThatIsNotServedDeletesNothing(t *testing.T) {
 	t.Parallel()
-	u := newUninstall(t, "unserved.informerkit.test")
+	u := newUninstall(t)
 	follows, err := informer.For(u.factory, informer.ForOptions[*unstructured.Unstructured]{Kind: u.gvk})
 	require.NoError(t, err)
 	u.deletions(follows)
@@ -231,7 +234,7 @@ func TestAVersionThatIsNotServedDeletesNothing(t *testing.T) {
 
 	v2 := u.gvr
 	v2.Version = "v2"
-	_, err = u.client.Resource(v2).Namespace("default").Get(t.Context(), "a", metav1.GetOptions{})
+	_, err = u.client.Resource(v2).Namespace(u.namespace).Get(t.Context(), "a", metav1.GetOptions{})
 	require.NoError(t, err)
 
 	u.serve(true)
