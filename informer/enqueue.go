@@ -56,8 +56,8 @@ func noQueue[T Object](constructor string) Handler[T] {
 type Owner struct {
 	// Kind is the kind of the owner. The version does not matter.
 	Kind schema.GroupVersionKind
-	// ClusterScoped is for a kind that is in no namespace. Else the owner is in the
-	// namespace of the object, as the API demands.
+	// ClusterScoped is for a kind that is in no namespace. Else the owner is in the namespace of the
+	// object, as the API demands. [Factory.Discover] reports the scope; package controller asks for it.
 	ClusterScoped bool
 	// AnyReference enqueues all owners of the kind. Else only the one that controls
 	// the object (controller: true) counts, of which there is at most one.

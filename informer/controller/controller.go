@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -89,6 +90,7 @@ const (
 	defaultQPS         = 20
 	defaultBurst       = 30
 	defaultStopTimeout = 20 * time.Second
+	maxIdentifyPause   = 30 * time.Second
 )
 
 // Controller brings the state of a cluster closer to what its objects say, one key at a time.
@@ -98,10 +100,14 @@ type Controller struct {
 	cfg     *rest.Config // with the limits that the clients share
 	factory *informer.Factory
 	events  *client.Events
-	kind    schema.GroupVersionKind // of the reconciled objects; empty before For
-	cluster bool                    // they are in no namespace
 	sources []source
 	errs    []error // what is wrong with the arguments so far
+
+	resource schema.GroupVersionResource // of For
+	kind     *schema.GroupVersionKind    // of the reconciled objects; nil before For
+	cluster  bool                        // they are in no namespace
+	unknown  atomic.Pointer[error]       // why discovery has not answered; nil if it need not, or has
+
 	started atomic.Bool
 	queue   atomic.Pointer[queue] // of the newest term; for the page and metrics
 
@@ -172,7 +178,7 @@ func (c *Controller) refuse(err error) { c.errs = append(c.errs, err) }
 
 // Run works until ctx ends, and returns when all that it started has ended:
 //
-//	informers run ─▶ synced ─▶ (leads) ─▶ workers ─▶ ctx ends ─▶ workers end ─▶ informers stop
+//	informers run ─▶ synced ─▶ discovery ─▶ (leads) ─▶ workers ─▶ ctx ends ─▶ workers end ─▶ informers stop
 //
 // It returns nil if ctx has ended, at whatever step. It fails because of the arguments so far, an
 // address that cannot be listened on, an informer that fails for good, or leadership that cannot be
@@ -185,7 +191,7 @@ func (c *Controller) Run(ctx context.Context, reconcile Reconcile) error {
 	if reconcile == nil {
 		c.refuse(errors.New("Run: the reconcile function is nil"))
 	}
-	if c.kind.Kind == "" {
+	if c.kind == nil {
 		c.refuse(errors.New("no objects to reconcile; call For"))
 	}
 	if len(c.errs) > 0 {
@@ -199,6 +205,9 @@ func (c *Controller) Run(ctx context.Context, reconcile Reconcile) error {
 	process := c.opts.Process
 	work := func(ctx context.Context, term Term) error { return c.work(ctx, term, process, reconcile) }
 	err = c.factory.Run(ctx, func(ctx context.Context) error {
+		if !c.identify(ctx) {
+			return nil // ctx is done
+		}
 		if c.opts.Leader != nil {
 			c.opts.Logger.Info("all caches have what the server has: the controller works when it leads", "workers", max(1, process.Workers))
 			return c.opts.Leader(ctx, c.opts.Config, work)
@@ -207,6 +216,36 @@ func (c *Controller) Run(ctx context.Context, reconcile Reconcile) error {
 		return work(ctx, always{ctx})
 	})
 	return c.named(err)
+}
+
+// identify asks discovery for the kind and the scope of the reconciled objects: owner references name their owner by its
+// kind, and a cluster-scoped owner has another key. The caches are synced, so the kind is installed. It retries a failure.
+func (c *Controller) identify(ctx context.Context) (done bool) {
+	for pause := time.Second; ; pause = min(2*pause, maxIdentifyPause) {
+		found, err := c.factory.Discover(ctx, c.resource)
+		if err == nil {
+			c.cluster = !found.Namespaced
+			if c.kind.Kind != found.Kind { // else others may read it
+				c.kind.Kind = found.Kind
+			}
+			c.unknown.Store(nil)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if apierrors.IsForbidden(err) {
+			err = fmt.Errorf("%w; bind the user to the ClusterRole system:discovery", err)
+		}
+		err = fmt.Errorf("the controller waits for the kind and the scope of %s from discovery: %w", c.resource.Resource, err)
+		c.unknown.Store(&err)
+		c.opts.Logger.Warn("discovery failed, will retry", "error", err, "wait", pause)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
+	}
 }
 
 // named adds the controller's name to an error, if there is one.
@@ -231,7 +270,11 @@ func (c *Controller) Ready() error {
 	if c.factory == nil {
 		return c.named(errors.Join(c.errs...))
 	}
-	return c.factory.Ready()
+	err := c.factory.Ready()
+	if unknown := c.unknown.Load(); unknown != nil {
+		err = errors.Join(err, *unknown)
+	}
+	return err
 }
 
 // Health returns the health of each informer, for a page of package inspect.

@@ -134,7 +134,7 @@ func TestTheFunctionIsCalledForWhatConcernsAnObject(t *testing.T) {
 		owned := controller.Owns[*corev1.Secret](c, secrets)
 		nodes := controller.Watches(c, corev1.SchemeGroupVersion.WithResource("nodes"), func(n *corev1.Node) []types.NamespacedName {
 			return []types.NamespacedName{key(n.Labels["for"])}
-		}, controller.ResourceOptions[*corev1.Node]{ClusterScoped: true})
+		})
 		pods := controller.Reads[*corev1.Pod](c, corev1.SchemeGroupVersion.WithResource("pods"))
 		var got calls
 		run(t, c, func(_ context.Context, key types.NamespacedName) (workqueue.Result, error) {

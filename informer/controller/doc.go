@@ -26,7 +26,7 @@
 //		return workqueue.Result{RequeueAfter: time.Minute}, err
 //	})
 //
-// No scheme is needed: the resource is an argument, and the kind is the name of the Go type.
+// No scheme is needed: the resource is an argument, and discovery has its kind and scope.
 //
 // # Promises
 //

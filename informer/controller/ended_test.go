@@ -90,7 +90,7 @@ func TestAWriteOfANamespaceThatIsBeingDeletedIsSeen(t *testing.T) {
 		require.NoError(t, server.Create(held))
 		require.NoError(t, server.Delete(namespaces, "", "n"))
 		c := controller.New(options(t, server))
-		all := controller.For(c, namespaces, controller.ResourceOptions[*corev1.Namespace]{ClusterScoped: true})
+		all := controller.For[*corev1.Namespace](c, namespaces)
 		var called calls
 		run(t, c, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
 			if key.Name != "n" {

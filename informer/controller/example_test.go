@@ -141,8 +141,7 @@ func ExampleOptions() {
 		Health:  "127.0.0.1:0", // ":8080" in a pod; port 0 takes a free one, which only the log says
 		Logger:  slog.New(slog.DiscardHandler),
 	})
-	controller.For[*corev1.Namespace](c, corev1.SchemeGroupVersion.WithResource("namespaces"),
-		controller.ResourceOptions[*corev1.Namespace]{ClusterScoped: true})
+	controller.For[*corev1.Namespace](c, corev1.SchemeGroupVersion.WithResource("namespaces"))
 	ctx, stop := context.WithCancel(context.Background())
 	err = c.Run(ctx, func(_ context.Context, key types.NamespacedName) (workqueue.Result, error) {
 		if key.Name == "default" {

@@ -27,12 +27,10 @@ type ResourceOptions[T informer.Object] struct {
 	// An update of finalizers, labels or annotations does not change the generation: with
 	// GenerationChanged, go on in the same call after adding a finalizer, or use informer.Or.
 	When informer.Predicate[T]
-	// ClusterScoped says that the objects are in no namespace. They are read as a whole.
-	ClusterScoped bool
 	// AnyOwner makes [Owns] find all owners of an object, and not only its controller.
 	AnyOwner bool
-	// Informer says more about the informer: selectors, indexes, a transform. Its Resource
-	// and Kind are empty.
+	// Informer says more about the informer: selectors, indexes, a transform. Its Resource and Kind are
+	// empty. If Options.Informers has Namespaces, a kind that is in no namespace needs Whole.
 	Informer informer.ForOptions[T]
 }
 
@@ -43,31 +41,32 @@ type Resource[T informer.Object] struct {
 	*client.Client[T]
 	// Cache is the informer, for whatever else it can do.
 	Cache informer.Shared[T]
-	// Kind is that of the objects, as owners are named by it.
+	// Kind is the kind of the objects, because owner references name their owner by it. It is the name of the Go
+	// type until Run corrects the kind of [For] from discovery.
 	Kind schema.GroupVersionKind
 
 	owners *indexer.Index[T, types.UID] // of Owns
 }
 
 // For says what the controller reconciles: the objects of a resource, such as
-// appsv1.SchemeGroupVersion.WithResource("deployments"). It is called once. The kind is the name of the
-// Go type T, unless T is unstructured.
+// appsv1.SchemeGroupVersion.WithResource("deployments"). It is called once. Run
+// asks discovery for the kind and whether it is in namespaces.
 func For[T informer.Object](c *Controller, resource schema.GroupVersionResource, options ...ResourceOptions[T]) *Resource[T] {
 	r, opts := read[T](c, "For", resource, options)
 	switch {
 	case r == nil:
 		return &Resource[T]{}
-	case c.kind.Kind != "":
+	case c.kind != nil:
 		c.refuse(fmt.Errorf("For: %s are reconciled already; use one Controller for each kind", c.kind.Kind))
 	}
-	c.kind, c.cluster = r.Kind, opts.ClusterScoped
+	c.kind, c.resource = &r.Kind, resource
 	fill(c, r, opts, informer.EnqueueKey[T])
 	return r
 }
 
 // Owns says that the reconciled objects own objects of this resource: a change of one of these queues the
 // key of the object that controls it. The removal of the owner reference is such a change, too. The owner
-// may be cluster-scoped, if [For] says so.
+// may be cluster-scoped.
 //
 // If names follow from the key, [Watches] with a function from the name to the key also sees an object of
 // that name that has no owner, and its end. Calls with the same type, resource and selectors share one cache.
@@ -81,7 +80,7 @@ func Owns[T informer.Object](c *Controller, resource schema.GroupVersionResource
 		c.refuse(fmt.Errorf("Owns %s: %w", resource.Resource, err))
 	}
 	fill(c, r, opts, func(q informer.Adder[types.NamespacedName]) informer.Handler[T] {
-		return informer.EnqueueOwner[T](q, informer.Owner{Kind: c.kind, ClusterScoped: c.cluster, AnyReference: opts.AnyOwner})
+		return informer.EnqueueOwner[T](q, informer.Owner{Kind: *c.kind, ClusterScoped: c.cluster, AnyReference: opts.AnyOwner})
 	})
 	return r
 }
@@ -135,7 +134,6 @@ func read[T informer.Object](c *Controller, caller string, resource schema.Group
 	default:
 		r := &Resource[T]{Kind: resource.GroupVersion().WithKind(reflect.TypeFor[T]().Elem().Name())}
 		opts.Informer.Resource = resource
-		opts.Informer.Whole = opts.Informer.Whole || opts.ClusterScoped
 		opts.Informer.Name = cmp.Or(opts.Informer.Name, resource.GroupResource().String())
 		if r.Cache, err = informer.For(c.factory, opts.Informer); err == nil {
 			r.Client, err = client.New[T](c.cfg, resource, client.Options{FieldManager: c.opts.Name, Cache: r.Cache})
