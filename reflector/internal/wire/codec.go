@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -95,7 +94,7 @@ func (c *codec[T]) expected() string {
 	return ""
 }
 
-// decodeJSON decodes an object. The error is one of this object, unless it is errInvalid.
+// decodeJSON decodes an object. The error is one of this object.
 func (c *codec[T]) decodeJSON(raw []byte) (obj T, err error) {
 	obj = reflect.New(c.elem).Interface().(T)
 	// Into its map directly: UnmarshalJSON of Unstructured would parse the bytes twice,
@@ -106,11 +105,7 @@ func (c *codec[T]) decodeJSON(raw []byte) (obj T, err error) {
 	} else {
 		err = unmarshalJSON(obj, raw)
 	}
-	switch {
-	// What is no JSON may be the halves of two objects.
-	case err != nil && !jsontext.Value(raw).IsValid(textOptions):
-		return obj, errInvalid
-	case err == nil && ok:
+	if err == nil && ok {
 		err = checkUnstructured(u)
 	}
 	return obj, quoteless(err)

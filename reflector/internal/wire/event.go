@@ -2,11 +2,10 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"io"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -86,10 +85,7 @@ func (d *decoder[T]) event(it item, position int) (Event[T], error) {
 		if err == nil { // here, because a panic on this goroutine would end the process
 			err = object.Check(obj)
 		}
-		switch {
-		case err == errInvalid: //nolint:errorlint // returned as it is
-			return ev, err
-		case err != nil:
+		if err != nil {
 			failed := d.identify(it).failed(position, err)
 			ev.ResourceVersion, ev.Err = failed.ResourceVersion, failed
 			return ev, nil
@@ -249,33 +245,34 @@ func (id *identity) proto(msg []byte, fn func(num int, data []byte)) {
 // identifyJSON reads the metadata field by field, so that one of a wrong type hides only
 // itself. It is not certain about a part that is not a string, has escapes, or comes twice.
 func identifyJSON(raw []byte) (id identity) {
-	r := identityReaders.Get().(*jsonReader) //nolint:forcetypeassert // by New
-	*r = jsonReader{buf: raw, err: io.EOF, limit: len(raw), name: r.name}
+	r := identityReaders.Get().(*identityReader) //nolint:forcetypeassert // by New
+	r.text = *bytes.NewBuffer(raw)
+	r.dec.Reset(&r.text, textOptions)
 	id.certain = true
 	before := false
 	err := r.object(func(name []byte) (more bool, err error) {
 		switch {
 		case string(name) == "kind":
-			return true, id.json(r, &id.kind)
+			return true, id.json(&r.jsonReader, &id.kind)
 		case string(name) != "metadata":
 			return true, r.pass()
 		}
 		id.certain = id.certain && !before
 		before = true
-		if c, err := r.peek(); err == nil && c != '{' {
+		if r.dec.PeekKind() != '{' {
 			id.certain = false
 			return true, r.pass()
 		}
 		err = r.object(func(name []byte) (bool, error) {
 			switch string(name) {
 			case "name":
-				return true, id.json(r, &id.name)
+				return true, id.json(&r.jsonReader, &id.name)
 			case "namespace":
-				return true, id.json(r, &id.namespace)
+				return true, id.json(&r.jsonReader, &id.namespace)
 			case "uid":
-				return true, id.json(r, &id.uid)
+				return true, id.json(&r.jsonReader, &id.uid)
 			case "resourceVersion":
-				return true, id.json(r, &id.rv)
+				return true, id.json(&r.jsonReader, &id.rv)
 			}
 			return true, r.pass()
 		})
@@ -284,24 +281,38 @@ func identifyJSON(raw []byte) (id identity) {
 		}
 		// The specification and status are most of an object, and looking for two words is
 		// quicker than reading them.
-		next, err := r.peek()
-		rest := raw[r.at:]
-		return next != ',' || bytes.IndexByte(rest, '\\') >= 0 || bytes.Contains(rest, []byte(`metadata"`)) || bytes.Contains(rest, []byte(`kind"`)), err
+		rest := raw[r.dec.InputOffset():]
+		return r.dec.PeekKind() != '"' || bytes.IndexByte(rest, '\\') >= 0 || bytes.Contains(rest, []byte(`metadata"`)) || bytes.Contains(rest, []byte(`kind"`)), nil
 	})
 	id.certain = id.certain && err == nil
-	r.buf = nil // it must not keep the bytes alive
+	r.text = bytes.Buffer{}
+	r.dec.Reset(&r.text, textOptions) // it must not keep the bytes alive
 	identityReaders.Put(r)
 	return id
 }
 
+// identityReader reads one object, which it does not copy.
+type identityReader struct {
+	jsonReader
+	text bytes.Buffer
+}
+
+// pass consumes a value, all of which is held already.
+func (r *identityReader) pass() error {
+	_, err := r.dec.ReadValue()
+	return err
+}
+
 // identityReaders are used by all goroutines that decode.
-var identityReaders = sync.Pool{New: func() any { return &jsonReader{} }}
+var identityReaders = sync.Pool{New: func() any {
+	return &identityReader{jsonReader: jsonReader{dec: jsontext.NewDecoder(&bytes.Buffer{})}}
+}}
 
 // json reads one part. Of a field that comes twice the last one counts, as in a decoder.
 func (id *identity) json(r *jsonReader, part *[]byte) error {
-	quoted, bad, err := r.value()
-	if err != nil || bad != nil {
-		return cmp.Or(err, bad)
+	quoted, err := r.dec.ReadValue()
+	if err != nil {
+		return err
 	}
 	if quoted[0] != '"' {
 		id.certain = id.certain && *part == nil && string(quoted) == "null"

@@ -14,20 +14,29 @@ import (
 	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
-// defaultMaxObject bounds the size in bytes of one object on the wire, unless
-// [Options] says otherwise. etcd refuses objects above 1.5 MiB by
-// default, so whatever exceeds this is hardly an object of an API server, and a
-// decoded object can take 80 times the memory of its bytes.
-const defaultMaxObject = httpclient.MaxObject
+const (
+	// defaultMaxObject bounds the size in bytes of one object on the wire, unless
+	// [Options] says otherwise. etcd refuses objects above 1.5 MiB by
+	// default, so whatever exceeds this is hardly an object of an API server, and a
+	// decoded object can take 80 times the memory of its bytes.
+	defaultMaxObject = httpclient.MaxObject
 
-// maxDepth bounds how deeply the parts of one object may be nested. API objects have a few tens
-// of levels; decoders that work on each level in turn take a time that grows with the square of
-// the depth.
-const maxDepth = 1000
+	// maxDepth bounds how deeply the parts of one object may be nested. API objects have a few
+	// tens of levels; decoders that work on each level in turn take a time that grows with the
+	// square of the depth.
+	maxDepth = 1000
+
+	// maxString bounds a text in an object that is skipped: package jsontext holds each as a whole.
+	maxString = 4 * defaultMaxObject
+
+	// keptBuffer is how large a value leaves the buffer of a watch as it is.
+	keptBuffer = 64 << 10
+)
 
 var (
 	errTooDeep = errors.New("it is nested too deeply to be an object of an API server")
 	errInvalid = errors.New("invalid JSON")
+	errFull    = errors.New("a value has more bytes than it may have")
 )
 
 // tooLarge is the error for an object of more bytes than limit. The next one is read.
@@ -42,322 +51,233 @@ func (e *sizeError) Error() string {
 	return fmt.Sprintf("it has more than %d bytes; ResourceOptions.MaxObjectSize sets the limit", e.limit)
 }
 
-// jsonReader splits a body in JSON into values. It finds the end of a value by its brackets and
-// quotes alone: whether it is JSON is found out by its decoder, on another goroutine. A value
-// that is too large or too deep is skipped without being held.
+// jsonReader splits a body in JSON into values, which [jsontext.Decoder] delimits. A value that
+// is too large is skipped, and not held as a whole.
 type jsonReader struct {
-	src   io.Reader
-	err   error  // of src
-	buf   []byte // what has been read, and is not consumed from at on
-	at    int
-	size  int   // of buf, if no large value is in it
-	past  int64 // bytes in front of buf
-	limit int   // bytes of one value
+	dec   *jsontext.Decoder
+	src   boundedReader
+	limit int  // bytes of one value
+	large bool // the buffer of dec may be
 	name  []byte
 }
 
-const (
-	// listBuffer and watchBuffer are how many bytes of a body are read at once. A watch keeps
-	// its buffer while it waits for events.
-	listBuffer  = 64 << 10
-	watchBuffer = 8 << 10
-)
-
-// newJSONReader reads body in pieces of so many bytes.
-func newJSONReader(body io.Reader, size, limit int) *jsonReader {
-	return &jsonReader{src: body, size: size, limit: limit}
+// newJSONReader reads body.
+func newJSONReader(body io.Reader, limit int) *jsonReader {
+	r := &jsonReader{src: boundedReader{Reader: body}, limit: limit}
+	r.dec = jsontext.NewDecoder(&r.src, textOptions)
+	return r
 }
 
-// more reads more bytes behind those that are there.
-func (r *jsonReader) more() error {
-	if r.err != nil {
-		return r.err
-	}
-	if r.at > 0 || cap(r.buf) == 0 {
-		rest := r.buf[r.at:]
-		r.past += int64(r.at)
-		// A large value has made it grow.
-		if cap(r.buf) == 0 || cap(r.buf) > 4*r.size && len(rest) < r.size {
-			r.buf = make([]byte, 0, r.size)
-		}
-		r.buf, r.at = append(r.buf[:0], rest...), 0
-	}
-	if len(r.buf) == cap(r.buf) {
-		r.buf = append(r.buf, make([]byte, len(r.buf))...)[:len(r.buf)]
-	}
-	// A reader may return nothing and no error, but not for ever.
-	for range 100 {
-		var n int
-		n, r.err = r.src.Read(r.buf[len(r.buf):cap(r.buf)])
-		if r.buf = r.buf[:len(r.buf)+n]; n > 0 {
-			return nil
-		}
-		if r.err != nil {
-			return r.err
-		}
-	}
-	return io.ErrNoProgress
+// boundedReader is a body of which a decoder gets no more than it may hold.
+type boundedReader struct {
+	io.Reader
+	rest     []byte // that comes first
+	got, end int64  // bytes that were read, and may be read
+	err      error  // of Reader, which a decoder does not notice if bytes came with it
 }
 
-// peek returns the next byte that is no white space. io.EOF is the end of the body.
-func (r *jsonReader) peek() (byte, error) {
-	for blank := 0; ; {
-		for ; r.at < len(r.buf); r.at++ {
-			switch c := r.buf[r.at]; c {
-			case ' ', '\n', '\r', '\t':
-				blank++
-			default:
-				return c, nil
-			}
-		}
-		if blank > maxEnvelope {
-			return 0, fmt.Errorf("%w: more than %d bytes of white space", errEnvelope, maxEnvelope)
-		}
-		if err := r.more(); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// invalid is the error for a byte that is not expected.
-func (r *jsonReader) invalid() error {
-	return fmt.Errorf("%w at byte %d", errInvalid, r.past+int64(r.at))
-}
-
-// delim consumes one of the bytes that separate values, and returns it.
-func (r *jsonReader) delim(either, or byte) (byte, error) {
-	c, err := r.peek()
+// Read implements [io.Reader]. A reader may return nothing and no error, but not without end.
+func (b *boundedReader) Read(p []byte) (n int, err error) {
 	switch {
-	case err != nil:
-		return 0, err
-	case c != either && c != or:
-		return 0, r.invalid()
+	case b.got >= b.end:
+		return 0, errFull
+	case len(b.rest) > 0:
+		n = copy(p[:min(int64(len(p)), b.end-b.got)], b.rest)
+		b.rest = b.rest[n:]
+		b.got += int64(n)
+		return n, nil
+	case b.err != nil:
+		return 0, b.err
 	}
-	r.at++
-	return c, nil
+	for range 100 {
+		n, b.err = b.Reader.Read(p[:min(int64(len(p)), b.end-b.got)])
+		if b.got += int64(n); n > 0 || b.err != nil {
+			return n, b.err
+		}
+	}
+	b.err = io.ErrNoProgress
+	return 0, b.err
+}
+
+// allow lets the next value or token have so many bytes, with what separates it from the last one.
+func (r *jsonReader) allow(n int) { r.src.end = r.dec.InputOffset() + int64(n) }
+
+// failed is the error for what the decoder could not read, whose own may quote the body. io.EOF is
+// the end of the body where it may end.
+func (r *jsonReader) failed(err error) error {
+	switch {
+	case err == io.EOF: //nolint:errorlint // the decoder returns the bare value
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return io.ErrUnexpectedEOF
+	case errors.Is(err, errFull):
+		return fmt.Errorf("%w: more than %d bytes of white space, or in one text", errEnvelope, r.src.end-r.dec.InputOffset())
+	case r.src.err != nil && errors.Is(err, r.src.err):
+		return r.src.err
+	}
+	return r.invalid()
+}
+
+// invalid is the error for a value that is not what must stand there.
+func (r *jsonReader) invalid() error {
+	return fmt.Errorf("%w behind byte %d", errInvalid, r.dec.InputOffset())
+}
+
+// token reads the next token, of so many bytes at most.
+func (r *jsonReader) token(limit int) (jsontext.Kind, error) {
+	r.allow(limit)
+	t, err := r.dec.ReadToken()
+	if err != nil {
+		return 0, r.failed(err)
+	}
+	return t.Kind(), nil
 }
 
 // value reads the next value, which is valid until the next read. If it is too large or too
-// deep the error in the result says so, and the value is what identifies it; see outline.
+// deep the error in the result says so, and the value is what identifies it.
 func (r *jsonReader) value() (raw []byte, bad, err error) {
-	if _, err := r.peek(); err != nil {
-		return nil, nil, midValue(err)
+	r.allow(r.limit)
+	raw, err = r.dec.ReadValue()
+	switch {
+	case errors.Is(err, errFull):
+		bad = tooLarge(r.limit)
+		raw, err = r.outline(nil, "metadata")
+	case err != nil:
+		err = r.failed(err)
+	case len(raw) > r.limit: // it was in the buffer already
+		bad = tooLarge(r.limit)
+	case isDeep(raw):
+		bad = errTooDeep
 	}
-	var s valueScanner
-	for n := 0; ; {
-		k, done := s.scan(r.buf[r.at+n:])
-		n += k
-		switch {
-		case s.depth > maxDepth:
-			return r.skip(errTooDeep)
-		case n > r.limit:
-			return r.skip(tooLarge(r.limit))
-		case done && n == 0:
-			return nil, nil, r.invalid()
-		case done:
-			raw = r.buf[r.at : r.at+n : r.at+n]
-			r.at += n
-			return raw, nil, nil
-		}
-		if err := r.more(); err != nil {
-			return nil, nil, midValue(err)
-		}
-	}
+	r.large = r.large || bad != nil || len(raw) > keptBuffer
+	return raw, bad, midValue(err)
 }
 
-// skip consumes the next value without holding it.
-func (r *jsonReader) skip(why error) (raw []byte, bad, err error) {
-	var o outline
-	for {
-		n, done := o.scan(r.buf[r.at:])
-		r.at += n
-		if done {
-			return o.kept, why, nil
-		}
-		if err := r.more(); err != nil {
-			return nil, nil, midValue(err)
+// isDeep reports whether a value is nested too deeply.
+func isDeep(raw []byte) bool {
+	if bytes.Count(raw, []byte("{"))+bytes.Count(raw, []byte("[")) <= maxDepth {
+		return false // as nearly all are
+	}
+	for dec := jsontext.NewDecoder(bytes.NewBuffer(raw), textOptions); ; {
+		if _, err := dec.ReadToken(); err != nil || dec.StackDepth() > maxDepth {
+			return err == nil
 		}
 	}
 }
 
-// valueScanner finds the end of a value, of which it gets one piece after another.
-type valueScanner struct {
-	depth             int
-	inString, escaped bool
-}
-
-// scan returns how many bytes belong to the value, and whether it ends with them. It stops where
-// the value is nested too deeply.
-func (s *valueScanner) scan(b []byte) (n int, done bool) {
-	for n < len(b) {
-		if s.inString {
-			// Few strings have escapes, and without one the end is the next quote.
-			if end := bytes.IndexByte(b[n:], '"'); !s.escaped && end >= 0 && bytes.IndexByte(b[n:n+end], '\\') < 0 {
-				n, s.inString = n+end+1, false
-			}
-			for ; n < len(b) && s.inString; n++ {
-				switch c := b[n]; {
-				case s.escaped:
-					s.escaped = false
-				case c == '\\':
-					s.escaped = true
-				case c == '"':
-					s.inString = false
-				}
-			}
-			if !s.inString && s.depth == 0 {
-				return n, true
-			}
-			continue
-		}
-		switch b[n] {
-		case '"':
-			s.inString = true
-		case '{', '[':
-			if s.depth++; s.depth > maxDepth {
-				return n, false
-			}
-		case '}', ']':
-			if s.depth--; s.depth < 0 { // of what is around a number
-				return n, true
-			}
-			if s.depth == 0 {
-				return n + 1, true
-			}
-		case ',', ':', ' ', '\n', '\r', '\t':
-			if s.depth == 0 {
-				return n, true
-			}
-		}
-		n++
-	}
-	return n, false
-}
-
-// outline finds the end of an object that is not held, and keeps what may identify it: its
-// fields and those of its metadata, without long texts and whatever is nested in them.
-type outline struct {
-	valueScanner
-
-	kept     []byte
-	metadata bool // in the metadata
-	start    int  // of the latest string in kept
-	cut      bool // the rest of it is left out
-}
-
-// scan returns how many bytes belong to the value, and whether it ends with them.
-func (o *outline) scan(b []byte) (int, bool) {
-	for i, c := range b {
-		level := o.depth // that the byte belongs to
-		switch {
-		case o.escaped:
-			o.escaped = false
-		case o.inString && c == '\\':
-			o.escaped = true
-			o.cut = o.cut || len(o.kept)-o.start > 2*maxForeign // no name is that long
-		case c == '"':
-			o.inString = !o.inString
-			o.start, o.cut = len(o.kept), false
-		case o.inString:
-			o.cut = o.cut || len(o.kept)-o.start > 2*maxForeign
-		case c <= ' ':
-			continue
-		case c == '{' || c == '[':
-			if o.depth++; o.depth == 2 {
-				o.metadata = c == '{' && bytes.HasSuffix(o.kept, []byte(`"metadata":`))
-			}
-		case c == '}' || c == ']':
-			o.depth--
-			level--
-		}
-		if (level <= 1 || level == 2 && o.metadata) && !o.cut && len(o.kept) < maxEnvelope {
-			o.kept = append(o.kept, c)
-		}
-		if o.depth == 0 && !o.inString {
-			return i + 1, true
-		}
-	}
-	return len(b), false
-}
-
-// sequence reads an object or array, behind its bracket: fn reads each part of it, and says
-// whether to go on.
-func (r *jsonReader) sequence(end byte, fn func() (more bool, err error)) error {
-	if c, err := r.peek(); err == nil && c == end {
-		r.at++
-		return nil
-	}
-	for {
-		more, err := fn()
-		if err != nil || !more {
-			return midValue(err)
-		}
-		if c, err := r.delim(',', end); err != nil || c == end {
+// pass consumes the next value without holding it.
+func (r *jsonReader) pass() error {
+	for depth := r.dec.StackDepth(); ; {
+		if _, err := r.token(maxString); err != nil || r.dec.StackDepth() <= depth {
 			return midValue(err)
 		}
 	}
+}
+
+// outline consumes the next value without holding it, and appends to kept what may identify it:
+// an object of its texts that are no longer than names, and of those in the field nested.
+func (r *jsonReader) outline(kept []byte, nested string) ([]byte, error) {
+	r.allow(maxString)
+	if r.dec.PeekKind() != '{' {
+		return kept, r.pass()
+	}
+	if _, err := r.token(maxString); err != nil {
+		return kept, err
+	}
+	kept = append(kept, '{')
+	err := r.fields(maxString, func(name []byte) (more bool, err error) {
+		r.allow(maxString)
+		kind := r.dec.PeekKind()
+		if len(name) > maxForeign || len(kept) > maxEnvelope || kind != '"' && (kind != '{' || string(name) != nested) {
+			return true, r.pass()
+		}
+		before := len(kept)
+		if kept[before-1] != '{' {
+			kept = append(kept, ',')
+		}
+		if kept, err = jsontext.AppendQuote(kept, name); err != nil {
+			kept = kept[:before] // invalid UTF-8
+			return true, r.pass()
+		}
+		if kept = append(kept, ':'); kind == '{' {
+			kept, err = r.outline(kept, "")
+			return true, err
+		}
+		text, err := r.dec.ReadValue()
+		if err != nil {
+			return false, r.failed(err)
+		}
+		if kept = append(kept, text...); len(text) > 2*maxForeign {
+			kept = kept[:before]
+		}
+		return true, nil
+	})
+	return append(kept, '}'), midValue(err)
 }
 
 // object reads an object, as fields does.
 func (r *jsonReader) object(fn func(name []byte) (more bool, err error)) error {
-	if _, err := r.delim('{', '{'); err != nil {
+	switch kind, err := r.token(maxEnvelope); {
+	case err != nil:
 		return midValue(err)
+	case kind != '{':
+		return r.invalid()
 	}
-	return r.fields(fn)
-}
-
-// pass consumes a value that does not matter.
-func (r *jsonReader) pass() error {
-	_, bad, err := r.value()
-	return cmp.Or(err, bad)
+	return r.fields(maxEnvelope, fn)
 }
 
 // fields reads an object, behind its bracket, and calls fn with the name of each of its fields,
-// whose value fn reads, and which says whether to go on. The name is valid until then. A name
-// that comes twice is up to fn.
-func (r *jsonReader) fields(fn func(name []byte) (more bool, err error)) error {
-	return r.sequence('}', func() (more bool, err error) {
-		quoted, bad, err := r.value()
-		switch {
-		case err != nil || bad != nil:
-			return false, cmp.Or(err, bad)
-		case quoted[0] != '"':
-			return false, r.invalid()
+// whose value fn reads, and which says whether to go on. The name is valid until then, and has so many
+// bytes at most. A name that comes twice is up to fn.
+func (r *jsonReader) fields(limit int, fn func(name []byte) (more bool, err error)) error {
+	for {
+		r.allow(limit)
+		if r.dec.PeekKind() == '}' {
+			_, err := r.token(limit)
+			return err
+		}
+		quoted, err := r.dec.ReadValue()
+		if err != nil {
+			return midValue(r.failed(err))
 		}
 		// Names may have escapes: "\u006detadata" must not pass for an unknown field while a
 		// decoder takes it for another.
 		name, err := unquote(quoted)
 		if err != nil {
-			return false, errInvalid
+			return errInvalid
 		}
-		r.name = append(r.name[:0], name...) // before the colon, behind which the buffer may be another one
-		if _, err = r.delim(':', ':'); err != nil {
-			return false, err
+		r.name = append(r.name[:0], name...)
+		if more, err := fn(r.name); err != nil || !more {
+			return midValue(err)
 		}
-		return fn(r.name)
-	})
+	}
 }
 
 // elements reads an array and calls fn for every element. A null counts as an empty array: Go
 // encodes a nil slice as null.
 func (r *jsonReader) elements(fn func(raw []byte, bad error) error) error {
-	if c, err := r.peek(); err == nil && c == 'n' {
-		raw, _, err := r.value()
-		if err == nil && string(raw) != "null" {
-			err = r.invalid()
+	switch kind, err := r.token(maxEnvelope); {
+	case err != nil:
+		return midValue(err)
+	case kind == 'n':
+		return nil
+	case kind != '[':
+		return r.invalid()
+	}
+	for {
+		r.allow(r.limit)
+		if r.dec.PeekKind() == ']' {
+			_, err := r.token(maxEnvelope)
+			return err
 		}
-		return err
-	}
-	if _, err := r.delim('[', '['); err != nil {
-		return err
-	}
-	return r.sequence(']', func() (bool, error) {
 		raw, bad, err := r.value()
 		if err == nil {
 			err = fn(raw, bad)
 		}
-		return true, err
-	})
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // midValue is the error for a body that ends where it must not.
@@ -371,7 +291,7 @@ func midValue(err error) error {
 // readJSON reads a list whose fields may come in any order: kinds known to the
 // server send apiVersion and kind first, custom resources send items first.
 func (a *listAnswer[T]) readJSON(body io.Reader) error {
-	r := newJSONReader(body, listBuffer, maxEnvelope)
+	r := newJSONReader(body, maxEnvelope)
 	// No field is required to come first, so what is known is checked in begin and
 	// again in finish.
 	if err := r.object(func(name []byte) (bool, error) { return true, a.field(r, string(name)) }); err != nil {
@@ -382,8 +302,8 @@ func (a *listAnswer[T]) readJSON(body io.Reader) error {
 	}
 	// A list must be the whole body: a proxy that joins two answers, or adds text to
 	// one, would otherwise go unnoticed.
-	switch _, err := r.peek(); {
-	case err == nil:
+	switch _, err := r.token(maxEnvelope); {
+	case err == nil || errors.Is(err, errInvalid):
 		return errors.New("something follows the list")
 	case err != io.EOF: //nolint:errorlint // the bare value is the end
 		return err
@@ -431,8 +351,6 @@ func (a *listAnswer[T]) field(r *jsonReader, name string) error {
 		if err = a.once(name); err == nil {
 			err = quoteless(unmarshalJSON(into, raw))
 		}
-	case !jsontext.Value(raw).IsValid(textOptions):
-		err = errInvalid
 	}
 	if err == nil {
 		if a.status == nil {
@@ -463,23 +381,20 @@ type jsonFrames struct {
 
 // newJSONFrames reads frames from body, whose parts have at most limit bytes each.
 func newJSONFrames(body io.Reader, limit int) *jsonFrames {
-	return &jsonFrames{jsonReader: newJSONReader(body, watchBuffer, limit)}
+	return &jsonFrames{jsonReader: newJSONReader(body, limit)}
 }
 
 // next reads up to the next object. It returns io.EOF at the end of the watch.
 func (f *jsonFrames) next() (it item, err error) {
 	if f.open {
 		f.open = false
-		if c, err := f.delim(',', '}'); err != nil {
-			return it, midValue(err)
-		} else if c == ',' {
-			if err := f.rest(&item{typ: "read", raw: []byte("read")}); err != nil {
-				return it, err
-			}
+		if err := f.rest(&item{typ: "read", raw: []byte("read")}); err != nil {
+			return it, err
 		}
 	}
-	if _, err := f.delim('{', '{'); err != nil {
-		return it, err
+	f.shrink()
+	if kind, err := f.token(maxEnvelope); err != nil || kind != '{' {
+		return it, cmp.Or(err, f.invalid())
 	}
 	f.other = nil
 	err = f.rest(&it)
@@ -494,11 +409,20 @@ func (f *jsonFrames) next() (it item, err error) {
 	return it, err
 }
 
+// shrink drops a buffer that a large value has made grow: a watch keeps it while it waits.
+func (f *jsonFrames) shrink() {
+	if f.large {
+		f.src.rest = append(bytes.Clone(f.dec.UnreadBuffer()), f.src.rest...)
+		f.src.got, f.large = 0, false
+		f.dec = jsontext.NewDecoder(&f.src, textOptions)
+	}
+}
+
 // rest reads the fields of a frame that are not in it yet, up to the object if the type comes
 // before it, or else to the end of the frame.
 func (f *jsonFrames) rest(it *item) error {
 	beside := 0
-	return f.fields(func(name []byte) (more bool, err error) {
+	return f.fields(maxEnvelope, func(name []byte) (more bool, err error) {
 		isType, isObject := string(name) == "type", string(name) == "object"
 		if isType && it.typ != "" || isObject && it.raw != nil {
 			return false, fmt.Errorf("a watch event with two fields %s", name)

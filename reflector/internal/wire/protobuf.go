@@ -104,6 +104,13 @@ func nameOr(known string, name []byte) string {
 	return Cut(string(name))
 }
 
+const (
+	// listBuffer and watchBuffer are how many bytes of a body are read at once. A watch keeps
+	// its buffer while it waits for events.
+	listBuffer  = 64 << 10
+	watchBuffer = 8 << 10
+)
+
 // protoReader reads protobuf messages from a stream field by field, so that no more than one
 // object is in memory as bytes.
 //
