@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,12 +12,18 @@ import (
 	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
-// Options hold what the suite cannot find out by itself.
+// Options describe what the suite cannot find out on its own.
 type Options struct {
-	// Compact makes the server forget all versions before the present one, also
-	// for events, which a kube-apiserver does not keep in its watch cache. If it
-	// is nil, the tests of compaction are left out.
+	// Compact makes the server forget all versions before the current one, even for
+	// events, which a kube-apiserver does not keep in its watch cache.
 	Compact func(context.Context) error
+}
+
+// suite is what all scenarios share.
+type suite struct {
+	client *http.Client
+	base   *url.URL
+	opts   Options
 }
 
 // Run tests the server that cfg leads to. The user must be allowed everything.
@@ -26,45 +34,43 @@ func Run(t *testing.T, cfg *rest.Config, opts Options) {
 	require.NoError(t, err)
 	s := &suite{client: client, base: base, opts: opts}
 	defer client.CloseIdleConnections()
+	files, err := readScripts()
+	require.NoError(t, err)
 
 	t.Run("Parallel", func(t *testing.T) {
-		for _, group := range []struct {
-			name  string
-			tests []test
-		}{
-			{"Create", createTests}, {"Update", updateTests}, {"Patch", patchTests}, {"Delete", deleteTests},
-			{"List", listTests}, {"Watch", watchTests}, {"Discovery", discoveryTests}, {"Custom", customTests}, {"Schemas", schemaTests},
-			{"Views", viewTests}, {"Protobuf", protobufTests},
-			{"Defaults", defaultsTests}, {"Strict", strictTests}, {"Kinds", kindTests},
-			{"Apply", applyTests}, {"ManagedFields", managedFieldsTests}, {"StrategicPatch", strategicPatchTests}, {"Events", eventTests}, {"BadInput", badInputTests},
-			{"Subresources", subresourceTests}, {"OpenAPI", openAPITests}, {"Tables", tableTests},
-		} {
-			t.Run(group.name, func(t *testing.T) {
-				t.Parallel()
-				s.run(t, group.tests, true)
-			})
+		for _, tests := range []map[string]func(*api){others, protobufTests} {
+			for name, run := range tests {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					run(s.api(t))
+				})
+			}
+		}
+		for _, file := range files {
+			if file.name != "compaction" {
+				t.Run(file.name, func(t *testing.T) {
+					t.Parallel()
+					s.run(t, file, true)
+				})
+			}
 		}
 	})
 	// Compaction concerns everything that goes on at the same time.
-	if opts.Compact != nil {
-		t.Run("Compaction", func(t *testing.T) { s.run(t, compactionTests, false) })
+	for _, file := range files {
+		if file.name == "compaction" {
+			t.Run(file.name, func(t *testing.T) { s.run(t, file, false) })
+		}
 	}
 }
 
-// test is one property of the API, in a namespace of its own.
-type test struct {
-	name string
-	run  func(*api)
-}
-
-// run runs tests, if wanted at the same time.
-func (s *suite) run(t *testing.T, tests []test, parallel bool) {
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+// run plays the scenarios of a file, if wanted at the same time.
+func (s *suite) run(t *testing.T, file script, parallel bool) {
+	for _, sc := range file.scenarios {
+		t.Run(sc.title, func(t *testing.T) {
 			if parallel {
 				t.Parallel()
 			}
-			test.run(s.api(t))
+			s.api(t).play(sc)
 		})
 	}
 }

@@ -2,9 +2,11 @@ package conformance
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-var protobuf = header{"Accept", "application/vnd.kubernetes.protobuf"}
+const protobuf = "Accept: application/vnd.kubernetes.protobuf"
 
 // unwrap reads the envelope of a protobuf object.
 func (a *api) unwrap(content []byte) runtime.Unknown {
@@ -37,54 +39,62 @@ func (a *api) frame(r io.Reader) (typ string, object runtime.Unknown) {
 	return ev.Type, a.unwrap(ev.Object.Raw)
 }
 
-var protobufTests = []test{
-	{"ObjectsAndListsHaveAnEnvelope", func(a *api) {
-		cm := a.makeConfigmap("a", "l", "1")
-		for path, kind := range map[string]string{a.configmaps("a"): "ConfigMap", a.configmaps("?labelSelector=l"): "ConfigMapList"} {
-			ans := a.do("GET", path, nil, protobuf)
-			require.Equal(a, http.StatusOK, ans.Code, "%s", ans.Raw)
-			assert.Equal(a, "application/vnd.kubernetes.protobuf", ans.Header.Get("Content-Type"))
-			object := a.unwrap(ans.Raw)
+// protobufTests are tests of answers that are not JSON.
+var protobufTests = map[string]func(*api){
+	"ObjectsAndListsHaveAnEnvelope": func(a *api) {
+		cm := a.configMap("a")
+		for target, kind := range map[string]string{a.configMaps("/a"): "ConfigMap", a.configMaps("?labelSelector=l"): "ConfigMapList"} {
+			resp, content := a.do("GET", target, "", protobuf)
+			require.Equal(a, http.StatusOK, resp.StatusCode, "%s", content)
+			assert.Equal(a, "application/vnd.kubernetes.protobuf", resp.Header.Get("Content-Type"))
+			object := a.unwrap(content)
 			assert.Equal(a, runtime.TypeMeta{APIVersion: "v1", Kind: kind}, object.TypeMeta)
-			assert.Contains(a, string(object.Raw), uidOf(cm))
+			assert.Contains(a, string(object.Raw), text(cm, "metadata", "uid"))
 		}
-	}},
-	{"ErrorsAreProtobufToo", func(a *api) {
-		ans := a.do("GET", a.configmaps("absent"), nil, protobuf)
-		assert.Equal(a, http.StatusNotFound, ans.Code)
-		object := a.unwrap(ans.Raw)
+	},
+	"ErrorsAreProtobufToo": func(a *api) {
+		resp, content := a.do("GET", a.configMaps("/absent"), "", protobuf)
+		assert.Equal(a, http.StatusNotFound, resp.StatusCode)
+		object := a.unwrap(content)
 		assert.Equal(a, runtime.TypeMeta{APIVersion: "v1", Kind: "Status"}, object.TypeMeta)
 		var status metav1.Status
 		require.NoError(a, status.Unmarshal(object.Raw))
 		assert.Equal(a, metav1.StatusReasonNotFound, status.Reason)
-	}},
-	{"WatchesAreFrames", func(a *api) {
-		cm := a.makeConfigmap("a", "l", "1")
-		resp := a.open("GET", a.configmaps("?watch=true&labelSelector=l&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"), nil, protobuf)
-		defer resp.Body.Close()
+	},
+	"WatchesAreFrames": func(a *api) {
+		cm := a.configMap("a")
+		resp := a.open("GET", a.configMaps("?watch=true&labelSelector=l&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"), "", protobuf)
+		defer func() { _ = resp.Body.Close() }()
 		require.Equal(a, http.StatusOK, resp.StatusCode)
 		assert.Equal(a, "application/vnd.kubernetes.protobuf;stream=watch", resp.Header.Get("Content-Type"))
 		typ, object := a.frame(resp.Body)
 		assert.Equal(a, "ADDED", typ)
 		assert.Equal(a, "ConfigMap", object.Kind)
-		assert.Contains(a, string(object.Raw), uidOf(cm))
+		assert.Contains(a, string(object.Raw), text(cm, "metadata", "uid"))
 		typ, object = a.frame(resp.Body)
 		assert.Equal(a, "BOOKMARK", typ)
 		assert.Contains(a, string(object.Raw), metav1.InitialEventsAnnotationKey)
-	}},
-	{"CustomResourcesHaveMetadataOnly", func(a *api) {
-		group := a.define("Namespaced")
-		path := a.path("/apis/"+group+"/v1", "widgets", nil)
-		made := a.expect(http.StatusCreated, "POST", path, widget(group, "a", 1))
-		assert.Equal(a, http.StatusNotAcceptable, a.do("GET", path, nil, protobuf).Code)
-		as := header{"Accept", protobuf.value + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
-		ans := a.do("GET", path, nil, as)
-		require.Equal(a, http.StatusOK, ans.Code, "%s", ans.Raw)
-		object := a.unwrap(ans.Raw)
+	},
+	"CustomResourcesHaveMetadataOnly": func(a *api) {
+		group := a.ns + ".test"
+		path := fmt.Sprintf("/apis/%s/v1/namespaces/%s/widgets", group, a.ns)
+		a.expect(http.StatusCreated, "POST", crds, strings.ReplaceAll(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+			"metadata":{"name":"widgets.GROUP"},"spec":{"group":"GROUP","scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},
+			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, "GROUP", group))
+		require.Eventually(a, func() bool {
+			resp, _ := a.do("GET", path, "")
+			return resp.StatusCode == http.StatusOK
+		}, patience, 50*time.Millisecond, "the resource is served")
+		made := a.expect(http.StatusCreated, "POST", path, `{"apiVersion":"`+group+`/v1","kind":"Widget","metadata":{"name":"a"}}`)
+		resp, _ := a.do("GET", path, "", protobuf)
+		assert.Equal(a, http.StatusNotAcceptable, resp.StatusCode)
+		resp, content := a.do("GET", path, "", protobuf+";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+		require.Equal(a, http.StatusOK, resp.StatusCode, "%s", content)
+		object := a.unwrap(content)
 		assert.Equal(a, runtime.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, object.TypeMeta)
 		var list metav1.PartialObjectMetadataList
 		require.NoError(a, list.Unmarshal(object.Raw))
 		require.Len(a, list.Items, 1)
-		assert.Equal(a, uidOf(made), string(list.Items[0].UID))
-	}},
+		assert.Equal(a, text(made, "metadata", "uid"), string(list.Items[0].UID))
+	},
 }
