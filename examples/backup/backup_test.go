@@ -204,7 +204,7 @@ func TestManifestGrantsWhatIsNeededAndNoMore(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, resource := range []string{"cronbackups", "configmaps"} {
 			w.server.Inject(informertest.Fault{
-				Verb: "update", Resource: resource,
+				Verb: "patch", Resource: resource,
 				Effect: informertest.Refuse(apierrors.NewConflict(api.Resource.GroupResource(), key.Name, errors.New("another writer was faster"))),
 			})
 		}

@@ -91,7 +91,7 @@ func script(env *exampleapp.Env) demo.Step {
 		create("example-foo", "example-foo"),
 		transcript.Sees("created deployment example-foo", "runs the pods", "example-foo has 1 replicas available", "Synced"),
 		demo.Modify(foos, key("example-foo"), func(f *api.Foo) { f.Spec.Replicas = &scaled }),
-		transcript.Sees("updated deployment example-foo", "example-foo has 3 replicas available"),
+		transcript.Sees("patched deployment example-foo", "example-foo has 3 replicas available"),
 		// A deleted Deployment comes back: what counts is the state, not the event.
 		demo.Delete(deployments, key("example-foo")),
 		transcript.Sees("created deployment example-foo", "runs the pods", "example-foo has 3 replicas available"),

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -51,6 +52,11 @@ type Options struct {
 	// Cache is the informer of the resource, if there is one: each write is then collected
 	// for [Writes], as what this cache has to see.
 	Cache Cache
+	// ListMapKeys names the fields that identify an element of a list, as x-kubernetes-list-map-keys does in a
+	// definition: {"spec.listeners": {"name"}, "spec.pools.*.members": {"host", "port"}}. A star stands for any member of
+	// a map; the elements of a list add nothing to a path. Modify and CreateOrUpdate match elements by these fields, by the
+	// patchMergeKey of the Go type, or else by position.
+	ListMapKeys map[string][]string
 }
 
 // Cache says when it has seen a write, and what it has; an informer of the resource does.
@@ -103,6 +109,11 @@ func New[T Object](cfg *rest.Config, resource schema.GroupVersionResource, opts 
 	if opts.Timeout < 0 {
 		return nil, fmt.Errorf("client: the Timeout is %s; use 0 for the default of %s, or a positive duration", opts.Timeout, defaultTimeout)
 	}
+	for path, keys := range opts.ListMapKeys {
+		if len(keys) == 0 || slices.Contains(append(strings.Split(path, "."), keys...), "") {
+			return nil, fmt.Errorf("client: ListMapKeys has %q: %q; name a list, as in \"spec.ports\", and the fields that identify an element", path, keys)
+		}
+	}
 	opts.Timeout = cmp.Or(opts.Timeout, cfg.Timeout, defaultTimeout)
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = 0 // it is the end of a context instead, which costs less than a copy of the request
@@ -153,7 +164,9 @@ func (c *Client[T]) Create(ctx context.Context, obj T) (T, error) {
 }
 
 // Update replaces an object, its status aside, and returns it as stored. If obj has a
-// resourceVersion that is not the stored one, the server refuses with a conflict.
+// resourceVersion that is not the stored one, the server refuses with a conflict. Update is a PUT of the whole
+// object: it deletes each field that obj lacks, including those that its Go type does not have or that the Transform
+// of a cache has dropped. To change an object, use [Client.Modify], [Client.Patch] or [Client.Apply].
 func (c *Client[T]) Update(ctx context.Context, obj T) (T, error) {
 	return c.write(ctx, http.MethodPut, obj)
 }
@@ -340,6 +353,9 @@ func (c *Client[T]) object(ctx context.Context, call call) (obj T, created bool,
 	defer answer.release()
 	if err != nil {
 		return obj, false, err
+	}
+	if call.text != nil && mediaType(answer.contentType) == mimeJSON {
+		*call.text = bytes.Clone(answer.body)
 	}
 	if obj, err = c.decode(answer); err != nil {
 		var none T

@@ -27,13 +27,15 @@
 // # Promises
 //
 //  1. Each verb is one request (each page of a list is one; a first write in protobuf that the server
-//     cannot read is repeated in JSON; see also 11; Delete of a Job or a ReplicationController reads it first), and its result is what the
+//     cannot read is repeated in JSON; see also 11; Delete of a Job or a ReplicationController reads it first;
+//     Modify, ModifyFrom and CreateOrUpdate may read), and its result is what the
 //     server has stored, with its kind. What the caller passes is not modified.
 //
 //  2. Apply changes only what its configuration names.
 //
-//  3. Modify and CreateOrUpdate lose no write of another writer: they write with the
-//     version that they have read, and start again after a conflict.
+//  3. Modify, ModifyFrom and CreateOrUpdate lose no write of another writer: they send the difference
+//     with the version that it is based on, and start again after a conflict. What the program does not see stays,
+//     such as fields that the Go type lacks or a Transform drops, in lists too. An element that cannot be matched is an error.
 //
 //  4. With a Cache, and in a context of [Collect], each write that succeeded gives the condition that
 //     the cache has seen it. Of a write that ends an object that is its deletion.
@@ -62,5 +64,5 @@
 //
 // # Reading order
 //
-// client.go (the verbs), request.go (one request), notfound.go, codec.go, modify.go, writes.go, metadata.go, events.go.
+// client.go (the verbs), request.go (one request), notfound.go, codec.go, modify.go, difference.go, writes.go, metadata.go, events.go.
 package client

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,25 +21,28 @@ const (
 	firstPause = 10 * time.Millisecond
 )
 
-// Modify reads an object, lets change modify it, and writes it back. If another writer was
-// faster, the server refuses with a conflict, and Modify does all of it again on the newer
-// object, six times at most, with pauses of some 0.3 s in all. So change may be called several times. What it
+// Modify reads an object, lets change modify it, and sends the difference as a PATCH. The server keeps each part that
+// change does not touch, including fields that T lacks. If the difference changes a list that the server does not merge by a
+// key, it is applied to the JSON of the object on the server, which is read once; see Options.ListMapKeys.
+//
+// If another writer was faster, the server refuses with a conflict, and Modify starts again with the newest object, six times
+// at most, with pauses of some 0.3 s in all. So change may be called several times. What it
 // computes from the object must come from the one that it gets. What it says about an object that was looked at
 // before, such as observedGeneration, must come from that one: the one that it gets may be newer. An object that
 // change leaves as it is, is not written. An error of change ends Modify.
 func (c *Client[T]) Modify(ctx context.Context, key types.NamespacedName, change func(obj T) error) (T, error) {
 	obj, _, err := c.try(ctx, func() (T, Outcome, error) {
-		obj, err := c.whole().Get(ctx, key)
+		obj, text, err := c.whole().read(ctx, key)
 		if err != nil {
 			return obj, Unchanged, err
 		}
-		return c.changed(ctx, obj, change)
+		return c.changed(ctx, obj, text, change)
 	})
 	return obj, err
 }
 
-// ModifyFrom is [Client.Modify] that begins with what a cache has, and reads only after a conflict. It does
-// not modify have. If have is gone, and another object has its name, that one is left alone, and the error is
+// ModifyFrom is [Client.Modify] that starts with the object of a cache. Parts that the cache's Transform drops stay on the
+// server. ModifyFrom does not modify have. If have is gone, and another object has its name, that one is left alone, and the error is
 // NotFound: a finalizer, say, is not removed from an object that the caller has never seen.
 func (c *Client[T]) ModifyFrom(ctx context.Context, have T, change func(obj T) error) (T, error) {
 	if object.IsNil(have) {
@@ -52,14 +54,14 @@ func (c *Client[T]) ModifyFrom(ctx context.Context, have T, change func(obj T) e
 			first = false
 			return c.changedCopy(ctx, have, change)
 		}
-		obj, err := c.whole().Get(ctx, object.KeyOf(have))
+		obj, text, err := c.whole().read(ctx, object.KeyOf(have))
 		if err == nil && obj.GetUID() != have.GetUID() {
 			err = apierrors.NewNotFound(c.resource.GroupResource(), have.GetName())
 		}
 		if err != nil {
 			return obj, Unchanged, err
 		}
-		return c.changed(ctx, obj, change)
+		return c.changed(ctx, obj, text, change)
 	})
 	return obj, err
 }
@@ -90,12 +92,12 @@ func (c *Client[T]) CreateOrUpdate(ctx context.Context, key types.NamespacedName
 			cached = false // another attempt reads
 			return c.changedCopy(ctx, have, change)
 		}
-		obj, err := c.whole().Get(ctx, key)
-		if !apierrors.IsNotFound(err) {
-			if err != nil {
-				return obj, Unchanged, err
-			}
-			return c.changed(ctx, obj, change)
+		obj, text, err := c.whole().read(ctx, key)
+		if err == nil {
+			return c.changed(ctx, obj, text, change)
+		}
+		if IgnoreNotFound(err) != nil {
+			return obj, Unchanged, err
 		}
 		obj = c.named(key)
 		if err := change(obj); err != nil {
@@ -115,35 +117,14 @@ func (c *Client[T]) changedCopy(ctx context.Context, have T, change func(T) erro
 	if !ok {
 		return have, Unchanged, fmt.Errorf("client: the DeepCopyObject of %T returns another type", have)
 	}
-	return c.changed(ctx, copied, change)
-}
-
-// changed writes obj if change does change it.
-func (c *Client[T]) changed(ctx context.Context, obj T, change func(T) error) (T, Outcome, error) {
-	before := obj.DeepCopyObject()
-	key := object.KeyOf(obj)
-	if err := change(obj); err != nil {
-		return obj, Unchanged, err
-	}
-	if object.KeyOf(obj) != key {
-		return obj, Unchanged, fmt.Errorf("client: change has renamed %s to %s", key, object.KeyOf(obj))
-	}
-	if equality.Semantic.DeepEqual(before, obj) {
-		return obj, Unchanged, nil
-	}
-	version := obj.GetResourceVersion()
-	written, err := c.Update(ctx, obj)
-	if err == nil && written.GetResourceVersion() == version && written.GetDeletionTimestamp() == nil {
-		return written, Unchanged, nil // the server's defaults have made it what it was
-	}
-	return written, Updated, err
+	return c.changed(ctx, copied, nil, change)
 }
 
 // try calls once again after conflicts, and after another writer was faster to create or to delete the object.
 func (c *Client[T]) try(ctx context.Context, once func() (T, Outcome, error)) (T, Outcome, error) {
 	for attempt := 1; ; attempt++ {
 		obj, outcome, err := once()
-		lost := apierrors.IsConflict(err) || outcome == Created && apierrors.IsAlreadyExists(err) || outcome == Updated && apierrors.IsNotFound(err)
+		lost := apierrors.IsConflict(err) || outcome == Created && apierrors.IsAlreadyExists(err) || outcome == Updated && err != nil && IgnoreNotFound(err) == nil
 		if err == nil || !lost || attempt == tries {
 			return obj, outcome, err
 		}

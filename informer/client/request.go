@@ -32,6 +32,7 @@ type call struct {
 	body        []byte
 	// read, if set, reads the body of a success. Without it the body is that of one object.
 	read func(contentType string, body io.Reader) error
+	text *[]byte // if set, gets a copy of a response in JSON
 }
 
 // answer is what the server has said.

@@ -29,6 +29,8 @@ type ResourceOptions[T informer.Object] struct {
 	When informer.Predicate[T]
 	// AnyOwner makes [Owns] find all owners of an object, and not only its controller.
 	AnyOwner bool
+	// ListMapKeys names the fields that identify an element of a list; see the Options of package client.
+	ListMapKeys map[string][]string
 	// Informer says more about the informer: selectors, indexes, a transform. Its Resource and Kind are
 	// empty. If Options.Informers has Namespaces, a kind that is in no namespace needs Whole.
 	Informer informer.ForOptions[T]
@@ -136,7 +138,7 @@ func read[T informer.Object](c *Controller, caller string, resource schema.Group
 		opts.Informer.Resource = resource
 		opts.Informer.Name = cmp.Or(opts.Informer.Name, resource.GroupResource().String())
 		if r.Cache, err = informer.For(c.factory, opts.Informer); err == nil {
-			r.Client, err = client.New[T](c.cfg, resource, client.Options{FieldManager: c.opts.Name, Cache: r.Cache})
+			r.Client, err = client.New[T](c.cfg, resource, client.Options{FieldManager: c.opts.Name, Cache: r.Cache, ListMapKeys: opts.ListMapKeys})
 		}
 		if err == nil {
 			return r, opts

@@ -22,6 +22,7 @@ func (cl *call) apply(body []byte, opts metav1.PatchOptions) error {
 	write := cl.writeOptions(opts.DryRun, opts.FieldManager)
 	write.applied, write.patches = true, true
 	force := opts.Force != nil && *opts.Force
+	write.owners = &ownersChange{}
 	merge := func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		next, err := cl.merge(live, config.DeepCopy(), opts.FieldManager, force)
 		if err != nil {
@@ -38,6 +39,7 @@ func (cl *call) apply(body []byte, opts metav1.PatchOptions) error {
 	}
 	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, write, merge)
 	if err == nil {
+		cl.owned(false, write.owners.before, write.owners.after)
 		return cl.respond(http.StatusOK, v)
 	}
 	if !apierrors.IsNotFound(err) || cl.target.subresource != "" {
@@ -46,6 +48,7 @@ func (cl *call) apply(body []byte, opts metav1.PatchOptions) error {
 	if v, err = cl.applyNew(config, merge, write); err != nil {
 		return err
 	}
+	cl.owned(true, nil, config.GetOwnerReferences())
 	return cl.respond(http.StatusCreated, v)
 }
 

@@ -36,7 +36,11 @@ type writeOptions struct {
 	// replaces marks an update that is the same whatever the present state is, patches
 	// one that is made of the present state.
 	replaces, patches bool
+	// owners, if set, gets the owner references of an update.
+	owners *ownersChange
 }
+
+type ownersChange struct{ before, after []metav1.OwnerReference }
 
 // create stores a new object and returns it as stored. It takes ownership of obj.
 func (s *store) create(c *collection, obj *unstructured.Unstructured, opts writeOptions) (*version, error) {

@@ -252,10 +252,12 @@ func (cl *call) create() error {
 		return err
 	}
 	cl.mergeOwners(obj, "")
+	owners := obj.GetOwnerReferences()
 	v, err := cl.server.store.create(cl.c, cl.res.toStored(obj, cl.target.version), cl.writeOptions(opts.DryRun, opts.FieldManager))
 	if err != nil {
 		return err
 	}
+	cl.owned(true, nil, owners)
 	return cl.respond(http.StatusCreated, v)
 }
 
@@ -306,10 +308,12 @@ func (cl *call) trackedVersion() string {
 
 // write carries out an update or patch and responds with the outcome.
 func (cl *call) write(opts writeOptions, modify func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) error {
+	opts.owners = &ownersChange{}
 	v, err := cl.server.store.update(cl.c, cl.target.namespace, cl.target.name, opts, cl.res.inVersion(cl.target.version, modify))
 	if err != nil {
 		return err
 	}
+	cl.owned(false, opts.owners.before, opts.owners.after)
 	return cl.respond(http.StatusOK, v)
 }
 

@@ -33,6 +33,19 @@ type requestLog struct {
 	mu     sync.Mutex
 	recent []Request
 	counts map[[2]string]int // by verb and resource
+	// checked are the rights beyond the verb that a server with the admission plugin
+	// OwnerReferencesPermissionEnforcement asks for, in the form of requests.
+	checked []Request
+}
+
+// check records such a right.
+func (l *requestLog) check(r Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.checked) >= 2*keptRequests {
+		l.checked = slices.Clone(l.checked[len(l.checked)-keptRequests:])
+	}
+	l.checked = append(l.checked, r)
 }
 
 // add records a request. The log is cut to keptRequests once it is twice as long, so
@@ -76,5 +89,5 @@ func (s *Server) Count(verb, resource string) int {
 func (s *Server) ResetRequests() {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	s.log.recent, s.log.counts = nil, nil
+	s.log.recent, s.log.counts, s.log.checked = nil, nil, nil
 }

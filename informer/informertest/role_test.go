@@ -1,11 +1,15 @@
 package informertest
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -42,4 +46,44 @@ rules:
 	get(t, server, http.MethodGet, "/api/v1/pods", "controller")
 	assert.Contains(t, server.Role("example", of), "kind: ClusterRole\nmetadata: {name: example}\n", "in all namespaces")
 	assert.Contains(t, server.Role("example", nil), "resources: [nodes], verbs: [list]")
+}
+
+// The rights that the admission plugin OwnerReferencesPermissionEnforcement asks for leave no request.
+func TestRoleHasTheRightsForOwnerReferences(t *testing.T) {
+	server := Start(t, Options{})
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
+	require.NoError(t, server.Create(owner))
+	stored, err := server.Get(corev1.SchemeGroupVersion.WithResource("configmaps"), "default", "owner")
+	require.NoError(t, err)
+	ref := func(blocks bool) string {
+		return fmt.Sprintf(`"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q,"blockOwnerDeletion":%t}]`, stored.GetUID(), blocks)
+	}
+	send := func(method, path, contentType, body string) {
+		request, err := http.NewRequestWithContext(t.Context(), method, server.URL()+"/api/v1/namespaces/default/secrets"+path, strings.NewReader(body))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", contentType)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.Less(t, answer.StatusCode, 300)
+		require.NoError(t, answer.Body.Close())
+	}
+	role := func() string { return server.Role("r", nil) }
+	const finalizers, deletes = "resources: [configmaps/finalizers], verbs: [update]", "delete"
+	merge := "application/merge-patch+json"
+	send(http.MethodPost, "", "application/json", `{"metadata":{"name":"a",`+ref(false)+`}}`)
+	send(http.MethodPatch, "/a", merge, `{"metadata":{"labels":{"a":"b"}}}`)
+	assert.NotContains(t, role(), finalizers)
+	assert.NotContains(t, role(), deletes, "the references stay as they are")
+	send(http.MethodPost, "", "application/json", `{"metadata":{"name":"b",`+ref(true)+`}}`)
+	assert.Contains(t, role(), finalizers)
+	assert.NotContains(t, role(), deletes, "a new object")
+	send(http.MethodPatch, "/c?fieldManager=m", "application/apply-patch+yaml", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c",`+ref(true)+`}}`)
+	assert.NotContains(t, role(), deletes, "a new object, by an apply")
+	server.ResetRequests()
+	send(http.MethodPut, "/b", "application/json", `{"metadata":{"name":"b"}}`)
+	assert.Contains(t, role(), "resources: [secrets], verbs: [update, delete]")
+	assert.NotContains(t, role(), finalizers, "a reference that is removed")
+	send(http.MethodPatch, "/b", merge, `{"metadata":{`+ref(true)+`}}`)
+	assert.Contains(t, role(), finalizers)
+	assert.Contains(t, role(), "resources: [secrets], verbs: [update, patch, delete]")
 }

@@ -45,6 +45,9 @@ func (s *store) update(c *collection, namespace, name string, opts writeOptions,
 	errs := s.completeLocked(c, oldObj, obj)
 	managers := managersOf(obj)
 	obj = prepareUpdate(res, oldObj, obj, opts)
+	if opts.owners != nil {
+		*opts.owners = ownersChange{oldObj.GetOwnerReferences(), obj.GetOwnerReferences()}
+	}
 	if opts.applied {
 		setManagers(obj, managers)
 	} else {

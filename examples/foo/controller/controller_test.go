@@ -131,7 +131,7 @@ func TestFooHasADeploymentThatItOwnsAndItsStatus(t *testing.T) {
 	assert.Equal(t, map[string]string{"app": "nginx", "controller": "web"}, d.Spec.Selector.MatchLabels)
 
 	f.available("web-deployment", 2)
-	f.sees("updated the status of foo web")
+	f.sees("patched the status of foo web")
 	foo, err := f.foos.Get(t.Context(), key("web"))
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, foo.Status.AvailableReplicas)
@@ -171,7 +171,7 @@ func TestEmptyDeploymentNameIsReportedUntilItIsFilledIn(t *testing.T) {
 // conflict refuses one write of a resource as if another writer had been faster.
 func (f *fixture) conflict(resource, subresource string) {
 	f.server.Inject(informertest.Fault{
-		Verb: "update", Resource: resource,
+		Verb: "patch", Resource: resource,
 		Match:  func(r informertest.Request) bool { return r.Subresource == subresource },
 		Effect: informertest.Refuse(apierrors.NewConflict(deploymentResource.GroupResource(), "web", errors.New("another writer was faster"))),
 	})
@@ -186,9 +186,9 @@ func TestScalingIsMadeAgainAfterAConflict(t *testing.T) {
 	f.conflict("deployments", "")
 	_, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error { *foo.Spec.Replicas = 3; return nil })
 	require.NoError(t, err)
-	f.sees("updated deployment web")
+	f.sees("patched deployment web")
 	assert.EqualValues(t, 3, *f.deployment("web").Spec.Replicas)
-	assert.Equal(t, 2, f.server.Count("update", "deployments"), "refused, and written")
+	assert.Equal(t, 2, f.server.Count("patch", "deployments"), "refused, and written")
 }
 
 func TestStatusIsWrittenAgainAfterAConflict(t *testing.T) {
@@ -199,7 +199,7 @@ func TestStatusIsWrittenAgainAfterAConflict(t *testing.T) {
 	f.sees("created deployment web")
 	f.conflict("foos", "status")
 	f.available("web", 1)
-	f.sees("updated the status of foo web")
+	f.sees("patched the status of foo web")
 	foo, err := f.foos.Get(t.Context(), key("web"))
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, foo.Status.AvailableReplicas)
@@ -215,7 +215,7 @@ func TestFooIsNotLookedAtAgainBeforeTheCacheHasItsStatus(t *testing.T) {
 	c := f.start()
 	f.sees("created deployment web")
 	f.available("web", 1)
-	f.sees("updated the status of foo web")
+	f.sees("patched the status of foo web")
 	f.available("web", 2)
 	require.NoError(t, c.deployments.Cache.WaitForObject(t.Context(), f.deployment("web")))
 	require.Eventually(t, func() bool {
@@ -223,7 +223,7 @@ func TestFooIsNotLookedAtAgainBeforeTheCacheHasItsStatus(t *testing.T) {
 		return len(in.Parked) == 1 && len(in.Running)+len(in.Queued)+len(in.Delayed) == 0
 	}, time.Minute, time.Millisecond, "the Foo waits for its own status")
 	f.server.BreakConnections()
-	f.sees("updated the status of foo web")
+	f.sees("patched the status of foo web")
 	assert.Equal(t, 2, f.statusWrites(), "none was refused")
 }
 
@@ -274,7 +274,7 @@ func TestDeploymentIsScaledOnce(t *testing.T) {
 	require.Eventually(t, func() bool { return c.deployments.Cache.Snapshot().Len() == 1 && c.idle() }, time.Minute, time.Millisecond)
 	_, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error { *foo.Spec.Replicas = 3; return nil })
 	require.NoError(t, err)
-	f.sees("updated deployment web")
+	f.sees("patched deployment web")
 	require.Eventually(t, func() bool { return len(c.Inspect(10).Parked) == 1 }, time.Minute, time.Millisecond)
 	foo, err := f.foos.Modify(t.Context(), key("web"), func(foo *api.Foo) error {
 		foo.Labels = map[string]string{"app": "web"}
@@ -284,7 +284,7 @@ func TestDeploymentIsScaledOnce(t *testing.T) {
 	require.NoError(t, c.foos.Cache.WaitForObject(t.Context(), foo))
 	f.server.BreakConnections()
 	require.Eventually(t, c.idle, time.Minute, time.Millisecond)
-	assert.Equal(t, 1, f.server.Count("update", "deployments"))
+	assert.Equal(t, 1, f.server.Count("patch", "deployments"))
 }
 
 // idle reports whether there is nothing to do and to wait for.
@@ -296,7 +296,7 @@ func (c *Controller) idle() bool {
 // statusWrites returns how many statuses of Foos were sent to the server.
 func (f *fixture) statusWrites() (n int) {
 	for _, r := range f.server.Requests() {
-		if r.Verb == "update" && r.Resource == "foos" && r.Subresource == "status" {
+		if r.Verb == "patch" && r.Resource == "foos" && r.Subresource == "status" {
 			n++
 		}
 	}
@@ -342,7 +342,7 @@ func TestNothingIsWrittenWhenNothingHasChanged(t *testing.T) {
 	f.createFoo("web", "web", 1)
 	f.sees("created deployment web")
 	f.available("web", 1)
-	f.sees("updated the status of foo web")
+	f.sees("patched the status of foo web")
 	lists := f.server.Count("", "deployments")
 	f.server.Compact()
 	f.server.BreakConnections()
@@ -359,5 +359,5 @@ func TestNothingIsWrittenWhenNothingHasChanged(t *testing.T) {
 	f.sees("created deployment later", "event of later: Normal Synced")
 	assert.Greater(t, f.server.Count("", "deployments"), lists)
 	assert.Equal(t, 1, f.statusWrites())
-	assert.Zero(t, f.server.Count("update", "deployments")-1, "the one of the test: a status")
+	assert.Zero(t, f.server.Count("patch", "deployments")-1, "the one of the test: a status")
 }

@@ -71,11 +71,13 @@ func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (result
 	// The status has a subresource, so that writing it cannot change the specification. One that is
 	// right already is not written: each write is an event for every watcher.
 	if foo.Status.AvailableReplicas != deployment.Status.AvailableReplicas {
-		// Habit 4: DeepCopy before writing. The cached object belongs to all readers.
-		changed := foo.DeepCopy()
-		changed.Status.AvailableReplicas = deployment.Status.AvailableReplicas
-		// A conflict is returned: the next attempt works on the newer Foo.
-		if _, err = c.foos.Status().Update(ctx, changed); err != nil {
+		// Habit 4: never modify a cached object, which belongs to all readers. The function gets a copy, and only
+		// the difference is sent: a PUT of the copy would delete each field that this program does not know.
+		_, err = c.foos.Status().ModifyFrom(ctx, foo, func(foo *api.Foo) error {
+			foo.Status.AvailableReplicas = deployment.Status.AvailableReplicas
+			return nil
+		})
+		if err != nil {
 			return result, fmt.Errorf("write status: %w", err)
 		}
 	}

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -45,16 +44,15 @@ func (c *Controller) claim(ctx context.Context, set *api.ReplicaSet, selector la
 		case ref != nil && matches:
 			owned = append(owned, pod)
 		case ref != nil && set.DeletionTimestamp == nil:
-			body, err := ReleasePatch(set, pod)
-			if _, err = c.patch(ctx, set, pod, released, body, err); err != nil {
+			if _, err := c.own(ctx, set, pod, released); err != nil {
 				failed = append(failed, err)
 			}
 		case ref == nil && matches && set.DeletionTimestamp == nil && IsActive(pod):
 			if err := live(); err != nil {
 				return nil, err
 			}
-			body, err := AdoptionPatch(set, pod)
-			if pod, err = c.patch(ctx, set, pod, adopted, body, err); err != nil {
+			pod, err := c.own(ctx, set, pod, adopted)
+			if err != nil {
 				failed = append(failed, err)
 			} else if pod != nil {
 				owned = append(owned, pod)
@@ -105,12 +103,21 @@ func (c *Controller) stillLives(ctx context.Context, set *api.ReplicaSet) error 
 	return nil
 }
 
-// patch changes the owners of a pod, and returns the pod as it is then; nil if it is gone.
-func (c *Controller) patch(ctx context.Context, set *api.ReplicaSet, pod *corev1.Pod, action string, body []byte, err error) (*corev1.Pod, error) {
-	if err != nil {
-		return nil, err
-	}
-	patched, err := c.pods.Patch(ctx, client.KeyOf(pod), types.MergePatchType, body)
+// own adopts or releases a pod, and returns the pod as it is then; nil if it is gone. Only the reference to set is sent. A
+// pod that has changed meanwhile is left to the next reconcile: a new label or another controller may decide otherwise.
+func (c *Controller) own(ctx context.Context, set *api.ReplicaSet, pod *corev1.Pod, action string) (*corev1.Pod, error) {
+	first := true
+	changed, err := c.pods.ModifyFrom(ctx, pod, func(pod *corev1.Pod) error {
+		if !first {
+			return errors.New("it has changed since the cache has seen it")
+		}
+		first = false
+		pod.OwnerReferences = slices.DeleteFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == set.UID })
+		if action == adopted {
+			pod.OwnerReferences = append(pod.OwnerReferences, controllerRef(set))
+		}
+		return nil
+	})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil // deleted in the meantime
@@ -118,39 +125,9 @@ func (c *Controller) patch(ctx context.Context, set *api.ReplicaSet, pod *corev1
 		return nil, fmt.Errorf("pod %s cannot be %s: %w", pod.Name, action, err)
 	}
 	c.log(set, action, pod.Name)
-	return patched, nil
-}
-
-// AdoptionPatch returns the merge patch that makes set the controller of pod.
-func AdoptionPatch(set *api.ReplicaSet, pod *corev1.Pod) ([]byte, error) {
-	return ownersPatch(pod, append(withoutOwner(pod.OwnerReferences, set.UID), controllerRef(set)))
-}
-
-// ReleasePatch returns the merge patch after which set has no part in pod.
-func ReleasePatch(set *api.ReplicaSet, pod *corev1.Pod) ([]byte, error) {
-	return ownersPatch(pod, withoutOwner(pod.OwnerReferences, set.UID))
-}
-
-// ownersPatch replaces the owner references of a pod. The UID in the patch is a
-// precondition: the server refuses to apply it to a later pod of the same name.
-// So is the resourceVersion: a merge patch replaces the list as a whole, and
-// must not undo what another client has just written to it.
-func ownersPatch(pod *corev1.Pod, owners []metav1.OwnerReference) ([]byte, error) {
-	return json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "ownerReferences": owners,
-	}})
+	return changed, nil
 }
 
 func controllerRef(set *api.ReplicaSet) metav1.OwnerReference {
 	return *metav1.NewControllerRef(set, api.GroupVersionKind)
-}
-
-func withoutOwner(refs []metav1.OwnerReference, uid types.UID) []metav1.OwnerReference {
-	kept := []metav1.OwnerReference{} // not nil: in a merge patch, null would mean something else
-	for _, ref := range refs {
-		if ref.UID != uid {
-			kept = append(kept, ref)
-		}
-	}
-	return kept
 }

@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,15 +103,10 @@ func Status(set *api.ReplicaSet, active []*corev1.Pod, now time.Time) (status ap
 	return status, again
 }
 
-// writeStatus writes status if it differs from what the cache has. If another writer was faster,
-// the conflict is returned like any error, and the retry works on the newer object.
+// writeStatus sends what differs between status and the cache.
 func (c *Controller) writeStatus(ctx context.Context, set *api.ReplicaSet, status appsv1.ReplicaSetStatus) error {
-	if equality.Semantic.DeepEqual(set.Status, status) {
-		return nil
-	}
-	set = set.DeepCopy()
-	set.Status = status
-	if _, err := c.sets.Status().Update(ctx, set); err != nil {
+	_, err := c.sets.Status().ModifyFrom(ctx, set, func(set *api.ReplicaSet) error { set.Status = status; return nil })
+	if err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}
 	return nil
