@@ -1,3 +1,3 @@
-// Package measure is what the commands that compare have in common: processes of their own for
-// what is measured, what these have used, statistics of the figures, and tables.
+// Package measure is what the commands and benchmarks that compare share: separate processes for
+// what is measured, what these have used, medians, and tables.
 package measure

@@ -25,6 +25,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/informerkit/informerkit/internal/verify/measure"
 )
@@ -36,7 +37,6 @@ type Options struct {
 	Rate    int
 	Runs    int
 	Strip   bool
-	Profile string
 }
 
 // Assignment is what a manager is to do.
@@ -54,7 +54,6 @@ func main() {
 	flag.IntVar(&o.Rate, "rate", 500, "changes per second")
 	flag.IntVar(&o.Runs, "runs", 3, "runs of each side")
 	flag.BoolVar(&o.Strip, "strip", false, "with cache.TransformStripManagedFields on both sides")
-	flag.StringVar(&o.Profile, "profile", "", "prefix of CPU and heap profiles")
 	flag.Parse()
 	var err error
 	switch *role {
@@ -161,9 +160,8 @@ func begin(role string) (*measure.Process, error) {
 
 // print writes the table. A ratio is the median of those of the runs.
 func print(o Options, results map[string][]Result) {
-	host := measure.ThisHost()
-	fmt.Printf("%d objects of %d kinds, %d controllers, %d changes at %d/s; %s, %s, %d cores, controller-runtime %s\n\n",
-		o.Objects, len(kinds), len(kinds), o.Changes, o.Rate, host.Go, host.CPU, host.Cores, host.Versions["sigs.k8s.io/controller-runtime"])
+	fmt.Printf("%d objects of %d kinds, %d controllers, %d changes at %d/s; %s, %d cores\n\n",
+		o.Objects, len(kinds), len(kinds), o.Changes, o.Rate, runtime.Version(), runtime.GOMAXPROCS(0))
 	t := measure.Table{Header: []string{"", "its own cache", "ours", "ratio", "target", "with GOGC=200", "ratio"}}
 	for _, f := range figures {
 		its, _ := summary(results[theirs], results[theirs], f.value)

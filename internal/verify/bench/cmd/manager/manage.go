@@ -31,7 +31,6 @@ type managed struct {
 	total      int64 // objects
 	reconciles atomic.Int64
 	used       time.Duration // of the processor, until it was idle
-	stop       func()        // of the profile
 	result     Result
 }
 
@@ -39,9 +38,6 @@ type managed struct {
 func (m *managed) Begin(a Assignment, _ *measure.None) (err error) {
 	log.SetLogger(logr.Discard())
 	if err := clientscheme.AddToScheme(scheme); err != nil {
-		return err
-	}
-	if m.stop, err = profile(a); err != nil {
 		return err
 	}
 	opts := manager.Options{
@@ -96,7 +92,6 @@ func (m *managed) End(_ measure.None, r *Result) error {
 	}
 	m.result.ChangesCPU = (measure.CPUTime() - m.used).Seconds()
 	m.result.HeapAfter, m.result.Resident, m.result.Reconciles = liveHeap(), resident(), float64(m.reconciles.Load())
-	m.stop()
 	*r = m.result
 	return nil
 }
@@ -164,12 +159,4 @@ func resident() float64 {
 		return 0
 	}
 	return float64(u.Maxrss) / (1 << 10)
-}
-
-// profile writes a CPU profile until stop is called, and then a heap profile.
-func profile(a Assignment) (stop func(), err error) {
-	if a.Profile == "" {
-		return func() {}, nil
-	}
-	return measure.Profile(a.Profile + strings.ReplaceAll(a.Side, ", ", "-"))
 }
