@@ -146,9 +146,9 @@ func shared(t *testing.T) *controlplane.ControlPlane {
 	return cp
 }
 
-// startClusterWide runs a second control plane with default settings, once.
+// startClusterWide runs a second control plane, once. Its admission is as strict as that of OpenShift.
 var startClusterWide = sync.OnceValues(func() (*controlplane.ControlPlane, error) {
-	return start(controlplane.Options{})
+	return start(controlplane.Options{APIServerFlags: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"}})
 })
 
 // clusterWide returns the control plane for tests whose controllers act on all

@@ -202,6 +202,7 @@ func runsUnderItsRights(t *testing.T, name string, run func(context.Context, *re
 	objects := applyStrict(t, admin, name+"/deploy/"+name+".yaml")
 	cfg, rights := asServiceAccount(admin, "informerkit-"+name, name)
 	areGranted(t, clientFor(t, clusterWide(t)), "informerkit-"+name, cfg.Impersonate, granted(t, objects))
+	ownersAreKnown(t, clientFor(t, clusterWide(t)), "informerkit-"+name, granted(t, objects))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, cfg) }()
@@ -238,6 +239,37 @@ func areGranted(t *testing.T, client kubernetes.Interface, namespace string, use
 			if err == nil && !got.Status.Allowed {
 				err = fmt.Errorf("%s is not granted: %s", right, got.Status.Reason)
 			}
+			return err
+		})
+	}
+}
+
+// ownersAreKnown waits until the API server accepts owner references to the resources whose finalizers may be updated:
+// it looks new kinds up in what it has read of its own discovery some seconds ago.
+func ownersAreKnown(t *testing.T, client kubernetes.Interface, namespace string, granted []string) {
+	t.Helper()
+	for _, right := range granted {
+		resource, ok := strings.CutSuffix(strings.TrimPrefix(right, "update "), "/finalizers")
+		if !ok {
+			continue
+		}
+		eventually(t, func() error {
+			lists, err := client.Discovery().ServerPreferredResources()
+			if err != nil {
+				return err
+			}
+			owner := metav1.OwnerReference{Name: "any", UID: "any", BlockOwnerDeletion: new(true)}
+			for _, list := range lists {
+				group, _, _ := strings.Cut(list.GroupVersion, "/")
+				for _, r := range list.APIResources {
+					if group+"/"+r.Name == resource {
+						owner.APIVersion, owner.Kind = list.GroupVersion, r.Kind
+					}
+				}
+			}
+			owned := configMap("owned")
+			owned.OwnerReferences = []metav1.OwnerReference{owner}
+			_, err = client.CoreV1().ConfigMaps(namespace).Create(t.Context(), owned, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err
 		})
 	}
