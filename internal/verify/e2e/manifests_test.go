@@ -20,6 +20,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -202,7 +203,7 @@ func runsUnderItsRights(t *testing.T, name string, run func(context.Context, *re
 	objects := applyStrict(t, admin, name+"/deploy/"+name+".yaml")
 	cfg, rights := asServiceAccount(admin, "informerkit-"+name, name)
 	areGranted(t, clientFor(t, clusterWide(t)), "informerkit-"+name, cfg.Impersonate, granted(t, objects))
-	ownersAreKnown(t, clientFor(t, clusterWide(t)), "informerkit-"+name, granted(t, objects))
+	ownersAreKnown(t, admin, "informerkit-"+name, granted(t, objects))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, cfg) }()
@@ -245,14 +246,36 @@ func areGranted(t *testing.T, client kubernetes.Interface, namespace string, use
 }
 
 // ownersAreKnown waits until the API server accepts owner references to the resources whose finalizers may be updated:
-// it looks new kinds up in what it has read of its own discovery some seconds ago.
-func ownersAreKnown(t *testing.T, client kubernetes.Interface, namespace string, granted []string) {
+// its admission looks new kinds up in what it has read of the discovery some seconds ago. It does so only for users who
+// may not update all finalizers.
+func ownersAreKnown(t *testing.T, admin *rest.Config, namespace string, granted []string) {
 	t.Helper()
+	client, err := kubernetes.NewForConfig(admin)
+	require.NoError(t, err)
 	for _, right := range granted {
-		resource, ok := strings.CutSuffix(strings.TrimPrefix(right, "update "), "/finalizers")
+		name, ok := strings.CutSuffix(strings.TrimPrefix(right, "update "), "/finalizers")
 		if !ok {
 			continue
 		}
+		group, resource, _ := strings.Cut(name, "/")
+		role, err := client.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "owns-"},
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
+				{APIGroups: []string{group}, Resources: []string{resource + "/finalizers"}, Verbs: []string{"update"}},
+			},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		user := rest.CopyConfig(admin)
+		user.Impersonate.UserName = role.Name
+		_, err = client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: role.Name}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		owns, err := kubernetes.NewForConfig(user)
+		require.NoError(t, err)
 		eventually(t, func() error {
 			lists, err := client.Discovery().ServerPreferredResources()
 			if err != nil {
@@ -260,16 +283,16 @@ func ownersAreKnown(t *testing.T, client kubernetes.Interface, namespace string,
 			}
 			owner := metav1.OwnerReference{Name: "any", UID: "any", BlockOwnerDeletion: new(true)}
 			for _, list := range lists {
-				group, _, _ := strings.Cut(list.GroupVersion, "/")
+				listed, _, _ := strings.Cut(list.GroupVersion, "/")
 				for _, r := range list.APIResources {
-					if group+"/"+r.Name == resource {
+					if listed == group && r.Name == resource {
 						owner.APIVersion, owner.Kind = list.GroupVersion, r.Kind
 					}
 				}
 			}
 			owned := configMap("owned")
 			owned.OwnerReferences = []metav1.OwnerReference{owner}
-			_, err = client.CoreV1().ConfigMaps(namespace).Create(t.Context(), owned, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			_, err = owns.CoreV1().ConfigMaps(namespace).Create(t.Context(), owned, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err
 		})
 	}
