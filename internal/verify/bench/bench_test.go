@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"flag"
+	"fmt"
 	"log/slog"
 	"math"
 	"os"
@@ -96,7 +97,8 @@ func alone(b *testing.B, run func(b *testing.B)) {
 	name := "^" + strings.ReplaceAll(regexp.QuoteMeta(b.Name()), "/", "$/^") + "$"
 	sums := map[string]float64{}
 	for b.Loop() {
-		child := exec.CommandContext(b.Context(), must(os.Executable()), "-test.run=^$", "-test.bench="+name, "-test.benchtime=1x")
+		child := exec.CommandContext(b.Context(), must(os.Executable()),
+			"-test.run=^$", "-test.bench="+name, "-test.benchtime=1x", fmt.Sprintf("-objects=%d", *objects))
 		child.Env = append(os.Environ(), childEnv+"=1")
 		child.Stderr = os.Stderr
 		out, err := child.Output()

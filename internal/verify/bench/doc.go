@@ -23,7 +23,7 @@
 // implementation and each run, the same binary with one sub-benchmark. Memory is what is alive
 // after the run, less what was alive before, heap and stacks.
 //
-// The target of a benchmark stands in its comment. BENCHMARKS.md has the figures that were recorded.
+// The comment of each benchmark states its target. BENCHMARKS.md lists the recorded figures.
 //
 // # What is fair
 //
@@ -53,7 +53,7 @@
 //     store, which has benchmarks.
 //   - Queue metrics: the sinks differ too much to be the same work.
 //   - Resyncs: the least period that both allow leaves ours nothing to spread one over, so
-//     it would be a setting that nobody uses.
+//     the benchmark would be of a setting without users.
 //   - The time from an event to its handler under a load: on few cores the scheduler is
 //     measured. BENCHMARKS.md records the whole way, from a change to its reconcile on a real API server.
 package bench
