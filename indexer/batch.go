@@ -33,7 +33,7 @@ type Batch[T Object] struct {
 }
 
 // Batch starts a batch on the current state. It waits for a running batch to end, so
-// index functions and OnMutation, which run within one, must not call it.
+// index functions, which run within one, must not call it.
 func (ix *Indexer[T]) Batch() *Batch[T] {
 	b := ix.begin() // by value: Batch is inlined, and b need not be allocated
 	return &b
@@ -52,24 +52,30 @@ func (ix *Indexer[T]) begin() Batch[T] {
 // readers see from now on; if nothing was written, the one they saw before. With
 // [MutationOptions] it then compares objects, and OnMutation may be called.
 func (b *Batch[T]) Commit() *Snapshot[T] {
-	before, s := b.ix.Snapshot(), b.next
-	if s == nil {
-		return before
+	if b.next == nil {
+		return b.ix.Snapshot()
 	}
+	s, found := b.publish()
+	// Without the lock: a log may be slow, and OnMutation is the user's code and may panic. Then the caller's deferred
+	// Discard has no effect.
+	b.ix.shared.logFailures()
+	b.ix.mutations.report(found)
+	return s
+}
+
+// publish is the part of Commit that needs the lock, which it releases.
+func (b *Batch[T]) publish() (s *Snapshot[T], found []Mutation) {
+	before, next := b.ix.Snapshot(), b.next
 	b.next = nil
-	defer b.ix.writer.Unlock() // deferred, for OnMutation may panic
-	// The store comes before OnMutation: if that panics, the batch is published and the
-	// lock released, which is what the caller's deferred Discard (then without effect)
-	// relies on.
-	if b.dirty {
+	defer b.ix.writer.Unlock()
+	if s = before; b.dirty {
+		s = next
 		b.ix.current.Store(s)
-	} else {
-		s = before
 	}
 	if b.ix.mutations != nil {
-		b.ix.mutations.committed(before, s)
+		found = b.ix.mutations.committed(before, s)
 	}
-	return s
+	return s, found
 }
 
 // Discard discards the batch's writes and ends the batch. They were made on copies, which
@@ -80,6 +86,7 @@ func (b *Batch[T]) Discard() {
 	}
 	b.next = nil
 	b.ix.writer.Unlock()
+	b.ix.shared.logFailures()
 }
 
 // freeze returns the state of the batch as a snapshot that later writes of the

@@ -2,11 +2,15 @@ package indexer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -128,4 +132,84 @@ func failures(t *testing.T, s *Snapshot[*pod], index string) (n int) {
 		n++
 	}
 	return n
+}
+
+// lockedLog is a log that fails the test if it is called while a writer holds the lock, and counts its lines.
+type lockedLog struct {
+	slog.Handler
+	t     *testing.T
+	ix    **Indexer[*pod]
+	lines *int
+}
+
+func (l lockedLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l lockedLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
+
+func (l lockedLog) Handle(_ context.Context, r slog.Record) error {
+	*l.lines++
+	if ix := *l.ix; ix != nil {
+		if !ix.writer.TryLock() {
+			l.t.Errorf("logged with the writer lock held: %s", r.Message)
+			return nil
+		}
+		ix.writer.Unlock()
+	}
+	return nil
+}
+
+// However many objects a function fails for, one line a minute reports it, and no writer waits for the log.
+func TestFailuresAreLoggedOnceAMinuteWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var ix *Indexer[*pod]
+		var lines int
+		bad := func(name string) *Index[*pod, string] {
+			return NewIndex(name, func(*pod) ([]string, error) { panic("boom") })
+		}
+		made, err := New(Options[*pod]{
+			Indexes: []IndexDefinition[*pod]{bad("x"), bad("y")}, Logger: slog.New(lockedLog{t: t, ix: &ix, lines: &lines}),
+			Mutations: MutationOptions{SampleEvery: 1, OnMutation: func(Mutation) { ix.Batch().Discard() }},
+		})
+		require.NoError(t, err)
+		ix = made
+		write := func(n int) {
+			pods := numbered(n)
+			set(t, ix, pods...)
+			for _, p := range pods[n-2:] {
+				p.Spec.Hostname = "x" // a mutation
+			}
+		}
+		write(1000)
+		require.Equal(t, 2, lines, "one for each index")
+		require.Equal(t, 2, ix.CheckMutations())
+		require.Equal(t, 4, lines, "one for each mutation")
+		for range 10 {
+			write(1000)
+			ix.CheckMutations()
+		}
+		require.Equal(t, 24, lines, "within the minute")
+		time.Sleep(time.Minute)
+		ix.Batch().Discard()
+		require.Equal(t, 26, lines)
+		time.Sleep(time.Minute)
+		ix.Batch().Commit()
+		require.Equal(t, 26, lines, "nothing has failed since")
+		require.NoError(t, ix.AddIndex(bad("z")))
+		require.Equal(t, 27, lines)
+	})
+}
+
+func TestACopyThatPanicsIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	ix, err := New(Options[*uncopyable]{Mutations: MutationOptions{SampleEvery: 1}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	b := ix.Batch()
+	for _, p := range numbered(100) {
+		_, _, err := b.Set(&uncopyable{p})
+		require.NoError(t, err)
+	}
+	b.Commit()
+	require.Equal(t, 1, strings.Count(log.String(), "\n"))
+	require.Contains(t, log.String(), "failures=100")
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,7 +37,7 @@ type Options[T Object] struct {
 	// before that object is left out of that index; 0 means 10,000.
 	MaxIndexValues int
 
-	// Logger gets index functions that fail and objects that were mutated. The
+	// Logger gets index functions that fail, once a minute, and objects that were mutated. The
 	// default is slog.Default() at the time of New; slog.New(slog.DiscardHandler)
 	// silences it.
 	Logger *slog.Logger
@@ -77,8 +78,69 @@ type shared struct {
 	log       *slog.Logger
 	maxValues int
 
-	mu      sync.Mutex
-	scanned map[string]bool // names of the indexes that were queried without being registered
+	failing atomic.Bool // failures has some that were not logged
+
+	mu       sync.Mutex
+	scanned  map[string]bool // names of the indexes that were queried without being registered
+	failures map[problem]*occurrences
+}
+
+// problem is what goes wrong with objects; index is empty if that is not about an index.
+type problem struct{ text, index string }
+
+// occurrences are the objects that have a problem, since it was logged last.
+type occurrences struct {
+	objects int
+	key     types.NamespacedName // of the first
+	err     error
+	logged  time.Time
+}
+
+// failuresEvery is the least time between two lines about one problem.
+const failuresEvery = time.Minute
+
+// noteFailure notes a failure of a user's function while the writer lock is held. It does not log: a log may be slow,
+// and write to the indexer.
+func (sh *shared) noteFailure(p problem, key types.NamespacedName, err error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	f := sh.failures[p]
+	if f == nil {
+		f = &occurrences{}
+		sh.failures[p] = f
+	}
+	if f.objects++; f.objects == 1 {
+		f.key, f.err = key, err
+	}
+	sh.failing.Store(true)
+}
+
+// logFailures logs what was noted: a line per problem, once a minute. It is called without the writer lock.
+func (sh *shared) logFailures() {
+	if !sh.failing.Load() {
+		return
+	}
+	now, due := time.Now(), map[problem]occurrences{}
+	sh.mu.Lock()
+	sh.failing.Store(false)
+	for p, f := range sh.failures {
+		switch {
+		case f.objects == 0:
+		case !f.logged.IsZero() && now.Sub(f.logged) < failuresEvery:
+			sh.failing.Store(true)
+		default:
+			due[p] = *f
+			*f = occurrences{logged: now}
+		}
+	}
+	sh.mu.Unlock()
+	for p, f := range due {
+		log := sh.log
+		if p.index != "" {
+			log = log.With("index", p.index)
+		}
+		log.Warn("indexer: "+p.text, "failures", f.objects, "object", f.key.String(), "error", f.err)
+	}
 }
 
 // firstScan reports whether the index of that name is queried without being registered for the first time.
@@ -107,8 +169,9 @@ func New[T Object](o Options[T]) (*Indexer[T], error) {
 		log:       cmp.Or(o.Logger, slog.Default()),
 		maxValues: cmp.Or(o.MaxIndexValues, defaultMaxIndexValues),
 		scanned:   map[string]bool{},
+		failures:  map[problem]*occurrences{},
 	}
-	mutations, err := newDetector[T](o.Mutations, sh.log)
+	mutations, err := newDetector[T](o.Mutations, sh)
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +219,7 @@ func (ix *Indexer[T]) AddIndex(def IndexDefinition[T]) error {
 	e := pmap.NewEdit()
 	t := follow(e, def.newTable(ix.shared), &Snapshot[T]{}, built)
 
+	defer ix.shared.logFailures() // without the lock
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
 	// From here on no batch can commit. What has been committed since built was taken is

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,9 +27,8 @@ type MutationOptions struct {
 	// last time and no longer watched.
 	MaxObjects int
 
-	// OnMutation, if set, is called for each mutated object, from Commit or
-	// CheckMutations and with the writer lock held; it must not write to the
-	// indexer. Mutations are logged in any case, before the first call.
+	// OnMutation, if set, is called for each mutated object, by the goroutine that called
+	// Commit or CheckMutations. Mutations are logged in any case, before the first call.
 	OnMutation func(Mutation)
 }
 
@@ -48,7 +46,7 @@ type Mutation struct {
 	Path string
 }
 
-// detector watches a sample of the stored objects. All methods are called with
+// detector watches a sample of the stored objects. All methods but report are called with
 // the writer lock held. It is nil where detection is off.
 //
 // It runs within Commit, so that its cost is the writer's: a deep copy for each sampled
@@ -56,13 +54,12 @@ type Mutation struct {
 // reader has seen, do not reach it.
 type detector[T Object] struct {
 	opts    MutationOptions
-	log     *slog.Logger
+	shared  *shared
 	stored  int // objects stored so far, for sampling
 	samples []sample[T]
 	at      map[types.NamespacedName]int // position in samples
 	next    int                          // position of the sample to compare, or to drop, next
-	// Collected while the state changes, and reported when that is done, since
-	// OnMutation is the user's code and may panic.
+	// Collected while the state changes, and reported when that is done and the lock is released.
 	found []Mutation // not reported yet
 }
 
@@ -76,7 +73,7 @@ type sample[T Object] struct {
 }
 
 // newDetector returns a detector for valid options, nil if they switch detection off.
-func newDetector[T Object](o MutationOptions, log *slog.Logger) (*detector[T], error) {
+func newDetector[T Object](o MutationOptions, sh *shared) (*detector[T], error) {
 	switch {
 	case o.SampleEvery < 0:
 		return nil, fmt.Errorf("indexer: Mutations.SampleEvery is %d, must not be negative", o.SampleEvery)
@@ -88,13 +85,12 @@ func newDetector[T Object](o MutationOptions, log *slog.Logger) (*detector[T], e
 		return nil, nil
 	}
 	o.MaxObjects = cmp.Or(o.MaxObjects, defaultMaxMutationObjects)
-	return &detector[T]{opts: o, log: log, at: map[types.NamespacedName]int{}}, nil
+	return &detector[T]{opts: o, shared: sh, at: map[types.NamespacedName]int{}}, nil
 }
 
 // committed is the hook of Commit. It follows the changes between two published snapshots,
-// which may be the same, compares one more sample, and reports. The changes come first,
-// because a report may panic.
-func (d *detector[T]) committed(before, after *Snapshot[T]) {
+// which may be the same, compares one more sample, and returns what report has to report.
+func (d *detector[T]) committed(before, after *Snapshot[T]) (found []Mutation) {
 	for c := range Diff(before, after) {
 		// The last chance to compare this version: the store has dropped it.
 		if i, watched := d.at[c.Key]; watched {
@@ -107,7 +103,13 @@ func (d *detector[T]) committed(before, after *Snapshot[T]) {
 	if len(d.samples) > 0 {
 		d.step(false)
 	}
-	d.report()
+	return d.take()
+}
+
+// take returns the mutations found, once.
+func (d *detector[T]) take() (found []Mutation) {
+	found, d.found = d.found, nil
+	return found
 }
 
 // stores watches obj, which is stored now, if it is its turn to be sampled.
@@ -133,7 +135,7 @@ func (d *detector[T]) deepCopy(key types.NamespacedName, obj T) (c runtime.Objec
 	defer func() {
 		if r := recover(); r != nil {
 			c = nil
-			d.log.Warn("indexer: cannot watch an object for mutations, DeepCopyObject panicked", "object", key.String(), "panic", r)
+			d.shared.noteFailure(problem{text: "objects cannot be watched for mutations, because DeepCopyObject panicked"}, key, fmt.Errorf("panic: %v", r))
 		}
 	}()
 	return obj.DeepCopyObject()
@@ -146,12 +148,12 @@ func (d *detector[T]) step(drop bool) {
 	d.compare(i, drop)
 }
 
-// all compares every sample, reports, and returns how many are mutated.
-func (d *detector[T]) all() int {
+// all compares every sample, and returns what report has to report.
+func (d *detector[T]) all() (found []Mutation) {
 	for i := len(d.samples) - 1; i >= 0; i-- { // backwards: drop moves the last one
 		d.compare(i, false)
 	}
-	return d.report()
+	return d.take()
 }
 
 // compare notes a sample that was mutated. It drops it then, so that it is
@@ -169,21 +171,17 @@ func (d *detector[T]) compare(i int, drop bool) {
 	}
 }
 
-// report logs the mutations found and passes them to OnMutation, which may
-// panic: nothing is left to do after it. It returns how many there were.
-func (d *detector[T]) report() int {
-	found := d.found
-	d.found = nil
+// report logs mutations and passes them to OnMutation, which may panic: nothing is left to do after it.
+func (d *detector[T]) report(found []Mutation) {
 	for _, m := range found {
-		d.log.Error("indexer: a stored object was mutated; DeepCopy objects before changing them",
+		d.shared.log.Error("indexer: a stored object was mutated; DeepCopy objects before changing them",
 			"object", m.Key.String(), "resourceVersion", m.ResourceVersion, "path", m.Path)
 	}
-	if d.opts.OnMutation != nil {
-		for _, m := range found {
+	for _, m := range found {
+		if d.opts.OnMutation != nil {
 			d.opts.OnMutation(m)
 		}
 	}
-	return len(found)
 }
 
 // drop stops watching sample i; the last one takes its place.
@@ -203,10 +201,14 @@ func (d *detector[T]) drop(i int) {
 // for a running batch to end. It returns how many were mutated; each is
 // reported once. Without [Options].Mutations it returns 0.
 func (ix *Indexer[T]) CheckMutations() int {
-	ix.writer.Lock()
-	defer ix.writer.Unlock()
 	if ix.mutations == nil {
 		return 0
 	}
-	return ix.mutations.all()
+	found := func() []Mutation {
+		ix.writer.Lock()
+		defer ix.writer.Unlock()
+		return ix.mutations.all()
+	}()
+	ix.mutations.report(found)
+	return len(found)
 }

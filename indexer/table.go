@@ -67,7 +67,7 @@ func (t *indexTable[T, K]) set(e pmap.Edit, number uint32, key types.NamespacedN
 		// must not keep the cache from following the server.
 		values = nil
 		c.failed.Set(e, number, failure{key, err})
-		t.shared.log.Warn("indexer: an object is missing from an index", "index", t.index.name, "object", key.String(), "error", err)
+		t.shared.noteFailure(problem{"objects are missing from an index, because its function failed; IndexFailures has all of them", t.index.name}, key, err)
 	}
 	c.move(e, number, values)
 	return c
