@@ -189,15 +189,6 @@ func newDiscovery(cfg *rest.Config) (*discovery, error) {
 	return &discovery{client: client, base: base}, nil
 }
 
-// Discover returns what discovery has about a resource, such as its kind and whether it is in namespaces. It asks the
-// server on each call, and returns an error after 10 seconds without a response. If the server does not serve the
-// resource, apierrors.IsNotFound holds for the error.
-func (f *Factory) Discover(ctx context.Context, resource schema.GroupVersionResource) (metav1.APIResource, error) {
-	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
-	defer cancel()
-	return f.discovery.search(ctx, resource.GroupVersion(), resource.Resource, func(r *metav1.APIResource) bool { return r.Name == resource.Resource })
-}
-
 // find returns the resource whose kind is gvk's. If the server does not have it,
 // the error satisfies apierrors.IsNotFound.
 func (d *discovery) find(ctx context.Context, gvk schema.GroupVersionKind) (metav1.APIResource, error) {

@@ -228,6 +228,15 @@ func (f *Factory) Find(key types.NamespacedName) map[string]Object {
 	return found
 }
 
+// Discover returns what discovery has about a resource, such as its kind and whether it is in namespaces. It asks the
+// server on each call, and returns an error after 10 seconds without a response. If the server does not serve the
+// resource, apierrors.IsNotFound holds for the error.
+func (f *Factory) Discover(ctx context.Context, resource schema.GroupVersionResource) (metav1.APIResource, error) {
+	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
+	defer cancel()
+	return f.discovery.search(ctx, resource.GroupVersion(), resource.Resource, func(r *metav1.APIResource) bool { return r.Name == resource.Resource })
+}
+
 // AddNamespace makes all informers read one more namespace: those that exist, save
 // for those with Whole, and those that will be asked for. Handlers get its
 // objects as those of a first list; see [Informer.AddNamespace]. It fails if the
