@@ -3,6 +3,8 @@ package informer
 import (
 	"errors"
 	"slices"
+
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 // HandlerFuncs is a [Handler] like client-go's ResourceEventHandlerFuncs: one function per type of
@@ -200,13 +202,13 @@ func GenerationChanged[T Object]() Predicate[T] {
 	return func(e Event[T]) bool { return e.Type != Updated || e.Old.GetGeneration() != e.New.GetGeneration() }
 }
 
-// ResourceVersionChanged selects all events but those of a resync, in which
-// nothing has changed.
+// ResourceVersionChanged selects all events but those of a resync, in which nothing has changed. Objects
+// without a resourceVersion, which some APIs serve, count as changed in each other event.
 //
 //go:noinline
 func ResourceVersionChanged[T Object]() Predicate[T] {
 	return func(e Event[T]) bool {
-		return e.Type != Updated || e.Old.GetResourceVersion() != e.New.GetResourceVersion()
+		return e.Type != Updated || any(e.Old) != any(e.New) && !object.SameVersion(e.Old, e.New)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
 	t.Parallel()
 	base := labelled("1")
+	base.ResourceVersion = "1"
 	update := func(change func(p *pod)) Event[*pod] {
 		p := base.DeepCopy()
 		change(p)
@@ -42,6 +43,10 @@ func TestPredicatesChooseUpdatesByWhatChanged(t *testing.T) {
 	assert.Equal(t, []int{4}, chosen(v))
 	assert.Equal(t, []int{1, 4}, chosen(Or(g, v)))
 	assert.Empty(t, chosen(Or[*pod]()))
+	old, now := *base, *base
+	old.ResourceVersion, now.ResourceVersion = "", ""
+	assert.True(t, v(Event[*pod]{Type: Updated, Old: &old, New: &now}), "some APIs serve objects without a version")
+	assert.False(t, v(Event[*pod]{Type: Updated, Old: &old, New: &old, Origin: Resync}))
 	for _, p := range []Predicate[*pod]{g, v} {
 		assert.True(t, p(Event[*pod]{Type: Added, New: base}))
 		assert.True(t, p(Event[*pod]{Type: Deleted, Old: base}))
