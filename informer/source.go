@@ -112,7 +112,7 @@ const degradedGrace = 30 * time.Second
 // nothing reports then.
 func (s *source[T]) noteMissing(h reflector.Health) {
 	switch since := time.Since(h.DegradedSince); {
-	case h.State == reflector.StateWatching:
+	case h.State == reflector.StateWatching || h.State == reflector.StatePolling:
 		s.missing.Store(nil)
 	case h.State == reflector.StateDegraded && h.LastErrorClass == reflector.ClassNotFound && since >= degradedGrace:
 		s.missing.Store(&h.LastError)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ type collectedList[T Object] struct {
 	namespace string   // of the source; see inNamespace
 	known     Known[T] // nil: the sink has nothing, or cannot return it
 	reuse     bool     // whether equal versions are equal states
+	polled    bool     // objects without a version are compared: else each poll would be an update of each
 	objs      []T
 	index     map[types.NamespacedName]int // of objs
 	// bad are the unreadable objects of which no readable state has come, and nameless
@@ -48,7 +50,7 @@ func (r *Reflector[T]) newCollectedList() *collectedList[T] {
 	known := r.known()
 	return &collectedList[T]{
 		namespace: r.namespace, known: known, reuse: known != nil && !r.pos.rewritten && !r.opts.DecodeUnchanged,
-		index: map[types.NamespacedName]int{}, bad: map[types.NamespacedName]*ObjectError{},
+		polled: r.polling.retry > 0, index: map[types.NamespacedName]int{}, bad: map[types.NamespacedName]*ObjectError{},
 	}
 }
 
@@ -96,7 +98,8 @@ func (c *collectedList[T]) take(ev WatchEvent[T]) (fresh bool, err error) {
 		// The pointer that the sink has: what the reader compares stays the same, and the
 		// decoded copy is garbage at once.
 		if c.reuse {
-			if old, ok := c.old(object.KeyOf(ev.Object)); ok && object.SameVersion(old, ev.Object) {
+			if old, ok := c.old(object.KeyOf(ev.Object)); ok && (object.SameVersion(old, ev.Object) ||
+				c.polled && ev.Object.GetResourceVersion() == "" && reflect.DeepEqual(old, ev.Object)) {
 				ev.Object = old
 			}
 		}
@@ -225,7 +228,11 @@ func (r *Reflector[T]) replace(ctx context.Context, list *collectedList[T], rv s
 		r.lose()
 	}
 	r.setState(StateSynced)
-	r.log(slog.LevelInfo, "synced", "the reflector has read its collection", "objects", n, "resourceVersion", rv, "quarantined", len(bad))
+	level := slog.LevelInfo
+	if r.polling.retry > 0 { // twice a minute
+		level = slog.LevelDebug
+	}
+	r.log(level, "synced", "the reflector has read its collection", "objects", n, "resourceVersion", rv, "quarantined", len(bad))
 	return nil
 }
 

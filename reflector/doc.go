@@ -10,13 +10,14 @@
 //
 //	                         ┌────────────────────────────────────────────┐
 //	                         ▼                                            │
-//	New ──▶ Connecting ──▶ Listing   ──▶ Synced ──▶ Connecting ──▶ Watching
+//	New ──▶ Connecting ──▶ Listing   ──▶ Synced ──▶ Connecting ──▶ Watching | Polling
 //	            │      └─▶ Streaming ───────────────────────────────▲  │
 //	            ▼                                                      │
 //	         Degraded ◀──── any failure: say why, wait, try again ◀────┘
 //
 // Listing is LIST. Streaming is WatchList: one WATCH that first sends what exists,
-// then a bookmark, then the changes.
+// then a bookmark, then the changes. Polling replaces the watch of an API that has none, such as the
+// metrics of nodes: the collection is listed twice a minute.
 //
 //	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 //	source, err := reflector.NewResource[*corev1.Pod](cfg, pods, reflector.ResourceOptions{})

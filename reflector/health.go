@@ -19,7 +19,8 @@ type State string
 //
 //	New → Connecting → Listing or Streaming → Synced → Watching → Connecting → Watching …
 //
-// with Degraded in between after a failure, and Stopped at the end.
+// with Degraded in between after a failure, and Stopped at the end. Polling replaces Watching for an API that can be
+// listed but not watched.
 const (
 	// StateNew: Run has not been called.
 	StateNew State = "New"
@@ -33,6 +34,9 @@ const (
 	StateSynced State = "Synced"
 	// StateWatching: changes arrive as they happen.
 	StateWatching State = "Watching"
+	// StatePolling: the server has never accepted a watch of this collection, so it is listed twice a minute. This
+	// is healthy: the sink is at most as old as Since. A watch is tried again from time to time.
+	StatePolling State = "Polling"
 	// StateDegraded: the last attempt failed, the next one waits for its time.
 	// A watch that resumes at once goes to StateConnecting.
 	StateDegraded State = "Degraded"
@@ -60,7 +64,7 @@ type Health struct {
 	DegradedSince time.Time
 	// ConsecutiveFailures counts the failures since then.
 	ConsecutiveFailures int
-	// NextAttempt is the end of the present wait, in StateDegraded.
+	// NextAttempt is the end of the present wait, in StateDegraded and StatePolling.
 	NextAttempt time.Time
 	// ResourceVersion is the point up to which the sink has everything. Between
 	// two lists it never goes back.
@@ -101,7 +105,7 @@ type status struct {
 	healthy time.Duration // [Backoff].Healthy
 	// since is when the first watch after the last failure began; zero before.
 	since time.Time
-	// endWatch ends the watch that is being followed; nil without one.
+	// endWatch ends the watch that is being followed, or the wait for the next poll; nil without one.
 	endWatch context.CancelCauseFunc
 }
 
@@ -150,8 +154,8 @@ func (s *status) following(end context.CancelCauseFunc) {
 }
 
 // Relist ends the watch that is being followed, and the collection is read again from the server's storage: the
-// next Replace of the sink has everything that was written before the call. It returns false if no watch is
-// followed, as the collection is being read, or cannot be. The reason is for the log.
+// next Replace of the sink has everything that was written before the call. It returns false if no watch is followed,
+// nor a poll waited for, as the collection is being read, or cannot be. The reason is for the log.
 func (r *Reflector[T]) Relist(reason string) bool {
 	return r.status.relist(classStale, errors.New(reason))
 }
@@ -175,7 +179,7 @@ func (r *Reflector[T]) setState(to State) {
 			return
 		}
 		h.State, h.Since = to, time.Now()
-		if to != StateDegraded {
+		if to != StateDegraded && to != StatePolling {
 			h.NextAttempt = time.Time{}
 		}
 	})

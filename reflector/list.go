@@ -17,7 +17,10 @@ import (
 func (r *Reflector[T]) synchronize(ctx context.Context) (*liveStream[T], ending) {
 	// WatchList first, as the server then reads the collection from memory, and sends
 	// it as it goes, without a page held on either side.
-	if r.useWatchList() {
+	// After a 404 both have their turn: what can be listed and not watched may respond so to any watch.
+	list := r.listNext
+	r.listNext = false
+	if !list && r.useWatchList() {
 		if live, end, fallback := r.watchList(ctx); !fallback {
 			return live, end
 		}

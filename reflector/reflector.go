@@ -45,6 +45,8 @@ type Reflector[T Object] struct {
 	expired int
 	// cutShort counts the streams of initial events in a row that broke.
 	cutShort int
+	listNext bool // a WatchList got a 404
+	polling  polling
 }
 
 // New returns a reflector of lw's collection into sink. It does nothing before
@@ -108,6 +110,8 @@ func (r *Reflector[T]) step(ctx context.Context) error {
 	switch {
 	case r.live != nil:
 		end = r.deliverNext(ctx)
+	case r.next == phaseWatch && r.polling.due(time.Now()):
+		return r.poll(ctx)
 	case r.next == phaseSync:
 		live, end = r.synchronize(ctx) // LIST or WatchList, a watch that began by sending what exists
 	default:
@@ -133,6 +137,9 @@ func (r *Reflector[T]) conclude(ctx context.Context, end ending) error {
 			}
 			h.Reconnects[end.class]++
 		})
+	}
+	if r.unwatchable(end) {
+		return r.poll(ctx)
 	}
 	if end.advanced {
 		r.rewatches, r.fruitless, r.expired = 0, 0, 0

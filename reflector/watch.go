@@ -138,6 +138,7 @@ func (r *Reflector[T]) follow(live *liveStream[T]) {
 	// A watch is healthy from when it is followed, so that a server which ends each one
 	// after the initial events is seen to.
 	live.followed = time.Now()
+	r.polling = polling{watched: true}
 	r.setState(StateWatching)
 	r.status.following(live.cancel)
 	live.finishCheck = r.checkVersion(live)

@@ -36,7 +36,7 @@ func (r *Reflector[T]) useWatchList() bool {
 			return false
 		}
 	}
-	return !time.Now().Before(r.Health().WatchListRefusedUntil)
+	return !r.polling.doubted() && !time.Now().Before(r.Health().WatchListRefusedUntil)
 }
 
 // watchList reads the collection as the initial events of a watch, which goes
@@ -60,7 +60,10 @@ func (r *Reflector[T]) watchList(ctx context.Context) (live *liveStream[T], end 
 	// WatchList or failed at it.
 	refused := false
 	switch end.class {
-	case ClassRefused, classThrottled, classTLS, ClassUnauthorized, ClassNotFound, classNotAPI, classWrongKind, classSink, ClassExpired:
+	case ClassNotFound:
+		r.listNext = true
+		return nil, end, false
+	case ClassRefused, classThrottled, classTLS, ClassUnauthorized, classNotAPI, classWrongKind, classSink, ClassExpired:
 		// A LIST would fare no better.
 		return nil, end, false
 	case classNetwork, classClosed, classTimeout, ClassDecode, classFuture, ClassServer:

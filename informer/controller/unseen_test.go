@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -359,3 +360,37 @@ type testTB struct {
 func (*testTB) Helper()                              {}
 func (tb *testTB) Fatalf(format string, args ...any) { tb.failed = fmt.Sprintf(format, args...) }
 func (tb *testTB) Cleanup(f func())                  { tb.cleanup = f }
+
+// A cache that is polled has a write half a minute later.
+// Promise informer/controller/2
+func TestAKeyWaitsForItsWritesInAPolledCache(t *testing.T) {
+	inWorld(t, func(t *testing.T, server *informertest.Server) {
+		server.Inject(informertest.Fault{Verb: "watch", Resource: "secrets", Times: -1, Effect: informertest.Respond(405, "application/json",
+			`{"kind":"Status","status":"Failure","reason":"MethodNotAllowed","code":405}`)})
+		require.NoError(t, server.Create(configMap("a")))
+		c := controller.New(options(t, server))
+		maps := controller.For[*corev1.ConfigMap](c, configMaps)
+		owned := controller.Owns[*corev1.Secret](c, secrets)
+		var called atomic.Int32
+		run(t, c, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
+			m, err := maps.Get(key)
+			if err != nil {
+				return workqueue.Result{}, err
+			}
+			switch called.Add(1) {
+			case 1:
+				_, err = owned.Create(ctx, secretOf(m))
+			case 2:
+				if assert.Len(t, owned.Owned(m), 1, "the cache has the secret") {
+					err = owned.Delete(ctx, key, metav1.DeleteOptions{})
+				}
+			default:
+				assert.Empty(t, owned.Owned(m), "the cache has the deletion")
+			}
+			return workqueue.Result{}, err
+		})
+		disturb(t, server, 3*time.Minute, time.Second)
+		assert.Greater(t, called.Load(), int32(2))
+		assert.NoError(t, c.Ready())
+	})
+}

@@ -23,7 +23,7 @@ type sourceLevels struct {
 // states are the values of the label state.
 var states = []reflector.State{
 	reflector.StateNew, reflector.StateConnecting, reflector.StateListing, reflector.StateStreaming,
-	reflector.StateSynced, reflector.StateWatching, reflector.StateDegraded, reflector.StateStopped,
+	reflector.StateSynced, reflector.StateWatching, reflector.StatePolling, reflector.StateDegraded, reflector.StateStopped,
 }
 
 // newSourceLevels names the levels of a source.
