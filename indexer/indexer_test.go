@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// The batch holds the lock of the writers while this goroutine reads.
+//
+// Promise indexer/1
 // Promise indexer/3
 func TestBatchIsVisibleAfterCommitAndAsAWhole(t *testing.T) {
 	t.Parallel()

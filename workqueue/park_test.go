@@ -3,6 +3,7 @@ package workqueue_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -110,6 +111,26 @@ func TestParkEndsAtItsDeadline(t *testing.T) {
 				assert.Equal(t, []string{"a"}, takeAll(t, q))
 				assert.Equal(t, workqueue.Stats{Added: 1, ParkTimeouts: 1}, q.Stats())
 			})
+		})
+	}
+}
+
+// A negative time means that only the condition ends the park.
+//
+// Promise workqueue/13
+func TestParkWithoutADeadlineLastsUntilItsConditionIsMet(t *testing.T) {
+	t.Parallel()
+	for _, timeout := range []time.Duration{-1, -time.Hour, math.MinInt64} {
+		synctest.Test(t, func(t *testing.T) {
+			q := workqueue.NewDelaying(workqueue.Options[string]{})
+			var seen condition
+			q.Park("a", &seen, timeout)
+			q.Add("a")
+			advance(100 * 365 * 24 * time.Hour)
+			assert.Empty(t, takeAll(t, q))
+			assert.Zero(t, q.Stats().ParkTimeouts)
+			seen.meet()
+			assert.Equal(t, []string{"a"}, takeAll(t, q))
 		})
 	}
 }

@@ -389,3 +389,71 @@ func TestPanicInUserFunctionsLeavesTheQueueUsable(t *testing.T) {
 	q.Add("good")
 	assert.Equal(t, []string{"good"}, takeAll(t, q))
 }
+
+// All user code calls the queue, which would deadlock if it were locked.
+//
+// Promise workqueue/12
+func TestNoUserCodeRunsWhileTheQueueIsLocked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		called := map[string]int{}
+		var q *workqueue.RateLimitingQueue[string]
+		call := func(name string) {
+			if called[name]++; q != nil {
+				free := make(chan struct{})
+				go func() {
+					defer close(free)
+					q.Inspect(1)
+				}()
+				select {
+				case <-free:
+				case <-time.After(time.Minute):
+					panic(name + " runs while the queue is locked")
+				}
+			}
+		}
+		opts := workqueue.Options[string]{
+			Group:         func(string) string { call("Group"); return "" },
+			PriorityClass: func(string) int { call("PriorityClass"); return 0 },
+			Observe:       func(workqueue.Observation[string]) { call("Observe") },
+			Metrics:       calling{call},
+		}
+		q = workqueue.NewRateLimiting[string](calling{call}, opts)
+		until := workqueue.ConditionFunc(func(met func()) func() {
+			call("Register")
+			go func() {
+				time.Sleep(time.Second)
+				met()
+			}()
+			return func() { call("cancel") }
+		})
+		q.AddRateLimited("a")
+		advance(time.Second)
+		mustGet(t, &q.Queue)
+		q.Park("a", until, time.Hour)
+		q.Done("a")
+		q.Park("b", until, time.Millisecond) // its time passes first
+		advance(time.Minute)
+		assert.Equal(t, []string{"b", "a"}, takeAll(t, &q.Queue))
+		q.Forget("a")
+		q.AddAfter("c", time.Hour)
+		q.ShutDown()
+		for _, name := range []string{"Group", "PriorityClass", "Observe", "Register", "cancel", "When", "Forget", "Added", "Started", "Finished", "Retried"} {
+			assert.Positive(t, called[name], name)
+		}
+	})
+}
+
+// calling is a limiter and a metrics provider.
+type calling struct{ call func(name string) }
+
+func (c calling) When(string) time.Duration { c.call("When"); return time.Millisecond }
+func (c calling) Forget(string)             { c.call("Forget") }
+func (c calling) NumRequeues(string) int    { c.call("NumRequeues"); return 0 }
+func (c calling) Added(int)                 { c.call("Added") }
+func (c calling) Started(time.Duration)     { c.call("Started") }
+func (c calling) Finished(time.Duration)    { c.call("Finished") }
+func (c calling) Retried()                  { c.call("Retried") }
+func (c calling) Workqueue(string, interface{ Stats() workqueue.Stats }) workqueue.Metrics {
+	return c
+}

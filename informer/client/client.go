@@ -21,8 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -41,7 +43,8 @@ type Options struct {
 	// Kind is that of the objects. Empty is the name of the Go type, which is right for
 	// generated types. An unstructured object says its kind itself.
 	Kind string
-	// FieldManager names the writer in managedFields. [Client.Apply] needs it.
+	// FieldManager names the writer in managedFields, in up to 128 bytes of printable characters.
+	// [Client.Apply] needs it.
 	FieldManager string
 	// Timeout bounds a request with its repetitions, 30 s if 0. The Timeout of the
 	// rest.Config comes before this default.
@@ -101,6 +104,9 @@ func New[T Object](cfg *rest.Config, resource schema.GroupVersionResource, opts 
 		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
 			return nil, fmt.Errorf("client: %q can be no part of a URL: it %s", segment, wrong[0])
 		}
+	}
+	if wrong := metav1validation.ValidateFieldManager(opts.FieldManager, field.NewPath("Options.FieldManager")); len(wrong) > 0 {
+		return nil, fmt.Errorf("client: %w", httpclient.CutError(wrong.ToAggregate()))
 	}
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {

@@ -1,21 +1,27 @@
 package client
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
+	"github.com/informerkit/informerkit/internal/httpclient"
 	"github.com/informerkit/informerkit/internal/object"
 )
 
@@ -27,8 +33,8 @@ const (
 	// seriesEnds is after how long without a repetition another Event is written: later than the longest
 	// pause between two attempts, which is 1,000 s by default. The server forgets Events after an hour.
 	seriesEnds = 30 * time.Minute
-	// noteLimit is how long the note of an Event may be, in bytes: the server refuses longer ones.
-	noteLimit = 1024
+	// textLimit is how many bytes the API allows for the reason and the reportingInstance of an Event.
+	textLimit = 128
 )
 
 // Events writes Events: what `kubectl describe` shows below an object, for people. An
@@ -60,10 +66,14 @@ type occurrence struct {
 	written time.Time
 }
 
-// NewEvents returns a writer of Events of a component, such as the name of a controller.
+// NewEvents returns a writer of Events of a component, such as the name of a controller. The component is a
+// qualified name of the API, such as "backups" or "example.com/backups".
 func NewEvents(cfg *rest.Config, component string) (*Events, error) {
 	if component == "" {
 		return nil, errors.New("client: NewEvents: the component is empty; pass the name of the controller")
+	}
+	if wrong := validation.IsQualifiedName(component); len(wrong) > 0 {
+		return nil, fmt.Errorf("client: NewEvents: the component is %q; the API server accepts Events of a qualified name only: %s", httpclient.Cut(component), wrong[0])
 	}
 	c, err := New[*unstructured.Unstructured](cfg, schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}, Options{})
 	if err != nil {
@@ -73,6 +83,7 @@ func NewEvents(cfg *rest.Config, component string) (*Events, error) {
 	if host, err := os.Hostname(); err == nil {
 		instance += "-" + host
 	}
+	instance = strings.ToValidUTF8(instance[max(0, len(instance)-textLimit):], "") // the end tells the replicas apart
 	return &Events{client: c, component: component, instance: instance, known: map[eventKey]*list.Element{}, order: list.New()}, nil
 }
 
@@ -92,9 +103,11 @@ func (e *Events) Record(ctx context.Context, about Object, typ, reason, note str
 	if !ok || typed.GetObjectKind().GroupVersionKind().Kind == "" {
 		return fmt.Errorf("client: Record: the object %s has no kind; pass one of a cache, or that a Client returned", KeyOf(about))
 	}
-	if len(note) > noteLimit {
-		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
+	if reason == "" || len(reason) > textLimit || !utf8.ValidString(reason) {
+		return fmt.Errorf("client: Record: the reason is %q; use one word in CamelCase, of up to %d bytes", httpclient.Cut(reason), textLimit)
 	}
+	// JSON writes three bytes for each byte that is invalid, so those are replaced before the note is cut.
+	note = httpclient.Cut(strings.ToValidUTF8(note, "\uFFFD"))
 	key := eventKey{about.GetUID(), typ, reason, note}
 	now := time.Now()
 	due := e.next(key, now)
@@ -106,7 +119,7 @@ func (e *Events) Record(ctx context.Context, about Object, typ, reason, note str
 	case due.count == 0:
 		return nil
 	}
-	patch, err := marshalJSON(map[string]any{"series": map[string]any{"count": due.count, "lastObservedTime": metav1.NewMicroTime(now)}})
+	patch, err := marshalJSON(map[string]any{"series": map[string]any{"count": min(due.count, math.MaxInt32), "lastObservedTime": metav1.NewMicroTime(now)}})
 	if err != nil {
 		return err
 	}
@@ -190,9 +203,25 @@ func (e *Events) event(about Object, kind schema.GroupVersionKind, key eventKey,
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "events.k8s.io/v1", "kind": "Event",
-		"metadata":            map[string]any{"namespace": namespace, "generateName": about.GetName() + "-"},
+		"metadata":            map[string]any{"namespace": namespace, "generateName": namePrefix(about.GetName())},
 		"eventTime":           now.UTC().Format(metav1.RFC3339Micro),
 		"reportingController": e.component, "reportingInstance": e.instance,
 		"type": key.typ, "reason": key.reason, "note": key.note, "action": "Reconcile", "regarding": regarding,
 	}}
+}
+
+// namePrefix returns how the name of an Event starts that is about an object called name. An Event's name is a DNS
+// subdomain; those of ClusterRoles, for example, need not be one: "system:node". The server cuts the
+// prefix after it has checked its length, so a name of 253 characters is cut here.
+func namePrefix(name string) string {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		name = strings.Trim(strings.Map(func(r rune) rune {
+			if r = unicode.ToLower(r); r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+				return r
+			}
+			return '-'
+		}, name), "-")
+	}
+	const kept = 57 // with the hyphen, as much as the server keeps
+	return cmp.Or(strings.TrimRight(name[:min(len(name), kept)], "-."), "event") + "-"
 }

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -115,16 +117,49 @@ func TestEventsOfAllKindsOfObjects(t *testing.T) {
 		assert.Equal(t, "default", e.Namespace, "about what is in no namespace")
 		assert.Empty(t, e.Regarding.Namespace)
 		assert.LessOrEqual(t, len(e.Note), 1024)
-		assert.True(t, strings.HasSuffix(e.Note, "ä…"), "whole characters")
+		assert.Regexp(t, "ä… ", e.Note, "whole characters")
 
 		assert.ErrorContains(t, r.Record(t.Context(), configMap("a"), "Normal", "Seen", "x"), "has no kind")
 		assert.ErrorContains(t, r.Record(t.Context(), (*corev1.ConfigMap)(nil), "Normal", "Seen", "x"), "is nil")
 		assert.Error(t, r.Record(t.Context(), about("a"), "Strange", "Seen", "x"))
-		_, err := client.NewEvents(r.server.Config(), "")
-		assert.ErrorContains(t, err, "the component is empty")
-		_, err = client.NewEvents(nil, "x")
+		for component, want := range map[string]string{
+			"": "the component is empty", "cron backups": "qualified name", "a/b/c": "qualified name", "ä": "qualified name",
+			strings.Repeat("a", 64): "qualified name", strings.Repeat("a", 1<<20): "qualified name", "Example.com/a": "qualified name",
+		} {
+			_, err := client.NewEvents(r.server.Config(), component)
+			assert.ErrorContains(t, err, want)
+			assert.Less(t, len(err.Error()), 2048)
+		}
+		for _, reason := range []string{"", strings.Repeat("R", 129), "\xff"} {
+			assert.ErrorContains(t, r.Record(t.Context(), about("a"), "Normal", reason, "x"), "the reason is")
+		}
+		_, err := client.NewEvents(nil, "x")
 		assert.ErrorContains(t, err, "rest.Config")
 	})
+}
+
+// An Event is about an object of any name, and its own name is one that the API allows.
+func TestNamesOfEvents(t *testing.T) {
+	long := strings.Repeat("n", 253)
+	for name, want := range map[string]string{
+		"web": "web-", "a.b": "a.b-", "system:node": "system-node-", "Admin": "admin-", ":": "event-", "": "event-", "..x": "x-", "a:-b_c": "a--b-c-",
+		"日本": "event-", long: long[:57] + "-", "system:" + long: "system-" + long[:50] + "-", strings.Repeat("a", 55) + ".-.b": strings.Repeat("a", 55) + "-",
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRecorder(t, func(t *testing.T, r recorder) {
+				of := about("x")
+				of.Name = name
+				require.NoError(t, r.Record(t.Context(), of, "Normal", "Seen", strings.Repeat("\xff", 1100)+strings.Repeat("ä\xff", 1100)))
+				e := r.written()[0]
+				assert.Equal(t, want, e.GenerateName)
+				assert.Empty(t, validation.NameIsDNSSubdomain(e.GenerateName, true), "the rule of the API")
+				assert.Equal(t, name, e.Regarding.Name)
+				assert.LessOrEqual(t, len(e.Note), 1024)
+				assert.True(t, utf8.ValidString(e.Note))
+				assert.LessOrEqual(t, len(e.ReportingInstance), 128)
+			})
+		})
+	}
 }
 
 // What is remembered is bounded; what is forgotten is written again.

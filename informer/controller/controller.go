@@ -29,7 +29,8 @@ type Options struct {
 	// Config reaches the API server. If it sets no QPS, all clients together get 20 requests per
 	// second, with a burst of 30; a negative QPS is no limit.
 	Config *rest.Config
-	// Name is for logs, metrics, the queue, the Events and, in managedFields, the writes.
+	// Name is for logs, metrics, the queue, the Events and, in managedFields, the writes. It is a qualified name
+	// of the API of up to 128 bytes, such as "backups" or "example.com/backups".
 	Name string
 	// Workers is how many keys are reconciled at once; 0 means 1. One key is never reconciled
 	// twice at once.
@@ -168,7 +169,7 @@ func New(opts Options) *Controller {
 		return c
 	}
 	if c.events, err = client.NewEvents(c.cfg, opts.Name); err != nil {
-		c.refuse(err)
+		c.refuse(fmt.Errorf("Options.Name: %w", err))
 	}
 	return c
 }

@@ -184,42 +184,6 @@ func TestWhenSelectsTheEvents(t *testing.T) {
 	})
 }
 
-// The cache lags behind by an hour. Promise informer/controller/2
-func TestAKeyWaitsForItsOwnWrites(t *testing.T) {
-	for _, failure := range []error{nil, errors.New("after the write")} {
-		t.Run(fmt.Sprint("error ", failure), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, server *informertest.Server) {
-				require.NoError(t, server.Create(configMap("a")))
-				// The bookmark at the end of the first list, and nothing else.
-				server.Inject(informertest.Fault{Verb: "watch", Resource: "secrets", Times: 1, Effect: informertest.StallWatch(1)})
-				opts := options(t, server)
-				c := controller.New(opts)
-				maps := controller.For[*corev1.ConfigMap](c, configMaps)
-				owned := controller.Owns[*corev1.Secret](c, secrets)
-				var called atomic.Int32
-				run(t, c, func(ctx context.Context, key types.NamespacedName) (workqueue.Result, error) {
-					called.Add(1)
-					m, err := maps.Get(key)
-					if err != nil || len(owned.Owned(m)) > 0 {
-						return workqueue.Result{}, err
-					}
-					_, err = owned.Create(ctx, secretOf(m))
-					return workqueue.Result{RequeueAfter: time.Millisecond}, errors.Join(err, failure)
-				})
-				for i := range 10 {
-					time.Sleep(2 * time.Second)
-					require.NoError(t, server.Modify(configMaps, "default", "a", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"x": fmt.Sprint(i)}) }))
-				}
-				assert.EqualValues(t, 1, called.Load())
-				server.BreakConnections()
-				time.Sleep(10 * time.Second)
-				assert.Greater(t, called.Load(), int32(1))
-				assert.Equal(t, 1, server.Count("create", "secrets"))
-			})
-		})
-	}
-}
-
 // A write that changes nothing has no event. If it were a reason for another call, that one would write again, without
 // a pause. Promise informer/controller/1
 func TestAWriteThatChangesNothingIsNoReasonForAnotherCall(t *testing.T) {
@@ -485,6 +449,9 @@ func TestImpossibleArgumentsAreErrorsOfRun(t *testing.T) {
 		want  []string
 	}{
 		{"nothing", controller.Options{}, func(*controller.Controller) {}, nil, []string{"Name is empty", "Config is nil", "function is nil", "call For"}},
+		{"a name with a space", controller.Options{Config: cfg, Name: "cron backups"}, fine, nothing, []string{"Options.Name", "qualified name"}},
+		{"a name with two slashes", controller.Options{Config: cfg, Name: "a/b/c"}, fine, nothing, []string{"Options.Name", "qualified name"}},
+		{"a long name", controller.Options{Config: cfg, Name: strings.Repeat("a.", 60) + "a/" + strings.Repeat("b", 60)}, fine, nothing, []string{"Options.FieldManager", "128"}},
 		{"no objects", controller.Options{Config: cfg, Name: "x"}, func(*controller.Controller) {}, nothing, []string{"call For"}},
 		{"two", controller.Options{Config: cfg, Name: "x"}, func(c *controller.Controller) { fine(c); fine(c) }, nothing, []string{"one Controller for each kind"}},
 		{"workers twice", controller.Options{Config: cfg, Name: "x", Process: workqueue.ProcessOptions[types.NamespacedName]{Workers: 1}}, fine, nothing, []string{"set Options.Workers"}},

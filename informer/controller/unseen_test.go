@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -316,6 +318,34 @@ func TestAPanicIsAFailureOfItsKey(t *testing.T) {
 		assert.Contains(t, log.String(), "out of range")
 		assert.Contains(t, log.String(), "TestAPanicIsAFailureOfItsKey", "the stack")
 	})
+}
+
+// With CrashOnPanic a panic of the function ends the process. Promise informer/controller/3
+func TestAPanicEndsTheProgramIfItIsAskedTo(t *testing.T) {
+	t.Parallel()
+	const variable = "CONTROLLER_TEST_PANIC"
+	if os.Getenv(variable) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), variable+"=1")
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit, string(out))
+		assert.Contains(t, string(out), "panic: boom from a reconcile")
+		assert.Contains(t, string(out), "unseen_test.go", "the stack is that of the panic")
+		assert.NotContains(t, string(out), "the program goes on")
+		return
+	}
+	server, err := informertest.NewServer(informertest.Options{InMemory: true})
+	require.NoError(t, err)
+	require.NoError(t, server.Create(configMap("a")))
+	opts := options(t, server)
+	opts.CrashOnPanic = true
+	c := controller.New(opts)
+	controller.For[*corev1.ConfigMap](c, configMaps)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err = c.Run(ctx, func(context.Context, types.NamespacedName) (workqueue.Result, error) { panic("boom from a reconcile") })
+	t.Fatalf("the program goes on: %v, %d panics", err, c.Stats().Panics)
 }
 
 // In a test with informertest a recovered panic fails the test, unless the test has asked for it.

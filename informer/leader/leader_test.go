@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -468,13 +469,16 @@ func TestNewRefusesBadInput(t *testing.T) {
 	cfg := &rest.Config{Host: "http://localhost"}
 	good := leader.Options{Name: "lock", Namespace: "default", Lead: func(context.Context, *leader.Term) error { return nil }}
 	for want, change := range map[string]func(o *leader.Options){
-		"Options.Name is":      func(o *leader.Options) { o.Name = "A" },
-		"Options.Namespace is": func(o *leader.Options) { o.Namespace = "" },
-		"Options.Lead is nil":  func(o *leader.Options) { o.Lead = nil },
-		"LeaseDuration 10s":    func(o *leader.Options) { o.LeaseDuration = 10 * time.Second },
-		"RetryPeriod 9s":       func(o *leader.Options) { o.RetryPeriod = 9 * time.Second },
-		"use 1s at least":      func(o *leader.Options) { o.LeaseDuration = time.Millisecond },
-		"no negative":          func(o *leader.Options) { o.RetryPeriod = -1 },
+		"Options.Name is":                func(o *leader.Options) { o.Name = "A" },
+		"Options.Namespace is":           func(o *leader.Options) { o.Namespace = "" },
+		"Options.Lead is nil":            func(o *leader.Options) { o.Lead = nil },
+		"LeaseDuration 10s":              func(o *leader.Options) { o.LeaseDuration = 10 * time.Second },
+		"RetryPeriod 9s":                 func(o *leader.Options) { o.RetryPeriod = 9 * time.Second },
+		"use 1s at least":                func(o *leader.Options) { o.LeaseDuration = time.Millisecond },
+		"Options.Identity has 257 bytes": func(o *leader.Options) { o.Identity = strings.Repeat("a", 257) },
+		"valid UTF-8":                    func(o *leader.Options) { o.Identity = "a\xff" },
+		"a Lease holds up to":            func(o *leader.Options) { o.LeaseDuration = math.MaxInt64 },
+		"no negative":                    func(o *leader.Options) { o.RetryPeriod = -1 },
 	} {
 		opts := good
 		change(&opts)

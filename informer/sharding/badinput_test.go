@@ -267,3 +267,13 @@ func TestClocksThatDifferChangeNothing(t *testing.T) {
 		assert.Equal(t, 4, w.logged("has lost its session"))
 	})
 }
+
+func TestNewAcceptsEachLeaseDurationThatItDocuments(t *testing.T) {
+	t.Parallel()
+	for _, d := range []time.Duration{minLeaseDuration, 15 * time.Second, 10 * time.Minute, maxLeaseDuration} {
+		_, err := New(&rest.Config{Host: "http://localhost"}, Options{
+			Name: "g", Namespace: "default", Identity: "a", LeaseDuration: d, Work: func(context.Context, *Part) error { return nil },
+		})
+		assert.NoError(t, err, d)
+	}
+}

@@ -2,10 +2,13 @@ package sharding
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // EventRecorder writes Kubernetes Events. That of client-go's tools/events implements it.
@@ -57,7 +60,9 @@ func (r *Replica) event(kind, reason, format string, args ...any) {
 	if r.opts.Events == nil {
 		return
 	}
-	e := event{kind: kind, reason: reason, message: "replica " + r.opts.Identity + " " + fmt.Sprintf(format, args...)}
+	message := "replica " + r.opts.Identity + " " + fmt.Sprintf(format, args...)
+	// The server refuses a note of more than 1,024 bytes, and a cause may quote any text.
+	e := event{kind: kind, reason: reason, message: httpclient.Cut(strings.ToValidUTF8(message, "\uFFFD"))}
 	if l := r.look().parts[0]; l != nil {
 		e.uid = l.UID
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,6 +99,20 @@ func TestEventsOfManyPartsAreOfReplicasOnly(t *testing.T) {
 		assert.Empty(t, n.take())
 		first.leave()
 		assert.Equal(t, []string{"Normal ReplicaLeft Leave replica member-0 has left the group, and all of its parts are given up"}, n.take())
+	})
+}
+
+// The server refuses a note of more than 1,024 bytes. A cause may quote any text.
+func TestNotesOfEventsAreWhatTheServerAccepts(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		n := &noted{}
+		w.opts.Events = n
+		w.start().replica.event(warning, EventReplicaLost, "has lost: %s", strings.Repeat("ä\xff%s", 1000))
+		synctest.Wait()
+		for _, line := range n.take() {
+			assert.LessOrEqual(w.t, len(line), 1024+len("Warning ReplicaLost Stop "))
+			assert.True(w.t, utf8.ValidString(line))
+		}
 	})
 }
 

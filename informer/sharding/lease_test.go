@@ -3,6 +3,7 @@ package sharding
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -309,4 +310,32 @@ func TestPromise1AReplicaThatWasPausedDoesNotEndTheSessionOfAnother(t *testing.T
 		}
 		assert.Equal(t, 1, leader.replica.Health().Sessions, "it has renewed its session all the time")
 	})
+}
+
+// A replica that has not seen the Leases cannot know how many parts the group has: it writes nothing and joins
+// once they are synced.
+func TestAReplicaJoinsOnlyOnceItsLeasesAreSynced(t *testing.T) {
+	for _, records := range []bool{false, true} {
+		t.Run(fmt.Sprint("records ", records), func(t *testing.T) {
+			inWorld(t, 4, func(w *world) {
+				if records {
+					w.start().leave()
+				}
+				writes := w.server.writes
+				m := w.prepare()
+				var sent []string
+				m.conn.set(func(c *conn) { c.blind, c.crash = true, func(at string) { sent = append(sent, at) } })
+				m.run()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				assert.Empty(w.t, sent, "not even a request that is refused")
+				assert.Equal(w.t, writes, w.server.writes)
+				assert.Equal(w.t, health.ReplicaJoining, m.replica.Health().State)
+				m.conn.set(func(c *conn) { c.blind, c.crash = false, nil })
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.Equal(w.t, 4, m.held())
+			})
+		})
+	}
 }

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -242,6 +244,49 @@ func TestCatchingUpTellsDeletionsFromRemovedRanges(t *testing.T) {
 		assert.Equal(t, removed, seen["Deleted PartRemoved"], "%v", seen)
 		assert.Equal(t, gone, seen["Deleted CatchUp"], "%v", seen)
 		requireWithin(t, w, HashUID, halves[1:], o)
+		w.stop()
+	})
+}
+
+// The removal of a range is one entry of the log that holds all of its objects, so a handler that is stalled does not
+// keep one per removal.
+func TestStalledHandlerDoesNotKeepTheObjectsOfEachRemovedRange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const keys, rounds = 20, 30
+		c := newCluster()
+		c.populate(keys)
+		w := newPodWorld(t, c, HashUID, informer.Options[*pod]{})
+		w.run()
+		var held []weak.Pointer[pod]
+		w.add(informer.HandlerFunc[*pod](func(e informer.Event[*pod]) {
+			if e.Type == informer.Added {
+				held = append(held, weak.Make(e.New))
+			}
+		}), informer.HandlerOptions{})
+		gate := make(chan struct{})
+		w.add(informer.HandlerFunc[*pod](func(informer.Event[*pod]) { <-gate }), informer.HandlerOptions{Name: "stalled"})
+		for range rounds {
+			require.NoError(t, w.inf.AddRanges(SplitHashes(1)...))
+			require.NoError(t, w.inf.WaitForRanges(t.Context()))
+			synctest.Wait()
+			w.inf.RemoveRanges(SplitHashes(1)...)
+			c.populate(keys) // every object changes
+			synctest.Wait()
+		}
+		require.Len(t, held, keys*rounds)
+		c.mu.Lock()
+		c.history, c.start = nil, c.rv
+		c.mu.Unlock()
+		runtime.GC()
+		alive := 0
+		for _, p := range held {
+			if p.Value() != nil {
+				alive++
+			}
+		}
+		assert.LessOrEqual(t, alive, 4*keys)
+		close(gate)
 		w.stop()
 	})
 }

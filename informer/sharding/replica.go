@@ -107,7 +107,7 @@ func newReplica(c client, clk clock, opts Options) (*Replica, error) {
 // counts when the view shows it. So a watch without an event for half of that time
 // has missed a renewal, and is taken for broken.
 func watchOptions(o *Options) reflector.Options {
-	healthy := o.RenewDeadline / 4
+	healthy := min(o.RenewDeadline/4, time.Minute) // less than any watch lasts
 	return reflector.Options{
 		Sync:     reflector.SyncList, // there are few objects
 		Backoff:  reflector.Backoff{Initial: o.RenewInterval / 10, Max: o.RenewInterval, Healthy: healthy},
