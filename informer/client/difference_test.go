@@ -590,7 +590,9 @@ func TestAChangeOfAListNeedsTheRightToRead(t *testing.T) {
 	c, server := startLoose(t, client.Options{})
 	made, err := c.Create(t.Context(), loose(map[string]any{"l": []any{"a"}}))
 	require.NoError(t, err)
-	change := func(u *unstructured.Unstructured) error { return unstructured.SetNestedStringSlice(u.Object, []string{"b"}, "spec", "l") }
+	change := func(u *unstructured.Unstructured) error {
+		return unstructured.SetNestedStringSlice(u.Object, []string{"b"}, "spec", "l")
+	}
 	server.Inject(informertest.Fault{Verb: "get", Resource: "looses", Times: 1, Effect: informertest.Refuse(apierrors.NewForbidden(looses.GroupResource(), made.GetName(), nil))})
 	_, err = c.ModifyFrom(t.Context(), made, change)
 	require.ErrorContains(t, err, "grant the verb get for looses.example.com")

@@ -42,8 +42,10 @@ func (c *Client[T]) Modify(ctx context.Context, key types.NamespacedName, change
 }
 
 // ModifyFrom is [Client.Modify] that starts with the object of a cache. Parts that the cache's Transform drops stay on the
-// server. ModifyFrom does not modify have. If have is gone, and another object has its name, that one is left alone, and the error is
-// NotFound: a finalizer, say, is not removed from an object that the caller has never seen.
+// server. After a conflict, change gets the object of the server, with these parts: let it set single members of maps and
+// lists, because a map that it replaces would delete them. ModifyFrom does not modify have. If have is gone, and another
+// object has its name, that one is left alone, and the error is NotFound: a finalizer, say, is not removed from an object
+// that the caller has never seen.
 func (c *Client[T]) ModifyFrom(ctx context.Context, have T, change func(obj T) error) (T, error) {
 	if object.IsNil(have) {
 		return have, errors.New("client: ModifyFrom: the object is nil; pass one of a cache, or use Modify")

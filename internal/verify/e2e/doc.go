@@ -24,8 +24,9 @@
 //     kubectl commands in them.
 //   - propagation_test.go: a Job is deleted with its pods, unless its deletion was asked to orphan them.
 //   - uninstall_test.go: a 404 deletes nothing; the watch before it does, and the list after it.
-//   - manifests_test.go, rights_test.go: the examples' manifests are valid, and grant what
+//   - manifests_test.go, rights_test.go, owners_test.go: the examples' manifests are valid, and grant what
 //     the controllers use, and no more.
+//   - difference_test.go: a change keeps what the program does not see.
 //   - foo_test.go: the example foo leaves what k8s.io/sample-controller leaves, and so
 //     does sample-controller on informer/clientgo, changed in three imports.
 //   - replicaset_test.go: the example controller does its work, also beside the built-in
