@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/informerkit/informerkit/internal/httpclient"
+	"github.com/informerkit/informerkit/internal/object"
 )
 
 const (
@@ -234,7 +235,7 @@ func resourcesOf(list *metav1.APIResourceList) iter.Seq[metav1.APIResource] {
 func notServed(gv schema.GroupVersion, name, why string) error {
 	err := apierrors.NewNotFound(schema.GroupResource{Group: gv.Group, Resource: name}, "")
 	advice := "is its CustomResourceDefinition installed?"
-	if !strings.Contains(gv.Group, ".") { // built into every API server
+	if object.BuiltIn(gv.Group) {
 		advice = "is the version right, and does the API server respond, or something in front of it?"
 	}
 	err.ErrStatus.Message = fmt.Sprintf("the server does not serve %s in %s (yet): %s; %s", name, gv, why, advice)

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/informerkit/informerkit/internal/object"
 	"github.com/informerkit/informerkit/reflector/internal/wire"
 )
 
@@ -201,6 +201,9 @@ func (e *requestError) advice() string {
 	if wire.IsStuck(e.err) {
 		return "" // the server is not the cause
 	}
+	if advice := wire.ConnectionAdvice(e.err); advice != "" {
+		return advice
+	}
 	switch Classify(e.err) {
 	case ClassRefused:
 		return "is the API server running, and is this its address?"
@@ -220,8 +223,7 @@ func (e *requestError) advice() string {
 		}
 		return fmt.Sprintf("add the verbs list and watch on %s to the %s of this user", e.resource.GroupResource(), role)
 	case ClassNotFound:
-		// The group of a definition has a dot. The others are built into every API server.
-		if !strings.Contains(e.resource.Group, ".") {
+		if object.BuiltIn(e.resource.Group) {
 			return "are version and plural name right, and does the API server respond, or something in front of it?"
 		}
 		return fmt.Sprintf("is the CustomResourceDefinition installed, and are version and plural name right (%s)?", e.resource.GroupVersion().WithResource(e.resource.Resource).String())

@@ -110,7 +110,8 @@ func TestListForbiddenNamesTheMissingRole(t *testing.T) {
 
 // No definition can be missing of what is built into every API server.
 func TestListNotFoundAsksForTheCRDWhereThereMayBeOne(t *testing.T) {
-	for group, suspected := range map[string]bool{"example.com": true, "gateway.networking.k8s.io": true, "": false, "apps": false} {
+	for group, suspected := range map[string]bool{"example.com": true, "gateway.networking.k8s.io": true, "snapshot.storage.k8s.io": true, "": false, "apps": false,
+		"rbac.authorization.k8s.io": false, "networking.k8s.io": false, "flowcontrol.apiserver.k8s.io": false} {
 		t.Run(group, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := &scripted.Server{List: func(w httpWriter, _ *httpRequest, _ int) { http.Error(w, "404 page not found", 404) }}

@@ -2,6 +2,8 @@ package reflector_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -209,6 +211,49 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		err := firstError(t, &rest.Config{Host: server.URL})
 		require.Equal(t, reflector.ClassTLS, reflector.Classify(err))
 		require.ErrorContains(t, err, "check the scheme of the address, and the CA")
+	})
+	t.Run("expired certificate", func(t *testing.T) {
+		t.Parallel()
+		server := httptest.NewUnstartedServer(&scripted.Server{})
+		server.Config.ErrorLog = quietLog()
+		server.StartTLS()
+		defer server.Close()
+		// A client in the far future.
+		roots := x509.NewCertPool()
+		roots.AddCert(server.Certificate())
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Time: func() time.Time { return time.Now().AddDate(200, 0, 0) }}}
+		defer transport.CloseIdleConnections()
+		err := firstError(t, &rest.Config{Host: server.URL, Transport: transport})
+		require.Equal(t, reflector.ClassTLS, reflector.Classify(err))
+		require.ErrorContains(t, err, "renew it, or set the clock")
+		require.ErrorContains(t, err, server.Certificate().Subject.String())
+		require.NotContains(t, err.Error(), "check the scheme")
+	})
+	t.Run("no client certificate", func(t *testing.T) {
+		t.Parallel()
+		server := httptest.NewUnstartedServer(&scripted.Server{})
+		server.Config.ErrorLog = quietLog()
+		server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+		server.StartTLS()
+		defer server.Close()
+		err := firstError(t, &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+		require.Equal(t, reflector.ClassTLS, reflector.Classify(err))
+		require.ErrorContains(t, err, "is there a client certificate in the configuration")
+		require.NotContains(t, err.Error(), "reachable")
+	})
+	t.Run("proxy without credentials", func(t *testing.T) {
+		t.Parallel()
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+		}))
+		defer proxy.Close()
+		at, err := url.Parse(proxy.URL)
+		require.NoError(t, err)
+		for _, scheme := range []string{"http", "https"} {
+			err := firstError(t, &rest.Config{Host: scheme + "://example.com", Proxy: http.ProxyURL(at)})
+			require.ErrorContains(t, err, "the proxy wants credentials; add them to HTTPS_PROXY")
+			require.NotContains(t, err.Error(), "reachable")
+		}
 	})
 	t.Run("TLS to a plain server", func(t *testing.T) {
 		t.Parallel()

@@ -403,3 +403,32 @@ func TestOptionsThatContradictAreRefused(t *testing.T) {
 		require.Empty(t, c.Health())
 	})
 }
+
+// warnings counts the warnings of a server.
+type warnings struct{ n atomic.Int32 }
+
+func (w *warnings) HandleWarningHeader(int, string, string) { w.n.Add(1) }
+
+type warner struct{ http.RoundTripper }
+
+func (w warner) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.RoundTripper.RoundTrip(req)
+	if err == nil {
+		resp.Header.Set("Warning", `299 - "v1 is deprecated"`)
+	}
+	return resp, err
+}
+
+func TestWarningsReachTheHandlerOfTheConfig(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, server *informertest.Server) {
+		var got warnings
+		cfg := server.Config()
+		cfg.WarningHandler = &got
+		cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return warner{rt} })
+		made, err := controllerruntime.NewWith(quiet)(cfg, cache.Options{})
+		require.NoError(t, err)
+		run(t, made.(*controllerruntime.Cache))
+		names(t, made)
+		require.Positive(t, got.n.Load())
+	})
+}

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,9 +165,37 @@ func IsTLS(err error) bool {
 		host    x509.HostnameError
 		invalid x509.CertificateInvalidError
 	)
-	return errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
+	return isAlert(err) || errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
 		errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid) ||
 		errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// isAlert reports whether the server has refused the handshake by a TLS alert, whose type crypto/tls does not export.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
+
+// ConnectionAdvice says what to do about an error of the connection that is not what it looks like, or nothing.
+func ConnectionAdvice(err error) string {
+	var invalid x509.CertificateInvalidError
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
+		of := "of the server"
+		if invalid.Cert.IsCA {
+			of = "of the CA"
+		}
+		return fmt.Sprintf("the certificate %s, %q, is valid from %s to %s; renew it, or set the clock of this machine", of, Cut(invalid.Cert.Subject.String()),
+			invalid.Cert.NotBefore.UTC().Format(time.DateTime), invalid.Cert.NotAfter.UTC().Format(time.DateTime))
+	case isAlert(err):
+		return "the server has refused the TLS handshake; is there a client certificate in the configuration, signed by the CA that the server expects, and still valid?"
+	// net/http returns the status text of a proxy that refuses CONNECT, and nothing else.
+	case errors.As(err, &status) && status.Status().Code == http.StatusProxyAuthRequired,
+		strings.HasSuffix(Cause(err).Error(), http.StatusText(http.StatusProxyAuthRequired)):
+		return "the proxy wants credentials; add them to HTTPS_PROXY, or to proxy-url in the kubeconfig, as http://USER:PASSWORD@HOST:PORT"
+	}
+	return ""
 }
 
 // IsTimeout reports whether err is a timeout, of the network or of a context.
