@@ -373,6 +373,26 @@ func TestPromise6FailuresAreTriedAgainAndLoggedOnce(t *testing.T) {
 	})
 }
 
+// The Lease can be read all the time.
+//
+// Promise informer/leader/6
+func TestPromise6AWriteThatIsRefusedIsLoggedOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		first := w.start("first")
+		w.within(time.Second, "it leads", func() bool { return w.leader() == first })
+		require.NoError(t, first.end())
+		remove := w.server.Inject(informertest.Fault{Verb: "update", Resource: "leases", Times: -1, Effect: informertest.Respond(403, "text/plain", "no")})
+		a := w.start("a")
+		time.Sleep(time.Hour)
+		assert.Equal(t, 1, strings.Count(w.logged(), "the Lease cannot be acquired"))
+		require.ErrorContains(t, a.Status().LastError, "put leases")
+		remove()
+		w.within(10*time.Second, "a leads", func() bool { return w.leader() == a })
+		require.NoError(t, a.Status().LastError)
+		require.NoError(t, a.end())
+	})
+}
+
 // A random crowd: promises 1 and 2 under kills, stops and cut connections.
 //
 // Promise informer/leader/1

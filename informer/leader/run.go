@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/informerkit/informerkit/informer/client"
+	"github.com/informerkit/informerkit/internal/httpclient"
 )
 
 // Run tries to get the Lease, calls Lead when it has it, and goes on until ctx ends or Lead
@@ -120,6 +121,12 @@ var errHeld = errors.New("another replica has the Lease")
 func (e *Elector) attempt(ctx context.Context) (sent time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.RenewDeadline/2) // later than that, an answer is late
 	defer cancel()
+	defer func() {
+		if err == nil || errors.Is(err, errHeld) { // a read alone proves nothing: the right to write may be missing
+			e.logged = ""
+			e.note(func(s *Status) { s.LastError = nil })
+		}
+	}()
 	if e.Status().Leads { // it knows the version, most likely
 		if sent, err = e.write(ctx, e.lease, e.id); err == nil {
 			return sent, nil
@@ -146,7 +153,12 @@ func (e *Elector) attempt(ctx context.Context) (sent time.Time, err error) {
 }
 
 func (e *Elector) read(ctx context.Context) (*lease, error) {
-	return e.client.Get(ctx, types.NamespacedName{Namespace: e.opts.Namespace, Name: e.opts.Name})
+	key := types.NamespacedName{Namespace: e.opts.Namespace, Name: e.opts.Name}
+	read, err := e.client.Get(ctx, key)
+	if err == nil && client.KeyOf(read) != key { // a write would replace that Lease
+		return nil, fmt.Errorf("the response is about the Lease %s; a proxy may confuse requests", httpclient.Cut(client.KeyOf(read).String()))
+	}
+	return read, err
 }
 
 // write makes holder the holder of the Lease, in the version that was read; nil: it is created.
@@ -158,6 +170,10 @@ func (e *Elector) write(ctx context.Context, read *lease, holder string) (sent t
 	sent = time.Now()
 	e.sent = sent
 	written, err := send(ctx, e.opts.record(read, holder, sent))
+	// Two replicas could lead if each trusted a response that does not show it.
+	if err == nil && (written.Name != e.opts.Name || written.Spec.HolderIdentity != holder) {
+		return sent, fmt.Errorf("the response shows the Lease %q with the holder %q; a webhook or a proxy may have changed it", httpclient.Cut(written.Name), written.holder())
+	}
 	if err == nil {
 		if holder == "" {
 			e.log.Info("this replica has released the Lease")
@@ -181,8 +197,8 @@ func (e *Elector) see(l *lease) {
 	default:
 		e.log.Info("the holder of the Lease has changed", "holder", now)
 	}
-	e.lease, e.logged = l, ""
-	e.note(func(s *Status) { s.Leader, s.LastError = l.holder(), nil })
+	e.lease = l
+	e.note(func(s *Status) { s.Leader = l.holder() })
 }
 
 // failed logs a failure, but not the same one again and again.
