@@ -120,11 +120,14 @@ func TestAMethodThatPanicsWhereSelectorsLookCostsItsObject(t *testing.T) {
 	s := &scripted.Server{List: scripted.Lists("5", scripted.ConfigMap("a", "1"))}
 	lw, err := reflector.NewResource[*unlabeled](s.Config(t), scripted.ConfigMaps, reflector.ResourceOptions{LabelSelector: "a=b"})
 	require.NoError(t, err)
+	seen := 0
 	_, err = lw.List(t.Context(), reflector.Request{}, func(ev reflector.WatchEvent[*unlabeled]) error {
+		seen++
 		require.ErrorContains(t, ev.Err, "no labels")
 		return nil
 	})
 	require.NoError(t, err)
+	require.Equal(t, 1, seen)
 }
 
 // ofUser is a source that hands over whatever it has.

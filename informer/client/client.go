@@ -292,7 +292,9 @@ func (c *Client[T]) DeleteCollection(ctx context.Context, namespace string, opts
 }
 
 // Exactly returns the options to delete obj and nothing else that has its name. If it is deleted because of
-// what it says, set Preconditions.ResourceVersion, too: it may say something else by now.
+// what it says, set Preconditions.ResourceVersion, too: it may say something else by now. They contain no policy
+// for its dependents: [Client.Delete] adds Background for Jobs and ReplicationControllers, another client keeps
+// their pods unless PropagationPolicy is set.
 func Exactly(obj metav1.Object) metav1.DeleteOptions {
 	uid := obj.GetUID()
 	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}

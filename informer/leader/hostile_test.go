@@ -41,7 +41,7 @@ var hostile = map[string]informertest.Effect{
 	"another holder":       informertest.Respond(200, "application/json", aLease+`"metadata":{"name":"lock","namespace":"default","uid":"u","resourceVersion":"1"},"spec":{"holderIdentity":"another","leaseDurationSeconds":2147483647}}`),
 	"a holder of a MB":     informertest.Respond(200, "application/json", aLease+`"metadata":{"name":"lock","namespace":"default","uid":"u","resourceVersion":"1"},"spec":{"holderIdentity":"`+strings.Repeat("x", 1<<20)+`","leaseDurationSeconds":15}}`),
 	"an error of a MB":     informertest.Respond(500, "text/plain", strings.Repeat("x", 1<<20)),
-	"an answer of 16 MB":   informertest.Respond(200, "application/json", aLease+`"metadata":{"name":"lock","namespace":"default","annotations":{"a":"`+strings.Repeat("x", 16<<20)+`"}}}`),
+	"an answer of 9 MB":    informertest.Respond(200, "application/json", aLease+`"metadata":{"name":"lock","namespace":"default","annotations":{"a":"`+strings.Repeat("x", 9<<20)+`"}}}`),
 	"no answer":            informertest.Stall(),
 	"a broken connection":  informertest.Drop(),
 	"an answer that stops": informertest.CutBody(20),
