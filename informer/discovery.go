@@ -277,7 +277,7 @@ func (d *discovery) read(ctx context.Context, gv schema.GroupVersion, path strin
 		return missing
 	case resp.StatusCode != http.StatusOK:
 		return apierrors.NewGenericServerResponse(resp.StatusCode, "get",
-			schema.GroupResource{Group: gv.Group}, "", "asking for the resources of "+gv.String(), 0, false)
+			schema.GroupResource{Group: gv.Group}, "", "asking for the resources of "+gv.String(), httpclient.RetryAfter(resp), false)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("decoding the resources of %s; is this an API server? %w", gv, brief(err))

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,5 +70,29 @@ func TestDiscoveryFindsAResourceByItsKind(t *testing.T) {
 		_, err = d.find(t.Context(), schema.GroupVersionKind{Group: group, Version: "v1", Kind: "V"})
 		require.Error(t, err)
 		require.Equal(t, path, <-agent)
+	}
+}
+
+// The server says when it can be asked again.
+func TestDiscoveryWaitsAsLongAsTheServerAsks(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &scripted.Server{List: func(w http.ResponseWriter, _ *http.Request, _ int) {
+				w.Header().Set("Retry-After", "100")
+				w.WriteHeader(code)
+			}}
+			fac, err := NewFactory(server.Config(t), FactoryOptions{})
+			require.NoError(t, err)
+			_, err = For(fac, ForOptions[untyped]{Kind: widgetKind})
+			require.NoError(t, err)
+			fac.Start(t.Context())
+			time.Sleep(99 * time.Second)
+			require.Len(t, server.Requests(), 1)
+			time.Sleep(12 * time.Second)
+			require.Len(t, server.Requests(), 2)
+			require.ErrorContains(t, fac.Unsynced(), "Widget")
+			require.NoError(t, fac.Shutdown(t.Context()))
+		})
 	}
 }

@@ -216,6 +216,16 @@ func (f *Factory) Ready() error {
 	return errors.Join(whys...)
 }
 
+// Unsynced returns why informers in use are not synced yet, or nil if all are. Unlike Ready it stays nil when the API
+// server is away, for the readiness of programs that serve from their caches.
+func (f *Factory) Unsynced() error {
+	var whys []error
+	for _, s := range f.inUse() {
+		whys = append(whys, s.Unsynced())
+	}
+	return errors.Join(whys...)
+}
+
 // Find returns the objects with this key that are in the caches, by the names of their
 // informers.
 func (f *Factory) Find(key types.NamespacedName) map[string]Object {

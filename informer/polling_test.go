@@ -61,3 +61,21 @@ func TestAPolledInformerIsReadyAndFollows(t *testing.T) {
 		})
 	}
 }
+
+// Ready is not nil while the API server is away, and Unsynced stays nil.
+func TestUnsyncedStaysNilWithoutTheServer(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		_, err := For[*pod](fac)
+		require.NoError(t, err)
+		require.ErrorContains(t, fac.Unsynced(), "is not running")
+		fac.Start(t.Context())
+		require.NoError(t, fac.WaitForSync(t.Context()))
+		require.NoError(t, fac.Unsynced())
+		s.Inject(informertest.Fault{Times: -1, Effect: informertest.Drop()})
+		s.BreakConnections()
+		time.Sleep(2 * time.Minute)
+		require.Error(t, fac.Ready())
+		require.NoError(t, fac.Unsynced())
+	})
+}

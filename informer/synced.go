@@ -239,6 +239,10 @@ func (inf *Informer[T]) Ready() error {
 // if all are ready, and else 503 with a line for each reason. It fails if one of
 // them is nil, or if there are none.
 //
+// It suits controllers, which can do nothing without the API server. It does not suit a webhook or a data plane, which
+// can serve from a cache that is stale: if the API server is away for 30 seconds, all replicas leave the service. Their
+// probe reports [Factory.Unsynced], and thus only whether the caches have had a first list.
+//
 // Think before you use it for a liveness probe: a restart does not help against an
 // API server that is out of reach.
 func ReadyHandler(all ...Readiness) (http.Handler, error) {

@@ -152,3 +152,21 @@ func TestRelistEndsTheWaitForAPoll(t *testing.T) {
 		require.False(t, r.Relist("it has stopped"))
 	})
 }
+
+func TestRelistReadsTheCollectionOfAWatchAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scripted.Server{List: scripted.Lists("7", scripted.ConfigMap("a", "7")), Watch: scripted.Quiet}
+		r := run(t, sourceOf(t, s), newRecorder(), listMode)
+		require.False(t, r.Relist("too early"), "the collection is being read")
+		after(time.Minute)
+		require.Equal(t, 1, r.Health().Lists)
+		require.True(t, r.Relist("a test"))
+		after(time.Second)
+		h := r.Health()
+		require.Equal(t, 2, h.Lists)
+		require.Equal(t, reflector.StateWatching, h.State)
+		require.ErrorContains(t, h.LastError, "a test")
+		_, _, degraded := h.Degraded()
+		require.False(t, degraded, "it is asked for")
+	})
+}

@@ -44,7 +44,9 @@ type Options struct {
 	Metrics Metrics
 	// History, if set, records what happens to each key, for the page of package inspect.
 	History *history.Recorder
-	// Health, if set, is the address at which /healthz and /readyz are served, such as ":8080".
+	// Health, if set, is the address at which /healthz and /readyz are served, such as ":8080". Controllers are not
+	// ready after 30 seconds without the API server. If the program also serves a webhook, leave it empty, and serve a
+	// probe that reports [Controller.Unsynced].
 	Health string
 	// Serve are other handlers to be served while the controller runs, by address: metrics, or a
 	// page of package inspect. The address of Health may be among them; both are then served
@@ -276,6 +278,14 @@ func (c *Controller) Ready() error {
 		err = errors.Join(err, *unknown)
 	}
 	return err
+}
+
+// Unsynced returns why caches have not had a first list, or nil; see [informer.Factory.Unsynced].
+func (c *Controller) Unsynced() error {
+	if c.factory == nil {
+		return c.named(errors.Join(c.errs...))
+	}
+	return c.factory.Unsynced()
 }
 
 // Health returns the health of each informer, for a page of package inspect.
