@@ -75,3 +75,15 @@ func parsePath(path string) (target, bool) {
 func namespaceSubresource(parts []string) bool {
 	return len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")
 }
+
+// objectsAt are the objects in the list at a path.
+func objectsAt(o map[string]any, path ...string) []map[string]any {
+	items, _ := at(o, path...).([]any)
+	var out []map[string]any
+	for _, item := range items {
+		if inner, ok := item.(map[string]any); ok {
+			out = append(out, inner)
+		}
+	}
+	return out
+}

@@ -4,16 +4,14 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // tableRow is one object of a table: its cells, and its metadata for clients that
 // select or sort.
 type tableRow struct {
-	Cells      []any                      `json:"cells"`
-	Conditions []metav1.TableRowCondition `json:"conditions,omitempty"`
-	Object     json.RawMessage            `json:"object"`
+	Cells  []any           `json:"cells"`
+	Object json.RawMessage `json:"object"`
 }
 
 // tableColumn is a column as a table states it.
@@ -55,9 +53,6 @@ func (vw view) row(v *version, columns []column) (tableRow, error) {
 	if err != nil {
 		return tableRow{}, err
 	}
-	if vw.res.groupResource().String() == "daemonsets.apps" {
-		bare = withoutAnnotation(bare, templateGeneration)
-	}
 	row := tableRow{Object: bare}
 	if vw.include == "None" {
 		row.Object = json.RawMessage("null")
@@ -69,27 +64,5 @@ func (vw view) row(v *version, columns []column) (tableRow, error) {
 	for _, c := range columns {
 		row.Cells = append(row.Cells, c.cell(content))
 	}
-	if vw.res.groupResource().String() == "pods" {
-		row.Conditions = rowConditions(content)
-	}
 	return row, nil
-}
-
-// withoutAnnotation is an object without one of its annotations. Tables are made of
-// an internal form of objects, in which some annotations are fields.
-func withoutAnnotation(object []byte, name string) []byte {
-	content := map[string]any{}
-	if err := utiljson.Unmarshal(object, &content); err != nil {
-		return object
-	}
-	annotations, _ := at(content, "metadata", "annotations").(map[string]any)
-	delete(annotations, name)
-	if len(annotations) == 0 {
-		unstructured.RemoveNestedField(content, "metadata", "annotations")
-	}
-	out, err := json.Marshal(content)
-	if err != nil {
-		return object
-	}
-	return out
 }

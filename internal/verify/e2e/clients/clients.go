@@ -28,7 +28,6 @@ type scenario struct {
 var ordered = []scenario{
 	{"Typed", typedClient}, {"TypedApply", typedApply}, {"TypedStatus", typedStatus}, {"TypedErrors", typedErrors},
 	{"Kinds", allKinds}, {"Dynamic", dynamicClient}, {"Metadata", metadataClient}, {"ControllerRuntimeClient", runtimeClient},
-	{"Tables", tables},
 }
 
 // concurrent are those that do not.

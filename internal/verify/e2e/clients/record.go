@@ -213,25 +213,16 @@ func sortManagers(managers []any) {
 // managedFields only, whose members all are such.
 func empty(v any) bool { return v == nil || v == "" }
 
-// spans are how long ago something was, as tables show it.
-var spans = regexp.MustCompile(`^(\d+(y|d|h|m|s))+$`)
-
-// neutralTable removes the descriptions of columns from a table, which are for
-// people, and the ages from its cells.
+// neutralTable leaves the name in each row of a table: the embedded server has few columns
+// for built-in kinds.
 func neutralTable(table map[string]any) {
-	columns, _ := table["columnDefinitions"].([]any)
-	for _, c := range columns {
-		if column, ok := c.(map[string]any); ok {
-			delete(column, "description")
-		}
-	}
+	delete(table, "columnDefinitions")
 	rows, _ := table["rows"].([]any)
 	for _, r := range rows {
-		row, _ := r.(map[string]any)
-		cells, _ := row["cells"].([]any)
-		for i, cell := range cells {
-			if text, ok := cell.(string); ok && spans.MatchString(text) {
-				cells[i] = "AGE"
+		if row, ok := r.(map[string]any); ok {
+			delete(row, "conditions")
+			if cells, _ := row["cells"].([]any); len(cells) > 0 {
+				row["cells"] = cells[:1]
 			}
 		}
 	}
