@@ -9,10 +9,8 @@
 //	accessibility_test.go         axe-core finds nothing; nothing is wider than the screen
 //	keyboard_test.go, live_test.go  the page by keyboard, and while it refreshes itself
 //
-// Commands go through a pipe (--remote-debugging-pipe) and not through a port, so that
-// no other process of the machine can control the browser. The protocol is that of
-// https://chromedevtools.github.io/devtools-protocol. What is used of it is small, and
-// a client library for all of it takes longer to compile than the tests take.
+// chromedp sends commands through a pipe (--remote-debugging-pipe) and not through a
+// port, so that no other process of the machine can control the browser.
 //
 // # When a picture differs
 //

@@ -5,6 +5,8 @@ go 1.26.0
 replace github.com/informerkit/informerkit => ../../..
 
 require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/informerkit/informerkit v0.1.0
 	github.com/stretchr/testify v1.11.1
 	k8s.io/apimachinery v0.36.0
