@@ -600,3 +600,47 @@ func TestAChangeOfAListNeedsTheRightToRead(t *testing.T) {
 	_, err = c.ModifyFrom(t.Context(), made, change)
 	require.NoError(t, err)
 }
+
+// Promise client/3
+func TestAChangeOfAListStartsAgainIfTheCacheIsBehind(t *testing.T) {
+	t.Parallel()
+	c, server := startLoose(t, client.Options{})
+	made, err := c.Create(t.Context(), loose(map[string]any{"l": []any{"a"}}))
+	require.NoError(t, err)
+	newer, err := c.Patch(t.Context(), client.KeyOf(made), types.MergePatchType, []byte(`{"spec":{"l":["b"]}}`))
+	require.NoError(t, err)
+	var seen []string
+	got, err := c.ModifyFrom(t.Context(), made, func(u *unstructured.Unstructured) error {
+		seen = append(seen, u.GetResourceVersion())
+		l, _, err := unstructured.NestedStringSlice(u.Object, "spec", "l")
+		require.NoError(t, err)
+		return unstructured.SetNestedStringSlice(u.Object, append(l, fmt.Sprint(len(l), l[0])), "spec", "l")
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{made.GetResourceVersion(), newer.GetResourceVersion()}, seen)
+	assert.Equal(t, map[string]any{"l": []any{"b", "1b"}}, got.Object["spec"])
+	assert.Equal(t, 2, server.Count("patch", "looses"), "the first change is not sent")
+}
+
+// A 404 of a gateway says nothing about the object: nothing is created, and nothing is tried again.
+//
+// Promise client/11
+func TestAChangeDuringA404OfAGateway(t *testing.T) {
+	t.Parallel()
+	c, server := connect[*corev1.ConfigMap](t, configMaps, client.Options{})
+	made, err := c.Create(t.Context(), configMap("c"))
+	require.NoError(t, err)
+	change := func(m *corev1.ConfigMap) error { m.Data = map[string]string{"a": "1"}; return nil }
+	server.ResetRequests()
+	for _, verb := range []string{"get", "patch"} {
+		server.Inject(informertest.Fault{Verb: verb, Resource: "configmaps", Times: 1, Effect: informertest.Respond(http.StatusNotFound, "text/plain", "no route")})
+	}
+	_, outcome, err := c.CreateOrUpdate(t.Context(), client.KeyOf(made), nil, change)
+	require.ErrorContains(t, err, "a gateway in front of it")
+	assert.Equal(t, client.Unchanged, outcome)
+	_, outcome, err = c.CreateOrUpdate(t.Context(), client.KeyOf(made), made, change)
+	require.ErrorContains(t, err, "a gateway in front of it")
+	assert.Equal(t, client.Updated, outcome)
+	assert.Zero(t, server.Count("create", "configmaps"))
+	assert.Equal(t, 1, server.Count("patch", "configmaps"))
+}

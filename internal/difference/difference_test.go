@@ -67,6 +67,11 @@ func TestMerge(t *testing.T) {
 			before: `{"rows":[{"name":"a"},{"name":"b"}]}`, after: `{"rows":[{"name":"b"},{"name":"n"}]}`,
 			want: `{"rows":[{"name":"h"},{"name":"i","x":1},{"name":"b"},{"name":"n"}]}`,
 		},
+		"by key: a hidden element behind one that stays": {
+			keys: rows, live: `{"rows":[{"name":"a"},{"name":"h","x":1},{"name":"b"}]}`,
+			before: `{"rows":[{"name":"a"},{"name":"b"}]}`, after: `{"rows":[{"name":"b"},{"name":"a"}]}`,
+			want: `{"rows":[{"name":"b"},{"name":"a"},{"name":"h","x":1}]}`,
+		},
 		"by key: an added element is hidden":    {keys: rows, live: `{"rows":[{"name":"h","x":1}]}`, before: `{}`, after: `{"rows":[{"name":"h","port":1}]}`, want: `{"rows":[{"name":"h","port":1,"x":1}]}`},
 		"by key: emptied, and one is hidden":    {keys: rows, live: `{"rows":[{"name":"h"},{"name":"a"}]}`, before: `{"rows":[{"name":"a"}]}`, after: `{}`, want: `{"rows":[{"name":"h"}]}`},
 		"by key: emptied":                       {keys: rows, live: `{"rows":[{"name":"a","x":1}]}`, before: `{"rows":[{"name":"a"}]}`, after: `{}`, want: `{}`},
