@@ -3,6 +3,8 @@ package informer
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,3 +131,86 @@ func TestAKindThatMovesIsFoundAgain(t *testing.T) {
 		}
 	}
 }
+
+// A version that is not served any more is read as another one, and nothing is deleted meanwhile.
+func TestAVersionThatIsNotServedIsReadAsAnother(t *testing.T) {
+	t.Parallel()
+	inFactory(t, FactoryOptions{}, func(t *testing.T, s *informertest.Server, fac *Factory) {
+		require.NoError(t, s.Create(definitionOf("widgets", "Namespaced", "v1", "v2")))
+		require.NoError(t, s.Create(objectOf(widgetKind, "default", "w", nil)))
+		widgets, err := For(fac, ForOptions[untyped]{Kind: widgetKind})
+		require.NoError(t, err)
+		deleted := 0
+		_, err = widgets.AddHandler(HandlerFunc[untyped](func(e Event[untyped]) {
+			if e.Type == Deleted {
+				deleted++
+			}
+		}))
+		require.NoError(t, err)
+		fac.Start(t.Context())
+		require.NoError(t, WaitForSync(t.Context(), widgets))
+		require.NoError(t, s.Modify(crds, "", "widgets.example.com", func(def *unstructured.Unstructured) {
+			versions, _, _ := unstructured.NestedSlice(def.Object, "spec", "versions")
+			for i, v := range versions {
+				v.(map[string]any)["served"], v.(map[string]any)["storage"] = i == 1, i == 1
+			}
+			assert.NoError(t, unstructured.SetNestedSlice(def.Object, versions, "spec", "versions"))
+		}))
+		s.BreakConnections()
+		time.Sleep(2*locateEvery + time.Minute)
+		synctest.Wait()
+		got, err := widgets.Lister().Get(objKey("default", "w"))
+		require.NoError(t, err)
+		require.Equal(t, "v2", got.GroupVersionKind().Version)
+		require.NoError(t, fac.Ready())
+		require.Zero(t, deleted)
+	})
+}
+
+// The aggregated API server behind an APIService is away for an hour: the cache stays, nothing is looked for elsewhere,
+// and afterwards the same resource is read.
+func TestAnAPIServiceThatIsUnavailableKeepsTheCache(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]int{"503": http.StatusServiceUnavailable, "404": http.StatusNotFound} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := informertest.Start(t, informertest.Options{InMemory: true, Scheme: scripted.CoreTypes()})
+				defer s.Close()
+				require.NoError(t, s.Create(widgetDefinition()))
+				require.NoError(t, s.Create(objectOf(widgetKind, "default", "w", nil)))
+				var away atomic.Bool
+				cfg := s.Config()
+				cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper {
+					return transportFunc(func(req *http.Request) (*http.Response, error) {
+						if away.Load() && strings.Contains(req.URL.Path, "/example.com") {
+							return &http.Response{StatusCode: code, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+						}
+						return rt.RoundTrip(req)
+					})
+				})
+				fac, err := NewFactory(cfg, FactoryOptions{})
+				require.NoError(t, err)
+				widgets, err := For(fac, ForOptions[untyped]{Kind: widgetKind})
+				require.NoError(t, err)
+				fac.Start(t.Context())
+				require.NoError(t, WaitForSync(t.Context(), widgets))
+				away.Store(true)
+				s.BreakConnections()
+				time.Sleep(time.Hour)
+				require.Equal(t, 1, widgets.Snapshot().Len())
+				require.ErrorContains(t, fac.Ready(), "widgets")
+				away.Store(false)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.NoError(t, fac.Ready())
+				require.Equal(t, 1, widgets.Snapshot().Len())
+				require.NoError(t, fac.Shutdown(t.Context()))
+			})
+		})
+	}
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
