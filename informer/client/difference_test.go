@@ -563,7 +563,7 @@ func TestAChangeOfWhatATransformHasLeft(t *testing.T) {
 	old, err := u.Get(t.Context(), client.KeyOf(made))
 	require.NoError(t, err)
 	old.SetFinalizers(nil)
-	got, err = c.Patch(t.Context(), client.KeyOf(made), types.MergePatchType, []byte(`{"data":{"b":"2"}}`))
+	_, err = c.Patch(t.Context(), client.KeyOf(made), types.MergePatchType, []byte(`{"data":{"b":"2"}}`))
 	require.NoError(t, err)
 	_, err = u.ModifyFrom(t.Context(), old, func(u *unstructured.Unstructured) error { client.AddFinalizer(u, "example.com/own"); return nil })
 	require.NoError(t, err)
