@@ -104,6 +104,9 @@ func (s *symbols) match(at string, pattern, got any) (out []string) {
 		if len(list) != len(pattern) {
 			return differs()
 		}
+		if strings.HasSuffix(at, ".managedFields") {
+			pattern, list = byManager(pattern), byManager(list)
+		}
 		for i := range list {
 			out = append(out, s.match(fmt.Sprintf("%s[%d]", at, i), pattern[i], list[i])...)
 		}
@@ -121,6 +124,16 @@ func (s *symbols) match(at string, pattern, got any) (out []string) {
 		return differs()
 	}
 	return nil
+}
+
+// byManager sorts managedFields. Servers sort them by their times, whose order is chance: those of
+// one second are sorted by other members.
+func byManager(list []any) []any {
+	key := func(item any) string {
+		m, _ := item.(map[string]any)
+		return fmt.Sprint(m["operation"], " ", m["subresource"], " ", m["manager"])
+	}
+	return slices.SortedStableFunc(slices.Values(list), func(a, b any) int { return strings.Compare(key(a), key(b)) })
 }
 
 // matchText compares a value with a text, in which symbols and wildcards may occur.
