@@ -85,6 +85,7 @@ func TestPromise3EventsOfAnObjectAreAChain(t *testing.T) {
 			synctest.Wait()
 		}
 		last := 0
+		require.Greater(t, len(o.events), 50)
 		for _, e := range o.events {
 			var rv int
 			_, err := fmt.Sscan(e.Object().ResourceVersion, &rv)

@@ -214,8 +214,13 @@ func TestRetryAfterIsBoundedOnBothSides(t *testing.T) {
 				return
 			}
 			require.Len(t, sent, 11, header)
-			pause := sent[1].Sub(sent[0])
-			assert.True(t, pause >= want[0] && pause <= want[1], "%s: %s", header, pause)
+			for i := range sent[1:] {
+				pause := sent[i+1].Sub(sent[i])
+				if i > 0 && strings.Contains(header, "2000") { // that time has come
+					want = [2]time.Duration{time.Second, time.Second}
+				}
+				assert.True(t, pause >= want[0] && pause <= want[1], "%s: pause %d of %s", header, i, pause)
+			}
 		})
 	}
 }

@@ -327,6 +327,18 @@ func TestWhatIsNoAnswerIsAnError(t *testing.T) {
 	}
 }
 
+// Untyped objects are of any kind, but a Status is the server's word about a request.
+func TestAStatusIsNoUntypedObject(t *testing.T) {
+	t.Parallel()
+	c, err := client.New[*unstructured.Unstructured](&rest.Config{Host: "http://server", QPS: -1, Transport: responder(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","metadata":{"name":"c"},"status":"Success"}`)
+	})}, configMaps, client.Options{})
+	require.NoError(t, err)
+	_, err = c.Get(t.Context(), key)
+	assert.ErrorContains(t, err, "it is a Status")
+}
+
 // Promise client/7
 func TestARedirectToAnotherServerIsRefused(t *testing.T) {
 	t.Parallel()

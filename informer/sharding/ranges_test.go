@@ -216,6 +216,8 @@ func TestPromise9HandOverLeavesNothingAndLosesNothing(t *testing.T) {
 		assert.Zero(t, stats.ShutdownLosses, "dropped with the part, and not by the end of the queue")
 		assert.Empty(t, first.objects())
 		assert.Len(t, w.done, 20)
+		assert.Equal(t, calls, first.calls.Load(), "nothing is handed out after the key in progress either")
+		assert.EqualValues(t, 20, second.calls.Load(), "the next owner processes each key")
 		assert.Equal(t, "while it moves", w.version("object-5"))
 		first.ranges.Add(Key{})
 		assert.Zero(t, first.waiting())
