@@ -202,7 +202,7 @@ func GenerationChanged[T Object]() Predicate[T] {
 	return func(e Event[T]) bool { return e.Type != Updated || e.Old.GetGeneration() != e.New.GetGeneration() }
 }
 
-// ResourceVersionChanged selects all events but those of a resync, in which nothing has changed. Objects
+// ResourceVersionChanged selects all events but resyncs, in which nothing has changed. Objects
 // without a resourceVersion, which some APIs serve, count as changed in each other event.
 //
 //go:noinline

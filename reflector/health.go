@@ -35,7 +35,7 @@ const (
 	// StateWatching: changes arrive as they happen.
 	StateWatching State = "Watching"
 	// StatePolling: the server has never accepted a watch of this collection, so it is listed twice a minute. This
-	// is healthy: the sink is at most as old as Since. A watch is tried again from time to time.
+	// is healthy: the sink is at most as old as Since. From time to time it tries to watch again.
 	StatePolling State = "Polling"
 	// StateDegraded: the last attempt failed, the next one waits for its time.
 	// A watch that resumes at once goes to StateConnecting.

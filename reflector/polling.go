@@ -15,7 +15,7 @@ import (
 const (
 	// pollEvery is the time between two lists, drawn from 25 to 35 seconds.
 	pollEvery = 30 * time.Second
-	// maxRetryWatch is the longest time until a watch is tried again: the server may have been upgraded, or the 404
+	// maxRetryWatch is the longest time until it tries to watch again: the server may have been upgraded, or the 404
 	// came from a replica that did not know the resource yet. It doubles from pollEvery.
 	maxRetryWatch = 10 * time.Minute
 	// maxMissing is how many watches in a row get a 404, each after a successful list, until the collection is polled.
@@ -64,7 +64,7 @@ func (r *Reflector[T]) unwatchable(end ending) bool {
 	return true
 }
 
-// poll waits until the collection is to be listed again, or Relist is called.
+// poll waits for the time of the next list, or a call of Relist.
 func (r *Reflector[T]) poll(ctx context.Context) error {
 	r.fruitless, r.rewatches, r.paced, r.absent = 0, 0, false, false
 	wait := pollEvery*5/6 + rand.N(pollEvery/3)

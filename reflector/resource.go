@@ -54,7 +54,8 @@ type ResourceOptions struct {
 	// Encoding is the format in which objects are transferred; the zero value chooses.
 	Encoding Encoding
 	// MaxObjectSize bounds the size in bytes of one object as it is received. A larger one
-	// is quarantined, and the others are served. The default is 8 MiB.
+	// is quarantined, and the others are served, unless it is JSON with a single text of more than
+	// 32 MiB, which fails the request. The default is 8 MiB.
 	MaxObjectSize int
 	// MaxObjects and MaxBytes bound the whole collection as it is received; one with more
 	// is an error, so that a broken server cannot fill the memory. The defaults are two

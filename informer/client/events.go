@@ -211,7 +211,7 @@ func (e *Events) event(about Object, kind schema.GroupVersionKind, key eventKey,
 }
 
 // namePrefix returns how the name of an Event starts that is about an object called name. An Event's name is a DNS
-// subdomain; those of ClusterRoles, for example, need not be one: "system:node". The server cuts the
+// subdomain; the name of a ClusterRole, for example, need not be one: "system:node". The server cuts the
 // prefix after it has checked its length, so a name of 253 characters is cut here.
 func namePrefix(name string) string {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {

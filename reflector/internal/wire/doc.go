@@ -32,8 +32,8 @@
 //   - An error that concerns one object is an *[ObjectError] in its event, and the next
 //     objects follow: also that of an object that is too large or nested too deeply, which
 //     is skipped, and read only as far as it takes to identify it. Any other error ends the
-//     list or stream: also that of JSON nested more than 10,000 deep, or with a text of more than
-//     32 MiB, which package jsontext does not skip.
+//     list or stream. JSON that is nested more than 10,000 deep, or has a text of more than 32 MiB, is such an
+//     error, because package jsontext cannot skip it.
 //   - Nothing that a server sends is kept or quoted without a bound, and errors never quote
 //     objects, which may be Secrets (errors.go). A collection has a bound on its objects and
 //     bytes, and a list one on its time (limits.go).
